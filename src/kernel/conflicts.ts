@@ -1,0 +1,278 @@
+/** What stands in the way of an intent (C1, C6, W2): leases of other parties, and waiting intents ahead of it. */
+import { limits } from "./limits.ts";
+import { nameCovers } from "./pattern.ts";
+import { EXCLUSIVE, type Strength, strengthOf, weakestConflicting } from "./predicates.ts";
+import type { Intent } from "./records.ts";
+import {
+  type Branch,
+  findNode,
+  type Heads,
+  headOf,
+  isBefore,
+  type Node,
+  type Place,
+  type Placed,
+  tallyFrom,
+} from "./resource-index.ts";
+import { parseResourceName, type ResourceName } from "./resource-name.ts";
+import { type Probe, search } from "./resource-search.ts";
+import type { Claim, LeaseEntry, Party, RequestEntry, ResourceEntry, TenantEntry } from "./state.ts";
+
+/** An intent on its way to a lease: its name parsed, its strength where it will stand. */
+export interface Wish {
+  readonly intent: Intent;
+  readonly name: ResourceName;
+  readonly strength: Strength;
+  /** The counted resource of exactly this name, where units are what conflicts. */
+  readonly counted: ResourceEntry | null;
+}
+
+/** Behind everybody. */
+export const lastPlace: Place = { order: Number.POSITIVE_INFINITY, suborder: 0 };
+
+export function makeWish(tenant: TenantEntry, intent: Intent, name: ResourceName): Wish {
+  const resource = tenant.resources.size === 0 ? undefined : tenant.resources.get(name.text);
+  const counted = resource !== undefined && resource.record.capacity !== null ? resource : null;
+  return { intent, name, strength: counted === null ? strengthOf(intent.predicate) : EXCLUSIVE, counted };
+}
+
+/** Canonical names come back from records; they have been through the parser before. */
+export function canonicalName(text: string): ResourceName {
+  const name = parseResourceName(text);
+  if ("problem" in name) throw new Error(`A stored name does not parse: ${JSON.stringify(text)}`);
+  return name;
+}
+
+/** The wish stands free at this place of the queue: nothing conflicts, or the party holds it already (W6). */
+export function isFree(tenant: TenantEntry, wish: Wish, party: Party, place: Place, unitsWished: number): boolean {
+  if (!isObstructed(tenant, wish, party, place, unitsWished)) return true;
+  return isCovered(wish, party);
+}
+
+/** Stops at the first obstacle. */
+export function isObstructed(
+  tenant: TenantEntry,
+  wish: Wish,
+  party: Party,
+  place: Place,
+  unitsWished: number,
+): boolean {
+  const { counted } = wish;
+  if (counted !== null && !unitsFit(counted, place, unitsWished)) return true;
+  const root = tenant.roots.get(wish.name.type);
+  if (root === undefined) return false;
+  return search(root, wish.name, new FirstObstacle(wish, party, place));
+}
+
+class FirstObstacle implements Probe {
+  private readonly weakest: Strength;
+  private readonly skip: Node | null;
+  private readonly party: Party;
+  private readonly place: Place;
+
+  constructor(wish: Wish, party: Party, place: Place) {
+    this.weakest = weakestConflicting(wish.strength);
+    this.skip = wish.counted?.node ?? null;
+    this.party = party;
+    this.place = place;
+  }
+
+  visit(node: Node): boolean {
+    if (node === this.skip) return false;
+    for (let strength: number = EXCLUSIVE; strength >= this.weakest; strength--) {
+      if (someOther(node, strength as Strength, this.party)) return true;
+      if (node.waiting !== null && someOtherAhead(node.waiting, strength as Strength, this.party, this.place))
+        return true;
+    }
+    return false;
+  }
+
+  below(_node: Node, branch: Branch): "enter" | "skip" | "stop" {
+    const held = tallyFrom(branch.held, this.weakest);
+    if (held > 0 && this.party.leaseCount === 0) return "stop";
+    return held > 0 || tallyFrom(branch.waiting, this.weakest) > 0 ? "enter" : "skip";
+  }
+}
+
+function someOther(heads: Heads, strength: Strength, party: Party): boolean {
+  return some(headOf(heads, strength), (item) => (item as LeaseEntry).party !== party);
+}
+
+function someOtherAhead(heads: Heads, strength: Strength, party: Party, place: Place): boolean {
+  return some(headOf(heads, strength), (item) => {
+    if (!isBefore(item, place)) return undefined;
+    return (item as Claim).request.party !== party;
+  });
+}
+
+/** True at the first item that is meant; undefined ends the list. */
+function some(head: Placed | null, isMeant: (item: Placed) => boolean | undefined): boolean {
+  for (let item = head; item !== null; item = item.next === head ? null : item.next) {
+    const meant = isMeant(item);
+    if (meant !== false) return meant === true;
+  }
+  return false;
+}
+
+export function each(head: Placed | null, act: (item: Placed) => void): void {
+  some(head, (item) => {
+    act(item);
+    return false;
+  });
+}
+
+/** C6: units of all holders, of waiters ahead, and those wished, within the capacity. */
+function unitsFit(resource: ResourceEntry, place: Place, unitsWished: number): boolean {
+  return resource.heldUnits + unitsAhead(resource, place) + unitsWished <= (resource.record.capacity ?? 0);
+}
+
+export function unitsAhead(resource: ResourceEntry, place: Place): number {
+  if (place.order === Number.POSITIVE_INFINITY) return resource.waitingUnits;
+  let units = 0;
+  some(resource.node.waiting?.exclusive ?? null, (item) => {
+    if (!isBefore(item, place)) return undefined;
+    units += (item as Claim).intent.units;
+    return false;
+  });
+  return units;
+}
+
+/** Units that the party itself holds or waits for; waiting for those would be waiting for oneself (C6). */
+export function ownUnits(resource: ResourceEntry, party: Party): number {
+  let units = 0;
+  for (let lease = party.leases; lease !== null; lease = lease.nextOfParty) {
+    if (lease.node === resource.node) units += lease.record.units;
+  }
+  for (const request of party.open) {
+    for (const claim of request.claims) if (claim.node === resource.node) units += claim.intent.units;
+  }
+  return units;
+}
+
+/** W6: one of the party's own honoured leases covers the wish, so nothing new is taken. */
+export function isCovered(wish: Wish, party: Party): boolean {
+  for (let lease = party.leases; lease !== null; lease = lease.nextOfParty) {
+    const { record } = lease;
+    if (record.state !== "ACTIVE" || strengthOf(record.predicate) < strengthOf(wish.intent.predicate)) continue;
+    const name = canonicalName(record.resource);
+    // Units are added up, so only a pattern, which takes them all, covers a counted name.
+    if (wish.counted !== null && !name.wild) continue;
+    if (nameCovers(name, wish.name)) return true;
+  }
+  return false;
+}
+
+/** Everything in the way of a manifest, as far as the verdict and the reply need it (W2, W11). */
+export interface Obstacles {
+  readonly leases: Set<LeaseEntry>;
+  readonly claims: Map<RequestEntry, Claim>;
+  /** Obstacles that were counted without being looked at. */
+  uncounted: number;
+  oldest: number;
+}
+
+export function createObstacles(): Obstacles {
+  return { leases: new Set(), claims: new Map(), uncounted: 0, oldest: Number.POSITIVE_INFINITY };
+}
+
+export function obstaclesTotal(obstacles: Obstacles): number {
+  return obstacles.leases.size + obstacles.claims.size + obstacles.uncounted;
+}
+
+/**
+ * Adds what obstructs this wish. `enough` is the priority below which the verdict is decided: once something older was
+ * met and the list is full, the rest below a broad pattern is only counted (C5). Pass -Infinity to see everything.
+ */
+export function addObstacles(
+  obstacles: Obstacles,
+  tenant: TenantEntry,
+  wish: Wish,
+  party: Party,
+  place: Place,
+  unitsWished: number,
+  enough: number,
+): void {
+  const { counted } = wish;
+  const weakest = weakestConflicting(wish.strength);
+  const addAt = (node: Node): void => {
+    for (let strength: number = EXCLUSIVE; strength >= weakest; strength--) {
+      each(headOf(node, strength as Strength), (item) => addLease(obstacles, item as LeaseEntry, party));
+      some(node.waiting === null ? null : headOf(node.waiting, strength as Strength), (item) => {
+        if (!isBefore(item, place)) return undefined;
+        addClaim(obstacles, item as Claim, party);
+        return false;
+      });
+    }
+  };
+  if (counted !== null && !unitsFit(counted, place, unitsWished)) addAt(counted.node);
+  const root = tenant.roots.get(wish.name.type);
+  if (root === undefined) return;
+  search(root, wish.name, {
+    visit(node) {
+      if (node !== counted?.node) addAt(node);
+      return false;
+    },
+    below(node, branch, countable) {
+      const below = tallyFrom(branch.held, weakest) + tallyFrom(branch.waiting, weakest);
+      if (below === 0) return "skip";
+      const listed = obstacles.leases.size + obstacles.claims.size;
+      if (!countable || listed < limits.blockersListedMax || obstacles.oldest >= enough) return "enter";
+      obstacles.uncounted += below - ownBelow(node, party, weakest);
+      return "skip";
+    },
+  });
+}
+
+function addLease(obstacles: Obstacles, lease: LeaseEntry, party: Party): void {
+  if (lease.party === party) return;
+  obstacles.leases.add(lease);
+  obstacles.oldest = Math.min(obstacles.oldest, lease.party.priority);
+}
+
+function addClaim(obstacles: Obstacles, claim: Claim, party: Party): void {
+  if (claim.request.party === party) return;
+  if (!obstacles.claims.has(claim.request)) obstacles.claims.set(claim.request, claim);
+  obstacles.oldest = Math.min(obstacles.oldest, claim.request.party.priority);
+}
+
+function ownBelow(node: Node, party: Party, weakest: Strength): number {
+  let own = 0;
+  const look = (item: Placed): void => {
+    if (item.strength >= weakest && isBelow(item.node, node)) own++;
+  };
+  for (let lease = party.leases; lease !== null; lease = lease.nextOfParty) look(lease);
+  for (const request of party.open) for (const claim of request.claims) look(claim);
+  return own;
+}
+
+function isBelow(node: Node | null, top: Node): boolean {
+  for (let above = node?.parent ?? null; above !== null; above = above.parent) if (above === top) return true;
+  return false;
+}
+
+/** Declared resources that overlap with the name; the first that matches. */
+export function findResource(
+  tenant: TenantEntry,
+  name: ResourceName,
+  matches: (resource: ResourceEntry) => boolean,
+): ResourceEntry | undefined {
+  if (tenant.resources.size === 0) return undefined;
+  const root = tenant.roots.get(name.type);
+  if (root === undefined) return undefined;
+  let found: ResourceEntry | undefined;
+  search(root, name, {
+    visit(node) {
+      const resource = node.mark as ResourceEntry | null;
+      if (resource !== null && matches(resource)) found = resource;
+      return found !== undefined;
+    },
+    below: (_node, branch) => (branch.marks > 0 ? "enter" : "skip"),
+  });
+  return found;
+}
+
+export function resourceAt(tenant: TenantEntry, name: ResourceName): ResourceEntry | undefined {
+  const root = tenant.roots.get(name.type);
+  const node = root === undefined ? undefined : findNode(root, name);
+  return (node?.mark ?? undefined) as ResourceEntry | undefined;
+}

@@ -1,0 +1,63 @@
+/** What happened, in the past tense and in order. Edges pass events on; nothing in the kernel depends on them. */
+import type { Agent, AgentState, Lease, Millis, Request, Resource } from "./records.ts";
+
+interface Happened {
+  readonly tenant: string;
+  readonly at: Millis;
+}
+
+export interface LeaseEvent extends Happened {
+  readonly type:
+    | "lease.binding"
+    | "lease.granted"
+    | "lease.renewed"
+    | "lease.reissued"
+    | "lease.held"
+    | "lease.revived"
+    | "lease.transferred"
+    | "lease.downgraded"
+    | "lease.closing"
+    | "lease.released"
+    | "lease.expired"
+    | "lease.revoked";
+  readonly lease: Lease;
+  readonly reason: string | null;
+}
+export interface RequestEvent extends Happened {
+  readonly type: "request.waiting" | "request.granted" | "request.timed_out" | "request.canceled" | "request.paused";
+  readonly request: Request;
+  readonly reason: string | null;
+}
+/** A DIE leaves no request behind, so its event names the agent and what it wanted. */
+export interface RequestDied extends Happened {
+  readonly type: "request.died";
+  readonly agentId: string;
+  readonly attempt: number;
+  readonly resources: readonly string[];
+}
+export interface AgentEvent extends Happened {
+  readonly type: "agent.registered" | "agent.taken_up" | "agent.paused" | "agent.unpaused" | "agent.forgotten";
+  readonly agent: Agent;
+}
+export interface AgentTransitioned extends Happened {
+  readonly type: "agent.transitioned";
+  readonly agentId: string;
+  readonly from: AgentState | "DIE_RESTART";
+  readonly to: AgentState | "DIE_RESTART";
+}
+export interface ResourceEvent extends Happened {
+  readonly type: "resource.declared" | "resource.fenced" | "resource.reset" | "resource.withdrawn";
+  readonly resource: Resource;
+}
+export interface TenantEvent extends Happened {
+  readonly type: "tenant.created" | "tenant.suspended" | "tenant.resumed" | "tenant.changed";
+}
+
+export type KernelEvent =
+  | LeaseEvent
+  | RequestEvent
+  | RequestDied
+  | AgentEvent
+  | AgentTransitioned
+  | ResourceEvent
+  | TenantEvent;

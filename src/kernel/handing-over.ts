@@ -1,0 +1,191 @@
+/** What changes hands or strength: transfer, downgrade (L15), and what is taken away: revocation (L14). */
+import { findAgent, findTenant, mayActFor, requireAbove } from "./actors.ts";
+import { becomeExecuting, decidingPriority, noteIdle } from "./agent-life.ts";
+import type { DowngradeLease, Revoke, TransferLease } from "./commands.ts";
+import { addObstacles, createObstacles, lastPlace, makeWish } from "./conflicts.ts";
+import { endedRefusal, endLeases, findLease } from "./holding.ts";
+import { emitLease, linkToParty, nameOf, reissue, unlinkFromParty, weaken, withLinked } from "./lease-life.ts";
+import { limits } from "./limits.ts";
+import { namesOverlap } from "./pattern.ts";
+import { isPredicate, strengthOf, strengthsConflict } from "./predicates.ts";
+import { serve } from "./queue.ts";
+import type { Millis } from "./records.ts";
+import { type Refusal, refuse } from "./refusals.ts";
+import type { Reply } from "./replies.ts";
+import { findNode, type Node, type Placed } from "./resource-index.ts";
+import { parseResourceName } from "./resource-name.ts";
+import { type AgentEntry, type LeaseEntry, leasesOf, type Party, type State, type TenantEntry } from "./state.ts";
+
+export function transferLease(state: State, command: TransferLease, now: Millis): Reply {
+  const found = findLease(state, command.tenant, command.actor, command.leaseId);
+  if ("code" in found) return found;
+  const { tenant, lease } = found;
+  const notActive = whyNotActive(lease);
+  if (notActive !== null) return notActive;
+  const receiver = tenant.agents.get(command.toAgentId);
+  if (receiver === undefined) {
+    return refuse("agent_unknown", "There is no such agent to hand the lease to; register it first.", {
+      field: "to_agent_id",
+    });
+  }
+  if (receiver === lease.party) return { type: "lease", lease: lease.record };
+  const moved = withLinked(tenant, lease);
+  const refusal = whyNotTransferred(tenant, lease.party, receiver, moved, now);
+  if (refusal !== null) return refusal;
+
+  const { agent: giver } = lease.party;
+  if (receiver.record.state !== "PAUSED") becomeExecuting(state, tenant, receiver, now);
+  for (const one of moved) {
+    unlinkFromParty(one);
+    linkToParty(one, receiver);
+    reissue(state, tenant, one, { agentId: receiver.record.id, holder: receiver.holder, claimBy: null });
+    emitLease(state, one, "lease.transferred", giver.record.id, now);
+  }
+  noteIdle(state, giver, now);
+  serve(state, tenant, moved.map(nameOf), now);
+  return { type: "lease", lease: lease.record };
+}
+
+/**
+ * A lease in other hands must not conflict with what the giver keeps, and must not turn a wait round: who waits for it
+ * has to stand to its new holder as it stood to the old one, or a cycle could form (W2, W7).
+ */
+function whyNotTransferred(
+  tenant: TenantEntry,
+  giver: Party,
+  receiver: AgentEntry,
+  moved: readonly LeaseEntry[],
+  now: Millis,
+): Refusal | null {
+  const kept = leasesOf(giver).filter((lease) => !moved.includes(lease));
+  const priority = decidingPriority(tenant, receiver, now);
+  for (const lease of moved) {
+    const name = nameOf(lease);
+    const clash = kept.find((other) =>
+      other.node !== lease.node
+        ? clashes(other, lease)
+        : !isCounted(lease.node) && strengthsConflict(other.strength, lease.strength),
+    );
+    if (clash !== undefined) {
+      return refuse(
+        "transfer_refused",
+        `It would conflict with ${clash.record.id}, which stays behind; transfer or release that first.`,
+        {
+          leaseId: lease.record.id,
+        },
+      );
+    }
+    const obstacles = createObstacles();
+    const intent = { predicate: lease.record.predicate, resource: name.text, units: lease.record.units, to: null };
+    addObstacles(obstacles, tenant, makeWish(tenant, intent, name), receiver, lastPlace, 0, Number.NEGATIVE_INFINITY);
+    const waitDie = tenant.record.settings.strategy === "wait_die";
+    for (const { party } of obstacles.claims.keys()) {
+      if (waitDie ? party.priority < priority : party.priority > priority) continue;
+      return refuse(
+        "transfer_refused",
+        "Somebody waits for this lease, and could deadlock with the new holder; release it instead.",
+        {
+          leaseId: lease.record.id,
+        },
+      );
+    }
+  }
+  return null;
+}
+
+function clashes(a: LeaseEntry, b: LeaseEntry): boolean {
+  return strengthsConflict(a.strength, b.strength) && namesOverlap(nameOf(a), nameOf(b));
+}
+
+function isCounted(node: Node | null): boolean {
+  const mark = node?.mark as { record?: { capacity: number | null } } | null | undefined;
+  return mark?.record !== undefined && mark.record.capacity !== null;
+}
+
+export function downgradeLease(state: State, command: DowngradeLease, now: Millis): Reply {
+  const found = findLease(state, command.tenant, command.actor, command.leaseId);
+  if ("code" in found) return found;
+  const { tenant, lease } = found;
+  const { predicate } = command;
+  if (!isPredicate(predicate)) {
+    return refuse("invalid_predicate", "The predicate is one of PROVIDES, CONSUMES, DEPENDS_ON.", {
+      field: "predicate",
+    });
+  }
+  const notActive = whyNotActive(lease);
+  if (notActive !== null) return notActive;
+  if (lease.record.predicate === predicate) return { type: "lease", lease: lease.record };
+  if (strengthOf(predicate) >= strengthOf(lease.record.predicate)) {
+    return refuse("not_weaker", `${predicate} is not weaker than ${lease.record.predicate}; acquire it instead.`, {
+      leaseId: lease.record.id,
+    });
+  }
+  const halves = withLinked(tenant, lease);
+  for (const one of halves) {
+    weaken(state, one, predicate);
+    emitLease(state, one, "lease.downgraded", null, now);
+  }
+  serve(state, tenant, halves.map(nameOf), now);
+  return { type: "lease", lease: lease.record };
+}
+
+function whyNotActive({ record }: LeaseEntry): Refusal | null {
+  if (record.state === "CLOSING") return endedRefusal(record.id, record.closingAs ?? "RELEASED");
+  if (record.state === "HELD")
+    return refuse("verify_required", "The lease is held for a restart; call verify-all first.", { leaseId: record.id });
+  if (record.state === "BINDING")
+    return refuse("renew_required", "The lease is still being set up.", { leaseId: record.id });
+  return null;
+}
+
+export function revoke(state: State, command: Revoke, now: Millis): Reply {
+  const tenant = findTenant(state, command.tenant);
+  if ("code" in tenant) return tenant;
+  const refusal = requireAbove(command.actor);
+  if (refusal !== null) return refusal;
+  if (command.reason.length > limits.reasonLengthMax) {
+    return refuse("invalid_reason", `reason has at most ${limits.reasonLengthMax} characters.`, { field: "reason" });
+  }
+  const leases = findTargets(tenant, command);
+  if ("code" in leases) return leases;
+  const live = new Set(
+    leases.flatMap((lease) => withLinked(tenant, lease)).filter((lease) => lease.record.state !== "CLOSING"),
+  );
+  const freed = endLeases(state, tenant, [...live], "REVOKED", command.reason, now);
+  serve(state, tenant, freed, now);
+  return { type: "revoked", count: live.size };
+}
+
+function findTargets(tenant: TenantEntry, { target, actor }: Revoke): LeaseEntry[] | Refusal {
+  if ("leaseId" in target) {
+    const lease = tenant.leases.get(target.leaseId);
+    return lease === undefined
+      ? refuse("lease_unknown", "There is no such lease.", { leaseId: target.leaseId })
+      : [lease];
+  }
+  if ("agentId" in target) {
+    const agent = findAgent(tenant, actor, target.agentId);
+    return "code" in agent ? agent : (mayActFor(actor, agent) ?? leasesOf(agent));
+  }
+  const text = target.resourcePrefix.replace(/(\/\*\*|\/)$/, "");
+  const name = parseResourceName(text.endsWith(":") ? `${text}/` : text);
+  if ("problem" in name) return refuse("invalid_resource", name.problem, { field: "resource_prefix" });
+  const root = tenant.roots.get(name.type);
+  const node = root === undefined ? undefined : findNode(root, name);
+  return node === undefined ? [] : leasesUnder(node);
+}
+
+/** Everything at and below a node, by fence. */
+function leasesUnder(top: Node): LeaseEntry[] {
+  const leases: LeaseEntry[] = [];
+  const look = (node: Node): void => {
+    for (const head of [node.shared, node.providing, node.exclusive]) {
+      for (let item: Placed | null = head; item !== null; item = item.next === head ? null : item.next)
+        leases.push(item as LeaseEntry);
+    }
+    for (const child of node.branch?.literals?.values() ?? []) look(child);
+    for (const child of node.branch?.patterns ?? []) look(child);
+  };
+  look(top);
+  return leases.sort((a, b) => a.order - b.order);
+}

@@ -1,0 +1,253 @@
+/** What a holder does with its leases: heartbeat, renew, release (L4, L5, G8). */
+import { findAgent, findTenant, isAbove } from "./actors.ts";
+import { updateAgent } from "./agent-life.ts";
+import type { Actor, Heartbeat, HeartbeatAll, ReleaseAll, ReleaseLease, RenewLease } from "./commands.ts";
+import { emitLease, endLease, expiryFor, nameOf, reissue, updateLease, withLinked } from "./lease-life.ts";
+import { limits } from "./limits.ts";
+import { serve } from "./queue.ts";
+import type { EndedLeaseState, Lease, Millis } from "./records.ts";
+import { type Refusal, type RefusalCode, refuse } from "./refusals.ts";
+import type { LostLease, Reply } from "./replies.ts";
+import { endWait, liveLeasesOf } from "./request-life.ts";
+import type { ResourceName } from "./resource-name.ts";
+import {
+  type AgentEntry,
+  type LeaseEntry,
+  leasesOf,
+  type RequestEntry,
+  type State,
+  type TenantEntry,
+} from "./state.ts";
+
+export function heartbeat(state: State, command: Heartbeat, now: Millis): Reply {
+  const found = findLease(state, command.tenant, command.actor, command.leaseId);
+  if ("code" in found) return found;
+  const { tenant, lease } = found;
+  const refusal = whyNotExtended(lease.record);
+  if (refusal !== null) return refusal;
+  for (const one of withLinked(tenant, lease)) extend(state, tenant, one, command.activity, now);
+  return { type: "lease", lease: lease.record };
+}
+
+export function heartbeatAll(state: State, command: HeartbeatAll, now: Millis): Reply {
+  const tenant = findTenant(state, command.tenant);
+  if ("code" in tenant) return tenant;
+  const agent = findAgent(tenant, command.actor, command.agentId);
+  if ("code" in agent) return agent;
+  const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
+  const kept: LeaseEntry[] = [];
+  for (const lease of found) {
+    const refusal = whyNotExtended(lease.record);
+    // A bound lease lives on as it is: it is renewed, never extended (G8).
+    if (refusal === null) extend(state, tenant, lease, command.activity, now);
+    else if (refusal.code !== "renew_required") {
+      lost.push({ id: lease.record.id, lease: lease.record, code: refusal.code });
+      continue;
+    }
+    kept.push(lease);
+  }
+  return { type: "leases", leases: kept.map((lease) => lease.record), lost };
+}
+
+export interface OwnLeases {
+  readonly found: LeaseEntry[];
+  readonly lost: LostLease[];
+}
+
+/** The agent's live leases, all or as named; whatever else is named has ended or never was its own. */
+export function ownLeases(tenant: TenantEntry, agent: AgentEntry, leaseIds: readonly string[] | null): OwnLeases {
+  if (leaseIds === null) return { found: leasesOf(agent), lost: [] };
+  const found: LeaseEntry[] = [];
+  const lost: LostLease[] = [];
+  for (const id of new Set(leaseIds)) {
+    const lease = tenant.leases.get(id);
+    if (lease !== undefined && lease.party === agent) found.push(lease);
+    else lost.push({ id, lease: null, code: null });
+  }
+  return { found, lost };
+}
+
+const closingCodes: Readonly<Record<EndedLeaseState, RefusalCode>> = {
+  RELEASED: "lease_released",
+  EXPIRED: "lease_expired",
+  REVOKED: "lease_revoked",
+};
+
+/** The refusal that a lease's end calls for (L4, G9). */
+export function endedRefusal(id: string, state: EndedLeaseState): Refusal {
+  return refuse(closingCodes[state], `The lease has ended (${state.toLowerCase()}); acquire again.`, { leaseId: id });
+}
+
+function whyNotExtended(lease: Lease): Refusal | null {
+  const { id } = lease;
+  if (lease.state === "CLOSING") return endedRefusal(id, lease.closingAs ?? "RELEASED");
+  if (lease.state === "HELD" && !lease.verified) return verifyRequired(id);
+  if (lease.cell !== null) {
+    return refuse("renew_required", "A lease on a bound resource is not extended; renew it.", { leaseId: id });
+  }
+  return null;
+}
+
+function verifyRequired(leaseId: string): Refusal {
+  return refuse("verify_required", "The lease is held for a restart; call verify-all first.", { leaseId });
+}
+
+function extend(state: State, tenant: TenantEntry, lease: LeaseEntry, activity: boolean, now: Millis): void {
+  const { record } = lease;
+  const expiresAt = expiryFor(tenant, record.acquiredAt, now, record.ttl);
+  const activeAt = activity ? now : record.activeAt;
+  if (record.state === "HELD") {
+    updateLease(state, lease, { state: "ACTIVE", expiresAt, activeAt, claimBy: null, verified: false });
+    emitLease(state, lease, "lease.revived", null, now);
+  } else updateLease(state, lease, { expiresAt, activeAt, claimBy: null });
+}
+
+/** G8: a fresh grant under the same id; with it every older token and fence is stale. */
+export function renewLease(state: State, command: RenewLease, now: Millis): Reply {
+  const found = findLease(state, command.tenant, command.actor, command.leaseId);
+  if ("code" in found) return found;
+  const { tenant, lease } = found;
+  const { record } = lease;
+  if (record.state === "CLOSING") return endedRefusal(record.id, record.closingAs ?? "RELEASED");
+  if (record.state === "HELD" && !record.verified) return verifyRequired(record.id);
+  if (record.state === "BINDING") {
+    return refuse("renew_required", "The lease is still being set up; renew it once it is active.", {
+      leaseId: record.id,
+    });
+  }
+  if (command.generation !== null && command.generation !== record.generation) {
+    return refuse("stale_generation", `The lease is at generation ${record.generation}; renew from that one.`, {
+      leaseId: record.id,
+      generation: record.generation,
+    });
+  }
+  for (const one of withLinked(tenant, lease)) {
+    const expiresAt = expiryFor(tenant, one.record.acquiredAt, now, one.record.ttl);
+    reissue(state, tenant, one, { state: "ACTIVE", expiresAt, activeAt: now, claimBy: null, verified: false });
+    emitLease(state, one, "lease.renewed", null, now);
+  }
+  return { type: "lease", lease: lease.record };
+}
+
+export function releaseLease(state: State, command: ReleaseLease, now: Millis): Reply {
+  const found = findLease(state, command.tenant, command.actor, command.leaseId);
+  if ("code" in found) return found;
+  if (command.version !== null && command.version.length > limits.versionLengthMax) return versionTooLong();
+  const { tenant, lease } = found;
+  release(state, tenant, lease.party.agent, [lease], () => command.version, now);
+  return { type: "lease", lease: lease.record };
+}
+
+export function releaseAll(state: State, command: ReleaseAll, now: Millis): Reply {
+  const tenant = findTenant(state, command.tenant);
+  if ("code" in tenant) return tenant;
+  const agent = findAgent(tenant, command.actor, command.agentId);
+  if ("code" in agent) return agent;
+  const versions = command.versions ?? {};
+  if (Object.values(versions).some((version) => version.length > limits.versionLengthMax)) return versionTooLong();
+  const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
+  // Versions may be given by lease or by resource: a holder knows its files, not always its leases.
+  const versionOf = ({ record }: LeaseEntry): string | null => {
+    if (Object.hasOwn(versions, record.id)) return versions[record.id] ?? null;
+    return Object.hasOwn(versions, record.resource) ? (versions[record.resource] ?? null) : null;
+  };
+  release(state, tenant, agent, found, versionOf, now);
+  return { type: "leases", leases: found.map((lease) => lease.record), lost };
+}
+
+function versionTooLong(): Refusal {
+  return refuse("invalid_version", `version has at most ${limits.versionLengthMax} characters.`, { field: "version" });
+}
+
+function release(
+  state: State,
+  tenant: TenantEntry,
+  agent: AgentEntry,
+  leases: readonly LeaseEntry[],
+  versionOf: (lease: LeaseEntry) => string | null,
+  now: Millis,
+): void {
+  const freed = endLeases(state, tenant, leases, "RELEASED", null, now, versionOf);
+  completeIfDone(state, agent, now);
+  serve(state, tenant, freed, now);
+}
+
+/** W1: who releases the last lease while at work, with nothing open, has completed its unit of work. */
+function completeIfDone(state: State, agent: AgentEntry, now: Millis): void {
+  const { record } = agent;
+  if (record.state !== "EXECUTING" && record.state !== "VERIFYING") return;
+  if (agent.open.size > 0) return;
+  for (let lease = agent.leases; lease !== null; lease = lease.nextOfParty)
+    if (lease.record.state !== "CLOSING") return;
+  updateAgent(state, agent, { state: "COMPLETED" }, now);
+}
+
+const noVersion = (): null => null;
+
+/**
+ * Ends leases, each with the other half of its rename, and a request that was still binding as a whole. Returns what
+ * is free now; the caller serves it once it has done what goes first.
+ */
+export function endLeases(
+  state: State,
+  tenant: TenantEntry,
+  leases: readonly LeaseEntry[],
+  as: EndedLeaseState,
+  reason: string | null,
+  now: Millis,
+  versionOf: (lease: LeaseEntry) => string | null = noVersion,
+): ResourceName[] {
+  const freed: ResourceName[] = [];
+  for (const lease of leases) {
+    for (const one of withLinked(tenant, lease)) {
+      if (!one.alive || one.record.state === "CLOSING") continue;
+      if (one.request?.record.state === "BINDING") {
+        freed.push(...endBinding(state, tenant, one.request, "CANCELED", reason ?? as.toLowerCase(), now));
+      } else if (endLease(state, tenant, one, as, reason, versionOf(one), now)) freed.push(nameOf(one));
+    }
+  }
+  return freed;
+}
+
+/** One failed or abandoned bind undoes the whole manifest. */
+export function endBinding(
+  state: State,
+  tenant: TenantEntry,
+  request: RequestEntry,
+  fate: "CANCELED" | "PAUSED" | "BIND_FAILED",
+  reason: string,
+  now: Millis,
+): ResourceName[] {
+  const leases = liveLeasesOf(tenant, request);
+  endWait(state, tenant, request, fate, reason, now);
+  const freed: ResourceName[] = [];
+  for (const lease of leases) {
+    if (lease.record.state !== "CLOSING" && endLease(state, tenant, lease, "REVOKED", reason, null, now))
+      freed.push(nameOf(lease));
+  }
+  return freed;
+}
+
+export interface FoundLease {
+  readonly tenant: TenantEntry;
+  readonly lease: LeaseEntry;
+}
+
+/** A live lease that the caller may act on (L13). What has ended is answered from history (see ended.ts). */
+export function findLease(state: State, tenantId: string, actor: Actor, leaseId: string): FoundLease | Refusal {
+  const tenant = findTenant(state, tenantId);
+  if ("code" in tenant) return tenant;
+  const lease = tenant.leases.get(leaseId);
+  if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId });
+  if (isAbove(actor)) return { tenant, lease };
+  const { agent } = lease.party;
+  if (actor.role !== "agent" || actor.agentId !== agent.record.id) return notHolder(leaseId);
+  if (actor.epoch !== agent.record.epoch) {
+    return refuse("stale_epoch", "Another instance has taken this agent up; register again to take it back.");
+  }
+  return { tenant, lease };
+}
+
+export function notHolder(leaseId: string): Refusal {
+  return refuse("not_lease_holder", "The lease belongs to another agent.", { leaseId });
+}

@@ -1,0 +1,53 @@
+/**
+ * Ids are text that sorts by time, because stores like keys that grow: ten characters of time and twelve of the
+ * command's random numbers. A request's leases carry its suffix, so a waiter needs no randomness when it is granted.
+ */
+import type { Entropy } from "./commands.ts";
+import type { Millis } from "./records.ts";
+
+const digits = "0123456789abcdefghjkmnpqrstvwxyz";
+const pairs: readonly string[] = Array.from({ length: 1024 }, (_, n) => digits.charAt(n >> 5) + digits.charAt(n & 31));
+
+export function agentIdFrom(now: Millis, entropy: Entropy): string {
+  return `agt_${suffixFrom(now, entropy)}`;
+}
+
+export function requestIdFrom(now: Millis, entropy: Entropy): string {
+  return `req_${suffixFrom(now, entropy)}`;
+}
+
+/** The id of the lease for the request's intent at this index. */
+export function leaseIdOf(requestId: string, index: number): string {
+  const suffix = requestId.slice(4);
+  return index === 0 ? `lse_${suffix}` : `lse_${suffix}-${index}`;
+}
+
+function suffixFrom(now: Millis, [first, second]: Entropy): string {
+  return (
+    timePart(now) +
+    pair(first >>> 20) +
+    pair(first >>> 10) +
+    pair(first) +
+    pair(second >>> 20) +
+    pair(second >>> 10) +
+    pair(second)
+  );
+}
+
+let cachedTime = -1;
+let cachedPart = "";
+
+/** Most commands share their millisecond with others; the text for it is made once. */
+function timePart(now: Millis): string {
+  if (now !== cachedTime) {
+    cachedTime = now;
+    const high = Math.floor(now / 2 ** 20);
+    const low = now % 2 ** 20;
+    cachedPart = pair(Math.floor(high / 2 ** 20)) + pair(high >>> 10) + pair(high) + pair(low >>> 10) + pair(low);
+  }
+  return cachedPart;
+}
+
+function pair(bits: number): string {
+  return pairs[bits & 1023] ?? "";
+}

@@ -1,0 +1,142 @@
+/**
+ * The kernel's surface. A pure state machine: no I/O, no clock, no randomness. Same commands, same times, same random
+ * inputs: same replies, events and records, byte for byte.
+ */
+import { acquire } from "./acquire.ts";
+import { dropFailedDigest, pauseAgent, registerAgent, restartAgent, transitionAgent, verifyAll } from "./agents.ts";
+import { reportBinding } from "./cells.ts";
+import type { Command } from "./commands.ts";
+import { earliest } from "./deadlines.ts";
+import { resumeAgent, saveDigest } from "./digests.ts";
+import type { KernelEvent } from "./events.ts";
+import { downgradeLease, revoke, transferLease } from "./handing-over.ts";
+import { heartbeat, heartbeatAll, releaseAll, releaseLease, renewLease } from "./holding.ts";
+import type { Millis } from "./records.ts";
+import type { Reply } from "./replies.ts";
+import { cancelRequest, collectRequest } from "./requests.ts";
+import { declareResource, fenceResource, resetResource, withdrawResource } from "./resources.ts";
+import { isDue, settleDue } from "./settle.ts";
+import type { Handle, State } from "./state.ts";
+import { createKey, createTenant, deleteKey, setTenantQuotas, setTenantSettings, suspendTenant } from "./tenants.ts";
+
+export { answerForEnded } from "./ended.ts";
+export { jumpFences, liveHandles, restore, snapshot } from "./restore.ts";
+export { createState, type Handle, type State } from "./state.ts";
+
+export interface Step {
+  readonly events: readonly KernelEvent[];
+  /** Each record that the step touched, once. Collect them in a set: a batch writes each in its newest form. */
+  readonly changes: readonly Handle[];
+}
+
+export interface Outcome extends Step {
+  readonly reply: Reply;
+}
+
+export interface Settled extends Step {
+  readonly more: boolean;
+}
+
+/** Settles all that is due by now, so that no rule can meet a holder whose time has run out (L3), and then decides. */
+export function apply(state: State, command: Command, now: Millis): Outcome {
+  begin(state);
+  settleDue(state, now, Number.POSITIVE_INFINITY);
+  const reply = decide(state, command, now);
+  return { reply, events: state.events, changes: state.changes };
+}
+
+/** Does a slice of what is due, so that a hundred thousand ends at once never hold up whoever runs the kernel. */
+export function settle(state: State, now: Millis, limit: number): Settled {
+  begin(state);
+  const more = settleDue(state, now, limit);
+  return { more, events: state.events, changes: state.changes };
+}
+
+export function hasDue(state: State, now: Millis): boolean {
+  return isDue(state, now);
+}
+
+/** When something is due next if nobody says anything; null: never. */
+export function nextDeadline(state: State): Millis | null {
+  if (state.unserved.length > 0) return 0;
+  const wait = earliest(state.waits)?.dueAt ?? Number.POSITIVE_INFINITY;
+  const end = earliest(state.ends)?.dueAt ?? Number.POSITIVE_INFINITY;
+  const next = Math.min(wait, end);
+  return next === Number.POSITIVE_INFINITY ? null : next;
+}
+
+function begin(state: State): void {
+  state.step++;
+  state.events = [];
+  state.changes = [];
+}
+
+function decide(state: State, command: Command, now: Millis): Reply {
+  switch (command.type) {
+    case "register_agent":
+      return registerAgent(state, command, now);
+    case "transition_agent":
+      return transitionAgent(state, command, now);
+    case "restart_agent":
+      return restartAgent(state, command, now);
+    case "pause_agent":
+    case "unpause_agent":
+      return pauseAgent(state, command, now);
+    case "save_digest":
+      return saveDigest(state, command, now);
+    case "resume_agent":
+      return resumeAgent(state, command, now);
+    case "drop_digest":
+      return dropFailedDigest(state, command, now);
+    case "verify_all":
+      return verifyAll(state, command, now);
+    case "acquire":
+      return acquire(state, command, now);
+    case "collect_request":
+      return collectRequest(state, command);
+    case "cancel_request":
+      return cancelRequest(state, command, now);
+    case "heartbeat":
+      return heartbeat(state, command, now);
+    case "heartbeat_all":
+      return heartbeatAll(state, command, now);
+    case "renew_lease":
+      return renewLease(state, command, now);
+    case "release_lease":
+      return releaseLease(state, command, now);
+    case "release_all":
+      return releaseAll(state, command, now);
+    case "transfer_lease":
+      return transferLease(state, command, now);
+    case "downgrade_lease":
+      return downgradeLease(state, command, now);
+    case "revoke":
+      return revoke(state, command, now);
+    case "declare_resource":
+      return declareResource(state, command, now);
+    case "fence_resource":
+      return fenceResource(state, command, now);
+    case "reset_resource":
+      return resetResource(state, command, now);
+    case "withdraw_resource":
+      return withdrawResource(state, command, now);
+    case "bind_confirmed":
+    case "bind_failed":
+    case "teardown_confirmed":
+    case "teardown_failed":
+      return reportBinding(state, command, now);
+    case "create_tenant":
+      return createTenant(state, command, now);
+    case "suspend_tenant":
+    case "resume_tenant":
+      return suspendTenant(state, command, now);
+    case "set_tenant_settings":
+      return setTenantSettings(state, command, now);
+    case "set_tenant_quotas":
+      return setTenantQuotas(state, command, now);
+    case "create_key":
+      return createKey(state, command, now);
+    case "delete_key":
+      return deleteKey(state, command);
+  }
+}

@@ -1,0 +1,252 @@
+/**
+ * The one place where leases begin, change and end, and where their entries stand in every index. Who may do it and
+ * whether it is right is decided elsewhere; what waits is served by queue.ts.
+ */
+
+import { noteIdle } from "./agent-life.ts";
+import { canonicalName, type Wish } from "./conflicts.ts";
+import { schedule, unschedule } from "./deadlines.ts";
+import type { LeaseEvent } from "./events.ts";
+import { leaseIdOf } from "./ids.ts";
+import { limits } from "./limits.ts";
+import { EXCLUSIVE, type Predicate, strengthOf } from "./predicates.ts";
+import type { EndedLeaseState, Lease, Millis } from "./records.ts";
+import { noteEndedLease } from "./request-life.ts";
+import { move, nodeFor, put, take } from "./resource-index.ts";
+import type { ResourceName } from "./resource-name.ts";
+import {
+  changed,
+  createLeaseEntry,
+  emit,
+  type LeaseEntry,
+  nextFence,
+  type Party,
+  type ResourceEntry,
+  rootOf,
+  type State,
+  type TenantEntry,
+} from "./state.ts";
+
+/** What a manifest's leases have in common. */
+export interface GrantTerms {
+  readonly requestId: string;
+  readonly ttl: number;
+  readonly idleTimeout: number | null;
+  readonly purpose: string | null;
+  readonly tokens: boolean;
+  readonly claimBy: Millis | null;
+}
+
+/** Grants one intent. On a bound resource the lease is BINDING until its cell has set it up (G6). */
+export function beginLease(
+  state: State,
+  tenant: TenantEntry,
+  party: Party,
+  wish: Wish,
+  index: number,
+  linkedIndex: number | null,
+  terms: GrantTerms,
+  now: Millis,
+): LeaseEntry {
+  const cell = tenant.resources.size === 0 ? null : (tenant.resources.get(wish.name.text)?.record.cell ?? null);
+  const record: Lease = {
+    tenant: tenant.record.id,
+    id: leaseIdOf(terms.requestId, index),
+    resource: wish.name.text,
+    predicate: wish.intent.predicate,
+    agentId: party.agent.record.id,
+    holder: party.holder,
+    requestId: terms.requestId,
+    state: cell === null ? "ACTIVE" : "BINDING",
+    fence: nextFence(state, tenant),
+    generation: 1,
+    units: wish.intent.units,
+    purpose: terms.purpose,
+    acquiredAt: now,
+    expiresAt: expiryFor(tenant, now, now, terms.ttl),
+    ttl: terms.ttl,
+    tokens: terms.tokens,
+    idleTimeout: terms.idleTimeout,
+    activeAt: now,
+    claimBy: terms.claimBy,
+    heldUntil: null,
+    verified: false,
+    linkedTo: linkedIndex === null ? null : leaseIdOf(terms.requestId, linkedIndex),
+    cell,
+    cellBy: cell === null ? null : now + limits.bindMs,
+    coordinate: null,
+    closingAs: null,
+    endedAt: null,
+    endReason: null,
+    version: null,
+  };
+  const entry = createLeaseEntry(record, party, wish.strength);
+  place(state, tenant, entry, wish.name);
+  changed(state, entry);
+  emitLease(state, entry, cell === null ? "lease.granted" : "lease.binding", null, now);
+  return entry;
+}
+
+/** Heartbeats reach no further than the quota on one lease's whole time (L10). */
+export function expiryFor(tenant: TenantEntry, acquiredAt: Millis, now: Millis, ttl: number): Millis {
+  const most = tenant.record.quotas.leaseTimeMsMax;
+  return most === null ? now + ttl : Math.min(now + ttl, acquiredAt + most);
+}
+
+/** Enters a lease, new or restored, into every index. */
+export function place(state: State, tenant: TenantEntry, entry: LeaseEntry, name: ResourceName): void {
+  const { party } = entry;
+  tenant.leases.set(entry.record.id, entry);
+  const node = nodeFor(rootOf(tenant, name.type), name);
+  put("held", node, entry);
+  if (node.mark !== null) (node.mark as ResourceEntry).heldUnits += entry.record.units;
+  if (name.wild) tenant.patternCount++;
+  linkToParty(entry, party);
+  scheduleEnd(state, entry);
+}
+
+export function linkToParty(entry: LeaseEntry, party: Party): void {
+  entry.party = party;
+  entry.nextOfParty = party.leases;
+  entry.previousOfParty = null;
+  if (party.leases !== null) party.leases.previousOfParty = entry;
+  party.leases = entry;
+  party.leaseCount++;
+}
+
+export function unlinkFromParty(entry: LeaseEntry): void {
+  const { party, previousOfParty: previous, nextOfParty: next } = entry;
+  if (previous === null) party.leases = next;
+  else previous.nextOfParty = next;
+  if (next !== null) next.previousOfParty = previous;
+  entry.previousOfParty = null;
+  entry.nextOfParty = null;
+  party.leaseCount--;
+}
+
+/** When something must happen to the lease if nobody says anything. */
+function dueOf(lease: Lease): Millis {
+  switch (lease.state) {
+    case "BINDING":
+    case "CLOSING":
+      return lease.cellBy ?? lease.expiresAt;
+    case "HELD":
+      return lease.heldUntil ?? lease.expiresAt;
+    default: {
+      const idleAt = lease.idleTimeout === null ? lease.expiresAt : lease.activeAt + lease.idleTimeout;
+      return Math.min(lease.expiresAt, idleAt, lease.claimBy ?? lease.expiresAt);
+    }
+  }
+}
+
+function scheduleEnd(state: State, entry: LeaseEntry): void {
+  schedule(state.ends, entry, dueOf(entry.record), entry.record.fence);
+}
+
+/** Replaces a live lease's record. */
+export function updateLease(state: State, entry: LeaseEntry, change: Partial<Lease>): void {
+  entry.record = { ...entry.record, ...change };
+  scheduleEnd(state, entry);
+  changed(state, entry);
+}
+
+/** Same id, next generation, new fence: what a renewal, a re-issue and a transfer have in common (A3, G8, L15). */
+export function reissue(state: State, tenant: TenantEntry, entry: LeaseEntry, change: Partial<Lease>): void {
+  const fence = nextFence(state, tenant);
+  updateLease(state, entry, { ...change, generation: entry.record.generation + 1, fence });
+  move("held", entry, entry.strength, fence);
+}
+
+/** L15: a weaker predicate. Units do not depend on it (C6). */
+export function weaken(state: State, entry: LeaseEntry, predicate: Predicate): void {
+  const resource = entry.node?.mark as ResourceEntry | null | undefined;
+  const counted = resource !== null && resource !== undefined && resource.record.capacity !== null;
+  updateLease(state, entry, { predicate });
+  move("held", entry, counted ? EXCLUSIVE : strengthOf(predicate), entry.order);
+}
+
+/**
+ * Ends a lease, or begins its end where a cell must tear it down first (G6). Answers whether its name is free now;
+ * whoever calls then serves those who wait for it (L6).
+ */
+export function endLease(
+  state: State,
+  tenant: TenantEntry,
+  entry: LeaseEntry,
+  as: EndedLeaseState,
+  reason: string | null,
+  version: string | null,
+  now: Millis,
+): boolean {
+  const { record } = entry;
+  if (record.cell !== null && record.state !== "CLOSING") {
+    updateLease(state, entry, {
+      state: "CLOSING",
+      closingAs: as,
+      cellBy: now + limits.teardownMs,
+      claimBy: null,
+      endReason: reason,
+      version,
+    });
+    emitLease(state, entry, "lease.closing", reason, now);
+    return false;
+  }
+  finishLease(state, tenant, entry, { state: as, endedAt: now, endReason: reason, version }, now);
+  return true;
+}
+
+const endedEvents = { RELEASED: "lease.released", EXPIRED: "lease.expired", REVOKED: "lease.revoked" } as const;
+
+/** The final end: out of every index, into history. */
+export function finishLease(
+  state: State,
+  tenant: TenantEntry,
+  entry: LeaseEntry,
+  end: { readonly state: EndedLeaseState } & Pick<Lease, "endedAt" | "endReason" | "version">,
+  now: Millis,
+): void {
+  const { node } = entry;
+  entry.record = { ...entry.record, ...end };
+  entry.alive = false;
+  changed(state, entry);
+  unschedule(state.ends, entry);
+  tenant.leases.delete(entry.record.id);
+  if (node !== null && node.mark !== null) (node.mark as ResourceEntry).heldUnits -= entry.record.units;
+  if (entry.record.resource.includes("*") || entry.record.resource.includes("?")) tenant.patternCount--;
+  take("held", entry);
+  unlinkFromParty(entry);
+  addLeaseTime(state, tenant, now - entry.record.acquiredAt, now);
+  emitLease(state, entry, endedEvents[end.state], end.endReason, now);
+  if (entry.request !== null) noteEndedLease(state, tenant, entry.request, entry.record, now);
+  noteIdle(state, entry.party.agent, now);
+}
+
+/** L10: lease time of the whole tenant, by the day. */
+function addLeaseTime(state: State, tenant: TenantEntry, ms: number, now: Millis): void {
+  if (tenant.record.quotas.tenantLeaseTimeMsMax === null) return;
+  const { counters } = tenant;
+  const windowStart = now - (now % limits.leaseTimeWindowMs);
+  const used = counters.record.windowStart === windowStart ? counters.record.leaseTimeMs : 0;
+  counters.record = { ...counters.record, windowStart, leaseTimeMs: used + ms };
+  changed(state, counters);
+}
+
+export function emitLease(
+  state: State,
+  entry: LeaseEntry,
+  type: LeaseEvent["type"],
+  reason: string | null,
+  now: Millis,
+): void {
+  emit(state, { type, tenant: entry.tenantId, at: now, lease: entry.record, reason });
+}
+
+/** Both halves of a rename, or just the lease (C7). */
+export function withLinked(tenant: TenantEntry, entry: LeaseEntry): LeaseEntry[] {
+  const other = entry.record.linkedTo === null ? undefined : tenant.leases.get(entry.record.linkedTo);
+  return other === undefined ? [entry] : [entry, other];
+}
+
+export function nameOf(entry: LeaseEntry): ResourceName {
+  return canonicalName(entry.record.resource);
+}

@@ -1,0 +1,45 @@
+/** What a holder intends (KLIS-1), and which intents get along (C1). */
+
+export const predicates = ["PROVIDES", "CONSUMES", "MUTATES", "DELETES", "DEPENDS_ON", "RENAMES"] as const;
+export type Predicate = (typeof predicates)[number];
+
+/**
+ * C1's matrix has only three kinds of rows, and they are ordered: each conflicts with all that the weaker one
+ * conflicts with. Numbered so, two intents conflict exactly when their strengths add up to 2 or more:
+ * readers (0) get along with readers and one provider (1); exclusive ones (2) with nobody.
+ */
+export type Strength = 0 | 1 | 2;
+export const SHARED = 0;
+export const PROVIDING = 1;
+export const EXCLUSIVE = 2;
+
+const strengths: Readonly<Record<Predicate, Strength>> = {
+  PROVIDES: PROVIDING,
+  CONSUMES: SHARED,
+  MUTATES: EXCLUSIVE,
+  DELETES: EXCLUSIVE,
+  DEPENDS_ON: SHARED,
+  RENAMES: EXCLUSIVE,
+};
+
+export function strengthOf(predicate: Predicate): Strength {
+  return strengths[predicate];
+}
+
+/** The weakest strength that conflicts with this one; every stronger one conflicts too. */
+export function weakestConflicting(strength: Strength): Strength {
+  return strength === SHARED ? EXCLUSIVE : strength === PROVIDING ? PROVIDING : SHARED;
+}
+
+export function strengthsConflict(a: Strength, b: Strength): boolean {
+  return a + b >= 2;
+}
+
+export function isPredicate(text: string): text is Predicate {
+  return Object.hasOwn(strengths, text);
+}
+
+/** A writing lease may have changed its resource; its end counts in observation updates (A4). */
+export function writes(predicate: Predicate): boolean {
+  return strengths[predicate] !== SHARED;
+}

@@ -1,0 +1,95 @@
+/**
+ * Every expected refusal, in one closed list. A refusal is a value: it names what is wrong, changes nothing, and each
+ * code has one row in docs/errors.md.
+ */
+import type { Blocker } from "./replies.ts";
+
+export const refusalCodes = [
+  // What was asked is not well-formed.
+  "invalid_resource",
+  "reserved_resource",
+  "invalid_predicate",
+  "invalid_units",
+  "invalid_target",
+  "invalid_ttl",
+  "invalid_wait_timeout",
+  "invalid_idle_timeout",
+  "invalid_purpose",
+  "invalid_request_id",
+  "invalid_version",
+  "invalid_reason",
+  "empty_manifest",
+  "manifest_too_large",
+  "duplicate_intent",
+  "invalid_agent_id",
+  "invalid_labels",
+  "invalid_digest",
+  "invalid_state",
+  "invalid_tenant_id",
+  "invalid_settings",
+  "invalid_quotas",
+  "invalid_capacity",
+  "invalid_key",
+  // Who asks may not.
+  "forbidden",
+  "not_lease_holder",
+  "stale_epoch",
+  // What was named is not there.
+  "agent_unknown",
+  "lease_unknown",
+  "request_unknown",
+  "resource_unknown",
+  "tenant_unknown",
+  "digest_unknown",
+  "key_unknown",
+  // It is there, but has ended (G9, L4).
+  "lease_expired",
+  "lease_released",
+  "lease_revoked",
+  "wait_timeout",
+  "request_canceled",
+  // It is there, but not so.
+  "lease_denied",
+  "would_wait",
+  "renew_required",
+  "verify_required",
+  "stale_generation",
+  "invalid_transition",
+  "not_weaker",
+  "transfer_refused",
+  "request_id_reused",
+  "resource_fenced",
+  "resource_in_use",
+  "strategy_in_use",
+  "tenant_exists",
+  "key_exists",
+  "lease_not_binding",
+  "lease_not_closing",
+] as const;
+export type RefusalCode = (typeof refusalCodes)[number];
+
+export type DenialReason = "quota" | "capacity" | "self_blocked" | "bind_failed";
+
+export interface Refusal {
+  readonly type: "refused";
+  readonly code: RefusalCode;
+  /** A sentence: what is wrong, and what to do. */
+  readonly detail: string;
+  /** The part of the command that is at fault, as a path on the wire ("intents.0.resource"). */
+  readonly field?: string;
+  readonly reason?: DenialReason;
+  readonly leaseId?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly generation?: number;
+  readonly blockers?: readonly Blocker[];
+  readonly blockersTotal?: number;
+}
+
+export function refuse(
+  code: RefusalCode,
+  detail: string,
+  context: Omit<Refusal, "type" | "code" | "detail"> = {},
+): Refusal {
+  return { type: "refused", code, detail, ...context };
+}

@@ -1,0 +1,275 @@
+/** Declared resources: capacity (C6), fences (G7), withdrawal (G12). */
+import { findTenant, requireAbove } from "./actors.ts";
+import type { DeclareResource, FenceResource, ResetResource, WithdrawResource } from "./commands.ts";
+import { each, isObstructed, lastPlace, unitsAhead } from "./conflicts.ts";
+import { endBinding, endLeases } from "./holding.ts";
+import { limits } from "./limits.ts";
+import { readName } from "./manifest.ts";
+import { EXCLUSIVE, SHARED } from "./predicates.ts";
+import { serve } from "./queue.ts";
+import type { Millis, Resource } from "./records.ts";
+import { type Refusal, refuse } from "./refusals.ts";
+import type { Reply } from "./replies.ts";
+import { endWait } from "./request-life.ts";
+import { nodeFor, setMark, tallyFrom } from "./resource-index.ts";
+import type { ResourceName } from "./resource-name.ts";
+import { search } from "./resource-search.ts";
+import {
+  type Claim,
+  changed,
+  createResourceEntry,
+  emit,
+  type LeaseEntry,
+  type Party,
+  type RequestEntry,
+  type ResourceEntry,
+  rootOf,
+  type State,
+  type TenantEntry,
+} from "./state.ts";
+
+export function declareResource(state: State, command: DeclareResource, now: Millis): Reply {
+  const found = findName(state, command, command.resource);
+  if ("code" in found) return found;
+  const { tenant, name } = found;
+  const { capacity, cell } = command;
+  if (name.wild)
+    return refuse("invalid_resource", "A pattern cannot be declared; declare the names themselves.", {
+      field: "resource",
+    });
+  if (capacity !== null && !(Number.isSafeInteger(capacity) && capacity >= 1 && capacity <= limits.unitsMax)) {
+    return refuse("invalid_capacity", `capacity is a whole number from 1 to ${limits.unitsMax}.`, {
+      field: "capacity",
+    });
+  }
+  const known = tenant.resources.get(name.text);
+  const before = known?.record ?? null;
+  const changesKind = (capacity === null) !== ((before?.capacity ?? null) === null) || cell !== (before?.cell ?? null);
+  if (changesKind && isUsed(tenant, name)) {
+    return refuse("resource_in_use", "It is leased or waited for; declare it so when it is free.", {
+      field: "resource",
+    });
+  }
+  if (known !== undefined && capacity !== null && turnsAWait(tenant, known, capacity)) {
+    return refuse(
+      "resource_in_use",
+      "With so few units a waiting request could deadlock; try again when it is served.",
+      {
+        field: "capacity",
+      },
+    );
+  }
+  if (known === undefined && tenant.resources.size >= tenant.record.quotas.resourcesMax) {
+    return refuse("lease_denied", `The tenant may declare ${tenant.record.quotas.resourcesMax} resources.`, {
+      reason: "quota",
+    });
+  }
+  const entry = known ?? addResource(tenant, name, now);
+  entry.record = { ...entry.record, capacity, cell, withdrawn: false };
+  changed(state, entry);
+  emitResource(state, entry, "resource.declared", now);
+  serve(state, tenant, [name], now);
+  return { type: "resource", resource: entry.record, created: known === undefined };
+}
+
+function addResource(tenant: TenantEntry, name: ResourceName, now: Millis): ResourceEntry {
+  const record: Resource = {
+    tenant: tenant.record.id,
+    name: name.text,
+    capacity: null,
+    cell: null,
+    fenced: false,
+    fenceReason: null,
+    fencedAt: null,
+    withdrawn: false,
+    declaredAt: now,
+  };
+  return placeResource(tenant, record, name);
+}
+
+/** Enters a resource, new or restored, into the index, with the units that are taken already. */
+export function placeResource(tenant: TenantEntry, record: Resource, name: ResourceName): ResourceEntry {
+  const node = nodeFor(rootOf(tenant, name.type), name);
+  const entry = createResourceEntry(record, name, node);
+  each(node.shared, (lease) => (entry.heldUnits += (lease as LeaseEntry).record.units));
+  each(node.providing, (lease) => (entry.heldUnits += (lease as LeaseEntry).record.units));
+  each(node.exclusive, (lease) => (entry.heldUnits += (lease as LeaseEntry).record.units));
+  setMark(node, entry);
+  tenant.resources.set(record.name, entry);
+  return entry;
+}
+
+function isUsed(tenant: TenantEntry, name: ResourceName): boolean {
+  const root = tenant.roots.get(name.type);
+  if (root === undefined) return false;
+  return search(root, name, {
+    visit: ({ shared, providing, exclusive, waiting }) =>
+      shared !== null ||
+      providing !== null ||
+      exclusive !== null ||
+      (waiting !== null && (waiting.shared ?? waiting.providing ?? waiting.exclusive) !== null),
+    below: (_node, { held, waiting }) => (tallyFrom(held, SHARED) + tallyFrom(waiting, SHARED) > 0 ? "stop" : "skip"),
+  });
+}
+
+/** Whether somebody would then wait for units in the direction that W2 and W7 forbid. */
+function turnsAWait(tenant: TenantEntry, resource: ResourceEntry, capacity: number): boolean {
+  if (capacity >= (resource.record.capacity ?? 0)) return false;
+  const waitDie = tenant.record.settings.strategy === "wait_die";
+  const isForbidden = (waiter: Party, other: Party): boolean =>
+    waiter !== other && (waitDie ? waiter.priority > other.priority : waiter.priority < other.priority);
+  let turns = false;
+  const ahead: Party[] = [];
+  each(resource.node.waiting?.exclusive ?? null, (item) => {
+    const { request, intent } = item as Claim;
+    if (resource.heldUnits + unitsAhead(resource, item) + intent.units > capacity) {
+      turns ||= ahead.some((other) => isForbidden(request.party, other));
+      each(resource.node.exclusive, (lease) => {
+        turns ||= isForbidden(request.party, (lease as LeaseEntry).party);
+      });
+    }
+    ahead.push(request.party);
+  });
+  return turns;
+}
+
+export function fenceResource(state: State, command: FenceResource, now: Millis): Reply {
+  const found = findName(state, command, command.resource);
+  if ("code" in found) return found;
+  if (command.reason.length > limits.reasonLengthMax) {
+    return refuse("invalid_reason", `reason has at most ${limits.reasonLengthMax} characters.`, { field: "reason" });
+  }
+  const entry = fence(state, found.tenant, found.name, command.reason, now);
+  return { type: "resource", resource: entry.record, created: false };
+}
+
+/** G7: what is live on it is revoked, who waits for it is told to pause, and nothing is leased until it was reset. */
+export function fence(
+  state: State,
+  tenant: TenantEntry,
+  name: ResourceName,
+  reason: string,
+  now: Millis,
+): ResourceEntry {
+  const entry = tenant.resources.get(name.text) ?? addResource(tenant, name, now);
+  if (entry.record.fenced) return entry;
+  entry.record = { ...entry.record, fenced: true, fenceReason: reason, fencedAt: now };
+  changed(state, entry);
+  emitResource(state, entry, "resource.fenced", now);
+  clear(state, tenant, name, "resource_fenced", true, now);
+  return entry;
+}
+
+/** Ends what is live on a name, if so told, and every wait for it. */
+function clear(
+  state: State,
+  tenant: TenantEntry,
+  name: ResourceName,
+  reason: string,
+  leasesToo: boolean,
+  now: Millis,
+): void {
+  const { leases, requests } = findUsers(tenant, name);
+  const freed: ResourceName[] = [];
+  for (const request of requests) freed.push(...endWait(state, tenant, request, "PAUSED", reason, now));
+  const binding = leases.filter((lease) => lease.request?.record.state === "BINDING");
+  for (const { request } of binding) {
+    if (request?.record.state === "BINDING") freed.push(...endBinding(state, tenant, request, "PAUSED", reason, now));
+  }
+  if (leasesToo) freed.push(...endLeases(state, tenant, leases, "REVOKED", reason, now));
+  serve(state, tenant, freed, now);
+}
+
+function findUsers(tenant: TenantEntry, name: ResourceName): { leases: LeaseEntry[]; requests: RequestEntry[] } {
+  const leases: LeaseEntry[] = [];
+  const requests = new Set<RequestEntry>();
+  const root = tenant.roots.get(name.type);
+  if (root !== undefined) {
+    search(root, name, {
+      visit({ shared, providing, exclusive, waiting }) {
+        for (const head of [shared, providing, exclusive]) each(head, (lease) => leases.push(lease as LeaseEntry));
+        for (const head of [waiting?.shared, waiting?.providing, waiting?.exclusive]) {
+          each(head ?? null, (claim) => requests.add((claim as Claim).request));
+        }
+        return false;
+      },
+      below: () => "enter",
+    });
+  }
+  return {
+    leases: leases.sort((a, b) => a.order - b.order),
+    requests: [...requests].sort((a, b) => a.record.arrival - b.record.arrival),
+  };
+}
+
+/** The probe has seen it clean (for an unbound resource: the operator's word), so it can be leased again. */
+export function resetResource(state: State, command: ResetResource, now: Millis): Reply {
+  const found = findName(state, command, command.resource);
+  if ("code" in found) return found;
+  const { tenant, name } = found;
+  const entry = tenant.resources.get(name.text);
+  if (entry === undefined)
+    return refuse("resource_unknown", "There is no such resource; nothing of this name is fenced.", {
+      field: "resource",
+    });
+  if (!entry.record.fenced) return { type: "resource", resource: entry.record, created: false };
+  const intent = { predicate: "MUTATES", resource: name.text, units: 1, to: null } as const;
+  const everything = { intent, name, strength: EXCLUSIVE, counted: null } as const;
+  if (isObstructed(tenant, everything, nobody, lastPlace, 0)) {
+    return refuse("resource_in_use", "A lease on it is still being torn down; reset it when that is confirmed.", {
+      field: "resource",
+    });
+  }
+  entry.record = { ...entry.record, fenced: false, fenceReason: null, fencedAt: null };
+  emitResource(state, entry, "resource.reset", now);
+  changed(state, entry);
+  const { capacity, cell, withdrawn } = entry.record;
+  if (capacity === null && cell === null && !withdrawn) removeResource(tenant, entry);
+  return { type: "resource", resource: entry.record, created: false };
+}
+
+/** Stands for no party: whoever is there is somebody else. */
+const nobody = { leaseCount: 0 } as Party;
+
+/** A name that was only fenced, never declared, leaves nothing behind. */
+function removeResource(tenant: TenantEntry, entry: ResourceEntry): void {
+  entry.alive = false;
+  tenant.resources.delete(entry.record.name);
+  setMark(entry.node, null);
+}
+
+export function withdrawResource(state: State, command: WithdrawResource, now: Millis): Reply {
+  const found = findName(state, command, command.resource);
+  if ("code" in found) return found;
+  const { tenant, name } = found;
+  const entry = tenant.resources.get(name.text) ?? addResource(tenant, name, now);
+  if (!entry.record.withdrawn) {
+    entry.record = { ...entry.record, withdrawn: true };
+    changed(state, entry);
+    emitResource(state, entry, "resource.withdrawn", now);
+  }
+  clear(state, tenant, name, "resource_withdrawn", command.revoke, now);
+  return { type: "resource", resource: entry.record, created: false };
+}
+
+function findName(
+  state: State,
+  { tenant: tenantId, actor }: Pick<DeclareResource, "tenant" | "actor">,
+  text: string,
+): { readonly tenant: TenantEntry; readonly name: ResourceName } | Refusal {
+  const tenant = findTenant(state, tenantId);
+  if ("code" in tenant) return tenant;
+  const refusal = requireAbove(actor);
+  if (refusal !== null) return refusal;
+  const name = readName(text, "resource");
+  return "code" in name ? name : { tenant, name };
+}
+
+function emitResource(
+  state: State,
+  entry: ResourceEntry,
+  type: "resource.declared" | "resource.fenced" | "resource.reset" | "resource.withdrawn",
+  now: Millis,
+): void {
+  emit(state, { type, tenant: entry.record.tenant, at: now, resource: entry.record });
+}

@@ -1,0 +1,281 @@
+/**
+ * The kernel's memory: every live record in an entry that also stands in the indexes. Records are data and leave the
+ * kernel; entries are places and never do. Everything here is rebuilt from records alone (see restore.ts).
+ */
+import { createDeadlines, type Deadlines, type Due } from "./deadlines.ts";
+import type { KernelEvent } from "./events.ts";
+import type { Strength } from "./predicates.ts";
+import type {
+  Agent,
+  Counters,
+  Digest,
+  Intent,
+  Key,
+  Lease,
+  Millis,
+  RecordKind,
+  RecordOf,
+  Request,
+  Resource,
+  Tenant,
+} from "./records.ts";
+import { createRoot, type Mark, type Node, type Placed } from "./resource-index.ts";
+import type { ResourceName } from "./resource-name.ts";
+
+/** A record that may have changed. The object stays the same for the record's whole life; `record` is its newest form. */
+export interface Handle<K extends RecordKind = RecordKind> {
+  readonly kind: K;
+  readonly record: RecordOf[K];
+  readonly alive: boolean;
+}
+
+interface Entry<K extends RecordKind> {
+  readonly kind: K;
+  record: RecordOf[K];
+  alive: boolean;
+  /** The step that last listed it among its changes. */
+  changedIn: number;
+}
+
+/**
+ * Whoever holds leases and waits: an agent, and later a task (T10). Conflicts are between parties (C2), and waits are
+ * ordered by their priority timestamps (W1).
+ */
+export interface Party {
+  readonly holder: string;
+  readonly agent: AgentEntry;
+  /** The priority timestamp of its unit of work: smaller is older. */
+  priority: number;
+  /** First of the party's live leases, linked through `nextOfParty`. */
+  leases: LeaseEntry | null;
+  leaseCount: number;
+  /** Requests that wait or bind. */
+  readonly open: Set<RequestEntry>;
+}
+
+export interface LeaseEntry extends Placed, Due, Entry<"lease"> {
+  party: Party;
+  nextOfParty: LeaseEntry | null;
+  previousOfParty: LeaseEntry | null;
+  request: RequestEntry | null;
+}
+
+/** One intent of a waiting request, at its place in the index. */
+export interface Claim extends Placed {
+  readonly request: RequestEntry;
+  readonly name: ResourceName;
+  readonly intent: Intent;
+  readonly counted: ResourceEntry | null;
+}
+
+export interface RequestEntry extends Due, Entry<"request"> {
+  readonly party: Party;
+  readonly claims: Claim[];
+}
+
+export interface AgentEntry extends Due, Entry<"agent">, Party {
+  /** Granted and open requests by their idempotency keys (W10). */
+  readonly keys: Map<string, RequestEntry>;
+  /** Requests of which nothing is alive any more, but whose fate is still told. */
+  readonly remembered: Set<RequestEntry>;
+  digest: DigestEntry | null;
+}
+
+export interface DigestEntry extends Entry<"digest"> {}
+
+export interface ResourceEntry extends Entry<"resource">, Mark {
+  readonly node: Node;
+  readonly name: ResourceName;
+  /** Of a counted resource: units of all its leases, and of all that waits for it (C6). */
+  heldUnits: number;
+  waitingUnits: number;
+}
+
+export interface TenantEntry extends Entry<"tenant"> {
+  readonly counters: CountersEntry;
+  /** One tree per resource type. */
+  readonly roots: Map<string, Node>;
+  readonly agents: Map<string, AgentEntry>;
+  readonly leases: Map<string, LeaseEntry>;
+  readonly requests: Map<string, RequestEntry>;
+  readonly resources: Map<string, ResourceEntry>;
+  waitingCount: number;
+  patternCount: number;
+}
+
+export interface CountersEntry extends Entry<"counters"> {}
+export interface KeyEntry extends Entry<"key"> {}
+
+export interface Freed {
+  readonly tenant: TenantEntry;
+  readonly name: ResourceName;
+}
+
+export interface State {
+  readonly tenants: Map<string, TenantEntry>;
+  readonly keys: Map<string, KeyEntry>;
+  /** When waits time out; settled before anything else that is due (L3). */
+  readonly waits: Deadlines<RequestEntry>;
+  /** Every other deadline. */
+  readonly ends: Deadlines<LeaseEntry | RequestEntry | AgentEntry>;
+  /** Names that timed-out waiters have freed, and whose other waiters are yet to be served. */
+  unserved: Freed[];
+  step: number;
+  events: KernelEvent[];
+  changes: Handle[];
+}
+
+export function createState(): State {
+  return {
+    tenants: new Map(),
+    keys: new Map(),
+    waits: createDeadlines(),
+    ends: createDeadlines(),
+    unserved: [],
+    step: 0,
+    events: [],
+    changes: [],
+  };
+}
+
+/** Lists the entry among the step's changes, once. */
+export function changed<K extends RecordKind>(state: State, entry: Entry<K> & Handle<K>): void {
+  if (entry.changedIn === state.step) return;
+  entry.changedIn = state.step;
+  state.changes.push(entry as Handle);
+}
+
+export function emit(state: State, event: KernelEvent): void {
+  state.events.push(event);
+}
+
+export function rootOf(tenant: TenantEntry, type: string): Node {
+  let root = tenant.roots.get(type);
+  if (root === undefined) {
+    root = createRoot();
+    tenant.roots.set(type, root);
+  }
+  return root;
+}
+
+export function createTenantEntry(record: Tenant, counters: Counters): TenantEntry {
+  return {
+    kind: "tenant",
+    record,
+    alive: true,
+    changedIn: 0,
+    counters: { kind: "counters", record: counters, alive: true, changedIn: 0 },
+    roots: new Map(),
+    agents: new Map(),
+    leases: new Map(),
+    requests: new Map(),
+    resources: new Map(),
+    waitingCount: 0,
+    patternCount: 0,
+  };
+}
+
+/** An agent is its own party. */
+export function createAgentEntry(record: Agent): AgentEntry {
+  const entry: Omit<AgentEntry, "agent"> & { agent: AgentEntry | null } = {
+    kind: "agent",
+    record,
+    alive: true,
+    changedIn: 0,
+    dueAt: 0,
+    dueOrder: 0,
+    tenantId: record.tenant,
+    slot: -1,
+    holder: record.id,
+    agent: null,
+    priority: record.priority,
+    leases: null,
+    leaseCount: 0,
+    open: new Set(),
+    keys: new Map(),
+    remembered: new Set(),
+    digest: null,
+  };
+  const agent = entry as AgentEntry;
+  entry.agent = agent;
+  return agent;
+}
+
+export function createLeaseEntry(record: Lease, party: Party, strength: Strength): LeaseEntry {
+  return {
+    kind: "lease",
+    record,
+    alive: true,
+    changedIn: 0,
+    party,
+    nextOfParty: null,
+    previousOfParty: null,
+    request: null,
+    node: null,
+    strength,
+    order: record.fence,
+    suborder: 0,
+    previous: null,
+    next: null,
+    dueAt: 0,
+    dueOrder: 0,
+    tenantId: record.tenant,
+    slot: -1,
+  };
+}
+
+export function createRequestEntry(record: Request, party: Party): RequestEntry {
+  return {
+    kind: "request",
+    record,
+    alive: true,
+    changedIn: 0,
+    party,
+    claims: [],
+    dueAt: 0,
+    dueOrder: 0,
+    tenantId: record.tenant,
+    slot: -1,
+  };
+}
+
+export function createDigestEntry(record: Digest): DigestEntry {
+  return { kind: "digest", record, alive: true, changedIn: 0 };
+}
+
+export function createResourceEntry(record: Resource, name: ResourceName, node: Node): ResourceEntry {
+  return {
+    kind: "resource",
+    record,
+    alive: true,
+    changedIn: 0,
+    marksNode: true,
+    node,
+    name,
+    heldUnits: 0,
+    waitingUnits: 0,
+  };
+}
+
+export function createKeyEntry(record: Key): KeyEntry {
+  return { kind: "key", record, alive: true, changedIn: 0 };
+}
+
+/** All live leases of a party, by fence: an order that a restored kernel finds again. */
+export function leasesOf(party: Party): LeaseEntry[] {
+  const leases: LeaseEntry[] = [];
+  for (let lease = party.leases; lease !== null; lease = lease.nextOfParty) leases.push(lease);
+  return leases.sort((a, b) => a.order - b.order);
+}
+
+export function nextFence(state: State, tenant: TenantEntry): number {
+  const { counters } = tenant;
+  counters.record = { ...counters.record, fence: counters.record.fence + 1 };
+  changed(state, counters);
+  return counters.record.fence;
+}
+
+/** W1: the time in ms, counted up where that is not yet unique. */
+export function freshPriority(tenant: TenantEntry, now: Millis): number {
+  return Math.max(tenant.counters.record.priority + 1, now);
+}

@@ -1,0 +1,138 @@
+/** Tenants and keys: who owns everything below, what they may use, and who may speak for them. */
+import { requireOperator } from "./actors.ts";
+import type {
+  CreateKey,
+  CreateTenant,
+  DeleteKey,
+  SetTenantQuotas,
+  SetTenantSettings,
+  SuspendTenant,
+} from "./commands.ts";
+import { endBinding, endLeases } from "./holding.ts";
+import { limits, quotasDefault, settingsDefault } from "./limits.ts";
+import type { Millis, TenantQuotas, TenantSettings } from "./records.ts";
+import { type Refusal, refuse } from "./refusals.ts";
+import type { Reply } from "./replies.ts";
+import { endWait } from "./request-life.ts";
+import { changed, createKeyEntry, createTenantEntry, emit, type State, type TenantEntry } from "./state.ts";
+
+const tenantIdPattern = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+
+export function createTenant(state: State, command: CreateTenant, now: Millis): Reply {
+  const refusal = requireOperator(command.actor);
+  if (refusal !== null) return refusal;
+  const { tenantId: id } = command;
+  if (!tenantIdPattern.test(id)) {
+    return refuse("invalid_tenant_id", "A tenant's id has 1 to 63 lower-case letters, digits, _ and -.", {
+      field: "tenant_id",
+    });
+  }
+  if (state.tenants.has(id))
+    return refuse("tenant_exists", "There is a tenant of this id already.", { field: "tenant_id" });
+  const tenant = createTenantEntry(
+    { id, suspended: false, suspendReason: null, settings: settingsDefault, quotas: quotasDefault, createdAt: now },
+    { tenant: id, fence: 0, priority: 0, arrival: 0, leaseTimeMs: 0, windowStart: 0 },
+  );
+  state.tenants.set(id, tenant);
+  changed(state, tenant);
+  changed(state, tenant.counters);
+  emit(state, { type: "tenant.created", tenant: id, at: now });
+  return { type: "tenant", tenant: tenant.record, created: true };
+}
+
+/** Suspending ends all that the tenant has and refuses what is new (W9) until it is resumed. */
+export function suspendTenant(state: State, command: SuspendTenant, now: Millis): Reply {
+  const tenant = findForOperator(state, command);
+  if ("code" in tenant) return tenant;
+  const suspended = command.type === "suspend_tenant";
+  if (tenant.record.suspended === suspended) return { type: "tenant", tenant: tenant.record, created: false };
+  tenant.record = { ...tenant.record, suspended, suspendReason: suspended ? command.reason : null };
+  changed(state, tenant);
+  emit(state, { type: suspended ? "tenant.suspended" : "tenant.resumed", tenant: tenant.record.id, at: now });
+  if (suspended) {
+    for (const request of [...tenant.requests.values()]) {
+      if (request.record.state === "WAITING") endWait(state, tenant, request, "PAUSED", "tenant_suspended", now);
+      else if (request.record.state === "BINDING")
+        endBinding(state, tenant, request, "PAUSED", "tenant_suspended", now);
+    }
+    const leases = [...tenant.leases.values()].sort((a, b) => a.order - b.order);
+    endLeases(state, tenant, leases, "REVOKED", "tenant_suspended", now);
+  }
+  return { type: "tenant", tenant: tenant.record, created: false };
+}
+
+export function setTenantSettings(state: State, command: SetTenantSettings, now: Millis): Reply {
+  const tenant = findForOperator(state, command);
+  if ("code" in tenant) return tenant;
+  const settings: TenantSettings = { ...tenant.record.settings, ...command.settings };
+  const { strategy, ...numbers } = settings;
+  if (strategy !== "wait_die" && strategy !== "wound_wait") {
+    return refuse("invalid_settings", "strategy is wait_die or wound_wait.", { field: "strategy" });
+  }
+  const wrong = Object.entries(numbers).find(([, value]) => !(Number.isSafeInteger(value) && value >= 1));
+  if (wrong !== undefined)
+    return refuse("invalid_settings", `${wrong[0]} is a whole number of at least 1.`, { field: wrong[0] });
+  if (settings.ttlMsMax < limits.ttlMsMin) {
+    return refuse("invalid_settings", `ttlMsMax is at least ${limits.ttlMsMin}.`, { field: "ttlMsMax" });
+  }
+  if (strategy !== tenant.record.settings.strategy && tenant.waitingCount > 0) {
+    return refuse("strategy_in_use", "Requests are waiting; the strategy is switched only while nobody waits.", {
+      field: "strategy",
+    });
+  }
+  tenant.record = { ...tenant.record, settings };
+  changed(state, tenant);
+  emit(state, { type: "tenant.changed", tenant: tenant.record.id, at: now });
+  return { type: "tenant", tenant: tenant.record, created: false };
+}
+
+export function setTenantQuotas(state: State, command: SetTenantQuotas, now: Millis): Reply {
+  const tenant = findForOperator(state, command);
+  if ("code" in tenant) return tenant;
+  const quotas: TenantQuotas = { ...tenant.record.quotas, ...command.quotas };
+  for (const [field, value] of Object.entries(quotas) as [keyof TenantQuotas, number | null][]) {
+    const mayBeNull = field === "leaseTimeMsMax" || field === "tenantLeaseTimeMsMax";
+    if (value === null ? mayBeNull : Number.isSafeInteger(value) && value >= 0) continue;
+    return refuse("invalid_quotas", `${field} is a whole number${mayBeNull ? " or null" : ""}.`, { field });
+  }
+  tenant.record = { ...tenant.record, quotas };
+  changed(state, tenant);
+  emit(state, { type: "tenant.changed", tenant: tenant.record.id, at: now });
+  return { type: "tenant", tenant: tenant.record, created: false };
+}
+
+function findForOperator(
+  state: State,
+  { tenantId, actor }: Pick<SuspendTenant, "tenantId" | "actor">,
+): TenantEntry | Refusal {
+  const refusal = requireOperator(actor);
+  if (refusal !== null) return refusal;
+  return state.tenants.get(tenantId) ?? refuse("tenant_unknown", "There is no such tenant.", { field: "tenant_id" });
+}
+
+export function createKey(state: State, command: CreateKey, now: Millis): Reply {
+  const refusal = requireOperator(command.actor);
+  if (refusal !== null) return refusal;
+  const { key } = command;
+  if (!state.tenants.has(key.tenant))
+    return refuse("tenant_unknown", "There is no such tenant; create it first.", { field: "tenant" });
+  if (key.id.length === 0 || key.id.length > limits.idLengthMax || (key.label ?? "").length > limits.labelLengthMax) {
+    return refuse("invalid_key", "The key's id or label is too long.", { field: "label" });
+  }
+  if (state.keys.has(key.id)) return refuse("key_exists", "There is a key of this id already.", { field: "id" });
+  const entry = createKeyEntry({ ...key, createdAt: now });
+  state.keys.set(key.id, entry);
+  changed(state, entry);
+  return { type: "key", key: entry.record };
+}
+
+export function deleteKey(state: State, command: DeleteKey): Reply {
+  const refusal = requireOperator(command.actor);
+  if (refusal !== null) return refusal;
+  const entry = state.keys.get(command.keyId);
+  if (entry === undefined) return refuse("key_unknown", "There is no such key.", { field: "key_id" });
+  state.keys.delete(command.keyId);
+  entry.alive = false;
+  changed(state, entry);
+  return { type: "key", key: entry.record };
+}
