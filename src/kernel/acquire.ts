@@ -62,7 +62,7 @@ export function acquire(state: State, command: Acquire, now: Millis): Reply {
     case "refused":
       return decision;
     case "pause":
-      becomePaused(state, tenant, agent, {}, now);
+      becomePaused(state, tenant, agent, false, now);
       return { type: "paused", reason: decision.reason, detail: decision.detail, resource: decision.resource };
     case "die":
       return die(state, tenant, agent, manifest, decision.obstacles, command, now);
@@ -112,21 +112,28 @@ function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifest, now:
   const { strategy } = tenant.record.settings;
   const priority = decidingPriority(tenant, agent, now);
   const place = strategy === "wait_die" ? lastPlace : placeOf(tenant, priority, Number.POSITIVE_INFINITY);
-  let obstacles: Obstacles | null = null;
-  for (const { wish } of manifest.wishes) {
-    const units = unitsWished(manifest.wishes, wish);
-    if (!isObstructed(tenant, wish, agent, place, units) || isCovered(wish, agent)) continue;
-    obstacles ??= createObstacles();
+  const obstructed = manifest.wishes.filter(({ wish }) => {
+    return isObstructed(tenant, wish, agent, place, unitsWished(manifest.wishes, wish));
+  });
+  const isClear = obstructed.every(({ wish }) => isCovered(wish, agent));
+  if (isClear && !(strategy === "wound_wait" && displacesUnits(manifest))) return plainGrant;
+  // What is covered now may not be when the wait ends, so whoever has to wait looks at all that stands in its way.
+  const obstacles = createObstacles();
+  for (const { wish } of obstructed) {
     const enough = strategy === "wait_die" ? priority : Number.NEGATIVE_INFINITY;
-    addObstacles(obstacles, tenant, wish, agent, place, units, enough);
+    addObstacles(obstacles, tenant, wish, agent, place, unitsWished(manifest.wishes, wish), enough);
   }
-  if (obstacles === null) return plainGrant;
   if (strategy === "wait_die") {
     if (obstacles.oldest < priority) return { type: "die", obstacles };
     return waitOrRefuse(tenant, manifest, obstacles, noWounds);
   }
-  const { wounds, mustWait } = planWounds(manifest, obstacles, agent, priority, place);
+  const { wounds, mustWait } = planWounds(tenant, manifest, agent, priority, place);
   return mustWait ? waitOrRefuse(tenant, manifest, obstacles, wounds) : { type: "grant", wounds };
+}
+
+/** Under Wound-Wait a requester may go ahead of others who wait for units, even where there is room for itself (C6). */
+function displacesUnits({ wishes }: Manifest): boolean {
+  return wishes.some(({ wish }) => wish.counted !== null && wish.counted.waitingUnits > 0);
 }
 
 /** W9: somebody must act first. */
@@ -247,7 +254,7 @@ function grant(
     const request = addRequest(state, tenant, agent, manifest, requestId, fingerprint, command, now);
     attachLeases(state, request, leases);
     if (binds) {
-      becomePaused(state, tenant, agent, {}, now);
+      becomePaused(state, tenant, agent, false, now);
       return describeRequest(state, tenant, request);
     }
   }
@@ -270,7 +277,7 @@ function wait(
   command: Acquire,
   now: Millis,
 ): Reply {
-  becomePaused(state, tenant, agent, {}, now);
+  becomePaused(state, tenant, agent, false, now);
   const request = addRequest(
     state,
     tenant,
@@ -340,9 +347,8 @@ function die(
   command: Acquire,
   now: Millis,
 ): Verdict {
-  becomePaused(state, tenant, agent, {}, now);
-  const attempt = agent.record.attempts + 1;
-  agent.record = { ...agent.record, attempts: attempt };
+  becomePaused(state, tenant, agent, true, now);
+  const attempt = agent.record.attempts;
   const resources = manifest.wishes.map(({ wish }) => wish.name.text);
   emit(state, {
     type: "request.died",

@@ -8,9 +8,9 @@ export function visibleState(agent: Agent): AgentState | "DIE_RESTART" {
   return agent.restarting ? "DIE_RESTART" : agent.state;
 }
 
-export function updateAgent(state: State, entry: AgentEntry, change: Partial<Agent>, now: Millis): void {
+export function updateAgent(state: State, entry: AgentEntry, record: Agent, now: Millis): void {
   const from = visibleState(entry.record);
-  entry.record = { ...entry.record, ...change };
+  entry.record = record;
   entry.priority = entry.record.priority;
   changed(state, entry);
   const to = visibleState(entry.record);
@@ -27,10 +27,10 @@ export function decidingPriority(tenant: TenantEntry, { record }: AgentEntry, no
   return isUnitOver(record) ? freshPriority(tenant, now) : record.priority;
 }
 
-/** Begins the next unit of work if the last one is over, with the priority that `decidingPriority` foretold. */
-export function unitChange(state: State, tenant: TenantEntry, entry: AgentEntry, now: Millis): Partial<Agent> {
-  if (!isUnitOver(entry.record)) return {};
-  return { priority: takePriority(state, tenant, now), attempts: 0, pausedAt: null };
+/** The agent in its next unit of work if the last one is over, with the priority that `decidingPriority` foretold. */
+export function inUnit(state: State, tenant: TenantEntry, { record }: AgentEntry, now: Millis): Agent {
+  if (!isUnitOver(record)) return record;
+  return { ...record, priority: takePriority(state, tenant, now), attempts: 0, pausedAt: null };
 }
 
 export function takePriority(state: State, tenant: TenantEntry, now: Millis): number {
@@ -44,21 +44,15 @@ export function takePriority(state: State, tenant: TenantEntry, now: Millis): nu
 export function becomeExecuting(state: State, tenant: TenantEntry, entry: AgentEntry, now: Millis): void {
   const { record } = entry;
   if (record.state === "EXECUTING" && record.attempts === 0 && record.pausedAt === null) return;
-  const unit = unitChange(state, tenant, entry, now);
-  updateAgent(state, entry, { ...unit, state: "EXECUTING", attempts: 0, pausedAt: null }, now);
+  const agent = inUnit(state, tenant, entry, now);
+  updateAgent(state, entry, { ...agent, state: "EXECUTING", attempts: 0, pausedAt: null }, now);
 }
 
 /** WAIT, DIE and PAUSED all pause the agent (A1); since when, is kept for the update of A4. */
-export function becomePaused(
-  state: State,
-  tenant: TenantEntry,
-  entry: AgentEntry,
-  change: Partial<Agent>,
-  now: Millis,
-): void {
-  const unit = unitChange(state, tenant, entry, now);
-  const pausedAt = unit.pausedAt === undefined ? (entry.record.pausedAt ?? now) : now;
-  updateAgent(state, entry, { ...unit, ...change, state: "PAUSED", pausedAt }, now);
+export function becomePaused(state: State, tenant: TenantEntry, entry: AgentEntry, died: boolean, now: Millis): void {
+  const agent = inUnit(state, tenant, entry, now);
+  const attempts = agent.attempts + (died ? 1 : 0);
+  updateAgent(state, entry, { ...agent, state: "PAUSED", attempts, pausedAt: agent.pausedAt ?? now }, now);
 }
 
 /** Called when a lease or request of the agent has ended. */

@@ -1,6 +1,6 @@
 /** Agents: registration, the state machine of A1, restarts (L9), checkpoints and taking up again (A2–A5). */
 import { findAgent, findTenant, isAbove, requireAbove } from "./actors.ts";
-import { dropDigest, isUnitOver, scheduleForgetting, takePriority, unitChange, updateAgent } from "./agent-life.ts";
+import { dropDigest, inUnit, scheduleForgetting, takePriority, updateAgent } from "./agent-life.ts";
 import type { DropDigest, PauseAgent, RegisterAgent, RestartAgent, TransitionAgent, VerifyAll } from "./commands.ts";
 import { endBinding, endLeases, ownLeases } from "./holding.ts";
 import { agentIdFrom } from "./ids.ts";
@@ -85,10 +85,10 @@ export function takeUp(
   now: Millis,
 ): void {
   const { epoch, labels: before } = agent.record;
-  updateAgent(state, agent, { epoch: epoch + 1, labels: labels ?? before }, now);
+  updateAgent(state, agent, { ...agent.record, epoch: epoch + 1, labels: labels ?? before }, now);
   for (const lease of leasesOf(agent)) {
     if (lease.record.state === "CLOSING") continue;
-    reissue(state, tenant, lease, {});
+    reissue(state, tenant, lease, lease.record);
     emitLease(state, lease, "lease.reissued", null, now);
   }
   emit(state, { type: "agent.taken_up", tenant: tenant.record.id, at: now, agent: agent.record });
@@ -118,7 +118,7 @@ export function transitionAgent(state: State, command: TransitionAgent, now: Mil
   const { state: from, restarting } = agent.record;
   // Back to where it was, out of a restart; what is held still needs VERIFY_ALL (L9).
   if (from === to) {
-    if (restarting) updateAgent(state, agent, { restarting: false }, now);
+    if (restarting) updateAgent(state, agent, { ...agent.record, restarting: false }, now);
     return { type: "agent", agent: agent.record, created: false };
   }
   if (to !== "ABORTED" && (restarting || !sayable[from].includes(to))) {
@@ -133,11 +133,10 @@ export function transitionAgent(state: State, command: TransitionAgent, now: Mil
   }
   const holdsNothing = to === "PLANNING" || to === "COMPLETED" || to === "ABORTED";
   const freed = holdsNothing ? letGo(state, tenant, agent, to.toLowerCase(), now) : [];
-  const unit = isUnitOver({ ...agent.record }) ? unitChange(state, tenant, agent, now) : {};
-  const pausedAt =
-    to === "PLANNING" || to === "ABORTED" || to === "COMPLETED" || to === "EXECUTING" ? { pausedAt: null } : {};
   if (from === "PAUSED" && to === "PLANNING") dropDigest(state, agent);
-  updateAgent(state, agent, { ...unit, ...pausedAt, state: to, restarting: false }, now);
+  const next = to === "ABORTED" ? agent.record : inUnit(state, tenant, agent, now);
+  const pausedAt = holdsNothing || to === "EXECUTING" ? null : next.pausedAt;
+  updateAgent(state, agent, { ...next, state: to, pausedAt, restarting: false }, now);
   serve(state, tenant, freed, now);
   return { type: "agent", agent: agent.record, created: false };
 }
@@ -161,7 +160,7 @@ export function restartAgent(state: State, command: RestartAgent, now: Millis): 
 }
 
 function announceRestart(state: State, agent: AgentEntry, now: Millis): Reply {
-  if (!agent.record.restarting) updateAgent(state, agent, { restarting: true }, now);
+  if (!agent.record.restarting) updateAgent(state, agent, { ...agent.record, restarting: true }, now);
   return { type: "agent", agent: agent.record, created: false };
 }
 
@@ -174,7 +173,7 @@ export function pauseAgent(state: State, command: PauseAgent, now: Millis): Repl
   if ("code" in agent) return agent;
   const pausedByOperator = command.type === "pause_agent";
   if (agent.record.pausedByOperator !== pausedByOperator) {
-    updateAgent(state, agent, { pausedByOperator }, now);
+    updateAgent(state, agent, { ...agent.record, pausedByOperator }, now);
     const type = pausedByOperator ? "agent.paused" : "agent.unpaused";
     emit(state, { type, tenant: tenant.record.id, at: now, agent: agent.record });
   }
@@ -187,10 +186,11 @@ export function verifyAll(state: State, command: VerifyAll, now: Millis): Reply 
   if ("code" in tenant) return tenant;
   const agent = findAgent(tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
-  if (agent.record.restarting) updateAgent(state, agent, { restarting: false }, now);
+  if (agent.record.restarting) updateAgent(state, agent, { ...agent.record, restarting: false }, now);
   const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
   for (const lease of found) {
-    if (lease.record.state === "HELD" && !lease.record.verified) updateLease(state, lease, { verified: true });
+    if (lease.record.state === "HELD" && !lease.record.verified)
+      updateLease(state, lease, { ...lease.record, verified: true });
   }
   return { type: "leases", leases: found.map((lease) => lease.record), lost };
 }
@@ -203,8 +203,8 @@ export function dropFailedDigest(state: State, command: DropDigest, now: Millis)
   if ("code" in agent) return agent;
   const freed = letGo(state, tenant, agent, "assumption_failed", now);
   dropDigest(state, agent);
-  const unit = unitChange(state, tenant, agent, now);
-  updateAgent(state, agent, { ...unit, state: "PLANNING", pausedAt: null, restarting: false }, now);
+  const next = inUnit(state, tenant, agent, now);
+  updateAgent(state, agent, { ...next, state: "PLANNING", pausedAt: null, restarting: false }, now);
   serve(state, tenant, freed, now);
   return { type: "agent", agent: agent.record, created: false };
 }

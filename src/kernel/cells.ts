@@ -52,7 +52,15 @@ export function reportBinding(state: State, command: ReportBinding, now: Millis)
 function bound(state: State, tenant: TenantEntry, lease: LeaseEntry, coordinate: string | null, now: Millis): void {
   const { acquiredAt, ttl } = lease.record;
   const expiresAt = expiryFor(tenant, acquiredAt, now, ttl);
-  updateLease(state, lease, { state: "ACTIVE", coordinate, cellBy: null, expiresAt, activeAt: now, claimBy: null });
+  updateLease(state, lease, {
+    ...lease.record,
+    state: "ACTIVE",
+    coordinate,
+    cellBy: null,
+    expiresAt,
+    activeAt: now,
+    claimBy: null,
+  });
   if (lease.request !== null) finishBinding(state, tenant, lease.request, now);
 }
 
@@ -80,5 +88,5 @@ export function teardownFailed(
 
 function finish(state: State, tenant: TenantEntry, lease: LeaseEntry, now: Millis): void {
   const { closingAs, endReason, version } = lease.record;
-  finishLease(state, tenant, lease, { state: closingAs ?? "REVOKED", endedAt: now, endReason, version }, now);
+  finishLease(state, tenant, lease, closingAs ?? "REVOKED", endReason, version, now);
 }

@@ -8,11 +8,12 @@ import {
   findNode,
   type Heads,
   headOf,
+  heldFrom,
   isBefore,
   type Node,
   type Place,
   type Placed,
-  tallyFrom,
+  waitingFrom,
 } from "./resource-index.ts";
 import { parseResourceName, type ResourceName } from "./resource-name.ts";
 import { type Probe, search } from "./resource-search.ts";
@@ -88,9 +89,9 @@ class FirstObstacle implements Probe {
   }
 
   below(_node: Node, branch: Branch): "enter" | "skip" | "stop" {
-    const held = tallyFrom(branch.held, this.weakest);
+    const held = heldFrom(branch, this.weakest);
     if (held > 0 && this.party.leaseCount === 0) return "stop";
-    return held > 0 || tallyFrom(branch.waiting, this.weakest) > 0 ? "enter" : "skip";
+    return held > 0 || waitingFrom(branch, this.weakest) > 0 ? "enter" : "skip";
   }
 }
 
@@ -151,13 +152,12 @@ export function ownUnits(resource: ResourceEntry, party: Party): number {
 
 /** W6: one of the party's own honoured leases covers the wish, so nothing new is taken. */
 export function isCovered(wish: Wish, party: Party): boolean {
+  // Units are added up: what is held of a counted resource covers nothing more of it (C6).
+  if (wish.counted !== null) return false;
   for (let lease = party.leases; lease !== null; lease = lease.nextOfParty) {
     const { record } = lease;
     if (record.state !== "ACTIVE" || strengthOf(record.predicate) < strengthOf(wish.intent.predicate)) continue;
-    const name = canonicalName(record.resource);
-    // Units are added up, so only a pattern, which takes them all, covers a counted name.
-    if (wish.counted !== null && !name.wild) continue;
-    if (nameCovers(name, wish.name)) return true;
+    if (nameCovers(canonicalName(record.resource), wish.name)) return true;
   }
   return false;
 }
@@ -193,27 +193,31 @@ export function addObstacles(
   enough: number,
 ): void {
   const { counted } = wish;
+  if (counted !== null && !unitsFit(counted, place, unitsWished)) {
+    addAt(obstacles, counted.node, EXCLUSIVE, party, place);
+  }
+  addOverlapping(obstacles, tenant, wish, party, place, enough);
+}
+
+/** Of those, the ones that overlap by name; units are another matter (C6). */
+export function addOverlapping(
+  obstacles: Obstacles,
+  tenant: TenantEntry,
+  wish: Wish,
+  party: Party,
+  place: Place,
+  enough: number,
+): void {
   const weakest = weakestConflicting(wish.strength);
-  const addAt = (node: Node): void => {
-    for (let strength: number = EXCLUSIVE; strength >= weakest; strength--) {
-      each(headOf(node, strength as Strength), (item) => addLease(obstacles, item as LeaseEntry, party));
-      some(node.waiting === null ? null : headOf(node.waiting, strength as Strength), (item) => {
-        if (!isBefore(item, place)) return undefined;
-        addClaim(obstacles, item as Claim, party);
-        return false;
-      });
-    }
-  };
-  if (counted !== null && !unitsFit(counted, place, unitsWished)) addAt(counted.node);
   const root = tenant.roots.get(wish.name.type);
   if (root === undefined) return;
   search(root, wish.name, {
     visit(node) {
-      if (node !== counted?.node) addAt(node);
+      if (node !== wish.counted?.node) addAt(obstacles, node, weakest, party, place);
       return false;
     },
     below(node, branch, countable) {
-      const below = tallyFrom(branch.held, weakest) + tallyFrom(branch.waiting, weakest);
+      const below = heldFrom(branch, weakest) + waitingFrom(branch, weakest);
       if (below === 0) return "skip";
       const listed = obstacles.leases.size + obstacles.claims.size;
       if (!countable || listed < limits.blockersListedMax || obstacles.oldest >= enough) return "enter";
@@ -221,6 +225,17 @@ export function addObstacles(
       return "skip";
     },
   });
+}
+
+function addAt(obstacles: Obstacles, node: Node, weakest: Strength, party: Party, place: Place): void {
+  for (let strength: number = EXCLUSIVE; strength >= weakest; strength--) {
+    each(headOf(node, strength as Strength), (item) => addLease(obstacles, item as LeaseEntry, party));
+    some(node.waiting === null ? null : headOf(node.waiting, strength as Strength), (item) => {
+      if (!isBefore(item, place)) return undefined;
+      addClaim(obstacles, item as Claim, party);
+      return false;
+    });
+  }
 }
 
 function addLease(obstacles: Obstacles, lease: LeaseEntry, party: Party): void {

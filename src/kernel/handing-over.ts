@@ -2,19 +2,29 @@
 import { findAgent, findTenant, mayActFor, requireAbove } from "./actors.ts";
 import { becomeExecuting, decidingPriority, noteIdle } from "./agent-life.ts";
 import type { DowngradeLease, Revoke, TransferLease } from "./commands.ts";
-import { addObstacles, createObstacles, lastPlace, makeWish } from "./conflicts.ts";
+import { addObstacles, createObstacles, lastPlace, makeWish, ownUnits } from "./conflicts.ts";
 import { endedRefusal, endLeases, findLease } from "./holding.ts";
 import { emitLease, linkToParty, nameOf, reissue, unlinkFromParty, weaken, withLinked } from "./lease-life.ts";
 import { limits } from "./limits.ts";
 import { namesOverlap } from "./pattern.ts";
 import { isPredicate, strengthOf, strengthsConflict } from "./predicates.ts";
 import { serve } from "./queue.ts";
-import type { Millis } from "./records.ts";
+import type { Lease, Millis } from "./records.ts";
 import { type Refusal, refuse } from "./refusals.ts";
 import type { Reply } from "./replies.ts";
-import { findNode, type Node, type Placed } from "./resource-index.ts";
+import { noteEndedLease } from "./request-life.ts";
+import { findNode, literalChildren, type Node, type Placed, patternChildren } from "./resource-index.ts";
 import { parseResourceName } from "./resource-name.ts";
-import { type AgentEntry, type LeaseEntry, leasesOf, type Party, type State, type TenantEntry } from "./state.ts";
+import {
+  type AgentEntry,
+  type LeaseEntry,
+  leasesOf,
+  type Party,
+  type RequestEntry,
+  type ResourceEntry,
+  type State,
+  type TenantEntry,
+} from "./state.ts";
 
 export function transferLease(state: State, command: TransferLease, now: Millis): Reply {
   const found = findLease(state, command.tenant, command.actor, command.leaseId);
@@ -38,7 +48,9 @@ export function transferLease(state: State, command: TransferLease, now: Millis)
   for (const one of moved) {
     unlinkFromParty(one);
     linkToParty(one, receiver);
-    reissue(state, tenant, one, { agentId: receiver.record.id, holder: receiver.holder, claimBy: null });
+    if (one.request !== null) noteHandedOver(state, tenant, one.request, one.record, now);
+    one.request = null;
+    reissue(state, tenant, one, { ...one.record, agentId: receiver.record.id, holder: receiver.holder, claimBy: null });
     emitLease(state, one, "lease.transferred", giver.record.id, now);
   }
   noteIdle(state, giver, now);
@@ -75,6 +87,17 @@ function whyNotTransferred(
         },
       );
     }
+    const resource = tenant.resources.get(name.text);
+    if (resource !== undefined && resource.record.capacity !== null) {
+      const waitsForIt = [...receiver.open].some((request) =>
+        request.claims.some((claim) => claim.node === resource.node),
+      );
+      if (waitsForIt && ownUnits(resource, receiver) + lease.record.units > resource.record.capacity) {
+        return refuse("transfer_refused", "The receiver waits for units itself, and would then wait for its own.", {
+          leaseId: lease.record.id,
+        });
+      }
+    }
     const obstacles = createObstacles();
     const intent = { predicate: lease.record.predicate, resource: name.text, units: lease.record.units, to: null };
     addObstacles(obstacles, tenant, makeWish(tenant, intent, name), receiver, lastPlace, 0, Number.NEGATIVE_INFINITY);
@@ -93,13 +116,18 @@ function whyNotTransferred(
   return null;
 }
 
+/** To the request through which the giver got it, the lease is over: whoever asks for it again no longer has it. */
+function noteHandedOver(state: State, tenant: TenantEntry, request: RequestEntry, record: Lease, now: Millis): void {
+  noteEndedLease(state, tenant, request, { ...record, state: "RELEASED", endedAt: now, endReason: "transferred" }, now);
+}
+
 function clashes(a: LeaseEntry, b: LeaseEntry): boolean {
   return strengthsConflict(a.strength, b.strength) && namesOverlap(nameOf(a), nameOf(b));
 }
 
 function isCounted(node: Node | null): boolean {
-  const mark = node?.mark as { record?: { capacity: number | null } } | null | undefined;
-  return mark?.record !== undefined && mark.record.capacity !== null;
+  const resource = (node?.mark ?? null) as ResourceEntry | null;
+  return resource !== null && resource.record.capacity !== null;
 }
 
 export function downgradeLease(state: State, command: DowngradeLease, now: Millis): Reply {
@@ -183,8 +211,8 @@ function leasesUnder(top: Node): LeaseEntry[] {
       for (let item: Placed | null = head; item !== null; item = item.next === head ? null : item.next)
         leases.push(item as LeaseEntry);
     }
-    for (const child of node.branch?.literals?.values() ?? []) look(child);
-    for (const child of node.branch?.patterns ?? []) look(child);
+    for (const child of literalChildren(node)) look(child);
+    for (const child of patternChildren(node)) look(child);
   };
   look(top);
   return leases.sort((a, b) => a.order - b.order);

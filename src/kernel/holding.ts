@@ -9,6 +9,7 @@ import type { EndedLeaseState, Lease, Millis } from "./records.ts";
 import { type Refusal, type RefusalCode, refuse } from "./refusals.ts";
 import type { LostLease, Reply } from "./replies.ts";
 import { endWait, liveLeasesOf } from "./request-life.ts";
+import { collect } from "./requests.ts";
 import type { ResourceName } from "./resource-name.ts";
 import {
   type AgentEntry,
@@ -25,7 +26,7 @@ export function heartbeat(state: State, command: Heartbeat, now: Millis): Reply 
   const { tenant, lease } = found;
   const refusal = whyNotExtended(lease.record);
   if (refusal !== null) return refusal;
-  for (const one of withLinked(tenant, lease)) extend(state, tenant, one, command.activity, now);
+  extend(state, tenant, lease, command.activity, now);
   return { type: "lease", lease: lease.record };
 }
 
@@ -92,14 +93,22 @@ function verifyRequired(leaseId: string): Refusal {
   return refuse("verify_required", "The lease is held for a restart; call verify-all first.", { leaseId });
 }
 
+/** Both halves of a rename, and a sign of life for the whole grant (C7, W8). */
 function extend(state: State, tenant: TenantEntry, lease: LeaseEntry, activity: boolean, now: Millis): void {
+  if (lease.record.claimBy !== null && lease.request !== null) collect(state, tenant, lease.request);
+  extendOne(state, tenant, lease, activity, now);
+  if (lease.record.linkedTo === null) return;
+  const other = tenant.leases.get(lease.record.linkedTo);
+  if (other !== undefined) extendOne(state, tenant, other, activity, now);
+}
+
+function extendOne(state: State, tenant: TenantEntry, lease: LeaseEntry, activity: boolean, now: Millis): void {
   const { record } = lease;
   const expiresAt = expiryFor(tenant, record.acquiredAt, now, record.ttl);
   const activeAt = activity ? now : record.activeAt;
-  if (record.state === "HELD") {
-    updateLease(state, lease, { state: "ACTIVE", expiresAt, activeAt, claimBy: null, verified: false });
-    emitLease(state, lease, "lease.revived", null, now);
-  } else updateLease(state, lease, { expiresAt, activeAt, claimBy: null });
+  const wasHeld = record.state === "HELD";
+  updateLease(state, lease, { ...record, state: "ACTIVE", expiresAt, activeAt, claimBy: null, verified: false });
+  if (wasHeld) emitLease(state, lease, "lease.revived", null, now);
 }
 
 /** G8: a fresh grant under the same id; with it every older token and fence is stale. */
@@ -121,9 +130,17 @@ export function renewLease(state: State, command: RenewLease, now: Millis): Repl
       generation: record.generation,
     });
   }
+  if (lease.request !== null) collect(state, tenant, lease.request);
   for (const one of withLinked(tenant, lease)) {
     const expiresAt = expiryFor(tenant, one.record.acquiredAt, now, one.record.ttl);
-    reissue(state, tenant, one, { state: "ACTIVE", expiresAt, activeAt: now, claimBy: null, verified: false });
+    reissue(state, tenant, one, {
+      ...one.record,
+      state: "ACTIVE",
+      expiresAt,
+      activeAt: now,
+      claimBy: null,
+      verified: false,
+    });
     emitLease(state, one, "lease.renewed", null, now);
   }
   return { type: "lease", lease: lease.record };
@@ -167,8 +184,9 @@ function release(
   versionOf: (lease: LeaseEntry) => string | null,
   now: Millis,
 ): void {
+  const held = agent.leaseCount;
   const freed = endLeases(state, tenant, leases, "RELEASED", null, now, versionOf);
-  completeIfDone(state, agent, now);
+  if (leases.length > 0 && held > 0) completeIfDone(state, agent, now);
   serve(state, tenant, freed, now);
 }
 
@@ -179,7 +197,7 @@ function completeIfDone(state: State, agent: AgentEntry, now: Millis): void {
   if (agent.open.size > 0) return;
   for (let lease = agent.leases; lease !== null; lease = lease.nextOfParty)
     if (lease.record.state !== "CLOSING") return;
-  updateAgent(state, agent, { state: "COMPLETED" }, now);
+  updateAgent(state, agent, { ...record, state: "COMPLETED" }, now);
 }
 
 const noVersion = (): null => null;
@@ -198,13 +216,18 @@ export function endLeases(
   versionOf: (lease: LeaseEntry) => string | null = noVersion,
 ): ResourceName[] {
   const freed: ResourceName[] = [];
-  for (const lease of leases) {
-    for (const one of withLinked(tenant, lease)) {
-      if (!one.alive || one.record.state === "CLOSING") continue;
-      if (one.request?.record.state === "BINDING") {
-        freed.push(...endBinding(state, tenant, one.request, "CANCELED", reason ?? as.toLowerCase(), now));
-      } else if (endLease(state, tenant, one, as, reason, versionOf(one), now)) freed.push(nameOf(one));
+  const endOne = (lease: LeaseEntry): void => {
+    if (!lease.alive || lease.record.state === "CLOSING") return;
+    if (lease.request?.record.state === "BINDING") {
+      freed.push(...endBinding(state, tenant, lease.request, "CANCELED", reason ?? as.toLowerCase(), now));
+    } else if (endLease(state, tenant, lease, as, reason, versionOf(lease), now) && tenant.waitingCount > 0) {
+      freed.push(nameOf(lease));
     }
+  };
+  for (const lease of leases) {
+    endOne(lease);
+    const other = lease.record.linkedTo === null ? undefined : tenant.leases.get(lease.record.linkedTo);
+    if (other !== undefined) endOne(other);
   }
   return freed;
 }

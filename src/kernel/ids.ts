@@ -22,6 +22,12 @@ export function leaseIdOf(requestId: string, index: number): string {
   return index === 0 ? `lse_${suffix}` : `lse_${suffix}-${index}`;
 }
 
+/** The other way round: the request through which a lease was granted. */
+export function requestIdOf(leaseId: string): string {
+  const dash = leaseId.indexOf("-");
+  return `req_${dash < 0 ? leaseId.slice(4) : leaseId.slice(4, dash)}`;
+}
+
 function suffixFrom(now: Millis, [first, second]: Entropy): string {
   return (
     timePart(now) +

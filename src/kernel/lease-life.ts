@@ -56,7 +56,6 @@ export function beginLease(
     predicate: wish.intent.predicate,
     agentId: party.agent.record.id,
     holder: party.holder,
-    requestId: terms.requestId,
     state: cell === null ? "ACTIVE" : "BINDING",
     fence: nextFence(state, tenant),
     generation: 1,
@@ -144,16 +143,16 @@ function scheduleEnd(state: State, entry: LeaseEntry): void {
 }
 
 /** Replaces a live lease's record. */
-export function updateLease(state: State, entry: LeaseEntry, change: Partial<Lease>): void {
-  entry.record = { ...entry.record, ...change };
+export function updateLease(state: State, entry: LeaseEntry, record: Lease): void {
+  entry.record = record;
   scheduleEnd(state, entry);
   changed(state, entry);
 }
 
 /** Same id, next generation, new fence: what a renewal, a re-issue and a transfer have in common (A3, G8, L15). */
-export function reissue(state: State, tenant: TenantEntry, entry: LeaseEntry, change: Partial<Lease>): void {
+export function reissue(state: State, tenant: TenantEntry, entry: LeaseEntry, record: Lease): void {
   const fence = nextFence(state, tenant);
-  updateLease(state, entry, { ...change, generation: entry.record.generation + 1, fence });
+  updateLease(state, entry, { ...record, generation: record.generation + 1, fence });
   move("held", entry, entry.strength, fence);
 }
 
@@ -161,7 +160,7 @@ export function reissue(state: State, tenant: TenantEntry, entry: LeaseEntry, ch
 export function weaken(state: State, entry: LeaseEntry, predicate: Predicate): void {
   const resource = entry.node?.mark as ResourceEntry | null | undefined;
   const counted = resource !== null && resource !== undefined && resource.record.capacity !== null;
-  updateLease(state, entry, { predicate });
+  updateLease(state, entry, { ...entry.record, predicate });
   move("held", entry, counted ? EXCLUSIVE : strengthOf(predicate), entry.order);
 }
 
@@ -181,6 +180,7 @@ export function endLease(
   const { record } = entry;
   if (record.cell !== null && record.state !== "CLOSING") {
     updateLease(state, entry, {
+      ...record,
       state: "CLOSING",
       closingAs: as,
       cellBy: now + limits.teardownMs,
@@ -191,7 +191,7 @@ export function endLease(
     emitLease(state, entry, "lease.closing", reason, now);
     return false;
   }
-  finishLease(state, tenant, entry, { state: as, endedAt: now, endReason: reason, version }, now);
+  finishLease(state, tenant, entry, as, reason, version, now);
   return true;
 }
 
@@ -202,11 +202,13 @@ export function finishLease(
   state: State,
   tenant: TenantEntry,
   entry: LeaseEntry,
-  end: { readonly state: EndedLeaseState } & Pick<Lease, "endedAt" | "endReason" | "version">,
+  as: EndedLeaseState,
+  reason: string | null,
+  version: string | null,
   now: Millis,
 ): void {
   const { node } = entry;
-  entry.record = { ...entry.record, ...end };
+  entry.record = { ...entry.record, state: as, endedAt: now, endReason: reason, version };
   entry.alive = false;
   changed(state, entry);
   unschedule(state.ends, entry);
@@ -216,7 +218,7 @@ export function finishLease(
   take("held", entry);
   unlinkFromParty(entry);
   addLeaseTime(state, tenant, now - entry.record.acquiredAt, now);
-  emitLease(state, entry, endedEvents[end.state], end.endReason, now);
+  emitLease(state, entry, endedEvents[as], reason, now);
   if (entry.request !== null) noteEndedLease(state, tenant, entry.request, entry.record, now);
   noteIdle(state, entry.party.agent, now);
 }

@@ -6,7 +6,7 @@ import { isFree } from "./conflicts.ts";
 import { EXCLUSIVE, PROVIDING, SHARED, type Strength, strengthsConflict } from "./predicates.ts";
 import type { Millis } from "./records.ts";
 import { grantWaiter, unitsWished } from "./request-life.ts";
-import { headOf, isBefore, type Node, type Placed, tallyFrom } from "./resource-index.ts";
+import { headOf, isBefore, type Node, type Placed, waitingFrom } from "./resource-index.ts";
 import type { ResourceName } from "./resource-name.ts";
 import { search } from "./resource-search.ts";
 import type { Claim, Party, RequestEntry, ResourceEntry, State, TenantEntry } from "./state.ts";
@@ -23,7 +23,7 @@ export function serve(state: State, tenant: TenantEntry, names: readonly Resourc
         addCandidates(candidates, node);
         return false;
       },
-      below: (_node, branch) => (tallyFrom(branch.waiting, SHARED) > 0 ? "enter" : "skip"),
+      below: (_node, branch) => (waitingFrom(branch, SHARED) > 0 ? "enter" : "skip"),
     });
   }
   const inOrder = [...candidates].sort(([, a], [, b]) => (isBefore(a, b) ? -1 : 1));

@@ -19,7 +19,6 @@ export interface Lease {
   readonly agentId: string;
   /** Whom it belongs to: the agent's id, or a task's name for the leases of a task's manifest (C2, T10). */
   readonly holder: string;
-  readonly requestId: string;
   readonly state: LeaseState;
   readonly fence: number;
   readonly generation: number;

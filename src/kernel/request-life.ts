@@ -156,7 +156,7 @@ export function finishBinding(state: State, tenant: TenantEntry, request: Reques
   request.party.open.delete(request);
   updateRequest(state, request, { state: "GRANTED" });
   for (const lease of leases) {
-    updateLease(state, lease, { claimBy: now + tenant.record.settings.claimWithinMs });
+    updateLease(state, lease, { ...lease.record, claimBy: now + tenant.record.settings.claimWithinMs });
     if (lease.record.cell !== null) emitLease(state, lease, "lease.granted", null, now);
   }
   announceGrant(state, tenant, request, now);

@@ -47,7 +47,7 @@ function leasesGrantedAtOnce(tenant: TenantEntry, requestId: string): LeaseEntry
   const leases: LeaseEntry[] = [];
   for (let index = 0; index < 2 * limits.intentsMax; index++) {
     const lease = tenant.leases.get(leaseIdOf(requestId, index));
-    if (lease !== undefined && lease.record.requestId === requestId) leases.push(lease);
+    if (lease !== undefined) leases.push(lease);
   }
   return leases;
 }
@@ -123,9 +123,9 @@ function describeWait(tenant: TenantEntry, request: RequestEntry): Reply {
   };
 }
 
-function collect(state: State, tenant: TenantEntry, request: RequestEntry): void {
+export function collect(state: State, tenant: TenantEntry, request: RequestEntry): void {
   for (const lease of liveLeasesOf(tenant, request)) {
-    if (lease.record.claimBy !== null) updateLease(state, lease, { claimBy: null });
+    if (lease.record.claimBy !== null) updateLease(state, lease, { ...lease.record, claimBy: null });
   }
 }
 
@@ -133,7 +133,7 @@ function collect(state: State, tenant: TenantEntry, request: RequestEntry): void
 function leasesNow(tenant: TenantEntry, { record }: RequestEntry): Lease[] {
   const leases: Lease[] = [];
   for (const id of record.leaseIds) {
-    const lease = tenant.leases.get(id)?.record ?? record.ended.find((ended) => ended.id === id);
+    const lease = record.ended.find((ended) => ended.id === id) ?? tenant.leases.get(id)?.record;
     if (lease !== undefined) leases.push(lease);
   }
   return leases;

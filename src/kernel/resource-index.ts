@@ -5,6 +5,7 @@
  */
 import { EXCLUSIVE, PROVIDING, SHARED, type Strength } from "./predicates.ts";
 import { isWildSegment, type ResourceName } from "./resource-name.ts";
+import { TextMap, textHash } from "./text-map.ts";
 
 /** Lists at a node are kept in this order: leases by fence, waiting intents by their place in the queue. */
 export interface Place {
@@ -32,6 +33,7 @@ export interface Heads {
 export interface Node extends Heads {
   readonly parent: Node | null;
   readonly segment: string;
+  readonly hash: number;
   readonly wild: boolean;
   waiting: Heads | null;
   branch: Branch | null;
@@ -46,29 +48,30 @@ export interface Mark {
 
 /** What is strictly below a node. Leaves, which are most nodes, have none. */
 export interface Branch {
-  literals: Map<string, Node> | null;
+  /** Literal children. Long chains of single children are common, and a map for each would weigh more than the rest. */
+  only: Node | null;
+  literals: TextMap<Node> | null;
   patterns: Node[] | null;
-  readonly held: Tally;
-  readonly waiting: Tally;
+  heldShared: number;
+  heldProviding: number;
+  heldExclusive: number;
+  waitingShared: number;
+  waitingProviding: number;
+  waitingExclusive: number;
   marks: number;
-}
-
-export interface Tally {
-  shared: number;
-  providing: number;
-  exclusive: number;
 }
 
 export type Side = "held" | "waiting";
 
 export function createRoot(): Node {
-  return createNode(null, "", false);
+  return createNode(null, "", 0, false);
 }
 
-function createNode(parent: Node | null, segment: string, wild: boolean): Node {
+function createNode(parent: Node | null, segment: string, hash: number, wild: boolean): Node {
   return {
     parent,
     segment,
+    hash,
     wild,
     shared: null,
     providing: null,
@@ -81,51 +84,80 @@ function createNode(parent: Node | null, segment: string, wild: boolean): Node {
 
 function createBranch(): Branch {
   return {
+    only: null,
     literals: null,
     patterns: null,
-    held: { shared: 0, providing: 0, exclusive: 0 },
-    waiting: { shared: 0, providing: 0, exclusive: 0 },
+    heldShared: 0,
+    heldProviding: 0,
+    heldExclusive: 0,
+    waitingShared: 0,
+    waitingProviding: 0,
+    waitingExclusive: 0,
     marks: 0,
   };
 }
 
 /** The node of a name, made if it is not there yet. Whoever asks then puts something on it, or calls `tidy`. */
-export function nodeFor(root: Node, name: ResourceName): Node {
+export function nodeFor(root: Node, { segments, hashes, wild }: ResourceName): Node {
   let node = root;
-  for (const segment of name.segments) node = childFor(node, segment, name.wild && isWildSegment(segment));
+  for (const [depth, segment] of segments.entries()) {
+    node = childFor(node, segment, hashes[depth] ?? 0, wild && isWildSegment(segment));
+  }
   return node;
 }
 
-export function findNode(root: Node, name: ResourceName): Node | undefined {
+export function findNode(root: Node, { segments, hashes, wild }: ResourceName): Node | undefined {
   let node: Node | undefined = root;
-  for (const segment of name.segments) {
+  for (const [depth, segment] of segments.entries()) {
     const branch: Branch | null = node.branch;
     if (branch === null) return undefined;
-    node =
-      name.wild && isWildSegment(segment)
-        ? branch.patterns?.find((pattern) => pattern.segment === segment)
-        : branch.literals?.get(segment);
+    const hash = hashes[depth] ?? 0;
+    node = wild && isWildSegment(segment) ? patternChild(branch, segment) : literalChild(branch, segment, hash);
     if (node === undefined) return undefined;
   }
   return node;
 }
 
-function childFor(node: Node, segment: string, wild: boolean): Node {
+export function literalChild({ only, literals }: Branch, segment: string, hash: number): Node | undefined {
+  if (literals !== null) return literals.get(segment, hash);
+  return only !== null && only.hash === hash && only.segment === segment ? only : undefined;
+}
+
+function patternChild({ patterns }: Branch, segment: string): Node | undefined {
+  return patterns?.find((pattern) => pattern.segment === segment);
+}
+
+const segmentOf = (node: Node): string => node.segment;
+const noNodes: readonly Node[] = [];
+
+export function literalChildren(node: Node): Iterable<Node> {
+  const { branch } = node;
+  if (branch === null) return noNodes;
+  if (branch.literals !== null) return branch.literals.values();
+  return branch.only === null ? noNodes : [branch.only];
+}
+
+export function patternChildren(node: Node): readonly Node[] {
+  return node.branch?.patterns ?? noNodes;
+}
+
+function childFor(node: Node, segment: string, hash: number, wild: boolean): Node {
   node.branch ??= createBranch();
   const branch = node.branch;
+  const known = wild ? patternChild(branch, segment) : literalChild(branch, segment, hash);
+  if (known !== undefined) return known;
+  const child = createNode(node, segment, hash, wild);
   if (wild) {
     branch.patterns ??= [];
-    const known = branch.patterns.find((pattern) => pattern.segment === segment);
-    if (known !== undefined) return known;
-    const child = createNode(node, segment, true);
     branch.patterns.push(child);
-    return child;
+  } else if (branch.literals !== null) branch.literals.set(segment, child, hash);
+  else if (branch.only === null) branch.only = child;
+  else {
+    branch.literals = new TextMap(segmentOf, textHash);
+    branch.literals.set(branch.only.segment, branch.only, branch.only.hash);
+    branch.literals.set(segment, child, hash);
+    branch.only = null;
   }
-  branch.literals ??= new Map();
-  const known = branch.literals.get(segment);
-  if (known !== undefined) return known;
-  const child = createNode(node, segment, false);
-  branch.literals.set(segment, child);
   return child;
 }
 
@@ -214,19 +246,30 @@ function unlink(side: Side, node: Node, item: Placed): void {
 
 function countAbove(side: Side, node: Node, strength: Strength, by: 1 | -1): void {
   for (let above = node.parent; above !== null; above = above.parent) {
-    if (above.branch === null) continue;
-    const tally = side === "held" ? above.branch.held : above.branch.waiting;
-    if (strength === SHARED) tally.shared += by;
-    else if (strength === PROVIDING) tally.providing += by;
-    else tally.exclusive += by;
+    const { branch } = above;
+    if (branch === null) continue;
+    if (side === "held") {
+      if (strength === SHARED) branch.heldShared += by;
+      else if (strength === PROVIDING) branch.heldProviding += by;
+      else branch.heldExclusive += by;
+    } else if (strength === SHARED) branch.waitingShared += by;
+    else if (strength === PROVIDING) branch.waitingProviding += by;
+    else branch.waitingExclusive += by;
   }
 }
 
-/** How many stand below with this strength or a greater one. */
-export function tallyFrom(tally: Tally, weakest: Strength): number {
-  if (weakest === EXCLUSIVE) return tally.exclusive;
-  if (weakest === PROVIDING) return tally.exclusive + tally.providing;
-  return tally.exclusive + tally.providing + tally.shared;
+/** How many leases stand below with this strength or a greater one. */
+export function heldFrom(branch: Branch, weakest: Strength): number {
+  const { heldExclusive, heldProviding, heldShared } = branch;
+  if (weakest === EXCLUSIVE) return heldExclusive;
+  return heldExclusive + heldProviding + (weakest === SHARED ? heldShared : 0);
+}
+
+/** The same for what waits. */
+export function waitingFrom(branch: Branch, weakest: Strength): number {
+  const { waitingExclusive, waitingProviding, waitingShared } = branch;
+  if (weakest === EXCLUSIVE) return waitingExclusive;
+  return waitingExclusive + waitingProviding + (weakest === SHARED ? waitingShared : 0);
 }
 
 export function setMark(node: Node, mark: Mark | null): void {
@@ -252,11 +295,12 @@ export function tidy(node: Node): void {
   if (node.wild) {
     siblings.patterns = siblings.patterns?.filter((pattern) => pattern !== node) ?? null;
     if (siblings.patterns?.length === 0) siblings.patterns = null;
-  } else {
-    siblings.literals?.delete(node.segment);
+  } else if (siblings.only === node) siblings.only = null;
+  else {
+    siblings.literals?.delete(node.segment, node.hash);
     if (siblings.literals?.size === 0) siblings.literals = null;
   }
-  if (siblings.literals === null && siblings.patterns === null) {
+  if (siblings.only === null && siblings.literals === null && siblings.patterns === null) {
     parent.branch = null;
     tidy(parent);
   }

@@ -3,6 +3,8 @@
  * thing, or the same set of things, either comes out of the parser as the same text or does not come out at all;
  * so names are compared as strings everywhere else.
  */
+import { hashNext, hashStart, textHash } from "./text-map.ts";
+
 export interface ResourceName {
   /** The canonical spelling, "FILE:/src/**". */
   readonly text: string;
@@ -10,6 +12,8 @@ export interface ResourceName {
   readonly type: string;
   /** ["src", "**"]; "FILE:/" has none. */
   readonly segments: readonly string[];
+  /** `textHash` of each segment, which costs nothing while the characters are read. */
+  readonly hashes: readonly number[];
   /** True if any segment is a pattern. */
   readonly wild: boolean;
 }
@@ -44,11 +48,13 @@ export function parseResourceName(text: string): ResourceName | NameProblem {
   if (text.charCodeAt(typeEnd + 1) !== slash) return rootProblem;
   const type = text.slice(0, typeEnd);
   const segments: string[] = [];
-  if (pathStart === end) return { text, type, segments, wild: false };
+  const hashes: number[] = [];
+  if (pathStart === end) return { text, type, segments, hashes, wild: false };
 
   let ascii = true;
   let wild = false;
   let segmentStart = pathStart;
+  let hash = hashStart;
   for (let at = pathStart; ; at++) {
     const code = at < end ? text.charCodeAt(at) : slash;
     if (code === slash) {
@@ -59,9 +65,14 @@ export function parseResourceName(text: string): ResourceName | NameProblem {
       }
       if (segments.length === resourceNameLimits.segmentsMax) return tooManySegmentsProblem;
       segments.push(text.slice(segmentStart, at));
+      hashes.push(hash);
       if (at === end) break;
       segmentStart = at + 1;
-    } else if (code === star || code === questionMark) {
+      hash = hashStart;
+      continue;
+    }
+    hash = hashNext(hash, code);
+    if (code === star || code === questionMark) {
       wild = true;
     } else if (code === backslash) {
       return backslashProblem;
@@ -70,7 +81,7 @@ export function parseResourceName(text: string): ResourceName | NameProblem {
       const kind = forbiddenKind(point);
       if (kind !== undefined) return forbiddenProblem(kind, point, at);
       ascii = false;
-      if (point > 0xffff) at++;
+      if (point > 0xffff) hash = hashNext(hash, text.charCodeAt(++at));
     }
   }
 
@@ -78,7 +89,7 @@ export function parseResourceName(text: string): ResourceName | NameProblem {
     const composed = text.normalize("NFC");
     if (composed !== text) return parseResourceName(composed); // Once only: NFC of NFC is itself.
   }
-  return wild ? canonicalPattern(text, type, segments) : { text, type, segments, wild };
+  return wild ? canonicalPattern(text, type, segments) : { text, type, segments, hashes, wild };
 }
 
 export function isWildSegment(segment: string): boolean {
@@ -118,7 +129,13 @@ function canonicalPattern(text: string, type: string, written: readonly string[]
   }
   if (deep) segments.push("**");
   const canonicalText = `${type}:/${segments.join("/")}`;
-  return { text: canonicalText === text ? text : canonicalText, type, segments, wild: true };
+  return {
+    text: canonicalText === text ? text : canonicalText,
+    type,
+    segments,
+    hashes: segments.map(textHash),
+    wild: true,
+  };
 }
 
 /**

@@ -4,7 +4,7 @@
  * path and with what overlaps, not with what is live (C5).
  */
 import { segmentsOverlap } from "./pattern.ts";
-import type { Branch, Node } from "./resource-index.ts";
+import { type Branch, literalChild, literalChildren, type Node, patternChildren } from "./resource-index.ts";
 import { isWildSegment, type ResourceName } from "./resource-name.ts";
 
 export interface Probe {
@@ -22,7 +22,7 @@ const DEEP = "**";
 /** Visits each overlapping node once. True: the probe ended it. */
 export function search(root: Node, name: ResourceName, probe: Probe): boolean {
   if (name.wild) return walk(root, 0, startWalk(name, probe));
-  const { segments } = name;
+  const { segments, hashes } = name;
   let node = root;
   for (let depth = 0; ; depth++) {
     const here = depth === segments.length;
@@ -34,7 +34,7 @@ export function search(root: Node, name: ResourceName, probe: Probe): boolean {
       for (const pattern of branch.patterns) if (enter(pattern, depth, through)) return true;
     }
     if (here) return false;
-    const child = branch.literals?.get(segments[depth] ?? "");
+    const child = literalChild(branch, segments[depth] ?? "", hashes[depth] ?? 0);
     if (child === undefined) return false;
     node = child;
   }
@@ -42,6 +42,7 @@ export function search(root: Node, name: ResourceName, probe: Probe): boolean {
 
 interface Walk {
   readonly segments: readonly string[];
+  readonly hashes: readonly number[];
   readonly probe: Probe;
   /** Pairs of node and depth that were looked at; each is looked at once, so the walk is at most their product. */
   readonly seen: Map<Node, Set<number>>;
@@ -50,10 +51,10 @@ interface Walk {
   countable: boolean;
 }
 
-function startWalk({ segments }: ResourceName, probe: Probe): Walk {
+function startWalk({ segments, hashes }: ResourceName, probe: Probe): Walk {
   const deepAt = segments.indexOf(DEEP);
   const countable = deepAt === -1 || deepAt === segments.length - 1;
-  return { segments, probe, seen: new Map(), visited: new Set(), countable };
+  return { segments, hashes, probe, seen: new Map(), visited: new Set(), countable };
 }
 
 /** The walk has matched the path down to `node` with the first `depth` segments of the name. */
@@ -66,20 +67,20 @@ function walk(node: Node, depth: number, through: Walk): boolean {
   }
   if (depth === segments.length) {
     if (visitOnce(node, through)) return true;
-    const deep = node.branch?.patterns?.find((pattern) => pattern.segment === DEEP);
+    const deep = patternChildren(node).find((pattern) => pattern.segment === DEEP);
     return deep !== undefined && walk(deep, depth, through);
   }
   const segment = segments[depth] ?? "";
   if (segment === DEEP) return walkDeep(node, depth, through);
   if (isWildSegment(segment)) {
-    for (const child of node.branch?.literals?.values() ?? []) {
+    for (const child of literalChildren(node)) {
       if (segmentsOverlap(segment, child.segment) && walk(child, depth + 1, through)) return true;
     }
   } else {
-    const child = node.branch?.literals?.get(segment);
+    const child = node.branch === null ? undefined : literalChild(node.branch, segment, through.hashes[depth] ?? 0);
     if (child !== undefined && walk(child, depth + 1, through)) return true;
   }
-  for (const child of node.branch?.patterns ?? []) if (enter(child, depth, through)) return true;
+  for (const child of patternChildren(node)) if (enter(child, depth, through)) return true;
   return false;
 }
 
@@ -87,8 +88,8 @@ function walk(node: Node, depth: number, through: Walk): boolean {
 function walkDeep(node: Node, depth: number, through: Walk): boolean {
   if (depth === through.segments.length - 1) return visitAll(node, through);
   if (walk(node, depth + 1, through)) return true;
-  for (const child of node.branch?.literals?.values() ?? []) if (walk(child, depth, through)) return true;
-  for (const child of node.branch?.patterns ?? []) if (walk(child, depth, through)) return true;
+  for (const child of literalChildren(node)) if (walk(child, depth, through)) return true;
+  for (const child of patternChildren(node)) if (walk(child, depth, through)) return true;
   return false;
 }
 
@@ -107,8 +108,8 @@ function visitAll(node: Node, through: Walk): boolean {
   if (branch === null) return false;
   const decision = through.probe.below(node, branch, through.countable);
   if (decision !== "enter") return decision === "stop";
-  for (const child of branch.literals?.values() ?? []) if (visitAll(child, through)) return true;
-  for (const child of branch.patterns ?? []) if (visitAll(child, through)) return true;
+  for (const child of literalChildren(node)) if (visitAll(child, through)) return true;
+  for (const child of patternChildren(node)) if (visitAll(child, through)) return true;
   return false;
 }
 

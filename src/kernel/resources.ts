@@ -10,8 +10,8 @@ import { serve } from "./queue.ts";
 import type { Millis, Resource } from "./records.ts";
 import { type Refusal, refuse } from "./refusals.ts";
 import type { Reply } from "./replies.ts";
-import { endWait } from "./request-life.ts";
-import { nodeFor, setMark, tallyFrom } from "./resource-index.ts";
+import { endWait, unitsWished } from "./request-life.ts";
+import { heldFrom, nodeFor, setMark, waitingFrom } from "./resource-index.ts";
 import type { ResourceName } from "./resource-name.ts";
 import { search } from "./resource-search.ts";
 import {
@@ -108,7 +108,7 @@ function isUsed(tenant: TenantEntry, name: ResourceName): boolean {
       providing !== null ||
       exclusive !== null ||
       (waiting !== null && (waiting.shared ?? waiting.providing ?? waiting.exclusive) !== null),
-    below: (_node, { held, waiting }) => (tallyFrom(held, SHARED) + tallyFrom(waiting, SHARED) > 0 ? "stop" : "skip"),
+    below: (_node, branch) => (heldFrom(branch, SHARED) + waitingFrom(branch, SHARED) > 0 ? "stop" : "skip"),
   });
 }
 
@@ -121,8 +121,12 @@ function turnsAWait(tenant: TenantEntry, resource: ResourceEntry, capacity: numb
   let turns = false;
   const ahead: Party[] = [];
   each(resource.node.waiting?.exclusive ?? null, (item) => {
-    const { request, intent } = item as Claim;
-    if (resource.heldUnits + unitsAhead(resource, item) + intent.units > capacity) {
+    const { request } = item as Claim;
+    const units = unitsWished(
+      request.claims.map((wish) => ({ wish })),
+      item as Claim,
+    );
+    if (resource.heldUnits + unitsAhead(resource, item) + units > capacity) {
       turns ||= ahead.some((other) => isForbidden(request.party, other));
       each(resource.node.exclusive, (lease) => {
         turns ||= isForbidden(request.party, (lease as LeaseEntry).party);

@@ -2,6 +2,7 @@
 import { scheduleForgetting } from "./agent-life.ts";
 import { canonicalName, makeWish } from "./conflicts.ts";
 import { schedule } from "./deadlines.ts";
+import { requestIdOf } from "./ids.ts";
 import { place } from "./lease-life.ts";
 import { limits } from "./limits.ts";
 import type { Agent, Counters, Digest, Key, Lease, Request, Resource, StoredRecord, Tenant } from "./records.ts";
@@ -124,7 +125,10 @@ function restoreLease(state: State, record: Lease): void {
   const name = canonicalName(record.resource);
   const intent = { predicate: record.predicate, resource: record.resource, units: record.units, to: null };
   const entry = createLeaseEntry(record, agentOf(state, record), makeWish(tenant, intent, name).strength);
-  entry.request = tenant.requests.get(record.requestId) ?? null;
+  const request = tenant.requests.get(requestIdOf(record.id));
+  // Handed over, it no longer belongs to the request through which it was granted.
+  const isHandedOver = request?.record.ended.some((ended) => ended.id === record.id) ?? true;
+  entry.request = isHandedOver ? null : (request ?? null);
   place(state, tenant, entry, name);
 }
 

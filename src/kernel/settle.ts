@@ -97,7 +97,7 @@ function causeOf({ expiresAt, claimBy, idleTimeout, activeAt }: Lease): "expired
 function hold(state: State, tenant: TenantEntry, lease: LeaseEntry, now: Millis): void {
   const heldUntil = lease.record.expiresAt + limits.heldMs;
   if (heldUntil <= now) return end(state, tenant, lease, "EXPIRED", null, now);
-  updateLease(state, lease, { state: "HELD", heldUntil, claimBy: null });
+  updateLease(state, lease, { ...lease.record, state: "HELD", heldUntil, claimBy: null });
   emitLease(state, lease, "lease.held", null, now);
 }
 

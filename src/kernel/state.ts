@@ -21,6 +21,7 @@ import type {
 } from "./records.ts";
 import { createRoot, type Mark, type Node, type Placed } from "./resource-index.ts";
 import type { ResourceName } from "./resource-name.ts";
+import { idHash, TextMap, textHash } from "./text-map.ts";
 
 /** A record that may have changed. The object stays the same for the record's whole life; `record` is its newest form. */
 export interface Handle<K extends RecordKind = RecordKind> {
@@ -95,9 +96,9 @@ export interface TenantEntry extends Entry<"tenant"> {
   readonly counters: CountersEntry;
   /** One tree per resource type. */
   readonly roots: Map<string, Node>;
-  readonly agents: Map<string, AgentEntry>;
-  readonly leases: Map<string, LeaseEntry>;
-  readonly requests: Map<string, RequestEntry>;
+  readonly agents: TextMap<AgentEntry>;
+  readonly leases: TextMap<LeaseEntry>;
+  readonly requests: TextMap<RequestEntry>;
   readonly resources: Map<string, ResourceEntry>;
   waitingCount: number;
   patternCount: number;
@@ -166,14 +167,16 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
     changedIn: 0,
     counters: { kind: "counters", record: counters, alive: true, changedIn: 0 },
     roots: new Map(),
-    agents: new Map(),
-    leases: new Map(),
-    requests: new Map(),
+    agents: new TextMap<AgentEntry>(recordId, textHash),
+    leases: new TextMap<LeaseEntry>(recordId, idHash),
+    requests: new TextMap<RequestEntry>(recordId, idHash),
     resources: new Map(),
     waitingCount: 0,
     patternCount: 0,
   };
 }
+
+const recordId = ({ record }: { readonly record: { readonly id: string } }): string => record.id;
 
 /** An agent is its own party. */
 export function createAgentEntry(record: Agent): AgentEntry {

@@ -1,9 +1,9 @@
 /** Wound-Wait's half of the decision (W7): who is revoked for an older requester, and whether it must wait all the same. */
-import { type Obstacles, unitsAhead } from "./conflicts.ts";
+import { addOverlapping, createObstacles, each, unitsAhead } from "./conflicts.ts";
 import type { Manifest } from "./manifest.ts";
 import { unitsWished } from "./request-life.ts";
 import type { Place } from "./resource-index.ts";
-import type { LeaseEntry, Party, ResourceEntry } from "./state.ts";
+import type { LeaseEntry, Party, ResourceEntry, TenantEntry } from "./state.ts";
 
 export interface Wounds {
   readonly wounds: readonly LeaseEntry[];
@@ -12,42 +12,60 @@ export interface Wounds {
 
 /**
  * Every younger holder in the way is revoked, even if the requester then waits for an older one: otherwise an older
- * party would wait for a younger. Of those who hold units, only as many as make room are, the youngest first.
+ * party would wait for a younger.
  */
 export function planWounds(
-  manifest: Manifest,
-  obstacles: Obstacles,
+  tenant: TenantEntry,
+  { wishes }: Manifest,
   party: Party,
   priority: number,
   place: Place,
 ): Wounds {
-  const wounds: LeaseEntry[] = [];
-  let mustWait = obstacles.claims.size > 0;
+  const wounds = new Set<LeaseEntry>();
+  const obstacles = createObstacles();
   const counted = new Map<ResourceEntry, number>();
-  for (const { wish } of manifest.wishes)
-    if (wish.counted !== null) counted.set(wish.counted, unitsWished(manifest.wishes, wish));
-  const unitHolders = new Set<LeaseEntry>();
-  for (const [resource, units] of counted) {
-    const holders = [...obstacles.leases].filter((lease) => lease.node === resource.node);
-    for (const lease of holders) unitHolders.add(lease);
-    let missing = resource.heldUnits + unitsAhead(resource, place) + units - (resource.record.capacity ?? 0);
-    const younger = holders
-      .filter((lease) => canWound(lease, priority))
-      .sort((a, b) => b.party.priority - a.party.priority || b.order - a.order);
-    for (const lease of younger) {
-      if (missing <= 0) break;
-      wounds.push(lease);
-      missing -= lease.record.units;
-    }
-    if (missing > 0) mustWait = true;
+  for (const { wish } of wishes) {
+    addOverlapping(obstacles, tenant, wish, party, place, Number.NEGATIVE_INFINITY);
+    if (wish.counted !== null) counted.set(wish.counted, unitsWished(wishes, wish));
   }
+  let mustWait = obstacles.claims.size > 0;
   for (const lease of obstacles.leases) {
-    if (unitHolders.has(lease) || lease.party === party) continue;
-    if (canWound(lease, priority)) wounds.push(lease);
+    if (canWound(lease, priority)) wounds.add(lease);
     else mustWait = true;
   }
-  wounds.sort((a, b) => a.order - b.order);
-  return { wounds, mustWait };
+  for (const [resource, units] of counted) {
+    if (!makeRoom(wounds, resource, units, party, priority, place)) mustWait = true;
+  }
+  return { wounds: [...wounds].sort((a, b) => a.order - b.order), mustWait };
+}
+
+/** Of those who hold units only as many as needed are wounded, the youngest first. True: there is room then. */
+function makeRoom(
+  wounds: Set<LeaseEntry>,
+  resource: ResourceEntry,
+  units: number,
+  party: Party,
+  priority: number,
+  place: Place,
+): boolean {
+  const capacity = resource.record.capacity ?? 0;
+  const holders: LeaseEntry[] = [];
+  each(resource.node.exclusive, (lease) => holders.push(lease as LeaseEntry));
+  // A lease that is wounded already, or whose other half is, frees its units anyway (C7).
+  const isGone = (lease: LeaseEntry): boolean => {
+    return wounds.has(lease) || [...wounds].some(({ record }) => record.linkedTo === lease.record.id);
+  };
+  const younger = holders.filter((lease) => lease.party !== party && canWound(lease, priority) && !isGone(lease));
+  let held = resource.heldUnits;
+  for (const lease of holders) if (isGone(lease)) held -= lease.record.units;
+  for (const lease of younger.sort((a, b) => b.party.priority - a.party.priority || b.order - a.order)) {
+    // A waiter that is older than this holder must not be left waiting for it once the requester has gone ahead.
+    const reserved = unitsAhead(resource, { order: lease.party.priority, suborder: 0 });
+    if (held + reserved + units <= capacity) continue;
+    wounds.add(lease);
+    held -= lease.record.units;
+  }
+  return held + unitsAhead(resource, place) + units <= capacity;
 }
 
 /** A lease that is closing already cannot be revoked again; it is waited for. */

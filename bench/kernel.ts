@@ -1,0 +1,149 @@
+/**
+ * How fast the kernel alone is: an honest loop of acquire + release over varied resources, agents and depths, with
+ * many leases alive; how much a live lease weighs; how long a hundred thousand ends at one instant take.
+ *
+ * Run with `npm run bench:kernel`. Each figure is the median of several rounds in one process.
+ */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import type { Acquire, Command, ReleaseLease } from "../src/kernel/commands.ts";
+import { apply, createState, type State, settle } from "../src/kernel/kernel.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+const operator = { role: "operator", agentId: null, epoch: null } as const;
+const tenant = "bench";
+const agentsCount = 1_000;
+const start = 1_800_000_000_000;
+
+const random = generator(1);
+
+function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  };
+}
+
+function command(body: Record<string, unknown>): Command {
+  return { tenant, actor: operator, entropy: [random(), random()], ...body } as Command;
+}
+
+function acquireCommand(resource: string, agent: number, predicate: string): Acquire {
+  return {
+    type: "acquire",
+    tenant,
+    actor: operator,
+    entropy: [random(), random()],
+    agentId: `agent-${agent}`,
+    intents: [{ predicate, resource }],
+    ttlMs: 60_000,
+    waitTimeoutMs: 0,
+    idleTimeoutMs: null,
+    purpose: "bench",
+    tokens: false,
+    dryRun: false,
+    requestKey: null,
+  };
+}
+
+function releaseCommand(leaseId: string): ReleaseLease {
+  return { type: "release_lease", tenant, actor: operator, entropy: [0, 0], leaseId, version: null };
+}
+
+/** Paths of three to six segments, as in a large code base. The text is fresh each time, as it is off the wire. */
+function resourceName(index: number, prefix: string): string {
+  const depth = index % 4;
+  const deeper =
+    depth === 0
+      ? ""
+      : depth === 1
+        ? `m${index % 53}/`
+        : depth === 2
+          ? `m${index % 53}/k${index % 7}/`
+          : `m${index % 53}/k${index % 7}/t/`;
+  return `FILE:/${prefix}/d${index % 997}/${deeper}file-${index}.ts`;
+}
+
+function createWorld(live: number): State {
+  const state = createState();
+  apply(state, command({ type: "create_tenant", tenantId: tenant }), start);
+  for (let agent = 0; agent < agentsCount; agent++) {
+    apply(state, command({ type: "register_agent", agentId: `agent-${agent}`, labels: null }), start);
+  }
+  for (let index = 0; index < live; index++) {
+    const { reply } = apply(state, acquireCommand(resourceName(index, "live"), index % agentsCount, "MUTATES"), start);
+    if (reply.type !== "granted") throw new Error(`Not granted: ${reply.type}`);
+  }
+  return state;
+}
+
+function cyclesPerSecond(state: State, cycles: number): number {
+  const predicates = ["MUTATES", "CONSUMES", "PROVIDES", "DELETES"];
+  const began = process.hrtime.bigint();
+  for (let cycle = 0; cycle < cycles; cycle++) {
+    const agent = random() % agentsCount;
+    const now = start + Math.floor(cycle / 300);
+    const resource = resourceName(random() % 1_000_000, "work");
+    const { reply } = apply(state, acquireCommand(resource, agent, predicates[cycle % 4] ?? "MUTATES"), now);
+    if (reply.type !== "granted") throw new Error(`Not granted: ${reply.type}`);
+    const leaseId = reply.leases[0]?.id ?? "";
+    apply(state, releaseCommand(leaseId), now);
+  }
+  return cycles / (Number(process.hrtime.bigint() - began) / 1e9);
+}
+
+function median(values: number[]): number {
+  return values.sort((a, b) => a - b)[values.length >> 1] ?? 0;
+}
+
+const format = (value: number): string => Math.round(value).toLocaleString("en");
+
+function measureSpeed(live: number): number {
+  const state = createWorld(live);
+  cyclesPerSecond(state, 100_000);
+  const rate = median(Array.from({ length: 5 }, () => cyclesPerSecond(state, 200_000)));
+  console.log(
+    `acquire + release, ${format(live)} live leases: ${format(rate)} cycles/s (${format(rate * 2)} commands/s)`,
+  );
+  return rate;
+}
+
+function measureMemory(live: number): void {
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  const state = createWorld(live);
+  collectGarbage();
+  const bytes = process.memoryUsage().heapUsed - before;
+  console.log(`${format(live)} live leases: ${format(bytes / 2 ** 20)} MiB, ${format(bytes / live)} bytes each`);
+  if (state.tenants.size !== 1) throw new Error("The state was collected too early.");
+}
+
+function measureEnds(count: number): void {
+  const state = createWorld(count);
+  let slices = 0;
+  let longest = 0;
+  let ended = 0;
+  const began = performance.now();
+  for (let more = true; more; slices++) {
+    const sliceBegan = performance.now();
+    const settled = settle(state, start + 60_000, 500);
+    longest = Math.max(longest, performance.now() - sliceBegan);
+    ended += settled.events.filter((event) => event.type === "lease.expired").length;
+    more = settled.more;
+  }
+  const took = performance.now() - began;
+  console.log(
+    `${format(ended)} leases that end at one instant: ${format(took)} ms in ${slices} slices, longest ${longest.toFixed(1)} ms`,
+  );
+}
+
+const few = measureSpeed(1_000);
+const many = measureSpeed(1_000_000);
+console.log(`ratio at 1,000,000 to 1,000: ${(many / few).toFixed(2)}`);
+measureMemory(1_000_000);
+measureEnds(100_000);
