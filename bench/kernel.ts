@@ -29,8 +29,8 @@ function generator(seed: number): () => number {
   };
 }
 
-function command(body: Record<string, unknown>): Command {
-  return { tenant, actor: operator, entropy: [random(), random()], ...body } as Command;
+function command<C extends Pick<Command, "type">>(body: C) {
+  return { tenant, actor: operator, entropy: [random(), random()] as const, ...body };
 }
 
 function acquireCommand(resource: string, agent: number, predicate: string): Acquire {

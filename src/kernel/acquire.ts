@@ -3,7 +3,7 @@
  * changed, so a refusal or a dry run leaves no trace.
  */
 import { findAgent, findTenant } from "./actors.ts";
-import { becomeExecuting, becomePaused, decidingPriority } from "./agent-life.ts";
+import { becomeExecuting, becomePaused, decidingPriority, isUnitOver } from "./agent-life.ts";
 import type { Acquire } from "./commands.ts";
 import {
   addObstacles,
@@ -18,6 +18,7 @@ import {
 } from "./conflicts.ts";
 import { endLeases } from "./holding.ts";
 import { requestIdFrom } from "./ids.ts";
+import { nameOf, withLinked } from "./lease-life.ts";
 import { limits } from "./limits.ts";
 import { fingerprintOf, type Manifest, readManifest } from "./manifest.ts";
 import { serve } from "./queue.ts";
@@ -32,6 +33,7 @@ import {
   createRequestEntry,
   emit,
   type LeaseEntry,
+  type RequestEntry,
   type State,
   type TenantEntry,
 } from "./state.ts";
@@ -71,7 +73,7 @@ export function acquire(state: State, command: Acquire, now: Millis): Reply {
       return grant(state, tenant, agent, manifest, fingerprint, command, now);
     case "wait":
       if (decision.wounds.length > 0) return wound(state, tenant, agent, manifest, decision, fingerprint, command, now);
-      return wait(state, tenant, agent, manifest, fingerprint, command, now);
+      return describeRequest(state, tenant, startWaiting(state, tenant, agent, manifest, fingerprint, command, now));
   }
 }
 
@@ -86,14 +88,16 @@ function wound(
   command: Acquire,
   now: Millis,
 ): Reply {
-  const freed = endLeases(state, tenant, decision.wounds, "REVOKED", "wounded", now);
-  // What a cell must tear down first is not free yet, and is waited for.
-  const isFree = decision.type === "grant" && decision.wounds.every((lease) => !lease.alive);
-  const reply = isFree
-    ? grant(state, tenant, agent, manifest, fingerprint, command, now)
-    : wait(state, tenant, agent, manifest, fingerprint, command, now);
+  const freed = decision.wounds.flatMap((lease) => withLinked(tenant, lease)).map(nameOf);
+  endLeases(state, tenant, decision.wounds, "REVOKED", "wounded", now);
+  if (decision.type === "grant") {
+    const reply = grant(state, tenant, agent, manifest, fingerprint, command, now);
+    serve(state, tenant, freed, now);
+    return reply;
+  }
+  const request = startWaiting(state, tenant, agent, manifest, fingerprint, command, now);
   serve(state, tenant, freed, now);
-  return reply;
+  return describeRequest(state, tenant, request);
 }
 
 type Decision =
@@ -268,7 +272,7 @@ function grant(
   };
 }
 
-function wait(
+function startWaiting(
   state: State,
   tenant: TenantEntry,
   agent: AgentEntry,
@@ -276,7 +280,7 @@ function wait(
   fingerprint: string,
   command: Acquire,
   now: Millis,
-): Reply {
+): RequestEntry {
   becomePaused(state, tenant, agent, false, now);
   const request = addRequest(
     state,
@@ -290,7 +294,7 @@ function wait(
   );
   enqueue(state, tenant, request);
   emitRequest(state, request, "request.waiting", null, now);
-  return describeRequest(state, tenant, request);
+  return request;
 }
 
 function addRequest(
@@ -399,7 +403,7 @@ function foretell(
       return diedVerdict(
         tenant,
         decidingPriority(tenant, agent, now),
-        agent.record.attempts + 1,
+        isUnitOver(agent.record) ? 1 : agent.record.attempts + 1,
         decision.obstacles,
         command,
       );

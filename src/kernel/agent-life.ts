@@ -68,15 +68,18 @@ export function noteIdle(state: State, entry: AgentEntry, now: Millis): void {
  * looked at again a week after it last had something (S4). So agents cost nothing as they come and go.
  */
 export function scheduleForgetting(state: State, entry: AgentEntry): void {
-  schedule(state.ends, entry, entry.record.idleSince + limits.agentIdleMs, entry.record.registeredAt);
+  schedule(state.ends, entry, entry.record.idleSince + limits.agentIdleMs, entry.record.priority);
 }
 
 export function forgetIfIdle(state: State, tenant: TenantEntry, entry: AgentEntry, now: Millis): void {
   if (entry.leaseCount > 0 || entry.open.size > 0) {
-    schedule(state.ends, entry, now + limits.agentIdleMs, entry.record.registeredAt);
+    schedule(state.ends, entry, now + limits.agentIdleMs, entry.record.priority);
     return;
   }
-  if (entry.record.idleSince + limits.agentIdleMs > now) return scheduleForgetting(state, entry);
+  const { dueAt, dueOrder } = entry;
+  scheduleForgetting(state, entry);
+  // It was an older deadline that came up; the real one takes its turn among the others.
+  if (entry.dueAt !== dueAt || entry.dueOrder !== dueOrder) return;
   unschedule(state.ends, entry);
   entry.alive = false;
   changed(state, entry);

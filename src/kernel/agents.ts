@@ -21,6 +21,9 @@ export function registerAgent(state: State, command: RegisterAgent, now: Millis)
   if ("code" in tenant) return tenant;
   const { actor, labels } = command;
   if (!isAbove(actor) && actor.role !== "agent") return refuse("forbidden", "This key may not register agents.");
+  if (!isAbove(actor) && actor.agentId !== null && actor.agentId !== command.agentId) {
+    return refuse("forbidden", "An agent's own token registers that agent again, and no other; use a key.");
+  }
   const id = command.agentId ?? agentIdFrom(now, command.entropy);
   if (id.length > limits.idLengthMax || !idPattern.test(id)) {
     return refuse(

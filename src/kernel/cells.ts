@@ -52,6 +52,8 @@ export function reportBinding(state: State, command: ReportBinding, now: Millis)
 function bound(state: State, tenant: TenantEntry, lease: LeaseEntry, coordinate: string | null, now: Millis): void {
   const { acquiredAt, ttl } = lease.record;
   const expiresAt = expiryFor(tenant, acquiredAt, now, ttl);
+  // The cell took longer than the lease may live at all (L10).
+  if (expiresAt <= now) return bindFailed(state, tenant, lease, "lease_time_used_up", now);
   updateLease(state, lease, {
     ...lease.record,
     state: "ACTIVE",

@@ -167,21 +167,21 @@ export interface Obstacles {
   readonly leases: Set<LeaseEntry>;
   readonly claims: Map<RequestEntry, Claim>;
   /** Obstacles that were counted without being looked at. */
-  uncounted: number;
+  unexamined: number;
   oldest: number;
 }
 
 export function createObstacles(): Obstacles {
-  return { leases: new Set(), claims: new Map(), uncounted: 0, oldest: Number.POSITIVE_INFINITY };
+  return { leases: new Set(), claims: new Map(), unexamined: 0, oldest: Number.POSITIVE_INFINITY };
 }
 
 export function obstaclesTotal(obstacles: Obstacles): number {
-  return obstacles.leases.size + obstacles.claims.size + obstacles.uncounted;
+  return obstacles.leases.size + obstacles.claims.size + obstacles.unexamined;
 }
 
 /**
  * Adds what obstructs this wish. `enough` is the priority below which the verdict is decided: once something older was
- * met and the list is full, the rest below a broad pattern is only counted (C5). Pass -Infinity to see everything.
+ * met and thousands were looked at, the rest below a broad pattern is only counted (C5). Pass -Infinity to see it all.
  */
 export function addObstacles(
   obstacles: Obstacles,
@@ -217,11 +217,13 @@ export function addOverlapping(
       return false;
     },
     below(node, branch, countable) {
-      const below = heldFrom(branch, weakest) + waitingFrom(branch, weakest);
-      if (below === 0) return "skip";
-      const listed = obstacles.leases.size + obstacles.claims.size;
-      if (!countable || listed < limits.blockersListedMax || obstacles.oldest >= enough) return "enter";
-      obstacles.uncounted += below - ownBelow(node, party, weakest);
+      const held = heldFrom(branch, weakest);
+      const waiting = waitingFrom(branch, weakest);
+      if (held + waiting === 0) return "skip";
+      const examined = obstacles.leases.size + obstacles.claims.size;
+      const isDecided = obstacles.oldest < enough && examined >= limits.obstaclesExaminedMax;
+      if (!countable || !isDecided || waiting > 0) return "enter";
+      obstacles.unexamined += held - ownBelow(node, party, weakest);
       return "skip";
     },
   });
@@ -256,7 +258,6 @@ function ownBelow(node: Node, party: Party, weakest: Strength): number {
     if (item.strength >= weakest && isBelow(item.node, node)) own++;
   };
   for (let lease = party.leases; lease !== null; lease = lease.nextOfParty) look(lease);
-  for (const request of party.open) for (const claim of request.claims) look(claim);
   return own;
 }
 

@@ -1,6 +1,6 @@
 /** What changes hands or strength: transfer, downgrade (L15), and what is taken away: revocation (L14). */
 import { findAgent, findTenant, mayActFor, requireAbove } from "./actors.ts";
-import { becomeExecuting, decidingPriority, noteIdle } from "./agent-life.ts";
+import { decidingPriority, inUnit, noteIdle, updateAgent } from "./agent-life.ts";
 import type { DowngradeLease, Revoke, TransferLease } from "./commands.ts";
 import { addObstacles, createObstacles, lastPlace, makeWish, ownUnits } from "./conflicts.ts";
 import { endedRefusal, endLeases, findLease } from "./holding.ts";
@@ -44,7 +44,10 @@ export function transferLease(state: State, command: TransferLease, now: Millis)
   if (refusal !== null) return refusal;
 
   const { agent: giver } = lease.party;
-  if (receiver.record.state !== "PAUSED") becomeExecuting(state, tenant, receiver, now);
+  const { state: before } = receiver.record;
+  if (before !== "PAUSED" && before !== "EXECUTING" && before !== "VERIFYING") {
+    updateAgent(state, receiver, { ...inUnit(state, tenant, receiver, now), state: "EXECUTING" }, now);
+  }
   for (const one of moved) {
     unlinkFromParty(one);
     linkToParty(one, receiver);

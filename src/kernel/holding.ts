@@ -24,7 +24,7 @@ export function heartbeat(state: State, command: Heartbeat, now: Millis): Reply 
   const found = findLease(state, command.tenant, command.actor, command.leaseId);
   if ("code" in found) return found;
   const { tenant, lease } = found;
-  const refusal = whyNotExtended(lease.record);
+  const refusal = whyNotExtended(tenant, lease.record, now);
   if (refusal !== null) return refusal;
   extend(state, tenant, lease, command.activity, now);
   return { type: "lease", lease: lease.record };
@@ -38,7 +38,7 @@ export function heartbeatAll(state: State, command: HeartbeatAll, now: Millis): 
   const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
   const kept: LeaseEntry[] = [];
   for (const lease of found) {
-    const refusal = whyNotExtended(lease.record);
+    const refusal = whyNotExtended(tenant, lease.record, now);
     // A bound lease lives on as it is: it is renewed, never extended (G8).
     if (refusal === null) extend(state, tenant, lease, command.activity, now);
     else if (refusal.code !== "renew_required") {
@@ -79,14 +79,25 @@ export function endedRefusal(id: string, state: EndedLeaseState): Refusal {
   return refuse(closingCodes[state], `The lease has ended (${state.toLowerCase()}); acquire again.`, { leaseId: id });
 }
 
-function whyNotExtended(lease: Lease): Refusal | null {
+function whyNotExtended(tenant: TenantEntry, lease: Lease, now: Millis): Refusal | null {
   const { id } = lease;
   if (lease.state === "CLOSING") return endedRefusal(id, lease.closingAs ?? "RELEASED");
   if (lease.state === "HELD" && !lease.verified) return verifyRequired(id);
-  if (lease.cell !== null) {
+  const isBound =
+    lease.cell !== null || (lease.linkedTo !== null && tenant.leases.get(lease.linkedTo)?.record.cell != null);
+  if (isBound) {
     return refuse("renew_required", "A lease on a bound resource is not extended; renew it.", { leaseId: id });
   }
-  return null;
+  return whyTimeIsUp(tenant, lease, now);
+}
+
+/** A lease that was held past its quota on lease time cannot be brought back (L9, L10). */
+function whyTimeIsUp(tenant: TenantEntry, lease: Lease, now: Millis): Refusal | null {
+  if (expiryFor(tenant, lease.acquiredAt, now, lease.ttl) > now) return null;
+  return refuse("lease_denied", "The lease has used up its lease time; acquire again.", {
+    leaseId: lease.id,
+    reason: "quota",
+  });
 }
 
 function verifyRequired(leaseId: string): Refusal {
@@ -130,6 +141,8 @@ export function renewLease(state: State, command: RenewLease, now: Millis): Repl
       generation: record.generation,
     });
   }
+  const timeIsUp = whyTimeIsUp(tenant, record, now);
+  if (timeIsUp !== null) return timeIsUp;
   if (lease.request !== null) collect(state, tenant, lease.request);
   for (const one of withLinked(tenant, lease)) {
     const expiresAt = expiryFor(tenant, one.record.acquiredAt, now, one.record.ttl);
@@ -184,9 +197,9 @@ function release(
   versionOf: (lease: LeaseEntry) => string | null,
   now: Millis,
 ): void {
-  const held = agent.leaseCount;
+  const releases = leases.some(({ record }) => record.state !== "CLOSING");
   const freed = endLeases(state, tenant, leases, "RELEASED", null, now, versionOf);
-  if (leases.length > 0 && held > 0) completeIfDone(state, agent, now);
+  if (releases) completeIfDone(state, agent, now);
   serve(state, tenant, freed, now);
 }
 

@@ -36,6 +36,8 @@ export const limits = {
   labelLengthMax: 256,
   digestBytesMax: 262_144,
   blockersListedMax: 16,
+  /** So many obstacles of a refused request are looked at one by one; what more there are is counted (C5, W11). */
+  obstaclesExaminedMax: 4_096,
   /** L9: how long a missed lease is held for an agent that restarts. */
   heldMs: 15_000,
   /** W10: how long, and how many per agent, granted keys are remembered after their leases have ended. */

@@ -109,7 +109,7 @@ function describeWait(tenant: TenantEntry, request: RequestEntry): Reply {
   for (const claim of request.claims) {
     const units = unitsWished(wishes, claim);
     if (isFree(tenant, claim, party, claim, units)) continue;
-    addObstacles(obstacles, tenant, claim, party, claim, units, Number.POSITIVE_INFINITY);
+    addObstacles(obstacles, tenant, claim, party, claim, units, Number.NEGATIVE_INFINITY);
   }
   return {
     type: "waiting",

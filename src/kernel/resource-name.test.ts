@@ -2,19 +2,21 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { isWildSegment, parseResourceName, type ResourceName, resourceNameLimits } from "./resource-name.ts";
+import { textHash } from "./text-map.ts";
 
 test("C3: a literal name is read as type and segments, and keeps its text", () => {
   assert.deepEqual(parsed("FILE:/src/app.ts"), {
     text: "FILE:/src/app.ts",
     type: "FILE",
     segments: ["src", "app.ts"],
+    hashes: [textHash("src"), textHash("app.ts")],
     wild: false,
   });
   assert.deepEqual(parsed("DB_2:/a b/:x:/...").segments, ["a b", ":x:", "..."]);
 });
 
 test("C3: the bare root is a name without segments", () => {
-  assert.deepEqual(parsed("FILE:/"), { text: "FILE:/", type: "FILE", segments: [], wild: false });
+  assert.deepEqual(parsed("FILE:/"), { text: "FILE:/", type: "FILE", segments: [], hashes: [], wild: false });
 });
 
 test("C3: TASK is a name like others here; it is the acquire rule that reserves it", () => {

@@ -54,8 +54,9 @@ export function restore(records: Iterable<StoredRecord>): State {
   for (const record of sorted.leases) restoreLease(state, record);
   // A crash between two slices may have left waiters unserved; looking at all of them once is harmless otherwise.
   for (const tenant of state.tenants.values()) {
-    for (const { claims } of tenant.requests.values())
-      for (const { name } of claims) state.unserved.push({ tenant, name });
+    for (const { claims } of tenant.requests.values()) {
+      if (claims.length > 0) state.unserved.push({ tenant, names: claims.map(({ name }) => name) });
+    }
   }
   return state;
 }

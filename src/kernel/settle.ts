@@ -34,7 +34,7 @@ function settleOne(state: State, now: Millis): void {
   const wait = earliest(state.waits);
   if (wait !== undefined && wait.dueAt <= now) {
     const tenant = tenantOf(state, wait.tenantId);
-    for (const name of endWait(state, tenant, wait, "TIMED_OUT", null, now)) state.unserved.push({ tenant, name });
+    state.unserved.push({ tenant, names: endWait(state, tenant, wait, "TIMED_OUT", null, now) });
     return;
   }
   if (state.unserved.length > 0) return serveOne(state, now);
@@ -51,10 +51,12 @@ function settleOne(state: State, now: Millis): void {
   }
 }
 
-/** From the back: the names do not depend on each other, and a list gives up its last item without moving the rest. */
 function serveOne(state: State, now: Millis): void {
-  const freed = state.unserved.pop();
-  if (freed !== undefined) serve(state, freed.tenant, [freed.name], now);
+  const freed = state.unserved[state.servedCount++];
+  if (freed !== undefined) serve(state, freed.tenant, freed.names, now);
+  if (state.servedCount < state.unserved.length) return;
+  state.unserved.length = 0;
+  state.servedCount = 0;
 }
 
 function tenantOf(state: State, id: string): TenantEntry {

@@ -28,12 +28,15 @@ export interface Handle<K extends RecordKind = RecordKind> {
   readonly kind: K;
   readonly record: RecordOf[K];
   readonly alive: boolean;
+  /** Left to whoever stores the record: under which number it is stored; 0 while it is not. */
+  row: number;
 }
 
 interface Entry<K extends RecordKind> {
   readonly kind: K;
   record: RecordOf[K];
   alive: boolean;
+  row: number;
   /** The step that last listed it among its changes. */
   changedIn: number;
 }
@@ -109,7 +112,7 @@ export interface KeyEntry extends Entry<"key"> {}
 
 export interface Freed {
   readonly tenant: TenantEntry;
-  readonly name: ResourceName;
+  readonly names: readonly ResourceName[];
 }
 
 export interface State {
@@ -119,8 +122,10 @@ export interface State {
   readonly waits: Deadlines<RequestEntry>;
   /** Every other deadline. */
   readonly ends: Deadlines<LeaseEntry | RequestEntry | AgentEntry>;
-  /** Names that timed-out waiters have freed, and whose other waiters are yet to be served. */
-  unserved: Freed[];
+  /** What timed-out waiters have freed, each in turn; whoever else waits for it is yet to be served. */
+  readonly unserved: Freed[];
+  /** How many of those have been served. */
+  servedCount: number;
   step: number;
   events: KernelEvent[];
   changes: Handle[];
@@ -133,6 +138,7 @@ export function createState(): State {
     waits: createDeadlines(),
     ends: createDeadlines(),
     unserved: [],
+    servedCount: 0,
     step: 0,
     events: [],
     changes: [],
@@ -164,8 +170,9 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
     kind: "tenant",
     record,
     alive: true,
+    row: 0,
     changedIn: 0,
-    counters: { kind: "counters", record: counters, alive: true, changedIn: 0 },
+    counters: { kind: "counters", record: counters, alive: true, row: 0, changedIn: 0 },
     roots: new Map(),
     agents: new TextMap<AgentEntry>(recordId, textHash),
     leases: new TextMap<LeaseEntry>(recordId, idHash),
@@ -184,6 +191,7 @@ export function createAgentEntry(record: Agent): AgentEntry {
     kind: "agent",
     record,
     alive: true,
+    row: 0,
     changedIn: 0,
     dueAt: 0,
     dueOrder: 0,
@@ -209,6 +217,7 @@ export function createLeaseEntry(record: Lease, party: Party, strength: Strength
     kind: "lease",
     record,
     alive: true,
+    row: 0,
     changedIn: 0,
     party,
     nextOfParty: null,
@@ -232,6 +241,7 @@ export function createRequestEntry(record: Request, party: Party): RequestEntry 
     kind: "request",
     record,
     alive: true,
+    row: 0,
     changedIn: 0,
     party,
     claims: [],
@@ -243,7 +253,7 @@ export function createRequestEntry(record: Request, party: Party): RequestEntry 
 }
 
 export function createDigestEntry(record: Digest): DigestEntry {
-  return { kind: "digest", record, alive: true, changedIn: 0 };
+  return { kind: "digest", record, alive: true, row: 0, changedIn: 0 };
 }
 
 export function createResourceEntry(record: Resource, name: ResourceName, node: Node): ResourceEntry {
@@ -251,6 +261,7 @@ export function createResourceEntry(record: Resource, name: ResourceName, node: 
     kind: "resource",
     record,
     alive: true,
+    row: 0,
     changedIn: 0,
     marksNode: true,
     node,
@@ -261,7 +272,7 @@ export function createResourceEntry(record: Resource, name: ResourceName, node: 
 }
 
 export function createKeyEntry(record: Key): KeyEntry {
-  return { kind: "key", record, alive: true, changedIn: 0 };
+  return { kind: "key", record, alive: true, row: 0, changedIn: 0 };
 }
 
 /** All live leases of a party, by fence: an order that a restored kernel finds again. */

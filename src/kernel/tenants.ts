@@ -70,10 +70,12 @@ export function setTenantSettings(state: State, command: SetTenantSettings, now:
     return refuse("invalid_settings", "strategy is wait_die or wound_wait.", { field: "strategy" });
   }
   const wrong = Object.entries(numbers).find(([, value]) => !(Number.isSafeInteger(value) && value >= 1));
-  if (wrong !== undefined)
-    return refuse("invalid_settings", `${wrong[0]} is a whole number of at least 1.`, { field: wrong[0] });
+  if (wrong !== undefined) {
+    const field = wireName(wrong[0]);
+    return refuse("invalid_settings", `${field} is a whole number of at least 1.`, { field });
+  }
   if (settings.ttlMsMax < limits.ttlMsMin) {
-    return refuse("invalid_settings", `ttlMsMax is at least ${limits.ttlMsMin}.`, { field: "ttlMsMax" });
+    return refuse("invalid_settings", `ttl_ms_max is at least ${limits.ttlMsMin}.`, { field: "ttl_ms_max" });
   }
   if (strategy !== tenant.record.settings.strategy && tenant.waitingCount > 0) {
     return refuse("strategy_in_use", "Requests are waiting; the strategy is switched only while nobody waits.", {
@@ -93,12 +95,19 @@ export function setTenantQuotas(state: State, command: SetTenantQuotas, now: Mil
   for (const [field, value] of Object.entries(quotas) as [keyof TenantQuotas, number | null][]) {
     const mayBeNull = field === "leaseTimeMsMax" || field === "tenantLeaseTimeMsMax";
     if (value === null ? mayBeNull : Number.isSafeInteger(value) && value >= 0) continue;
-    return refuse("invalid_quotas", `${field} is a whole number${mayBeNull ? " or null" : ""}.`, { field });
+    return refuse("invalid_quotas", `${wireName(field)} is a whole number${mayBeNull ? " or null" : ""}.`, {
+      field: wireName(field),
+    });
   }
   tenant.record = { ...tenant.record, quotas };
   changed(state, tenant);
   emit(state, { type: "tenant.changed", tenant: tenant.record.id, at: now });
   return { type: "tenant", tenant: tenant.record, created: false };
+}
+
+/** Refusals name fields as callers write them. */
+function wireName(field: string): string {
+  return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function findForOperator(
@@ -115,11 +124,11 @@ export function createKey(state: State, command: CreateKey, now: Millis): Reply 
   if (refusal !== null) return refusal;
   const { key } = command;
   if (!state.tenants.has(key.tenant))
-    return refuse("tenant_unknown", "There is no such tenant; create it first.", { field: "tenant" });
+    return refuse("tenant_unknown", "There is no such tenant; create it first.", { field: "tenant_id" });
   if (key.id.length === 0 || key.id.length > limits.idLengthMax || (key.label ?? "").length > limits.labelLengthMax) {
     return refuse("invalid_key", "The key's id or label is too long.", { field: "label" });
   }
-  if (state.keys.has(key.id)) return refuse("key_exists", "There is a key of this id already.", { field: "id" });
+  if (state.keys.has(key.id)) return refuse("key_exists", "There is a key of this id already.", { field: "key_id" });
   const entry = createKeyEntry({ ...key, createdAt: now });
   state.keys.set(key.id, entry);
   changed(state, entry);

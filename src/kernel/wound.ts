@@ -1,5 +1,6 @@
 /** Wound-Wait's half of the decision (W7): who is revoked for an older requester, and whether it must wait all the same. */
 import { addOverlapping, createObstacles, each, unitsAhead } from "./conflicts.ts";
+import { withLinked } from "./lease-life.ts";
 import type { Manifest } from "./manifest.ts";
 import { unitsWished } from "./request-life.ts";
 import type { Place } from "./resource-index.ts";
@@ -36,6 +37,10 @@ export function planWounds(
   for (const [resource, units] of counted) {
     if (!makeRoom(wounds, resource, units, party, priority, place)) mustWait = true;
   }
+  // What a cell must tear down first is not free with the wound; if it is in the way, it is waited for.
+  for (const lease of [...wounds].flatMap((wounded) => withLinked(tenant, wounded))) {
+    if (lease.record.cell !== null && (wounds.has(lease) || obstacles.leases.has(lease))) mustWait = true;
+  }
   return { wounds: [...wounds].sort((a, b) => a.order - b.order), mustWait };
 }
 
@@ -53,6 +58,7 @@ function makeRoom(
   each(resource.node.exclusive, (lease) => holders.push(lease as LeaseEntry));
   // A lease that is wounded already, or whose other half is, frees its units anyway (C7).
   const isGone = (lease: LeaseEntry): boolean => {
+    if (lease.record.cell !== null) return false;
     return wounds.has(lease) || [...wounds].some(({ record }) => record.linkedTo === lease.record.id);
   };
   const younger = holders.filter((lease) => lease.party !== party && canWound(lease, priority) && !isGone(lease));

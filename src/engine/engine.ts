@@ -1,0 +1,334 @@
+/**
+ * The one loop between edges, kernel and store. A command is applied at once in memory, and answered when the batch
+ * that holds its changes is durable (S1); questions wait for it too, so that nobody sees what could still be lost.
+ * One batch is under way while the next one fills. After a failed commit memory is ahead of the disk, and only the
+ * disk counts: memory is dropped, everybody is told, and the store is opened again (S2).
+ *
+ *   opening ──► serving ──► (commit fails) ──► opening …       close() from any of them ──► closed
+ */
+import type { Command } from "../kernel/commands.ts";
+import type { KernelEvent } from "../kernel/events.ts";
+import { apply, createState, hasDue, nextDeadline, type State, type Step, settle } from "../kernel/kernel.ts";
+import type { Millis } from "../kernel/records.ts";
+import type { Reply } from "../kernel/replies.ts";
+import type { Store } from "../store/store.ts";
+import { addStep, createBatch, hasChanges, type NumberedEvent, type OpenBatch, toStoreBatch } from "./batch.ts";
+import { type Clock, describeWallOffset, startClock, systemTime, type TimeSources } from "./clock.ts";
+import { DatabaseUnavailable, ShuttingDown } from "./faults.ts";
+import { recover } from "./recovery.ts";
+import { createVitals, type Vitals } from "./vitals.ts";
+
+export interface EngineOptions {
+  readonly store: Store;
+  /** How an event is put into the words that are stored and sent. */
+  readonly encodeEvent: (event: KernelEvent) => string;
+  readonly log: EngineLog;
+  readonly time?: TimeSources;
+}
+
+export interface EngineLog {
+  info(details: object, message: string): void;
+  warn(details: object, message: string): void;
+  error(details: object, message: string): void;
+}
+
+/** A decided command, durable by the time anybody holds this. */
+export interface Decided {
+  readonly reply: Reply;
+  /** When it was decided: remaining times in the reply are as of then. */
+  readonly now: Millis;
+}
+
+export type EventListener = (events: readonly NumberedEvent[]) => void;
+
+/** How many due items are settled before others get their turn, and how full a batch may get meanwhile. */
+const settleSlice = 500;
+const settleBatchMax = 4_000;
+const reopenMsMin = 50;
+const reopenMsMax = 5_000;
+/** The longest that a timer can be set for. */
+const timerMsMax = 2 ** 31 - 1;
+
+export class Engine {
+  readonly vitals: Vitals = createVitals();
+  readonly store: Store;
+  private readonly options: EngineOptions;
+  private readonly time: TimeSources;
+  private readonly listeners = new Set<EventListener>();
+  private phase: "opening" | "serving" | "closed" = "opening";
+  private state: State = createState();
+  private clock: Clock;
+  private batch: OpenBatch = createBatch();
+  private committing: Promise<void> | null = null;
+  private flushIsSet = false;
+  /** Commands that came while something was due: they are decided after it (L3). */
+  private queue: (() => void)[] = [];
+  private queueIsSet = false;
+  private timer: NodeJS.Timeout | null = null;
+  private timerAt = Number.POSITIVE_INFINITY;
+  private nextSeq = 1;
+  private durableSeq = 0;
+  private nextRow = 1;
+  /** Raised with each recovery, so that whatever was under way before it is not mistaken for the present. */
+  private incarnation = 0;
+  /** Made at first start, and again at every restore: what agent tokens are derived from (S6). */
+  secret = "";
+
+  constructor(options: EngineOptions) {
+    this.options = options;
+    this.store = options.store;
+    this.time = options.time ?? systemTime;
+    this.clock = startClock(0, this.time);
+  }
+
+  /** Opens the store and serves what is in it. Throws if that is not possible; later faults are recovered from. */
+  async start(): Promise<void> {
+    await this.recoverOnce();
+  }
+
+  get isServing(): boolean {
+    return this.phase === "serving";
+  }
+
+  now(): Millis {
+    return this.clock.now();
+  }
+
+  /** The last event that is durable. */
+  get lastSeq(): number {
+    return this.durableSeq;
+  }
+
+  /** Decides a command. The callbacks come when it is durable, or when that is not known (S2). */
+  submit(command: Command, done: (decided: Decided) => void, failed: (fault: Error) => void): void {
+    this.enter((now) => {
+      const outcome = apply(this.state, command, now);
+      this.collect(outcome, now);
+      const decided: Decided = { reply: outcome.reply, now };
+      this.batch.waiting.push({ settled: () => done(decided), failed });
+    }, failed);
+  }
+
+  command(command: Command): Promise<Decided> {
+    return new Promise((resolve, reject) => this.submit(command, resolve, reject));
+  }
+
+  /** Looks at the state, and is answered when all that it saw is durable (S1). */
+  ask<T>(look: (state: State, now: Millis) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.enter((now) => {
+        const seen = look(this.state, now);
+        this.batch.waiting.push({ settled: () => resolve(seen), failed: reject });
+        this.setFlush();
+      }, reject);
+    });
+  }
+
+  /** Looks at what the server needs to know at once, such as which keys there are; not for what a caller is told. */
+  peek<T>(look: (state: State) => T): T {
+    return look(this.state);
+  }
+
+  /** Called with the events of each batch, in order, once they are durable and after its replies have left. */
+  subscribe(listener: EventListener): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** No new work; what is under way is committed and answered. */
+  async close(): Promise<void> {
+    if (this.phase === "closed") return;
+    const wasServing = this.phase === "serving";
+    this.phase = "closed";
+    this.disarm();
+    const left = this.queue;
+    this.queue = [];
+    for (const run of left) run();
+    if (wasServing) {
+      this.flush();
+      while (this.committing !== null || this.batch.waiting.length > 0) {
+        await this.committing;
+        this.flush();
+      }
+    }
+    await this.store.close();
+  }
+
+  /** Decides now, or after what is due has been settled. */
+  private enter(decide: (now: Millis) => void, failed: (fault: Error) => void): void {
+    const run = (): void => {
+      if (this.phase !== "serving")
+        return failed(this.phase === "closed" ? new ShuttingDown() : new DatabaseUnavailable());
+      const now = this.clock.now();
+      decide(now);
+    };
+    if (this.phase !== "serving") return run();
+    if (this.queue.length === 0 && this.settleSlice()) return run();
+    this.queue.push(run);
+    this.setQueue();
+  }
+
+  /** True when nothing is due any more. */
+  private settleSlice(): boolean {
+    const now = this.clock.now();
+    if (!hasDue(this.state, now)) return true;
+    if (this.batch.changes.size >= settleBatchMax) return false;
+    const due = nextDeadline(this.state) ?? 0;
+    if (due > 0) this.vitals.noteLateness(now - due);
+    const settled = settle(this.state, now, settleSlice);
+    this.collect(settled, now);
+    return !settled.more;
+  }
+
+  private setQueue(): void {
+    if (this.queueIsSet) return;
+    this.queueIsSet = true;
+    setImmediate(() => {
+      this.queueIsSet = false;
+      this.runQueue();
+    });
+  }
+
+  private runQueue(): void {
+    if (this.phase !== "serving") {
+      const left = this.queue;
+      this.queue = [];
+      for (const run of left) run();
+      return;
+    }
+    if (!this.settleSlice()) {
+      // A full batch waits for the one before it; its commit calls here again.
+      if (this.committing === null || this.batch.changes.size < settleBatchMax) this.setQueue();
+      return;
+    }
+    const ready = this.queue;
+    this.queue = [];
+    for (const run of ready) run();
+    this.arm();
+  }
+
+  private collect(step: Step, now: Millis): void {
+    this.nextSeq = addStep(this.batch, step, now, this.nextSeq, this.options.encodeEvent);
+    this.setFlush();
+    this.arm();
+  }
+
+  /** One timer, for the kernel's next deadline. */
+  private arm(): void {
+    const next = nextDeadline(this.state);
+    if (next === null || next >= this.timerAt) return;
+    this.disarm();
+    this.timerAt = next;
+    const wait = Math.min(Math.max(next - this.clock.now(), 0), timerMsMax);
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      this.timerAt = Number.POSITIVE_INFINITY;
+      if (this.phase !== "serving") return;
+      this.runQueue();
+    }, wait);
+  }
+
+  private disarm(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    this.timerAt = Number.POSITIVE_INFINITY;
+  }
+
+  /** One commit per turn of the loop: whatever arrives in the same turn shares its fsync. */
+  private setFlush(): void {
+    if (this.flushIsSet || this.committing !== null) return;
+    this.flushIsSet = true;
+    setImmediate(() => {
+      this.flushIsSet = false;
+      this.flush();
+    });
+  }
+
+  private flush(): void {
+    if (this.committing !== null) return;
+    const { batch } = this;
+    if (batch.waiting.length === 0 && !hasChanges(batch)) return;
+    this.batch = createBatch();
+    if (!hasChanges(batch)) return this.deliver(batch);
+    const { incarnation } = this;
+    const began = performance.now();
+    const stored = toStoreBatch(batch, () => this.nextRow++);
+    this.committing = this.store.commit(stored).then(
+      () => {
+        if (incarnation !== this.incarnation) return;
+        this.committing = null;
+        this.vitals.noteCommit(performance.now() - began, batch.waiting.length, stored);
+        this.deliver(batch);
+        this.flush();
+        if (this.queue.length > 0 || hasDue(this.state, this.clock.now())) this.runQueue();
+      },
+      (fault: unknown) => {
+        if (incarnation === this.incarnation) this.failCommit(batch, fault);
+      },
+    );
+  }
+
+  /** Replies first: who is told WAIT can begin to watch before the grant of the same batch is announced. */
+  private deliver({ waiting, events }: OpenBatch): void {
+    const last = events.at(-1);
+    if (last !== undefined) this.durableSeq = last.seq;
+    for (const { settled } of waiting) settled();
+    if (last === undefined) return;
+    for (const listener of this.listeners) listener(events);
+  }
+
+  private failCommit(batch: OpenBatch, fault: unknown): void {
+    this.options.log.error({ err: fault }, "a commit failed: memory is dropped and the store is opened again (S2)");
+    const unavailable = new DatabaseUnavailable(fault);
+    const lost = [...batch.waiting, ...this.batch.waiting];
+    const wasClosing = this.phase === "closed";
+    this.drop();
+    for (const { failed } of lost) failed(unavailable);
+    if (!wasClosing) void this.reopen();
+  }
+
+  private drop(): void {
+    this.incarnation++;
+    this.committing = null;
+    this.batch = createBatch();
+    this.state = createState();
+    this.disarm();
+    if (this.phase === "serving") this.phase = "opening";
+    this.runQueue();
+  }
+
+  private async reopen(): Promise<void> {
+    for (let wait = reopenMsMin; this.phase === "opening"; wait = Math.min(wait * 2, reopenMsMax)) {
+      await new Promise((resolve) => setTimeout(resolve, wait));
+      if (this.phase !== "opening") return;
+      try {
+        await this.recoverOnce();
+        this.options.log.info({}, "the store is open again, and the service goes on from what is stored");
+        return;
+      } catch (fault) {
+        this.options.log.warn(
+          { err: fault, retryInMs: Math.min(wait * 2, reopenMsMax) },
+          "the store cannot be opened yet",
+        );
+      }
+    }
+  }
+
+  private async recoverOnce(): Promise<void> {
+    const recovered = await recover(this.store, this.time.wall());
+    if (this.phase === "closed") return;
+    const offset = describeWallOffset(recovered.now, this.time.wall());
+    if (offset !== null) this.options.log.warn({ storedTime: new Date(recovered.now).toISOString() }, offset);
+    this.state = recovered.state;
+    this.secret = recovered.secret;
+    this.nextSeq = recovered.lastSeq + 1;
+    this.durableSeq = recovered.lastSeq;
+    this.nextRow = recovered.lastRow + 1;
+    this.clock = startClock(
+      Math.max(recovered.now, this.phase === "opening" && this.incarnation > 0 ? this.clock.now() : 0),
+      this.time,
+    );
+    this.phase = "serving";
+    this.arm();
+  }
+}

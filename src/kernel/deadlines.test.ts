@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { createDeadlines, type Due, earliest, schedule, unschedule } from "./deadlines.ts";
+
+interface Item extends Due {
+  readonly id: number;
+}
+
+function createItem(id: number, tenantId = "t"): Item {
+  return { id, tenantId, dueAt: 0, dueOrder: 0, slot: -1 };
+}
+
+const anyStep = fc.record({
+  nth: fc.nat(11),
+  act: fc.constantFrom("schedule", "schedule", "schedule", "unschedule", "pop"),
+  dueAt: fc.nat(6),
+  dueOrder: fc.nat(3),
+});
+
+test("L3: the earliest is always at hand, however deadlines come, move and go", () => {
+  fc.assert(
+    fc.property(fc.array(anyStep, { maxLength: 120 }), (steps) => {
+      const items = Array.from({ length: 12 }, (_, id) => createItem(id, `t${id}`));
+      const deadlines = createDeadlines<Item>();
+      const scheduled = new Set<Item>();
+      for (const { nth, act, dueAt, dueOrder } of steps) {
+        const item = act === "pop" ? earliest(deadlines) : items[nth];
+        if (item === undefined) continue;
+        if (act === "schedule") {
+          schedule(deadlines, item, dueAt, dueOrder);
+          scheduled.add(item);
+        } else {
+          unschedule(deadlines, item);
+          scheduled.delete(item);
+          assert.equal(item.slot, -1);
+        }
+        assert.equal(earliest(deadlines), [...scheduled].sort(byDeadline)[0]);
+        assert.equal(deadlines.heap.length, scheduled.size, "no dead entry is left behind");
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("what is due at the same instant comes in the order of its number, then of its tenant", () => {
+  const deadlines = createDeadlines<Item>();
+  for (const [id, tenantId, dueOrder] of [
+    [1, "b", 2],
+    [2, "b", 1],
+    [3, "a", 2],
+    [4, "c", 0],
+  ] as const) {
+    schedule(deadlines, createItem(id, tenantId), 7, dueOrder);
+  }
+  assert.deepEqual(drain(deadlines), [4, 2, 3, 1]);
+});
+
+test("an item that is not scheduled can be unscheduled, which changes nothing", () => {
+  const deadlines = createDeadlines<Item>();
+  const [one, other] = [createItem(1), createItem(2)];
+  schedule(deadlines, one, 1, 1);
+  unschedule(deadlines, other);
+  assert.deepEqual(drain(deadlines), [1]);
+});
+
+test("a hundred thousand deadlines in any order come out in order, each moved once without a second entry", () => {
+  const count = 100_000;
+  const deadlines = createDeadlines<Item>();
+  const items = Array.from({ length: count }, (_, id) => createItem(id));
+  for (const item of items) schedule(deadlines, item, (item.id * 7_919) % count, item.id);
+  for (const item of items) schedule(deadlines, item, (item.id * 104_729) % count, item.id);
+  const order = drain(deadlines).map((id) => (id * 104_729) % count);
+  assert.equal(order.length, count);
+  assert.ok(order.every((due, n) => n === 0 || due >= (order[n - 1] ?? 0)));
+});
+
+function drain(deadlines: ReturnType<typeof createDeadlines<Item>>): number[] {
+  const ids: number[] = [];
+  for (let item = earliest(deadlines); item !== undefined; item = earliest(deadlines)) {
+    ids.push(item.id);
+    unschedule(deadlines, item);
+  }
+  return ids;
+}
+
+function byDeadline(a: Item, b: Item): number {
+  return a.dueAt - b.dueAt || a.dueOrder - b.dueOrder || (a.tenantId < b.tenantId ? -1 : 1);
+}

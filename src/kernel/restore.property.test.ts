@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { recordsOf } from "../../sim/lockstep.ts";
+import { anyBoard, anyMove } from "../../sim/move-arbitraries.ts";
+import { type Board, commandFor, type Known, type Move, opening } from "../../sim/moves.ts";
+import { apply, createState, nextDeadline, restore, type State, settle, snapshot } from "./kernel.ts";
+import { limits } from "./limits.ts";
+import type { StoredRecord } from "./records.ts";
+import type { Blocker } from "./replies.ts";
+
+/** More for a hunt: RESTORE_RUNS=100000 npm test src/kernel/restore */
+const { RESTORE_RUNS = "300" } = process.env;
+const numRuns = Number(RESTORE_RUNS);
+const beginning = 1_700_000_000_000;
+
+/** Before some moves the second kernel is thrown away and made anew from its records, by way of the disk or not. */
+const anyGame = fc.array(fc.record({ move: anyMove, restart: fc.constantFrom("no", "no", "no", "memory", "json") }), {
+  minLength: 1,
+  maxLength: 80,
+  size: "max",
+});
+
+test("a kernel restored from its records alone goes on exactly like the one that never stopped (DESIGN: restore)", () => {
+  fc.assert(
+    fc.property(anyBoard, anyGame, (board, game) => {
+      const original = createState();
+      let other = createState();
+      let now = beginning;
+      for (const command of opening(board)) {
+        apply(original, command, now);
+        apply(other, command, now);
+      }
+      for (const [index, { move, restart }] of game.entries()) {
+        if (restart !== "no") {
+          const records = snapshot(other);
+          other = restore(restart === "json" ? JSON.parse(JSON.stringify(records)) : records);
+          assert.deepEqual(sorted(snapshot(other)), sorted(records), "restore and snapshot are inverses");
+        }
+        now = timeAfter(original, now, move);
+        // Settled in slices here and at once there: that must make no difference either.
+        if (move.flag) while (settle(other, now, 1 + (move.nth % 3)).more);
+        const command = commandFor(move, board, knownTo(original, board), [index, index * 7_919]);
+        const [kept, restored] = [apply(original, command, now), apply(other, command, now)];
+        assert.deepEqual(comparable(restored.reply), comparable(kept.reply));
+        if (!move.flag) assert.deepEqual(comparable(restored.events), comparable(kept.events));
+        assert.deepEqual(sorted(snapshot(other)), sorted(snapshot(original)));
+      }
+    }),
+    { numRuns },
+  );
+});
+
+function timeAfter(state: State, now: number, { clock }: Move): number {
+  if (clock.type === "by") return now + clock.ms;
+  const deadline = nextDeadline(state) ?? now;
+  return deadline - now < 900_000 ? Math.max(now, deadline + clock.off) : now;
+}
+
+function knownTo(state: State, board: Board): Known {
+  const { lease, request, agent } = recordsOf(state);
+  const epochs = new Map(agent.map((one) => [one.id, one.epoch]));
+  const late = request.flatMap((one) => one.ended).slice(-2);
+  return {
+    leases: [...byId(lease), ...late],
+    requests: byId(request),
+    epochOf: (agentId) => (board.agents.includes(agentId) ? (epochs.get(agentId) ?? 1) : 1),
+  };
+}
+
+function byId<T extends { readonly id: string }>(records: readonly T[]): T[] {
+  return [...records].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function sorted(records: readonly StoredRecord[]): readonly string[] {
+  return records.map((record) => JSON.stringify(record)).sort();
+}
+
+/** Which of more than sixteen blockers are named, and in which order, is left open. */
+function comparable(value: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(value, (key, inner) => {
+      if (key !== "blockers" || !Array.isArray(inner)) return inner;
+      if (inner.length >= limits.blockersListedMax) return inner.length;
+      return inner.map((blocker: Blocker) => JSON.stringify(blocker)).sort();
+    }),
+  );
+}

@@ -1,0 +1,78 @@
+/** What leaves the server: a status and a body that is JSON text already, the same for HTTP, the stream and MCP. */
+import type { Lease, Millis } from "../kernel/records.ts";
+import type { Refusal } from "../kernel/refusals.ts";
+import { type ErrorCode, statusOf } from "./errors.ts";
+import type { Fault } from "./explain.ts";
+import { blockersText } from "./lease-json.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+  /** For the header of that name, in seconds. */
+  readonly retryAfter: number | null;
+}
+
+/** What an answer needs beside the kernel's reply. */
+export interface AnswerContext {
+  readonly now: Millis;
+  /** Mints the token of a lease that has one (G3). */
+  readonly tokenOf?: (lease: Lease) => string | null;
+  /** The new instance's credential, for a registration or a resumption (A3). */
+  readonly agentToken?: string;
+  /** A new key's secret, shown this once. */
+  readonly keySecret?: string;
+  /** What the reply's `observe` asked for (A4). */
+  readonly observation?: Observation;
+}
+
+/** A4: what happened to the resources an agent relied on. */
+export interface Observation {
+  readonly since: Millis;
+  /** Older history was pruned, so there may have been more. */
+  readonly truncated: boolean;
+  readonly changes: readonly {
+    readonly resource: string;
+    readonly predicate: string;
+    readonly agentId: string;
+    readonly at: Millis;
+    readonly version: string | null;
+  }[];
+}
+
+export function answer(status: number, body: string): Answer {
+  return { status, body, retryAfter: null };
+}
+
+export function answerJson(status: number, value: object): Answer {
+  return answer(status, JSON.stringify(value));
+}
+
+/** Context goes beside `error` and `detail`; `retry_after_ms` also becomes the header. */
+export function errorAnswer(code: ErrorCode, detail: string, context: Readonly<Record<string, unknown>> = {}): Answer {
+  const { retry_after_ms: wait } = context;
+  return {
+    status: statusOf(code),
+    body: JSON.stringify({ error: code, detail, ...context }),
+    retryAfter: typeof wait === "number" ? inSeconds(wait) : null,
+  };
+}
+
+export function faultAnswer({ code, field, detail }: Fault): Answer {
+  return errorAnswer(code, detail, field === "" ? {} : { field });
+}
+
+export function refusalAnswer(refusal: Refusal, now: Millis): Answer {
+  const { code, detail, field, reason, leaseId, from, to, generation, blockers, blockersTotal } = refusal;
+  const body = JSON.stringify({ error: code, detail, field, reason, lease_id: leaseId, from, to, generation });
+  if (blockers === undefined) return answer(statusOf(code), body);
+  const total = blockersTotal ?? blockers.length;
+  return answer(
+    statusOf(code),
+    `${body.slice(0, -1)},"blocked_by":${blockersText(blockers, now)},"blocked_by_total":${total}}`,
+  );
+}
+
+/** Rounded up: who comes back after so many seconds is not too early. */
+export function inSeconds(ms: number): number {
+  return Math.ceil(ms / 1000);
+}

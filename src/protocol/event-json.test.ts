@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KernelEvent } from "../kernel/events.ts";
+import { eventText } from "./event-json.ts";
+import { leaseObject } from "./lease-json.ts";
+import { agentObject, requestObject, resourceObject } from "./record-json.ts";
+import { sampleAgent, sampleLease, sampleNow, sampleRequest, sampleResource } from "./sample-records.ts";
+
+const happened = { tenant: "acme", at: sampleNow };
+const at = "2026-11-15T20:59:51.123Z";
+
+test("an event is type, time and what it is about; nothing is null that can be left out (G10)", () => {
+  const lease = sampleLease({ expiresAt: sampleNow + 500 });
+  const ended = sampleLease({ state: "RELEASED", version: "sha256:9f2c" });
+  const request = sampleRequest();
+  const agent = sampleAgent();
+  const resource = sampleResource({ fenced: true, fenceReason: "dirty", fencedAt: sampleNow });
+  const cases: readonly (readonly [KernelEvent, object])[] = [
+    [{ ...happened, type: "lease.granted", lease, reason: null }, { lease: leaseObject(lease, sampleNow) }],
+    [
+      { ...happened, type: "lease.released", lease: ended, reason: 'said "done"' },
+      { lease: leaseObject(ended, sampleNow), version: "sha256:9f2c", reason: 'said "done"' },
+    ],
+    [{ ...happened, type: "request.waiting", request, reason: null }, { request: requestObject(request) }],
+    [
+      { ...happened, type: "request.died", agentId: 'a"b', attempt: 2, resources: ["FILE:/a"] },
+      { agent_id: 'a"b', attempt: 2, resources: ["FILE:/a"] },
+    ],
+    [{ ...happened, type: "agent.registered", agent }, { agent: agentObject(agent) }],
+    [
+      { ...happened, type: "agent.transitioned", agentId: "agt_1", from: "PLANNING", to: "DIE_RESTART" },
+      { agent_id: "agt_1", from: "PLANNING", to: "DIE_RESTART" },
+    ],
+    [{ ...happened, type: "resource.fenced", resource }, { resource: resourceObject(resource) }],
+    [{ ...happened, type: "tenant.suspended" }, { tenant_id: "acme" }],
+  ];
+  for (const [event, content] of cases)
+    assert.deepEqual(JSON.parse(eventText(event)), { type: event.type, at, ...content });
+});
+
+test("an event's text is one line, so that it can be the data of a server-sent event", () => {
+  const lease = sampleLease({ purpose: "two\nlines\r\u2028", resource: "FILE:/ünï" });
+  assert.doesNotMatch(eventText({ ...happened, type: "lease.expired", lease, reason: "a\nb" }), /[\r\n]/);
+});

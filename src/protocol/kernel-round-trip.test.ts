@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Actor } from "../kernel/commands.ts";
+import { apply, createState } from "../kernel/kernel.ts";
+import { findAnswerFault } from "./conformance.ts";
+import { eventText } from "./event-json.ts";
+import type { Input } from "./operation.ts";
+import { findOperation, operations } from "./operations.ts";
+import { eventTypes } from "./vocabulary.ts";
+
+const operator: Actor = { role: "operator", agentId: null, epoch: null };
+
+/** What the tests below look at. */
+interface Body {
+  readonly verdict?: string;
+  readonly request_id?: string | null;
+  readonly leases?: readonly { readonly id: string }[];
+  readonly warnings?: readonly string[];
+}
+
+/** The real kernel behind the wire: input is checked, decoded, decided, encoded, and held to what is declared. */
+function createService() {
+  const state = createState();
+  const used = new Set<string>();
+  let now = Date.UTC(2026, 10, 15);
+  let draws = 1;
+  const ask = (name: string, input: Input) => {
+    const operation = findOperation(name);
+    assert.ok(operation?.kind === "command", name);
+    used.add(name);
+    const checked = operation.check(JSON.parse(JSON.stringify(input)));
+    assert.ok(checked.ok, `${name}: ${JSON.stringify(checked)}`);
+    draws++;
+    const minted = { id: `key_${draws}`, hash: "hash" };
+    const command = operation.decode(checked.value, {
+      tenant: "acme",
+      actor: operator,
+      entropy: [draws, draws * 7],
+      minted,
+    });
+    assert.notEqual(command.type, "withdraw_cell");
+    if (command.type === "withdraw_cell") throw new TypeError("not a command of the kernel");
+    const { reply, events } = apply(state, command, now);
+    for (const event of events)
+      assert.ok(eventTypes.includes((JSON.parse(eventText(event)) as { type: typeof event.type }).type));
+    const answer = operation.encode(reply, { now, agentToken: "token", keySecret: "secret" });
+    assert.equal(findAnswerFault(operation, answer), null, `${name} ${answer.body}`);
+    return { status: answer.status, body: JSON.parse(answer.body) as Body };
+  };
+  const wait = (ms: number) => {
+    now += ms;
+  };
+  return { ask, wait, used };
+}
+
+test("every command of the wire goes through the kernel and back, and answers what its operation declares", () => {
+  const { ask, wait, used } = createService();
+  const statusOf = (name: string, input: Input) => ask(name, input).status;
+  const write = (agent_id: string, resource: string, over: Input = {}) =>
+    ask("acquire", { agent_id, intents: [{ predicate: "MUTATES", resource }], ...over });
+  const leaseOf = ({ body }: { readonly body: Body }) => body.leases?.[0]?.id ?? "";
+
+  assert.equal(statusOf("create_tenant", { tenant_id: "acme" }), 201);
+  assert.equal(statusOf("create_tenant", { tenant_id: "acme" }), 409);
+  assert.equal(statusOf("set_tenant_settings", { tenant_id: "acme", ttl_ms_max: 120_000 }), 200);
+  assert.equal(statusOf("set_tenant_quotas", { tenant_id: "acme", leases_max: 100, lease_time_ms_max: null }), 200);
+  assert.equal(statusOf("create_key", { role: "agent", tenant_id: "acme" }), 201);
+  assert.equal(statusOf("delete_key", { key_id: "key_absent" }), 404);
+
+  assert.equal(statusOf("register_agent", { agent_id: "old", labels: { host: "a" } }), 201);
+  wait(5);
+  assert.equal(statusOf("register_agent", { agent_id: "young" }), 201);
+  assert.equal(statusOf("register_agent", { agent_id: "no spaces" }), 400);
+  assert.equal(statusOf("transition_agent", { agent_id: "old", to: "VERIFYING" }), 409);
+  assert.equal(statusOf("pause_agent", { agent_id: "young" }), 200);
+  assert.equal(write("young", "FILE:/a").status, 423);
+  assert.equal(statusOf("unpause_agent", { agent_id: "young" }), 200);
+
+  const young = leaseOf(write("young", "FILE:/a", { ttl_ms: 200_000, purpose: "y" }));
+  assert.equal(write("old", "FILE:/a", { wait_timeout_ms: 0 }).status, 409);
+  const waiting = write("old", "FILE:/a", { request_id: "k" });
+  assert.equal(waiting.status, 202);
+  assert.equal(write("old", "FILE:/b", { request_id: "k" }).status, 422);
+  const request_id = waiting.body.request_id;
+  assert.equal(statusOf("get_request", { request_id }), 202);
+  assert.equal(statusOf("heartbeat", { lease_id: young, activity: true }), 200);
+  assert.equal(statusOf("heartbeat_all", { agent_id: "young" }), 200);
+  assert.equal(statusOf("renew_lease", { lease_id: young, generation: 7 }), 409);
+  assert.equal(statusOf("renew_lease", { lease_id: young }), 200);
+  assert.equal(statusOf("release_lease", { lease_id: young, version: "v2" }), 200);
+  const granted = ask("get_request", { request_id });
+  assert.equal(granted.status, 200);
+  assert.equal(write("young", "FILE:/a").status, 409);
+  assert.equal(statusOf("cancel_request", { request_id }), 200);
+
+  assert.equal(statusOf("downgrade_lease", { lease_id: leaseOf(granted), predicate: "CONSUMES" }), 200);
+  assert.equal(statusOf("downgrade_lease", { lease_id: leaseOf(granted), predicate: "DELETES" }), 409);
+  assert.equal(statusOf("transfer_lease", { lease_id: leaseOf(granted), to_agent_id: "young" }), 200);
+  assert.equal(statusOf("restart_agent", { agent_id: "young" }), 200);
+  assert.equal(statusOf("verify_all", { agent_id: "young", lease_ids: [leaseOf(granted), "lse_never"] }), 200);
+  const digest = { agent_id: "young", checkpoint_id: "c1", resume_point: "here", context: { deep: [1] } };
+  assert.equal(statusOf("save_digest", digest), 200);
+  assert.equal(
+    statusOf("resume_agent", { agent_id: "young", assumptions: [{ resource: "FILE:/a", version: "v2" }] }),
+    200,
+  );
+  assert.equal(statusOf("resume_agent", { agent_id: "old" }), 404);
+  assert.equal(statusOf("release_all", { agent_id: "young", versions: { "FILE:/a": "v3" } }), 200);
+
+  assert.equal(statusOf("declare_resource", { resource: "GPU:/a", capacity: 2 }), 201);
+  assert.equal(
+    ask("acquire", { agent_id: "old", intents: [{ predicate: "CONSUMES", resource: "GPU:/a", units: 3 }] }).status,
+    403,
+  );
+  assert.equal(statusOf("fence_resource", { resource: "GPU:/a", reason: "hot" }), 200);
+  assert.equal(statusOf("reset_resource", { resource: "GPU:/a" }), 200);
+  assert.equal(statusOf("withdraw_resource", { resource: "GPU:/a", revoke: true }), 200);
+  write("old", "FILE:/z");
+  assert.deepEqual(ask("revoke", { resource_prefix: "FILE:/", reason: "over" }).body, { revoked: 1 });
+  assert.equal(statusOf("heartbeat", { lease_id: "lse_never" }), 404);
+  assert.equal(statusOf("suspend_tenant", { tenant_id: "acme", reason: "unpaid" }), 200);
+  assert.equal(statusOf("resume_tenant", { tenant_id: "acme" }), 200);
+
+  const commands = operations.filter(({ kind }) => kind === "command").map(({ name }) => name);
+  assert.deepEqual([...used].toSorted(), commands.toSorted());
+});
+
+test("a dry run has no request that could be asked for (W12)", () => {
+  const { ask } = createService();
+  ask("create_tenant", { tenant_id: "acme" });
+  ask("register_agent", { agent_id: "a" });
+  const { status, body } = ask("acquire", {
+    agent_id: "a",
+    intents: [{ predicate: "MUTATES", resource: "FILE:/a" }],
+    dry_run: true,
+  });
+  assert.deepEqual([status, body.verdict, body.request_id], [200, "GRANTED", null]);
+});
+
+test("a TTL over the cap is capped, and the reply says so (L2)", () => {
+  const { ask } = createService();
+  ask("create_tenant", { tenant_id: "acme" });
+  ask("register_agent", { agent_id: "a" });
+  const { body } = ask("acquire", {
+    agent_id: "a",
+    intents: [{ predicate: "MUTATES", resource: "FILE:/a" }],
+    ttl_ms: 9_000_000,
+  });
+  assert.equal(body.warnings?.length, 1);
+});

@@ -1,0 +1,54 @@
+/**
+ * The numbers that the wire holds its callers to. Those the kernel has too are written again, because only its types
+ * may be imported here; `satisfies` compares each with the kernel's own, so that a difference does not compile.
+ */
+import type { limits as kernelLimits } from "../kernel/limits.ts";
+import type { resourceNameLimits } from "../kernel/resource-name.ts";
+
+type Kernel = typeof kernelLimits;
+
+const sharedLimits = {
+  ttlMsMin: 100,
+  intentsMax: 256,
+  unitsMax: 1_000_000_000,
+  purposeLengthMax: 1_024,
+  versionLengthMax: 1_024,
+  keyLengthMax: 256,
+  idLengthMax: 128,
+  reasonLengthMax: 1_024,
+  labelsMax: 32,
+  labelLengthMax: 256,
+} as const satisfies Pick<
+  Kernel,
+  | "ttlMsMin"
+  | "intentsMax"
+  | "unitsMax"
+  | "purposeLengthMax"
+  | "versionLengthMax"
+  | "keyLengthMax"
+  | "idLengthMax"
+  | "reasonLengthMax"
+  | "labelsMax"
+  | "labelLengthMax"
+>;
+
+export const limits = {
+  ...sharedLimits,
+  resourceLengthMax: 1_024 satisfies (typeof resourceNameLimits)["lengthMax"],
+  /** A client's proxy or library often gives up at 60 s. */
+  holdMsMax: 55_000,
+  /** Leases named in one command; what holds more is asked for without names. */
+  leaseIdsMax: 10_000,
+  assumptionsMax: 1_024,
+  pageMax: 1_000,
+  pageDefault: 100,
+  cursorLengthMax: 2_048,
+  eventTypesMax: 64,
+  /** How deep free JSON (a digest's context) may nest; JSON.stringify has a stack, and a caller must not end it. */
+  jsonDepthMax: 64,
+  /** Commands in one frame of the stream. */
+  frameCommandsMax: 1_024,
+  frameIdLengthMax: 64,
+  /** Fences, times and durations stay exact as JSON numbers below 2^53 (L11). */
+  integerMax: Number.MAX_SAFE_INTEGER,
+} as const;

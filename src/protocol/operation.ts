@@ -1,0 +1,212 @@
+/**
+ * What one operation is: its fields, how HTTP carries them, who may ask, how its input becomes a command and the reply
+ * an answer. An operation has one flat set of fields; the stream, MCP and the SDK send them as one object. Over HTTP
+ * those named in the path come from there, the others from the query (GET, DELETE) or the body (POST, PUT).
+ */
+import type { TObject } from "typebox";
+import type { Actor, Command, Entropy } from "../kernel/commands.ts";
+import type { Role } from "../kernel/records.ts";
+import type { Answer, AnswerContext } from "./answer.ts";
+import { type Check, type Checked, checkOf } from "./check.ts";
+import type { ErrorCode } from "./errors.ts";
+import type { Fault } from "./explain.ts";
+import type { Query, QueryReply, WithdrawCell } from "./queries.ts";
+import { replyAnswer } from "./reply-json.ts";
+import { record, type Static, type TProperties, type TSchema } from "./schema.ts";
+
+export type Method = "GET" | "POST" | "PUT" | "DELETE";
+export type Tag = "Agents" | "Acquiring" | "Holding" | "Resources" | "Watching" | "Operating";
+
+/** Input that has passed its operation's check. */
+export type Input = Readonly<Record<string, unknown>>;
+
+/** Who asks, and what the server drew for it. */
+export interface Asked {
+  readonly tenant: string;
+  readonly actor: Actor;
+  readonly entropy: Entropy;
+  /** For a new key: its id, and the hash of the secret that the answer shows. */
+  readonly minted?: { readonly id: string; readonly hash: string };
+}
+
+export interface Route {
+  readonly method: Method;
+  /** Parameters in braces: "/v1/leases/{lease_id}". */
+  readonly path: string;
+  readonly params: TObject;
+  readonly query: TObject;
+  /** null where the method has none. */
+  readonly body: TObject | null;
+}
+
+export interface ReplyShape {
+  readonly status: number;
+  readonly description: string;
+  readonly schema: TSchema;
+  readonly mediaType?: "application/json" | "text/event-stream" | "text/plain";
+}
+
+interface OperationBase<F extends TProperties = TProperties> extends Route {
+  readonly name: string;
+  readonly tag: Tag;
+  readonly summary: string;
+  readonly description: string;
+  /** Other ways to ask the same over HTTP. */
+  readonly also: readonly Route[];
+  readonly roles: readonly Role[] | "anyone";
+  /** All fields as one object. */
+  readonly input: TObject<F>;
+  /** Of these fields exactly one is given. */
+  readonly exactlyOne: readonly string[];
+  readonly example: Input;
+  readonly replies: readonly ReplyShape[];
+  /** The codes of its own; those that any operation can answer are in `commonErrors`. */
+  readonly errors: readonly ErrorCode[];
+  check(input: unknown): Checked<Input>;
+  /** What the schema cannot say, for input that has passed it. */
+  refine(input: Input): Fault | null;
+}
+/** Changes something: goes through the kernel. */
+export interface CommandOperation<F extends TProperties = TProperties> extends OperationBase<F> {
+  readonly kind: "command";
+  decode(input: Input, asked: Asked): Command | WithdrawCell;
+  encode(reply: QueryReply, context: AnswerContext): Answer;
+}
+/** Only looks. */
+export interface QueryOperation<F extends TProperties = TProperties> extends OperationBase<F> {
+  readonly kind: "query";
+  decode(input: Input, asked: Asked): Query;
+  encode(reply: QueryReply, context: AnswerContext): Answer;
+}
+/** Is served by the edge itself: event streams, health, documents. */
+export interface EdgeOperation<F extends TProperties = TProperties> extends OperationBase<F> {
+  readonly kind: "edge";
+}
+export type Operation = CommandOperation | QueryOperation | EdgeOperation;
+
+export const commonErrors: readonly ErrorCode[] = [
+  "invalid_request",
+  "unauthorized",
+  "forbidden",
+  "host_not_allowed",
+  "origin_not_allowed",
+  "request_timeout",
+  "payload_too_large",
+  "unsupported_media_type",
+  "headers_too_large",
+  "rate_limited",
+  "too_many_connections",
+  "shutting_down",
+  "database_unavailable",
+  "internal_error",
+];
+
+type InputOf<F extends TProperties> = Static<TObject<F>>;
+
+interface Spec<F extends TProperties> {
+  readonly name: string;
+  readonly tag: Tag;
+  readonly method: Method;
+  readonly path: string;
+  readonly also?: readonly { readonly method: Method; readonly path: string }[];
+  readonly fields: F;
+  readonly exactlyOne?: readonly (keyof F & string)[];
+  readonly roles: readonly Role[] | "anyone";
+  readonly summary: string;
+  readonly description: string;
+  readonly example: InputOf<F>;
+  readonly replies: readonly ReplyShape[];
+  readonly errors?: readonly ErrorCode[];
+  readonly refine?: (input: InputOf<F>) => Fault | null;
+}
+interface CommandSpec<F extends TProperties> extends Spec<F> {
+  readonly decode: (input: InputOf<F>, asked: Asked) => Command | WithdrawCell;
+  readonly encode?: (reply: QueryReply, context: AnswerContext) => Answer;
+}
+interface QuerySpec<F extends TProperties> extends Spec<F> {
+  readonly decode: (input: InputOf<F>, asked: Asked) => Query;
+}
+
+export function command<F extends TProperties>(spec: CommandSpec<F>): CommandOperation<F> {
+  const { decode, encode = replyAnswer } = spec;
+  return { kind: "command", ...base(spec), decode: (input, asked) => decode(input as InputOf<F>, asked), encode };
+}
+
+export function query<F extends TProperties>(spec: QuerySpec<F>): QueryOperation<F> {
+  const { decode } = spec;
+  return {
+    kind: "query",
+    ...base(spec),
+    decode: (input, asked) => decode(input as InputOf<F>, asked),
+    encode: replyAnswer,
+  };
+}
+
+export function edge<F extends TProperties>(spec: Spec<F>): EdgeOperation<F> {
+  return { kind: "edge", ...base(spec) };
+}
+
+export function ok(schema: TSchema, description: string, status = 200): ReplyShape {
+  return { status, description, schema };
+}
+
+/** How long the server may hold its answer; 0 where the operation or the caller knows nothing of it. */
+export function holdMsOf(input: Input): number {
+  const { hold_ms: hold } = input;
+  return typeof hold === "number" ? hold : 0;
+}
+
+function base<F extends TProperties>(spec: Spec<F>): OperationBase<F> {
+  const { name, tag, method, path, also = [], fields, exactlyOne = [], roles, errors = [] } = spec;
+  const { summary, description, example, replies } = spec;
+  const input = record(fields);
+  const refine = (value: Input) => wrongCount(exactlyOne, value) ?? spec.refine?.(value as InputOf<F>) ?? null;
+  return {
+    name,
+    tag,
+    summary,
+    description,
+    ...routeOf(method, path, fields),
+    also: also.map((other) => routeOf(other.method, other.path, fields)),
+    roles,
+    input,
+    exactlyOne,
+    example: example as Input,
+    replies,
+    errors,
+    check: refined(checkOf(input) as Check<Input>, refine),
+    refine,
+  };
+}
+
+function refined(check: Check<Input>, refine: (input: Input) => Fault | null): Check<Input> {
+  return (value) => {
+    const checked = check(value);
+    const fault = checked.ok ? refine(checked.value) : null;
+    return fault === null ? checked : { ok: false, ...fault };
+  };
+}
+
+function routeOf(method: Method, path: string, fields: TProperties): Route {
+  const inPath = (name: string) => path.includes(`{${name}}`);
+  const chosen = (wanted: boolean) =>
+    Object.fromEntries(Object.entries(fields).filter(([name]) => inPath(name) === wanted));
+  const hasBody = method === "POST" || method === "PUT";
+  return {
+    method,
+    path,
+    params: record(chosen(true)),
+    query: record(hasBody ? {} : chosen(false)),
+    body: hasBody ? record(chosen(false)) : null,
+  };
+}
+
+function wrongCount(names: readonly string[], input: Input): Fault | null {
+  if (names.length === 0) return null;
+  const given = names.filter((name) => input[name] !== undefined && input[name] !== null);
+  if (given.length === 1) return null;
+  const all = names.join(", ");
+  const detail =
+    given.length === 0 ? `Give one of ${all}.` : `Give only one of ${all}; ${given.join(" and ")} are given.`;
+  return { code: "invalid_request", field: given[1] ?? names[0] ?? "", detail };
+}

@@ -1,0 +1,161 @@
+/** Resources: declaring, fencing and withdrawing them (C6, G7, G12). */
+import { pageOf, paging, reason, resource } from "../fields.ts";
+import { limits } from "../limits.ts";
+import { command, ok, query } from "../operation.ts";
+import { choice, either, flag, integer, optional, text } from "../schema.ts";
+import * as shapes from "../shapes.ts";
+import { resourceStates } from "../vocabulary.ts";
+import { above, reading, watching } from "./roles.ts";
+
+const example = { resource: "GPU:/rack-1/a100" };
+
+const cell = text({ minLength: 1, maxLength: limits.idLengthMax, description: "The cell that hosts it." });
+
+export const declareResource = command({
+  name: "declare_resource",
+  tag: "Resources",
+  method: "PUT",
+  path: "/v1/resources",
+  fields: {
+    resource,
+    capacity: optional(
+      integer({
+        minimum: 1,
+        maximum: limits.unitsMax,
+        description: "In units; left out: not counted.",
+        "x-error": "invalid_capacity",
+      }),
+    ),
+    cell: optional(cell),
+  },
+  roles: above,
+  summary: "Declares a resource",
+  description:
+    "Gives it a capacity in units (C6), or a cell that binds its leases (G6). Most resources need no declaration. " +
+    "Declaring it again changes it, and undoes a withdrawal.",
+  example: { ...example, capacity: 4 },
+  replies: [ok(shapes.resource, "Declared.", 201), ok(shapes.resource, "Changed.")],
+  errors: ["invalid_resource", "reserved_resource", "invalid_capacity", "resource_in_use", "lease_denied"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "declare_resource",
+    tenant,
+    actor,
+    entropy,
+    resource: input.resource,
+    capacity: input.capacity ?? null,
+    cell: input.cell ?? null,
+  }),
+});
+
+export const listResources = query({
+  name: "list_resources",
+  tag: "Resources",
+  method: "GET",
+  path: "/v1/resources",
+  fields: {
+    prefix: optional(text({ maxLength: limits.resourceLengthMax, description: "Only names that begin so." })),
+    state: optional(choice(resourceStates, { description: "Only resources in this state." })),
+    ...paging,
+  },
+  roles: reading,
+  summary: "Lists declared resources",
+  description: "And those that were fenced or withdrawn, declared or not.",
+  example: { prefix: "GPU:/rack-1", state: "READY" },
+  replies: [ok(shapes.page("resources", shapes.resource), "One page.")],
+  decode: (input, { tenant, actor }) => ({
+    type: "list_resources",
+    tenant,
+    actor,
+    prefix: input.prefix ?? null,
+    state: input.state ?? null,
+    ...pageOf(input),
+  }),
+});
+
+export const fenceResource = command({
+  name: "fence_resource",
+  tag: "Resources",
+  method: "POST",
+  path: "/v1/resources/fence",
+  fields: { resource, reason },
+  roles: above,
+  summary: "Fences a resource",
+  description:
+    "What is live on it is revoked, who waits is told PAUSED, and nothing is leased on it until it was reset (G7).",
+  example: { ...example, reason: "ECC errors" },
+  replies: [ok(shapes.resource, "Fenced.")],
+  errors: ["invalid_resource", "reserved_resource", "invalid_reason"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "fence_resource",
+    tenant,
+    actor,
+    entropy,
+    resource: input.resource,
+    reason: input.reason,
+  }),
+});
+
+export const resetResource = command({
+  name: "reset_resource",
+  tag: "Resources",
+  method: "POST",
+  path: "/v1/resources/reset",
+  fields: { resource },
+  roles: above,
+  summary: "Frees a fenced resource",
+  description:
+    "Answered once the probe has seen that it is clean; for an unbound resource the caller's word is the probe (G7).",
+  example,
+  replies: [ok(shapes.resource, "Free again.")],
+  errors: ["invalid_resource", "reserved_resource", "resource_unknown", "resource_in_use", "resource_fenced"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "reset_resource",
+    tenant,
+    actor,
+    entropy,
+    resource: input.resource,
+  }),
+});
+
+export const withdrawResource = command({
+  name: "withdraw_resource",
+  tag: "Resources",
+  method: "POST",
+  path: "/v1/resources/withdraw",
+  fields: {
+    resource: optional(resource),
+    cell: optional(cell),
+    revoke: optional(flag({ description: "Take away what is live; left out: it runs out." })),
+  },
+  exactlyOne: ["resource", "cell"],
+  roles: above,
+  summary: "Withdraws a resource, or all of a cell",
+  description: "No new leases on it; the live ones run out, or are revoked (G12). Declare it again to undo this.",
+  example: { ...example, revoke: false },
+  replies: [
+    ok(
+      either([shapes.resource, shapes.page("resources", shapes.resource)]),
+      "Withdrawn; for a cell, all that it hosts.",
+    ),
+  ],
+  errors: ["invalid_resource", "reserved_resource", "resource_unknown"],
+  decode: (input, { tenant, actor, entropy }) => {
+    const revoke = input.revoke ?? false;
+    if (typeof input.cell === "string") return { type: "withdraw_cell", tenant, actor, cell: input.cell, revoke };
+    return { type: "withdraw_resource", tenant, actor, entropy, resource: input.resource ?? "", revoke };
+  },
+});
+
+export const listCells = query({
+  name: "list_cells",
+  tag: "Resources",
+  method: "GET",
+  path: "/v1/cells",
+  fields: { ...paging },
+  roles: watching,
+  summary: "Lists cells",
+  description: "The processes that host resources, whether they are ready, and how many they host.",
+  example: { limit: 20 },
+  replies: [ok(shapes.page("cells", shapes.cell), "One page.")],
+  decode: (input, { tenant, actor }) => ({ type: "list_cells", tenant, actor, ...pageOf(input) }),
+});

@@ -1,0 +1,199 @@
+/**
+ * From an operation and its checked input to an answer, the same for HTTP, the stream and MCP. It translates and waits;
+ * what is right is decided in the kernel.
+ */
+import { randomBytes } from "node:crypto";
+import type { Decided } from "../engine/engine.ts";
+import { drawEntropy } from "../engine/entropy.ts";
+import { DatabaseUnavailable, ShuttingDown } from "../engine/faults.ts";
+import { completeReply, failedAssumptions, needsHistory, observe } from "../engine/history.ts";
+import type { Command } from "../kernel/commands.ts";
+import type { Reply } from "../kernel/replies.ts";
+import { type Answer, type AnswerContext, errorAnswer } from "../protocol/answer.ts";
+import { type CommandOperation, holdMsOf, type Input, type Operation } from "../protocol/operation.ts";
+import { assumptionsOf } from "../protocol/operations/digests.ts";
+import type { WithdrawCell } from "../protocol/queries.ts";
+import { assumptionFailedAnswer } from "../protocol/reply-json.ts";
+import { mintAgentToken } from "./agent-tokens.ts";
+import { hashSecret } from "./keys.ts";
+import { runQuery } from "./queries.ts";
+import type { Caller, Service } from "./service.ts";
+
+export type Respond = (answer: Answer) => void;
+
+/** Answers once. Returns how to drop a held answer when its client goes away, or null where nothing is held. */
+export function dispatch(
+  service: Service,
+  operation: Operation,
+  input: Input,
+  caller: Caller,
+  respond: Respond,
+): (() => void) | null {
+  if (operation.roles !== "anyone" && !operation.roles.includes(caller.actor.role)) {
+    respond(errorAnswer("forbidden", `A key with the role ${caller.actor.role} may not do this.`));
+    return null;
+  }
+  switch (operation.kind) {
+    case "command":
+      return runCommand(service, operation, input, caller, respond);
+    case "query":
+      runQuery(service, operation.decode(input, { ...caller, entropy: drawEntropy() })).then(
+        ({ reply, now }) => respond(operation.encode(reply, { now })),
+        (fault: unknown) => respond(faultAnswer(fault)),
+      );
+      return null;
+    case "edge":
+      respond(errorAnswer("not_found", `${operation.name} is not a command; see /openapi.json.`));
+      return null;
+  }
+}
+
+function runCommand(
+  service: Service,
+  operation: CommandOperation,
+  input: Input,
+  { tenant, actor }: Caller,
+  respond: Respond,
+): (() => void) | null {
+  const { engine } = service;
+  const failed = (fault: unknown): void => respond(faultAnswer(fault));
+  const keySecret = operation.name === "create_key" ? `lhk_${randomBytes(32).toString("base64url")}` : null;
+  const minted =
+    keySecret === null ? undefined : { id: `key_${randomBytes(8).toString("hex")}`, hash: hashSecret(keySecret) };
+  const asked = { tenant, actor, entropy: drawEntropy() };
+  const command = operation.decode(input, minted === undefined ? asked : { ...asked, minted });
+  if (command.type === "withdraw_cell") {
+    withdrawCell(service, command).then(
+      (decided) => respond(operation.encode(decided.reply, { now: decided.now })),
+      failed,
+    );
+    return null;
+  }
+
+  const held: Held = { isGone: false, drop: null };
+  const decided = ({ reply, now }: Decided): void => {
+    const context: AnswerContext = { now };
+    if (reply.type === "waiting" && !held.isGone) {
+      const holdMs = holdMsOf(input);
+      if (holdMs > 0) return hold(service, command, reply, now + holdMs - engine.now(), held, decided, failed);
+    }
+    if (reply.type === "granted" && reply.observe === null) return respond(operation.encode(reply, context));
+    if (keySecret !== null) return respond(operation.encode(reply, { ...context, keySecret }));
+    if (needsMore(reply)) {
+      answerWithMore(service, operation, command, input, { reply, now }).then(respond, failed);
+      return;
+    }
+    respond(operation.encode(reply, context));
+  };
+  engine.submit(command, decided, failed);
+  if (holdMsOf(input) === 0) return null;
+  return () => {
+    held.isGone = true;
+    held.drop?.();
+  };
+}
+
+interface Held {
+  isGone: boolean;
+  drop: (() => void) | null;
+}
+
+/**
+ * Waits for the request's end or the end of the hold, and then asks for the request: only that collects a grant (W8),
+ * so a client that went away in between loses it to the next in line.
+ */
+function hold(
+  { engine, requests }: Service,
+  { tenant, actor }: Command,
+  { requestId }: Extract<Reply, { type: "waiting" }>,
+  holdMs: number,
+  held: Held,
+  decided: (decided: Decided) => void,
+  failed: (fault: Error) => void,
+): void {
+  let isOver = false;
+  const ask = (): void => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(timer);
+    stop();
+    held.drop = null;
+    if (held.isGone) return;
+    // The hold is over either way: what is still waiting now is answered as such.
+    held.isGone = true;
+    engine.submit({ type: "collect_request", tenant, actor, requestId, entropy: drawEntropy() }, decided, failed);
+  };
+  const timer = setTimeout(ask, Math.max(holdMs, 0));
+  const stop = requests.watch(requestId, ask);
+  held.drop = () => {
+    isOver = true;
+    clearTimeout(timer);
+    stop();
+  };
+}
+
+/** Replies that take a look into history, or a credential, before they can be put into words. */
+function needsMore(reply: Reply): boolean {
+  if (reply.type === "agent" || reply.type === "resumed") return true;
+  return needsHistory(reply) || (reply.type === "granted" && reply.observe !== null);
+}
+
+async function answerWithMore(
+  { engine }: Service,
+  operation: CommandOperation,
+  command: Command,
+  input: Input,
+  { reply, now }: Decided,
+): Promise<Answer> {
+  const { tenant } = command;
+  switch (reply.type) {
+    case "agent":
+      return operation.encode(reply, {
+        now,
+        agentToken: mintAgentToken(engine.secret, { tenant, agentId: reply.agent.id, epoch: reply.agent.epoch }),
+      });
+    case "granted": {
+      const observation = reply.observe === null ? undefined : await observe(engine.store, tenant, reply.observe);
+      return operation.encode(reply, observation === undefined ? { now } : { now, observation });
+    }
+    case "resumed": {
+      const observation = await observe(engine.store, tenant, reply.observe);
+      const { id: agentId, epoch } = reply.agent;
+      const context = { now, observation, agentToken: mintAgentToken(engine.secret, { tenant, agentId, epoch }) };
+      const failed = failedAssumptions(assumptionsOf(input), observation);
+      if (failed.length === 0) return operation.encode(reply, context);
+      const actor = { role: "supervisor", agentId: null, epoch: null } as const;
+      await engine.command({ type: "drop_digest", tenant, actor, agentId, entropy: drawEntropy() });
+      return assumptionFailedAnswer(reply, failed, context);
+    }
+    default:
+      return operation.encode(await completeReply(engine.store, command, reply), { now });
+  }
+}
+
+/** G12: every resource that the cell hosts. */
+async function withdrawCell({ engine }: Service, { tenant, actor, cell, revoke }: WithdrawCell): Promise<Decided> {
+  const names = await engine.ask((state) => {
+    const resources = state.tenants.get(tenant)?.resources.values() ?? [];
+    return [...resources].filter(({ record }) => record.cell === cell).map(({ record }) => record.name);
+  });
+  let last: Decided = {
+    reply: { type: "refused", code: "resource_unknown", detail: "No resource is hosted by this cell.", field: "cell" },
+    now: engine.now(),
+  };
+  for (const resource of names) {
+    last = await engine.command({ type: "withdraw_resource", tenant, actor, resource, revoke, entropy: drawEntropy() });
+    if (last.reply.type === "refused") return last;
+  }
+  return last;
+}
+
+export function faultAnswer(fault: unknown): Answer {
+  if (fault instanceof DatabaseUnavailable) return errorAnswer("database_unavailable", sentence(fault.message));
+  if (fault instanceof ShuttingDown) return errorAnswer("shutting_down", sentence(fault.message));
+  return errorAnswer("internal_error", "Something is wrong with the server; its log says what.");
+}
+
+function sentence(message: string): string {
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+}

@@ -1,0 +1,45 @@
+/**
+ * Who holds a connection open for the end of a wait. It costs an entry in a map while nothing happens: no timer in the
+ * kernel, no polling. The engine announces each end once it is durable.
+ */
+import type { Engine } from "../engine/engine.ts";
+
+export interface RequestWatch {
+  /** Calls back when the request was granted or has ended. Returns how to stop watching. */
+  watch(requestId: string, ended: () => void): () => void;
+  readonly size: number;
+}
+
+export function watchRequests(engine: Engine): RequestWatch {
+  const watchers = new Map<string, Set<() => void>>();
+  engine.subscribe((events) => {
+    if (watchers.size === 0) return;
+    for (const { event } of events) {
+      switch (event.type) {
+        case "request.granted":
+        case "request.timed_out":
+        case "request.canceled":
+        case "request.paused": {
+          const waiting = watchers.get(event.request.id);
+          if (waiting === undefined) break;
+          watchers.delete(event.request.id);
+          for (const ended of waiting) ended();
+        }
+      }
+    }
+  });
+  return {
+    get size() {
+      return watchers.size;
+    },
+    watch(requestId, ended) {
+      const waiting = watchers.get(requestId) ?? new Set();
+      waiting.add(ended);
+      watchers.set(requestId, waiting);
+      return () => {
+        waiting.delete(ended);
+        if (waiting.size === 0 && watchers.get(requestId) === waiting) watchers.delete(requestId);
+      };
+    },
+  };
+}

@@ -1,0 +1,207 @@
+/**
+ * The WebSocket stream: the same commands as over HTTP, many in flight, answered by id as they become durable. A frame
+ * may carry many commands, and all replies of one batch leave in one frame: a busy client pays once for many. A reader
+ * that does not keep up is cut off, and the others do not notice.
+ */
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { type RawData, type WebSocket, WebSocketServer } from "ws";
+import { type Answer, answer, errorAnswer, faultAnswer as inputFaultAnswer } from "../protocol/answer.ts";
+import { limits } from "../protocol/limits.ts";
+import type { Input, Operation } from "../protocol/operation.ts";
+import { operations } from "../protocol/operations.ts";
+import {
+  eventFrameText,
+  type FrameId,
+  joinFrames,
+  readFrame,
+  replyFrameText,
+  type StreamCommand,
+} from "../protocol/stream.ts";
+import { dispatch } from "./dispatch.ts";
+import { followEvents } from "./events.ts";
+import type { Caller, Service } from "./service.ts";
+
+/** Commands of one connection that are not answered yet. */
+const inFlightMax = 10_000;
+/** What may wait in memory for a slow reader before it is cut off. */
+const bufferedBytesMax = 16 * 2 ** 20;
+/** Past this a frame is sent before all its replies are together, so that a reader can begin. */
+const frameBytesAim = 256 * 1024;
+
+const byName = new Map<string, Operation>(operations.map((operation) => [operation.name, operation]));
+
+export interface StreamServer {
+  /** Takes over a socket whose caller is known. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller): void;
+  readonly connections: number;
+  close(): void;
+}
+
+export function createStreamServer(service: Service): StreamServer {
+  const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: limits.bodyBytesMax });
+  const connections = new Set<Connection>();
+  return {
+    get connections() {
+      return connections.size;
+    },
+    upgrade(request, socket, head, caller) {
+      server.handleUpgrade(request, socket, head, (webSocket) => {
+        const connection = new Connection(service, webSocket, caller);
+        connections.add(connection);
+        webSocket.on("close", () => {
+          connections.delete(connection);
+          connection.end();
+        });
+      });
+    },
+    close() {
+      for (const connection of connections) connection.goAway();
+      server.close();
+    },
+  };
+}
+
+class Connection {
+  private readonly service: Service;
+  private readonly socket: WebSocket;
+  private readonly caller: Caller;
+  private readonly holds = new Set<() => void>();
+  private readonly subscriptions = new Map<FrameId, () => void>();
+  private outbox: string[] = [];
+  private outboxBytes = 0;
+  private flushIsSet = false;
+  private inFlight = 0;
+  private isOver = false;
+
+  constructor(service: Service, socket: WebSocket, caller: Caller) {
+    this.service = service;
+    this.socket = socket;
+    this.caller = caller;
+    socket.on("message", (data, isBinary) => this.receive(data, isBinary));
+    // The close that follows an error is what ends the connection.
+    socket.on("error", () => socket.terminate());
+  }
+
+  private receive(data: RawData, isBinary: boolean): void {
+    if (isBinary) return this.reply(null, errorAnswer("invalid_request", "Send frames of text, not of bytes."));
+    let frame: unknown;
+    try {
+      frame = JSON.parse(data.toString());
+    } catch {
+      return this.reply(
+        null,
+        errorAnswer("invalid_request", "The frame is not JSON; send a command, or an array of them."),
+      );
+    }
+    for (const one of readFrame(frame)) {
+      if (one.type === "fault") this.reply(one.id, inputFaultAnswer(one.fault));
+      else this.run(one);
+    }
+  }
+
+  private run({ id, op, input }: StreamCommand): void {
+    const operation = byName.get(op);
+    if (operation === undefined) {
+      return this.reply(
+        id,
+        errorAnswer("not_found", `There is no operation ${op.slice(0, limits.idLengthMax)}; see /openapi.json.`),
+      );
+    }
+    const checked = operation.check(input);
+    if (!checked.ok) return this.reply(id, inputFaultAnswer(checked));
+    if (operation.name === "events") return this.subscribe(id, checked.value);
+    if (this.inFlight >= inFlightMax) {
+      return this.reply(
+        id,
+        errorAnswer("too_many_in_flight", `At most ${inFlightMax} commands may be unanswered; wait for some.`),
+      );
+    }
+    this.inFlight++;
+    let drop: (() => void) | null = null;
+    const respond = (answered: Answer): void => {
+      this.inFlight--;
+      if (drop !== null) this.holds.delete(drop);
+      this.reply(id, answered);
+    };
+    drop = dispatch(this.service, operation, checked.value, this.caller, respond);
+    if (drop !== null) this.holds.add(drop);
+  }
+
+  /** Events come until the connection ends, or the same id subscribes anew. */
+  private subscribe(id: FrameId, input: Input): void {
+    this.subscriptions.get(id)?.();
+    const {
+      since,
+      types,
+      resource,
+      agent_id: agentId,
+    } = input as {
+      readonly since?: number | null;
+      readonly types?: readonly string[] | null;
+      readonly resource?: string | null;
+      readonly agent_id?: string | null;
+    };
+    const { tenant } = this.caller;
+    const filter = {
+      tenant,
+      since: since ?? null,
+      types: types ?? null,
+      resource: resource ?? null,
+      agentId: agentId ?? null,
+    };
+    this.reply(id, answer(200, `{"subscribed":true}`));
+    const stop = followEvents(
+      this.service,
+      filter,
+      (seq, text) => this.send(eventFrameText(seq, text)),
+      (ended) => this.reply(id, ended),
+    );
+    this.subscriptions.set(id, stop);
+  }
+
+  private reply(id: FrameId | null, answered: Answer): void {
+    this.send(replyFrameText(id, answered));
+  }
+
+  /** Everything that is ready in the same turn goes out in one frame. */
+  private send(text: string): void {
+    if (this.isOver) return;
+    this.outbox.push(text);
+    this.outboxBytes += text.length;
+    if (this.outboxBytes >= frameBytesAim) return this.flush();
+    if (this.flushIsSet) return;
+    this.flushIsSet = true;
+    queueMicrotask(() => {
+      this.flushIsSet = false;
+      this.flush();
+    });
+  }
+
+  private flush(): void {
+    if (this.outbox.length === 0 || this.isOver) return;
+    const frame = joinFrames(this.outbox);
+    this.outbox = [];
+    this.outboxBytes = 0;
+    if (this.socket.bufferedAmount > bufferedBytesMax) {
+      this.socket.close(1013, "slow_reader");
+      this.socket.terminate();
+      return this.end();
+    }
+    this.socket.send(frame);
+  }
+
+  /** The server is stopping: what is under way is still answered, and then the client is told to come back. */
+  goAway(): void {
+    this.flush();
+    this.socket.close(1001, "shutting_down");
+  }
+
+  end(): void {
+    this.isOver = true;
+    for (const drop of this.holds) drop();
+    for (const stop of this.subscriptions.values()) stop();
+    this.holds.clear();
+    this.subscriptions.clear();
+  }
+}

@@ -1,0 +1,24 @@
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+
+/** Measured: with 16 rows a call the way into SQLite costs a third less; with 64 it costs more again. */
+const rowsPerCall = 16;
+
+/**
+ * A statement for many rows, from one flat list of their values. `sql` is given the text for the rows' values, with
+ * its brackets, and `width` values make a row.
+ */
+export function bulk(
+  db: DatabaseSync,
+  width: number,
+  sql: (values: string) => string,
+): (values: readonly SQLInputValue[]) => void {
+  const row = `(${Array(width).fill("?").join(",")})`;
+  const one = db.prepare(sql(row));
+  const many = db.prepare(sql(Array(rowsPerCall).fill(row).join(",")));
+  const step = rowsPerCall * width;
+  return (values) => {
+    let start = 0;
+    for (; start + step <= values.length; start += step) many.run(...values.slice(start, start + step));
+    for (; start < values.length; start += width) one.run(...values.slice(start, start + width));
+  };
+}

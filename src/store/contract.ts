@@ -1,0 +1,307 @@
+/** What every store must do. Each store's tests run this suite on it; what only one of them can do stands elsewhere. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { StaleEpoch, StoreClosed, StoreFault, StoreLocked } from "./faults.ts";
+import type { Batch, EndedLease, EndedSinceQuery, LiveRow, Store } from "./store.ts";
+
+/** Data that store objects are made for, one after the other or side by side. */
+export interface StoreFixture {
+  readonly store: () => Store;
+  /** Makes another the writer behind the back of an open store. */
+  readonly moveEpoch: () => void;
+  readonly dispose: () => Promise<void>;
+}
+
+export function describeStore(name: string, make: () => Promise<StoreFixture>): void {
+  const check = (claim: string, body: (fixture: StoreFixture, store: Store) => Promise<void>): void => {
+    test(claim, async () => {
+      const fixture = await make();
+      const store = fixture.store();
+      try {
+        await body(fixture, store);
+      } finally {
+        await store.close();
+        await fixture.dispose();
+      }
+    });
+  };
+
+  describe(`${name}: opening`, () => {
+    check("new data begins at nothing, in the first epoch", async (_, store) => {
+      const opened = { epoch: 1, now: 0, lastSeq: 0, lastN: 0, restores: 0, restoredAt: 0 };
+      assert.deepEqual(await store.open(), opened);
+      assert.deepEqual(await liveRows(store), []);
+      assert.equal(await store.earliestSeq(), 1);
+      assert.equal(await store.earliestEnded(), 0);
+    });
+
+    check("what was committed is there for the next to open, in order of its keys", async (fixture, store) => {
+      await store.open();
+      await store.commit(batch({ now: 5, puts: [row(3, "agent"), row(1), row(2)] }));
+      await store.close();
+      const next = fixture.store();
+      const { epoch, now, lastN } = await next.open();
+      assert.deepEqual({ epoch, now, lastN }, { epoch: 2, now: 5, lastN: 3 });
+      assert.deepEqual(await liveRows(next), [row(1), row(2), row(3, "agent")]);
+      await next.close();
+    });
+
+    check("the last key and sequence number are kept when their rows are gone", async (_, store) => {
+      await store.open();
+      await store.commit(batch({ now: 1, puts: [row(9)], events: { firstSeq: 1, count: 4, body: "[1,2,3,4]" } }));
+      await store.commit(batch({ now: 2, removes: [9] }));
+      await store.prune({ eventsBefore: 10, endedBefore: 10, endedKeep: 0 });
+      await store.close();
+      const { now, lastN, lastSeq } = await store.open();
+      assert.deepEqual({ now, lastN, lastSeq }, { now: 2, lastN: 9, lastSeq: 4 });
+      assert.equal(await store.earliestSeq(), 5);
+    });
+
+    check("a second opener is refused while the first works, and let in when it has closed", async (fixture, store) => {
+      await store.open();
+      const second = fixture.store();
+      await assert.rejects(second.open(), StoreLocked);
+      await store.commit(batch({ now: 1, puts: [row(1)] }));
+      await store.close();
+      assert.equal((await second.open()).epoch, 2);
+      await second.close();
+    });
+
+    check("many thousand rows are loaded completely", async (_, store) => {
+      await store.open();
+      const rows = Array.from({ length: 4_321 }, (_, index) => row(index + 1));
+      await store.commit(batch({ now: 1, puts: rows }));
+      assert.deepEqual(await liveRows(store), rows);
+    });
+  });
+
+  describe(`${name}: committing`, () => {
+    check("a put replaces, a remove deletes, and within a batch the remove comes last", async (_, store) => {
+      await store.open();
+      await store.commit(batch({ now: 1, puts: [row(1), row(2), row(3)] }));
+      const changed = { n: 1, kind: "agent", body: '{"changed":true}' };
+      await store.commit(batch({ now: 1, puts: [changed, row(4), row(5)], removes: [3, 5, 77] }));
+      assert.deepEqual(await liveRows(store), [changed, row(2), row(4)]);
+    });
+
+    check("commits that do not wait for each other take effect in the order of the calls", async (_, store) => {
+      await store.open();
+      const body = (index: number): string => JSON.stringify({ index });
+      const commits = Array.from({ length: 50 }, (_, index) =>
+        store.commit(batch({ now: index, puts: [{ n: 1, kind: "lease", body: body(index) }] })),
+      );
+      await Promise.all(commits);
+      assert.deepEqual(await liveRows(store), [{ n: 1, kind: "lease", body: body(49) }]);
+    });
+
+    check("a writer whose epoch is over stores nothing, and is refused from then on (StaleEpoch)", async (f, store) => {
+      await store.open();
+      await store.commit(batch({ now: 1, puts: [row(1)] }));
+      f.moveEpoch();
+      const late = batch({ now: 2, puts: [row(2)], removes: [1], events: { firstSeq: 1, count: 1, body: "[1]" } });
+      await assert.rejects(store.commit({ ...late, ended: [endedLease(1)] }), StaleEpoch);
+      await assert.rejects(store.commit(batch({ now: 3 })), StaleEpoch);
+      await assert.rejects(store.earliestSeq(), StoreFault);
+      const { now, lastN, lastSeq } = await store.open();
+      assert.deepEqual({ now, lastN, lastSeq }, { now: 1, lastN: 1, lastSeq: 0 });
+      assert.deepEqual(await liveRows(store), [row(1)]);
+      assert.deepEqual(await store.endedLease("t", [endedLease(1).id]), []);
+    });
+
+    check("a batch whose time or numbers run backwards is a bug, not a fault (L7)", async (_, store) => {
+      await store.open();
+      const events = { firstSeq: 7, count: 2, body: "[7,8]" };
+      await store.commit(batch({ now: 10, puts: [row(1)], events }));
+      await assert.rejects(store.commit(batch({ now: 9, puts: [row(2)] })), assert.AssertionError);
+      await assert.rejects(store.commit(batch({ now: 10, events })), assert.AssertionError);
+      await assert.rejects(store.commit(batch({ now: 10, puts: [row(0.5)] })), assert.AssertionError);
+      await store.commit(batch({ now: 10, puts: [row(3)] }));
+      assert.deepEqual(await liveRows(store), [row(1), row(3)]);
+    });
+
+    check("big values and every script come back as they were", async (_, store) => {
+      await store.open();
+      const bodies = [
+        "x".repeat(3_000_000),
+        "žluťoučký kůň 漢字 🦊 \u{10ffff}",
+        '"\\u0000"',
+        "'; DROP TABLE live; --",
+        "{}",
+      ];
+      const puts = bodies.map((body, index) => ({ n: index + 1, kind: "lease", body }));
+      const odd = { ...endedLease(1), tenant: "ténant 🦊", resource: "FILE:/漢/字", body: bodies[1] ?? "" };
+      await store.commit({ ...batch({ now: 100, puts }), ended: [odd] });
+      assert.deepEqual(await liveRows(store), puts);
+      assert.deepEqual(await store.endedLease(odd.tenant, [odd.id]), [odd]);
+    });
+
+    check("an empty batch moves the time", async (_, store) => {
+      await store.open();
+      await store.commit(batch({ now: 42 }));
+      await store.close();
+      assert.equal((await store.open()).now, 42);
+    });
+  });
+
+  describe(`${name}: ended leases`, () => {
+    check("an ended lease is answerable by its id, to its tenant only (L16)", async (_, store) => {
+      await store.open();
+      await store.commit({ ...batch({ now: 100 }), ended: [endedLease(1), endedLease(2, { tenant: "other" })] });
+      const ids = [endedLease(1).id, endedLease(2).id, "lse_unknown"];
+      assert.deepEqual(await store.endedLease("t", ids), [endedLease(1)]);
+      assert.deepEqual(await store.endedLease("other", ids), [endedLease(2, { tenant: "other" })]);
+    });
+
+    check("a tenant's ended leases come in pages, the youngest first", async (_, store) => {
+      await store.open();
+      const mine = [1, 2, 3, 4, 5].map((number) => endedLease(number));
+      await store.commit({ ...batch({ now: 100 }), ended: [...mine, endedLease(6, { tenant: "other" })] });
+      const first = await store.endedPage({ tenant: "t", limit: 3 });
+      assert.deepEqual(first, [endedLease(5), endedLease(4), endedLease(3)]);
+      const rest = await store.endedPage({ tenant: "t", limit: 3, before: endedLease(3).id });
+      assert.deepEqual(rest, [endedLease(2), endedLease(1)]);
+    });
+
+    check(
+      "observations are the writing leases that ended since, and none that another tenant had (A4)",
+      async (_, store) => {
+        await store.open();
+        for (let number = 1; number <= 60; number += 1) {
+          const reads = endedLease(number, { id: `lse_r${number}`, writes: false });
+          const others = endedLease(number, { tenant: "other" });
+          await store.commit({ ...batch({ now: number }), ended: [reads, endedLease(number), others] });
+        }
+        const found = await observed(store, { tenant: "t", since: 41, limit: 1_000 });
+        assert.deepEqual(
+          found,
+          Array.from({ length: 20 }, (_, index) => endedLease(41 + index)),
+        );
+        assert.deepEqual(await observed(store, { tenant: "t", since: 41, limit: 2 }), [endedLease(41), endedLease(42)]);
+        assert.deepEqual(await observed(store, { tenant: "t", since: 61, limit: 2 }), []);
+      },
+    );
+
+    check("a lease that expired while the server was down is observed by the time it ended", async (_, store) => {
+      await store.open();
+      await store.commit({ ...batch({ now: 10 }), ended: [endedLease(10)] });
+      await store.commit({ ...batch({ now: 90 }), ended: [endedLease(50), endedLease(20)] });
+      const found = await observed(store, { tenant: "t", since: 30, limit: 10 });
+      assert.deepEqual(found, [endedLease(50)]);
+    });
+
+    check("a search by resources leaves out the others, but never a pattern (C4)", async (_, store) => {
+      await store.open();
+      const resources = ["FILE:/a", "FILE:/a/b", "FILE:/ab", "FILE:/**", "FILE:/?", "FILE:/c_d/e", "FILE:/cxd/e"];
+      const ended = resources.map((resource, index) => endedLease(index + 1, { resource }));
+      await store.commit({ ...batch({ now: 100 }), ended });
+      const found = await observed(store, {
+        tenant: "t",
+        since: 0,
+        limit: 100,
+        touching: { names: ["FILE:/a"], prefixes: ["FILE:/c_d/"] },
+      });
+      const names = found.map(({ resource }) => resource);
+      assert.deepEqual(names, ["FILE:/a", "FILE:/**", "FILE:/?", "FILE:/c_d/e"]);
+    });
+  });
+
+  describe(`${name}: events`, () => {
+    check("events after a number come in order, with the row that the number lies in", async (_, store) => {
+      await store.open();
+      const packed = [1, 4, 7, 10].map((firstSeq) => ({ firstSeq, count: 3, body: `["from ${firstSeq}"]` }));
+      for (const events of packed) await store.commit(batch({ now: 1, events }));
+      assert.deepEqual(await store.eventsAfter({ seq: 0, limit: 100 }), packed);
+      assert.deepEqual(await store.eventsAfter({ seq: 4, limit: 100 }), packed.slice(1));
+      assert.deepEqual(await store.eventsAfter({ seq: 6, limit: 3 }), packed.slice(2, 3));
+      assert.deepEqual(await store.eventsAfter({ seq: 5, limit: 2 }), packed.slice(1, 3));
+      assert.deepEqual(await store.eventsAfter({ seq: 12, limit: 100 }), []);
+    });
+  });
+
+  describe(`${name}: forgetting`, () => {
+    check(
+      "pruning goes by age and by count, says from where on history is whole, and spares live rows",
+      async (_, store) => {
+        await store.open();
+        const live = [row(1), row(2, "agent")];
+        await store.commit(batch({ now: 1, puts: live }));
+        for (let now = 1; now <= 2_000; now += 1) {
+          const ended = [endedLease(now)];
+          void store.commit({ ...batch({ now, events: { firstSeq: now, count: 1, body: `[${now}]` } }), ended });
+        }
+        const byAge = await store.prune({ eventsBefore: 1_001, endedBefore: 501, endedKeep: 10_000 });
+        assert.deepEqual(byAge, { events: 1_000, ended: 500 });
+        assert.equal(await store.earliestSeq(), 1_001);
+        assert.equal(await store.earliestEnded(), 501);
+        const byCount = await store.prune({ eventsBefore: 0, endedBefore: 0, endedKeep: 600 });
+        assert.deepEqual(byCount, { events: 0, ended: 900 });
+        assert.equal(await store.earliestEnded(), 1_401);
+        const ids = [1_400, 1_401].map((number) => endedLease(number).id);
+        assert.deepEqual(await store.endedLease("t", ids), [endedLease(1_401)]);
+        assert.equal((await observed(store, { tenant: "t", since: 0, limit: 10_000 })).length, 600);
+        assert.deepEqual(await liveRows(store), live);
+        const none = await store.prune({ eventsBefore: 0, endedBefore: 0, endedKeep: 600 });
+        assert.deepEqual(none, { events: 0, ended: 0 });
+      },
+    );
+  });
+
+  describe(`${name}: closing`, () => {
+    check("a closed store refuses every call, and can be closed again and opened again", async (_, store) => {
+      await assert.rejects(store.commit(batch({ now: 1 })), StoreClosed);
+      await store.open();
+      await store.close();
+      await store.close();
+      await assert.rejects(store.commit(batch({ now: 1 })), StoreClosed);
+      await assert.rejects(liveRows(store), StoreClosed);
+      await assert.rejects(store.endedLease("t", []), StoreClosed);
+      await assert.rejects(observed(store, { tenant: "t", since: 0, limit: 1 }), StoreClosed);
+      await assert.rejects(store.prune({ eventsBefore: 0, endedBefore: 0, endedKeep: 0 }), StoreClosed);
+      assert.equal((await store.open()).epoch, 2);
+    });
+
+    check("commits under way are finished before it lets go", async (_, store) => {
+      await store.open();
+      const commits = [1, 2, 3].map((n) => store.commit(batch({ now: n, puts: [row(n)] })));
+      await store.close();
+      await Promise.all(commits);
+      await store.open();
+      assert.deepEqual(await liveRows(store), [row(1), row(2), row(3)]);
+    });
+  });
+}
+
+export function batch(parts: Partial<Batch> & Pick<Batch, "now">): Batch {
+  return { puts: [], removes: [], events: null, ended: [], ...parts };
+}
+
+export function row(n: number, kind = "lease"): LiveRow {
+  return { n, kind, body: JSON.stringify({ id: `lse_${n}`, tenant: "t" }) };
+}
+
+/** A lease that ended at the time `number`. */
+export function endedLease(number: number, other: Partial<EndedLease> = {}): EndedLease {
+  return {
+    tenant: "t",
+    id: `lse_${String(number).padStart(10, "0")}`,
+    agentId: "agt_1",
+    resource: `FILE:/${number}`,
+    predicate: "MUTATES",
+    writes: true,
+    endedAt: number,
+    body: JSON.stringify({ number }),
+    ...other,
+  };
+}
+
+export async function liveRows(store: Store): Promise<readonly LiveRow[]> {
+  const rows: LiveRow[] = [];
+  await store.load((chunk) => rows.push(...chunk));
+  return rows;
+}
+
+export async function observed(store: Store, query: EndedSinceQuery): Promise<readonly EndedLease[]> {
+  const rows: EndedLease[] = [];
+  for await (const portion of store.endedSince(query)) rows.push(...portion);
+  return rows;
+}

@@ -1,0 +1,222 @@
+/**
+ * The contract in its plainest form: the oracle that other stores are compared with, and the store of simulations. The
+ * data is a disk of its own, which survives the store objects that work on it as a real one survives processes.
+ */
+import { StaleEpoch, StoreClosed, StoreFault, StoreLocked } from "./faults.ts";
+import { type Position, positionAfter } from "./position.ts";
+import type {
+  Batch,
+  EndedLease,
+  EndedPageQuery,
+  EndedSinceQuery,
+  LiveRow,
+  Opened,
+  PackedEvents,
+  Pruned,
+  PruneLimits,
+  ResourceFilter,
+  Store,
+} from "./store.ts";
+
+const rowsPerChunk = 1_000;
+
+export interface MemoryDisk {
+  epoch: number;
+  restores: number;
+  restoredAt: number;
+  position: Position;
+  readonly live: Map<number, LiveRow>;
+  readonly events: (PackedEvents & { readonly at: number })[];
+  readonly ended: (EndedLease & { readonly key: number; readonly at: number })[];
+  /** From this time on no ended lease is missing. */
+  endedFrom: number;
+  /** The store that works on it. Setting it to null is what the operating system does for a killed process. */
+  owner: Store | null;
+  /** The next commit is rejected, and its batch is lost with it, or stored all the same: a caller cannot tell which. */
+  failNextCommit: "lost" | "stored" | null;
+  /** Awaited before a batch is stored, so that a test can act while it is under way. */
+  beforeCommit: ((batch: Batch) => Promise<void>) | null;
+}
+
+export function createMemoryDisk(): MemoryDisk {
+  return {
+    epoch: 0,
+    restores: 0,
+    restoredAt: 0,
+    position: { now: 0, lastSeq: 0, lastN: 0, lastEnded: 0 },
+    live: new Map(),
+    events: [],
+    ended: [],
+    endedFrom: 0,
+    owner: null,
+    failNextCommit: null,
+    beforeCommit: null,
+  };
+}
+
+export function createMemoryStore(disk: MemoryDisk = createMemoryDisk()): Store {
+  return new MemoryStore(disk);
+}
+
+class MemoryStore implements Store {
+  readonly #disk: MemoryDisk;
+  #epoch = 0;
+  #position: Position;
+  /** Why it refuses: not yet opened, closed, or failed. */
+  #refusal: StoreFault | null = new StoreClosed();
+  /** The commits under way, in order: each waits for the one before. */
+  #tail: Promise<void> = Promise.resolve();
+
+  constructor(disk: MemoryDisk) {
+    this.#disk = disk;
+    this.#position = disk.position;
+  }
+
+  async open(): Promise<Opened> {
+    const disk = this.#disk;
+    if (disk.owner !== null && disk.owner !== this) throw new StoreLocked("another store works on this memory");
+    disk.owner = this;
+    disk.epoch += 1;
+    this.#epoch = disk.epoch;
+    this.#position = disk.position;
+    this.#refusal = null;
+    this.#tail = Promise.resolve();
+    const { now, lastSeq, lastN } = disk.position;
+    return { epoch: disk.epoch, now, lastSeq, lastN, restores: disk.restores, restoredAt: disk.restoredAt };
+  }
+
+  async load(onRows: (rows: readonly LiveRow[]) => void): Promise<void> {
+    this.#check();
+    const rows = [...this.#disk.live.values()].sort((a, b) => a.n - b.n);
+    for (let start = 0; start < rows.length; start += rowsPerChunk) onRows(rows.slice(start, start + rowsPerChunk));
+  }
+
+  async commit(batch: Batch): Promise<void> {
+    this.#check();
+    this.#position = positionAfter(this.#position, batch);
+    const position = this.#position;
+    const done = this.#tail.then(() => this.#store(batch, position));
+    this.#tail = done;
+    this.#tail.catch(() => undefined); // The caller has the rejection; the tail only keeps the order.
+    await done;
+  }
+
+  async #store(batch: Batch, position: Position): Promise<void> {
+    this.#check();
+    const disk = this.#disk;
+    const epoch = this.#epoch;
+    try {
+      await disk.beforeCommit?.(batch);
+    } catch (cause) {
+      throw this.#fail(new StoreFault("the commit failed", { cause }));
+    }
+    if (disk.epoch !== epoch) throw this.#fail(new StaleEpoch(`epoch ${epoch} is over, it is ${disk.epoch} now`));
+    const fate = disk.failNextCommit;
+    disk.failNextCommit = null;
+    if (fate === "lost") throw this.#fail(new StoreFault("the commit failed, as it was told to"));
+    write(disk, batch, position);
+    if (fate === "stored") throw this.#fail(new StoreFault("the commit failed, as it was told to"));
+  }
+
+  #fail(fault: StoreFault): StoreFault {
+    this.#refusal = fault;
+    if (this.#disk.owner === this) this.#disk.owner = null;
+    return fault;
+  }
+
+  #check(): void {
+    if (this.#refusal !== null) throw this.#refusal;
+  }
+
+  async endedLease(tenant: string, ids: readonly string[]): Promise<readonly EndedLease[]> {
+    this.#check();
+    const wanted = new Set(ids);
+    return this.#disk.ended.filter((lease) => lease.tenant === tenant && wanted.has(lease.id)).map(plain);
+  }
+
+  async endedPage({ tenant, limit, before }: EndedPageQuery): Promise<readonly EndedLease[]> {
+    this.#check();
+    return this.#disk.ended
+      .filter((lease) => lease.tenant === tenant && (before === undefined || lease.id < before))
+      .sort((a, b) => (a.id < b.id ? 1 : -1))
+      .slice(0, limit)
+      .map(plain);
+  }
+
+  async *endedSince({ tenant, since, limit, touching }: EndedSinceQuery): AsyncGenerator<readonly EndedLease[]> {
+    this.#check();
+    yield this.#disk.ended
+      .filter((lease) => lease.tenant === tenant && lease.writes && lease.endedAt >= since)
+      .filter((lease) => touching === undefined || mayTouch(lease.resource, touching))
+      .slice(0, limit)
+      .map(plain);
+  }
+
+  async earliestEnded(): Promise<number> {
+    this.#check();
+    return this.#disk.endedFrom;
+  }
+
+  async eventsAfter({ seq, limit }: { seq: number; limit: number }): Promise<readonly PackedEvents[]> {
+    this.#check();
+    const rows: PackedEvents[] = [];
+    let found = 0;
+    for (const { firstSeq, count, body } of this.#disk.events) {
+      if (firstSeq + count - 1 <= seq) continue;
+      if (found >= limit) break;
+      found += firstSeq + count - 1 - Math.max(seq, firstSeq - 1);
+      rows.push({ firstSeq, count, body });
+    }
+    return rows;
+  }
+
+  async earliestSeq(): Promise<number> {
+    this.#check();
+    return this.#disk.events[0]?.firstSeq ?? this.#disk.position.lastSeq + 1;
+  }
+
+  async prune({ eventsBefore, endedBefore, endedKeep }: PruneLimits): Promise<Pruned> {
+    this.#check();
+    const { events, ended, position } = this.#disk;
+    const oldEvents = countWhile(events, (row) => row.at < eventsBefore);
+    const oldEnded = countWhile(ended, (row) => row.at < endedBefore || row.key <= position.lastEnded - endedKeep);
+    events.splice(0, oldEvents);
+    const gone = ended.splice(0, oldEnded).at(-1);
+    if (gone !== undefined) this.#disk.endedFrom = gone.at + 1;
+    return { events: oldEvents, ended: oldEnded };
+  }
+
+  async backup(): Promise<void> {
+    throw new StoreFault("memory has no backup: it is gone with its process", { code: "store_unsupported" });
+  }
+
+  async close(): Promise<void> {
+    await this.#tail.catch(() => undefined);
+    this.#fail(new StoreClosed());
+  }
+}
+
+function write(disk: MemoryDisk, batch: Batch, position: Position): void {
+  const { now, puts, removes, events, ended } = batch;
+  for (const { n, kind, body } of puts) disk.live.set(n, { n, kind, body });
+  for (const n of removes) disk.live.delete(n);
+  if (events !== null) disk.events.push({ ...events, at: now });
+  let key = disk.position.lastEnded;
+  for (const lease of ended) disk.ended.push({ ...lease, at: now, key: ++key });
+  disk.position = position;
+}
+
+function mayTouch(resource: string, { names, prefixes }: ResourceFilter): boolean {
+  const isPattern = resource.includes("*") || resource.includes("?");
+  return isPattern || names.includes(resource) || prefixes.some((prefix) => resource.startsWith(prefix));
+}
+
+function plain(lease: EndedLease): EndedLease {
+  const { tenant, id, agentId, resource, predicate, writes, endedAt, body } = lease;
+  return { tenant, id, agentId, resource, predicate, writes, endedAt, body };
+}
+
+function countWhile<T>(rows: readonly T[], test: (row: T) => boolean): number {
+  const end = rows.findIndex((row) => !test(row));
+  return end === -1 ? rows.length : end;
+}

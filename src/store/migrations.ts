@@ -1,0 +1,110 @@
+/**
+ * The schema of the SQLite store, as numbered steps that are only ever added to. `user_version` counts the steps
+ * taken; a database with more of them than are known here is refused, because guessing could destroy it.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import { SchemaTooNew, StoreFault } from "./faults.ts";
+
+/** Marks the file as ours ("LSHD"), so that no other program's database is ever migrated. */
+export const applicationId = 0x4c534844;
+
+export function migrate(db: DatabaseSync): void {
+  const version = checkedVersion(db);
+  for (const [index, step] of migrations.entries()) {
+    if (index < version) continue;
+    db.exec(`BEGIN IMMEDIATE; ${step}; PRAGMA user_version = ${index + 1}; COMMIT`);
+  }
+}
+
+/** The number of steps taken, after a look that changes nothing. An empty file counts as ours. */
+export function checkedVersion(db: DatabaseSync): number {
+  const id = pragma(db, "application_id");
+  const version = pragma(db, "user_version");
+  const isEmpty = db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
+  if (id !== applicationId && !isEmpty) throw new StoreFault(`${db.location() ?? "it"} is not a Leasehold database`);
+  if (version > migrations.length) {
+    throw new SchemaTooNew(
+      `${db.location() ?? "the database"} has schema ${version}, written by a newer Leasehold; this one knows up to ` +
+        `${migrations.length}. Upgrade it, or restore a backup made by this version`,
+    );
+  }
+  return version;
+}
+
+function pragma(db: DatabaseSync, name: "application_id" | "user_version"): number {
+  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
+}
+
+export const migrations: readonly string[] = [
+  `
+  PRAGMA application_id = ${applicationId};
+
+  -- One row. Every commit updates it on condition of its epoch, which is what refuses an old writer.
+  CREATE TABLE meta (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    epoch INTEGER NOT NULL,
+    now INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL,
+    last_n INTEGER NOT NULL,
+    last_ended INTEGER NOT NULL,
+    ended_from INTEGER NOT NULL, -- from this time on no ended lease is missing
+    restores INTEGER NOT NULL,
+    restored_at INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO meta VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0);
+
+  -- Growing keys, and no other index: rows with random keys cost about six times as much, and recovery reads all.
+  -- Nowhere below is NOT NULL: it makes SQLite keep a journal for each statement, a fifth of the cost of a row.
+  CREATE TABLE live (n INTEGER PRIMARY KEY, kind TEXT, body TEXT) STRICT;
+
+  -- One row a batch. The time stands before the body, so that pruning by age does not read the bodies.
+  CREATE TABLE events (
+    first_seq INTEGER PRIMARY KEY,
+    count INTEGER,
+    at INTEGER,
+    body TEXT
+  ) STRICT;
+
+  -- In the order of their commits, so that a time is found by halving; "at" is the commit's time and never shrinks.
+  CREATE TABLE ended (
+    key INTEGER PRIMARY KEY,
+    at INTEGER,
+    tenant TEXT,
+    id TEXT,
+    agent_id TEXT,
+    resource TEXT,
+    predicate TEXT,
+    writes INTEGER,
+    ended_at INTEGER,
+    body TEXT
+  ) STRICT;
+  -- Ids sort by time, so that this index grows at its end too. There is none on resources: their order is random.
+  CREATE INDEX ended_by_id ON ended (tenant, id);
+
+  ${view("lease", "leases", ["tenant", "id", "resource", "predicate", "agentId", "state", "fence", "generation"], ["acquiredAt", "expiresAt"])}
+  ${view("agent", "agents", ["tenant", "id", "state", "priority", "attempts", "epoch"], ["registeredAt"])}
+  ${view("request", "requests", ["tenant", "id", "agentId", "state", "arrival"], ["submittedAt", "timeoutAt"])}
+  ${view("resource", "resources", ["tenant", "name", "capacity", "cell", "fenced", "withdrawn"], ["declaredAt"])}
+  ${view("tenant", "tenants", ["id", "suspended"], ["createdAt"])}
+  ${view("counters", "counters", ["tenant", "fence", "priority", "arrival"], [])}
+  `,
+];
+
+/** A table to look at with plain SQL; nothing in the program reads it. Times are shown as people write them. */
+function view(kind: string, name: string, fields: readonly string[], times: readonly string[]): string {
+  const columns = [
+    "n",
+    ...fields.map((field) => `body ->> '$.${field}' AS ${snakeCase(field)}`),
+    ...times.map((field) => `${isoTime(`body ->> '$.${field}'`)} AS ${snakeCase(field)}`),
+    "body",
+  ];
+  return `CREATE VIEW ${name} AS SELECT ${columns.join(", ")} FROM live WHERE kind = '${kind}';`;
+}
+
+function isoTime(millis: string): string {
+  return `strftime('%Y-%m-%dT%H:%M:%fZ', (${millis}) / 1000.0, 'unixepoch')`;
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,106 @@
+/** Puts a backup in place of the data (S6): a command for when no server runs. */
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { numberOf, textOf } from "./columns.ts";
+import { StoreFault } from "./faults.ts";
+import { checkedVersion } from "./migrations.ts";
+import { makePlain } from "./sqlite-backup.ts";
+import { type DataFiles, dataFiles, lockFolder, syncPath } from "./sqlite-files.ts";
+
+export interface RestoreOptions {
+  /** Wall-clock time, in ms. */
+  readonly at: number;
+  /** Replaces data that is there. Data that a server works on is never replaced. */
+  readonly force?: boolean;
+}
+
+export interface Restored {
+  readonly restores: number;
+  /** The time of the last commit that the backup holds. All that came later is lost. */
+  readonly now: number;
+}
+
+/**
+ * The copy is made beside the database under another name, checked, marked as restored and synced; then it takes the
+ * name. Cut short at any point, it leaves the old data, or a folder that no server opens until the restore was run
+ * again; never half a database.
+ */
+export function restore(backupFile: string, folder: string, options: RestoreOptions): Restored {
+  const files = dataFiles(folder);
+  mkdirSync(folder, { recursive: true });
+  const lock = lockFolder(files);
+  try {
+    const isThere = existsSync(files.database);
+    if (isThere && options.force !== true) {
+      throw new StoreFault(`${files.database} is there already; it is replaced only if told so (force)`);
+    }
+    const copy = `${files.database}.copy`;
+    const restored = markedCopy(backupFile, copy, isThere ? restoresOf(files) : 0, options.at);
+    renameSync(copy, files.restoring);
+    syncPath(folder);
+    // From here on no server opens the folder. A log left beside a new database would be taken for its own.
+    for (const file of withSidecars(files.database)) rmSync(file, { force: true });
+    syncPath(folder);
+    renameSync(files.restoring, files.database);
+    syncPath(folder);
+    return restored;
+  } finally {
+    lock.close();
+  }
+}
+
+/**
+ * How often the data that is replaced had been restored itself. Counting on from the backup alone, two restores of
+ * one backup would be taken for the same, and fences would be given twice (L11). Damaged data cannot be asked; then
+ * the time of the restore is what tells them apart.
+ */
+function restoresOf({ database }: DataFiles): number {
+  try {
+    const db = new DatabaseSync(database, { timeout: 0 });
+    try {
+      checkedVersion(db);
+      return numberOf(db.prepare("SELECT restores FROM meta").get(), "restores");
+    } finally {
+      db.close();
+    }
+  } catch {
+    return 0;
+  }
+}
+
+function markedCopy(backupFile: string, copy: string, restoresBefore: number, at: number): Restored {
+  const discard = (): void => {
+    for (const file of withSidecars(copy)) rmSync(file, { force: true });
+  };
+  discard();
+  try {
+    copyFileSync(backupFile, copy);
+    makePlain(copy);
+    const restored = mark(copy, restoresBefore, at);
+    syncPath(copy);
+    return restored;
+  } catch (error) {
+    discard();
+    if (error instanceof StoreFault) throw error;
+    throw new StoreFault(`${backupFile} cannot be restored`, { cause: error });
+  }
+}
+
+function mark(copy: string, restoresBefore: number, at: number): Restored {
+  const db = new DatabaseSync(copy, { timeout: 0 });
+  try {
+    if (checkedVersion(db) === 0) throw new StoreFault("that file holds no Leasehold data");
+    const found = textOf(db.prepare("PRAGMA integrity_check(1)").get(), "integrity_check");
+    if (found !== "ok") throw new StoreFault(`the backup is damaged: ${found}`);
+    const row = db
+      .prepare("UPDATE meta SET restores = max(restores, ?) + 1, restored_at = max(restored_at + 1, ?) RETURNING *")
+      .get(restoresBefore, at);
+    return { restores: numberOf(row, "restores"), now: numberOf(row, "now") };
+  } finally {
+    db.close();
+  }
+}
+
+function withSidecars(file: string): readonly string[] {
+  return [file, `${file}-wal`, `${file}-shm`, `${file}-journal`];
+}

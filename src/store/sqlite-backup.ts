@@ -1,0 +1,39 @@
+/** Copies of the whole database: taken while it runs, by a thread and a connection that exist for it alone (S6). */
+import { renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { backup, DatabaseSync } from "node:sqlite";
+import type { Handlers } from "./sqlite-calls.ts";
+import { type DataFiles, syncPath } from "./sqlite-files.ts";
+
+/** All pages in one step: a copy in several begins anew whenever something was committed in between. */
+const allPages = 2 ** 31 - 1;
+
+export function createCopier(files: DataFiles): Handlers<"backup"> {
+  return {
+    backup: async ({ toFile }) => {
+      const partial = `${toFile}.partial`;
+      rmSync(partial, { force: true });
+      const source = new DatabaseSync(files.database, { readOnly: true, timeout: 5_000 });
+      try {
+        await backup(source, partial, { rate: allPages });
+      } finally {
+        source.close();
+      }
+      makePlain(partial);
+      syncPath(partial);
+      renameSync(partial, toFile);
+      syncPath(dirname(toFile));
+      return null;
+    },
+  };
+}
+
+/** One file without a log beside it, so that it can be copied, and read where nothing can be written. */
+export function makePlain(file: string): void {
+  const db = new DatabaseSync(file);
+  try {
+    db.exec("PRAGMA journal_mode = DELETE");
+  } finally {
+    db.close();
+  }
+}

@@ -1,0 +1,35 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { PrunedSlice } from "./sqlite-calls.ts";
+import type { PruneLimits } from "./store.ts";
+
+/** A slice holds a commit up for a few milliseconds at most; a packed row of events can have a hundred pages. */
+const endedPerSlice = 500;
+const eventsPerSlice = 20;
+
+/** Forgets one slice from the old end of history. Live rows are not named in here, so they cannot be touched (L16). */
+export function preparePrune(db: DatabaseSync): (limits: PruneLimits) => PrunedSlice {
+  // The inner query keeps the search at the old end: nothing but the first rows is looked at.
+  const oldEvents = db.prepare(`
+    DELETE FROM events WHERE first_seq IN (
+      SELECT first_seq FROM (SELECT first_seq, at FROM events ORDER BY first_seq LIMIT ?) WHERE at < ?)`);
+  const oldEnded = db.prepare(`
+    DELETE FROM ended WHERE key IN (
+      SELECT key FROM (SELECT key, at FROM ended ORDER BY key LIMIT ?)
+      WHERE at < ? OR key <= (SELECT last_ended FROM meta) - ?)
+    RETURNING at`);
+  const moveEndedFrom = db.prepare("UPDATE meta SET ended_from = max(ended_from, ?)");
+
+  return ({ eventsBefore, endedBefore, endedKeep }) => {
+    db.exec("BEGIN IMMEDIATE");
+    const events = Number(oldEvents.run(eventsPerSlice, eventsBefore).changes);
+    let ended = 0;
+    let endedFrom = 0;
+    for (const { at } of oldEnded.iterate(endedPerSlice, endedBefore, endedKeep)) {
+      ended += 1;
+      endedFrom = Math.max(endedFrom, Number(at) + 1);
+    }
+    if (ended > 0) moveEndedFrom.run(endedFrom);
+    db.exec("COMMIT");
+    return { events, ended, more: events === eventsPerSlice || ended === endedPerSlice };
+  };
+}

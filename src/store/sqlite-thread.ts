@@ -1,0 +1,56 @@
+import { Worker } from "node:worker_threads";
+import { faultFrom, StoreClosed, StoreFault } from "./faults.ts";
+import type { Answer, Call, CallName, Reply, Send } from "./sqlite-calls.ts";
+import type { ThreadData } from "./sqlite-worker.ts";
+
+interface Waiting {
+  readonly resolve: (reply: unknown) => void;
+  readonly reject: (fault: StoreFault) => void;
+}
+
+/** The same file as it was written, or as JavaScript where it was built. */
+const entry = new URL(import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlite-worker.js", import.meta.url);
+
+/** The near end of a thread of SQLite. Calls are answered in their order; all fail when the thread does. */
+export class SqliteThread {
+  readonly #worker: Worker;
+  readonly #waiting: Waiting[] = [];
+  #over: StoreFault | null = null;
+
+  constructor(data: ThreadData) {
+    this.#worker = new Worker(entry, { workerData: data, name: `leasehold-${data.role}`, execArgv: [] });
+    this.#worker.unref(); // An idle thread keeps no process alive; one that is asked something does.
+    this.#worker.on("message", (answer: Answer) => this.#take(answer));
+    this.#worker.on("error", (cause) => this.#end(new StoreFault("a thread of SQLite died", { cause })));
+    this.#worker.on("exit", () => this.#end(new StoreClosed("a thread of SQLite has ended")));
+  }
+
+  call<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
+    if (this.#over !== null) return Promise.reject(this.#over);
+    return new Promise<Reply<Name>>((resolve, reject) => {
+      if (this.#waiting.length === 0) this.#worker.ref();
+      // The reply is what the handler of the same name returned; Calls ties the two.
+      this.#waiting.push({ resolve: (reply) => resolve(reply as Reply<Name>), reject });
+      const call: Call = { name, send };
+      this.#worker.postMessage(call);
+    });
+  }
+
+  /** Ends the thread as it stands, whatever it is doing. */
+  async stop(): Promise<void> {
+    this.#worker.ref();
+    await this.#worker.terminate();
+  }
+
+  #take(answer: Answer): void {
+    const waiting = this.#waiting.shift();
+    if (this.#waiting.length === 0) this.#worker.unref();
+    if ("fault" in answer) waiting?.reject(faultFrom(answer.fault));
+    else waiting?.resolve(answer.reply);
+  }
+
+  #end(fault: StoreFault): void {
+    this.#over ??= fault;
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#over);
+  }
+}

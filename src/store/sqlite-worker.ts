@@ -1,0 +1,70 @@
+/** Where a thread of SQLite begins: it takes calls one by one, and answers each in its turn. */
+import { parentPort, workerData } from "node:worker_threads";
+import { type FaultReport, reportOf, StoreFault } from "./faults.ts";
+import { createCopier } from "./sqlite-backup.ts";
+import type { Answer, Call, CallName, Handlers } from "./sqlite-calls.ts";
+import { dataFiles } from "./sqlite-files.ts";
+import { createReader } from "./sqlite-history.ts";
+import { createWriter } from "./sqlite-writer.ts";
+
+export interface ThreadData {
+  readonly role: "writer" | "reader" | "copier";
+  readonly folder: string;
+}
+
+const { role, folder } = workerData as ThreadData;
+const files = dataFiles(folder);
+const handlers: Partial<Handlers<CallName>> = { writer: createWriter, reader: createReader, copier: createCopier }[
+  role
+](files);
+
+/** Once writing has failed nothing is trusted any more, least of all another try at the same fsync (S2). */
+let broken: FaultReport | null = null;
+let turn: Promise<void> = Promise.resolve();
+
+parentPort?.on("message", (call: Call) => {
+  turn = turn.then(async () => parentPort?.postMessage(await answer(call)));
+});
+
+async function answer({ name, send }: Call): Promise<Answer> {
+  if (broken !== null && name !== "close") return { fault: broken };
+  try {
+    // The types of a call and of its handler are tied in Calls, which a lookup by a name that varies cannot show.
+    const handler = handlers[name] as ((send: unknown) => unknown) | undefined;
+    if (handler === undefined) throw new StoreFault(`the ${role} does not answer ${name}`);
+    return { reply: await handler(send) };
+  } catch (error) {
+    const fault = reportOf(explained(name, error));
+    if (role === "writer") {
+      broken = fault;
+      closeBroken();
+    }
+    return { fault };
+  }
+}
+
+/** An open transaction is rolled back with its connection. That this fails too adds nothing to what is known. */
+function closeBroken(): void {
+  try {
+    handlers.close?.(null);
+  } catch {}
+}
+
+function explained(name: CallName, error: unknown): unknown {
+  if (error instanceof StoreFault || !(error instanceof Error) || !("errcode" in error)) return error;
+  const code = Number(error.errcode);
+  const what = explanations[code] ?? explanations[code % 256] ?? error.message;
+  return new StoreFault(`${name} failed: ${what} (SQLite ${code}: ${error.message})`, { cause: error });
+}
+
+/** What SQLite's codes mean to who runs the server. */
+const explanations: Readonly<Record<number, string>> = {
+  5: "another program holds the database locked",
+  8: "the database cannot be written to",
+  10: "reading or writing the disk failed",
+  11: "the database is damaged: restore a backup",
+  13: "the disk is full",
+  14: "the database cannot be opened",
+  26: "the file is not a database",
+  1034: "the disk did not confirm the write (fsync failed)",
+};

@@ -1,0 +1,160 @@
+/** The one connection that writes. It lives in a thread of its own, so that an fsync never stops the engine's loop. */
+import { existsSync, mkdirSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { bulk } from "./bulk.ts";
+import { numberOf } from "./columns.ts";
+import { StaleEpoch, StoreFault } from "./faults.ts";
+import { checkedVersion, migrate } from "./migrations.ts";
+import { endedWidth, type FlatBatch, type Handlers, putWidth, type RowColumns } from "./sqlite-calls.ts";
+import { type DataFiles, lockFolder, syncPath } from "./sqlite-files.ts";
+import { prepareLoad } from "./sqlite-load.ts";
+import { preparePrune } from "./sqlite-prune.ts";
+
+export const pageBytes = 4096;
+/**
+ * The log is copied into the database, and used again from its start, when it has this many pages. Measured: four
+ * times SQLite's default costs the thread a tenth less, because pages that change often are copied once.
+ */
+const checkpointPages = 4_000;
+/** Above this, the end of every commit gets slower: SQLite then walks the whole cache after it split a page. */
+const cacheKiB = 16_384;
+/** Somebody with a shell on the database may hold it up for a moment. */
+const busyTimeoutMs = 5_000;
+
+export function createWriter(files: DataFiles): Handlers<"open" | "load" | "commit" | "prune" | "close"> {
+  let writer: Writer | null = null;
+  const opened = (): Writer => {
+    if (writer === null) throw new StoreFault("the thread that writes is not open");
+    return writer;
+  };
+  return {
+    open: () => {
+      mkdirSync(files.folder, { recursive: true });
+      writer = openWriter(files);
+      return writer.meta;
+    },
+    load: ({ after }) => opened().load(after),
+    commit: (batch) => opened().commit(batch),
+    prune: (limits) => opened().prune(limits),
+    close: () => {
+      writer?.close();
+      writer = null;
+      return null;
+    },
+  };
+}
+
+interface Meta {
+  readonly epoch: number;
+  readonly now: number;
+  readonly lastSeq: number;
+  readonly lastN: number;
+  readonly lastEnded: number;
+  readonly restores: number;
+  readonly restoredAt: number;
+}
+
+interface Writer {
+  readonly meta: Meta;
+  readonly load: (after: number) => RowColumns;
+  readonly commit: (batch: FlatBatch) => null;
+  readonly prune: ReturnType<typeof preparePrune>;
+  readonly close: () => void;
+}
+
+function openWriter(files: DataFiles): Writer {
+  const lock = lockFolder(files);
+  let db: DatabaseSync | null = null;
+  const close = (): void => {
+    db?.close();
+    lock.close();
+  };
+  try {
+    if (existsSync(files.restoring)) {
+      throw new StoreFault(`a restore into ${files.folder} was cut short: run it again (${files.restoring} is there)`);
+    }
+    db = openDatabase(files);
+    const meta = raiseEpoch(db);
+    return { meta, load: prepareLoad(db), commit: prepareCommit(db, meta.epoch), prune: preparePrune(db), close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+function openDatabase(files: DataFiles): DatabaseSync {
+  const isNew = !existsSync(files.database);
+  const db = new DatabaseSync(files.database, { timeout: busyTimeoutMs });
+  try {
+    checkedVersion(db);
+    db.exec(`
+      PRAGMA page_size = ${pageBytes};
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA temp_store = MEMORY;
+      PRAGMA cache_size = -${cacheKiB};
+      PRAGMA wal_autocheckpoint = ${checkpointPages}`);
+    settleLog(db);
+    migrate(db);
+    if (isNew) syncPath(files.folder);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/**
+ * Copies all of the log into the database and syncs that. After a failed fsync the log may end with a batch that
+ * the kernel's cache shows and the disk does not have: built upon, it would take later commits with it when the power
+ * fails. What this writes and syncs anew is on the disk, or the open fails.
+ */
+function settleLog(db: DatabaseSync): void {
+  const result = db.prepare("PRAGMA wal_checkpoint(RESTART)").get();
+  if (numberOf(result, "log") !== numberOf(result, "checkpointed")) {
+    throw new StoreFault("somebody reads the database with another program, and does not let go of it");
+  }
+}
+
+function raiseEpoch(db: DatabaseSync): Meta {
+  const row = db.prepare("UPDATE meta SET epoch = epoch + 1 RETURNING *").get();
+  return {
+    epoch: numberOf(row, "epoch"),
+    now: numberOf(row, "now"),
+    lastSeq: numberOf(row, "last_seq"),
+    lastN: numberOf(row, "last_n"),
+    lastEnded: numberOf(row, "last_ended"),
+    restores: numberOf(row, "restores"),
+    restoredAt: numberOf(row, "restored_at"),
+  };
+}
+
+function prepareCommit(db: DatabaseSync, epoch: number): Writer["commit"] {
+  const begin = db.prepare("BEGIN IMMEDIATE");
+  const commit = db.prepare("COMMIT");
+  const move = db.prepare("UPDATE meta SET now = ?, last_seq = ?, last_n = ?, last_ended = ? WHERE epoch = ?");
+  const put = bulk(
+    db,
+    putWidth,
+    (rows) =>
+      `INSERT INTO live VALUES ${rows} ON CONFLICT (n) DO UPDATE SET kind = excluded.kind, body = excluded.body`,
+  );
+  const remove = bulk(db, 1, (rows) => `DELETE FROM live WHERE n IN (${rows})`);
+  const addEvents = db.prepare("INSERT INTO events VALUES (?, ?, ?, ?)");
+  // To roll back is what a failure leads to in any case; said here, it spares SQLite a journal for the statement.
+  const addEnded = bulk(db, endedWidth, (rows) => `INSERT OR ROLLBACK INTO ended VALUES ${rows}`);
+
+  return ({ position, puts, removes, events, ended }) => {
+    begin.run();
+    const { now, lastSeq, lastN, lastEnded } = position;
+    if (move.run(now, lastSeq, lastN, lastEnded, epoch).changes !== 1) {
+      throw new StaleEpoch(`epoch ${epoch} is over: another server has taken the data since`);
+    }
+    put(puts);
+    remove(removes);
+    if (events !== null) addEvents.run(events.firstSeq, events.count, now, events.body);
+    addEnded(ended);
+    commit.run();
+    return null;
+  };
+}

@@ -1,0 +1,179 @@
+/**
+ * The store on SQLite: one thread that writes, one that answers about history. This is their near end; it keeps the
+ * order, numbers the ended leases, and refuses everything once the writer has failed.
+ */
+import { dirname, resolve } from "node:path";
+import { StoreClosed, StoreFault } from "./faults.ts";
+import { type Position, positionAfter } from "./position.ts";
+import { type CallName, flatten, type Reply, type Send } from "./sqlite-calls.ts";
+import { SqliteThread } from "./sqlite-thread.ts";
+import type {
+  Batch,
+  EndedLease,
+  EndedPageQuery,
+  EndedSinceQuery,
+  LiveRow,
+  Opened,
+  PackedEvents,
+  Pruned,
+  PruneLimits,
+  Store,
+} from "./store.ts";
+
+export function createSqliteStore(folder: string): Store {
+  return new SqliteStore(resolve(folder));
+}
+
+interface Threads {
+  readonly writer: SqliteThread;
+  readonly reader: SqliteThread;
+}
+
+class SqliteStore implements Store {
+  readonly #folder: string;
+  #threads: Threads | null = null;
+  #position: Position = { now: 0, lastSeq: 0, lastN: 0, lastEnded: 0 };
+  /** Why it refuses: not yet opened, closed, or failed. */
+  #refusal: StoreFault | null = new StoreClosed();
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async open(): Promise<Opened> {
+    if (this.#refusal === null) throw new StoreFault("the store is open already");
+    await this.#stopThreads();
+    const threads = {
+      writer: new SqliteThread({ role: "writer", folder: this.#folder }),
+      reader: new SqliteThread({ role: "reader", folder: this.#folder }),
+    };
+    this.#threads = threads;
+    try {
+      const { lastEnded, ...opened } = await threads.writer.call("open", null);
+      this.#position = { now: opened.now, lastSeq: opened.lastSeq, lastN: opened.lastN, lastEnded };
+      this.#refusal = null;
+      return opened;
+    } catch (error) {
+      await this.#stopThreads();
+      throw error;
+    }
+  }
+
+  async load(onRows: (rows: readonly LiveRow[]) => void): Promise<void> {
+    let next = this.#write("load", { after: 0 });
+    for (;;) {
+      const { n, kind, body } = await next;
+      const last = n.at(-1);
+      if (last === undefined) return;
+      // Asked for before the rows are handed over, so that both threads have work.
+      next = this.#write("load", { after: last });
+      next.catch(() => undefined); // Should handing over throw, nobody is left to wait for it.
+      onRows(n.map((key, index) => ({ n: key, kind: kind[index] ?? "", body: body[index] ?? "" })));
+    }
+  }
+
+  async commit(batch: Batch): Promise<void> {
+    if (this.#refusal !== null) throw this.#refusal;
+    const { lastEnded } = this.#position;
+    this.#position = positionAfter(this.#position, batch);
+    await this.#write("commit", flatten(batch, lastEnded, this.#position));
+  }
+
+  async prune(limits: PruneLimits): Promise<Pruned> {
+    let events = 0;
+    let ended = 0;
+    for (;;) {
+      const slice = await this.#write("prune", limits);
+      events += slice.events;
+      ended += slice.ended;
+      if (!slice.more) return { events, ended };
+    }
+  }
+
+  async backup(toFile: string): Promise<void> {
+    if (this.#refusal !== null) throw this.#refusal;
+    const target = resolve(toFile);
+    if (dirname(target) === this.#folder) throw new StoreFault("a backup belongs elsewhere than into the data folder");
+    const copier = new SqliteThread({ role: "copier", folder: this.#folder });
+    try {
+      await copier.call("backup", { toFile: target });
+    } finally {
+      await copier.stop();
+    }
+  }
+
+  async close(): Promise<void> {
+    const threads = this.#threads;
+    const wasOpen = this.#refusal === null;
+    this.#refusal = new StoreClosed();
+    if (threads !== null && wasOpen) {
+      await threads.reader.call("close", null);
+      await threads.writer.call("close", null);
+    }
+    await this.#stopThreads();
+  }
+
+  endedLease(tenant: string, ids: readonly string[]): Promise<readonly EndedLease[]> {
+    return this.#read("endedLease", { tenant, ids });
+  }
+
+  endedPage({ tenant, limit, before }: EndedPageQuery): Promise<readonly EndedLease[]> {
+    return this.#read("endedPage", { tenant, limit, before: before ?? null });
+  }
+
+  async *endedSince({ tenant, since, limit, touching }: EndedSinceQuery): AsyncGenerator<readonly EndedLease[]> {
+    let wanted = limit;
+    let after: number | null = null;
+    do {
+      const found: Reply<"endedSince"> = await this.#read("endedSince", {
+        tenant,
+        since,
+        limit: wanted,
+        touching: touching ?? null,
+        after,
+      });
+      yield found.rows;
+      wanted -= found.rows.length;
+      after = found.next;
+    } while (after !== null && wanted > 0);
+  }
+
+  earliestEnded(): Promise<number> {
+    return this.#read("earliestEnded", null);
+  }
+
+  eventsAfter(query: { readonly seq: number; readonly limit: number }): Promise<readonly PackedEvents[]> {
+    return this.#read("eventsAfter", { seq: query.seq, limit: query.limit });
+  }
+
+  earliestSeq(): Promise<number> {
+    return this.#read("earliestSeq", null);
+  }
+
+  /** Whatever fails in the writer has made it unfit: it rolls back, lets go of the data and refuses the rest (S2). */
+  async #write<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
+    try {
+      return await this.#open().writer.call(name, send);
+    } catch (error) {
+      if (error instanceof StoreFault) this.#refusal ??= error;
+      throw error;
+    }
+  }
+
+  /** A query that fails has failed alone: it changed nothing. */
+  async #read<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
+    return await this.#open().reader.call(name, send);
+  }
+
+  #open(): Threads {
+    if (this.#refusal !== null) throw this.#refusal;
+    if (this.#threads === null) throw new StoreClosed();
+    return this.#threads;
+  }
+
+  async #stopThreads(): Promise<void> {
+    const threads = this.#threads;
+    this.#threads = null;
+    await Promise.all([threads?.reader.stop(), threads?.writer.stop()]);
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * What the engine needs of durable storage. Four verbs: open, load, commit, and queries on history; the rest is
+ * maintenance. Live records are rows that recovery reads as they are, so there is no log to replay and no snapshot.
+ * The engine owns all numbering: the keys of live rows and the sequence of events only ever grow.
+ */
+
+/** Milliseconds by the engine's clock (L7). */
+export type Millis = number;
+
+export interface Store extends History {
+  /**
+   * Becomes the one writer: the epoch is raised, durably, and every older writer's commits are refused from then on.
+   * Throws StoreLocked while another server works on the same data, SchemaTooNew if a newer Leasehold wrote it. After
+   * a fault this is the only call that works again.
+   */
+  open(): Promise<Opened>;
+  /** Hands over every live row, in order of `n`, some thousand at a time. Meant for before the first commit. */
+  load(onRows: (rows: readonly LiveRow[]) => void): Promise<void>;
+  /**
+   * One atomic transaction, durable when the promise resolves (S1). Commits take effect in the order of the calls. If
+   * one is rejected its outcome is unknown, all behind it are rejected too, and the store must be opened anew (S2).
+   */
+  commit(batch: Batch): Promise<void>;
+  /** Forgets history, never live rows (L16), in slices between which commits go on. */
+  prune(limits: PruneLimits): Promise<Pruned>;
+  /** Writes a consistent copy to a file while commits go on (S6). The file appears whole or not at all. */
+  backup(toFile: string): Promise<void>;
+  /** Lets commits under way finish, then lets go of the data. Closing what is closed does nothing. */
+  close(): Promise<void>;
+}
+
+export interface Opened {
+  readonly epoch: number;
+  /** The time of the last commit: the engine's clock never starts below it (L7). */
+  readonly now: Millis;
+  readonly lastSeq: number;
+  /** The greatest key a live row ever had, so that none is used again. */
+  readonly lastN: number;
+  /** How often this data came back from a backup (S6). Fences must jump when it has grown (L11). */
+  readonly restores: number;
+  /** Wall-clock time of the last restore, 0 if there was none: tells two restores of one backup apart. */
+  readonly restoredAt: Millis;
+}
+
+export interface LiveRow {
+  readonly n: number;
+  /** "lease", "agent", "request", "counters" and so on; the store does not look into it. */
+  readonly kind: string;
+  /** JSON text. The store does not look into it either, but people do, through views. */
+  readonly body: string;
+}
+
+export interface Batch {
+  /** Never smaller than that of the commit before (L7). */
+  readonly now: Millis;
+  /** Inserted or replaced by `n`. */
+  readonly puts: readonly LiveRow[];
+  /** Deleted by `n`, after the puts. */
+  readonly removes: readonly number[];
+  readonly events: PackedEvents | null;
+  readonly ended: readonly EndedLease[];
+}
+
+/** The events of one batch, packed into one row: a row for each would cost more than the leases they tell of. */
+export interface PackedEvents {
+  readonly firstSeq: number;
+  readonly count: number;
+  /** JSON text of an array of `count` events, numbered from `firstSeq`. */
+  readonly body: string;
+}
+
+export interface EndedLease {
+  readonly tenant: string;
+  /** Sorts by the time of the grant within a tenant. */
+  readonly id: string;
+  readonly agentId: string;
+  readonly resource: string;
+  readonly predicate: string;
+  /** Whether it could have changed the resource, so that it counts as an observation (A4). */
+  readonly writes: boolean;
+  /** At most the `now` of its batch. */
+  readonly endedAt: Millis;
+  readonly body: string;
+}
+
+/** What is over is final, so a query cannot race a commit; each sees at least what was committed before it. */
+export interface History {
+  /** Those of the named leases that have ended and are not forgotten, in no particular order (L16). */
+  endedLease(tenant: string, ids: readonly string[]): Promise<readonly EndedLease[]>;
+  /** A tenant's ended leases, the youngest id first; `before` is the last id of the page before. */
+  endedPage(query: EndedPageQuery): Promise<readonly EndedLease[]>;
+  /** Ended writing leases, the first ended first, in portions; some portions are empty while it searches (A4). */
+  endedSince(query: EndedSinceQuery): AsyncIterable<readonly EndedLease[]>;
+  /** From this time on no ended lease has been forgotten; 0 if none ever was. */
+  earliestEnded(): Promise<Millis>;
+  /**
+   * Packed rows with all events after `seq`, in order; the first may begin with some up to `seq`. It stops after the
+   * row that brings the number of events to `limit`.
+   */
+  eventsAfter(query: { readonly seq: number; readonly limit: number }): Promise<readonly PackedEvents[]>;
+  /** The smallest sequence number still kept, or the next one to come if there is none. */
+  earliestSeq(): Promise<number>;
+}
+
+export interface EndedPageQuery {
+  readonly tenant: string;
+  readonly limit: number;
+  readonly before?: string;
+}
+
+export interface EndedSinceQuery {
+  readonly tenant: string;
+  readonly since: Millis;
+  readonly limit: number;
+  /** Leaves out what surely touched none of these; absent, all come. */
+  readonly touching?: ResourceFilter;
+}
+
+/**
+ * Resources as whole names or as beginnings of names. A lease on a pattern is never left out: whether patterns
+ * overlap is the kernel's to say (C4).
+ */
+export interface ResourceFilter {
+  readonly names: readonly string[];
+  readonly prefixes: readonly string[];
+}
+
+export interface PruneLimits {
+  /** Events committed before this are forgotten. */
+  readonly eventsBefore: Millis;
+  /** Ended leases committed before this are forgotten, and all but the last `endedKeep` (L16). */
+  readonly endedBefore: Millis;
+  readonly endedKeep: number;
+}
+
+export interface Pruned {
+  /** Packed rows of events. */
+  readonly events: number;
+  readonly ended: number;
+}
