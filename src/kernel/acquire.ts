@@ -17,7 +17,7 @@ import {
   ownUnits,
 } from "./conflicts.ts";
 import { endLeases } from "./holding.ts";
-import { requestIdFrom } from "./ids.ts";
+import { requestIdWith, suffixFrom } from "./ids.ts";
 import { nameOf, withLinked } from "./lease-life.ts";
 import { limits } from "./limits.ts";
 import { fingerprintOf, type Manifest, readManifest } from "./manifest.ts";
@@ -159,10 +159,11 @@ function findBar(tenant: TenantEntry, agent: AgentEntry, { wishes }: Manifest): 
     };
   }
   for (const { wish } of wishes) {
-    const resource = findResource(tenant, wish.name, ({ record }) => record.fenced || record.withdrawn);
+    const fencedOne = findResource(tenant, wish.name, ({ record }) => record.fenced);
+    const resource = fencedOne ?? findResource(tenant, wish.name, ({ record }) => record.withdrawn);
     if (resource === undefined) continue;
-    const { name, fenced } = resource.record;
-    if (fenced) {
+    const { name } = resource.record;
+    if (fencedOne !== undefined) {
       return {
         type: "pause",
         reason: "resource_fenced",
@@ -242,10 +243,11 @@ function grant(
   command: Acquire,
   now: Millis,
 ): Reply {
-  const requestId = requestIdFrom(now, command.entropy);
+  const suffix = suffixFrom(now, command.entropy);
+  const requestId = requestIdWith(suffix);
   const observe = observeFor(agent, agent.record.pausedAt, manifest.intents);
   const terms = {
-    requestId,
+    suffix,
     ttl: manifest.ttl,
     idleTimeout: command.idleTimeoutMs,
     purpose: command.purpose,
@@ -287,7 +289,7 @@ function startWaiting(
     tenant,
     agent,
     manifest,
-    requestIdFrom(now, command.entropy),
+    requestIdWith(suffixFrom(now, command.entropy)),
     fingerprint,
     command,
     now,

@@ -248,7 +248,10 @@ function addLease(obstacles: Obstacles, lease: LeaseEntry, party: Party): void {
 
 function addClaim(obstacles: Obstacles, claim: Claim, party: Party): void {
   if (claim.request.party === party) return;
-  if (!obstacles.claims.has(claim.request)) obstacles.claims.set(claim.request, claim);
+  // Of its intents the one that its manifest names first, so that the reply does not depend on how the search went.
+  const known = obstacles.claims.get(claim.request);
+  const { claims } = claim.request;
+  if (known === undefined || claims.indexOf(claim) < claims.indexOf(known)) obstacles.claims.set(claim.request, claim);
   obstacles.oldest = Math.min(obstacles.oldest, claim.request.party.priority);
 }
 
@@ -266,7 +269,7 @@ function isBelow(node: Node | null, top: Node): boolean {
   return false;
 }
 
-/** Declared resources that overlap with the name; the first that matches. */
+/** Of the declared resources that overlap with the name and match, the first by name. */
 export function findResource(
   tenant: TenantEntry,
   name: ResourceName,
@@ -279,8 +282,9 @@ export function findResource(
   search(root, name, {
     visit(node) {
       const resource = node.mark as ResourceEntry | null;
-      if (resource !== null && matches(resource)) found = resource;
-      return found !== undefined;
+      if (resource === null || !matches(resource)) return false;
+      if (found === undefined || resource.record.name < found.record.name) found = resource;
+      return false;
     },
     below: (_node, branch) => (branch.marks > 0 ? "enter" : "skip"),
   });

@@ -7,8 +7,8 @@ interface Item extends Due {
   readonly id: number;
 }
 
-function createItem(id: number, tenantId = "t"): Item {
-  return { id, tenantId, dueAt: 0, dueOrder: 0, slot: -1 };
+function createItem(id: number, tenantId = "t", kind = "lease"): Item {
+  return { id, tenantId, kind, dueAt: 0, dueOrder: 0, slot: -1 };
 }
 
 const anyStep = fc.record({
@@ -43,17 +43,22 @@ test("L3: the earliest is always at hand, however deadlines come, move and go", 
   );
 });
 
-test("what is due at the same instant comes in the order of its number, then of its tenant", () => {
-  const deadlines = createDeadlines<Item>();
-  for (const [id, tenantId, dueOrder] of [
-    [1, "b", 2],
-    [2, "b", 1],
-    [3, "a", 2],
-    [4, "c", 0],
-  ] as const) {
-    schedule(deadlines, createItem(id, tenantId), 7, dueOrder);
-  }
-  assert.deepEqual(drain(deadlines), [4, 2, 3, 1]);
+test("what is due at the same instant comes in an order that records hold, however it came in", () => {
+  const items = [
+    createItem(1, "t2", "agent"),
+    createItem(2, "t1", "lease"),
+    createItem(3, "t2", "lease"),
+    createItem(4, "t1", "request"),
+    createItem(5, "t1", "agent"),
+  ];
+  const orders = [items, items.toReversed(), [...items.slice(2), ...items.slice(0, 2)]].map((arrivals) => {
+    const deadlines = createDeadlines<Item>();
+    for (const item of arrivals) schedule(deadlines, item, 7, item.id === 4 ? 1 : 2);
+    return drain(deadlines);
+  });
+  assert.deepEqual(orders[1], orders[0]);
+  assert.deepEqual(orders[2], orders[0]);
+  assert.equal(orders[0]?.[0], 4, "the smaller number first");
 });
 
 test("an item that is not scheduled can be unscheduled, which changes nothing", () => {

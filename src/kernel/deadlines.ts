@@ -1,12 +1,13 @@
 /**
  * What is due when: a binary heap in which every item knows its slot, so that an extended or ended lease moves or
- * leaves in O(log n) instead of leaving a dead entry behind. Ties are broken by `dueOrder` and tenant, which records
- * hold, so that a restored kernel settles in the same order.
+ * leaves in O(log n) instead of leaving a dead entry behind. Ties are broken by `dueOrder`, kind and tenant, which
+ * records hold, so that a restored kernel settles in the same order.
  */
 export interface Due {
   dueAt: number;
   dueOrder: number;
   readonly tenantId: string;
+  readonly kind: string;
   /** Position in the heap; -1 when not in it. */
   slot: number;
 }
@@ -83,5 +84,6 @@ function sink<T extends Due>(heap: T[], item: T, from: number): void {
 function isBefore(a: Due, b: Due): boolean {
   if (a.dueAt !== b.dueAt) return a.dueAt < b.dueAt;
   if (a.dueOrder !== b.dueOrder) return a.dueOrder < b.dueOrder;
+  if (a.kind !== b.kind) return a.kind < b.kind;
   return a.tenantId < b.tenantId;
 }

@@ -4,7 +4,7 @@ import { takeUp } from "./agents.ts";
 import type { DigestInput, ResumeAgent, SaveDigest } from "./commands.ts";
 import { limits } from "./limits.ts";
 import { readName } from "./manifest.ts";
-import { isPredicate } from "./predicates.ts";
+import { readPredicate } from "./predicates.ts";
 import { type Digest, type Intent, type Millis, resolutionStrategies } from "./records.ts";
 import { type Refusal, refuse } from "./refusals.ts";
 import type { Reply } from "./replies.ts";
@@ -55,9 +55,10 @@ function readDigest(input: DigestInput): Omit<Digest, "tenant" | "agentId" | "pr
     });
   }
   const intentBacklog: Intent[] = [];
-  for (const { predicate, resource, units, to } of input.intentBacklog) {
+  for (const { predicate: text, resource, units, to } of input.intentBacklog) {
     const field = `intent_backlog.${intentBacklog.length}`;
-    if (!isPredicate(predicate))
+    const predicate = readPredicate(text);
+    if (predicate === undefined)
       return refuse("invalid_predicate", "There is no such predicate.", { field: `${field}.predicate` });
     const name = readName(resource, `${field}.resource`);
     if ("code" in name) return name;

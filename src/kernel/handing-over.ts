@@ -7,7 +7,7 @@ import { endedRefusal, endLeases, findLease } from "./holding.ts";
 import { emitLease, linkToParty, nameOf, reissue, unlinkFromParty, weaken, withLinked } from "./lease-life.ts";
 import { limits } from "./limits.ts";
 import { namesOverlap } from "./pattern.ts";
-import { isPredicate, strengthOf, strengthsConflict } from "./predicates.ts";
+import { readPredicate, strengthOf, strengthsConflict } from "./predicates.ts";
 import { serve } from "./queue.ts";
 import type { Lease, Millis } from "./records.ts";
 import { type Refusal, refuse } from "./refusals.ts";
@@ -137,8 +137,8 @@ export function downgradeLease(state: State, command: DowngradeLease, now: Milli
   const found = findLease(state, command.tenant, command.actor, command.leaseId);
   if ("code" in found) return found;
   const { tenant, lease } = found;
-  const { predicate } = command;
-  if (!isPredicate(predicate)) {
+  const predicate = readPredicate(command.predicate);
+  if (predicate === undefined) {
     return refuse("invalid_predicate", "The predicate is one of PROVIDES, CONSUMES, DEPENDS_ON.", {
       field: "predicate",
     });

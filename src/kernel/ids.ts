@@ -12,13 +12,16 @@ export function agentIdFrom(now: Millis, entropy: Entropy): string {
   return `agt_${suffixFrom(now, entropy)}`;
 }
 
-export function requestIdFrom(now: Millis, entropy: Entropy): string {
-  return `req_${suffixFrom(now, entropy)}`;
+export function suffixOf(requestId: string): string {
+  return requestId.slice(4);
+}
+
+export function requestIdWith(suffix: string): string {
+  return `req_${suffix}`;
 }
 
 /** The id of the lease for the request's intent at this index. */
-export function leaseIdOf(requestId: string, index: number): string {
-  const suffix = requestId.slice(4);
+export function leaseIdWith(suffix: string, index: number): string {
   return index === 0 ? `lse_${suffix}` : `lse_${suffix}-${index}`;
 }
 
@@ -28,7 +31,8 @@ export function requestIdOf(leaseId: string): string {
   return `req_${dash < 0 ? leaseId.slice(4) : leaseId.slice(4, dash)}`;
 }
 
-function suffixFrom(now: Millis, [first, second]: Entropy): string {
+/** What the ids of a request and of its leases have in common. */
+export function suffixFrom(now: Millis, [first, second]: Entropy): string {
   return (
     timePart(now) +
     pair(first >>> 20) +

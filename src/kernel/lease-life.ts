@@ -7,7 +7,7 @@ import { noteIdle } from "./agent-life.ts";
 import { canonicalName, type Wish } from "./conflicts.ts";
 import { schedule, unschedule } from "./deadlines.ts";
 import type { LeaseEvent } from "./events.ts";
-import { leaseIdOf } from "./ids.ts";
+import { leaseIdWith } from "./ids.ts";
 import { limits } from "./limits.ts";
 import { EXCLUSIVE, type Predicate, strengthOf } from "./predicates.ts";
 import type { EndedLeaseState, Lease, Millis } from "./records.ts";
@@ -29,7 +29,8 @@ import {
 
 /** What a manifest's leases have in common. */
 export interface GrantTerms {
-  readonly requestId: string;
+  /** Of the request's id, and so of the leases' (see ids.ts). */
+  readonly suffix: string;
   readonly ttl: number;
   readonly idleTimeout: number | null;
   readonly purpose: string | null;
@@ -51,7 +52,7 @@ export function beginLease(
   const cell = tenant.resources.size === 0 ? null : (tenant.resources.get(wish.name.text)?.record.cell ?? null);
   const record: Lease = {
     tenant: tenant.record.id,
-    id: leaseIdOf(terms.requestId, index),
+    id: leaseIdWith(terms.suffix, index),
     resource: wish.name.text,
     predicate: wish.intent.predicate,
     agentId: party.agent.record.id,
@@ -70,7 +71,7 @@ export function beginLease(
     claimBy: terms.claimBy,
     heldUntil: null,
     verified: false,
-    linkedTo: linkedIndex === null ? null : leaseIdOf(terms.requestId, linkedIndex),
+    linkedTo: linkedIndex === null ? null : leaseIdWith(terms.suffix, linkedIndex),
     cell,
     cellBy: cell === null ? null : now + limits.bindMs,
     coordinate: null,

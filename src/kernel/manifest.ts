@@ -2,7 +2,7 @@
 import type { Acquire, IntentInput } from "./commands.ts";
 import { makeWish } from "./conflicts.ts";
 import { limits } from "./limits.ts";
-import { isPredicate } from "./predicates.ts";
+import { readPredicate } from "./predicates.ts";
 import type { Intent } from "./records.ts";
 import { type Refusal, refuse } from "./refusals.ts";
 import type { LinkedWish } from "./request-life.ts";
@@ -98,8 +98,8 @@ function readIntent(
   intents: Intent[],
   wishes: LinkedWish[],
 ): Refusal | null {
-  const { predicate } = input;
-  if (!isPredicate(predicate)) {
+  const predicate = readPredicate(input.predicate);
+  if (predicate === undefined) {
     return refuse(
       "invalid_predicate",
       "The predicate is one of PROVIDES, CONSUMES, MUTATES, DELETES, DEPENDS_ON, RENAMES.",

@@ -35,8 +35,10 @@ export function strengthsConflict(a: Strength, b: Strength): boolean {
   return a + b >= 2;
 }
 
-export function isPredicate(text: string): text is Predicate {
-  return Object.hasOwn(strengths, text);
+/** A text off the wire as the one constant that it equals: looking that up later costs less than a fresh text does. */
+export function readPredicate(text: string): Predicate | undefined {
+  for (const predicate of predicates) if (predicate === text) return predicate;
+  return undefined;
 }
 
 /** A writing lease may have changed its resource; its end counts in observation updates (A4). */

@@ -6,6 +6,7 @@ import { becomeExecuting, noteIdle } from "./agent-life.ts";
 import { canonicalName, makeWish, type Wish } from "./conflicts.ts";
 import { schedule, unschedule } from "./deadlines.ts";
 import type { RequestEvent } from "./events.ts";
+import { suffixOf } from "./ids.ts";
 import { beginLease, emitLease, type GrantTerms, updateLease } from "./lease-life.ts";
 import { limits } from "./limits.ts";
 import type { Intent, Lease, Millis, Request, RequestState } from "./records.ts";
@@ -122,7 +123,7 @@ export function grantWaiter(state: State, tenant: TenantEntry, request: RequestE
   const { record, party } = request;
   dequeue(state, tenant, request);
   const terms: GrantTerms = {
-    requestId: record.id,
+    suffix: suffixOf(record.id),
     ttl: record.ttl,
     idleTimeout: record.idleTimeout,
     purpose: record.purpose,

@@ -5,7 +5,7 @@ import { findTenant, mayActFor } from "./actors.ts";
 import type { CancelRequest, CollectRequest } from "./commands.ts";
 import { addObstacles, createObstacles, isFree, obstaclesTotal } from "./conflicts.ts";
 import { endBinding, endLeases } from "./holding.ts";
-import { leaseIdOf } from "./ids.ts";
+import { leaseIdWith, suffixOf } from "./ids.ts";
 import { updateLease } from "./lease-life.ts";
 import { limits } from "./limits.ts";
 import { serve } from "./queue.ts";
@@ -46,7 +46,7 @@ function requestUnknown() {
 function leasesGrantedAtOnce(tenant: TenantEntry, requestId: string): LeaseEntry[] {
   const leases: LeaseEntry[] = [];
   for (let index = 0; index < 2 * limits.intentsMax; index++) {
-    const lease = tenant.leases.get(leaseIdOf(requestId, index));
+    const lease = tenant.leases.get(leaseIdWith(suffixOf(requestId), index));
     if (lease !== undefined) leases.push(lease);
   }
   return leases;

@@ -100,7 +100,8 @@ function createBranch(): Branch {
 /** The node of a name, made if it is not there yet. Whoever asks then puts something on it, or calls `tidy`. */
 export function nodeFor(root: Node, { segments, hashes, wild }: ResourceName): Node {
   let node = root;
-  for (const [depth, segment] of segments.entries()) {
+  for (let depth = 0; depth < segments.length; depth++) {
+    const segment = segments[depth] ?? "";
     node = childFor(node, segment, hashes[depth] ?? 0, wild && isWildSegment(segment));
   }
   return node;
@@ -108,7 +109,8 @@ export function nodeFor(root: Node, { segments, hashes, wild }: ResourceName): N
 
 export function findNode(root: Node, { segments, hashes, wild }: ResourceName): Node | undefined {
   let node: Node | undefined = root;
-  for (const [depth, segment] of segments.entries()) {
+  for (let depth = 0; depth < segments.length; depth++) {
+    const segment = segments[depth] ?? "";
     const branch: Branch | null = node.branch;
     if (branch === null) return undefined;
     const hash = hashes[depth] ?? 0;

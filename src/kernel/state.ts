@@ -58,6 +58,7 @@ export interface Party {
 }
 
 export interface LeaseEntry extends Placed, Due, Entry<"lease"> {
+  readonly kind: "lease";
   party: Party;
   nextOfParty: LeaseEntry | null;
   previousOfParty: LeaseEntry | null;
@@ -73,11 +74,13 @@ export interface Claim extends Placed {
 }
 
 export interface RequestEntry extends Due, Entry<"request"> {
+  readonly kind: "request";
   readonly party: Party;
   readonly claims: Claim[];
 }
 
 export interface AgentEntry extends Due, Entry<"agent">, Party {
+  readonly kind: "agent";
   /** Granted and open requests by their idempotency keys (W10). */
   readonly keys: Map<string, RequestEntry>;
   /** Requests of which nothing is alive any more, but whose fate is still told. */

@@ -35,6 +35,8 @@ const sharedLimits = {
 export const limits = {
   ...sharedLimits,
   resourceLengthMax: 1_024 satisfies (typeof resourceNameLimits)["lengthMax"],
+  /** One request's body, and one frame of the stream. */
+  bodyBytesMax: 1_048_576,
   /** A client's proxy or library often gives up at 60 s. */
   holdMsMax: 55_000,
   /** Leases named in one command; what holds more is asked for without names. */

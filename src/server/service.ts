@@ -1,15 +1,39 @@
-/** What every edge of the server shares: the engine, who is watching what, and the secrets that tokens are made with. */
-import type { Actor } from "../kernel/commands.ts";
+/** What every edge of the server shares: the engine, who may ask, who watches what, and what is counted. */
 import type { Engine } from "../engine/engine.ts";
-import type { RequestWatch } from "./request-watch.ts";
+import type { Actor } from "../kernel/commands.ts";
+import { AgentTokenCache } from "./agent-token-cache.ts";
+import { createEventHub, type EventHub } from "./event-hub.ts";
+import { KeyRing } from "./key-ring.ts";
+import { createRateLimiter, type Meter, type RateLimit, type RateLimiter } from "./rate-limit.ts";
+import { type RequestWatch, watchRequests } from "./request-watch.ts";
+import { createTally, type Tally } from "./tally.ts";
 
 export interface Service {
   readonly engine: Engine;
   readonly requests: RequestWatch;
+  readonly keys: KeyRing;
+  readonly agentTokens: AgentTokenCache;
+  readonly events: EventHub;
+  readonly limiter: RateLimiter;
+  readonly tally: Tally;
 }
 
 /** Who asks, as the credential says. */
 export interface Caller {
   readonly tenant: string;
   readonly actor: Actor;
+  /** What the credential's requests are counted with; null for whoever needs none, because the server is its own. */
+  readonly meter: Meter | null;
+}
+
+export function createService(engine: Engine, rateLimit: RateLimit | null): Service {
+  return {
+    engine,
+    requests: watchRequests(engine),
+    keys: new KeyRing(engine),
+    agentTokens: new AgentTokenCache(engine),
+    events: createEventHub(engine),
+    limiter: createRateLimiter(rateLimit),
+    tally: createTally(),
+  };
 }

@@ -1,19 +1,12 @@
 /** What every store must do. Each store's tests run this suite on it; what only one of them can do stands elsewhere. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { batch, type Check, endedLease, liveRows, observed, row, type StoreFixture } from "./contract-fixture.ts";
+import { describeHistory } from "./contract-history.ts";
 import { StaleEpoch, StoreClosed, StoreFault, StoreLocked } from "./faults.ts";
-import type { Batch, EndedLease, EndedSinceQuery, LiveRow, Store } from "./store.ts";
-
-/** Data that store objects are made for, one after the other or side by side. */
-export interface StoreFixture {
-  readonly store: () => Store;
-  /** Makes another the writer behind the back of an open store. */
-  readonly moveEpoch: () => void;
-  readonly dispose: () => Promise<void>;
-}
 
 export function describeStore(name: string, make: () => Promise<StoreFixture>): void {
-  const check = (claim: string, body: (fixture: StoreFixture, store: Store) => Promise<void>): void => {
+  const check: Check = (claim, body) => {
     test(claim, async () => {
       const fixture = await make();
       const store = fixture.store();
@@ -97,6 +90,7 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
     check("a writer whose epoch is over stores nothing, and is refused from then on (StaleEpoch)", async (f, store) => {
       await store.open();
       await store.commit(batch({ now: 1, puts: [row(1)] }));
+      assert.equal(await store.earliestSeq(), 1);
       f.moveEpoch();
       const late = batch({ now: 2, puts: [row(2)], removes: [1], events: { firstSeq: 1, count: 1, body: "[1]" } });
       await assert.rejects(store.commit({ ...late, ended: [endedLease(1)] }), StaleEpoch);
@@ -130,7 +124,7 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
       ];
       const puts = bodies.map((body, index) => ({ n: index + 1, kind: "lease", body }));
       const odd = { ...endedLease(1), tenant: "ténant 🦊", resource: "FILE:/漢/字", body: bodies[1] ?? "" };
-      await store.commit({ ...batch({ now: 100, puts }), ended: [odd] });
+      await store.commit(batch({ now: 100, puts, ended: [odd] }));
       assert.deepEqual(await liveRows(store), puts);
       assert.deepEqual(await store.endedLease(odd.tenant, [odd.id]), [odd]);
     });
@@ -143,108 +137,7 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
     });
   });
 
-  describe(`${name}: ended leases`, () => {
-    check("an ended lease is answerable by its id, to its tenant only (L16)", async (_, store) => {
-      await store.open();
-      await store.commit({ ...batch({ now: 100 }), ended: [endedLease(1), endedLease(2, { tenant: "other" })] });
-      const ids = [endedLease(1).id, endedLease(2).id, "lse_unknown"];
-      assert.deepEqual(await store.endedLease("t", ids), [endedLease(1)]);
-      assert.deepEqual(await store.endedLease("other", ids), [endedLease(2, { tenant: "other" })]);
-    });
-
-    check("a tenant's ended leases come in pages, the youngest first", async (_, store) => {
-      await store.open();
-      const mine = [1, 2, 3, 4, 5].map((number) => endedLease(number));
-      await store.commit({ ...batch({ now: 100 }), ended: [...mine, endedLease(6, { tenant: "other" })] });
-      const first = await store.endedPage({ tenant: "t", limit: 3 });
-      assert.deepEqual(first, [endedLease(5), endedLease(4), endedLease(3)]);
-      const rest = await store.endedPage({ tenant: "t", limit: 3, before: endedLease(3).id });
-      assert.deepEqual(rest, [endedLease(2), endedLease(1)]);
-    });
-
-    check(
-      "observations are the writing leases that ended since, and none that another tenant had (A4)",
-      async (_, store) => {
-        await store.open();
-        for (let number = 1; number <= 60; number += 1) {
-          const reads = endedLease(number, { id: `lse_r${number}`, writes: false });
-          const others = endedLease(number, { tenant: "other" });
-          await store.commit({ ...batch({ now: number }), ended: [reads, endedLease(number), others] });
-        }
-        const found = await observed(store, { tenant: "t", since: 41, limit: 1_000 });
-        assert.deepEqual(
-          found,
-          Array.from({ length: 20 }, (_, index) => endedLease(41 + index)),
-        );
-        assert.deepEqual(await observed(store, { tenant: "t", since: 41, limit: 2 }), [endedLease(41), endedLease(42)]);
-        assert.deepEqual(await observed(store, { tenant: "t", since: 61, limit: 2 }), []);
-      },
-    );
-
-    check("a lease that expired while the server was down is observed by the time it ended", async (_, store) => {
-      await store.open();
-      await store.commit({ ...batch({ now: 10 }), ended: [endedLease(10)] });
-      await store.commit({ ...batch({ now: 90 }), ended: [endedLease(50), endedLease(20)] });
-      const found = await observed(store, { tenant: "t", since: 30, limit: 10 });
-      assert.deepEqual(found, [endedLease(50)]);
-    });
-
-    check("a search by resources leaves out the others, but never a pattern (C4)", async (_, store) => {
-      await store.open();
-      const resources = ["FILE:/a", "FILE:/a/b", "FILE:/ab", "FILE:/**", "FILE:/?", "FILE:/c_d/e", "FILE:/cxd/e"];
-      const ended = resources.map((resource, index) => endedLease(index + 1, { resource }));
-      await store.commit({ ...batch({ now: 100 }), ended });
-      const found = await observed(store, {
-        tenant: "t",
-        since: 0,
-        limit: 100,
-        touching: { names: ["FILE:/a"], prefixes: ["FILE:/c_d/"] },
-      });
-      const names = found.map(({ resource }) => resource);
-      assert.deepEqual(names, ["FILE:/a", "FILE:/**", "FILE:/?", "FILE:/c_d/e"]);
-    });
-  });
-
-  describe(`${name}: events`, () => {
-    check("events after a number come in order, with the row that the number lies in", async (_, store) => {
-      await store.open();
-      const packed = [1, 4, 7, 10].map((firstSeq) => ({ firstSeq, count: 3, body: `["from ${firstSeq}"]` }));
-      for (const events of packed) await store.commit(batch({ now: 1, events }));
-      assert.deepEqual(await store.eventsAfter({ seq: 0, limit: 100 }), packed);
-      assert.deepEqual(await store.eventsAfter({ seq: 4, limit: 100 }), packed.slice(1));
-      assert.deepEqual(await store.eventsAfter({ seq: 6, limit: 3 }), packed.slice(2, 3));
-      assert.deepEqual(await store.eventsAfter({ seq: 5, limit: 2 }), packed.slice(1, 3));
-      assert.deepEqual(await store.eventsAfter({ seq: 12, limit: 100 }), []);
-    });
-  });
-
-  describe(`${name}: forgetting`, () => {
-    check(
-      "pruning goes by age and by count, says from where on history is whole, and spares live rows",
-      async (_, store) => {
-        await store.open();
-        const live = [row(1), row(2, "agent")];
-        await store.commit(batch({ now: 1, puts: live }));
-        for (let now = 1; now <= 2_000; now += 1) {
-          const ended = [endedLease(now)];
-          void store.commit({ ...batch({ now, events: { firstSeq: now, count: 1, body: `[${now}]` } }), ended });
-        }
-        const byAge = await store.prune({ eventsBefore: 1_001, endedBefore: 501, endedKeep: 10_000 });
-        assert.deepEqual(byAge, { events: 1_000, ended: 500 });
-        assert.equal(await store.earliestSeq(), 1_001);
-        assert.equal(await store.earliestEnded(), 501);
-        const byCount = await store.prune({ eventsBefore: 0, endedBefore: 0, endedKeep: 600 });
-        assert.deepEqual(byCount, { events: 0, ended: 900 });
-        assert.equal(await store.earliestEnded(), 1_401);
-        const ids = [1_400, 1_401].map((number) => endedLease(number).id);
-        assert.deepEqual(await store.endedLease("t", ids), [endedLease(1_401)]);
-        assert.equal((await observed(store, { tenant: "t", since: 0, limit: 10_000 })).length, 600);
-        assert.deepEqual(await liveRows(store), live);
-        const none = await store.prune({ eventsBefore: 0, endedBefore: 0, endedKeep: 600 });
-        assert.deepEqual(none, { events: 0, ended: 0 });
-      },
-    );
-  });
+  describeHistory(name, check);
 
   describe(`${name}: closing`, () => {
     check("a closed store refuses every call, and can be closed again and opened again", async (_, store) => {
@@ -269,39 +162,4 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
       assert.deepEqual(await liveRows(store), [row(1), row(2), row(3)]);
     });
   });
-}
-
-export function batch(parts: Partial<Batch> & Pick<Batch, "now">): Batch {
-  return { puts: [], removes: [], events: null, ended: [], ...parts };
-}
-
-export function row(n: number, kind = "lease"): LiveRow {
-  return { n, kind, body: JSON.stringify({ id: `lse_${n}`, tenant: "t" }) };
-}
-
-/** A lease that ended at the time `number`. */
-export function endedLease(number: number, other: Partial<EndedLease> = {}): EndedLease {
-  return {
-    tenant: "t",
-    id: `lse_${String(number).padStart(10, "0")}`,
-    agentId: "agt_1",
-    resource: `FILE:/${number}`,
-    predicate: "MUTATES",
-    writes: true,
-    endedAt: number,
-    body: JSON.stringify({ number }),
-    ...other,
-  };
-}
-
-export async function liveRows(store: Store): Promise<readonly LiveRow[]> {
-  const rows: LiveRow[] = [];
-  await store.load((chunk) => rows.push(...chunk));
-  return rows;
-}
-
-export async function observed(store: Store, query: EndedSinceQuery): Promise<readonly EndedLease[]> {
-  const rows: EndedLease[] = [];
-  for await (const portion of store.endedSince(query)) rows.push(...portion);
-  return rows;
 }

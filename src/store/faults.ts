@@ -45,6 +45,10 @@ export class StaleEpoch extends StoreFault {
   }
 }
 
+export function staleEpoch(epoch: number): StaleEpoch {
+  return new StaleEpoch(`epoch ${epoch} is over: another server has taken the data since`);
+}
+
 /** The data was written by a newer Leasehold. It is left alone: an older one could only guess what it means. */
 export class SchemaTooNew extends StoreFault {
   constructor(message: string) {

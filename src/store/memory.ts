@@ -2,7 +2,7 @@
  * The contract in its plainest form: the oracle that other stores are compared with, and the store of simulations. The
  * data is a disk of its own, which survives the store objects that work on it as a real one survives processes.
  */
-import { StaleEpoch, StoreClosed, StoreFault, StoreLocked } from "./faults.ts";
+import { StoreClosed, StoreFault, StoreLocked, staleEpoch } from "./faults.ts";
 import { type Position, positionAfter } from "./position.ts";
 import type {
   Batch,
@@ -110,7 +110,7 @@ class MemoryStore implements Store {
     } catch (cause) {
       throw this.#fail(new StoreFault("the commit failed", { cause }));
     }
-    if (disk.epoch !== epoch) throw this.#fail(new StaleEpoch(`epoch ${epoch} is over, it is ${disk.epoch} now`));
+    if (disk.epoch !== epoch) throw this.#fail(staleEpoch(epoch));
     const fate = disk.failNextCommit;
     disk.failNextCommit = null;
     if (fate === "lost") throw this.#fail(new StoreFault("the commit failed, as it was told to"));

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { staleEpoch } from "./faults.ts";
 import type { PrunedSlice } from "./sqlite-calls.ts";
 import type { PruneLimits } from "./store.ts";
 
@@ -7,7 +8,7 @@ const endedPerSlice = 500;
 const eventsPerSlice = 20;
 
 /** Forgets one slice from the old end of history. Live rows are not named in here, so they cannot be touched (L16). */
-export function preparePrune(db: DatabaseSync): (limits: PruneLimits) => PrunedSlice {
+export function preparePrune(db: DatabaseSync, epoch: number): (limits: PruneLimits) => PrunedSlice {
   // The inner query keeps the search at the old end: nothing but the first rows is looked at.
   const oldEvents = db.prepare(`
     DELETE FROM events WHERE first_seq IN (
@@ -17,7 +18,7 @@ export function preparePrune(db: DatabaseSync): (limits: PruneLimits) => PrunedS
       SELECT key FROM (SELECT key, at FROM ended ORDER BY key LIMIT ?)
       WHERE at < ? OR key <= (SELECT last_ended FROM meta) - ?)
     RETURNING at`);
-  const moveEndedFrom = db.prepare("UPDATE meta SET ended_from = max(ended_from, ?)");
+  const moveEndedFrom = db.prepare("UPDATE meta SET ended_from = max(ended_from, ?) WHERE epoch = ?");
 
   return ({ eventsBefore, endedBefore, endedKeep }) => {
     db.exec("BEGIN IMMEDIATE");
@@ -28,7 +29,7 @@ export function preparePrune(db: DatabaseSync): (limits: PruneLimits) => PrunedS
       ended += 1;
       endedFrom = Math.max(endedFrom, Number(at) + 1);
     }
-    if (ended > 0) moveEndedFrom.run(endedFrom);
+    if (moveEndedFrom.run(endedFrom, epoch).changes !== 1) throw staleEpoch(epoch);
     db.exec("COMMIT");
     return { events, ended, more: events === eventsPerSlice || ended === endedPerSlice };
   };

@@ -1,11 +1,8 @@
 /** Where a thread of SQLite begins: it takes calls one by one, and answers each in its turn. */
 import { parentPort, workerData } from "node:worker_threads";
 import { type FaultReport, reportOf, StoreFault } from "./faults.ts";
-import { createCopier } from "./sqlite-backup.ts";
 import type { Answer, Call, CallName, Handlers } from "./sqlite-calls.ts";
 import { dataFiles } from "./sqlite-files.ts";
-import { createReader } from "./sqlite-history.ts";
-import { createWriter } from "./sqlite-writer.ts";
 
 export interface ThreadData {
   readonly role: "writer" | "reader" | "copier";
@@ -13,10 +10,7 @@ export interface ThreadData {
 }
 
 const { role, folder } = workerData as ThreadData;
-const files = dataFiles(folder);
-const handlers: Partial<Handlers<CallName>> = { writer: createWriter, reader: createReader, copier: createCopier }[
-  role
-](files);
+const handlers = await handlersFor(role);
 
 /** Once writing has failed nothing is trusted any more, least of all another try at the same fsync (S2). */
 let broken: FaultReport | null = null;
@@ -25,6 +19,19 @@ let turn: Promise<void> = Promise.resolve();
 parentPort?.on("message", (call: Call) => {
   turn = turn.then(async () => parentPort?.postMessage(await answer(call)));
 });
+
+/** Each role imports what it needs and no more, because a thread starts with every import it has. */
+async function handlersFor(role: ThreadData["role"]): Promise<Partial<Handlers<CallName>>> {
+  const files = dataFiles(folder);
+  switch (role) {
+    case "writer":
+      return (await import("./sqlite-writer.ts")).createWriter(files);
+    case "reader":
+      return (await import("./sqlite-history.ts")).createReader(files);
+    case "copier":
+      return (await import("./sqlite-backup.ts")).createCopier(files);
+  }
+}
 
 async function answer({ name, send }: Call): Promise<Answer> {
   if (broken !== null && name !== "close") return { fault: broken };

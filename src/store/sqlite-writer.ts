@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { bulk } from "./bulk.ts";
 import { numberOf } from "./columns.ts";
-import { StaleEpoch, StoreFault } from "./faults.ts";
+import { StoreFault, staleEpoch } from "./faults.ts";
 import { checkedVersion, migrate } from "./migrations.ts";
 import { endedWidth, type FlatBatch, type Handlers, putWidth, type RowColumns } from "./sqlite-calls.ts";
 import { type DataFiles, lockFolder, syncPath } from "./sqlite-files.ts";
@@ -16,6 +16,8 @@ export const pageBytes = 4096;
  * times SQLite's default costs the thread a tenth less, because pages that change often are copied once.
  */
 const checkpointPages = 4_000;
+/** A long read, a backup for instance, lets the log grow; afterwards it is cut back to this. */
+const logBytesKept = 64 * 1024 * 1024;
 /** Above this, the end of every commit gets slower: SQLite then walks the whole cache after it split a page. */
 const cacheKiB = 16_384;
 /** Somebody with a shell on the database may hold it up for a moment. */
@@ -66,8 +68,11 @@ function openWriter(files: DataFiles): Writer {
   const lock = lockFolder(files);
   let db: DatabaseSync | null = null;
   const close = (): void => {
-    db?.close();
-    lock.close();
+    try {
+      db?.close();
+    } finally {
+      lock.close();
+    }
   };
   try {
     if (existsSync(files.restoring)) {
@@ -75,7 +80,13 @@ function openWriter(files: DataFiles): Writer {
     }
     db = openDatabase(files);
     const meta = raiseEpoch(db);
-    return { meta, load: prepareLoad(db), commit: prepareCommit(db, meta.epoch), prune: preparePrune(db), close };
+    return {
+      meta,
+      load: prepareLoad(db),
+      commit: prepareCommit(db, meta.epoch),
+      prune: preparePrune(db, meta.epoch),
+      close,
+    };
   } catch (error) {
     close();
     throw error;
@@ -93,7 +104,8 @@ function openDatabase(files: DataFiles): DatabaseSync {
       PRAGMA synchronous = FULL;
       PRAGMA temp_store = MEMORY;
       PRAGMA cache_size = -${cacheKiB};
-      PRAGMA wal_autocheckpoint = ${checkpointPages}`);
+      PRAGMA wal_autocheckpoint = ${checkpointPages};
+      PRAGMA journal_size_limit = ${logBytesKept}`);
     settleLog(db);
     migrate(db);
     if (isNew) syncPath(files.folder);
@@ -148,7 +160,7 @@ function prepareCommit(db: DatabaseSync, epoch: number): Writer["commit"] {
     begin.run();
     const { now, lastSeq, lastN, lastEnded } = position;
     if (move.run(now, lastSeq, lastN, lastEnded, epoch).changes !== 1) {
-      throw new StaleEpoch(`epoch ${epoch} is over: another server has taken the data since`);
+      throw staleEpoch(epoch);
     }
     put(puts);
     remove(removes);

@@ -1,5 +1,5 @@
 /** A server's store in a process of its own, for tests that kill it or take the disk away from it. */
-import { batch, endedLease } from "./contract.ts";
+import { batch, endedLease } from "./contract-fixture.ts";
 import { StoreFault } from "./faults.ts";
 import { createSqliteStore } from "./sqlite.ts";
 

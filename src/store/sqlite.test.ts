@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, test } from "node:test";
-import { batch, endedLease, liveRows, observed, row } from "./contract.ts";
+import { batch, endedLease, liveRows, observed, row } from "./contract-fixture.ts";
 import { SchemaTooNew, StoreFault, StoreLocked } from "./faults.ts";
 import { rowsPerBatch } from "./sqlite.child.ts";
 import { createSqliteStore } from "./sqlite.ts";

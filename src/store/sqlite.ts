@@ -24,14 +24,11 @@ export function createSqliteStore(folder: string): Store {
   return new SqliteStore(resolve(folder));
 }
 
-interface Threads {
-  readonly writer: SqliteThread;
-  readonly reader: SqliteThread;
-}
-
 class SqliteStore implements Store {
   readonly #folder: string;
-  #threads: Threads | null = null;
+  #writer: SqliteThread | null = null;
+  /** Started by the first query, because many stores are opened that are never asked. */
+  #reader: SqliteThread | null = null;
   #position: Position = { now: 0, lastSeq: 0, lastN: 0, lastEnded: 0 };
   /** Why it refuses: not yet opened, closed, or failed. */
   #refusal: StoreFault | null = new StoreClosed();
@@ -43,13 +40,9 @@ class SqliteStore implements Store {
   async open(): Promise<Opened> {
     if (this.#refusal === null) throw new StoreFault("the store is open already");
     await this.#stopThreads();
-    const threads = {
-      writer: new SqliteThread({ role: "writer", folder: this.#folder }),
-      reader: new SqliteThread({ role: "reader", folder: this.#folder }),
-    };
-    this.#threads = threads;
+    this.#writer = new SqliteThread({ role: "writer", folder: this.#folder });
     try {
-      const { lastEnded, ...opened } = await threads.writer.call("open", null);
+      const { lastEnded, ...opened } = await this.#writer.call("open", null);
       this.#position = { now: opened.now, lastSeq: opened.lastSeq, lastN: opened.lastN, lastEnded };
       this.#refusal = null;
       return opened;
@@ -103,14 +96,16 @@ class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
-    const threads = this.#threads;
     const wasOpen = this.#refusal === null;
     this.#refusal = new StoreClosed();
-    if (threads !== null && wasOpen) {
-      await threads.reader.call("close", null);
-      await threads.writer.call("close", null);
+    try {
+      if (!wasOpen) return;
+      // The writer last: only the last connection folds the log into the database.
+      await this.#reader?.call("close", null).catch(() => undefined);
+      await this.#writer?.call("close", null);
+    } finally {
+      await this.#stopThreads();
     }
-    await this.#stopThreads();
   }
 
   endedLease(tenant: string, ids: readonly string[]): Promise<readonly EndedLease[]> {
@@ -152,8 +147,9 @@ class SqliteStore implements Store {
 
   /** Whatever fails in the writer has made it unfit: it rolls back, lets go of the data and refuses the rest (S2). */
   async #write<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
+    if (this.#refusal !== null || this.#writer === null) throw this.#refusal ?? new StoreClosed();
     try {
-      return await this.#open().writer.call(name, send);
+      return await this.#writer.call(name, send);
     } catch (error) {
       if (error instanceof StoreFault) this.#refusal ??= error;
       throw error;
@@ -162,18 +158,14 @@ class SqliteStore implements Store {
 
   /** A query that fails has failed alone: it changed nothing. */
   async #read<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
-    return await this.#open().reader.call(name, send);
-  }
-
-  #open(): Threads {
     if (this.#refusal !== null) throw this.#refusal;
-    if (this.#threads === null) throw new StoreClosed();
-    return this.#threads;
+    this.#reader ??= new SqliteThread({ role: "reader", folder: this.#folder });
+    return await this.#reader.call(name, send);
   }
 
   async #stopThreads(): Promise<void> {
-    const threads = this.#threads;
-    this.#threads = null;
-    await Promise.all([threads?.reader.stop(), threads?.writer.stop()]);
+    const threads = [this.#reader, this.#writer];
+    [this.#reader, this.#writer] = [null, null];
+    await Promise.all(threads.map((thread) => thread?.stop()));
   }
 }

@@ -1,0 +1,373 @@
+/**
+ * Small wrong changes to the kernel, each of which some test must find. `find` is exact and stands once in the file, so
+ * that a mutant whose code has moved on is noticed and brought up to date, and never quietly changes nothing.
+ */
+export interface Mutant {
+  /** What is wrong then. */
+  readonly name: string;
+  /** In src/kernel. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+export const mutants: readonly Mutant[] = [
+  // Time (L3, L4, L9, L10)
+  {
+    name: "a lease lives a millisecond too long",
+    file: "settle.ts",
+    find: "return end !== undefined && end.dueAt <= now;",
+    replace: "return end !== undefined && end.dueAt < now;",
+  },
+  {
+    name: "a wait lives a millisecond too long",
+    file: "settle.ts",
+    find: "if (wait !== undefined && wait.dueAt <= now) return true;",
+    replace: "if (wait !== undefined && wait.dueAt < now) return true;",
+  },
+  {
+    name: "timeouts are settled after grants",
+    file: "settle.ts",
+    find: "if (wait !== undefined && wait.dueAt <= now) {",
+    replace: "if (wait !== undefined && wait.dueAt <= now && (earliest(state.ends)?.dueAt ?? now + 1) > now) {",
+  },
+  {
+    name: "a slice does one too many",
+    file: "settle.ts",
+    find: "if (settled >= limit) return true;",
+    replace: "if (settled > limit) return true;",
+  },
+  {
+    name: "a lease is held twice",
+    file: "settle.ts",
+    find: "restarting && record.heldUntil === null)",
+    replace: "restarting)",
+  },
+  {
+    name: "a hold that is long over still begins",
+    file: "settle.ts",
+    find: 'if (heldUntil <= now) return end(state, tenant, lease, "EXPIRED", null, now);',
+    replace: "",
+  },
+  {
+    name: "a held lease is revived without VERIFY_ALL",
+    file: "holding.ts",
+    find: 'if (lease.state === "HELD" && !lease.verified) return verifyRequired(id);',
+    replace: "",
+  },
+  {
+    name: "a capped TTL is not capped",
+    file: "manifest.ts",
+    find: "    ttl = settings.ttlMsMax;\n",
+    replace: "",
+  },
+  {
+    name: "the quota on lease time is ignored",
+    file: "lease-life.ts",
+    find: "Math.min(now + ttl, acquiredAt + most)",
+    replace: "now + ttl",
+  },
+  {
+    name: "nobody loses a grant it does not collect",
+    file: "lease-life.ts",
+    find: "return Math.min(lease.expiresAt, idleAt, lease.claimBy ?? lease.expiresAt);",
+    replace: "return Math.min(lease.expiresAt, idleAt);",
+  },
+  {
+    name: "idle leases are not noticed",
+    file: "lease-life.ts",
+    find: "return Math.min(lease.expiresAt, idleAt, lease.claimBy ?? lease.expiresAt);",
+    replace: "return Math.min(lease.expiresAt, lease.claimBy ?? lease.expiresAt);",
+  },
+  {
+    name: "the heap does not lift what takes a removed item's slot",
+    file: "deadlines.ts",
+    find: "if (slot > 0 && isBefore(last, heap[(slot - 1) >> 1] ?? last)) rise(heap, last, slot);\n  else sink",
+    replace: "sink",
+  },
+
+  // Conflicts and their index (C1–C7)
+  {
+    name: "two providers get along",
+    file: "predicates.ts",
+    find: "PROVIDES: PROVIDING,",
+    replace: "PROVIDES: SHARED,",
+  },
+  {
+    name: "`**` in a lease must take at least one segment",
+    file: "resource-search.ts",
+    find: "if (pattern.segment === DEEP) return walk(pattern, depth, through);",
+    replace: "if (pattern.segment === DEEP) return walk(pattern, depth + 1, through);",
+  },
+  {
+    name: "a glob overlap is missed: two patterns in one segment never meet",
+    file: "resource-search.ts",
+    find: "return segmentsOverlap(segment, pattern.segment) && walk(pattern, depth + 1, through);",
+    replace:
+      "return !isWildSegment(segment) && segmentsOverlap(segment, pattern.segment) && walk(pattern, depth + 1, through);",
+  },
+  {
+    name: "a subtree's count is not taken down",
+    file: "resource-index.ts",
+    find: "countAbove(side, node, item.strength, -1);",
+    replace: "",
+  },
+  {
+    name: "a node at which somebody waits is tidied away",
+    file: "resource-index.ts",
+    find: "if (!isEmpty(node) || (node.waiting !== null && !isEmpty(node.waiting))) return;",
+    replace: "if (!isEmpty(node)) return;",
+  },
+  {
+    name: "a node with others below it is tidied away",
+    file: "resource-index.ts",
+    find: "if (parent === null || branch !== null || node.mark !== null) return;",
+    replace: "if (parent === null || node.mark !== null) return;",
+  },
+  {
+    name: "names whose hashes collide are one",
+    file: "text-map.ts",
+    find: "return this.textOf(bucket) === text ? bucket : undefined;",
+    replace: "return bucket;",
+  },
+  {
+    name: "only the first intent of a manifest is looked at",
+    file: "acquire.ts",
+    find: "manifest.wishes.filter(({ wish }) => {",
+    replace: "manifest.wishes.slice(0, 1).filter(({ wish }) => {",
+  },
+  {
+    name: "one's own units are not counted",
+    file: "conflicts.ts",
+    find: "if (lease.node === resource.node) units += lease.record.units;",
+    replace: "",
+  },
+  {
+    name: "units of waiters ahead are not reserved",
+    file: "conflicts.ts",
+    find: "return resource.heldUnits + unitsAhead(resource, place) + unitsWished <=",
+    replace: "return resource.heldUnits + unitsWished <=",
+  },
+  {
+    name: "units are not given back",
+    file: "lease-life.ts",
+    find: "(node.mark as ResourceEntry).heldUnits -= entry.record.units;",
+    replace: "(node.mark as ResourceEntry).heldUnits -= 1;",
+  },
+  {
+    name: "a half of a rename is left alive",
+    file: "holding.ts",
+    find: "if (other !== undefined) endOne(other);",
+    replace: "",
+  },
+  {
+    name: "a pattern over a fenced resource is granted",
+    file: "acquire.ts",
+    find: "const fencedOne = findResource(tenant, wish.name, ({ record }) => record.fenced);",
+    replace:
+      "const exact = tenant.resources.get(wish.name.text); const fencedOne = exact?.record.fenced ? exact : undefined;",
+  },
+  {
+    name: "a fenced resource is granted",
+    file: "acquire.ts",
+    find: "const fencedOne = findResource(tenant, wish.name, ({ record }) => record.fenced);",
+    replace: "const fencedOne = findResource(tenant, wish.name, () => false);",
+  },
+
+  // Waiting (W1–W12)
+  {
+    name: "Wait-Die looks at the first holder only",
+    file: "conflicts.ts",
+    find: "obstacles.oldest = Math.min(obstacles.oldest, lease.party.priority);",
+    replace: "if (obstacles.leases.size === 1) obstacles.oldest = lease.party.priority;",
+  },
+  {
+    name: "Wait-Die looks at holders, not at waiters",
+    file: "conflicts.ts",
+    find: "obstacles.oldest = Math.min(obstacles.oldest, claim.request.party.priority);",
+    replace: "",
+  },
+  {
+    name: "the young wait and the old die",
+    file: "acquire.ts",
+    find: "if (obstacles.oldest < priority)",
+    replace: "if (obstacles.oldest > priority)",
+  },
+  {
+    name: "a young reader overtakes an old writer that waits",
+    file: "conflicts.ts",
+    find: "if (node.waiting !== null && someOtherAhead(",
+    replace: "if (node.waiting !== null && this.weakest !== EXCLUSIVE && someOtherAhead(",
+  },
+  {
+    name: "a waiter overtakes one that conflicts and is ahead",
+    file: "queue.ts",
+    find: "isFree(tenant, claim, request.party, claim, unitsWished(wishes, claim))",
+    replace: "isFree(tenant, claim, request.party, { order: 0, suborder: 0 }, unitsWished(wishes, claim))",
+  },
+  {
+    name: "a waiting manifest is granted when one of its intents fits",
+    file: "queue.ts",
+    find: "return request.claims.every(",
+    replace: "return request.claims.some(",
+  },
+  {
+    name: "waiters are served last come, first served",
+    file: "queue.ts",
+    find: "(isBefore(a, b) ? -1 : 1)",
+    replace: "(isBefore(a, b) ? 1 : -1)",
+  },
+  {
+    name: "waiters are not served when a lease is released",
+    file: "holding.ts",
+    find: "if (releases) completeIfDone(state, agent, now);\n  serve(state, tenant, freed, now);",
+    replace: "if (releases) completeIfDone(state, agent, now);",
+  },
+  {
+    name: "waiters are not served when a lease is weakened",
+    file: "handing-over.ts",
+    find: "serve(state, tenant, halves.map(nameOf), now);",
+    replace: "",
+  },
+  {
+    name: "DIE takes a fresh timestamp",
+    file: "agent-life.ts",
+    find: '{ ...agent, state: "PAUSED", attempts,',
+    replace:
+      '{ ...agent, priority: died ? takePriority(state, tenant, now) : agent.priority, state: "PAUSED", attempts,',
+  },
+  {
+    name: "a grant does not forgive the deaths before it",
+    file: "agent-life.ts",
+    find: '{ ...agent, state: "EXECUTING", attempts: 0, pausedAt: null }',
+    replace: '{ ...agent, state: "EXECUTING", pausedAt: null }',
+  },
+  {
+    name: "a completed unit keeps its age for the next",
+    file: "agent-life.ts",
+    find: 'return state === "COMPLETED" || state === "ABORTED";',
+    replace: 'return state === "ABORTED";',
+  },
+  {
+    name: "the first DIE's hint is doubled already",
+    file: "acquire.ts",
+    find: "2 ** Math.min(attempt - 1, 40)",
+    replace: "2 ** Math.min(attempt, 40)",
+  },
+  {
+    name: "a weaker lease of one's own covers",
+    file: "conflicts.ts",
+    find: " || strengthOf(record.predicate) < strengthOf(wish.intent.predicate)) continue;",
+    replace: ") continue;",
+  },
+  {
+    name: "a dry run that dies counts",
+    file: "acquire.ts",
+    find: "if (command.dryRun) return foretell(",
+    replace: 'if (command.dryRun && decision.type !== "die") return foretell(',
+  },
+  {
+    name: "keys are forgotten with the first newer request that ends",
+    file: "request-life.ts",
+    find: "if (remembered.size > limits.requestMemoryPerAgentMax) {",
+    replace: "if (remembered.size > 1) {",
+  },
+  {
+    name: "the key of a wait that timed out stays taken",
+    file: "request-life.ts",
+    find: "if (request.record.key !== null) agent.keys.delete(request.record.key);\n  updateRequest",
+    replace: "updateRequest",
+  },
+  {
+    name: "seventeen blockers are named",
+    file: "acquire.ts",
+    find: ".slice(0, limits.blockersListedMax)\n",
+    replace: ".slice(0, limits.blockersListedMax + 1)\n",
+  },
+  {
+    name: "the old is wounded by the young",
+    file: "wound.ts",
+    find: "return lease.party.priority > priority &&",
+    replace: "return lease.party.priority < priority &&",
+  },
+  {
+    name: "a closing lease is wounded again",
+    file: "wound.ts",
+    find: ' && lease.record.state !== "CLOSING";',
+    replace: ";",
+  },
+  {
+    name: "a transfer may turn a wait round",
+    file: "handing-over.ts",
+    find: "if (waitDie ? party.priority < priority : party.priority > priority) continue;",
+    replace: "if (waitDie || party.priority > priority) continue;",
+  },
+
+  // Leases, agents and cells (L11, L13, A3, G2, G7)
+  {
+    name: "a re-issued lease keeps its fence",
+    file: "lease-life.ts",
+    find: "const fence = nextFence(state, tenant);",
+    replace: "const fence = entry.record.fence;",
+  },
+  {
+    name: "a restored backup does not jump ahead",
+    file: "restore.ts",
+    find: "fence: counters.record.fence + limits.restoreFenceJump",
+    replace: "fence: counters.record.fence + 1",
+  },
+  {
+    name: "a stranger may release",
+    file: "holding.ts",
+    find: 'if (actor.role !== "agent" || actor.agentId !== agent.record.id) return notHolder(leaseId);',
+    replace: 'if (actor.role !== "agent") return notHolder(leaseId);',
+  },
+  {
+    name: "a stale epoch may heartbeat",
+    file: "holding.ts",
+    find: "if (actor.epoch !== agent.record.epoch) {",
+    replace: "if ((actor.epoch ?? 0) > agent.record.epoch) {",
+  },
+  {
+    name: "a stale epoch may acquire",
+    file: "actors.ts",
+    find: "if (actor.epoch !== agent.record.epoch) {",
+    replace: "if ((actor.epoch ?? 0) > agent.record.epoch) {",
+  },
+  {
+    name: "the older instance's leases are not re-issued",
+    file: "agents.ts",
+    find: 'if (lease.record.state === "CLOSING") continue;',
+    replace: "continue;",
+  },
+  {
+    name: "an agent that holds a lease is forgotten",
+    file: "agent-life.ts",
+    find: "if (entry.leaseCount > 0 || entry.open.size > 0) {",
+    replace: "if (entry.open.size > 0) {",
+  },
+  {
+    name: "the last lease of a quota is denied",
+    file: "acquire.ts",
+    find: "tenant.leases.size + wishes.length > quotas.leasesMax",
+    replace: "tenant.leases.size + wishes.length >= quotas.leasesMax",
+  },
+  {
+    name: "a failed teardown frees the resource",
+    file: "cells.ts",
+    find: "fence(state, tenant, nameOf(lease), reason, now);",
+    replace: "serve(state, tenant, [nameOf(lease)], now);",
+  },
+  {
+    name: "one bound lease grants the whole manifest",
+    file: "request-life.ts",
+    find: 'if (leases.some((lease) => lease.record.state === "BINDING")) return;',
+    replace: "",
+  },
+  {
+    name: "a restored kernel forgets how much is waited for",
+    file: "restore.ts",
+    find: 'if (record.state === "WAITING") enqueue(state, tenant, request);\n  else if',
+    replace: "if",
+  },
+];

@@ -1,0 +1,97 @@
+/** How often each rule was hit. A simulation that never meets a rule says nothing about it, so none may be at nought. */
+import { refusalCodes } from "../src/kernel/refusals.ts";
+
+export type Counters = Map<string, number>;
+
+export function count(counters: Counters, name: string, by = 1): void {
+  counters.set(name, (counters.get(name) ?? 0) + by);
+}
+
+export function addAll(counters: Counters, more: Iterable<readonly [string, number]>): void {
+  for (const [name, by] of more) count(counters, name, by);
+}
+
+/** What others say, of tokens: the kernel itself answers PAUSED. */
+const notOfTheKernel: readonly string[] = ["resource_fenced"];
+
+const verdicts = ["granted", "waiting", "died", "paused"];
+
+const events = [
+  "lease.binding",
+  "lease.granted",
+  "lease.renewed",
+  "lease.reissued",
+  "lease.held",
+  "lease.revived",
+  "lease.transferred",
+  "lease.downgraded",
+  "lease.closing",
+  "lease.released",
+  "lease.expired",
+  "lease.revoked",
+  "request.waiting",
+  "request.granted",
+  "request.timed_out",
+  "request.canceled",
+  "request.paused",
+  "request.died",
+  "agent.registered",
+  "agent.taken_up",
+  "agent.paused",
+  "agent.unpaused",
+  "agent.forgotten",
+  "agent.transitioned",
+  "resource.declared",
+  "resource.fenced",
+  "resource.reset",
+  "resource.withdrawn",
+  "tenant.created",
+  "tenant.suspended",
+  "tenant.resumed",
+  "tenant.changed",
+];
+
+/** Things that only the simulation can see it has done, each with the rule it is about. */
+const situations = [
+  "L3 many ends settled at one instant",
+  "L3 settled in slices",
+  "L9 held, verified and revived",
+  "L10 revoked as idle",
+  "C6 units leased",
+  "C6 capacity made smaller",
+  "C7 rename granted",
+  "W3 waiter granted",
+  "W5 died again",
+  "W7 wounded",
+  "W8 unclaimed",
+  "W10 repeated and answered",
+  "W11 more than 16 in the way",
+  "W12 dry run",
+  "W12 dry run compared",
+  "S3 refusal compared",
+  "A3 command of an older instance",
+  "A4 grant with an update",
+  "strategy switched",
+  "restored from records",
+  "restored between two slices",
+  "late command",
+  "repeated command",
+];
+
+export const required: readonly string[] = [
+  ...verdicts.map((verdict) => `verdict ${verdict}`),
+  ...["resource_fenced", "resource_withdrawn", "tenant_suspended", "agent_paused"].map((reason) => `paused ${reason}`),
+  ...["quota", "capacity", "self_blocked", "bind_failed"].map((reason) => `denied ${reason}`),
+  ...refusalCodes.filter((code) => !notOfTheKernel.includes(code)).map((code) => `refused ${code}`),
+  ...events.map((type) => `event ${type}`),
+  ...situations,
+];
+
+export function missing(counters: Counters): string[] {
+  return required.filter((name) => (counters.get(name) ?? 0) === 0);
+}
+
+export function describe(counters: Counters): string {
+  const lines = [...counters].sort(([a], [b]) => (a < b ? -1 : 1));
+  return lines.map(([name, times]) => `${String(times).padStart(10)}  ${name}`).join("\n");
+}

@@ -1,0 +1,42 @@
+/** No two conflicting live leases of different holders (C1), and no more units granted than there are (C6). */
+import type { Lease } from "../../src/kernel/records.ts";
+import { claimsConflict, unitsIn } from "../model/conflicts.ts";
+import { type Step, violated } from "./step.ts";
+import type { TenantView } from "./tenant-view.ts";
+
+/** Every lease against every other. BINDING, HELD and CLOSING keep others out as ACTIVE does. */
+export function checkAllConflicts(view: TenantView): void {
+  for (const lease of view.field.leases) checkAgainstAll(view, lease);
+}
+
+/** Only what this step granted, handed on or changed, against everything: enough, if every step before was clean. */
+export function checkNewConflicts(view: TenantView, step: Step): void {
+  for (const change of step.changes) {
+    if (change.kind !== "lease" || change.after === null || change.after.tenant !== view.tenant.id) continue;
+    const { before, after } = change;
+    const moved = before === null || before.agentId !== after.agentId || before.predicate !== after.predicate;
+    if (moved) checkAgainstAll(view, after);
+    if (before === null && !lostUnits(step, after)) checkUnits(view, after);
+  }
+}
+
+/** What is settled at the beginning of a step is granted before the step's command makes the capacity smaller. */
+function lostUnits({ changes }: Step, lease: Lease): boolean {
+  return changes.some((one) => one.kind === "resource" && one.after?.name === lease.resource);
+}
+
+function checkAgainstAll({ field }: TenantView, lease: Lease): void {
+  for (const other of field.leases) {
+    if (other.holder === lease.holder) continue;
+    if (claimsConflict(field, lease, other))
+      violated("C1", "two live leases of different holders conflict", lease, other);
+  }
+}
+
+/** A smaller capacity applies to new grants only, so units are counted when some are granted. */
+function checkUnits({ field }: TenantView, lease: Lease): void {
+  const capacity = field.capacityOf(lease.resource);
+  if (capacity === null) return;
+  const held = unitsIn(field.leases, lease.resource);
+  if (held > capacity) violated("C6", `${held} units are leased of ${capacity}`, lease);
+}

@@ -1,0 +1,69 @@
+/** Nothing alive after its end (L3), ended is final (L12), and nobody holds what its state does not allow (A1). */
+import type { Lease } from "../../src/kernel/records.ts";
+import { type Step, violated } from "./step.ts";
+import type { TenantView } from "./tenant-view.ts";
+
+export function checkEnds(view: TenantView, { now }: Step): void {
+  for (const lease of view.field.leases) {
+    if (lease.state === "ACTIVE" && lease.expiresAt <= now) violated("L3", "a lease is ACTIVE past its end", lease);
+    if (lease.state === "ACTIVE" && lease.claimBy !== null && lease.claimBy <= now) {
+      violated("W8", "a grant was not collected in time and is still there", lease);
+    }
+    if (lease.state === "ACTIVE" && lease.idleTimeout !== null && lease.activeAt + lease.idleTimeout <= now) {
+      violated("L10", "an idle lease is still there", lease);
+    }
+    if (lease.state === "HELD" && (lease.heldUntil ?? 0) <= now) violated("L9", "a lease is HELD for too long", lease);
+    const awaitsCell = lease.state === "BINDING" || lease.state === "CLOSING";
+    if (awaitsCell && (lease.cellBy ?? 0) <= now) violated("G7", "a cell's time is up and nothing happened", lease);
+  }
+}
+
+/** PLANNING, COMPLETED and ABORTED hold no lease and no open request; what is CLOSING has been let go. */
+export function checkIdleStates(view: TenantView): void {
+  const isIdle = (agentId: string) => {
+    const state = view.agents.get(agentId)?.state;
+    return state === undefined || state === "PLANNING" || state === "COMPLETED" || state === "ABORTED";
+  };
+  for (const lease of view.field.leases) {
+    if (!view.agents.has(lease.agentId)) violated("A1", "a lease has no agent", lease);
+    if (lease.state !== "CLOSING" && isIdle(lease.agentId)) {
+      violated("A1", "an agent holds a lease in a state that holds nothing", lease, view.agents.get(lease.agentId));
+    }
+  }
+  for (const { request } of view.waiters) {
+    if (isIdle(request.agentId)) violated("A1", "an agent waits in a state that waits for nothing", request);
+  }
+}
+
+/** What a lease may become in one step. Several things may happen to it in a step, so this is A1's closure. */
+const mayBecome: Readonly<Record<Lease["state"], readonly Lease["state"][]>> = {
+  BINDING: ["BINDING", "ACTIVE", "CLOSING"],
+  ACTIVE: ["ACTIVE", "HELD", "CLOSING"],
+  HELD: ["HELD", "ACTIVE", "CLOSING"],
+  CLOSING: ["CLOSING"],
+  RELEASED: [],
+  EXPIRED: [],
+  REVOKED: [],
+};
+
+export function checkLeaseChanges(step: Step, wasHeld: Set<string>): void {
+  for (const change of step.changes) {
+    if (change.kind !== "lease") continue;
+    const { before, after } = change;
+    if (after === null) continue;
+    const id = `${after.tenant} ${after.id}`;
+    if (before !== null && !mayBecome[before.state].includes(after.state)) {
+      violated("L12", `a lease went from ${before.state} to ${after.state}`, before, after);
+    }
+    if (after.state === "HELD" && before?.state !== "HELD") {
+      if (wasHeld.has(id)) violated("L9", "a lease is HELD a second time", after);
+      wasHeld.add(id);
+    }
+    if (after.state === "ACTIVE" && after.expiresAt > step.now + after.ttl) {
+      violated("L4", "a lease lives longer than its ttl from now", after);
+    }
+    if (before !== null && (before.resource !== after.resource || before.acquiredAt !== after.acquiredAt)) {
+      violated("L1", "what a lease is for has changed", before, after);
+    }
+  }
+}

@@ -1,0 +1,25 @@
+/** What one step did, as the invariants are shown it. */
+import type { Command } from "../../src/kernel/commands.ts";
+import type { KernelEvent } from "../../src/kernel/events.ts";
+import type { Reply } from "../../src/kernel/replies.ts";
+import type { Change, RecordStore } from "../record-store.ts";
+
+export interface Step {
+  readonly now: number;
+  readonly store: RecordStore;
+  readonly command: Command | null;
+  readonly reply: Reply | null;
+  readonly events: readonly KernelEvent[];
+  readonly changes: readonly Change[];
+  /** False after a slice of settling that left something due: then what is late may still be there. */
+  readonly settled: boolean;
+}
+
+/** A broken invariant; whoever runs the seed prints how to repeat it. */
+export class Violation extends Error {
+  override readonly name = "Violation";
+}
+
+export function violated(rule: string, sentence: string, ...evidence: readonly unknown[]): never {
+  throw new Violation([`${rule}: ${sentence}`, ...evidence.map((one) => JSON.stringify(one))].join("\n    "));
+}

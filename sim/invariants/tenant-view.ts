@@ -1,0 +1,60 @@
+/** One tenant's records, arranged so that the naive rules of sim/model can be asked about them. */
+import type { Agent, Intent, Lease, Request, Resource, Tenant } from "../../src/kernel/records.ts";
+import type { Claim, Field, Waiting } from "../model/conflicts.ts";
+import type { RecordStore } from "../record-store.ts";
+
+export interface Waiter extends Waiting {
+  readonly request: Request;
+  readonly priority: number;
+}
+
+export interface TenantView {
+  readonly tenant: Tenant;
+  readonly field: Field<Lease>;
+  /** In the order in which they are served: of arrival, or of age under Wound-Wait. */
+  readonly waiters: readonly Waiter[];
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly resources: ReadonlyMap<string, Resource>;
+}
+
+export function viewsOf(store: RecordStore): TenantView[] {
+  const views = new Map<
+    string,
+    {
+      tenant: Tenant;
+      leases: Lease[];
+      requests: Request[];
+      agents: Map<string, Agent>;
+      resources: Map<string, Resource>;
+    }
+  >();
+  for (const tenant of store.tenant.values()) {
+    views.set(tenant.id, { tenant, leases: [], requests: [], agents: new Map(), resources: new Map() });
+  }
+  for (const lease of store.lease.values()) views.get(lease.tenant)?.leases.push(lease);
+  for (const agent of store.agent.values()) views.get(agent.tenant)?.agents.set(agent.id, agent);
+  for (const resource of store.resource.values()) views.get(resource.tenant)?.resources.set(resource.name, resource);
+  for (const request of store.request.values()) {
+    if (request.state === "WAITING") views.get(request.tenant)?.requests.push(request);
+  }
+  return [...views.values()].map(({ tenant, leases, requests, agents, resources }) => {
+    const byAge = tenant.settings.strategy === "wound_wait";
+    const waiters = requests.map((request) => ({
+      request,
+      agentId: request.agentId,
+      claims: claimsOf(request.intents),
+      priority: agents.get(request.agentId)?.priority ?? Number.NaN,
+    }));
+    waiters.sort((a, b) => (byAge ? a.priority - b.priority : 0) || a.request.arrival - b.request.arrival);
+    const capacityOf = (name: string) => resources.get(name)?.capacity ?? null;
+    return { tenant, field: { leases, capacityOf }, waiters, agents, resources };
+  });
+}
+
+/** A rename asks for its name and for its target (C7). */
+export function claimsOf(intents: readonly Intent[]): Claim[] {
+  return intents.flatMap(({ predicate, resource, units, to }) => {
+    const claim = { predicate, resource, units };
+    return to === null ? [claim] : [claim, { ...claim, resource: to }];
+  });
+}

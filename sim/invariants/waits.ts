@@ -1,0 +1,112 @@
+/** Who waits, waits rightly: in the one direction (W2, W7), for something (W3), and not past its end (W4). */
+import type { Request } from "../../src/kernel/records.ts";
+import { inTheWay, isFree } from "../model/conflicts.ts";
+import { overlap } from "../model/names.ts";
+import type { Change } from "../record-store.ts";
+import { type Step, violated } from "./step.ts";
+import { claimsOf, type TenantView, type Waiter } from "./tenant-view.ts";
+
+export function checkAllWaits(view: TenantView, step: Step): void {
+  for (const waiter of view.waiters) checkWait(view, waiter, step);
+}
+
+/** Only who shares a name with something that changed; nobody else's wait can have been touched. */
+export function checkTouchedWaits(view: TenantView, step: Step): void {
+  if (view.waiters.length === 0) return;
+  const touched = new Set(step.changes.flatMap((change) => namesOf(change, view.tenant.id)));
+  if (touched.size === 0) return;
+  for (const waiter of view.waiters) {
+    const isTouched = waiter.claims.some((claim) => [...touched].some((name) => overlap(claim.resource, name)));
+    if (isTouched) checkWait(view, waiter, step);
+  }
+}
+
+/** W3: a waiter that was granted left nobody behind who stood ahead of it and conflicts with it. */
+export function checkOvertaking(view: TenantView, step: Step): void {
+  for (const change of step.changes) {
+    if (change.kind !== "request" || change.after?.tenant !== view.tenant.id) continue;
+    const { before, after } = change;
+    if (before !== null && before.state !== "WAITING") continue;
+    if (after.state !== "GRANTED" && after.state !== "BINDING") continue;
+    const priority = view.agents.get(after.agentId)?.priority ?? 0;
+    const byAge = view.tenant.settings.strategy === "wound_wait";
+    // A waiter that came within this step came after what was settled at its beginning.
+    const cameBefore = view.waiters.filter((waiter) => !isNew(step, waiter.request));
+    const ahead = cameBefore.filter((waiter) =>
+      byAge && waiter.priority !== priority ? waiter.priority < priority : waiter.request.arrival < after.arrival,
+    );
+    // Its own new leases must not count as covering what it asked for.
+    const leases = view.field.leases.filter((lease) => !after.leaseIds.includes(lease.id));
+    const field = { ...view.field, leases };
+    const { requests } = inTheWay(field, after.agentId, claimsOf(after.intents), ahead);
+    const [overtaken] = requests;
+    if (overtaken !== undefined) violated("W3", "a request overtook a conflicting one", after, overtaken.request);
+  }
+}
+
+function isNew({ changes }: Step, { tenant, id }: Request): boolean {
+  return changes.some(
+    (one) => one.kind === "request" && one.before === null && one.after?.id === id && one.after.tenant === tenant,
+  );
+}
+
+function checkWait(view: TenantView, waiter: Waiter, step: Step): void {
+  const { request } = waiter;
+  if (step.settled && request.timeoutAt <= step.now) violated("W4", "a wait outlives its timeout", request);
+  if (!Number.isFinite(request.timeoutAt)) violated("W4", "a wait has no end", request);
+
+  const ahead = view.waiters.slice(0, view.waiters.indexOf(waiter));
+  const blocking = inTheWay(view.field, waiter.agentId, waiter.claims, ahead);
+  if (step.settled && isFree(blocking)) {
+    violated("W3", "nothing is in the way of a waiter, yet it waits", request);
+  }
+  checkDirection(view, waiter, ahead);
+  for (const resource of view.resources.values()) {
+    if (!resource.fenced || !waiter.claims.some((claim) => overlap(claim.resource, resource.name))) continue;
+    violated("G7", "a request waits for a fenced resource", request, resource);
+  }
+}
+
+/**
+ * Older waits for younger under Wait-Die, younger for older under Wound-Wait. There a CLOSING lease is past wounding:
+ * it is waited for by either, and who only lacks the units that it will free waits for nobody else.
+ */
+function checkDirection(view: TenantView, waiter: Waiter, ahead: readonly Waiter[]): void {
+  const woundWait = view.tenant.settings.strategy === "wound_wait";
+  const leases = woundWait ? view.field.leases.filter((lease) => lease.state !== "CLOSING") : view.field.leases;
+  const blocking = inTheWay({ ...view.field, leases }, waiter.agentId, waiter.claims, ahead, "covered");
+  for (const one of [...blocking.leases, ...blocking.requests]) {
+    const priority = view.agents.get(one.agentId)?.priority;
+    if (priority === undefined) violated("A1", "a lease has no agent", one);
+    const isForbidden = woundWait ? waiter.priority < priority : waiter.priority > priority;
+    if (isForbidden) violated(rule(view), "a wait points the wrong way", waiter.request, one);
+  }
+}
+
+function rule({ tenant }: TenantView): string {
+  return tenant.settings.strategy === "wait_die" ? "W2" : "W7";
+}
+
+function namesOf(change: Change, tenantId: string): string[] {
+  const record = change.after ?? change.before;
+  if (record === null) return [];
+  switch (change.kind) {
+    case "lease":
+      return change.before?.tenant === tenantId || change.after?.tenant === tenantId ? leaseNames(change) : [];
+    case "request": {
+      const request = change.after ?? change.before;
+      return request?.tenant === tenantId ? claimsOf(request.intents).map((claim) => claim.resource) : [];
+    }
+    case "resource": {
+      const resource = change.after ?? change.before;
+      return resource?.tenant === tenantId ? [resource.name] : [];
+    }
+    default:
+      return [];
+  }
+}
+
+function leaseNames({ before, after }: Extract<Change, { kind: "lease" }>): string[] {
+  const lease = after ?? before;
+  return lease === null ? [] : [lease.resource];
+}

@@ -1,0 +1,262 @@
+/**
+ * Plays moves on the kernel and on the oracle at once, and compares after each: the answer, what is leased to whom
+ * until when, who waits in which order, and every agent's state. The first difference is thrown with the transcript.
+ */
+
+import type { Command } from "../src/kernel/commands.ts";
+import { apply, createState, nextDeadline, type State, snapshot } from "../src/kernel/kernel.ts";
+import type { RecordKind, RecordOf } from "../src/kernel/records.ts";
+import type { Reply } from "../src/kernel/replies.ts";
+import { createModel, type Model, type ModelTenant, nextDeadlineOf, type Prediction, predict, queue } from "./model.ts";
+import { type Board, commandFor, type Known, type Move, opening } from "./moves.ts";
+
+const beginning = 1_700_000_000_000;
+
+interface Lockstep {
+  readonly kernel: State;
+  readonly model: Model;
+  now: number;
+  /** The oracle's id of each of the kernel's, and the other way round. */
+  readonly modelIdOf: Map<string, string>;
+  readonly kernelIdOf: Map<string, string>;
+  fenceMax: number;
+  readonly transcript: string[];
+}
+
+export function playInLockstep(board: Board, moves: readonly Move[]): void {
+  const game: Lockstep = {
+    kernel: createState(),
+    model: createModel(),
+    now: beginning,
+    modelIdOf: new Map(),
+    kernelIdOf: new Map(),
+    fenceMax: 0,
+    transcript: [],
+  };
+  for (const command of opening(board)) step(game, command);
+  let drawn = 0;
+  for (const move of moves) {
+    game.now = timeAfter(game, move);
+    drawn++;
+    step(game, commandFor(move, board, knownTo(game.model), [drawn, (drawn * 2_654_435_761) % 2 ** 32]));
+  }
+}
+
+function timeAfter(game: Lockstep, { clock }: Move): number {
+  if (clock.type === "by") return game.now + clock.ms;
+  const deadline = nextDeadlineOf(game.model);
+  // The week after which agents are forgotten is left to the far jumps: a board of strangers has no friction.
+  return deadline - game.now < 900_000 ? Math.max(game.now, deadline + clock.off) : game.now;
+}
+
+/** Live leases and requests, and those the oracle still remembers: late commands are sent to the latter. */
+function knownTo(model: Model): Known {
+  const tenant = onlyTenant(model);
+  const requests = [...tenant.requests].sort((a, b) => a.arrival - b.arrival);
+  const leases = [...tenant.leases].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const late = requests
+    .filter((request) => request.forgetAt !== null && request.state === "GRANTED")
+    .slice(-2)
+    .map((request) => ({ id: `${request.id}.0`, agentId: request.agentId, generation: 1 }));
+  return {
+    leases: [...leases, ...late],
+    requests,
+    epochOf: (agentId) => tenant.agents.find((agent) => agent.id === agentId)?.epoch ?? 1,
+  };
+}
+
+function step(game: Lockstep, asked: Command): void {
+  game.transcript.push(`${game.now - beginning}: ${JSON.stringify(asked)}`);
+  const expected = predict(game.model, asked, game.now);
+  const { reply } = apply(game.kernel, translated(asked, game.kernelIdOf), game.now);
+  const records = recordsOf(game.kernel);
+  matchIds(game, expected, reply, records.request);
+  game.transcript.push(`    → ${JSON.stringify(answered(game, reply))}`);
+  same(game, "the answer", predicted(expected, reply), answered(game, reply));
+  same(game, "the live state", modelView(game.model), kernelView(game, records));
+  game.fenceMax = Math.max(game.fenceMax, ...records.lease.map((lease) => lease.fence));
+  const due = nextDeadline(game.kernel) ?? Number.POSITIVE_INFINITY;
+  if (due > nextDeadlineOf(game.model))
+    fail(game, `nextDeadline is ${due}, but ${nextDeadlineOf(game.model)} comes first`);
+}
+
+type Records = { readonly [K in RecordKind]: RecordOf[K][] };
+
+export function recordsOf(state: State): Records {
+  const records: Records = {
+    tenant: [],
+    counters: [],
+    agent: [],
+    digest: [],
+    resource: [],
+    request: [],
+    lease: [],
+    key: [],
+  };
+  for (const { kind, record } of snapshot(state)) (records[kind] as (typeof record)[]).push(record);
+  return records;
+}
+
+/** A request's id comes with the answer; its leases are its record's, in the manifest's order. */
+function matchIds(game: Lockstep, expected: Prediction, reply: Reply, requests: readonly RecordOf["request"][]): void {
+  const match = (modelId: string, kernelId: string) => {
+    game.modelIdOf.set(kernelId, modelId);
+    game.kernelIdOf.set(modelId, kernelId);
+  };
+  const known = onlyTenant(game.model).requests;
+  if ("requestId" in reply && expected.requestId !== undefined && known.some((one) => one.id === expected.requestId)) {
+    if (!game.kernelIdOf.has(expected.requestId)) match(expected.requestId, reply.requestId);
+  }
+  const isDry = "requestId" in reply && reply.requestId === "";
+  if (reply.type === "granted" && expected.leaseIds !== undefined && !isDry) {
+    for (const [index, { id }] of reply.leases.entries()) {
+      const modelId = expected.leaseIds[index];
+      if (modelId !== undefined && !game.modelIdOf.has(id)) match(modelId, id);
+    }
+  }
+  for (const request of requests) {
+    const modelId = game.modelIdOf.get(request.id);
+    if (modelId === undefined) continue;
+    for (const [index, leaseId] of request.leaseIds.entries()) match(`${modelId}.${index}`, leaseId);
+  }
+}
+
+function translated(command: Command, ids: ReadonlyMap<string, string>): Command {
+  return JSON.parse(JSON.stringify(command), (_key, value) =>
+    typeof value === "string" ? (ids.get(value) ?? value) : value,
+  );
+}
+
+function predicted(expected: Prediction, reply: Reply): unknown {
+  if ("requestId" in reply && reply.requestId === "") return { type: expected.type };
+  const { blockers, ...rest } = expected;
+  if (reply.type === "paused" && rest.code?.split(" or ").includes(reply.reason))
+    return { ...rest, code: reply.reason };
+  // Which of more than sixteen blockers are listed is left open.
+  const listed = blockers !== undefined && "blockers" in reply && (reply.blockersTotal ?? 0) <= 16;
+  return listed ? { ...rest, blockers: [...blockers].sort() } : rest;
+}
+
+function answered(game: Lockstep, reply: Reply): Record<string, unknown> {
+  const id = (kernelId: string) => game.modelIdOf.get(kernelId) ?? kernelId;
+  const blockers = () => {
+    if (!("blockers" in reply) || reply.blockers === undefined || (reply.blockersTotal ?? 0) > 16) return {};
+    const ids = reply.blockers.map((one) => id(one.type === "lease" ? one.lease.id : one.request.id));
+    return { blockers: [...new Set(ids)].sort() };
+  };
+  if ("requestId" in reply && reply.requestId === "") return { type: reply.type };
+  switch (reply.type) {
+    case "granted":
+      return { type: reply.type, requestId: id(reply.requestId), leaseIds: reply.leases.map((lease) => id(lease.id)) };
+    case "waiting":
+      return { type: reply.type, requestId: id(reply.requestId), position: reply.position, ...blockers() };
+    case "died":
+      return { type: reply.type, ...blockers() };
+    case "paused":
+      return { type: reply.type, code: reply.reason };
+    case "refused":
+      return {
+        type: reply.type,
+        code: reply.code,
+        ...(reply.reason === undefined ? {} : { reason: reply.reason }),
+        ...blockers(),
+      };
+    case "lease":
+      return { type: reply.type, leaseIds: [id(reply.lease.id)] };
+    case "revoked":
+      return { type: reply.type, count: reply.count };
+    default:
+      return { type: reply.type };
+  }
+}
+
+function modelView(model: Model): unknown {
+  const tenant = onlyTenant(model);
+  return {
+    suspended: tenant.suspended,
+    leases: tenant.leases
+      .map((lease) => {
+        const until = `${lease.acquiredAt}..${lease.expiresAt} claim ${lease.claimBy} held ${lease.heldUntil}`;
+        const fence = lease.fencedInStep === model.step ? "fenced anew" : "";
+        const what = `${lease.predicate} ${lease.resource} ${lease.state} generation ${lease.generation}`;
+        return `${lease.id} ${lease.agentId} ${what} ${until} ${lease.pair?.id ?? ""} ${fence}`;
+      })
+      .sort(),
+    waiting: queue(tenant).map((request) => `${request.id} ${request.agentId} until ${request.timeoutAt}`),
+    remembered: tenant.requests
+      .filter((request) => request.state !== "WAITING" && !request.passing)
+      .map((request) => `${request.id} ${request.state} until ${request.forgetAt}`)
+      .sort(),
+    agents: tenant.agents
+      .map((one) => {
+        const flags = `${one.restarting ? "restarting" : ""} ${one.pausedByOperator ? "paused" : ""}`;
+        return `${one.id} ${one.state} ${one.priority} attempts ${one.attempts} epoch ${one.epoch} ${flags}`;
+      })
+      .sort(),
+    closed: tenant.resources.map((one) => `${one.name} ${one.capacity} ${one.fenced} ${one.withdrawn}`).sort(),
+  };
+}
+
+function kernelView(game: Lockstep, records: Records): unknown {
+  const id = (kernelId: string | null) => (kernelId === null ? "" : (game.modelIdOf.get(kernelId) ?? kernelId));
+  const [tenant] = records.tenant;
+  const priorityOf = new Map(records.agent.map((agent) => [agent.id, agent.priority]));
+  const age = (agentId: string) => (tenant?.settings.strategy === "wait_die" ? 0 : (priorityOf.get(agentId) ?? 0));
+  return {
+    suspended: tenant?.suspended,
+    leases: records.lease
+      .map((lease) => {
+        const until = `${lease.acquiredAt}..${lease.expiresAt} claim ${lease.claimBy} held ${lease.heldUntil}`;
+        const fence = lease.fence > game.fenceMax ? "fenced anew" : "";
+        const what = `${lease.predicate} ${lease.resource} ${lease.state} generation ${lease.generation}`;
+        return `${id(lease.id)} ${lease.agentId} ${what} ${until} ${id(lease.linkedTo)} ${fence}`;
+      })
+      .sort(),
+    waiting: records.request
+      .filter((request) => request.state === "WAITING")
+      .sort((a, b) => age(a.agentId) - age(b.agentId) || a.arrival - b.arrival)
+      .map((request) => `${id(request.id)} ${request.agentId} until ${request.timeoutAt}`),
+    remembered: records.request
+      .filter((request) => request.state !== "WAITING")
+      .map((request) => `${id(request.id)} ${request.state} until ${request.forgetAt}`)
+      .sort(),
+    agents: records.agent
+      .map((one) => {
+        const flags = `${one.restarting ? "restarting" : ""} ${one.pausedByOperator ? "paused" : ""}`;
+        return `${one.id} ${one.state} ${one.priority} attempts ${one.attempts} epoch ${one.epoch} ${flags}`;
+      })
+      .sort(),
+    closed: records.resource.map((one) => `${one.name} ${one.capacity} ${one.fenced} ${one.withdrawn}`).sort(),
+  };
+}
+
+function onlyTenant(model: Model): ModelTenant {
+  const [tenant] = model.tenants;
+  return (
+    tenant ?? {
+      id: "",
+      suspended: false,
+      settings: {} as ModelTenant["settings"],
+      agents: [],
+      requests: [],
+      leases: [],
+      resources: [],
+      lastPriority: 0,
+      lastArrival: 0,
+      lastFence: 0,
+      lastEnded: 0,
+    }
+  );
+}
+
+function same(game: Lockstep, what: string, oracle: unknown, kernel: unknown): void {
+  const [expected, got] = [JSON.stringify(oracle, null, 1), JSON.stringify(kernel, null, 1)];
+  if (expected === got) return;
+  const [before, after] = [expected.split("\n"), got.split("\n")];
+  const only = (lines: string[], others: string[]) => lines.filter((line) => !others.includes(line)).join("\n");
+  fail(game, `${what} differs\noracle:\n${only(before, after)}\nkernel:\n${only(after, before)}`);
+}
+
+function fail(game: Lockstep, sentence: string): never {
+  throw new Error(`${sentence}\n\ntranscript (ms since the beginning):\n${game.transcript.join("\n")}`);
+}

@@ -1,0 +1,62 @@
+/** Manifests as agents might send them: mostly one file, sometimes a handful, a rename, units, or half the tree. */
+import type { Acquire, Actor, IntentInput } from "../src/kernel/commands.ts";
+import { entropyOf, type SimAgent, type SimTenant, type World } from "./world.ts";
+
+const purposes = [null, null, "rename login()", "run the tests"];
+
+export function manifestFor(world: World, tenant: SimTenant, agent: SimAgent, actor: Actor): Acquire {
+  const { random } = world;
+  return {
+    type: "acquire",
+    tenant: tenant.id,
+    actor,
+    entropy: entropyOf(world),
+    agentId: agent.id,
+    intents: intentsFor(world, tenant),
+    ttlMs: random.pick([null, null, 100, 1_000, 3_000, 10_000, 25_000, 400_000]),
+    waitTimeoutMs: random.pick([null, null, 0, 50, 1_000, 6_000, 40_000, 700_000]),
+    idleTimeoutMs: random.chance(0.15) ? random.pick([100, 2_000, 9_000]) : null,
+    purpose: random.pick(purposes),
+    tokens: random.chance(0.2),
+    dryRun: random.chance(0.06),
+    requestKey: random.chance(0.45) ? `key-${random.below(2 ** 30)}` : null,
+  };
+}
+
+function intentsFor(world: World, tenant: SimTenant): IntentInput[] {
+  const { random, size } = world;
+  const howMany = random.pick(size === "small" ? [1, 1, 1, 2, 2, 3] : [1, 1, 1, 1, 2, 3, 6]);
+  const intents = new Map<string, IntentInput>();
+  for (let nth = 0; nth < howMany; nth++) {
+    const intent = intentFor(world, tenant);
+    intents.set(`${intent.predicate} ${intent.resource} ${intent.to ?? ""}`, intent);
+  }
+  return [...intents.values()];
+}
+
+function intentFor(world: World, tenant: SimTenant): IntentInput {
+  const { random } = world;
+  const predicate = random.pick([
+    "PROVIDES",
+    "CONSUMES",
+    "CONSUMES",
+    "CONSUMES",
+    "MUTATES",
+    "MUTATES",
+    "DELETES",
+    "DEPENDS_ON",
+    "RENAMES",
+  ]);
+  const resource = nameFor(world, tenant);
+  const units = tenant.counted.includes(resource) ? random.pick([null, 1, 1, 2, 2, 3, 6]) : null;
+  const target = predicate === "RENAMES" ? tenant.names.find((name) => name !== resource) : undefined;
+  return predicate === "RENAMES" && target === undefined
+    ? { predicate: "MUTATES", resource, units, to: null }
+    : { predicate, resource, units, to: target ?? null };
+}
+
+/** In a large world everybody wants the first few names, as people do. */
+function nameFor({ random, size }: World, { names }: SimTenant): string {
+  if (size === "small" || random.chance(0.3)) return random.pick(names);
+  return names[Math.min(random.below(names.length), random.below(names.length))] ?? random.pick(names);
+}

@@ -1,0 +1,87 @@
+/** The life of agents (A1 to A5, L8, L9), as the table of A1 has it. */
+import { agentStates } from "../../src/kernel/records.ts";
+import { endAllOf } from "./ending.ts";
+import { serve } from "./waiting.ts";
+import {
+  beginUnit,
+  fenceAnew,
+  leasesOf,
+  type ModelAgent,
+  type ModelTenant,
+  type Prediction,
+  refused,
+} from "./world.ts";
+
+/** Said, and not the consequence of something else: the rows of A1, each with where it may be said to go. */
+const saidFrom: Readonly<Record<ModelAgent["state"], readonly string[]>> = {
+  PLANNING: ["ACQUIRING", "ABORTED"],
+  ACQUIRING: ["ABORTED"],
+  EXECUTING: ["ACQUIRING", "VERIFYING", "COMPLETED", "ABORTED"],
+  PAUSED: ["EXECUTING", "ACQUIRING", "PLANNING", "ABORTED"],
+  VERIFYING: ["ACQUIRING", "COMPLETED", "ABORTED"],
+  COMPLETED: ["PLANNING", "ACQUIRING", "ABORTED"],
+  ABORTED: ["PLANNING", "ACQUIRING"],
+};
+
+export function register(tenant: ModelTenant, id: string, now: number, step: number): Prediction {
+  const known = tenant.agents.find((agent) => agent.id === id);
+  if (known !== undefined) {
+    takeUp(tenant, known, step);
+    return { type: "agent" };
+  }
+  const agent: ModelAgent = {
+    id,
+    state: "PLANNING",
+    restarting: false,
+    pausedByOperator: false,
+    priority: 0,
+    attempts: 0,
+    epoch: 1,
+    idleSince: now,
+    hasDigest: false,
+  };
+  beginUnit(tenant, agent, now);
+  tenant.agents.push(agent);
+  return { type: "agent" };
+}
+
+/** A3: the same agent in another instance; what it holds is issued anew. */
+export function takeUp(tenant: ModelTenant, agent: ModelAgent, step: number): void {
+  agent.epoch++;
+  for (const lease of leasesOf(tenant, agent.id).sort((a, b) => a.fence - b.fence)) {
+    lease.generation++;
+    fenceAnew(tenant, lease, step);
+  }
+}
+
+export function transition(
+  tenant: ModelTenant,
+  agent: ModelAgent,
+  wish: string,
+  now: number,
+  step: number,
+): Prediction {
+  const to = agentStates.find((state) => state === wish);
+  if (to === undefined) return refused("invalid_state");
+  const restarted = agent.restarting;
+  agent.restarting = false; // Whatever is said and taken is said by an instance that is back (A1).
+  if (to === agent.state) return { type: "agent" };
+  if (!saidFrom[agent.state].includes(to) || (restarted && to !== "ABORTED")) return refused("invalid_transition");
+  if (to === "ABORTED" || to === "COMPLETED" || to === "PLANNING") endAllOf(tenant, agent.id, now);
+  if (agent.state === "COMPLETED" || agent.state === "ABORTED") {
+    if (to === "PLANNING" || to === "ACQUIRING") beginUnit(tenant, agent, now);
+  }
+  if (agent.state === "PAUSED" && to === "PLANNING") agent.hasDigest = false;
+  agent.state = to;
+  serve(tenant, now, step);
+  return { type: "agent" };
+}
+
+/** L8, L9: the truth about each lease; what is HELD may be revived by a heartbeat from now on. */
+export function verifyAll(tenant: ModelTenant, agent: ModelAgent, leaseIds: readonly string[] | null): Prediction {
+  agent.restarting = false;
+  for (const lease of leasesOf(tenant, agent.id)) {
+    if (leaseIds === null || leaseIds.includes(lease.id)) lease.verified = lease.state === "HELD";
+  }
+  return { type: "leases" };
+}

@@ -1,0 +1,119 @@
+/**
+ * Who stands in whose way (C1, C2, C6), by comparing everything with everything. The oracle asks it about its own
+ * lists, and the simulation's invariants about the kernel's records.
+ */
+import type { Predicate } from "../../src/kernel/predicates.ts";
+import { covers, overlap } from "./names.ts";
+
+/** One name that a manifest asks for, or that a lease holds. A rename is two of them. */
+export interface Claim {
+  readonly resource: string;
+  readonly predicate: Predicate;
+  readonly units: number;
+}
+
+export interface Holding extends Claim {
+  readonly agentId: string;
+  readonly state: string;
+}
+
+export interface Waiting {
+  readonly agentId: string;
+  readonly claims: readonly Claim[];
+}
+
+/** All leases that live, and which names are counted. */
+export interface Field<L extends Holding> {
+  readonly leases: readonly L[];
+  readonly capacityOf: (name: string) => number | null;
+}
+
+export interface InTheWay<L, R> {
+  readonly leases: readonly L[];
+  readonly requests: readonly R[];
+  /** Units are lacking, and be it that only the agent's own leases and waits take them. */
+  readonly lacksUnits: boolean;
+}
+
+export function isFree({ leases, requests, lacksUnits }: InTheWay<unknown, unknown>): boolean {
+  return leases.length === 0 && requests.length === 0 && !lacksUnits;
+}
+
+/** C1 as it is printed, one row a line; the kernel's rule of strengths is not used here. */
+const getAlong: Readonly<Record<Predicate, readonly Predicate[]>> = {
+  PROVIDES: ["CONSUMES", "DEPENDS_ON"],
+  CONSUMES: ["PROVIDES", "CONSUMES", "DEPENDS_ON"],
+  MUTATES: [],
+  DELETES: [],
+  DEPENDS_ON: ["PROVIDES", "CONSUMES", "DEPENDS_ON"],
+  RENAMES: [],
+};
+
+/** Two claims of different holders; units of one counted resource are added up elsewhere and never conflict here. */
+export function claimsConflict(field: Field<Holding>, a: Claim, b: Claim): boolean {
+  if (!overlap(a.resource, b.resource)) return false;
+  const countedA = field.capacityOf(a.resource) !== null;
+  const countedB = field.capacityOf(b.resource) !== null;
+  if (countedA && countedB) return false;
+  if (countedA || countedB) return true; // The other is a pattern over it, and takes all units (C6).
+  return !getAlong[a.predicate].includes(b.predicate);
+}
+
+/**
+ * All that keeps these claims from being granted to the agent now, if `ahead` are the waiters to be respected. What the
+ * agent's own leases cover is not looked at (W6), unless `also` says so: who has to wait may lose them meanwhile.
+ */
+export function inTheWay<L extends Holding, R extends Waiting>(
+  field: Field<L>,
+  agentId: string,
+  claims: readonly Claim[],
+  ahead: readonly R[],
+  also: "covered" | null = null,
+): InTheWay<L, R> {
+  const leases = new Set<L>();
+  const requests = new Set<R>();
+  let lacksUnits = false;
+  for (const claim of claims) {
+    if (also === null && isCovered(field, agentId, claim)) continue;
+    for (const lease of field.leases) {
+      if (lease.agentId !== agentId && claimsConflict(field, claim, lease)) leases.add(lease);
+    }
+    for (const request of ahead) {
+      if (request.agentId === agentId) continue;
+      if (request.claims.some((other) => claimsConflict(field, claim, other))) requests.add(request);
+    }
+    if (unitsLeft(field, claim.resource, ahead) >= unitsIn(claims, claim.resource)) continue;
+    lacksUnits = true;
+    for (const lease of field.leases) {
+      if (lease.agentId !== agentId && lease.resource === claim.resource) leases.add(lease);
+    }
+    for (const request of ahead) {
+      if (request.agentId !== agentId && unitsIn(request.claims, claim.resource) > 0) requests.add(request);
+    }
+  }
+  return { leases: [...leases], requests: [...requests], lacksUnits };
+}
+
+/** W6: what one of the agent's own leases already gives is not looked at; units are always counted (C6). */
+export function isCovered(field: Field<Holding>, agentId: string, claim: Claim): boolean {
+  if (field.capacityOf(claim.resource) !== null) return false;
+  return field.leases.some(
+    (lease) =>
+      lease.agentId === agentId &&
+      lease.state === "ACTIVE" &&
+      covers(lease.resource, claim.resource) &&
+      getAlong[lease.predicate].every((predicate) => getAlong[claim.predicate].includes(predicate)),
+  );
+}
+
+/** Units that nobody holds, and that no waiter ahead has a place for; plenty where nothing is counted. */
+export function unitsLeft(field: Field<Holding>, name: string, ahead: readonly Waiting[]): number {
+  const capacity = field.capacityOf(name);
+  if (capacity === null) return Number.POSITIVE_INFINITY;
+  const reserved = ahead.reduce((sum, request) => sum + unitsIn(request.claims, name), 0);
+  return capacity - unitsIn(field.leases, name) - reserved;
+}
+
+export function unitsIn(claims: readonly Claim[], name: string): number {
+  return claims.filter((claim) => claim.resource === name).reduce((sum, claim) => sum + claim.units, 0);
+}

@@ -1,0 +1,63 @@
+/** How leases and requests end. What that frees is served by whoever called, once all that ends has ended (L6). */
+import { rememberedMs, rememberedPerAgent } from "./numbers.ts";
+import {
+  agentOf,
+  type Fate,
+  leasesOf,
+  type ModelLease,
+  type ModelRequest,
+  type ModelTenant,
+  waitingOf,
+} from "./world.ts";
+
+/** Both halves of a rename end together (C7). */
+export function endLease(tenant: ModelTenant, lease: ModelLease, now: number): void {
+  for (const half of lease.pair === null ? [lease] : [lease, lease.pair]) {
+    if (!tenant.leases.includes(half)) continue;
+    tenant.leases = tenant.leases.filter((one) => one !== half);
+    noteIdle(tenant, half.agentId, now);
+    leaveRequest(tenant, half, now);
+  }
+}
+
+export function endRequest(tenant: ModelTenant, request: ModelRequest, fate: Fate, now: number): void {
+  request.state = fate;
+  noteIdle(tenant, request.agentId, now);
+  remember(tenant, request, now);
+}
+
+/** The request that it was granted to has one lease less to answer for, because it ended or changed hands. */
+export function leaveRequest(tenant: ModelTenant, lease: ModelLease, now: number): void {
+  const { request } = lease;
+  lease.request = null;
+  if (request === null) return;
+  request.live--;
+  if (request.live === 0) remember(tenant, request, now);
+}
+
+/** PLANNING, COMPLETED and ABORTED hold no lease and no open request: going there ends them (A1). */
+export function endAllOf(tenant: ModelTenant, agentId: string, now: number): void {
+  for (const request of waitingOf(tenant, agentId)) endRequest(tenant, request, "CANCELED", now);
+  for (const lease of leasesOf(tenant, agentId)) endLease(tenant, lease, now);
+}
+
+/** W10: ten minutes, or until 32 newer ones of the agent have ended. */
+function remember(tenant: ModelTenant, request: ModelRequest, now: number): void {
+  if (request.passing) {
+    tenant.requests = tenant.requests.filter((one) => one !== request);
+    return;
+  }
+  request.forgetAt = now + rememberedMs;
+  request.endedInOrder = ++tenant.lastEnded;
+  const ended = tenant.requests
+    .filter((one) => one.agentId === request.agentId && one.forgetAt !== null)
+    .sort((a, b) => b.endedInOrder - a.endedInOrder);
+  const forgotten = ended.slice(rememberedPerAgent);
+  tenant.requests = tenant.requests.filter((one) => !forgotten.includes(one));
+}
+
+/** S4: the week after which an agent is forgotten begins when it has nothing left. */
+export function noteIdle(tenant: ModelTenant, agentId: string, now: number): void {
+  if (leasesOf(tenant, agentId).length > 0 || waitingOf(tenant, agentId).length > 0) return;
+  agentOf(tenant, agentId).idleSince = now;
+}

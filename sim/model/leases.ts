@@ -1,0 +1,147 @@
+/** What is done with a lease once it is held (L4, L5, L13 to L15, G8). */
+import { type Predicate, predicates } from "../../src/kernel/predicates.ts";
+import { claimsConflict, inTheWay, unitsIn } from "./conflicts.ts";
+import { endLease, leaveRequest, noteIdle } from "./ending.ts";
+import { aheadOf, queue, serve } from "./waiting.ts";
+import {
+  agentOf,
+  beginUnit,
+  capacityOf,
+  fenceAnew,
+  fieldOf,
+  leasesOf,
+  type ModelLease,
+  type ModelTenant,
+  type Prediction,
+  refused,
+  waitingOf,
+} from "./world.ts";
+
+export function halvesOf(lease: ModelLease): ModelLease[] {
+  return lease.pair === null ? [lease] : [lease, lease.pair];
+}
+
+/** What was granted together with it and is still there. */
+export function grantOf(tenant: ModelTenant, lease: ModelLease): ModelLease[] {
+  return tenant.leases.filter((one) => one === lease || (one.request !== null && one.request === lease.request));
+}
+
+/** W8: any sign of life collects the grant that the lease belongs to. */
+export function collect(tenant: ModelTenant, lease: ModelLease): void {
+  for (const one of grantOf(tenant, lease)) one.claimBy = null;
+}
+
+export function heartbeat(tenant: ModelTenant, lease: ModelLease, activity: boolean, now: number): Prediction {
+  if (lease.state === "HELD" && !lease.verified) return refused("verify_required");
+  for (const half of halvesOf(lease)) {
+    half.state = "ACTIVE";
+    half.expiresAt = now + half.ttl;
+    if (activity) half.activeAt = now;
+  }
+  collect(tenant, lease);
+  return { type: "lease", leaseIds: [lease.id] };
+}
+
+export function renew(
+  tenant: ModelTenant,
+  lease: ModelLease,
+  generation: number | null,
+  now: number,
+  step: number,
+): Prediction {
+  if (lease.state === "HELD" && !lease.verified) return refused("verify_required");
+  if (generation !== null && generation !== lease.generation) return refused("stale_generation");
+  for (const half of halvesOf(lease)) {
+    half.state = "ACTIVE";
+    half.activeAt = now;
+    half.expiresAt = now + half.ttl;
+    half.generation++;
+    fenceAnew(tenant, half, step);
+  }
+  collect(tenant, lease);
+  return { type: "lease", leaseIds: [lease.id] };
+}
+
+/** W1: who releases the last lease while at work, with no request open, has ended its unit of work. */
+export function release(tenant: ModelTenant, leases: readonly ModelLease[], now: number, step: number): void {
+  for (const lease of leases) {
+    if (!tenant.leases.includes(lease)) continue;
+    endLease(tenant, lease, now);
+    const agent = agentOf(tenant, lease.agentId);
+    if (leasesOf(tenant, agent.id).length > 0 || waitingOf(tenant, agent.id).length > 0) continue;
+    if (agent.state === "EXECUTING" || agent.state === "VERIFYING") agent.state = "COMPLETED";
+  }
+  serve(tenant, now, step);
+}
+
+export function downgrade(tenant: ModelTenant, lease: ModelLease, wish: string, now: number, step: number): Prediction {
+  const predicate = predicates.find((one) => one === wish);
+  if (predicate === undefined) return refused("invalid_predicate");
+  const order: readonly Predicate[][] = [["CONSUMES", "DEPENDS_ON"], ["PROVIDES"], ["MUTATES", "DELETES", "RENAMES"]];
+  const strength = (one: Predicate) => order.findIndex((equals) => equals.includes(one));
+  if (lease.state === "HELD") return refused("verify_required");
+  if (predicate === lease.predicate) return { type: "lease", leaseIds: [lease.id] };
+  if (strength(predicate) >= strength(lease.predicate)) return refused("not_weaker");
+  for (const half of halvesOf(lease)) half.predicate = predicate;
+  serve(tenant, now, step);
+  return { type: "lease", leaseIds: [lease.id] };
+}
+
+/** L15, and the decision: never into a conflict, and never so that a waiter would wait in the forbidden direction. */
+export function transfer(
+  tenant: ModelTenant,
+  lease: ModelLease,
+  receiverId: string,
+  now: number,
+  step: number,
+): Prediction {
+  if (lease.state === "HELD") return refused("verify_required");
+  const receiver = tenant.agents.find((agent) => agent.id === receiverId);
+  if (receiver === undefined) return refused("agent_unknown");
+  if (receiver.id === lease.agentId) return { type: "lease", leaseIds: [lease.id] };
+  if (receiver.state === "COMPLETED" || receiver.state === "ABORTED") beginUnit(tenant, receiver, now);
+  const giver = lease.agentId;
+  for (const half of halvesOf(lease)) half.agentId = receiver.id;
+  const clashes = halvesOf(lease).some((half) =>
+    tenant.leases.some((other) => other.agentId !== receiver.id && claimsConflict(fieldOf(tenant), half, other)),
+  );
+  if (waitsForItself(tenant, receiver.id, halvesOf(lease))) return refused("transfer_refused");
+  if (clashes || someWaitIsTurned(tenant, halvesOf(lease))) return refused("transfer_refused");
+  for (const half of halvesOf(lease)) {
+    fenceAnew(tenant, half, step);
+    half.generation++;
+    half.claimBy = null;
+    leaveRequest(tenant, half, now);
+  }
+  noteIdle(tenant, giver, now);
+  if (receiver.state !== "PAUSED") {
+    receiver.state = "EXECUTING";
+    receiver.attempts = 0;
+  }
+  serve(tenant, now, step);
+  return { type: "lease", leaseIds: [lease.id] };
+}
+
+/** C6: nobody is made to wait for units that are its own. */
+function waitsForItself(tenant: ModelTenant, agentId: string, leases: readonly ModelLease[]): boolean {
+  const wanted = waitingOf(tenant, agentId).flatMap((request) => request.claims);
+  return leases.some(({ resource }) => {
+    const capacity = capacityOf(tenant, resource);
+    if (capacity === null || unitsIn(wanted, resource) === 0) return false;
+    return unitsIn(leasesOf(tenant, agentId), resource) + unitsIn(wanted, resource) > capacity;
+  });
+}
+
+/** Whether some waiter now waits for one of these leases although its strategy forbids that direction (W2, W7). */
+export function someWaitIsTurned(tenant: ModelTenant, leases: readonly ModelLease[]): boolean {
+  return queue(tenant).some((request) => {
+    const age = agentOf(tenant, request.agentId).priority;
+    const blocking = inTheWay(fieldOf(tenant), request.agentId, request.claims, aheadOf(tenant, request)).leases;
+    return blocking
+      .filter((lease) => leases.includes(lease))
+      .some((lease) => {
+        const other = agentOf(tenant, lease.agentId).priority;
+        return tenant.settings.strategy === "wait_die" ? age > other : age < other;
+      });
+  });
+}

@@ -1,0 +1,22 @@
+/** The numbers that RULES.md and the decisions name, written down a second time so that a slip in either is seen. */
+import type { TenantSettings } from "../../src/kernel/records.ts";
+
+export const tenantDefaults: TenantSettings = {
+  strategy: "wait_die",
+  ttlMsDefault: 60_000,
+  ttlMsMax: 300_000,
+  waitTimeoutMsDefault: 30_000,
+  waitTimeoutMsMax: 600_000,
+  claimWithinMs: 10_000,
+  retryMsBase: 50,
+  retryMsCap: 5_000,
+};
+
+export const ttlMsMin = 100;
+/** L9 */
+export const heldMs = 15_000;
+/** W10: "for ten minutes or until 32 newer ones of the agent have ended" */
+export const rememberedMs = 600_000;
+export const rememberedPerAgent = 32;
+/** S4: "forgotten after a week without lease or request" */
+export const agentIdleMs = 7 * 24 * 3_600_000;

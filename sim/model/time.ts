@@ -1,0 +1,90 @@
+/** What is due (L3, L9, L10, W4, W8, S4), found by asking everything when its time is up. */
+import { endLease, endRequest } from "./ending.ts";
+import { grantOf } from "./leases.ts";
+import { agentIdleMs, heldMs } from "./numbers.ts";
+import { serve } from "./waiting.ts";
+import { agentOf, leasesOf, type ModelLease, type ModelRequest, type ModelTenant, waitingOf } from "./world.ts";
+
+interface Due {
+  readonly at: number;
+  readonly happen: () => void;
+}
+
+/** Waits end before anything is granted; then the rest in order of its deadline, each with the grants it allows. */
+export function settleTenant(tenant: ModelTenant, now: number, step: number): void {
+  for (const request of tenant.requests.filter((one) => one.state === "WAITING" && one.timeoutAt <= now)) {
+    endRequest(tenant, request, "TIMED_OUT", now);
+  }
+  serve(tenant, now, step);
+  for (;;) {
+    const [first] = dueItems(tenant, now)
+      .filter((due) => due.at <= now)
+      .sort((a, b) => a.at - b.at);
+    if (first === undefined) return;
+    first.happen();
+    serve(tenant, now, step);
+  }
+}
+
+/** The earliest moment at which anything of this tenant is due. */
+export function nextDue(tenant: ModelTenant): number {
+  const waits = tenant.requests.filter((one) => one.state === "WAITING").map((request) => request.timeoutAt);
+  return Math.min(...waits, ...dueItems(tenant, 0).map((due) => due.at));
+}
+
+function dueItems(tenant: ModelTenant, now: number): Due[] {
+  const items: Due[] = [];
+  for (const lease of tenant.leases) {
+    items.push(endOf(tenant, lease, now));
+    const claimBy = lease.claimBy;
+    if (claimBy !== null) items.push({ at: claimBy, happen: () => loseGrant(tenant, lease, now) });
+    if (lease.idleTimeout !== null && lease.state === "ACTIVE") {
+      items.push({ at: lease.activeAt + lease.idleTimeout, happen: () => endLease(tenant, lease, now) });
+    }
+  }
+  for (const request of tenant.requests) {
+    if (request.forgetAt === null) continue;
+    items.push({ at: request.forgetAt, happen: () => forget(tenant, request) });
+  }
+  for (const agent of tenant.agents) {
+    if (leasesOf(tenant, agent.id).length > 0 || waitingOf(tenant, agent.id).length > 0) continue;
+    items.push({
+      at: agent.idleSince + agentIdleMs,
+      happen: () => {
+        tenant.agents = tenant.agents.filter((one) => one !== agent);
+        tenant.requests = tenant.requests.filter((one) => one.agentId !== agent.id);
+      },
+    });
+  }
+  return items;
+}
+
+/** W10: its key is free again. That it was remembered until now kept nobody from being idle. */
+function forget(tenant: ModelTenant, request: ModelRequest): void {
+  tenant.requests = tenant.requests.filter((one) => one !== request);
+}
+
+/** L3, or L9: once in its life, a lease of a restarting agent is held for a while instead. */
+function endOf(tenant: ModelTenant, lease: ModelLease, now: number): Due {
+  if (lease.state === "HELD") return { at: lease.heldUntil ?? 0, happen: () => endLease(tenant, lease, now) };
+  return {
+    at: lease.expiresAt,
+    happen: () => {
+      const mayBeHeld = agentOf(tenant, lease.agentId).restarting && lease.heldUntil === null;
+      if (!mayBeHeld) return endLease(tenant, lease, now);
+      for (const half of lease.pair === null ? [lease] : [lease, lease.pair]) {
+        half.state = "HELD";
+        half.claimBy = null;
+        half.heldUntil = half.expiresAt + heldMs;
+        half.verified = false;
+      }
+    },
+  };
+}
+
+/** W8: a grant that nobody collected is lost as a whole. */
+function loseGrant(tenant: ModelTenant, lease: ModelLease, now: number): void {
+  for (const one of grantOf(tenant, lease).filter((other) => other.claimBy !== null)) {
+    endLease(tenant, one, now);
+  }
+}

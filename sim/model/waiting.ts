@@ -1,0 +1,109 @@
+/** The queue, and the verdicts of Wait-Die and Wound-Wait (W2, W3, W7), each decided by looking at everything. */
+import { claimsConflict, type InTheWay, inTheWay, isFree, unitsIn, unitsLeft } from "./conflicts.ts";
+import { endLease } from "./ending.ts";
+import { agentOf, fieldOf, isOlder, type ModelLease, type ModelRequest, type ModelTenant } from "./world.ts";
+
+/** Who waits, in the order in which they are served. */
+export function queue(tenant: ModelTenant): ModelRequest[] {
+  const age = (request: ModelRequest) =>
+    tenant.settings.strategy === "wait_die" ? 0 : agentOf(tenant, request.agentId).priority;
+  return tenant.requests
+    .filter((request) => request.state === "WAITING")
+    .sort((a, b) => age(a) - age(b) || a.arrival - b.arrival);
+}
+
+export function aheadOf(tenant: ModelTenant, request: ModelRequest): ModelRequest[] {
+  const order = queue(tenant);
+  return order.slice(0, order.indexOf(request));
+}
+
+/** W3: from the front of the queue to its end, as often as somebody could be served. */
+export function serve(tenant: ModelTenant, now: number, step: number): void {
+  for (;;) {
+    const next = queue(tenant).find((request) => {
+      return isFree(inTheWay(fieldOf(tenant), request.agentId, request.claims, aheadOf(tenant, request)));
+    });
+    if (next === undefined) return;
+    grant(tenant, next, now, step, now + tenant.settings.claimWithinMs);
+  }
+}
+
+/** W6: all of it, or it is not called. `claimBy` is for those that had to wait (W8). */
+export function grant(
+  tenant: ModelTenant,
+  request: ModelRequest,
+  now: number,
+  step: number,
+  claimBy: number | null,
+): ModelLease[] {
+  const leases = request.claims.map(
+    (claim, index): ModelLease => ({
+      id: `${request.id}.${index}`,
+      resource: claim.resource,
+      predicate: claim.predicate,
+      units: claim.units,
+      agentId: request.agentId,
+      request,
+      pair: null,
+      state: "ACTIVE",
+      generation: 1,
+      fence: ++tenant.lastFence,
+      fencedInStep: step,
+      acquiredAt: now,
+      expiresAt: now + request.ttl,
+      ttl: request.ttl,
+      idleTimeout: request.idleTimeout,
+      activeAt: now,
+      claimBy,
+      heldUntil: null,
+      verified: false,
+    }),
+  );
+  for (const at of request.renames) {
+    const [name, target] = [leases[at], leases[at + 1]];
+    if (name === undefined || target === undefined) throw new Error("a rename without its target");
+    name.pair = target;
+    target.pair = name;
+  }
+  tenant.leases.push(...leases);
+  request.state = "GRANTED";
+  request.live = leases.length;
+  const agent = agentOf(tenant, request.agentId);
+  agent.state = "EXECUTING";
+  agent.attempts = 0;
+  return leases;
+}
+
+/** W2: WAIT if older than all that is in the way; there is something in the way. */
+export function mayWait(
+  tenant: ModelTenant,
+  { leases, requests }: InTheWay<ModelLease, ModelRequest>,
+  agentId: string,
+) {
+  return [...leases, ...requests].every((one) => isOlder(tenant, agentId, one));
+}
+
+/** W7: what an older requester takes from the younger, before it is seen whether it must wait all the same. */
+export function wound(tenant: ModelTenant, request: ModelRequest, now: number): void {
+  const isYounger = (lease: ModelLease) =>
+    lease.agentId !== request.agentId && isOlder(tenant, request.agentId, lease) && tenant.leases.includes(lease);
+  for (const claim of request.claims) {
+    for (const lease of tenant.leases.filter((one) => claimsConflict(fieldOf(tenant), claim, one))) {
+      if (isYounger(lease)) endLease(tenant, lease, now);
+    }
+  }
+  for (const name of new Set(request.claims.map((claim) => claim.resource))) {
+    const youngestFirst = tenant.leases
+      .filter((lease) => lease.resource === name)
+      .sort((a, b) => agentOf(tenant, b.agentId).priority - agentOf(tenant, a.agentId).priority || b.fence - a.fence);
+    for (const lease of youngestFirst) {
+      if (isYounger(lease) && isTooMuch(tenant, request, lease)) endLease(tenant, lease, now);
+    }
+  }
+}
+
+/** Once the requester has gone ahead, neither it nor any waiter that is older than this holder may wait for it (W7). */
+function isTooMuch(tenant: ModelTenant, request: ModelRequest, lease: ModelLease): boolean {
+  const older = queue(tenant).filter((other) => other !== request && isOlder(tenant, other.agentId, lease));
+  return unitsLeft(fieldOf(tenant), lease.resource, older) < unitsIn(request.claims, lease.resource);
+}

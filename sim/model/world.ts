@@ -1,0 +1,167 @@
+/**
+ * What the oracle remembers: plain lists, changed in place and searched from end to end. No index, no heap, no
+ * ordering that is kept up; whatever is asked is worked out anew from these lists.
+ */
+import type { Predicate } from "../../src/kernel/predicates.ts";
+import type { AgentState, TenantSettings } from "../../src/kernel/records.ts";
+import type { Claim, Field } from "./conflicts.ts";
+import { overlap } from "./names.ts";
+
+export interface ModelLease extends Claim {
+  predicate: Predicate;
+  /** "R3.1": the second lease of the third request; the kernel's ids are matched to these by that order. */
+  readonly id: string;
+  agentId: string;
+  /** Whose grant it is part of; null once it was handed to another agent, who asked for nothing. */
+  request: ModelRequest | null;
+  /** The other half of a rename (C7). */
+  pair: ModelLease | null;
+  state: "ACTIVE" | "HELD";
+  generation: number;
+  /** Only its order counts here: the kernel's may leave gaps (L11). */
+  fence: number;
+  /** In which step it was given that fence. */
+  fencedInStep: number;
+  readonly acquiredAt: number;
+  expiresAt: number;
+  readonly ttl: number;
+  readonly idleTimeout: number | null;
+  activeAt: number;
+  claimBy: number | null;
+  heldUntil: number | null;
+  verified: boolean;
+}
+
+/** How a request ended that was not granted; remembered for who comes late to ask. */
+export type Fate = "TIMED_OUT" | "CANCELED" | "PAUSED";
+
+export interface ModelRequest {
+  readonly id: string;
+  readonly agentId: string;
+  readonly key: string | null;
+  /** Granted at once and without a key: there is nothing to come back for, so it is forgotten with its last lease. */
+  passing: boolean;
+  readonly body: string;
+  readonly claims: readonly Claim[];
+  /** Where in `claims` a rename's name stands; its target is the next. */
+  readonly renames: readonly number[];
+  readonly ttl: number;
+  readonly idleTimeout: number | null;
+  readonly arrival: number;
+  readonly timeoutAt: number;
+  state: "WAITING" | "GRANTED" | Fate;
+  /** Why it was PAUSED. */
+  pausedBecause: string;
+  /** How many of its leases live; once nothing of it is alive, it is remembered until `forgetAt`. */
+  live: number;
+  /** In which order the agent's granted requests came to an end, so that the oldest are forgotten first. */
+  endedInOrder: number;
+  forgetAt: number | null;
+}
+
+export interface ModelAgent {
+  readonly id: string;
+  state: AgentState;
+  restarting: boolean;
+  pausedByOperator: boolean;
+  priority: number;
+  attempts: number;
+  epoch: number;
+  idleSince: number;
+  hasDigest: boolean;
+}
+
+export interface ModelResource {
+  readonly name: string;
+  capacity: number | null;
+  fenced: boolean;
+  withdrawn: boolean;
+}
+
+export interface ModelTenant {
+  readonly id: string;
+  suspended: boolean;
+  settings: TenantSettings;
+  agents: ModelAgent[];
+  requests: ModelRequest[];
+  leases: ModelLease[];
+  resources: ModelResource[];
+  lastPriority: number;
+  lastArrival: number;
+  lastFence: number;
+  lastEnded: number;
+}
+
+export interface Model {
+  tenants: ModelTenant[];
+  /** How many commands have been decided, to tell which fences are of this one. */
+  step: number;
+}
+
+/** What the kernel is expected to answer. `code` is a refusal's, or says why it is PAUSED. */
+export interface Prediction {
+  readonly type: string;
+  readonly code?: string;
+  /** Why a lease was denied. */
+  readonly reason?: string;
+  readonly requestId?: string;
+  readonly leaseIds?: readonly string[];
+  readonly position?: number;
+  /** Ids of the leases and requests in the way. */
+  readonly blockers?: readonly string[];
+  readonly count?: number;
+}
+
+export function refused(code: string): Prediction {
+  return { type: "refused", code };
+}
+
+export function capacityOf(tenant: ModelTenant, name: string): number | null {
+  return tenant.resources.find((resource) => resource.name === name)?.capacity ?? null;
+}
+
+/** What conflicts are looked for in: the leases as they are at this moment. */
+export function fieldOf(tenant: ModelTenant): Field<ModelLease> {
+  return { leases: tenant.leases, capacityOf: (name) => capacityOf(tenant, name) };
+}
+
+/** Whether `agentId` is older than the agent of whatever stands in the way (W1). */
+export function isOlder(tenant: ModelTenant, agentId: string, other: { readonly agentId: string }): boolean {
+  return agentOf(tenant, agentId).priority < agentOf(tenant, other.agentId).priority;
+}
+
+export function agentOf(tenant: ModelTenant, id: string): ModelAgent {
+  const agent = tenant.agents.find((one) => one.id === id);
+  if (agent === undefined) throw new Error(`the oracle has lost agent ${id}`);
+  return agent;
+}
+
+export function leasesOf(tenant: ModelTenant, agentId: string): ModelLease[] {
+  return tenant.leases.filter((lease) => lease.agentId === agentId);
+}
+
+export function waitingOf(tenant: ModelTenant, agentId: string): ModelRequest[] {
+  return tenant.requests.filter((request) => request.state === "WAITING" && request.agentId === agentId);
+}
+
+/** L11: greater than every one before. */
+export function fenceAnew(tenant: ModelTenant, lease: ModelLease, step: number): void {
+  lease.fence = ++tenant.lastFence;
+  lease.fencedInStep = step;
+}
+
+/** A unit of work begins (W1): the time, or one more than the last if that is taken. */
+export function beginUnit(tenant: ModelTenant, agent: ModelAgent, now: number): void {
+  tenant.lastPriority = Math.max(now, tenant.lastPriority + 1);
+  agent.priority = tenant.lastPriority;
+  agent.attempts = 0;
+}
+
+/** G7, G12: a claim that touches what is fenced or withdrawn cannot be granted until somebody acts. */
+export function closedFor(tenant: ModelTenant, claims: readonly Claim[]): string | null {
+  const touched = tenant.resources.filter((resource) => claims.some((claim) => overlap(claim.resource, resource.name)));
+  const fenced = touched.some((resource) => resource.fenced) ? ["resource_fenced"] : [];
+  const withdrawn = touched.some((resource) => resource.withdrawn) ? ["resource_withdrawn"] : [];
+  // If both are so, either may be named.
+  return [...fenced, ...withdrawn].join(" or ") || null;
+}

@@ -1,0 +1,236 @@
+/**
+ * A move is a command before it knows any names: numbers that are read against what is there ("the third of the
+ * leases"). So a list of moves can be drawn at random, cut down to a short one that still fails, and played on the
+ * kernel, on the oracle and on a restored kernel alike.
+ */
+import type { Actor, Command, IntentInput } from "../src/kernel/commands.ts";
+import { predicates } from "../src/kernel/predicates.ts";
+import { agentStates, type Strategy } from "../src/kernel/records.ts";
+
+export const verbs = [
+  "acquire",
+  "heartbeat",
+  "heartbeat_all",
+  "release_lease",
+  "release_all",
+  "renew_lease",
+  "transfer_lease",
+  "downgrade_lease",
+  "cancel_request",
+  "collect_request",
+  "verify_all",
+  "restart_agent",
+  "register_agent",
+  "transition_agent",
+  "save_digest",
+  "resume_agent",
+  "drop_digest",
+  "revoke",
+  "pause_agent",
+  "unpause_agent",
+  "fence_resource",
+  "reset_resource",
+  "withdraw_resource",
+  "declare_resource",
+  "suspend_tenant",
+  "resume_tenant",
+  "set_tenant_settings",
+] as const;
+export type Verb = (typeof verbs)[number];
+
+export interface Move {
+  readonly verb: Verb;
+  readonly agent: number;
+  readonly other: number;
+  readonly nth: number;
+  readonly intents: readonly {
+    readonly name: number;
+    readonly predicate: number;
+    readonly units: number;
+    readonly to: number;
+  }[];
+  readonly ttl: number;
+  readonly wait: number;
+  readonly idle: number;
+  readonly key: number;
+  readonly who: number;
+  readonly flag: boolean;
+  readonly clock: ClockMove;
+}
+
+/** How far time goes before the command: mostly not at all, often to where something ends, or a millisecond beside. */
+export type ClockMove =
+  | { readonly type: "by"; readonly ms: number }
+  | { readonly type: "deadline"; readonly off: number };
+
+export interface Board {
+  readonly agents: readonly string[];
+  readonly names: readonly string[];
+  /** The counted ones among the names, and their units. */
+  readonly capacities: Readonly<Record<string, number>>;
+  readonly strategy: Strategy;
+}
+
+/** What a move's numbers are read against; ids are those of whoever is asked. */
+export interface Known {
+  readonly leases: readonly { readonly id: string; readonly agentId: string; readonly generation: number }[];
+  readonly requests: readonly { readonly id: string; readonly agentId: string }[];
+  readonly epochOf: (agentId: string) => number;
+}
+
+export const operator: Actor = { role: "operator", agentId: null, epoch: null };
+export const tenantId = "t1";
+
+const ttls = [null, 100, 1_000, 5_000, 20_000, 60_000, 400_000, 50];
+const waits = [null, 0, 500, 5_000, 30_000, 700_000];
+const idles = [null, null, null, 2_000, 15_000];
+const keys = [null, null, null, "k1", "k2", "k3"];
+
+/** The commands that set the board up. */
+export function opening(board: Board): Command[] {
+  const asked = { tenant: tenantId, actor: operator, entropy: [1, 2] as const };
+  return [
+    { ...asked, type: "create_tenant", tenantId },
+    { ...asked, type: "set_tenant_settings", tenantId, settings: { strategy: board.strategy } },
+    ...Object.entries(board.capacities).map(
+      ([resource, capacity]): Command => ({ ...asked, type: "declare_resource", resource, capacity, cell: null }),
+    ),
+    ...board.agents.map((agentId): Command => ({ ...asked, type: "register_agent", agentId, labels: null })),
+  ];
+}
+
+export function commandFor(move: Move, board: Board, known: Known, entropy: readonly [number, number]): Command {
+  const agentId = nth(board.agents, move.agent);
+  const lease = known.leases[move.nth % Math.max(1, known.leases.length)] ?? { id: "lse_none", agentId, generation: 1 };
+  const request = known.requests[move.nth % Math.max(1, known.requests.length)] ?? { id: "req_none", agentId };
+  const named = move.other < 4 ? null : [lease.id];
+  const resource = nth(board.names, move.nth);
+  const self = (id: string) => ({ tenant: tenantId, actor: actorFor(move, board, known, id), entropy });
+  const above = { tenant: tenantId, actor: operator, entropy };
+  switch (move.verb) {
+    case "acquire":
+      return {
+        ...self(agentId),
+        type: "acquire",
+        agentId,
+        intents: move.intents.map((intent) => intentFor(intent, board)),
+        ttlMs: nth(ttls, move.ttl),
+        waitTimeoutMs: nth(waits, move.wait),
+        idleTimeoutMs: nth(idles, move.idle),
+        purpose: null,
+        tokens: false,
+        dryRun: move.flag && move.nth % 4 === 0,
+        requestKey: nth(keys, move.key),
+      };
+    case "heartbeat":
+      return { ...self(lease.agentId), type: "heartbeat", leaseId: lease.id, activity: move.flag };
+    case "heartbeat_all":
+      return { ...self(agentId), type: "heartbeat_all", agentId, leaseIds: named, activity: move.flag };
+    case "release_lease":
+      return { ...self(lease.agentId), type: "release_lease", leaseId: lease.id, version: null };
+    case "release_all":
+      return { ...self(agentId), type: "release_all", agentId, leaseIds: named, versions: null };
+    case "renew_lease": {
+      const generation = move.flag ? null : lease.generation + (move.ttl === 0 ? 1 : 0);
+      return { ...self(lease.agentId), type: "renew_lease", leaseId: lease.id, generation };
+    }
+    case "transfer_lease":
+      return {
+        ...self(lease.agentId),
+        type: "transfer_lease",
+        leaseId: lease.id,
+        toAgentId: nth(board.agents, move.other),
+      };
+    case "downgrade_lease":
+      return {
+        ...self(lease.agentId),
+        type: "downgrade_lease",
+        leaseId: lease.id,
+        predicate: nth(predicates, move.other),
+      };
+    case "cancel_request":
+    case "collect_request":
+      return { ...self(request.agentId), type: move.verb, requestId: request.id };
+    case "verify_all":
+      return { ...self(agentId), type: "verify_all", agentId, leaseIds: named };
+    case "restart_agent":
+      return { ...self(agentId), type: "restart_agent", agentId };
+    case "register_agent":
+      return { ...above, type: "register_agent", agentId, labels: null };
+    case "transition_agent":
+      return { ...self(agentId), type: "transition_agent", agentId, to: nth(agentStates, move.nth) };
+    case "save_digest":
+      return {
+        ...self(agentId),
+        type: "save_digest",
+        agentId,
+        digest: {
+          checkpointId: "c1",
+          resumePoint: "here",
+          context: { note: move.nth },
+          intentBacklog: move.intents.map((intent) => intentFor(intent, board)),
+          resolutionStrategy: "RETRY",
+        },
+      };
+    case "resume_agent":
+      return { ...self(agentId), type: "resume_agent", agentId, assumed: [] };
+    case "drop_digest":
+      return { ...self(agentId), type: "drop_digest", agentId };
+    case "revoke": {
+      const targets = [{ leaseId: lease.id }, { agentId }, { resourcePrefix: resource }];
+      return { ...above, type: "revoke", target: nth(targets, move.other), reason: "test" };
+    }
+    case "pause_agent":
+    case "unpause_agent":
+      return { ...above, type: move.verb, agentId };
+    case "fence_resource":
+      return { ...above, type: "fence_resource", resource, reason: "test" };
+    case "reset_resource":
+      return { ...above, type: "reset_resource", resource };
+    case "withdraw_resource":
+      return { ...above, type: "withdraw_resource", resource, revoke: move.flag };
+    case "declare_resource": {
+      const counted = Object.hasOwn(board.capacities, resource);
+      return {
+        ...above,
+        type: "declare_resource",
+        resource,
+        capacity: counted ? 1 + (move.other % 4) : null,
+        cell: null,
+      };
+    }
+    case "suspend_tenant":
+    case "resume_tenant":
+      return { ...above, type: move.verb, tenantId, reason: "test" };
+    case "set_tenant_settings":
+      return {
+        ...above,
+        type: "set_tenant_settings",
+        tenantId,
+        settings: { strategy: move.flag ? "wait_die" : "wound_wait" },
+      };
+  }
+}
+
+/** Mostly who should; sometimes another agent, an earlier instance, or somebody above. */
+function actorFor(move: Move, board: Board, known: Known, agentId: string): Actor {
+  const epoch = known.epochOf(agentId);
+  if (move.who === 0) return operator;
+  if (move.who === 1) return { role: "agent", agentId, epoch: epoch - 1 };
+  const other = nth(board.agents, move.other);
+  if (move.who === 2) return { role: "agent", agentId: other, epoch: known.epochOf(other) };
+  return { role: "agent", agentId, epoch };
+}
+
+function intentFor(intent: Move["intents"][number], board: Board): IntentInput {
+  const predicate = nth(predicates, intent.predicate);
+  const resource = nth(board.names, intent.name);
+  const units = Object.hasOwn(board.capacities, resource) ? intent.units : null;
+  return { predicate, resource, units, to: predicate === "RENAMES" ? nth(board.names, intent.to) : null };
+}
+
+function nth<T>(list: readonly T[], at: number): T {
+  const found = list[at % list.length];
+  if (found === undefined) throw new Error("nothing to choose from");
+  return found;
+}

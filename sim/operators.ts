@@ -1,0 +1,137 @@
+/** What operators do: take away, fence and reset, withdraw, pause, suspend, and change the rules under way. */
+import { count } from "./counters.ts";
+import { isPattern } from "./model/names.ts";
+import { send } from "./send.ts";
+import { entropyOf, operator, type SimTenant, type World } from "./world.ts";
+
+const habits = {
+  revokeLease: 10,
+  revokeAgent: 5,
+  revokePrefix: 3,
+  fence: 4,
+  reset: 10,
+  withdraw: 2,
+  declare: 10,
+  pause: 4,
+  unpause: 5,
+  suspend: 1,
+  resume: 3,
+  capacity: 20,
+  strategy: 10,
+  quotas: 4,
+  settings: 3,
+  createKey: 3,
+  deleteKey: 2,
+};
+
+export function operatorTurn(world: World, tenant: SimTenant): void {
+  const { random, counters } = world;
+  const asked = { tenant: tenant.id, actor: operator, entropy: entropyOf(world) };
+  const tenantId = tenant.id;
+  const agent = random.pick(tenant.agents);
+  const resource = random.pick(tenant.names);
+  const reason = "by the operator";
+  // What stands still is mostly set going again first.
+  const habit = (random.chance(0.7) ? repairOf(world, tenant) : null) ?? random.weighted(habits);
+  switch (habit) {
+    case "revokeLease": {
+      const leaseId = agent.leases.length > 0 ? random.pick(agent.leases) : "lse_none";
+      send(world, { ...asked, type: "revoke", target: { leaseId }, reason });
+      return;
+    }
+    case "revokeAgent":
+      send(world, { ...asked, type: "revoke", target: { agentId: agent.id }, reason });
+      return;
+    case "revokePrefix": {
+      const resourcePrefix = random.pick([resource, "FILE:/", "FILE:/a", "FILE:/d1/**", "PORT:/"]);
+      send(world, { ...asked, type: "revoke", target: { resourcePrefix }, reason });
+      return;
+    }
+    case "fence":
+      send(world, { ...asked, type: "fence_resource", resource, reason });
+      return;
+    case "reset":
+      send(world, { ...asked, type: "reset_resource", resource: fencedIn(world, tenant) ?? resource });
+      return;
+    case "withdraw":
+      if (isPattern(resource) && random.chance(0.9)) return;
+      send(world, { ...asked, type: "withdraw_resource", resource, revoke: random.chance(0.5) });
+      return;
+    case "declare":
+    case "capacity":
+      return declare(world, tenant, resource, habit === "capacity");
+    case "pause":
+      send(world, { ...asked, type: "pause_agent", agentId: agent.id });
+      return;
+    case "unpause":
+      send(world, { ...asked, type: "unpause_agent", agentId: pausedIn(world, tenant) ?? agent.id });
+      return;
+    case "suspend":
+    case "resume":
+      send(world, { ...asked, type: habit === "suspend" ? "suspend_tenant" : "resume_tenant", tenantId, reason });
+      return;
+    case "strategy": {
+      const strategy = random.pick(["wait_die", "wound_wait"] as const);
+      const before = world.store.tenant.get(tenantId)?.settings.strategy;
+      const reply = send(world, { ...asked, type: "set_tenant_settings", tenantId, settings: { strategy } });
+      if (reply.type === "tenant" && before !== strategy) count(counters, "strategy switched");
+      return;
+    }
+    case "quotas": {
+      const quotas = random.pick([{ leasesMax: 4 }, { leasesMax: 10_000 }, { waitersMax: 100, patternsMax: 100 }]);
+      send(world, { ...asked, type: "set_tenant_quotas", tenantId, quotas });
+      return;
+    }
+    case "settings":
+      send(world, {
+        ...asked,
+        type: "set_tenant_settings",
+        tenantId,
+        settings: { claimWithinMs: random.between(1, 9_000) },
+      });
+      return;
+    case "createKey": {
+      const key = { id: `key-${random.below(3)}`, hash: "h", role: "agent", tenant: tenantId, label: null } as const;
+      send(world, { ...asked, type: "create_key", key });
+      return;
+    }
+    case "deleteKey":
+      send(world, { ...asked, type: "delete_key", keyId: `key-${random.below(3)}` });
+      return;
+  }
+}
+
+function repairOf(world: World, tenant: SimTenant): keyof typeof habits | null {
+  if (world.store.tenant.get(tenant.id)?.suspended === true) return "resume";
+  if (pausedIn(world, tenant) !== undefined) return "unpause";
+  if (fencedIn(world, tenant) !== undefined) return "reset";
+  return withdrawnIn(world, tenant) === undefined ? null : "declare";
+}
+
+/** Declares again what was withdrawn, as it was, or a counted one with more or fewer units. */
+function declare(world: World, tenant: SimTenant, resource: string, changes: boolean): void {
+  const { random, store, counters } = world;
+  const name =
+    changes && tenant.counted.length > 0 ? random.pick(tenant.counted) : (withdrawnIn(world, tenant) ?? resource);
+  const before = store.resource.get(`${tenant.id} ${name}`) ?? null;
+  const isCounted = changes ? tenant.counted.includes(name) : before?.capacity != null;
+  const capacity = isCounted ? random.between(1, 5) : null;
+  const cell = tenant.bound.includes(name) ? "cell-1" : null;
+  const asked = { tenant: tenant.id, actor: operator, entropy: entropyOf(world) };
+  const reply = send(world, { ...asked, type: "declare_resource", resource: name, capacity, cell });
+  const isSmaller = capacity !== null && before?.capacity != null && capacity < before.capacity;
+  if (isSmaller && reply.type === "resource") count(counters, "C6 capacity made smaller");
+}
+
+function pausedIn({ store }: World, { id }: SimTenant): string | undefined {
+  return [...store.agent.values()].find((one) => one.tenant === id && one.pausedByOperator)?.id;
+}
+
+/** A pattern that was withdrawn cannot be declared again; it stays so, which is rare enough. */
+function withdrawnIn({ store }: World, { id }: SimTenant): string | undefined {
+  return [...store.resource.values()].find((one) => one.tenant === id && one.withdrawn && !isPattern(one.name))?.name;
+}
+
+function fencedIn({ store }: World, { id }: SimTenant): string | undefined {
+  return [...store.resource.values()].find((one) => one.tenant === id && one.fenced)?.name;
+}

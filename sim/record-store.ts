@@ -1,0 +1,95 @@
+/**
+ * What a store would hold: every record that an outcome listed as changed, put or removed. The simulation restores
+ * from here and not from a snapshot, so that a change the kernel forgot to list is lost and found out.
+ */
+import type { Handle } from "../src/kernel/kernel.ts";
+import type {
+  Agent,
+  Counters,
+  Digest,
+  Key,
+  Lease,
+  RecordKind,
+  RecordOf,
+  Request,
+  Resource,
+  StoredRecord,
+  Tenant,
+} from "../src/kernel/records.ts";
+
+export interface RecordStore {
+  readonly tenant: Map<string, Tenant>;
+  readonly counters: Map<string, Counters>;
+  readonly agent: Map<string, Agent>;
+  readonly digest: Map<string, Digest>;
+  readonly resource: Map<string, Resource>;
+  readonly request: Map<string, Request>;
+  readonly lease: Map<string, Lease>;
+  readonly key: Map<string, Key>;
+}
+
+/** One record before and after a step; null where there was none, or is none any more. */
+export type Change = {
+  [K in RecordKind]: { readonly kind: K; readonly before: RecordOf[K] | null; readonly after: RecordOf[K] | null };
+}[RecordKind];
+
+export function createRecordStore(): RecordStore {
+  return {
+    tenant: new Map(),
+    counters: new Map(),
+    agent: new Map(),
+    digest: new Map(),
+    resource: new Map(),
+    request: new Map(),
+    lease: new Map(),
+    key: new Map(),
+  };
+}
+
+/** Takes over what a step changed, each record once, and says what that was. */
+export function keep(store: RecordStore, handles: Iterable<Handle>): Change[] {
+  const changes: Change[] = [];
+  for (const handle of new Set(handles)) {
+    // A handle's kind and record belong together, which its type cannot say.
+    const { kind, record } = handle as StoredRecord;
+    const records = store[kind] as Map<string, typeof record>;
+    const id = storedAs({ kind, record } as StoredRecord);
+    const before = records.get(id) ?? null;
+    if (handle.alive) records.set(id, record);
+    else records.delete(id);
+    changes.push({ kind, before, after: handle.alive ? record : null } as Change);
+  }
+  return changes;
+}
+
+export function allRecords(store: RecordStore): StoredRecord[] {
+  const kinds = Object.keys(store) as RecordKind[];
+  return kinds.flatMap((kind) => [...store[kind].values()].map((record) => ({ kind, record }) as StoredRecord));
+}
+
+/** Text by which two sets of records can be compared, whatever their order. */
+export function fingerprint(records: readonly StoredRecord[]): string {
+  return records
+    .map((one) => `${one.kind} ${storedAs(one)} ${JSON.stringify(one.record)}`)
+    .sort()
+    .join("\n");
+}
+
+/** Ids are unique within a tenant; two tenants may well use the same. */
+function storedAs({ kind, record }: StoredRecord): string {
+  switch (kind) {
+    case "tenant":
+    case "key":
+      return record.id;
+    case "counters":
+      return record.tenant;
+    case "digest":
+      return `${record.tenant} ${record.agentId}`;
+    case "resource":
+      return `${record.tenant} ${record.name}`;
+    case "agent":
+    case "request":
+    case "lease":
+      return `${record.tenant} ${record.id}`;
+  }
+}

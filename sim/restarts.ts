@@ -1,0 +1,47 @@
+/**
+ * The process dies and comes back: the kernel is dropped and made anew from what a store would hold. What the kernel
+ * says it holds must be what the store was told, or a change was forgotten.
+ */
+import { restore, snapshot } from "../src/kernel/kernel.ts";
+import type { StoredRecord } from "../src/kernel/records.ts";
+import { count } from "./counters.ts";
+import { violated } from "./invariants/step.ts";
+import { allRecords, fingerprint } from "./record-store.ts";
+import { settleSlice } from "./send.ts";
+import type { World } from "./world.ts";
+
+export function compareWithStore(world: World): void {
+  const stored = fingerprint(allRecords(world.store));
+  const held = fingerprint(snapshot(world.state));
+  if (stored !== held)
+    violated("S1", "the records listed as changed are not what is alive", ...differences(stored, held));
+}
+
+export function restart(world: World): void {
+  const { random, counters } = world;
+  const isBetweenSlices = random.chance(0.5) && settleSlice(world, random.between(1, 3));
+  compareWithStore(world);
+  const records = allRecords(world.store);
+  const throughText: StoredRecord[] = random.chance(0.5) ? JSON.parse(JSON.stringify(records)) : records;
+  // A store gives its records back in no particular order.
+  for (let at = throughText.length - 1; at > 0; at--) swap(throughText, at, random.below(at + 1));
+  const restored = restore(throughText);
+  if (fingerprint(snapshot(restored)) !== fingerprint(records)) violated("S1", "restore and snapshot are not inverses");
+  world.state = restored;
+  count(counters, "restored from records");
+  if (isBetweenSlices) count(counters, "restored between two slices");
+}
+
+function swap<T>(list: T[], a: number, b: number): void {
+  const [x, y] = [list[a], list[b]];
+  if (x === undefined || y === undefined) return;
+  list[a] = y;
+  list[b] = x;
+}
+
+function differences(stored: string, held: string): string[] {
+  const [inStore, inKernel] = [stored.split("\n"), held.split("\n")];
+  const onlyInStore = inStore.filter((line) => !inKernel.includes(line)).map((line) => `store only: ${line}`);
+  const onlyInKernel = inKernel.filter((line) => !inStore.includes(line)).map((line) => `kernel only: ${line}`);
+  return [...onlyInStore, ...onlyInKernel].slice(0, 6);
+}

@@ -1,0 +1,100 @@
+/** One seed: a world is set up, lives for so many steps, and is let run out; every wait must have ended then. */
+import { nextDeadline } from "../src/kernel/kernel.ts";
+import { agentTurn } from "./agents.ts";
+import { cellTurn } from "./cells.ts";
+import { passTime } from "./clock.ts";
+import type { Counters } from "./counters.ts";
+import { count } from "./counters.ts";
+import { violated } from "./invariants/step.ts";
+import { operatorTurn } from "./operators.ts";
+import { populate } from "./populate.ts";
+import { compareWithStore, restart } from "./restarts.ts";
+import { send, settleInSlices } from "./send.ts";
+import { createWorld, entropyOf, type World } from "./world.ts";
+
+export interface SeedResult {
+  readonly seed: number;
+  readonly steps: number;
+  /** Of all commands, replies and events, in order. */
+  readonly hash: string;
+  readonly failure: string | null;
+}
+
+export function runSeed(seed: number, steps: number, counters: Counters): SeedResult {
+  const world = createWorld(seed, counters);
+  try {
+    populate(world);
+    for (world.step = 1; world.step <= steps; world.step++) stepOnce(world);
+    runOut(world);
+    return { seed, steps, hash: world.transcript.digest("hex"), failure: null };
+  } catch (error) {
+    const failure =
+      error instanceof Error
+        ? error.name === "Violation"
+          ? error.message
+          : (error.stack ?? error.message)
+        : String(error);
+    return {
+      seed,
+      steps,
+      hash: "",
+      failure: `${failure}\n  the last commands:\n    ${world.recent.slice(-12).join("\n    ")}`,
+    };
+  }
+}
+
+function stepOnce(world: World): void {
+  const { random, size } = world;
+  passTime(world);
+  if (deliverMail(world)) return;
+  const tenant = random.pick(world.tenants);
+  const rare = size === "small" ? 1 : 5;
+  switch (
+    random.weighted({
+      agent: 850 * rare,
+      operator: 60,
+      cell: world.jobs.length > 0 ? 80 * rare : 0,
+      settle: 15,
+      restart: 12,
+      compare: 12,
+    })
+  ) {
+    case "agent":
+      return agentTurn(world, tenant, random.pick(tenant.agents));
+    case "operator":
+      return operatorTurn(world, tenant);
+    case "cell":
+      return cellTurn(world);
+    case "settle":
+      return settleInSlices(world);
+    case "restart":
+      return restart(world);
+    case "compare":
+      return compareWithStore(world);
+  }
+}
+
+function deliverMail(world: World): boolean {
+  const at = world.mail.findIndex((letter) => letter.atStep <= world.step);
+  const [letter] = at < 0 ? [] : world.mail.splice(at, 1);
+  if (letter === undefined) return false;
+  // Whoever takes it in draws anew: ids come from that.
+  send(world, { ...letter.command, entropy: entropyOf(world) });
+  return true;
+}
+
+/** Nobody says anything any more. Then everything that has an end must come to it, and nobody is left waiting (W4). */
+function runOut(world: World): void {
+  for (let rounds = 0; rounds < 100_000; rounds++) {
+    const next = nextDeadline(world.state);
+    if (next === null) break;
+    world.now = Math.max(world.now, next);
+    settleInSlices(world);
+  }
+  compareWithStore(world);
+  const waiting = [...world.store.request.values()].find((request) => request.state === "WAITING");
+  if (waiting !== undefined) violated("W4", "everything has come to its end, but one still waits", waiting);
+  const [lease] = world.store.lease.values();
+  if (lease !== undefined) violated("L3", "everything has come to its end, but one lease still lives", lease);
+  count(world.counters, "worlds run out");
+}

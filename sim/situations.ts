@@ -1,0 +1,63 @@
+/** Watches what is answered and what happens, and counts which rules were met. Cells learn of their work here. */
+import type { Command } from "../src/kernel/commands.ts";
+import type { KernelEvent } from "../src/kernel/events.ts";
+import type { Reply } from "../src/kernel/replies.ts";
+import { count } from "./counters.ts";
+import type { World } from "./world.ts";
+
+const manyAtOnce = 8;
+
+export function noteReply({ counters }: World, command: Command, reply: Reply): void {
+  count(counters, `command ${command.type}`);
+  if (reply.type === "refused") {
+    count(counters, `refused ${reply.code}`);
+    if (reply.reason !== undefined) count(counters, `denied ${reply.reason}`);
+    if (reply.code === "stale_epoch") count(counters, "A3 command of an older instance");
+  }
+  if (reply.type === "paused") count(counters, `paused ${reply.reason}`);
+  if (command.type !== "acquire") return;
+  count(counters, `verdict ${reply.type}`);
+  if (command.dryRun) count(counters, "W12 dry run");
+  if (reply.type === "granted" && reply.observe !== null) count(counters, "A4 grant with an update");
+  if (reply.type === "died" && reply.attempt > 1) count(counters, "W5 died again");
+  if ("blockersTotal" in reply && (reply.blockersTotal ?? 0) > 16) count(counters, "W11 more than 16 in the way");
+}
+
+export function noteEvents(world: World, events: readonly KernelEvent[]): void {
+  const { counters } = world;
+  let ends = 0;
+  for (const event of events) {
+    count(counters, `event ${event.type}`);
+    switch (event.type) {
+      case "lease.binding":
+        world.jobs.push({ tenant: event.tenant, leaseId: event.lease.id, does: "bind" });
+        break;
+      case "lease.closing":
+        world.jobs.push({ tenant: event.tenant, leaseId: event.lease.id, does: "teardown" });
+        break;
+      case "lease.granted":
+        if (event.lease.linkedTo !== null) count(counters, "C7 rename granted");
+        if (world.tenants.some(({ id, counted }) => id === event.tenant && counted.includes(event.lease.resource))) {
+          count(counters, "C6 units leased");
+        }
+        break;
+      case "lease.expired":
+        ends++;
+        if (event.reason === "unclaimed") count(counters, "W8 unclaimed");
+        break;
+      case "lease.revoked":
+        if (event.reason === "wounded") count(counters, "W7 wounded");
+        if (event.reason === "idle") count(counters, "L10 revoked as idle");
+        break;
+      case "lease.revived":
+        count(counters, "L9 held, verified and revived");
+        break;
+      case "request.granted":
+        count(counters, "W3 waiter granted");
+        break;
+      default:
+        break;
+    }
+  }
+  if (ends >= manyAtOnce) count(counters, "L3 many ends settled at one instant");
+}

@@ -1,0 +1,92 @@
+/** One simulated world: the kernel, what a store would hold, the clock, and everybody who speaks to it. */
+import { createHash, type Hash } from "node:crypto";
+import type { Acquire, Actor, Command } from "../src/kernel/commands.ts";
+import { createState, type State } from "../src/kernel/kernel.ts";
+import type { Counters } from "./counters.ts";
+import { createMemory, type Memory } from "./invariants/check.ts";
+import { createRandom, type Random } from "./random.ts";
+import { createRecordStore, type RecordStore } from "./record-store.ts";
+
+export const beginning = 1_700_000_000_000;
+
+/** An agent as it knows itself, which may be wrong: replies get lost, and others act meanwhile. */
+export interface SimAgent {
+  readonly tenant: string;
+  readonly id: string;
+  epoch: number;
+  /** Leases and requests it has heard of; some have ended long ago. */
+  leases: string[];
+  requests: string[];
+  /** Its last requests with a key, to be sent again when the answer was lost. */
+  sent: Acquire[];
+  /** Earlier instances that do not know yet that they were replaced. */
+  zombies: Actor[];
+  /** Gone without a word, until somebody starts it again. */
+  crashed: boolean;
+  hasDigest: boolean;
+}
+
+export interface SimTenant {
+  readonly id: string;
+  readonly names: readonly string[];
+  readonly counted: readonly string[];
+  readonly bound: readonly string[];
+  readonly agents: SimAgent[];
+}
+
+/** What a cell has been told to do and has not reported yet. */
+export interface CellJob {
+  readonly tenant: string;
+  readonly leaseId: string;
+  readonly does: "bind" | "teardown";
+}
+
+export interface World {
+  readonly seed: number;
+  readonly size: "small" | "large";
+  readonly random: Random;
+  readonly counters: Counters;
+  readonly store: RecordStore;
+  readonly memory: Memory;
+  readonly transcript: Hash;
+  readonly tenants: SimTenant[];
+  readonly jobs: CellJob[];
+  /** Commands under way; each arrives at the step it was given, if ever. */
+  readonly mail: { readonly atStep: number; readonly command: Command }[];
+  /** The last commands, for whoever reads about a violation. */
+  readonly recent: string[];
+  state: State;
+  now: number;
+  step: number;
+}
+
+export function createWorld(seed: number, counters: Counters): World {
+  const random = createRandom(seed);
+  return {
+    seed,
+    size: seed % 5 === 0 ? "large" : "small",
+    random,
+    counters,
+    store: createRecordStore(),
+    memory: createMemory(),
+    transcript: createHash("sha256"),
+    tenants: [],
+    jobs: [],
+    mail: [],
+    recent: [],
+    state: createState(),
+    now: beginning + random.below(86_400_000),
+    step: 0,
+  };
+}
+
+export function entropyOf({ random }: World): readonly [number, number] {
+  return [random.bits(), random.bits()];
+}
+
+export const operator: Actor = { role: "operator", agentId: null, epoch: null };
+export const supervisor: Actor = { role: "supervisor", agentId: null, epoch: null };
+
+export function actorOf(agent: SimAgent): Actor {
+  return { role: "agent", agentId: agent.id, epoch: agent.epoch };
+}

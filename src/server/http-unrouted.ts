@@ -1,0 +1,57 @@
+/** Requests that no route takes: an unknown path, a method that the path does not know, or a question about both. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { errorAnswer } from "../protocol/answer.ts";
+import { operations } from "../protocol/operations.ts";
+import type { Gate } from "./gate.ts";
+import { tenantHeader } from "./keys.ts";
+import { sendAnswer } from "./send.ts";
+import type { Tally } from "./tally.ts";
+
+export function answerUnrouted(request: IncomingMessage, response: ServerResponse, gate: Gate, tally: Tally): void {
+  const { method = "", url = "" } = request;
+  const allowed = url === "*" ? ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"] : methodsFor(url);
+  if (allowed.length === 0) {
+    tally.refuse("not_found");
+    return sendAnswer(response, errorAnswer("not_found", "Nothing is at this path; see /openapi.json for what there is."));
+  }
+  response.setHeader("Allow", allowed.join(", "));
+  if (method === "OPTIONS") return answerOptions(request, response, gate, allowed);
+  tally.refuse("method_not_allowed");
+  const detail = `This path does not take ${method}; use ${allowed.join(" or ")}.`;
+  sendAnswer(response, errorAnswer("method_not_allowed", detail));
+}
+
+/** Browsers ask first whether a page of another origin may. */
+function answerOptions(
+  { headers }: IncomingMessage,
+  response: ServerResponse,
+  gate: Gate,
+  allowed: readonly string[],
+): void {
+  if (headers.origin !== undefined && gate.lets(headers.origin)) {
+    response.setHeader("Access-Control-Allow-Methods", allowed.join(", "));
+    response.setHeader("Access-Control-Allow-Headers", `authorization, content-type, last-event-id, ${tenantHeader}`);
+    response.setHeader("Access-Control-Max-Age", "600");
+  }
+  response.writeHead(204);
+  response.end();
+}
+
+interface KnownPath {
+  readonly pattern: RegExp;
+  readonly methods: readonly string[];
+}
+
+const knownPaths: readonly KnownPath[] = operations.flatMap((operation) =>
+  [operation, ...operation.also].map(({ method, path }) => ({
+    pattern: new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`),
+    methods: method === "GET" && operation.kind !== "command" ? [method, "HEAD"] : [method],
+  })),
+);
+
+function methodsFor(url: string): readonly string[] {
+  const [path = ""] = url.split("?", 1);
+  const methods = new Set(knownPaths.filter(({ pattern }) => pattern.test(path)).flatMap((known) => known.methods));
+  if (path === "/") methods.add("GET").add("HEAD");
+  return methods.size === 0 ? [] : [...methods, "OPTIONS"];
+}

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import fc from "fast-check";
+import { batch, endedLease, liveRows, observed } from "./contract-fixture.ts";
+import { createMemoryStore } from "./memory.ts";
+import { createSqliteStore } from "./sqlite.ts";
+import type { Batch, Store } from "./store.ts";
+
+type Step =
+  | { readonly type: "commit"; readonly later: number; readonly keys: readonly number[]; readonly ended: number }
+  | { readonly type: "prune"; readonly age: number; readonly keep: number }
+  | { readonly type: "reopen" };
+
+const key = fc.integer({ min: 1, max: 60 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      type: fc.constant("commit" as const),
+      later: fc.nat({ max: 3 }),
+      keys: fc.array(key, { maxLength: 50 }),
+      ended: fc.nat({ max: 40 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant("prune" as const), age: fc.nat(20), keep: fc.nat(200) }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant("reopen" as const) }) },
+);
+
+test("whatever is committed and forgotten, SQLite holds what memory holds", async () => {
+  const run = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
+    const folder = mkdtempSync(join(tmpdir(), "leasehold-oracle-"));
+    const stores = [createMemoryStore(), createSqliteStore(folder)];
+    try {
+      const [fromMemory, fromSqlite] = await Promise.all(stores.map((store) => outcome(store, steps)));
+      assert.deepEqual(fromSqlite, fromMemory);
+    } finally {
+      for (const store of stores) await store.close();
+      rmSync(folder, { recursive: true });
+    }
+  });
+  await fc.assert(run, { numRuns: 8 });
+});
+
+/** Takes the steps, and answers with all that can be seen of the result. */
+async function outcome(store: Store, steps: readonly Step[]): Promise<unknown> {
+  const seen: unknown[] = [await store.open()];
+  let [now, seq, leases] = [100, 1, 0];
+  for (const taken of steps) {
+    switch (taken.type) {
+      case "commit": {
+        now += taken.later;
+        await store.commit(batchOf(taken, now, seq, leases));
+        seq += Math.max(1, taken.keys.length);
+        leases += taken.ended;
+        break;
+      }
+      case "prune":
+        seen.push(
+          await store.prune({ eventsBefore: now - taken.age, endedBefore: now - taken.age, endedKeep: taken.keep }),
+        );
+        break;
+      case "reopen":
+        await store.close();
+        seen.push(await store.open());
+        break;
+    }
+  }
+  seen.push(await liveRows(store), await store.earliestSeq(), await store.earliestEnded());
+  seen.push(await store.eventsAfter({ seq: Math.floor(seq / 2), limit: 40 }));
+  seen.push(await store.endedPage({ tenant: "t", limit: 100, before: endedLease(leases - 3).id }));
+  const touching = { names: ["FILE:/17"], prefixes: ["FILE:/2"] };
+  seen.push(await observed(store, { tenant: "t", since: now - 3, limit: 50 }));
+  seen.push(await observed(store, { tenant: "t", since: 0, limit: 1_000, touching }));
+  return seen;
+}
+
+/** Even keys are put, odd ones removed; every fifth lease that ended was one that only reads. */
+function batchOf(taken: Step & { type: "commit" }, now: number, seq: number, leases: number): Batch {
+  const bodyOf = (n: number): string => JSON.stringify({ n, now, word: "žluť" });
+  return batch({
+    now,
+    puts: taken.keys
+      .filter((n) => n % 2 === 0)
+      .map((n) => ({ n, kind: n % 3 === 0 ? "lease" : "agent", body: bodyOf(n) })),
+    removes: taken.keys.filter((n) => n % 2 === 1).map((n) => n + 1),
+    events: { firstSeq: seq, count: Math.max(1, taken.keys.length), body: bodyOf(seq) },
+    ended: Array.from({ length: taken.ended }, (_, index) =>
+      endedLease(leases + index, { endedAt: now - (index % 2), writes: index % 5 !== 0 }),
+    ),
+  });
+}
