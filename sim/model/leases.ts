@@ -114,10 +114,9 @@ export function transfer(
     leaveRequest(tenant, half, now);
   }
   noteIdle(tenant, giver, now);
-  if (receiver.state !== "PAUSED") {
-    receiver.state = "EXECUTING";
-    receiver.attempts = 0;
-  }
+  // Who is at work, or has something to sort out first, is not moved by a gift.
+  const stays = receiver.state === "PAUSED" || receiver.state === "EXECUTING" || receiver.state === "VERIFYING";
+  if (!stays) receiver.state = "EXECUTING";
   serve(tenant, now, step);
   return { type: "lease", leaseIds: [lease.id] };
 }

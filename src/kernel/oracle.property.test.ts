@@ -4,7 +4,7 @@ import { playInLockstep } from "../../sim/lockstep.ts";
 import { anyBoard, anyMove } from "../../sim/move-arbitraries.ts";
 
 /** More for a hunt: ORACLE_RUNS=100000 npm test src/kernel/oracle */
-const { ORACLE_RUNS = "600" } = process.env;
+const { ORACLE_RUNS = "1500" } = process.env;
 const numRuns = Number(ORACLE_RUNS);
 
 test("kernel and naive oracle agree on every verdict and on all that lives, step by step (L3–L15, C1–C7, W1–W12, A1–A5)", () => {

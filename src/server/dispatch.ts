@@ -10,13 +10,16 @@ import { completeReply, failedAssumptions, needsHistory, observe } from "../engi
 import type { Command } from "../kernel/commands.ts";
 import type { Reply } from "../kernel/replies.ts";
 import { type Answer, type AnswerContext, errorAnswer } from "../protocol/answer.ts";
+import { statusOf } from "../protocol/errors.ts";
 import { type CommandOperation, holdMsOf, type Input, type Operation } from "../protocol/operation.ts";
 import { assumptionsOf } from "../protocol/operations/digests.ts";
 import type { WithdrawCell } from "../protocol/queries.ts";
 import { assumptionFailedAnswer } from "../protocol/reply-json.ts";
+import { StoreFault } from "../store/faults.ts";
 import { mintAgentToken } from "./agent-tokens.ts";
 import { hashSecret } from "./keys.ts";
 import { runQuery } from "./queries.ts";
+import { Refused } from "./refused.ts";
 import type { Caller, Service } from "./service.ts";
 
 export type Respond = (answer: Answer) => void;
@@ -30,6 +33,7 @@ export function dispatch(
   respond: Respond,
 ): (() => void) | null {
   if (operation.roles !== "anyone" && !operation.roles.includes(caller.actor.role)) {
+    service.tally.refuse("forbidden");
     respond(errorAnswer("forbidden", `A key with the role ${caller.actor.role} may not do this.`));
     return null;
   }
@@ -38,8 +42,11 @@ export function dispatch(
       return runCommand(service, operation, input, caller, respond);
     case "query":
       runQuery(service, operation.decode(input, { ...caller, entropy: drawEntropy() })).then(
-        ({ reply, now }) => respond(operation.encode(reply, { now })),
-        (fault: unknown) => respond(faultAnswer(fault)),
+        ({ reply, now }) => {
+          if (reply.type === "refused") service.tally.note(reply);
+          respond(operation.encode(reply, { now }));
+        },
+        (fault: unknown) => respond(faultAnswer(service, fault)),
       );
       return null;
     case "edge":
@@ -56,7 +63,7 @@ function runCommand(
   respond: Respond,
 ): (() => void) | null {
   const { engine } = service;
-  const failed = (fault: unknown): void => respond(faultAnswer(fault));
+  const failed = (fault: unknown): void => respond(faultAnswer(service, fault));
   const keySecret = operation.name === "create_key" ? `lhk_${randomBytes(32).toString("base64url")}` : null;
   const minted =
     keySecret === null ? undefined : { id: `key_${randomBytes(8).toString("hex")}`, hash: hashSecret(keySecret) };
@@ -77,8 +84,12 @@ function runCommand(
       const holdMs = holdMsOf(input);
       if (holdMs > 0) return hold(service, command, reply, now + holdMs - engine.now(), held, decided, failed);
     }
+    service.tally.note(reply);
     if (reply.type === "granted" && reply.observe === null) return respond(operation.encode(reply, context));
-    if (keySecret !== null) return respond(operation.encode(reply, { ...context, keySecret }));
+    if (keySecret !== null) {
+      service.keys.forget();
+      return respond(operation.encode(reply, { ...context, keySecret }));
+    }
     if (needsMore(reply)) {
       answerWithMore(service, operation, command, input, { reply, now }).then(respond, failed);
       return;
@@ -188,11 +199,25 @@ async function withdrawCell({ engine }: Service, { tenant, actor, cell, revoke }
   return last;
 }
 
-export function faultAnswer(fault: unknown): Answer {
-  if (fault instanceof DatabaseUnavailable) return errorAnswer("database_unavailable", sentence(fault.message));
-  if (fault instanceof ShuttingDown) return errorAnswer("shutting_down", sentence(fault.message));
+/** What the caller is told of a fault; of one that nobody expects, the log is told more. */
+export function faultAnswer(service: Service, fault: unknown): Answer {
+  const answered = answerFor(fault);
+  service.tally.refuseWith(answered);
+  if (answered.status === statusOf("internal_error")) service.log.error({ err: fault }, "a command failed for a reason that is not its own");
+  return answered;
+}
+
+function answerFor(fault: unknown): Answer {
+  if (fault instanceof Refused) return fault.answer;
+  if (fault instanceof ShuttingDown) return errorAnswer("shutting_down", sentence(fault.message), soon);
+  if (fault instanceof DatabaseUnavailable) return errorAnswer("database_unavailable", sentence(fault.message), soon);
+  // The history is the same database, asked without the engine.
+  if (fault instanceof StoreFault) return errorAnswer("database_unavailable", sentence(new DatabaseUnavailable().message), soon);
   return errorAnswer("internal_error", "Something is wrong with the server; its log says what.");
 }
+
+/** An engine that starts over is mostly back within a second. */
+const soon = { retry_after_ms: 1_000 };
 
 function sentence(message: string): string {
   return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;

@@ -27,8 +27,13 @@ export class Subject {
 
   /** Parsed once for all who ask, and not at all if nobody does. */
   get names(): readonly ResourceName[] {
-    this.parsed ??= this.resources.map(parseResourceName).filter((name) => !("problem" in name));
-    return this.parsed;
+    if (this.parsed !== null) return this.parsed;
+    const names = this.resources.flatMap((text) => {
+      const name = parseResourceName(text);
+      return "problem" in name ? [] : [name];
+    });
+    this.parsed = names;
+    return names;
   }
 }
 

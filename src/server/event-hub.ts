@@ -34,10 +34,11 @@ export function createEventHub(engine: Engine): EventHub {
     const last = events.at(-1);
     if (first === undefined || last === undefined) return;
     // A commit whose outcome was unknown has been stored after all (S2); nobody was told, so all of them look it up.
-    const isGap = lastSeq !== null && first.seq !== lastSeq + 1;
-    if (isGap) fallBack(lastSeq ?? 0);
+    const seen = lastSeq ?? first.seq - 1;
     lastSeq = last.seq;
-    if (followers.size > 0 && !isGap) broadcast(events);
+    if (followers.size === 0) return;
+    if (first.seq === seen + 1) broadcast(events);
+    else fallBack(seen);
   });
 
   function broadcast(events: readonly NumberedEvent[]): void {

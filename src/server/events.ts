@@ -1,17 +1,191 @@
-import type { Answer } from "../protocol/answer.ts";
-import type { Service } from "./service.ts";
-export interface EventFilter {
-  readonly tenant: string;
-  readonly since: number | null;
-  readonly types: readonly string[] | null;
-  readonly resource: string | null;
-  readonly agentId: string | null;
+/** `GET /v1/events`: server-sent events. An idle one costs its connection and a comment every so often, and no timer. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { type Answer, errorAnswer, faultAnswer } from "../protocol/answer.ts";
+import { readHttp } from "../protocol/http-input.ts";
+import { events as operation } from "../protocol/operations/watching.ts";
+import type { RawQuery } from "../protocol/query-string.ts";
+import { type EventQuery, followEvents } from "./follow-events.ts";
+import { sendAnswer } from "./send.ts";
+import type { Caller, Service } from "./service.ts";
+
+export { followEvents } from "./follow-events.ts";
+
+/** What may wait in memory for a slow reader before it is cut off. It comes back, and resumes where it was. */
+const bufferedBytesMax = 4 * 2 ** 20;
+/** Streams take turns, so that a moment at which all are written to never comes. */
+const turns = 15;
+const turnMs = 1_000;
+
+export interface EventStreams {
+  open(request: FastifyRequest, reply: FastifyReply): void;
+  readonly size: number;
+  /** Ends all of them; their clients resume elsewhere, or here when it is back. */
+  close(): void;
 }
-export function followEvents(
-  _service: Service,
-  _filter: EventFilter,
-  _deliver: (seq: number, text: string) => void,
-  _ended: (answer: Answer) => void,
-): () => void {
-  return () => undefined;
+
+export interface EventStreamsOptions {
+  /** An answer where the caller may not look at its tenant. */
+  readonly mayRead: (caller: Caller) => Promise<Answer | null>;
+  /** Whether what was shown at the start would still be good now: asked with every sign of life. */
+  readonly isStillGood: (request: IncomingMessage) => boolean;
+}
+
+interface Stream {
+  readonly response: ServerResponse;
+  readonly request: IncomingMessage;
+  isCaughtUp: boolean;
+}
+
+export function createEventStreams(service: Service, { mayRead, isStillGood }: EventStreamsOptions): EventStreams {
+  const waiting: Set<Stream>[] = Array.from({ length: turns }, () => new Set());
+  let size = 0;
+  let turn = 0;
+  let timer: NodeJS.Timeout | null = null;
+
+  /** One timer for all. A stream whose credential was deleted, or whose agent was taken up elsewhere, ends here. */
+  function giveSigns(): void {
+    turn = (turn + 1) % turns;
+    for (const { request, response, isCaughtUp } of waiting[turn] ?? []) {
+      if (!isStillGood(request)) response.end();
+      // Who wants few events would otherwise come back with the number of one that is long forgotten.
+      else response.write(isCaughtUp ? `: still here\nid: ${service.events.lastSeq}\n\n` : ": still here\n\n");
+    }
+  }
+
+  function enlist(stream: Stream): void {
+    const place = waiting[size % turns];
+    place?.add(stream);
+    size++;
+    timer ??= setInterval(giveSigns, turnMs);
+    stream.response.once("close", () => {
+      place?.delete(stream);
+      size--;
+      if (size > 0 || timer === null) return;
+      clearInterval(timer);
+      timer = null;
+    });
+  }
+
+  function follow(stream: Stream, query: EventQuery): void {
+    const { response } = stream;
+    const stop = followEvents(
+      service,
+      query,
+      (seq, text) => {
+        response.write(frameOf(seq, text));
+        if (response.writableLength <= bufferedBytesMax) return;
+        service.tally.refuse("slow_reader");
+        response.destroy();
+      },
+      (answer) => (response.headersSent ? response.end() : refuse(response, answer)),
+      {
+        begun: (seq) => {
+          begin(response, seq);
+          enlist(stream);
+        },
+        pace: () => drained(response),
+        caughtUp: (isSo) => {
+          stream.isCaughtUp = isSo;
+        },
+      },
+    );
+    response.once("close", stop);
+  }
+
+  function refuse(response: ServerResponse, answer: Answer): void {
+    service.tally.refuseWith(answer);
+    sendAnswer(response, answer);
+  }
+
+  return {
+    get size() {
+      return size;
+    },
+    open(request, reply) {
+      const { raw: response } = reply;
+      const { caller } = request;
+      if (caller === null) throw new TypeError("a caller gets past the door");
+      const query = readEventQuery(request, caller);
+      if ("status" in query) return refuse(response, query);
+      mayRead(caller).then(
+        (refusal) => {
+          if (response.destroyed) return;
+          if (refusal !== null) return refuse(response, refusal);
+          follow({ response, request: request.raw, isCaughtUp: false }, query);
+        },
+        () => refuse(response, errorAnswer("database_unavailable", "The database is not available; try again.")),
+      );
+    },
+    close() {
+      for (const place of waiting) for (const { response } of place) response.end();
+    },
+  };
+}
+
+/** `Last-Event-ID` goes before `since`: a browser that comes back keeps the address it was given first. */
+function readEventQuery(request: FastifyRequest, { tenant }: Caller): EventQuery | Answer {
+  const { params, query, headers } = request;
+  const read = readHttp(operation, operation, { params, query: query as RawQuery, body: undefined });
+  if (!read.ok) return faultAnswer(read);
+  const { since, types, resource, agent_id: agentId } = read.value as {
+    readonly since?: number | null;
+    readonly types?: readonly string[] | null;
+    readonly resource?: string | null;
+    readonly agent_id?: string | null;
+  };
+  const lastId = headers["last-event-id"];
+  if (lastId !== undefined && lastId !== "" && !(typeof lastId === "string" && /^\d{1,15}$/.test(lastId))) {
+    const detail = "Last-Event-ID is not the id of an event; send the last one that came, or leave it out.";
+    return errorAnswer("invalid_request", detail, { field: "Last-Event-ID" });
+  }
+  return {
+    tenant,
+    since: lastId ? Number(lastId) : (since ?? null),
+    types: types ?? null,
+    resource: resource ?? null,
+    agentId: agentId ?? null,
+  };
+}
+
+/** The first words say how soon to come back, and from where: who is cut off before the first event loses none. */
+function begin(response: ServerResponse, seq: number): void {
+  // The body ends with the connection, so that nothing has to be wrapped around each event.
+  response.useChunkedEncodingByDefault = false;
+  response.writeHead(200, [
+    "Content-Type",
+    "text/event-stream; charset=utf-8",
+    "Cache-Control",
+    "no-store",
+    "X-Accel-Buffering",
+    "no",
+  ]);
+  response.write(`retry: 1000\nid: ${seq}\n\n`);
+}
+
+let lastSeq = -1;
+let lastFrame = Buffer.alloc(0);
+let lastText = "";
+
+/** All who want an event are given it one after the other, so the frame of the last one is nearly always the one. */
+function frameOf(seq: number, text: string): Buffer {
+  if (seq !== lastSeq || text !== lastText) {
+    lastFrame = Buffer.from(`id: ${seq}\ndata: ${text}\n\n`);
+    lastSeq = seq;
+    lastText = text;
+  }
+  return lastFrame;
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  if (!response.writableNeedDrain) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off("drain", done);
+      response.off("close", done);
+      resolve();
+    };
+    response.once("drain", done);
+    response.once("close", done);
+  });
 }

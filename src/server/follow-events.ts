@@ -27,14 +27,18 @@ export interface FollowHooks {
   readonly begun?: (seq: number) => void;
   /** Awaited between portions of stored events, so that a reader sets the pace. */
   readonly pace?: () => Promise<void>;
+  /** Whether all that has been announced was given too: told whenever it changes. */
+  readonly caughtUp?: (isSo: boolean) => void;
 }
 
 export type Deliver = (seq: number, text: string) => void;
 
 /** Events that are read from the store at once. */
 const portion = 1_000;
-/** So near the present, or nearer, a follower joins the live ones; and so much may be set aside for it meanwhile. */
+/** So near the present, or nearer, a follower joins the live ones. */
 const nearness = 5_000;
+/** So much is set aside for it meanwhile; past that it reads on, and joins again later. */
+const asideMax = 4 * nearness;
 
 /** Returns how to stop. `ended` is called at most once, and nothing after it. */
 export function followEvents(
@@ -65,6 +69,8 @@ class Following implements Follower {
   private position: number | null;
   /** Live events that wait until the stored ones before them were read; null while live. */
   private aside: { readonly seq: number; readonly text: string }[] | null = null;
+  /** What came after this one is announced; what came before must be read. */
+  private joinedAt = 0;
   /** Raised whenever reading begins anew, so that an older reading notices. */
   private round = 0;
   private isOver = false;
@@ -93,6 +99,7 @@ class Following implements Follower {
     }
     this.position = engine.lastSeq;
     this.hooks.begun?.(this.position);
+    this.hooks.caughtUp?.(true);
     events.join(this);
   }
 
@@ -105,24 +112,26 @@ class Following implements Follower {
   deliver(seq: number, text: string): void {
     if (this.isOver || seq <= (this.position ?? 0)) return;
     if (this.aside === null) this.give(seq, text);
-    else if (this.aside.length < nearness) this.aside.push({ seq, text });
+    else if (this.aside.length < asideMax) this.aside.push({ seq, text });
     else {
-      // Too far behind after all: it reads on, and joins again later.
       this.service.events.leave(this);
       this.aside = null;
       this.read(this.position ?? 0, false);
     }
   }
 
+  /** While it was live, all up to the last announced one has been given. */
   fallBack(lastSeen: number): void {
+    const position = this.position ?? 0;
     const wasLive = this.aside === null;
     this.aside = null;
-    this.read(wasLive ? lastSeen : (this.position ?? lastSeen), false);
+    this.read(wasLive ? Math.max(position, lastSeen) : position, false);
   }
 
   private read(from: number, isFirst: boolean): void {
     const round = ++this.round;
     this.position = from;
+    this.hooks.caughtUp?.(false);
     this.readOn(round, isFirst).catch((fault: unknown) => {
       if (round === this.round) this.end(unavailableAnswer(fault));
     });
@@ -141,10 +150,10 @@ class Following implements Follower {
       const position = this.position ?? 0;
       if (this.aside === null && engine.lastSeq - position <= nearness) {
         this.aside = [];
+        this.joinedAt = events.lastSeq;
         events.join(this);
       }
-      // What is announced from now on is set aside; up to here the store is asked.
-      if (this.aside !== null && position >= (this.aside[0]?.seq ?? engine.lastSeq + 1) - 1) return this.goLive();
+      if (this.aside !== null && position >= this.joinedAt) return this.goLive();
       const rows = await engine.store.eventsAfter({ seq: position, limit: portion });
       if (isStale()) return;
       for (const row of rows) this.giveRow(row, round);
@@ -158,6 +167,7 @@ class Following implements Follower {
     const { aside } = this;
     this.aside = null;
     for (const { seq, text } of aside ?? []) this.deliver(seq, text);
+    this.hooks.caughtUp?.(true);
   }
 
   private giveRow({ firstSeq, count, body }: PackedEvents, round: number): void {

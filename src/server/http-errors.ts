@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Answer, errorAnswer } from "../protocol/answer.ts";
 import { limits } from "../protocol/limits.ts";
-import { Refused } from "./json-body.ts";
+import { Refused } from "./refused.ts";
 
 interface Thrown {
   readonly code?: unknown;

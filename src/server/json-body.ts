@@ -1,17 +1,7 @@
 /** From the bytes of a body to what JSON.parse gives. What the fields mean is the schemas' affair. */
 import { isUtf8 } from "node:buffer";
-import { type Answer, errorAnswer } from "../protocol/answer.ts";
-
-/** An answer on its way through somebody else's code. */
-export class Refused extends Error {
-  readonly answer: Answer;
-
-  constructor(answer: Answer) {
-    super("refused");
-    this.name = "Refused";
-    this.answer = answer;
-  }
-}
+import { errorAnswer } from "../protocol/answer.ts";
+import { Refused } from "./refused.ts";
 
 /** Nothing at all is the same as `{}`. Own keys named `__proto__` stay own keys here, and are unknown fields later. */
 export function parseBody(contentType: string | undefined, bytes: Buffer): unknown {

@@ -1,5 +1,5 @@
 /** What every edge of the server shares: the engine, who may ask, who watches what, and what is counted. */
-import type { Engine } from "../engine/engine.ts";
+import type { Engine, EngineLog } from "../engine/engine.ts";
 import type { Actor } from "../kernel/commands.ts";
 import { AgentTokenCache } from "./agent-token-cache.ts";
 import { createEventHub, type EventHub } from "./event-hub.ts";
@@ -16,6 +16,7 @@ export interface Service {
   readonly events: EventHub;
   readonly limiter: RateLimiter;
   readonly tally: Tally;
+  readonly log: EngineLog;
 }
 
 /** Who asks, as the credential says. */
@@ -26,7 +27,7 @@ export interface Caller {
   readonly meter: Meter | null;
 }
 
-export function createService(engine: Engine, rateLimit: RateLimit | null): Service {
+export function createService(engine: Engine, rateLimit: RateLimit | null, log: EngineLog): Service {
   return {
     engine,
     requests: watchRequests(engine),
@@ -35,5 +36,6 @@ export function createService(engine: Engine, rateLimit: RateLimit | null): Serv
     events: createEventHub(engine),
     limiter: createRateLimiter(rateLimit),
     tally: createTally(),
+    log,
   };
 }

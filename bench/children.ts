@@ -1,0 +1,85 @@
+/** Servers and load generators as processes of their own, so that neither shares a heap or a loop with what is measured. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "..");
+
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const address = probe.address();
+  probe.close();
+  await once(probe, "close");
+  if (address === null || typeof address === "string") throw new Error("No port to be had.");
+  return address.port;
+}
+
+export interface Running {
+  readonly port: number;
+  readonly child: ChildProcess;
+  readonly dataFolder: string;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+export async function startLeasehold(dataFolder = mkdtempSync(join(tmpdir(), "leasehold-bench-"))): Promise<Running> {
+  const port = await freePort();
+  const args = ["src/main.ts", "--port", String(port), "--data", dataFolder, "--log-level", "warn"];
+  return await startServer(args, port, dataFolder, "/readyz");
+}
+
+export async function startEcho(): Promise<Running> {
+  const port = await freePort();
+  return await startServer(["bench/echo.ts", String(port)], port, "", "/readyz");
+}
+
+async function startServer(args: string[], port: number, dataFolder: string, readyPath: string): Promise<Running> {
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
+  const stop = async (signal: NodeJS.Signals = "SIGTERM"): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill(signal);
+    await once(child, "exit");
+  };
+  for (let tries = 0; ; tries++) {
+    if (child.exitCode !== null) throw new Error(`${args.join(" ")} ended with ${child.exitCode}`);
+    const ready = await fetch(`http://127.0.0.1:${port}${readyPath}`).then(
+      (response) => response.ok,
+      () => false,
+    );
+    if (ready) return { port, child, dataFolder, stop };
+    if (tries > 6_000) throw new Error(`${args.join(" ")} is not ready after a minute`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export function removeFolder(folder: string): void {
+  if (folder !== "") rmSync(folder, { recursive: true, force: true });
+}
+
+/** Runs a load generator and returns the one line of JSON that it prints. */
+export async function runLoad<T>(script: string, ...args: (string | number)[]): Promise<T> {
+  const child = spawn(process.execPath, [`bench/${script}`, ...args.map(String)], {
+    cwd: root,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+  });
+  const [code] = (await once(child, "exit")) as [number];
+  if (code !== 0) throw new Error(`${script} ended with ${code}`);
+  return JSON.parse(output) as T;
+}
+
+export function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
+}
+
+export function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+export const format = (value: number): string => Math.round(value).toLocaleString("en");

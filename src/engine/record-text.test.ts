@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { predicates } from "../kernel/predicates.ts";
+import type { Lease } from "../kernel/records.ts";
+import { leaseText, readLease, readRecord, recordText } from "./record-text.ts";
+
+const time = fc.integer({ min: 1_600_000_000_000, max: 2_000_000_000_000 });
+const orNull = <T>(some: fc.Arbitrary<T>) => fc.option(some, { nil: null });
+const text = fc.string({ unit: "grapheme", maxLength: 20 });
+
+const anyLease: fc.Arbitrary<Lease> = fc.record(
+  {
+    tenant: text,
+    id: text,
+    resource: text,
+    predicate: fc.constantFrom(...predicates),
+    agentId: text,
+    holder: text,
+    state: fc.constantFrom("BINDING", "ACTIVE", "HELD", "CLOSING", "RELEASED", "EXPIRED", "REVOKED"),
+    fence: fc.nat(),
+    generation: fc.integer({ min: 1, max: 9 }),
+    units: fc.integer({ min: 1, max: 9 }),
+    purpose: orNull(text),
+    acquiredAt: time,
+    expiresAt: time,
+    ttl: fc.nat(),
+    tokens: fc.boolean(),
+    idleTimeout: orNull(fc.nat()),
+    activeAt: time,
+    claimBy: orNull(time),
+    heldUntil: orNull(time),
+    verified: fc.boolean(),
+    linkedTo: orNull(text),
+    cell: orNull(text),
+    cellBy: orNull(time),
+    coordinate: orNull(text),
+    closingAs: orNull(fc.constantFrom("RELEASED", "EXPIRED", "REVOKED")),
+    endedAt: orNull(time),
+    endReason: orNull(text),
+    version: orNull(text),
+  },
+  { noNullPrototype: true },
+);
+
+test("S1: a stored lease comes back as it was, whatever is in it", () => {
+  fc.assert(
+    fc.property(anyLease, (lease) => {
+      assert.deepEqual(readLease(leaseText(lease)), lease);
+      assert.deepEqual(readRecord("lease", recordText("lease", lease)), { kind: "lease", record: lease });
+    }),
+  );
+});
+
+test("a stored lease is JSON that other programs read too", () => {
+  fc.assert(
+    fc.property(anyLease, (lease) => {
+      const parsed = JSON.parse(leaseText(lease)) as Lease;
+      assert.equal(parsed.resource, lease.resource);
+      assert.equal(parsed.state, lease.state);
+    }),
+  );
+});
