@@ -12,13 +12,13 @@ import { type Mutant, mutants } from "./mutants/planted.ts";
 
 const root = join(import.meta.dirname, "..");
 const workers = 2;
-/** The tests take a few seconds; what takes this long goes round in circles. */
-const timeoutMs = 120_000;
+/** A file of tests takes a second or a few; what takes this long goes round in circles. */
+const timeoutMs = 60_000;
 
 type Verdict =
   | { readonly type: "passed" }
   | { readonly type: "failed"; readonly file: string; readonly test: string }
-  | { readonly type: "hung" };
+  | { readonly type: "hung" | "crashed"; readonly file: string };
 
 interface Result {
   readonly mutant: Mutant;
@@ -91,20 +91,21 @@ async function work(copy: string, queue: Mutant[]): Promise<Result[]> {
   return results;
 }
 
-/** The rule tests first, because they say best what is wrong; then those that search for it. */
+/**
+ * File by file, so that the first failure ends it: the rule tests before those that search, because they are quicker
+ * and say better what is wrong.
+ */
 async function runTests(copy: string): Promise<Verdict> {
-  const files = globSync("src/kernel/*.test.ts", { cwd: copy }).sort();
   const isSearch = (file: string) => file.endsWith(".property.test.ts");
-  const byRules = await runFiles(
-    copy,
-    files.filter((file) => !isSearch(file)),
-  );
-  return byRules.type === "passed" ? runFiles(copy, files.filter(isSearch)) : byRules;
+  const files = globSync("src/kernel/*.test.ts", { cwd: copy }).sort();
+  for (const file of [...files.filter((one) => !isSearch(one)), ...files.filter(isSearch)]) {
+    const verdict = await runFile(copy, file);
+    if (verdict.type !== "passed") return verdict;
+  }
+  return { type: "passed" };
 }
 
-/** Ends at the first failure. */
-function runFiles(copy: string, files: readonly string[]): Promise<Verdict> {
-  if (files.length === 0) return Promise.resolve({ type: "passed" });
+function runFile(copy: string, file: string): Promise<Verdict> {
   const reporter = join(root, "scripts/mutants/failures.ts");
   const flags = [
     "--test",
@@ -113,26 +114,21 @@ function runFiles(copy: string, files: readonly string[]): Promise<Verdict> {
     "--test-reporter-destination=stdout",
   ];
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [...flags, ...files], { cwd: copy, stdio: ["ignore", "pipe", "ignore"] });
+    const child = spawn(process.execPath, [...flags, file], { cwd: copy, stdio: ["ignore", "pipe", "ignore"] });
     children.add(child);
-    let verdict: Verdict | null = null;
-    const settle = (found: Verdict): void => {
-      verdict ??= found;
-      child.kill("SIGKILL");
-    };
-    const timer = setTimeout(() => settle({ type: "hung" }), timeoutMs);
     let output = "";
-    child.stdout.on("data", (chunk: Buffer) => {
-      output += chunk.toString();
-      const failure = firstFailure(output);
-      if (failure !== null) settle(failure);
-    });
+    let hung = false;
+    const timer = setTimeout(() => {
+      hung = true;
+      child.kill("SIGKILL");
+    }, timeoutMs);
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.on("error", reject);
     child.on("close", (code) => {
       clearTimeout(timer);
       children.delete(child);
-      const unnamed: Verdict = { type: "failed", file: "", test: "the tests did not start" };
-      resolve(verdict ?? (code === 0 ? { type: "passed" } : unnamed));
+      if (code === 0) resolve({ type: "passed" });
+      else resolve(firstFailure(output) ?? { type: hung ? "hung" : "crashed", file: basename(file) });
     });
   });
 }
@@ -157,7 +153,9 @@ function describe(verdict: Verdict): string {
     case "passed":
       return "nothing";
     case "hung":
-      return `a test that did not end within ${timeoutMs / 1_000} s`;
+      return `${verdict.file}, which did not end within ${timeoutMs / 1_000} s`;
+    case "crashed":
+      return `${verdict.file}, which did not run to its end`;
     case "failed":
       return `${verdict.file}: ${verdict.test}`;
   }

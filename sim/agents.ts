@@ -37,11 +37,15 @@ const habits = {
   zombie: 25,
 };
 
-const handsEmpty = { ...habits, heartbeat: 5, release: 5, renew: 2, transfer: 2, downgrade: 2 };
+/** Who knows of no lease seldom speaks of one; who waits asks how it stands. */
+function habitsOf({ leases, requests }: SimAgent): typeof habits {
+  const handsEmpty = leases.length > 0 ? {} : { heartbeat: 5, release: 5, renew: 2, transfer: 2, downgrade: 2 };
+  return { ...habits, ...handsEmpty, collect: requests.length > 0 ? 160 : 5, cancel: requests.length > 0 ? 40 : 5 };
+}
 
 export function agentTurn(world: World, tenant: SimTenant, agent: SimAgent): void {
   if (agent.crashed) return comeBack(world, tenant, agent);
-  const habit = world.random.weighted(agent.leases.length > 0 ? habits : handsEmpty);
+  const habit = world.random.weighted(habitsOf(agent));
   if (habit === "crash") {
     agent.crashed = true;
     return;
@@ -64,13 +68,8 @@ function comeBack(world: World, tenant: SimTenant, agent: SimAgent): void {
       send(world, { ...asked, type: "restart_agent", agentId: agent.id });
       return;
     case "returns":
-      // The same instance after a long pause; it asks for the truth before it goes on.
       agent.crashed = false;
-      learn(
-        agent,
-        send(world, { ...asked, actor: actorOf(agent), type: "verify_all", agentId: agent.id, leaseIds: null }),
-      );
-      return;
+      return verifyAndRevive(world, agent);
     case "register":
       agent.crashed = false;
       takeUp(agent, send(world, { ...asked, type: "register_agent", agentId: agent.id, labels: null }));
@@ -82,6 +81,14 @@ function comeBack(world: World, tenant: SimTenant, agent: SimAgent): void {
       );
       return;
   }
+}
+
+/** Back after a pause or a restart: it asks for the truth before it goes on with what is left (L8, L9). */
+function verifyAndRevive(world: World, agent: SimAgent): void {
+  const asked = { tenant: agent.tenant, actor: actorOf(agent), entropy: entropyOf(world), agentId: agent.id };
+  learn(agent, send(world, { ...asked, type: "verify_all", leaseIds: null }));
+  if (world.random.chance(0.3)) return;
+  learn(agent, send(world, { ...asked, type: "heartbeat_all", leaseIds: null, activity: true }));
 }
 
 /** The new instance knows the epoch; the old one lives on as a zombie for a while. */
@@ -197,13 +204,11 @@ function react(world: World, agent: SimAgent, command: Command, { code }: Refusa
   if (code === "agent_unknown") registerAnew(world, agent);
   if (code === "lease_unknown" && "leaseId" in command)
     agent.leases = agent.leases.filter((id) => id !== command.leaseId);
-  if (code === "request_unknown" && "requestId" in command) {
+  const isOver = code === "request_unknown" || code === "wait_timeout" || code === "request_canceled";
+  if (isOver && "requestId" in command) {
     agent.requests = agent.requests.filter((id) => id !== command.requestId);
   }
-  if (code === "verify_required") {
-    const asked = { tenant: agent.tenant, actor: actorOf(agent), entropy: entropyOf(world) };
-    learn(agent, send(world, { ...asked, type: "verify_all", agentId: agent.id, leaseIds: null }));
-  }
+  if (code === "verify_required") verifyAndRevive(world, agent);
 }
 
 function hear(

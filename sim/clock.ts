@@ -5,8 +5,8 @@ import type { World } from "./world.ts";
 const week = 7 * 24 * 3_600_000;
 
 const habits = {
-  small: { stay: 4_500, little: 3_500, deadline: 1_000, justBefore: 300, seconds: 400, minutes: 10, week: 3 },
-  large: { stay: 8_500, little: 1_200, deadline: 150, justBefore: 50, seconds: 60, minutes: 10, week: 5 },
+  small: { stay: 4_500, little: 3_500, deadline: 800, justBefore: 300, seconds: 200, minutes: 4, week: 3 },
+  large: { stay: 8_500, little: 1_200, deadline: 150, justBefore: 50, seconds: 40, minutes: 3, week: 3 },
 };
 
 export function passTime(world: World): void {
@@ -24,7 +24,7 @@ export function passTime(world: World): void {
       world.now = Math.max(world.now, nearDeadline(world) - 1);
       return;
     case "seconds":
-      world.now += random.between(1_000, 15_000);
+      world.now += random.between(1_000, 9_000);
       return;
     case "minutes":
       world.now += random.between(60_000, 700_000);

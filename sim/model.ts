@@ -197,6 +197,7 @@ function createTenant(model: Model, id: string): Prediction {
     leases: [],
     resources: [],
     lastPriority: 0,
+    epochFloor: 0,
     lastArrival: 0,
     lastFence: 0,
     lastEnded: 0,

@@ -1,6 +1,7 @@
 /** Watches what is answered and what happens, and counts which rules were met. Cells learn of their work here. */
 import type { Command } from "../src/kernel/commands.ts";
 import type { KernelEvent } from "../src/kernel/events.ts";
+import type { Lease } from "../src/kernel/records.ts";
 import type { Reply } from "../src/kernel/replies.ts";
 import { count } from "./counters.ts";
 import type { World } from "./world.ts";
@@ -43,9 +44,14 @@ export function noteEvents(world: World, events: readonly KernelEvent[]): void {
         break;
       case "lease.expired":
         ends++;
+        tellHolder(world, event.lease);
         if (event.reason === "unclaimed") count(counters, "W8 unclaimed");
         break;
+      case "lease.released":
+        tellHolder(world, event.lease);
+        break;
       case "lease.revoked":
+        tellHolder(world, event.lease);
         if (event.reason === "wounded") count(counters, "W7 wounded");
         if (event.reason === "idle") count(counters, "L10 revoked as idle");
         break;
@@ -60,4 +66,11 @@ export function noteEvents(world: World, events: readonly KernelEvent[]): void {
     }
   }
   if (ends >= manyAtOnce) count(counters, "L3 many ends settled at one instant");
+}
+
+/** Holders mostly learn of an end on their event stream (G10); some miss it, and go on as if nothing had happened. */
+function tellHolder({ tenants, random }: World, { tenant, agentId, id }: Lease): void {
+  if (random.chance(0.25)) return;
+  const holder = tenants.find((one) => one.id === tenant)?.agents.find((one) => one.id === agentId);
+  if (holder !== undefined) holder.leases = holder.leases.filter((known) => known !== id);
 }

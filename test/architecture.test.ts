@@ -18,7 +18,8 @@ const reach: Readonly<Record<string, Reach>> = {
   protocol: { areas: [], typesOf: ["kernel"], packages: ["typebox"] },
   store: { areas: [], typesOf: ["kernel"], packages: "any" },
   engine: { areas: ["kernel", "store"], typesOf: [], packages: "any" },
-  server: { areas: ["engine", "protocol"], typesOf: ["kernel"], packages: "any" },
+  // It opens the store that it gives to the engine, and looks at names and state as the kernel does.
+  server: { areas: ["engine", "protocol", "kernel", "store"], typesOf: [], packages: "any" },
   sdk: { areas: ["protocol"], typesOf: [], packages: [] },
   cell: { areas: ["protocol", "sdk"], typesOf: [], packages: "any" },
   cli: { areas: ["protocol", "sdk", "cell", "server"], typesOf: [], packages: "any" },

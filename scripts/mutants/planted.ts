@@ -291,10 +291,22 @@ export const mutants: readonly Mutant[] = [
     replace: "return lease.party.priority < priority &&",
   },
   {
-    name: "a closing lease is wounded again",
+    name: "a closing lease is wounded again, and not waited for",
     file: "wound.ts",
-    find: ' && lease.record.state !== "CLOSING";',
-    replace: ";",
+    find: "else mustWait = true;",
+    replace: 'else mustWait ||= lease.record.state !== "CLOSING";',
+  },
+  {
+    name: "a wounded lease is free before its cell has torn it down",
+    file: "wound.ts",
+    find: "(wounds.has(lease) || obstacles.leases.has(lease))) mustWait = true;",
+    replace: "(wounds.has(lease) || obstacles.leases.has(lease))) mustWait ||= false;",
+  },
+  {
+    name: "the old waits behind young ones that wait",
+    file: "acquire.ts",
+    find: 'const place = strategy === "wait_die" ? lastPlace :',
+    replace: "const place = strategy !== null ? lastPlace :",
   },
   {
     name: "a transfer may turn a wait round",

@@ -36,7 +36,7 @@ export function register(tenant: ModelTenant, id: string, now: number, step: num
     pausedByOperator: false,
     priority: 0,
     attempts: 0,
-    epoch: 1,
+    epoch: tenant.epochFloor + 1,
     idleSince: now,
     hasDigest: false,
   };

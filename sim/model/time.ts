@@ -52,6 +52,7 @@ function dueItems(tenant: ModelTenant, now: number): Due[] {
       at: agent.idleSince + agentIdleMs,
       happen: () => {
         tenant.agents = tenant.agents.filter((one) => one !== agent);
+        tenant.epochFloor = Math.max(tenant.epochFloor, agent.epoch);
         tenant.requests = tenant.requests.filter((one) => one.agentId !== agent.id);
       },
     });

@@ -87,6 +87,8 @@ export interface ModelTenant {
   leases: ModelLease[];
   resources: ModelResource[];
   lastPriority: number;
+  /** The greatest epoch of an agent that was forgotten: nobody begins at or below it again (A3). */
+  epochFloor: number;
   lastArrival: number;
   lastFence: number;
   lastEnded: number;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { predicates } from "../kernel/predicates.ts";
-import type { Lease } from "../kernel/records.ts";
+import { type Agent, agentStates, type Lease } from "../kernel/records.ts";
 import { leaseText, readLease, readRecord, recordText } from "./record-text.ts";
 
 const time = fc.integer({ min: 1_600_000_000_000, max: 2_000_000_000_000 });
@@ -48,6 +48,32 @@ test("S1: a stored lease comes back as it was, whatever is in it", () => {
     fc.property(anyLease, (lease) => {
       assert.deepEqual(readLease(leaseText(lease)), lease);
       assert.deepEqual(readRecord("lease", recordText("lease", lease)), { kind: "lease", record: lease });
+    }),
+  );
+});
+
+const anyAgent: fc.Arbitrary<Agent> = fc.record(
+  {
+    tenant: text,
+    id: text,
+    labels: fc.dictionary(text, text, { maxKeys: 3, noNullPrototype: true }),
+    state: fc.constantFrom(...agentStates),
+    restarting: fc.boolean(),
+    pausedByOperator: fc.boolean(),
+    priority: time,
+    attempts: fc.nat(),
+    epoch: fc.nat(),
+    registeredAt: time,
+    pausedAt: orNull(time),
+    idleSince: time,
+  },
+  { noNullPrototype: true },
+);
+
+test("S1: a stored agent comes back as it was, whatever is in it", () => {
+  fc.assert(
+    fc.property(anyAgent, (agent) => {
+      assert.deepEqual(readRecord("agent", recordText("agent", agent)), { kind: "agent", record: agent });
     }),
   );
 });

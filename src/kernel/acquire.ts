@@ -89,7 +89,7 @@ function wound(
   now: Millis,
 ): Reply {
   const freed = decision.wounds.flatMap((lease) => withLinked(tenant, lease)).map(nameOf);
-  endLeases(state, tenant, decision.wounds, "REVOKED", "wounded", now);
+  freed.push(...endLeases(state, tenant, decision.wounds, "REVOKED", "wounded", now));
   if (decision.type === "grant") {
     const reply = grant(state, tenant, agent, manifest, fingerprint, command, now);
     serve(state, tenant, freed, now);

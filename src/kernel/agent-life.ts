@@ -84,6 +84,11 @@ export function forgetIfIdle(state: State, tenant: TenantEntry, entry: AgentEntr
   entry.alive = false;
   changed(state, entry);
   dropDigest(state, entry);
+  const { counters } = tenant;
+  if (counters.record.epochFloor < entry.record.epoch) {
+    counters.record = { ...counters.record, epochFloor: entry.record.epoch };
+    changed(state, counters);
+  }
   for (const request of entry.remembered) {
     unschedule(state.ends, request);
     tenant.requests.delete(request.record.id);

@@ -451,6 +451,17 @@ test("S4: an agent that holds or waits is not forgotten, however long, and then 
   assert.throws(() => world.agent("a"));
 });
 
+test("A3, S4: an older instance stays refused, though the agent was forgotten and registered anew meanwhile", {
+  todo: "F17: epochs start again at 1",
+}, () => {
+  const world = createWorld("a");
+  const stale = world.as("a");
+  world.register("a");
+  world.pass(limits.agentIdleMs);
+  world.register("a");
+  world.refused("stale_epoch", { ...world.acquire("a", "MUTATES FILE:/x"), actor: stale });
+});
+
 test("S4: an agent is forgotten though a lease it handed over lives on elsewhere", () => {
   const world = createWorld("a", "b");
   const [kept, given] = world.grants("a", ["MUTATES FILE:/x", "MUTATES FILE:/y"], { key: "k", ttlMs: 300_000 }).leases;

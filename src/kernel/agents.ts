@@ -60,7 +60,7 @@ export function registerAgent(state: State, command: RegisterAgent, now: Millis)
     pausedByOperator: false,
     priority: takePriority(state, tenant, now),
     attempts: 0,
-    epoch: 1,
+    epoch: tenant.counters.record.epochFloor + 1,
     registeredAt: now,
     pausedAt: null,
     idleSince: now,

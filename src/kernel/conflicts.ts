@@ -166,17 +166,19 @@ export function isCovered(wish: Wish, party: Party): boolean {
 export interface Obstacles {
   readonly leases: Set<LeaseEntry>;
   readonly claims: Map<RequestEntry, Claim>;
-  /** Obstacles that were counted without being looked at. */
-  unexamined: number;
+  /** Obstacles that were counted without being looked at, by the node that they stand below. */
+  readonly counted: Map<Node, number>;
   oldest: number;
 }
 
 export function createObstacles(): Obstacles {
-  return { leases: new Set(), claims: new Map(), unexamined: 0, oldest: Number.POSITIVE_INFINITY };
+  return { leases: new Set(), claims: new Map(), counted: new Map(), oldest: Number.POSITIVE_INFINITY };
 }
 
 export function obstaclesTotal(obstacles: Obstacles): number {
-  return obstacles.leases.size + obstacles.claims.size + obstacles.unexamined;
+  let total = obstacles.leases.size + obstacles.claims.size;
+  for (const count of obstacles.counted.values()) total += count;
+  return total;
 }
 
 /**
@@ -211,7 +213,12 @@ export function addOverlapping(
   const weakest = weakestConflicting(wish.strength);
   const root = tenant.roots.get(wish.name.type);
   if (root === undefined) return;
+  const hasEnough = (): boolean => {
+    const examined = obstacles.leases.size + obstacles.claims.size;
+    return obstacles.oldest < enough && examined >= limits.obstaclesExaminedMax;
+  };
   search(root, wish.name, {
+    hasEnough,
     visit(node) {
       if (node !== wish.counted?.node) addAt(obstacles, node, weakest, party, place);
       return false;
@@ -220,13 +227,27 @@ export function addOverlapping(
       const held = heldFrom(branch, weakest);
       const waiting = waitingFrom(branch, weakest);
       if (held + waiting === 0) return "skip";
-      const examined = obstacles.leases.size + obstacles.claims.size;
-      const isDecided = obstacles.oldest < enough && examined >= limits.obstaclesExaminedMax;
-      if (!countable || !isDecided || waiting > 0) return "enter";
-      obstacles.unexamined += held - ownBelow(node, party, weakest);
+      if (!hasEnough()) return "enter";
+      // The verdict is decided. What cannot be counted is left out of the number of obstacles, not looked at.
+      if (!countable) return "stop";
+      if (waiting > 0) return "enter";
+      countBelow(obstacles, node, held - ownBelow(node, party, weakest));
       return "skip";
     },
   });
+}
+
+/** Each obstacle counts once, also where it was looked at before or stands below a node that was counted. */
+function countBelow(obstacles: Obstacles, node: Node, held: number): void {
+  const { counted, leases } = obstacles;
+  for (const known of counted.keys()) if (known === node || isBelow(node, known)) return;
+  let count = held;
+  for (const lease of leases) if (isBelow(lease.node, node)) count--;
+  for (const known of counted.keys()) {
+    // It is part of the greater count now.
+    if (isBelow(known, node)) counted.delete(known);
+  }
+  counted.set(node, count);
 }
 
 function addAt(obstacles: Obstacles, node: Node, weakest: Strength, party: Party, place: Place): void {
@@ -242,6 +263,7 @@ function addAt(obstacles: Obstacles, node: Node, weakest: Strength, party: Party
 
 function addLease(obstacles: Obstacles, lease: LeaseEntry, party: Party): void {
   if (lease.party === party) return;
+  for (const known of obstacles.counted.keys()) if (isBelow(lease.node, known)) return;
   obstacles.leases.add(lease);
   obstacles.oldest = Math.min(obstacles.oldest, lease.party.priority);
 }

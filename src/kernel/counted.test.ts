@@ -242,6 +242,17 @@ test("C6: a transferred unit is neither freed nor taken twice", () => {
   world.grant("c", "MUTATES GPU:/0 x2");
 });
 
+test("C6, L15: units are not handed to one who waits for some and would then wait for its own", () => {
+  const world = createGpus(3, "old", "a", "young");
+  const lease = world.grant("a", "MUTATES GPU:/0 x2");
+  world.grant("young", "MUTATES GPU:/0 x1");
+  const wait = world.waits("old", "MUTATES GPU:/0 x2");
+  const transfer = { type: "transfer_lease", actor: world.as("a"), leaseId: lease.id, toAgentId: "old" } as const;
+  world.refused("transfer_refused", transfer);
+  world.cancel(wait.requestId);
+  world.transfer(lease.id, "old");
+});
+
 test("C6: a lease that expires gives its units back, to the last", () => {
   const world = createGpus(3, "a", "b");
   world.grants("a", ["MUTATES GPU:/0 x1", "CONSUMES GPU:/0 x2"], { ttlMs: 1_000 });
@@ -270,4 +281,16 @@ test("C6, W7: where wounding cannot suffice, all younger unit holders are wounde
     ["oldest"],
   );
   assert.equal(stateOf(world, wait), "WAITING");
+});
+
+test("C6, W7: who goes ahead of an older waiter makes room for it too: no older one is left waiting for a younger", () => {
+  const world = createGpus(4, "oldest", "old", "waiter", "young");
+  world.settings({ strategy: "wound_wait" });
+  const lease = world.grant("young", "MUTATES GPU:/0 x2");
+  world.grant("oldest", "MUTATES FILE:/x");
+  const wait = world.waits("waiter", ["MUTATES FILE:/x", "MUTATES GPU:/0 x2"]);
+  world.grant("old", "MUTATES GPU:/0 x2"); // There is room for it, but then none for the waiter beside the young one.
+  assert.equal(world.ended(lease.id).endReason, "wounded");
+  world.revoke({ agentId: "oldest" });
+  assert.equal(stateOf(world, wait), "GRANTED");
 });

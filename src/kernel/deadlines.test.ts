@@ -12,16 +12,16 @@ function createItem(id: number, tenantId = "t", kind = "lease"): Item {
 }
 
 const anyStep = fc.record({
-  nth: fc.nat(11),
+  nth: fc.nat(29),
   act: fc.constantFrom("schedule", "schedule", "schedule", "unschedule", "pop"),
-  dueAt: fc.nat(6),
+  dueAt: fc.nat(20),
   dueOrder: fc.nat(3),
 });
 
 test("L3: the earliest is always at hand, however deadlines come, move and go", () => {
   fc.assert(
-    fc.property(fc.array(anyStep, { maxLength: 120 }), (steps) => {
-      const items = Array.from({ length: 12 }, (_, id) => createItem(id, `t${id}`));
+    fc.property(fc.array(anyStep, { maxLength: 150, size: "max" }), (steps) => {
+      const items = Array.from({ length: 30 }, (_, id) => createItem(id, `t${id}`));
       const deadlines = createDeadlines<Item>();
       const scheduled = new Set<Item>();
       for (const { nth, act, dueAt, dueOrder } of steps) {
@@ -38,6 +38,8 @@ test("L3: the earliest is always at hand, however deadlines come, move and go", 
         assert.equal(earliest(deadlines), [...scheduled].sort(byDeadline)[0]);
         assert.equal(deadlines.heap.length, scheduled.size, "no dead entry is left behind");
       }
+      const inOrder = [...scheduled].sort(byDeadline).map(({ id }) => id);
+      assert.deepEqual(drain(deadlines), inOrder);
     }),
     { numRuns: 500 },
   );
@@ -59,6 +61,18 @@ test("what is due at the same instant comes in an order that records hold, howev
   assert.deepEqual(orders[1], orders[0]);
   assert.deepEqual(orders[2], orders[0]);
   assert.equal(orders[0]?.[0], 4, "the smaller number first");
+});
+
+test("an item that takes the slot of a removed one may have to rise: it came from another branch", () => {
+  const deadlines = createDeadlines<Item>();
+  const items = [1, 10, 2, 11, 12, 3, 4, 20, 21, 22, 23, 5, 6, 7, 8].map((dueAt) => {
+    const item = createItem(dueAt);
+    schedule(deadlines, item, dueAt, 0);
+    return item;
+  });
+  const eleven = items[3];
+  if (eleven !== undefined) unschedule(deadlines, eleven);
+  assert.deepEqual(drain(deadlines), [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 20, 21, 22, 23]);
 });
 
 test("an item that is not scheduled can be unscheduled, which changes nothing", () => {

@@ -271,6 +271,37 @@ test("W6: a manifest over several cells is granted when all have bound, and not 
   );
 });
 
+test("L12, W6: while any of it binds, nothing of a manifest is handed over or weakened: it is not granted yet", {
+  todo: "F15: what is ACTIVE already can be transferred, and is then taken from its receiver",
+}, () => {
+  const world = createCells("a", "b");
+  const [file] = leasesOf(world, world.waits("a", ["MUTATES FILE:/x", "MUTATES GPU:/0"]));
+  const [actor, leaseId] = [world.as("a"), file?.id ?? ""];
+  world.refused("renew_required", { type: "transfer_lease", actor, leaseId, toAgentId: "b" });
+  world.refused("renew_required", { type: "downgrade_lease", actor, leaseId, predicate: "CONSUMES" });
+});
+
+test("L12, W6: the time of a manifest begins when all of it can be used, not when its first cell has bound", {
+  todo: "F16: what binds first, or needs no cell, expires while the others bind, and undoes the manifest",
+}, () => {
+  const world = createCells("a");
+  const wait = world.waits("a", ["MUTATES GPU:/0", "MUTATES FILE:/x", "MUTATES GPU:/1"], { ttlMs: 1_000 });
+  const [first, , third] = leasesOf(world, wait);
+  world.later(500);
+  world.bound(found(first, "lease"));
+  world.later(4_500);
+  world.bound(found(third, "lease"));
+  const { leases } = world.collect(wait.requestId);
+  assert.deepEqual(
+    leases.map(({ state, expiresAt }) => [state, expiresAt - world.now]),
+    [
+      ["ACTIVE", 1_000],
+      ["ACTIVE", 1_000],
+      ["ACTIVE", 1_000],
+    ],
+  );
+});
+
 test("W8: a grant that cells have set up must be collected in time too", () => {
   const world = createCells("a");
   const wait = world.waits("a", ["MUTATES GPU:/0", "MUTATES FILE:/x"]);

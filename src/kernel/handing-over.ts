@@ -160,11 +160,11 @@ export function downgradeLease(state: State, command: DowngradeLease, now: Milli
   return { type: "lease", lease: lease.record };
 }
 
-function whyNotActive({ record }: LeaseEntry): Refusal | null {
+function whyNotActive({ record, request }: LeaseEntry): Refusal | null {
   if (record.state === "CLOSING") return endedRefusal(record.id, record.closingAs ?? "RELEASED");
   if (record.state === "HELD")
     return refuse("verify_required", "The lease is held for a restart; call verify-all first.", { leaseId: record.id });
-  if (record.state === "BINDING")
+  if (record.state === "BINDING" || request?.record.state === "BINDING")
     return refuse("renew_required", "The lease is still being set up.", { leaseId: record.id });
   return null;
 }

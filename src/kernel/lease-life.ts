@@ -125,7 +125,9 @@ export function unlinkFromParty(entry: LeaseEntry): void {
 }
 
 /** When something must happen to the lease if nobody says anything. */
-function dueOf(lease: Lease): Millis {
+function dueOf({ record: lease, request }: LeaseEntry): Millis {
+  // Its time begins when the whole manifest is granted; until then the deadlines of those that bind stand for it.
+  if (lease.state === "ACTIVE" && request?.record.state === "BINDING") return Number.POSITIVE_INFINITY;
   switch (lease.state) {
     case "BINDING":
     case "CLOSING":
@@ -139,8 +141,8 @@ function dueOf(lease: Lease): Millis {
   }
 }
 
-function scheduleEnd(state: State, entry: LeaseEntry): void {
-  schedule(state.ends, entry, dueOf(entry.record), entry.record.fence);
+export function scheduleEnd(state: State, entry: LeaseEntry): void {
+  schedule(state.ends, entry, dueOf(entry), entry.record.fence);
 }
 
 /** Replaces a live lease's record. */

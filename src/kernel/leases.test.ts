@@ -644,6 +644,27 @@ test("L15: a receiver between units begins a new one, and a PAUSED receiver stay
   assert.equal(world.agent("c").state, "PAUSED");
 });
 
+test("L15: a receiver at work goes on as it was, and its deaths are not forgiven: nothing was granted to it", () => {
+  const world = createWorld("a", "b", "c");
+  const { leases } = world.grants("a", ["MUTATES FILE:/a", "MUTATES FILE:/b"]);
+  world.grant("b", "MUTATES FILE:/c");
+  world.transition("b", "VERIFYING");
+  world.transfer(leases[0]?.id ?? "", "b");
+  assert.equal(world.agent("b").state, "VERIFYING");
+  world.dies("c", "MUTATES FILE:/b");
+  world.transfer(leases[1]?.id ?? "", "c");
+  assert.equal(world.dies("c", "MUTATES FILE:/c").attempt, 2);
+});
+
+test("L15, W10: for the request through which the giver got it, the lease is over", () => {
+  const world = createWorld("a", "b");
+  const [lease] = world.grants("a", "MUTATES FILE:/a", { key: "k" }).leases;
+  world.transfer(lease?.id ?? "", "b");
+  const [told] = world.grants("a", "MUTATES FILE:/a", { key: "k" }).leases;
+  assert.deepEqual([told?.state, told?.endReason, told?.agentId], ["RELEASED", "transferred", "a"]);
+  assert.equal(world.lease(lease?.id ?? "")?.agentId, "b");
+});
+
 test("L15, C7: a rename is handed over as a whole", () => {
   const world = createWorld("a", "b");
   const { leases } = world.grants("a", "RENAMES FILE:/a > FILE:/b");

@@ -185,6 +185,8 @@ export interface Counters {
   readonly fence: number;
   readonly priority: number;
   readonly arrival: number;
+  /** The greatest epoch of an agent that was forgotten; who registers anew begins above it (A3). */
+  readonly epochFloor: number;
   /** Lease time used by ended leases in the present window (L10). */
   readonly leaseTimeMs: number;
   readonly windowStart: Millis;

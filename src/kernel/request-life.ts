@@ -7,7 +7,7 @@ import { canonicalName, makeWish, type Wish } from "./conflicts.ts";
 import { schedule, unschedule } from "./deadlines.ts";
 import type { RequestEvent } from "./events.ts";
 import { suffixOf } from "./ids.ts";
-import { beginLease, emitLease, type GrantTerms, updateLease } from "./lease-life.ts";
+import { beginLease, emitLease, expiryFor, type GrantTerms, scheduleEnd, updateLease } from "./lease-life.ts";
 import { limits } from "./limits.ts";
 import type { Intent, Lease, Millis, Request, RequestState } from "./records.ts";
 import { nodeFor, type Place, put, take } from "./resource-index.ts";
@@ -143,6 +143,7 @@ export function attachLeases(state: State, request: RequestEntry, leases: readon
     state: binds ? "BINDING" : "GRANTED",
     leaseIds: leases.map((lease) => lease.record.id),
   });
+  if (binds) for (const lease of leases) scheduleEnd(state, lease);
 }
 
 export function announceGrant(state: State, tenant: TenantEntry, request: RequestEntry, now: Millis): void {
@@ -157,7 +158,9 @@ export function finishBinding(state: State, tenant: TenantEntry, request: Reques
   request.party.open.delete(request);
   updateRequest(state, request, { state: "GRANTED" });
   for (const lease of leases) {
-    updateLease(state, lease, { ...lease.record, claimBy: now + tenant.record.settings.claimWithinMs });
+    const expiresAt = expiryFor(tenant, lease.record.acquiredAt, now, lease.record.ttl);
+    const claimBy = now + tenant.record.settings.claimWithinMs;
+    updateLease(state, lease, { ...lease.record, expiresAt, activeAt: now, claimBy });
     if (lease.record.cell !== null) emitLease(state, lease, "lease.granted", null, now);
   }
   announceGrant(state, tenant, request, now);

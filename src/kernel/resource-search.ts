@@ -15,9 +15,13 @@ export interface Probe {
    * met on another way, so that the counts may be taken instead of entering.
    */
   below(node: Node, branch: Branch, countable: boolean): "enter" | "skip" | "stop";
+  /** Asked now and then among many: true ends the search. */
+  hasEnough?(): boolean;
 }
 
 const DEEP = "**";
+/** How many children are visited before the probe is asked again whether to go on. */
+const childrenBetweenQuestions = 256;
 
 /** Visits each overlapping node once. True: the probe ended it. */
 export function search(root: Node, name: ResourceName, probe: Probe): boolean {
@@ -73,8 +77,10 @@ function walk(node: Node, depth: number, through: Walk): boolean {
   const segment = segments[depth] ?? "";
   if (segment === DEEP) return walkDeep(node, depth, through);
   if (isWildSegment(segment)) {
+    let visited = 0;
     for (const child of literalChildren(node)) {
       if (segmentsOverlap(segment, child.segment) && walk(child, depth + 1, through)) return true;
+      if (++visited % childrenBetweenQuestions === 0 && through.probe.hasEnough?.()) return true;
     }
   } else {
     const child = node.branch === null ? undefined : literalChild(node.branch, segment, through.hashes[depth] ?? 0);
@@ -108,7 +114,14 @@ function visitAll(node: Node, through: Walk): boolean {
   if (branch === null) return false;
   const decision = through.probe.below(node, branch, through.countable);
   if (decision !== "enter") return decision === "stop";
-  for (const child of literalChildren(node)) if (visitAll(child, through)) return true;
+  let visited = 0;
+  for (const child of literalChildren(node)) {
+    if (visitAll(child, through)) return true;
+    // A folder may have a million children; the probe may have seen enough after some.
+    if (++visited % childrenBetweenQuestions !== 0) continue;
+    const next = through.probe.below(node, branch, through.countable);
+    if (next !== "enter") return next === "stop";
+  }
   for (const child of patternChildren(node)) if (visitAll(child, through)) return true;
   return false;
 }

@@ -187,22 +187,14 @@ test("W2: WAIT is a promise: later arrivals, deaths and re-registrations do not 
   assert.equal(stateOf(world, wait), "GRANTED");
 });
 
-test("W2: waits never turn round: when a lease that covered an intent ends, its holder does not wait for an older one", () => {
+test("W2: who must wait for one intent is judged by all of them, also by those that its own leases cover today", () => {
   const world = createWorld("old", "a", "young");
-  const own = world.grant("a", "MUTATES FILE:/x");
-  world.grant("a", "MUTATES FILE:/y");
+  world.grants("a", ["MUTATES FILE:/x", "MUTATES FILE:/y"]);
   world.grant("young", "MUTATES FILE:/z");
-  world.waits("old", "MUTATES FILE:/x", { waitTimeoutMs: 500_000 });
-  const reply = world.ask(world.acquire("a", ["MUTATES FILE:/x", "MUTATES FILE:/z"], { waitTimeoutMs: 500_000 }));
-  world.release(own.id); // The old one gets it; what covered the intent is gone.
-  if (reply.type === "waiting") {
-    const now = world.ask({ type: "collect_request", requestId: reply.requestId });
-    const blockers = now.type === "waiting" ? now.blockers : [];
-    for (const blocker of blockers) {
-      const { agentId } = blocker.type === "lease" ? blocker.lease : blocker.request;
-      assert.ok(world.agent(agentId).priority > world.agent("a").priority, `a waits for ${agentId}`);
-    }
-  } else assert.equal(reply.type, "died");
+  world.waits("old", "MUTATES FILE:/x");
+  // Were it to wait, the end of its own lease would leave it waiting for an older one: a wait turned round.
+  assert.equal(world.dies("a", ["MUTATES FILE:/x", "MUTATES FILE:/z"]).blockersTotal, 2);
+  world.grants("a", ["MUTATES FILE:/x", "CONSUMES FILE:/x", "MUTATES FILE:/free"]);
 });
 
 test("W3: first come, first served: those who wait are granted one after the other, in order of arrival", () => {
@@ -414,6 +406,17 @@ test("W4: cancelling a grant that nobody has collected releases it; cancelling a
   world.collect(requestId);
   world.cancel(requestId);
   assert.equal(world.leases().length, 1);
+});
+
+test("W4: how a wait ended is told for ten minutes", () => {
+  const world = createWorld("old", "young");
+  world.grant("young", "MUTATES FILE:/x", { ttlMs: 300_000 });
+  const { requestId } = world.waits("old", "MUTATES FILE:/x", { waitTimeoutMs: 1_000 });
+  world.pass(1_000);
+  world.later(limits.requestMemoryMs - 1);
+  world.refused("wait_timeout", { type: "collect_request", requestId });
+  world.later(1);
+  world.refused("request_unknown", { type: "collect_request", requestId });
 });
 
 test("W5: DIE's hint doubles from base to cap, and jitter adds up to half of it", () => {

@@ -32,10 +32,19 @@ export function openApiDocument(version: string): Json {
     components: {
       schemas,
       responses,
+      parameters: { Tenant: tenantParameter },
       securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "A key, or an agent's token." } },
     },
   };
 }
+
+const tenantParameter: Json = {
+  name: "Leasehold-Tenant",
+  in: "header",
+  required: false,
+  description: "Which tenant this is about. An operator may name any; everybody else has one only.",
+  schema: { type: "string" },
+};
 
 const about =
   "Time-bounded leases for fleets of AI agents and workers. Times (`*_at`) are ISO 8601 in UTC with milliseconds, " +
@@ -54,7 +63,11 @@ const tags: Readonly<Record<Tag, string>> = {
 /** An operation's other routes need an id of their own in the document. */
 function describe(operation: Operation, route: Route, index: number, schemas: Record<string, Json>): Json {
   const { name, tag, summary, description, roles } = operation;
-  const parameters = [...parametersOf(route, "path", schemas), ...parametersOf(route, "query", schemas)];
+  const parameters = [
+    ...parametersOf(route, "path", schemas),
+    ...parametersOf(route, "query", schemas),
+    ...(roles === "anyone" ? [] : [{ $ref: "#/components/parameters/Tenant" }]),
+  ];
   return {
     operationId: index === 0 ? name : `${name}_by_${route.method.toLowerCase()}`,
     tags: [tag],

@@ -43,7 +43,7 @@ export interface ReplyShape {
   readonly status: number;
   readonly description: string;
   readonly schema: TSchema;
-  readonly mediaType?: "application/json" | "text/event-stream" | "text/plain";
+  readonly mediaType?: "application/json" | "text/event-stream" | "text/plain" | "application/octet-stream";
 }
 
 interface OperationBase<F extends TProperties = TProperties> extends Route {
@@ -87,7 +87,10 @@ export type Operation = CommandOperation | QueryOperation | EdgeOperation;
 export const commonErrors: readonly ErrorCode[] = [
   "invalid_request",
   "unauthorized",
+  "stale_epoch",
   "forbidden",
+  "tenant_unknown",
+  "agent_unknown",
   "host_not_allowed",
   "origin_not_allowed",
   "request_timeout",

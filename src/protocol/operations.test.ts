@@ -31,12 +31,15 @@ POST /v1/tenants | GET /v1/tenants | POST /v1/tenants/{tenant_id}/suspend | POST
 PUT /v1/tenants/{tenant_id}/settings | PUT /v1/tenants/{tenant_id}/quotas
 POST /v1/keys | GET /v1/keys | DELETE /v1/keys | DELETE /v1/keys/{key_id}`;
 
+/** What API.md does not name, and a running server needs. */
+const beyondApi = ["POST /v1/backup"];
+
 test("every route of API.md's parts is there, and no route twice", () => {
   const routes = operations
     .flatMap((operation) => [operation, ...operation.also])
     .map(({ method, path }) => `${method} ${path}`);
   const wanted = inApi.split(/[|\n]/).map((one) => one.trim());
-  assert.deepEqual(routes.toSorted(), wanted.filter(Boolean).toSorted());
+  assert.deepEqual(routes.toSorted(), [...wanted.filter(Boolean), ...beyondApi].toSorted());
   assert.equal(new Set(operations.map(({ name }) => name)).size, operations.length);
   for (const operation of operations) assert.equal(findOperation(operation.name), operation);
   assert.equal(findOperation("constructor"), undefined);

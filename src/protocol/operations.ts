@@ -2,6 +2,7 @@
 import type { Operation } from "./operation.ts";
 import { acquire, cancelRequest, getRequest } from "./operations/acquiring.ts";
 import * as agents from "./operations/agents.ts";
+import { backup } from "./operations/backup.ts";
 import { getDigest, resumeAgent, saveDigest } from "./operations/digests.ts";
 import { releaseAll, releaseLease, revoke } from "./operations/ending.ts";
 import * as holding from "./operations/holding.ts";
@@ -61,6 +62,7 @@ export const operations: readonly Operation[] = [
   createKey,
   listKeys,
   deleteKey,
+  backup,
 ];
 
 const byName: ReadonlyMap<string, Operation> = new Map(operations.map((operation) => [operation.name, operation]));

@@ -22,7 +22,8 @@ export function mintAgentToken(secret: string, { tenant, agentId, epoch }: Agent
 export function readAgentToken(secret: string, token: string): AgentIdentity | null {
   if (!token.startsWith(prefix)) return null;
   const [tenant, epoch, id, sum, ...rest] = token.slice(prefix.length).split(".");
-  if (tenant === undefined || epoch === undefined || id === undefined || sum === undefined || rest.length > 0) return null;
+  if (tenant === undefined || epoch === undefined || id === undefined || sum === undefined || rest.length > 0)
+    return null;
   const expected = Buffer.from(sumOf(secret, `${tenant}.${epoch}.${id}`));
   const shown = Buffer.from(sum);
   if (shown.length !== expected.length || !timingSafeEqual(shown, expected)) return null;

@@ -2,7 +2,6 @@
  * From an operation and its checked input to an answer, the same for HTTP, the stream and MCP. It translates and waits;
  * what is right is decided in the kernel.
  */
-import { randomBytes } from "node:crypto";
 import type { Decided } from "../engine/engine.ts";
 import { drawEntropy } from "../engine/entropy.ts";
 import { DatabaseUnavailable, ShuttingDown } from "../engine/faults.ts";
@@ -17,7 +16,7 @@ import type { WithdrawCell } from "../protocol/queries.ts";
 import { assumptionFailedAnswer } from "../protocol/reply-json.ts";
 import { StoreFault } from "../store/faults.ts";
 import { mintAgentToken } from "./agent-tokens.ts";
-import { hashSecret } from "./keys.ts";
+import { hashSecret, newKeyId, newSecret } from "./key-ring.ts";
 import { runQuery } from "./queries.ts";
 import { Refused } from "./refused.ts";
 import type { Caller, Service } from "./service.ts";
@@ -64,9 +63,8 @@ function runCommand(
 ): (() => void) | null {
   const { engine } = service;
   const failed = (fault: unknown): void => respond(faultAnswer(service, fault));
-  const keySecret = operation.name === "create_key" ? `lhk_${randomBytes(32).toString("base64url")}` : null;
-  const minted =
-    keySecret === null ? undefined : { id: `key_${randomBytes(8).toString("hex")}`, hash: hashSecret(keySecret) };
+  const keySecret = operation.name === "create_key" ? newSecret() : null;
+  const minted = keySecret === null ? undefined : { id: newKeyId(), hash: hashSecret(keySecret) };
   const asked = { tenant, actor, entropy: drawEntropy() };
   const command = operation.decode(input, minted === undefined ? asked : { ...asked, minted });
   if (command.type === "withdraw_cell") {
@@ -203,7 +201,8 @@ async function withdrawCell({ engine }: Service, { tenant, actor, cell, revoke }
 export function faultAnswer(service: Service, fault: unknown): Answer {
   const answered = answerFor(fault);
   service.tally.refuseWith(answered);
-  if (answered.status === statusOf("internal_error")) service.log.error({ err: fault }, "a command failed for a reason that is not its own");
+  if (answered.status === statusOf("internal_error"))
+    service.log.error({ err: fault }, "a command failed for a reason that is not its own");
   return answered;
 }
 
@@ -212,7 +211,8 @@ function answerFor(fault: unknown): Answer {
   if (fault instanceof ShuttingDown) return errorAnswer("shutting_down", sentence(fault.message), soon);
   if (fault instanceof DatabaseUnavailable) return errorAnswer("database_unavailable", sentence(fault.message), soon);
   // The history is the same database, asked without the engine.
-  if (fault instanceof StoreFault) return errorAnswer("database_unavailable", sentence(new DatabaseUnavailable().message), soon);
+  if (fault instanceof StoreFault)
+    return errorAnswer("database_unavailable", sentence(new DatabaseUnavailable().message), soon);
   return errorAnswer("internal_error", "Something is wrong with the server; its log says what.");
 }
 

@@ -15,7 +15,6 @@ export { followEvents } from "./follow-events.ts";
 const bufferedBytesMax = 4 * 2 ** 20;
 /** Streams take turns, so that a moment at which all are written to never comes. */
 const turns = 15;
-const turnMs = 1_000;
 
 export interface EventStreams {
   open(request: FastifyRequest, reply: FastifyReply): void;
@@ -29,6 +28,7 @@ export interface EventStreamsOptions {
   readonly mayRead: (caller: Caller) => Promise<Answer | null>;
   /** Whether what was shown at the start would still be good now: asked with every sign of life. */
   readonly isStillGood: (request: IncomingMessage) => boolean;
+  readonly signOfLifeMs: number;
 }
 
 interface Stream {
@@ -37,7 +37,10 @@ interface Stream {
   isCaughtUp: boolean;
 }
 
-export function createEventStreams(service: Service, { mayRead, isStillGood }: EventStreamsOptions): EventStreams {
+export function createEventStreams(
+  service: Service,
+  { mayRead, isStillGood, signOfLifeMs }: EventStreamsOptions,
+): EventStreams {
   const waiting: Set<Stream>[] = Array.from({ length: turns }, () => new Set());
   let size = 0;
   let turn = 0;
@@ -57,7 +60,7 @@ export function createEventStreams(service: Service, { mayRead, isStillGood }: E
     const place = waiting[size % turns];
     place?.add(stream);
     size++;
-    timer ??= setInterval(giveSigns, turnMs);
+    timer ??= setInterval(giveSigns, signOfLifeMs / turns);
     stream.response.once("close", () => {
       place?.delete(stream);
       size--;
@@ -73,6 +76,7 @@ export function createEventStreams(service: Service, { mayRead, isStillGood }: E
       service,
       query,
       (seq, text) => {
+        if (response.destroyed) return;
         response.write(frameOf(seq, text));
         if (response.writableLength <= bufferedBytesMax) return;
         service.tally.refuse("slow_reader");
@@ -128,7 +132,12 @@ function readEventQuery(request: FastifyRequest, { tenant }: Caller): EventQuery
   const { params, query, headers } = request;
   const read = readHttp(operation, operation, { params, query: query as RawQuery, body: undefined });
   if (!read.ok) return faultAnswer(read);
-  const { since, types, resource, agent_id: agentId } = read.value as {
+  const {
+    since,
+    types,
+    resource,
+    agent_id: agentId,
+  } = read.value as {
     readonly since?: number | null;
     readonly types?: readonly string[] | null;
     readonly resource?: string | null;

@@ -60,11 +60,17 @@ export function createGate({ host, allowedHosts, allowedOrigins }: GateOptions):
 }
 
 /** A browser says where a call comes from. Following a link from elsewhere to a page of the server is no harm. */
-function isAllowedPage(method: string | undefined, headers: IncomingHttpHeaders, origins: ReadonlySet<string>): boolean {
+function isAllowedPage(
+  method: string | undefined,
+  headers: IncomingHttpHeaders,
+  origins: ReadonlySet<string>,
+): boolean {
   const { origin, host } = headers;
   if (origin !== undefined) {
     const shown = origin.toLowerCase();
-    return origins.has(shown) || shown === `http://${host?.toLowerCase()}` || shown === `https://${host?.toLowerCase()}`;
+    return (
+      origins.has(shown) || shown === `http://${host?.toLowerCase()}` || shown === `https://${host?.toLowerCase()}`
+    );
   }
   const site = headers["sec-fetch-site"];
   if (site === undefined || site === "same-origin" || site === "none") return true;

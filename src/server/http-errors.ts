@@ -51,8 +51,20 @@ const tooLarge = errorAnswer(
   "payload_too_large",
   `The body is larger than ${limits.bodyBytesMax} bytes; send a smaller one, and split what can be split.`,
 );
-const wrongType = errorAnswer("unsupported_media_type", "The body is not said to be JSON; send `Content-Type: application/json`.");
+const wrongType = errorAnswer(
+  "unsupported_media_type",
+  "The body is not said to be JSON; send `Content-Type: application/json`.",
+);
 const badPath = errorAnswer("invalid_request", "The path is not well-formed; percent-encode it as UTF-8.");
-const headersTooLarge = errorAnswer("headers_too_large", "The head of the request is too large; send fewer or shorter headers.");
-const tooSlow = errorAnswer("request_timeout", "The request did not arrive in time; send the whole of it more quickly.");
-const unreadable = errorAnswer("invalid_request", "This is not a well-formed HTTP/1.1 request; mend its head or its body's framing.");
+const headersTooLarge = errorAnswer(
+  "headers_too_large",
+  "The head of the request is too large; send fewer or shorter headers.",
+);
+const tooSlow = errorAnswer(
+  "request_timeout",
+  "The request did not arrive in time; send the whole of it more quickly.",
+);
+const unreadable = errorAnswer(
+  "invalid_request",
+  "This is not a well-formed HTTP/1.1 request; mend its head or its body's framing.",
+);

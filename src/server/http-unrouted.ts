@@ -1,6 +1,7 @@
 /** Requests that no route takes: an unknown path, a method that the path does not know, or a question about both. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorAnswer } from "../protocol/answer.ts";
+import type { Method, Operation } from "../protocol/operation.ts";
 import { operations } from "../protocol/operations.ts";
 import type { Gate } from "./gate.ts";
 import { tenantHeader } from "./keys.ts";
@@ -12,7 +13,10 @@ export function answerUnrouted(request: IncomingMessage, response: ServerRespons
   const allowed = url === "*" ? ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"] : methodsFor(url);
   if (allowed.length === 0) {
     tally.refuse("not_found");
-    return sendAnswer(response, errorAnswer("not_found", "Nothing is at this path; see /openapi.json for what there is."));
+    return sendAnswer(
+      response,
+      errorAnswer("not_found", "Nothing is at this path; see /openapi.json for what there is."),
+    );
   }
   response.setHeader("Allow", allowed.join(", "));
   if (method === "OPTIONS") return answerOptions(request, response, gate, allowed);
@@ -37,6 +41,11 @@ function answerOptions(
   response.end();
 }
 
+/** A look at the head is a look; but some that go by GET do more than look, or never come to an end. */
+export function takesHead({ kind, name }: Operation, method: Method): boolean {
+  return method === "GET" && kind !== "command" && name !== "events" && name !== "stream";
+}
+
 interface KnownPath {
   readonly pattern: RegExp;
   readonly methods: readonly string[];
@@ -45,7 +54,7 @@ interface KnownPath {
 const knownPaths: readonly KnownPath[] = operations.flatMap((operation) =>
   [operation, ...operation.also].map(({ method, path }) => ({
     pattern: new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`),
-    methods: method === "GET" && operation.kind !== "command" ? [method, "HEAD"] : [method],
+    methods: takesHead(operation, method) ? [method, "HEAD"] : [method],
   })),
 );
 

@@ -13,7 +13,7 @@ import type { RawQuery } from "../protocol/query-string.ts";
 import { dispatch } from "./dispatch.ts";
 import type { Gate } from "./gate.ts";
 import { answerForError, answerForParserError } from "./http-errors.ts";
-import { answerUnrouted } from "./http-unrouted.ts";
+import { answerUnrouted, takesHead } from "./http-unrouted.ts";
 import { notJson, parseBody } from "./json-body.ts";
 import { authenticate, isCaller, tenantHeader } from "./keys.ts";
 import { sendAnswer, sendRaw } from "./send.ts";
@@ -32,9 +32,10 @@ export type EdgeHandler = (request: FastifyRequest, reply: FastifyReply) => void
 export interface HttpOptions {
   readonly service: Service;
   readonly gate: Gate;
+  /** By the names of their operations, and `page` for what is at `/`. */
+  readonly edges: Readonly<Record<string, EdgeHandler>>;
   /** Whether the server listens on loopback only, and so needs no keys (S5). */
   readonly isLoopback: boolean;
-  readonly edges: Readonly<Record<string, EdgeHandler>>;
   readonly server: ServerOptions;
   readonly log: { error(details: object, message: string): void };
   /** True once the server is on its way out. */
@@ -84,21 +85,36 @@ export function createHttp(options: HttpOptions): Http {
   for (const operation of operations) {
     for (const route of [operation, ...operation.also]) addRoute(app, options, operation, route);
   }
+  const { page } = options.edges;
+  if (page !== undefined)
+    app.route({ method: ["GET", "HEAD"], url: "/", onRequest: admission(options, "anyone"), handler: page });
   if (made === undefined) throw new TypeError("fastify has not made its server");
   return { app, server: made };
 }
 
 function addRoute(app: FastifyInstance, options: HttpOptions, operation: Operation, route: Route): void {
   const { method, path } = route;
-  const handler = operation.kind === "edge" ? options.edges[operation.name] : handlerFor(options, operation, route);
-  if (handler === undefined) throw new TypeError(`nobody serves ${operation.name}`);
+  const handler =
+    operation.kind === "edge" ? edgeHandlerFor(options, operation) : handlerFor(options, operation, route);
   app.route({
-    // Looking at a head is looking; a command that is a GET (it collects a grant) does more than look.
-    method: method === "GET" && operation.kind === "query" ? ["GET", "HEAD"] : method,
+    method: takesHead(operation, method) ? ["GET", "HEAD"] : method,
     url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
     onRequest: admission(options, operation.roles === "anyone" ? "anyone" : "known"),
     handler,
   });
+}
+
+/** The kernel is not asked, so who may is looked at here. */
+function edgeHandlerFor({ edges, service }: HttpOptions, { name, roles }: Operation): EdgeHandler {
+  const serve = edges[name];
+  if (serve === undefined) throw new TypeError(`nobody serves ${name}`);
+  if (roles === "anyone") return serve;
+  return (request, reply) => {
+    const role = request.caller?.actor.role;
+    if (role !== undefined && roles.includes(role)) return serve(request, reply);
+    service.tally.refuse("forbidden");
+    sendAnswer(reply.raw, errorAnswer("forbidden", `A key with the role ${role} may not do this.`));
+  };
 }
 
 function handlerFor({ service }: HttpOptions, operation: Operation, route: Route): EdgeHandler {

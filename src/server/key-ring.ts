@@ -2,7 +2,7 @@
  * The keys that are known, found by the hash of the secret that is shown. The engine has them by id; the index by hash
  * is made when it is first needed, and anew after a key was made or the engine has started over from what is stored.
  */
-import { hash, timingSafeEqual } from "node:crypto";
+import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Engine } from "../engine/engine.ts";
 import type { Key } from "../kernel/records.ts";
 import type { KeyEntry } from "../kernel/state.ts";
@@ -12,6 +12,14 @@ import type { Caller } from "./service.ts";
 /** A secret has 256 random bits, so that a plain hash cannot be undone by guessing; slow ones are for passwords. */
 export function hashSecret(secret: string): string {
   return hash("sha256", secret, "base64url");
+}
+
+export function newSecret(): string {
+  return `lhk_${randomBytes(32).toString("base64url")}`;
+}
+
+export function newKeyId(): string {
+  return `key_${randomBytes(8).toString("hex")}`;
 }
 
 interface KnownKey {

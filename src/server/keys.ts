@@ -58,9 +58,15 @@ const unavailable = errorAnswer(
   "The database is not available; try again, with the same request_id.",
   { retry_after_ms: 1_000 },
 );
-const missing = errorAnswer("unauthorized", "This needs a credential: send `Authorization: Bearer <key or agent token>`.");
+const missing = errorAnswer(
+  "unauthorized",
+  "This needs a credential: send `Authorization: Bearer <key or agent token>`.",
+);
 const invalid = errorAnswer(
   "unauthorized",
   "The credential is not known here; send `Authorization: Bearer <key or agent token>` with one that is valid.",
 );
-const otherTenant = errorAnswer("forbidden", "The credential is for another tenant; leave the Leasehold-Tenant header out.");
+const otherTenant = errorAnswer(
+  "forbidden",
+  "The credential is for another tenant; leave the Leasehold-Tenant header out.",
+);

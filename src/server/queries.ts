@@ -54,7 +54,8 @@ function getAgent(engine: Engine, query: GetAgent): Promise<Queried> {
     if (query.type === "get_digest") {
       const agent = findAgent(tenant, query.actor, query.agentId);
       if ("code" in agent) return agent;
-      if (agent.digest === null) return refuse("digest_unknown", "The agent has no checkpoint; it was never saved, or dropped.");
+      if (agent.digest === null)
+        return refuse("digest_unknown", "The agent has no checkpoint; it was never saved, or dropped.");
       return { type: "digest", digest: agent.digest.record };
     }
     const agent = tenant.agents.get(query.agentId);

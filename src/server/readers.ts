@@ -1,9 +1,13 @@
 /** Who may look at a tenant. What they may change is decided by the kernel; looking is decided here. */
+import type { IncomingMessage } from "node:http";
 import { findTenant, mayActFor } from "../kernel/actors.ts";
 import type { Actor } from "../kernel/commands.ts";
 import type { State } from "../kernel/kernel.ts";
 import { type Refusal, refuse } from "../kernel/refusals.ts";
 import type { TenantEntry } from "../kernel/state.ts";
+import { type Answer, refusalAnswer } from "../protocol/answer.ts";
+import { authenticate, isCaller, tenantHeader } from "./keys.ts";
+import type { Caller, Service } from "./service.ts";
 
 export interface Looking {
   readonly tenant: string;
@@ -20,4 +24,27 @@ export function findTenantFor(state: State, { tenant: id, actor }: Looking): Ten
   const agent = tenant.agents.get(actor.agentId);
   if (agent === undefined) return refuse("agent_unknown", "There is no such agent; register it first.");
   return mayActFor(actor, agent) ?? tenant;
+}
+
+/** For those who go on looking: whether they may at first, and whether they still may later. */
+export interface Readers {
+  mayRead(caller: Caller): Promise<Answer | null>;
+  isStillGood(request: IncomingMessage): boolean;
+}
+
+export function createReaders(service: Service, isLoopback: boolean): Readers {
+  const { engine } = service;
+  return {
+    mayRead: (caller) =>
+      engine.ask((state, now) => {
+        const found = findTenantFor(state, caller);
+        return "code" in found ? refusalAnswer(found, now) : null;
+      }),
+    isStillGood({ headers }) {
+      if (!engine.isServing) return true;
+      const shown = { authorization: headers.authorization, tenant: headers[tenantHeader] as string | undefined };
+      const caller = authenticate(service, shown, isLoopback);
+      return isCaller(caller) && engine.peek((state) => !("code" in findTenantFor(state, caller)));
+    },
+  };
 }

@@ -7,6 +7,8 @@ import type { Engine } from "../engine/engine.ts";
 export interface RequestWatch {
   /** Calls back when the request was granted or has ended. Returns how to stop watching. */
   watch(requestId: string, ended: () => void): () => void;
+  /** Calls everybody back at once: the server is going down, and they are answered with how things stand. */
+  wakeAll(): void;
   readonly size: number;
 }
 
@@ -31,6 +33,11 @@ export function watchRequests(engine: Engine): RequestWatch {
   return {
     get size() {
       return watchers.size;
+    },
+    wakeAll() {
+      const all = [...watchers.values()];
+      watchers.clear();
+      for (const waiting of all) for (const ended of waiting) ended();
     },
     watch(requestId, ended) {
       const waiting = watchers.get(requestId) ?? new Set();

@@ -1,7 +1,7 @@
 /** Writes answers as HTTP: head and body leave in one piece, with no more headers than a client has use for. */
 import type { ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
 import { STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
 import type { Answer } from "../protocol/answer.ts";
 
 export const jsonType = "application/json; charset=utf-8";
@@ -9,7 +9,14 @@ export const jsonType = "application/json; charset=utf-8";
 export function sendAnswer(response: ServerResponse, { status, body, retryAfter }: Answer): void {
   // The client may have gone away while its answer was held or committed.
   if (response.destroyed || response.headersSent) return;
-  const headers = ["Content-Type", jsonType, "Content-Length", String(Buffer.byteLength(body)), "Cache-Control", "no-store"];
+  const headers = [
+    "Content-Type",
+    jsonType,
+    "Content-Length",
+    String(Buffer.byteLength(body)),
+    "Cache-Control",
+    "no-store",
+  ];
   if (retryAfter !== null) headers.push("Retry-After", String(retryAfter));
   response.writeHead(status, headers);
   response.end(body);
@@ -17,7 +24,14 @@ export function sendAnswer(response: ServerResponse, { status, body, retryAfter 
 
 export function sendText(response: ServerResponse, status: number, type: string, body: string): void {
   if (response.destroyed || response.headersSent) return;
-  response.writeHead(status, ["Content-Type", type, "Content-Length", String(Buffer.byteLength(body)), "Cache-Control", "no-store"]);
+  response.writeHead(status, [
+    "Content-Type",
+    type,
+    "Content-Length",
+    String(Buffer.byteLength(body)),
+    "Cache-Control",
+    "no-store",
+  ]);
   response.end(body);
 }
 

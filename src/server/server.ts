@@ -1,66 +1,155 @@
-/** The whole server in one process: store, engine, and the edges around them. Started by main.ts, and by tests. */
+/** The whole server in one process: store, engine, and the edges around them. Started by main.ts, by tests and others. */
+import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Engine, type EngineLog } from "../engine/engine.ts";
 import { eventText } from "../protocol/event-json.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import { createSqliteStore } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
+import { createBackup, removeLeftovers } from "./backup.ts";
+import { type Config, loadConfig } from "./config.ts";
+import { limitConnections } from "./connections.ts";
+import { createEdges } from "./edges.ts";
+import { createEventStreams } from "./events.ts";
 import { createGate, isLoopback } from "./gate.ts";
 import { createHttp } from "./http.ts";
-import { sendAnswer } from "./send.ts";
-import { createService } from "./service.ts";
-import { answer } from "../protocol/answer.ts";
+import { createMetrics } from "./metrics.ts";
+import { startPruning } from "./pruning.ts";
+import { createReaders } from "./readers.ts";
+import { createService, type Service } from "./service.ts";
+import { shutDown } from "./shutdown.ts";
+import { createStreamServer } from "./stream.ts";
+import { takeUpgrades } from "./upgrades.ts";
+import { version } from "./version.ts";
 
-export interface ServerOptions {
-  readonly host?: string;
-  readonly port?: number;
-  readonly store?: "sqlite" | "memory" | Store;
-  readonly data?: string;
+export interface ServerOptions extends Partial<Omit<Config, "store">> {
+  /** A store of the caller's own is closed with the server. */
+  readonly store?: Config["store"] | Store;
   readonly log?: EngineLog;
 }
 
 export interface RunningServer {
   readonly address: { readonly host: string; readonly port: number; readonly url: string };
+  readonly service: Service;
+  /** No new work; what is under way is committed and answered. */
   close(): Promise<void>;
 }
 
+/** S5: elsewhere than on loopback nobody is let in without a key, so there must be one. */
+export class NoKeys extends Error {
+  constructor(host: string) {
+    super(`${host} is not loopback, and there are no keys yet: make one with \`keys create --role operator\``);
+    this.name = "NoKeys";
+  }
+}
+
 const silent: EngineLog = { info: () => undefined, warn: () => undefined, error: () => undefined };
+const usual = loadConfig({}, {});
 
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
-  const { host = "127.0.0.1", port = 7117, store = "sqlite", data = "./data", log = silent } = options;
-  const engine = new Engine({
-    store: store === "sqlite" ? createSqliteStore(data) : store === "memory" ? createMemoryStore() : store,
-    encodeEvent: eventText,
-    log,
-  });
+  const config = { ...usual, ...options };
+  const { data, store, log = silent } = config;
+  const engine = new Engine({ store: openStore(store, data), encodeEvent: eventText, log });
   await engine.start();
-  const service = createService(engine, null);
+  try {
+    // Not before the data is ours: another server may be at work on it.
+    if (store === "sqlite") await removeLeftovers(data);
+    return await serve(engine, { ...config, log });
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+}
+
+function openStore(store: Config["store"] | Store, data: string): Store {
+  if (store === "sqlite") return createSqliteStore(data);
+  return store === "memory" ? createMemoryStore() : store;
+}
+
+async function serve(
+  engine: Engine,
+  config: Omit<Config, "store"> & { readonly log: EngineLog },
+): Promise<RunningServer> {
+  const { host, port, data, log, rateLimit, rateBurst, requestTimeoutMs } = config;
+  const limit = rateLimit === 0 ? null : { perSecond: rateLimit, burst: Math.max(rateBurst, 1) };
+  const service = createService(engine, limit, log);
+  const onLoopback = isLoopback(host);
+  if (!onLoopback && service.keys.isEmpty) throw new NoKeys(host);
+
   let isClosing = false;
-  const ok = (_request: unknown, reply: { raw: Parameters<typeof sendAnswer>[0] }) => sendAnswer(reply.raw, answer(200, '{"status":"ok"}'));
+  const gate = createGate(config);
+  const readers = createReaders(service, onLoopback);
+  const eventStreams = createEventStreams(service, { ...readers, signOfLifeMs: config.signOfLifeMs });
+  const streams = createStreamServer(service);
+  const counts = {
+    connections: () => connections.size,
+    eventStreams: () => eventStreams.size,
+    streamConnections: () => streams.connections,
+  };
+  const metrics = createMetrics(service, counts, version);
   const { app, server } = createHttp({
     service,
-    gate: createGate({ host, allowedHosts: [], allowedOrigins: [] }),
-    isLoopback: isLoopback(host),
-    edges: { events: ok, stream: ok, healthz: ok, readyz: ok, metrics: ok, openapi: ok },
-    server: { requireHostHeader: false, joinDuplicateHeaders: true },
+    gate,
+    isLoopback: onLoopback,
+    edges: createEdges({
+      service,
+      metrics,
+      version,
+      isClosing: () => isClosing,
+      events: eventStreams.open,
+      backup: createBackup(service, data),
+    }),
+    server: { ...parserOptions, requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 10_000) },
     log,
     isClosing: () => isClosing,
   });
+  const connections = limitConnections(server, config.connectionsMax);
+  takeUpgrades(server, { service, gate, isLoopback: onLoopback, streams, isClosing: () => isClosing });
   await app.ready();
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, resolve);
-  });
-  const { port: actual } = server.address() as AddressInfo;
+  await listen(server, port, host);
+  const stopPruning = startPruning(engine, config, log);
+
+  let closed: Promise<void> | null = null;
   return {
-    address: { host, port: actual, url: `http://${host}:${actual}` },
-    async close() {
+    address: addressOf(server, host),
+    service,
+    close() {
       isClosing = true;
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
-      await engine.close();
+      closed ??= shutDown({ server, service, eventStreams, streams, deadlineMs: config.shutdownTimeoutMs }).finally(
+        () => {
+          stopPruning();
+          metrics.close();
+        },
+      );
+      return closed;
     },
   };
+}
+
+/** What the parser takes, and for how long. A repeated header is joined, so that no second one goes unseen. */
+const parserOptions = {
+  maxHeaderSize: 16_384,
+  requireHostHeader: false,
+  joinDuplicateHeaders: true,
+  /** Longer than proxies and clients keep a connection, so that it is mostly they who close it. */
+  keepAliveTimeout: 75_000,
+  connectionsCheckingInterval: 1_000,
+  // Everything else that asks for another protocol is answered in this one.
+  shouldUpgradeCallback: ({ headers, method }: IncomingMessage) =>
+    method === "GET" && headers.upgrade?.toLowerCase() === "websocket",
+};
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+function addressOf(server: Server, host: string): RunningServer["address"] {
+  const { port } = server.address() as AddressInfo;
+  return { host, port, url: `http://${host.includes(":") ? `[${host}]` : host}:${port}` };
 }

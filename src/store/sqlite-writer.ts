@@ -18,8 +18,8 @@ export const pageBytes = 4096;
 const checkpointPages = 4_000;
 /** A long read, a backup for instance, lets the log grow; afterwards it is cut back to this. */
 const logBytesKept = 64 * 1024 * 1024;
-/** Above this, the end of every commit gets slower: SQLite then walks the whole cache after it split a page. */
-const cacheKiB = 16_384;
+/** Larger ones make the end of a commit slower: SQLite walks the whole cache after it has split a page. */
+const cacheKiB = 8_192;
 /** Somebody with a shell on the database may hold it up for a moment. */
 const busyTimeoutMs = 5_000;
 

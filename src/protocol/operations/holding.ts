@@ -156,7 +156,9 @@ export const listLeases = query({
   },
   roles: reading,
   summary: "Lists leases",
-  description: "The tenant's leases, a page at a time; each filter narrows the list.",
+  description:
+    "The tenant's leases, a page at a time; each filter narrows the list. Those that are alive, unless `state` asks for " +
+    "ended ones; then the youngest come first, and a page may be short. `resource` finds what overlaps with it.",
   example: { agent_id: agentExample.agent_id, state: "ACTIVE", limit: 50 },
   replies: [ok(shapes.page("leases", shapes.lease), "One page.")],
   errors: ["invalid_resource"],

@@ -1,0 +1,66 @@
+/** Which command is meant, and what it is given. */
+import { ConfigProblem, type Environment, loadConfig, readFlags } from "../config.ts";
+import { helpText } from "../help.ts";
+import { version } from "../version.ts";
+import { fetchBackup } from "./backup.ts";
+import { exitCodes } from "./failure.ts";
+import { createKey, deleteKey, listKeys } from "./keys.ts";
+import { restoreBackup } from "./restore.ts";
+import { serve } from "./serve.ts";
+
+/** Flags that only some commands take. */
+const ownFlags: Readonly<Record<string, Readonly<Record<string, "string" | "boolean">>>> = {
+  "keys create": { role: "string", tenant: "string", label: "string" },
+  backup: { url: "string", key: "string" },
+  restore: { force: "boolean" },
+};
+
+export async function runCommand(args: readonly string[], environment: Environment): Promise<number> {
+  const name = commandOf(args);
+  const { values, positionals } = readFlags(args.slice(name === "" ? 0 : name.split(" ").length), ownFlags[name]);
+  const { help: wantsHelp, version: wantsVersion, force } = values;
+  if (wantsHelp === true || name === "help") return print(helpText(version));
+  if (wantsVersion === true) return print(`${version}\n`);
+  const config = loadConfig(values, environment);
+  const textOf = (flag: string): string | null => {
+    const value = values[flag];
+    return typeof value === "string" && value !== "" ? value : null;
+  };
+  const one = (what: string): string => {
+    const [value, ...rest] = positionals;
+    if (value === undefined || rest.length > 0) throw new ConfigProblem(`${name} takes ${what}; see --help`);
+    return value;
+  };
+  switch (name) {
+    case "":
+    case "serve":
+      if (positionals.length > 0) throw new ConfigProblem(`"${positionals[0]}" is no command; --help lists them`);
+      return serve(config);
+    case "keys create":
+      return print(await createKey(config, { role: textOf("role"), tenant: textOf("tenant"), label: textOf("label") }));
+    case "keys list":
+      return print(await listKeys(config));
+    case "keys delete":
+      return print(await deleteKey(config, one("the id of one key")));
+    case "backup": {
+      const { LEASEHOLD_URL, LEASEHOLD_KEY } = environment;
+      const target = { url: textOf("url") ?? LEASEHOLD_URL, key: textOf("key") ?? LEASEHOLD_KEY };
+      return print(await fetchBackup(one("the name of one file to write"), config, target));
+    }
+    case "restore":
+      return print(restoreBackup(one("the name of one backup"), config, force === true));
+    default:
+      throw new ConfigProblem(`"${name}" is no command; --help lists them`);
+  }
+}
+
+/** The words before the first flag; "" where there is none. */
+function commandOf([first, second]: readonly string[]): string {
+  if (first === undefined || first.startsWith("-")) return "";
+  return first === "keys" && second !== undefined && !second.startsWith("-") ? `keys ${second}` : first;
+}
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return exitCodes.done;
+}

@@ -1,0 +1,33 @@
+/**
+ * The end of a server, in order: nobody new comes in, what is held is answered with how things stand, streams end,
+ * what is under way is committed and answered, and then the data is let go.
+ */
+import type { Server } from "node:http";
+import type { EventStreams } from "./events.ts";
+import type { Service } from "./service.ts";
+import type { StreamServer } from "./stream.ts";
+
+export interface ShutDownOptions {
+  readonly server: Server;
+  readonly service: Service;
+  readonly eventStreams: EventStreams;
+  readonly streams: StreamServer;
+  /** After this long, connections that are still open are closed. */
+  readonly deadlineMs: number;
+}
+
+/** How often connections are looked at that have become idle meanwhile. */
+const lookMs = 20;
+
+export async function shutDown({ server, service, eventStreams, streams, deadlineMs }: ShutDownOptions): Promise<void> {
+  const allGone = new Promise<void>((resolve) => server.close(() => resolve()));
+  service.requests.wakeAll();
+  eventStreams.close();
+  streams.close();
+  const idle = setInterval(() => server.closeIdleConnections(), lookMs);
+  const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
+  await allGone;
+  clearInterval(idle);
+  clearTimeout(deadline);
+  await service.engine.close();
+}

@@ -1,0 +1,66 @@
+/** What leads out of plain HTTP: the stream's WebSocket is let through the same door as a request; the rest is not. */
+import type { IncomingMessage, Server } from "node:http";
+import type { Duplex } from "node:stream";
+import { type Answer, errorAnswer } from "../protocol/answer.ts";
+import { stream as operation } from "../protocol/operations/watching.ts";
+import type { Gate } from "./gate.ts";
+import { authenticate, isCaller, tenantHeader } from "./keys.ts";
+import { sendRaw } from "./send.ts";
+import type { Caller, Service } from "./service.ts";
+import type { StreamServer } from "./stream.ts";
+
+export interface UpgradeOptions {
+  readonly service: Service;
+  readonly gate: Gate;
+  readonly isLoopback: boolean;
+  readonly streams: StreamServer;
+  readonly isClosing: () => boolean;
+}
+
+export function takeUpgrades(server: Server, options: UpgradeOptions): void {
+  server.on("upgrade", (request, socket, head) => {
+    // A client that goes away in the middle is none of the server's trouble.
+    socket.on("error", () => socket.destroy());
+    const caller = admit(request, options);
+    if (isCaller(caller)) return options.streams.upgrade(request, socket, head, caller);
+    options.service.tally.refuseWith(caller);
+    sendRaw(socket, caller);
+  });
+  server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
+    socket.on("error", () => socket.destroy());
+    sendRaw(socket, noProxy, ["Allow: GET, POST, PUT, DELETE, HEAD, OPTIONS"]);
+  });
+  server.on("checkExpectation", (_request, response) => {
+    response.shouldKeepAlive = false;
+    response.writeHead(noExpectation.status, { "Content-Type": "application/json; charset=utf-8" });
+    response.end(noExpectation.body);
+  });
+}
+
+function admit(request: IncomingMessage, { service, gate, isLoopback, isClosing }: UpgradeOptions): Caller | Answer {
+  if (isClosing()) return shuttingDown;
+  const turnedAway = gate.check(request);
+  if (turnedAway !== null) return turnedAway;
+  const [path] = (request.url ?? "").split("?", 1);
+  if (path !== operation.path) return notHere;
+  const { headers } = request;
+  const shown = { authorization: headers.authorization, tenant: headers[tenantHeader] as string | undefined };
+  const caller = authenticate(service, shown, isLoopback);
+  if (!isCaller(caller)) return caller;
+  if (operation.roles !== "anyone" && !operation.roles.includes(caller.actor.role)) return notAllowed;
+  return service.limiter.take(caller.meter) ?? caller;
+}
+
+const shuttingDown = errorAnswer("shutting_down", "The server is shutting down; try again when it is back.", {
+  retry_after_ms: 1_000,
+});
+const notHere = errorAnswer("not_found", "The WebSocket is at /v1/stream; see /openapi.json.");
+const notAllowed = errorAnswer("forbidden", "A key with this role may not open the stream.");
+const noProxy = errorAnswer("method_not_allowed", "The server is no proxy; use a method that the Allow header lists.");
+const noExpectation = errorAnswer(
+  "invalid_request",
+  "The server knows no such expectation; leave the Expect header out.",
+  {
+    field: "Expect",
+  },
+);

@@ -1,0 +1,134 @@
+/** A server on a free port with its data in memory, and a client that holds every answer to what its operation says. */
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { findAnswerFault } from "../../src/protocol/conformance.ts";
+import type { Operation } from "../../src/protocol/operation.ts";
+import { operations } from "../../src/protocol/operations.ts";
+import type { WireGranted, WireLease, WireRegisteredAgent } from "../../src/protocol/wire-types.ts";
+import { type RunningServer, type ServerOptions, startServer } from "../../src/server/server.ts";
+
+/** What a test may look for in a body of any kind. */
+export interface Body {
+  readonly error?: string;
+  readonly detail?: string;
+  readonly field?: string;
+  readonly reason?: string;
+  readonly state?: string;
+  readonly status?: string;
+  readonly epoch?: number;
+  readonly generation?: number;
+  readonly retry_after_ms?: number;
+  readonly earliest?: number;
+  readonly blocked_by?: readonly unknown[];
+  readonly lost?: readonly unknown[];
+}
+
+export interface Answered<T = Body> {
+  readonly status: number;
+  readonly body: T;
+  readonly text: string;
+  readonly headers: Headers;
+}
+
+export interface CallOptions {
+  readonly key?: string | undefined;
+  readonly tenant?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+export async function serve(t: TestContext, options: ServerOptions = {}): Promise<RunningServer & Client> {
+  const server = await startServer({ port: 0, store: "memory", shutdownTimeoutMs: 2_000, ...options });
+  t.after(() => server.close());
+  return { ...server, ...clientOf(server.address.url) };
+}
+
+export interface Client {
+  call<T = Body>(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answered<T>>;
+  post<T = Body>(path: string, body?: unknown, options?: CallOptions): Promise<Answered<T>>;
+  get<T = Body>(path: string, options?: CallOptions): Promise<Answered<T>>;
+  register(agentId: string, options?: CallOptions): Promise<WireRegisteredAgent>;
+  /** One MUTATES lease, which must be granted. */
+  grant(agentId: string, resource: string, more?: object, options?: CallOptions): Promise<WireLease>;
+}
+
+export function clientOf(url: string): Client {
+  const client: Client = {
+    async call<T>(method: string, path: string, body?: unknown, options: CallOptions = {}) {
+      const { key, tenant, headers, signal } = options;
+      const response = await fetch(`${url}${path}`, {
+        method,
+        headers: {
+          ...(body !== undefined && { "content-type": "application/json" }),
+          ...(key !== undefined && { authorization: `Bearer ${key}` }),
+          ...(tenant !== undefined && { "leasehold-tenant": tenant }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(signal !== undefined && { signal }),
+      });
+      const text = await response.text();
+      const operation = operationOf(method, path);
+      if (operation !== undefined && isJson(response)) {
+        assert.equal(findAnswerFault(operation, { status: response.status, body: text, retryAfter: null }), null);
+      }
+      const parsed = (isJson(response) ? JSON.parse(text) : {}) as T;
+      return { status: response.status, body: parsed, text, headers: response.headers };
+    },
+    post: (path, body = {}, options = {}) => client.call("POST", path, body, options),
+    get: (path, options = {}) => client.call("GET", path, undefined, options),
+    async register(agentId, options) {
+      const { status, body, text } = await client.post<WireRegisteredAgent>(
+        "/v1/agents",
+        { agent_id: agentId },
+        options,
+      );
+      assert.ok(status === 201 || status === 200, text);
+      return body;
+    },
+    async grant(agentId, resource, more = {}, options = {}) {
+      const asked = { agent_id: agentId, intents: [{ predicate: "MUTATES", resource }], ...more };
+      const { status, body, text } = await client.post<WireGranted>("/v1/acquire", asked, options);
+      assert.equal(status, 200, text);
+      const [lease] = body.leases;
+      assert.ok(lease !== undefined);
+      return lease;
+    },
+  };
+  return client;
+}
+
+function isJson({ headers }: Response): boolean {
+  return headers.get("content-type")?.startsWith("application/json") === true;
+}
+
+const routes = operations.flatMap((operation) =>
+  [operation, ...operation.also].map(({ method, path }) => ({
+    operation,
+    method,
+    pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}(\\?.*)?$`),
+  })),
+);
+
+function operationOf(method: string, path: string): Operation | undefined {
+  return routes.find((route) => route.method === method && route.pattern.test(path))?.operation;
+}
+
+export function mutates(...resources: readonly string[]) {
+  return resources.map((resource) => ({ predicate: "MUTATES", resource }));
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Asks again until it is so, because it will be soon; fails if it is not. */
+export async function until<T>(look: () => Promise<T | null> | T | null, what: string, withinMs = 5_000): Promise<T> {
+  const end = performance.now() + withinMs;
+  for (;;) {
+    const found = await look();
+    if (found !== null) return found;
+    assert.ok(performance.now() < end, `not within ${withinMs} ms: ${what}`);
+    await pause(10);
+  }
+}

@@ -1,0 +1,101 @@
+/** W10: commands sent again with their request_id. What was in doubt is settled by it, and nothing is granted twice. */
+import type { Random } from "../sim/random.ts";
+import type { Connection } from "./connections.ts";
+import { type Known, learnLease, type Model, type PendingAcquire } from "./model.ts";
+import { inParallel } from "./verify.ts";
+import type { Violations } from "./violations.ts";
+import type { Answer, WireLease } from "./wire.ts";
+
+export interface Repeats {
+  /** Acquires in doubt that had been granted before the answer was lost, by what the repetition shows. */
+  settled: number;
+  repeated: number;
+}
+
+/** Sends every acquire in doubt again, twice: the second answer must be that of the first. */
+export async function settlePending(
+  model: Model,
+  connection: Connection,
+  violations: Violations,
+  repeats: Repeats,
+): Promise<void> {
+  await inParallel([...model.pending.values()], async (pending) => {
+    await checkPromisedWait(pending, connection, violations);
+    const first = await sendAgain(pending, connection);
+    repeats.settled++;
+    if (first.status === 200) {
+      const second = await sendAgain(pending, connection);
+      compareGrants(first, second, pending, violations);
+      for (const lease of first.body.leases ?? []) {
+        learnLease(model.leases, lease, pending.input, model.tally, violations);
+      }
+    } else if (first.status >= 500) violations.add("S2", "a repetition was answered with a fault", { pending, first });
+  });
+  model.pending.clear();
+}
+
+/** W2: it was told WAIT, so there is such a request, and it has not died. */
+async function checkPromisedWait(
+  { requestId, input }: PendingAcquire,
+  connection: Connection,
+  violations: Violations,
+): Promise<void> {
+  if (requestId === null) return;
+  const answer = await connection.call("get_request", { request_id: requestId });
+  const { status, body } = answer;
+  const isKept = status === 200 || status === 202 || body.error === "wait_timeout";
+  if (!isKept) violations.add("W2", "a WAIT that was acknowledged is not kept", { requestId, input, answer });
+}
+
+/** A repetition that has to wait is withdrawn: the agent goes on with other things. */
+async function sendAgain({ input }: PendingAcquire, connection: Connection): Promise<Answer> {
+  const answer = await connection.call("acquire", { ...input });
+  if (answer.status !== 202) return answer;
+  await connection.call("cancel_request", { request_id: answer.body.request_id ?? "" });
+  return answer;
+}
+
+function compareGrants(first: Answer, second: Answer, pending: PendingAcquire, violations: Violations): void {
+  const grants = ({ body }: Answer): string => JSON.stringify((body.leases ?? []).map(idAndFence));
+  if (second.status === 200 && grants(first) === grants(second)) return;
+  violations.add("W10", "a request was granted twice", { pending, first, second });
+}
+
+const idAndFence = ({ id, fence }: WireLease): readonly [string, number] => [id, fence];
+
+/** Of those that were acknowledged, live and ended ones: each request_id still stands for the same leases. */
+export async function repeatAcknowledged(
+  { leases }: Model,
+  connection: Connection,
+  random: Random,
+  violations: Violations,
+  repeats: Repeats,
+): Promise<void> {
+  const chosen = chooseToRepeat([...leases.values()], random);
+  await inParallel(chosen, async (known) => {
+    const answer = await connection.call("acquire", { ...known.input });
+    repeats.repeated++;
+    const lease = answer.body.leases?.find(({ id }) => id === known.id);
+    const isSame = answer.status === 200 && lease?.fence === known.fence;
+    if (!isSame) return violations.add("W10", "a repeated request shows another grant", { known, answer });
+    if (known.end !== null && lease.state !== known.end) {
+      violations.add("W10", "a repeated request brought a lease back", { known, answer });
+    }
+  });
+}
+
+const repeatedLiveMax = 60;
+/** The server remembers 32 ended requests of an agent; the last few of each are surely among them. */
+const repeatedEndedPerAgent = 3;
+
+function chooseToRepeat(leases: readonly Known[], random: Random): Known[] {
+  const live = leases.filter(({ end }) => end === null);
+  const chosen = live.filter(() => random.chance(repeatedLiveMax / Math.max(live.length, repeatedLiveMax)));
+  const ended = Map.groupBy(
+    leases.filter(({ end, isOld }) => end === "RELEASED" && !isOld),
+    ({ agentId }) => agentId,
+  );
+  // In the order in which they were granted, which for the last few is near enough to that of their ends.
+  for (const ofAgent of ended.values()) chosen.push(...ofAgent.slice(-repeatedEndedPerAgent));
+  return chosen;
+}
