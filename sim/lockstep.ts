@@ -242,6 +242,7 @@ function onlyTenant(model: Model): ModelTenant {
       leases: [],
       resources: [],
       lastPriority: 0,
+      epochFloor: 0,
       lastArrival: 0,
       lastFence: 0,
       lastEnded: 0,

@@ -31,6 +31,7 @@ const weights: Readonly<Record<Verb, number>> = {
   suspend_tenant: 1,
   resume_tenant: 4,
   set_tenant_settings: 4,
+  report_binding: 0,
 };
 
 const clock: fc.Arbitrary<ClockMove> = fc.oneof(
@@ -48,22 +49,26 @@ const intent = fc.record({
   to: fc.nat({ max: 4 }),
 });
 
-export const anyMove: fc.Arbitrary<Move> = fc.record({
-  verb: fc.oneof(
-    ...Object.entries(weights).map(([verb, weight]) => ({ weight, arbitrary: fc.constant(verb as Verb) })),
-  ),
-  agent: fc.nat({ max: 5 }),
-  other: fc.nat({ max: 5 }),
-  nth: fc.nat({ max: 11 }),
-  intents: fc.array(intent, { minLength: 1, maxLength: 3 }),
-  ttl: fc.nat({ max: 7 }),
-  wait: fc.nat({ max: 5 }),
-  idle: fc.nat({ max: 4 }),
-  key: fc.nat({ max: 5 }),
-  who: fc.nat({ max: 20 }),
-  flag: fc.boolean(),
-  clock,
-});
+export const anyMove = movesOf(weights);
+export const anyMoveOrReport = movesOf({ ...weights, report_binding: 70 });
+
+function movesOf(weightOf: Readonly<Record<Verb, number>>): fc.Arbitrary<Move> {
+  const verbs = Object.entries(weightOf).map(([verb, weight]) => ({ weight, arbitrary: fc.constant(verb as Verb) }));
+  return fc.record({
+    verb: fc.oneof(...verbs),
+    agent: fc.nat({ max: 5 }),
+    other: fc.nat({ max: 5 }),
+    nth: fc.nat({ max: 11 }),
+    intents: fc.array(intent, { minLength: 1, maxLength: 3 }),
+    ttl: fc.nat({ max: 7 }),
+    wait: fc.nat({ max: 5 }),
+    idle: fc.nat({ max: 4 }),
+    key: fc.nat({ max: 5 }),
+    who: fc.nat({ max: 20 }),
+    flag: fc.boolean(),
+    clock,
+  });
+}
 
 const names = [
   "FILE:/a",
@@ -90,4 +95,10 @@ export const anyBoard: fc.Arbitrary<Board> = fc
     names,
     capacities: names.includes("GPU:/x") ? { "GPU:/x": capacity } : {},
     strategy,
+    bound: [],
   }));
+
+/** The same with cells: some names are bound. */
+export const anyBoardWithCells: fc.Arbitrary<Board> = fc
+  .tuple(anyBoard, fc.subarray(["FILE:/a", "FILE:/b", "GPU:/x"]))
+  .map(([board, bound]) => ({ ...board, bound: bound.filter((name) => board.names.includes(name)) }));

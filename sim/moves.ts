@@ -3,7 +3,7 @@
  * leases"). So a list of moves can be drawn at random, cut down to a short one that still fails, and played on the
  * kernel, on the oracle and on a restored kernel alike.
  */
-import type { Actor, Command, IntentInput } from "../src/kernel/commands.ts";
+import type { Actor, Command, DeclareResource, IntentInput } from "../src/kernel/commands.ts";
 import { predicates } from "../src/kernel/predicates.ts";
 import { agentStates, type Strategy } from "../src/kernel/records.ts";
 
@@ -35,6 +35,7 @@ export const verbs = [
   "suspend_tenant",
   "resume_tenant",
   "set_tenant_settings",
+  "report_binding",
 ] as const;
 export type Verb = (typeof verbs)[number];
 
@@ -69,6 +70,8 @@ export interface Board {
   /** The counted ones among the names, and their units. */
   readonly capacities: Readonly<Record<string, number>>;
   readonly strategy: Strategy;
+  /** Those that a cell hosts (G6); the oracle knows no cells, so its boards have none. */
+  readonly bound: readonly string[];
 }
 
 /** What a move's numbers are read against; ids are those of whoever is asked. */
@@ -92,9 +95,11 @@ export function opening(board: Board): Command[] {
   return [
     { ...asked, type: "create_tenant", tenantId },
     { ...asked, type: "set_tenant_settings", tenantId, settings: { strategy: board.strategy } },
-    ...Object.entries(board.capacities).map(
-      ([resource, capacity]): Command => ({ ...asked, type: "declare_resource", resource, capacity, cell: null }),
-    ),
+    ...board.names
+      .filter((name) => isDeclared(board, name))
+      .map(
+        (resource): Command => ({ ...asked, type: "declare_resource", resource, ...declarationOf(board, resource) }),
+      ),
     ...board.agents.map((agentId): Command => ({ ...asked, type: "register_agent", agentId, labels: null })),
   ];
 }
@@ -190,14 +195,16 @@ export function commandFor(move: Move, board: Board, known: Known, entropy: read
     case "withdraw_resource":
       return { ...above, type: "withdraw_resource", resource, revoke: move.flag };
     case "declare_resource": {
-      const counted = Object.hasOwn(board.capacities, resource);
-      return {
-        ...above,
-        type: "declare_resource",
-        resource,
-        capacity: counted ? 1 + (move.other % 4) : null,
-        cell: null,
-      };
+      const { capacity, cell } = declarationOf(board, resource);
+      return { ...above, type: "declare_resource", resource, capacity: capacity && 1 + (move.other % 4), cell };
+    }
+    case "report_binding": {
+      const type = nth(
+        ["bind_confirmed", "teardown_confirmed", "bind_failed", "teardown_failed"] as const,
+        move.other % 5,
+      );
+      const { id: leaseId, generation } = lease;
+      return { ...above, type, leaseId, generation, coordinate: "here", reason: null };
     }
     case "suspend_tenant":
     case "resume_tenant":
@@ -210,6 +217,14 @@ export function commandFor(move: Move, board: Board, known: Known, entropy: read
         settings: { strategy: move.flag ? "wait_die" : "wound_wait" },
       };
   }
+}
+
+function isDeclared({ capacities, bound }: Board, name: string): boolean {
+  return Object.hasOwn(capacities, name) || bound.includes(name);
+}
+
+function declarationOf({ capacities, bound }: Board, name: string): Pick<DeclareResource, "capacity" | "cell"> {
+  return { capacity: capacities[name] ?? null, cell: bound.includes(name) ? "cell-1" : null };
 }
 
 /** Mostly who should; sometimes another agent, an earlier instance, or somebody above. */

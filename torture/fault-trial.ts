@@ -10,8 +10,8 @@ export interface FaultPlan {
   readonly name: string;
   readonly dataFolder: string;
   readonly begin: (server: ServerProcess) => Fault | Promise<Fault>;
-  /** How long the fault lasts. */
-  readonly faultMs: number;
+  /** How long the fault lasts, or that it ends as soon as it was felt. */
+  readonly faultMs: number | "until felt";
   /** What the log must say of the cause. */
   readonly cause: RegExp;
 }
@@ -42,7 +42,8 @@ export async function runFault(plan: FaultPlan, seed: number): Promise<FaultResu
     trial.begin();
     await sleep(beforeMs);
     const fault = await plan.begin(server);
-    await sleep(plan.faultMs);
+    if (plan.faultMs === "until felt") await untilFelt(server);
+    else await sleep(plan.faultMs);
     await fault.end();
     const recoveredMs = await untilServing(port, server);
     if (recoveredMs > recoveryMsMax) violations.add("S2", "the service did not go on", tailOf(server));
@@ -51,7 +52,7 @@ export async function runFault(plan: FaultPlan, seed: number): Promise<FaultResu
     const refused = findings.tally.unknown;
     if (refused === 0) violations.add("S2", "nobody was told of the fault", tailOf(server));
     await trial.verify();
-    const failures = server.log.filter((line) => line.includes("a commit failed"));
+    const failures = server.log.filter(isFailure);
     const message = causeIn(failures[0] ?? "");
     if (!plan.cause.test(message)) violations.add("S2", "the log does not say what happened", tailOf(server));
     await server.kill();
@@ -63,6 +64,13 @@ export async function runFault(plan: FaultPlan, seed: number): Promise<FaultResu
     await trial.close();
     await server.kill();
   }
+}
+
+const isFailure = (line: string): boolean => line.includes("a commit failed");
+const feltMsMax = 5_000;
+
+async function untilFelt({ log }: ServerProcess): Promise<void> {
+  for (const began = performance.now(); performance.now() - began < feltMsMax && !log.some(isFailure); ) await sleep(1);
 }
 
 async function untilServing(port: number, server: ServerProcess): Promise<number> {

@@ -21,14 +21,21 @@ const fsyncFailed = /did not confirm the write \(fsync failed\)/;
 const diskFull = /the disk is full/;
 const writeFailed = /reading or writing the disk failed|the disk is full/;
 
-type Injection = readonly [name: string, calls: string, error: string, when: string, faultMs: number, cause: RegExp];
+type Injection = readonly [
+  name: string,
+  calls: string,
+  error: string,
+  when: string,
+  faultMs: FaultPlan["faultMs"],
+  cause: RegExp,
+];
 
 const injections: readonly Injection[] = [
-  ["one fsync fails (EIO)", "fsync,fdatasync", "EIO", "3", 800, fsyncFailed],
+  ["one fsync fails (EIO)", "fsync,fdatasync", "EIO", "3", "until felt", fsyncFailed],
   ["every fsync fails (EIO)", "fsync,fdatasync", "EIO", "1+", 1_500, fsyncFailed],
-  ["one write finds no room (ENOSPC)", "pwrite64,write", "ENOSPC", "20", 800, diskFull],
+  ["one write finds no room (ENOSPC)", "pwrite64", "ENOSPC", "20", "until felt", diskFull],
   ["every write finds no room (ENOSPC)", "pwrite64", "ENOSPC", "1+", 1_500, diskFull],
-  ["one write fails (EIO)", "pwrite64", "EIO", "5", 800, writeFailed],
+  ["one write fails (EIO)", "pwrite64", "EIO", "5", "until felt", writeFailed],
 ];
 
 const plans: FaultPlan[] = [];

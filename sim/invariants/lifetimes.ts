@@ -13,7 +13,8 @@ export function checkEnds(view: TenantView, { now }: Step): void {
       violated("L10", "an idle lease is still there", lease);
     }
     if (lease.state === "HELD" && (lease.heldUntil ?? 0) <= now) violated("L9", "a lease is HELD for too long", lease);
-    const awaitsCell = lease.state === "BINDING" || lease.state === "CLOSING";
+    // A BINDING lease without a deadline is ready, and waits for the others of its manifest.
+    const awaitsCell = (lease.state === "BINDING" && lease.cellBy !== null) || lease.state === "CLOSING";
     if (awaitsCell && (lease.cellBy ?? 0) <= now) violated("G7", "a cell's time is up and nothing happened", lease);
   }
 }

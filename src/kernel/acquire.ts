@@ -25,7 +25,7 @@ import { serve } from "./queue.ts";
 import type { Millis, Request } from "./records.ts";
 import { type Refusal, refuse } from "./refusals.ts";
 import type { Blocker, PauseReason, Reply, Verdict } from "./replies.ts";
-import { attachLeases, beginLeases, emitRequest, enqueue, placeOf, unitsWished } from "./request-life.ts";
+import { attachLeases, beginLeases, emitRequest, enqueue, needsCells, placeOf, unitsWished } from "./request-life.ts";
 import { describeRequest, observeFor } from "./requests.ts";
 import {
   type AgentEntry,
@@ -253,9 +253,10 @@ function grant(
     purpose: command.purpose,
     tokens: command.tokens,
     claimBy: null,
+    binds: needsCells(tenant, manifest.wishes),
   };
   const leases = beginLeases(state, tenant, agent, manifest.wishes, terms, now);
-  const binds = leases.some((lease) => lease.record.state === "BINDING");
+  const { binds } = terms;
   if (command.requestKey !== null || binds) {
     const request = addRequest(state, tenant, agent, manifest, requestId, fingerprint, command, now);
     attachLeases(state, request, leases);

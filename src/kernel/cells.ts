@@ -2,7 +2,7 @@
 import { findTenant, requireAbove } from "./actors.ts";
 import type { ReportBinding } from "./commands.ts";
 import { endBinding } from "./holding.ts";
-import { expiryFor, finishLease, nameOf, updateLease } from "./lease-life.ts";
+import { finishLease, nameOf, updateLease } from "./lease-life.ts";
 import { serve } from "./queue.ts";
 import type { Millis } from "./records.ts";
 import { refuse } from "./refusals.ts";
@@ -25,7 +25,7 @@ export function reportBinding(state: State, command: ReportBinding, now: Millis)
     });
   }
   const awaited = command.type === "bind_confirmed" || command.type === "bind_failed" ? "BINDING" : "CLOSING";
-  if (lease.record.state !== awaited) {
+  if (lease.record.state !== awaited || lease.record.cellBy === null) {
     const code = awaited === "BINDING" ? "lease_not_binding" : "lease_not_closing";
     return refuse(code, `The lease is ${lease.record.state}; this report is not awaited.`, {
       leaseId: command.leaseId,
@@ -48,21 +48,8 @@ export function reportBinding(state: State, command: ReportBinding, now: Millis)
   return { type: "lease", lease: lease.record };
 }
 
-/** The lease's time begins when it can be used, not when it was asked for. */
 function bound(state: State, tenant: TenantEntry, lease: LeaseEntry, coordinate: string | null, now: Millis): void {
-  const { acquiredAt, ttl } = lease.record;
-  const expiresAt = expiryFor(tenant, acquiredAt, now, ttl);
-  // The cell took longer than the lease may live at all (L10).
-  if (expiresAt <= now) return bindFailed(state, tenant, lease, "lease_time_used_up", now);
-  updateLease(state, lease, {
-    ...lease.record,
-    state: "ACTIVE",
-    coordinate,
-    cellBy: null,
-    expiresAt,
-    activeAt: now,
-    claimBy: null,
-  });
+  updateLease(state, lease, { ...lease.record, coordinate, cellBy: null });
   if (lease.request !== null) finishBinding(state, tenant, lease.request, now);
 }
 

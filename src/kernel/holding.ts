@@ -84,7 +84,9 @@ function whyNotExtended(tenant: TenantEntry, lease: Lease, now: Millis): Refusal
   if (lease.state === "CLOSING") return endedRefusal(id, lease.closingAs ?? "RELEASED");
   if (lease.state === "HELD" && !lease.verified) return verifyRequired(id);
   const isBound =
-    lease.cell !== null || (lease.linkedTo !== null && tenant.leases.get(lease.linkedTo)?.record.cell != null);
+    lease.state === "BINDING" ||
+    lease.cell !== null ||
+    (lease.linkedTo !== null && tenant.leases.get(lease.linkedTo)?.record.cell != null);
   if (isBound) {
     return refuse("renew_required", "A lease on a bound resource is not extended; renew it.", { leaseId: id });
   }

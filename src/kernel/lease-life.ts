@@ -36,9 +36,16 @@ export interface GrantTerms {
   readonly purpose: string | null;
   readonly tokens: boolean;
   readonly claimBy: Millis | null;
+  /** Some of the manifest is on a bound resource. */
+  readonly binds: boolean;
 }
 
-/** Grants one intent. On a bound resource the lease is BINDING until its cell has set it up (G6). */
+/** The cell that hosts the resource, if it is bound (G6). */
+export function cellOf(tenant: TenantEntry, { name }: Wish): string | null {
+  return tenant.resources.size === 0 ? null : (tenant.resources.get(name.text)?.record.cell ?? null);
+}
+
+/** Grants one intent. If any of its manifest is on a bound resource, all are BINDING until the last cell is done (G6). */
 export function beginLease(
   state: State,
   tenant: TenantEntry,
@@ -49,7 +56,7 @@ export function beginLease(
   terms: GrantTerms,
   now: Millis,
 ): LeaseEntry {
-  const cell = tenant.resources.size === 0 ? null : (tenant.resources.get(wish.name.text)?.record.cell ?? null);
+  const cell = cellOf(tenant, wish);
   const record: Lease = {
     tenant: tenant.record.id,
     id: leaseIdWith(terms.suffix, index),
@@ -57,7 +64,7 @@ export function beginLease(
     predicate: wish.intent.predicate,
     agentId: party.agent.record.id,
     holder: party.holder,
-    state: cell === null ? "ACTIVE" : "BINDING",
+    state: terms.binds ? "BINDING" : "ACTIVE",
     fence: nextFence(state, tenant),
     generation: 1,
     units: wish.intent.units,
@@ -83,7 +90,7 @@ export function beginLease(
   const entry = createLeaseEntry(record, party, wish.strength);
   place(state, tenant, entry, wish.name);
   changed(state, entry);
-  emitLease(state, entry, cell === null ? "lease.granted" : "lease.binding", null, now);
+  emitLease(state, entry, terms.binds ? "lease.binding" : "lease.granted", null, now);
   return entry;
 }
 
@@ -125,11 +132,11 @@ export function unlinkFromParty(entry: LeaseEntry): void {
 }
 
 /** When something must happen to the lease if nobody says anything. */
-function dueOf({ record: lease, request }: LeaseEntry): Millis {
-  // Its time begins when the whole manifest is granted; until then the deadlines of those that bind stand for it.
-  if (lease.state === "ACTIVE" && request?.record.state === "BINDING") return Number.POSITIVE_INFINITY;
+function dueOf(lease: Lease): Millis {
   switch (lease.state) {
     case "BINDING":
+      // One that is ready waits for the others of its manifest, whose deadlines stand for it.
+      return lease.cellBy ?? Number.POSITIVE_INFINITY;
     case "CLOSING":
       return lease.cellBy ?? lease.expiresAt;
     case "HELD":
@@ -141,8 +148,8 @@ function dueOf({ record: lease, request }: LeaseEntry): Millis {
   }
 }
 
-export function scheduleEnd(state: State, entry: LeaseEntry): void {
-  schedule(state.ends, entry, dueOf(entry), entry.record.fence);
+function scheduleEnd(state: State, entry: LeaseEntry): void {
+  schedule(state.ends, entry, dueOf(entry.record), entry.record.fence);
 }
 
 /** Replaces a live lease's record. */

@@ -7,7 +7,7 @@ import { canonicalName, makeWish, type Wish } from "./conflicts.ts";
 import { schedule, unschedule } from "./deadlines.ts";
 import type { RequestEvent } from "./events.ts";
 import { suffixOf } from "./ids.ts";
-import { beginLease, emitLease, expiryFor, type GrantTerms, scheduleEnd, updateLease } from "./lease-life.ts";
+import { beginLease, cellOf, emitLease, expiryFor, type GrantTerms, updateLease } from "./lease-life.ts";
 import { limits } from "./limits.ts";
 import type { Intent, Lease, Millis, Request, RequestState } from "./records.ts";
 import { nodeFor, type Place, put, take } from "./resource-index.ts";
@@ -102,6 +102,10 @@ export function updateRequest(state: State, request: RequestEntry, change: Parti
   changed(state, request);
 }
 
+export function needsCells(tenant: TenantEntry, wishes: readonly LinkedWish[]): boolean {
+  return tenant.resources.size > 0 && wishes.some(({ wish }) => cellOf(tenant, wish) !== null);
+}
+
 /** Turns wishes into leases, all of them (W6). */
 export function beginLeases(
   state: State,
@@ -122,6 +126,7 @@ export function beginLeases(
 export function grantWaiter(state: State, tenant: TenantEntry, request: RequestEntry, now: Millis): void {
   const { record, party } = request;
   dequeue(state, tenant, request);
+  const wishes = wishesOf(tenant, record.intents);
   const terms: GrantTerms = {
     suffix: suffixOf(record.id),
     ttl: record.ttl,
@@ -129,8 +134,9 @@ export function grantWaiter(state: State, tenant: TenantEntry, request: RequestE
     purpose: record.purpose,
     tokens: record.tokens,
     claimBy: now + tenant.record.settings.claimWithinMs,
+    binds: needsCells(tenant, wishes),
   };
-  attachLeases(state, request, beginLeases(state, tenant, party, wishesOf(tenant, record.intents), terms, now));
+  attachLeases(state, request, beginLeases(state, tenant, party, wishes, terms, now));
   if (request.record.state === "GRANTED") announceGrant(state, tenant, request, now);
 }
 
@@ -143,7 +149,6 @@ export function attachLeases(state: State, request: RequestEntry, leases: readon
     state: binds ? "BINDING" : "GRANTED",
     leaseIds: leases.map((lease) => lease.record.id),
   });
-  if (binds) for (const lease of leases) scheduleEnd(state, lease);
 }
 
 export function announceGrant(state: State, tenant: TenantEntry, request: RequestEntry, now: Millis): void {
@@ -151,17 +156,18 @@ export function announceGrant(state: State, tenant: TenantEntry, request: Reques
   becomeExecuting(state, tenant, request.party.agent, now);
 }
 
-/** G6: the last of its cells has bound; the request is granted, and waits to be collected. */
+/** G6: when the last of its cells has bound, the whole manifest is granted; its time begins, and it is to be collected. */
 export function finishBinding(state: State, tenant: TenantEntry, request: RequestEntry, now: Millis): void {
   const leases = liveLeasesOf(tenant, request);
-  if (leases.some((lease) => lease.record.state === "BINDING")) return;
+  if (leases.some((lease) => lease.record.cellBy !== null)) return;
   request.party.open.delete(request);
   updateRequest(state, request, { state: "GRANTED" });
+  const claimBy = now + tenant.record.settings.claimWithinMs;
   for (const lease of leases) {
-    const expiresAt = expiryFor(tenant, lease.record.acquiredAt, now, lease.record.ttl);
-    const claimBy = now + tenant.record.settings.claimWithinMs;
-    updateLease(state, lease, { ...lease.record, expiresAt, activeAt: now, claimBy });
-    if (lease.record.cell !== null) emitLease(state, lease, "lease.granted", null, now);
+    const expiresAt = expiryFor(tenant, now, now, lease.record.ttl);
+    const times = { acquiredAt: now, expiresAt, activeAt: now, claimBy };
+    updateLease(state, lease, { ...lease.record, ...times, state: "ACTIVE" });
+    emitLease(state, lease, "lease.granted", null, now);
   }
   announceGrant(state, tenant, request, now);
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { recordsOf } from "../../sim/lockstep.ts";
-import { anyBoard, anyMove } from "../../sim/move-arbitraries.ts";
+import { anyBoardWithCells, anyMoveOrReport } from "../../sim/move-arbitraries.ts";
 import { type Board, commandFor, type Known, type Move, opening } from "../../sim/moves.ts";
 import type { KernelEvent } from "./events.ts";
 import { apply, createState, nextDeadline, restore, type State, settle, snapshot } from "./kernel.ts";
@@ -16,15 +16,18 @@ const numRuns = Number(RESTORE_RUNS);
 const beginning = 1_700_000_000_000;
 
 /** Before some moves the second kernel is thrown away and made anew from its records, by way of the disk or not. */
-const anyGame = fc.array(fc.record({ move: anyMove, restart: fc.constantFrom("no", "no", "no", "memory", "json") }), {
-  minLength: 1,
-  maxLength: 80,
-  size: "max",
-});
+const anyGame = fc.array(
+  fc.record({ move: anyMoveOrReport, restart: fc.constantFrom("no", "no", "no", "memory", "json") }),
+  {
+    minLength: 1,
+    maxLength: 80,
+    size: "max",
+  },
+);
 
 test("a kernel restored from its records alone goes on exactly like the one that never stopped (DESIGN: restore)", () => {
   fc.assert(
-    fc.property(anyBoard, anyGame, (board, game) => {
+    fc.property(anyBoardWithCells, anyGame, (board, game) => {
       const original = createState();
       let other = createState();
       let now = beginning;

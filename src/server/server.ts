@@ -134,6 +134,9 @@ const parserOptions = {
   /** Longer than proxies and clients keep a connection, so that it is mostly they who close it. */
   keepAliveTimeout: 75_000,
   connectionsCheckingInterval: 1_000,
+  /** Finds peers that are gone without a word, so that their streams and held answers end. */
+  keepAlive: true,
+  keepAliveInitialDelay: 60_000,
   // Everything else that asks for another protocol is answered in this one.
   shouldUpgradeCallback: ({ headers, method }: IncomingMessage) =>
     method === "GET" && headers.upgrade?.toLowerCase() === "websocket",

@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { connect, type Socket } from "node:net";
+import { test } from "node:test";
+import { createGate } from "../../src/server/gate.ts";
+import { createMeter, createRateLimiter } from "../../src/server/rate-limit.ts";
+import { pause, serve, until } from "./harness.ts";
+import { sendRaw } from "./raw-client.ts";
+
+function gateAt(host: string, allowedHosts: readonly string[] = [], allowedOrigins: readonly string[] = []) {
+  const gate = createGate({ host, allowedHosts, allowedOrigins });
+  return (headers: Readonly<Record<string, string>>, method = "GET") => {
+    const answer = gate.check({ headers, method, httpVersionMinor: 1 } as unknown as Parameters<typeof gate.check>[0]);
+    return answer === null ? "in" : (JSON.parse(answer.body) as { error: string }).error;
+  };
+}
+
+test("on loopback only loopback's names and addresses get in, by whatever port", () => {
+  const at = gateAt("127.0.0.1");
+  for (const host of [
+    "localhost",
+    "localhost:7117",
+    "LOCALHOST:80",
+    "127.0.0.1:1",
+    "127.8.8.8",
+    "[::1]:7117",
+    "localhost.",
+  ]) {
+    assert.equal(at({ host }), "in", host);
+  }
+  for (const host of [
+    "evil.example",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "192.168.1.7",
+    "[::2]",
+    "",
+    "localhost, evil.example",
+    "localhost@evil.example",
+    "127.0.0.1:x",
+  ]) {
+    assert.equal(at({ host }), "host_not_allowed", host);
+  }
+  assert.equal(at({}), "invalid_request");
+});
+
+test("elsewhere addresses get in, and the names that were configured", () => {
+  const at = gateAt("0.0.0.0", ["leases.example.com", "other.example:8443"]);
+  for (const host of [
+    "10.0.0.5:7117",
+    "[fe80::1]:7117",
+    "leases.example.com",
+    "Leases.Example.com:7117",
+    "localhost",
+  ]) {
+    assert.equal(at({ host }), "in", host);
+  }
+  assert.equal(at({ host: "other.example:8443" }), "in");
+  assert.equal(at({ host: "other.example" }), "host_not_allowed");
+  assert.equal(at({ host: "evil.example" }), "host_not_allowed");
+  assert.equal(gateAt("0.0.0.0", ["*"])({ host: "any.example" }), "in");
+});
+
+test("a page of the server itself or of an allowed origin may call it, and no other page", () => {
+  const at = gateAt("127.0.0.1", [], ["https://ops.example.com"]);
+  const host = "localhost:7117";
+  assert.equal(at({ host, origin: "http://localhost:7117" }), "in");
+  assert.equal(at({ host, origin: "https://OPS.example.com" }), "in");
+  for (const origin of [
+    "http://localhost:3000",
+    "https://evil.example",
+    "null",
+    "http://localhost:7117.evil.example",
+    "",
+  ]) {
+    assert.equal(at({ host, origin }, "POST"), "origin_not_allowed", origin);
+  }
+  // Without an Origin the browser says in another way where a call comes from.
+  assert.equal(at({ host, "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" }), "origin_not_allowed");
+  assert.equal(at({ host, "sec-fetch-site": "same-site", "sec-fetch-mode": "cors" }), "origin_not_allowed");
+  assert.equal(at({ host, "sec-fetch-site": "same-origin" }), "in");
+  assert.equal(at({ host, "sec-fetch-site": "none", "sec-fetch-mode": "navigate" }), "in");
+  assert.equal(at({ host, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" }), "in");
+  assert.equal(
+    at({ host, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" }, "POST"),
+    "origin_not_allowed",
+  );
+});
+
+test("Host and Origin are checked for every path, over the wire, before any credential", async (t) => {
+  const { address, get } = await serve(t);
+  const head = "User-Agent: x\r\n\r\n";
+  for (const path of ["/v1/leases", "/healthz", "/", "/openapi.json", "/nowhere", "/v1/stream"]) {
+    const rebound = await sendRaw(
+      address.port,
+      `GET ${path} HTTP/1.1\r\nHost: evil.example:${address.port}\r\n${head}`,
+    );
+    assert.deepEqual([rebound.status, JSON.parse(rebound.body).error], [403, "host_not_allowed"], path);
+    const page = await get(path, { headers: { origin: "https://evil.example" } });
+    assert.deepEqual([page.status, page.body.error], [403, "origin_not_allowed"], path);
+  }
+  const twice = await sendRaw(
+    address.port,
+    `GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n${head}`,
+  );
+  assert.equal(twice.status, 403);
+  const none = await sendRaw(address.port, `GET /healthz HTTP/1.1\r\n${head}`);
+  assert.deepEqual([none.status, JSON.parse(none.body).error], [400, "invalid_request"]);
+  assert.equal((await sendRaw(address.port, `GET /healthz HTTP/1.0\r\n${head}`)).status, 200);
+});
+
+test("a WebSocket goes through the same door", async (t) => {
+  const { address, post } = await serve(t);
+  const upgrade = (path: string, more = "", host = "localhost") =>
+    sendRaw(
+      address.port,
+      `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+        `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${more}\r\n`,
+      300,
+    );
+  assert.equal((await upgrade("/v1/stream")).status, 101);
+  assert.equal((await upgrade("/v1/stream", "", "evil.example")).status, 403);
+  assert.equal((await upgrade("/v1/stream", "Origin: https://evil.example\r\n")).status, 403);
+  assert.equal((await upgrade("/v1/elsewhere")).status, 404);
+  await post("/v1/keys", { role: "operator" });
+  assert.equal((await upgrade("/v1/stream")).status, 401);
+  assert.equal((await upgrade("/v1/stream", "Authorization: Bearer lhk_wrong\r\n")).status, 401);
+});
+
+test("an allowed page is answered as browsers want it, preflight and all", async (t) => {
+  const origin = "https://ops.example.com";
+  const { call } = await serve(t, { allowedOrigins: [origin] });
+  const asked = { origin, "access-control-request-method": "POST" };
+  const preflight = await call("OPTIONS", "/v1/acquire", undefined, { headers: asked });
+  assert.equal(preflight.status, 204);
+  assert.equal(preflight.headers.get("access-control-allow-origin"), origin);
+  assert.match(preflight.headers.get("access-control-allow-methods") ?? "", /POST/);
+  assert.match(preflight.headers.get("access-control-allow-headers") ?? "", /authorization/);
+  const { headers } = await call("GET", "/v1/leases", undefined, { headers: { origin } });
+  assert.equal(headers.get("access-control-allow-origin"), origin);
+  assert.equal((await call("GET", "/v1/leases")).headers.get("access-control-allow-origin"), null);
+});
+
+test("a credential that asks too often is told when to come back; others, and the operator without a key, are not", async (t) => {
+  const { get, post, register } = await serve(t, { rateLimit: 20, rateBurst: 5 });
+  for (let time = 0; time < 20; time++) assert.equal((await get("/v1/leases")).status, 200);
+  const { agent_token: alice } = await register("alice");
+  const { agent_token: bob } = await register("bob");
+  const statuses: number[] = [];
+  let waitMs = 0;
+  for (let time = 0; time < 8; time++) {
+    const { status, body, headers } = await get("/v1/leases", { key: alice });
+    statuses.push(status);
+    if (status !== 429) continue;
+    assert.equal(body.error, "rate_limited");
+    assert.equal(headers.get("retry-after"), "1");
+    waitMs = body.retry_after_ms ?? 0;
+  }
+  assert.deepEqual(statuses.slice(0, 5), [200, 200, 200, 200, 200]);
+  assert.ok(statuses.includes(429) && waitMs > 0 && waitMs <= 50);
+  assert.equal((await get("/v1/leases", { key: bob })).status, 200);
+  await pause(waitMs + 60);
+  assert.equal((await get("/v1/leases", { key: alice })).status, 200);
+  const made = await post<{ key: string }>("/v1/keys", { role: "operator" });
+  for (let time = 0; time < 5; time++) await get("/v1/leases", { key: made.body.key });
+  assert.equal((await get("/v1/leases", { key: made.body.key })).status, 429);
+});
+
+test("a bucket lets a burst through, then goes on at its rate, and never saves up more than the burst", () => {
+  let now = 1_000;
+  const limiter = createRateLimiter({ perSecond: 10, burst: 3 }, () => now);
+  const meter = createMeter();
+  const passed = () => {
+    let count = 0;
+    while (limiter.take(meter) === null) count++;
+    return count;
+  };
+  assert.equal(passed(), 3);
+  now += 250;
+  assert.equal(passed(), 2);
+  now += 3_600_000;
+  assert.equal(passed(), 3);
+  assert.equal(limiter.take(null), null);
+});
+
+test("S4: one connection too many is told so, and leaves room again when others end", async (t) => {
+  const { address, service: _service } = await serve(t, { connectionsMax: 3 });
+  const open: Socket[] = [];
+  for (let count = 0; count < 3; count++) {
+    const socket = connect(address.port, "127.0.0.1");
+    await new Promise((resolve) => socket.once("connect", resolve));
+    open.push(socket);
+  }
+  const request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const turnedAway = await sendRaw(address.port, request);
+  assert.deepEqual([turnedAway.status, JSON.parse(turnedAway.body).error], [503, "too_many_connections"]);
+  assert.match(turnedAway.head, /Retry-After: 1/);
+  for (const socket of open) socket.destroy();
+  await until(async () => ((await sendRaw(address.port, request)).status === 200 ? true : null), "there is room again");
+});
+
+test("S4: a request that does not arrive in time is 408, head or body", async (t) => {
+  const { address } = await serve(t, { requestTimeoutMs: 500 });
+  const head =
+    "POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n";
+  for (const part of [head, `${head}\r\n{"agent_id":`]) {
+    const { status, body } = await sendRaw(address.port, part, 4_000);
+    assert.deepEqual([status, JSON.parse(body).error], [408, "request_timeout"]);
+  }
+});

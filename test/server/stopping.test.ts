@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { test } from "node:test";
+import type { WireWaiting } from "../../src/protocol/wire-types.ts";
+import { startServer } from "../../src/server/server.ts";
+import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
+import { follow } from "./event-client.ts";
+import { clientOf, mutates, pause, serve, until } from "./harness.ts";
+
+test("a server that stops answers what is held with how things stand, ends its streams, and lets nobody in", async (t) => {
+  const server = await serve(t);
+  const { register, grant, post, address, service } = server;
+  await register("old");
+  await register("young");
+  await grant("young", "FILE:/a");
+  const held = post<WireWaiting>("/v1/acquire", { agent_id: "old", intents: mutates("FILE:/a"), hold_ms: 50_000 });
+  const following = await follow(address.url);
+  await until(() => (service.requests.size === 1 ? true : null), "the answer is held");
+  const began = performance.now();
+  const closed = server.close();
+  const { status, body } = await held;
+  assert.deepEqual([status, body.verdict], [202, "WAIT"]);
+  await following.ended;
+  await closed;
+  assert.ok(performance.now() - began < 1_500);
+  await assert.rejects(fetch(`${address.url}/healthz`));
+});
+
+test("S1: what is under way when it stops is committed, and answered only then", async () => {
+  const disk = createMemoryDisk();
+  const server = await startServer({ port: 0, store: createMemoryStore(disk) });
+  const { register } = clientOf(server.address.url);
+  let letGo = (): void => undefined;
+  let isStored = false;
+  await register("alice");
+  disk.beforeCommit = () =>
+    new Promise((resolve) => {
+      letGo = () => {
+        isStored = true;
+        resolve();
+      };
+    });
+  const answered = register("bob").then(() => assert.ok(isStored));
+  await pause(50);
+  const closed = server.close();
+  await pause(50);
+  letGo();
+  await Promise.all([answered, closed]);
+  const again = await startServer({ port: 0, store: createMemoryStore(disk) });
+  disk.beforeCommit = null;
+  assert.equal((await clientOf(again.address.url).get("/v1/agents/bob")).status, 200);
+  await again.close();
+});
+
+test("a request on a connection that is still open is told shutting_down, and the connection ends", async () => {
+  const disk = createMemoryDisk();
+  const server = await startServer({ port: 0, store: createMemoryStore(disk) });
+  let letGo = (): void => undefined;
+  disk.beforeCommit = () => new Promise((resolve) => (letGo = resolve));
+  const socket = connect(server.address.port, "127.0.0.1");
+  let received = "";
+  socket.on("data", (chunk) => (received += chunk.toString()));
+  const ended = new Promise((resolve) => socket.once("close", resolve));
+  const body = JSON.stringify({ agent_id: "alice" });
+  socket.write(
+    `POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  await pause(50);
+  const closed = server.close();
+  socket.write("GET /v1/agents HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  await pause(30);
+  letGo();
+  await ended;
+  await closed;
+  assert.match(received, /^HTTP\/1\.1 201 /);
+  assert.match(received, /HTTP\/1\.1 503 [\s\S]*"shutting_down"/);
+});
+
+test("a client that never finishes does not keep the server from stopping", async () => {
+  const server = await startServer({ port: 0, store: "memory", shutdownTimeoutMs: 200 });
+  const socket = connect(server.address.port, "127.0.0.1");
+  socket.on("error", () => undefined);
+  socket.write(
+    "POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+  );
+  await pause(50);
+  const began = performance.now();
+  await server.close();
+  const took = performance.now() - began;
+  assert.ok(took >= 190 && took < 1_500, `${took} ms`);
+});
+
+test("S2: while the store is away callers are told database_unavailable, and after that all goes on", async (t) => {
+  const disk = createMemoryDisk();
+  const server = await serve(t, { store: createMemoryStore(disk) });
+  const { register, grant, post, get } = server;
+  await register("alice");
+  const lease = await grant("alice", "FILE:/a");
+  disk.failNextCommit = "lost";
+  const failed = await post("/v1/acquire", { agent_id: "alice", intents: mutates("FILE:/b") });
+  assert.deepEqual([failed.status, failed.body.error], [503, "database_unavailable"]);
+  assert.equal(failed.headers.get("retry-after"), "1");
+  const meanwhile = await get("/v1/leases");
+  assert.deepEqual([meanwhile.status, meanwhile.body.error], [503, "database_unavailable"]);
+  assert.equal((await get("/readyz")).status, 503);
+  assert.equal((await get("/healthz")).status, 200);
+  await until(async () => ((await get("/readyz")).status === 200 ? true : null), "it is ready again");
+  const { body } = await get<{ leases: readonly { id: string }[] }>("/v1/leases");
+  assert.deepEqual(
+    body.leases.map(({ id }) => id),
+    [lease.id],
+  );
+});
+
+test("S2, S5: while the store is away nobody is taken for the operator, because no key can be seen", async (t) => {
+  const disk = createMemoryDisk();
+  const server = await serve(t, { store: createMemoryStore(disk) });
+  const made = await server.post<{ key: string }>("/v1/keys", { role: "operator" });
+  const key = made.body.key;
+  assert.equal((await server.get("/v1/keys")).status, 401);
+  disk.failNextCommit = "lost";
+  await server.post("/v1/agents", { agent_id: "x" }, { key });
+  assert.equal((await server.get("/v1/keys")).status, 503);
+  assert.equal((await server.get("/v1/keys", { key })).status, 503);
+  await until(() => (server.service.engine.isServing ? true : null), "it serves again");
+  assert.equal((await server.get("/v1/keys")).status, 401);
+  assert.equal((await server.get("/v1/keys", { key })).status, 200);
+});
