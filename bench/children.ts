@@ -1,7 +1,7 @@
 /** Servers and load generators as processes of their own, so that neither shares a heap or a loop with what is measured. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ export async function startEcho(): Promise<Running> {
 }
 
 async function startServer(args: string[], port: number, dataFolder: string, readyPath: string): Promise<Running> {
-  const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
   const stop = async (signal: NodeJS.Signals = "SIGTERM"): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill(signal);
@@ -61,6 +61,11 @@ export function removeFolder(folder: string): void {
 
 /** Runs a load generator and returns the one line of JSON that it prints. */
 export async function runLoad<T>(script: string, ...args: (string | number)[]): Promise<T> {
+  return JSON.parse(await runScript(script, ...args)) as T;
+}
+
+/** Runs a script of this folder to its end and returns what it prints. */
+export async function runScript(script: string, ...args: (string | number)[]): Promise<string> {
   const child = spawn(process.execPath, [`bench/${script}`, ...args.map(String)], {
     cwd: root,
     stdio: ["ignore", "pipe", "inherit"],
@@ -69,9 +74,24 @@ export async function runLoad<T>(script: string, ...args: (string | number)[]): 
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     output += text;
   });
-  const [code] = (await once(child, "exit")) as [number];
+  const [code] = (await once(child, "close")) as [number];
   if (code !== 0) throw new Error(`${script} ended with ${code}`);
-  return JSON.parse(output) as T;
+  return output;
+}
+
+/** What a process has in memory, and the most it ever had, as the kernel counts it (Linux). */
+export function memoryOf(pid: number | undefined): { readonly rss: number; readonly peak: number } {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const bytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1024;
+  return { rss: bytes("VmRSS"), peak: bytes("VmHWM") };
+}
+
+/** Processor time that a process has used, all its threads together: what it costs, however busy the machine (Linux). */
+export function cpuMsOf(pid: number | undefined): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  // The name in brackets may hold anything; user and system time are the 12th and 13th field behind it.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
 export function median(values: readonly number[]): number {

@@ -4,10 +4,11 @@
  */
 
 import type { Command } from "../src/kernel/commands.ts";
-import { apply, createState, nextDeadline, type State, snapshot } from "../src/kernel/kernel.ts";
-import type { RecordKind, RecordOf } from "../src/kernel/records.ts";
+import { apply, createState, nextDeadline, type State } from "../src/kernel/kernel.ts";
+import type { RecordOf } from "../src/kernel/records.ts";
 import type { Reply } from "../src/kernel/replies.ts";
-import { createModel, type Model, type ModelTenant, nextDeadlineOf, type Prediction, predict, queue } from "./model.ts";
+import { kernelView, modelView, onlyTenant, recordsOf } from "./lockstep-views.ts";
+import { createModel, type Model, nextDeadlineOf, type Prediction, predict } from "./model.ts";
 import { type Board, commandFor, type Known, type Move, opening } from "./moves.ts";
 
 const beginning = 1_700_000_000_000;
@@ -73,28 +74,11 @@ function step(game: Lockstep, asked: Command): void {
   matchIds(game, expected, reply, records.request);
   game.transcript.push(`    → ${JSON.stringify(answered(game, reply))}`);
   same(game, "the answer", predicted(expected, reply), answered(game, reply));
-  same(game, "the live state", modelView(game.model), kernelView(game, records));
+  same(game, "the live state", modelView(game.model), kernelView(records, game.modelIdOf, game.fenceMax));
   game.fenceMax = Math.max(game.fenceMax, ...records.lease.map((lease) => lease.fence));
   const due = nextDeadline(game.kernel) ?? Number.POSITIVE_INFINITY;
   if (due > nextDeadlineOf(game.model))
     fail(game, `nextDeadline is ${due}, but ${nextDeadlineOf(game.model)} comes first`);
-}
-
-type Records = { readonly [K in RecordKind]: RecordOf[K][] };
-
-export function recordsOf(state: State): Records {
-  const records: Records = {
-    tenant: [],
-    counters: [],
-    agent: [],
-    digest: [],
-    resource: [],
-    request: [],
-    lease: [],
-    key: [],
-  };
-  for (const { kind, record } of snapshot(state)) (records[kind] as (typeof record)[]).push(record);
-  return records;
 }
 
 /** A request's id comes with the answer; its leases are its record's, in the manifest's order. */
@@ -168,86 +152,6 @@ function answered(game: Lockstep, reply: Reply): Record<string, unknown> {
     default:
       return { type: reply.type };
   }
-}
-
-function modelView(model: Model): unknown {
-  const tenant = onlyTenant(model);
-  return {
-    suspended: tenant.suspended,
-    leases: tenant.leases
-      .map((lease) => {
-        const until = `${lease.acquiredAt}..${lease.expiresAt} claim ${lease.claimBy} held ${lease.heldUntil}`;
-        const fence = lease.fencedInStep === model.step ? "fenced anew" : "";
-        const what = `${lease.predicate} ${lease.resource} ${lease.state} generation ${lease.generation}`;
-        return `${lease.id} ${lease.agentId} ${what} ${until} ${lease.pair?.id ?? ""} ${fence}`;
-      })
-      .sort(),
-    waiting: queue(tenant).map((request) => `${request.id} ${request.agentId} until ${request.timeoutAt}`),
-    remembered: tenant.requests
-      .filter((request) => request.state !== "WAITING" && !request.passing)
-      .map((request) => `${request.id} ${request.state} until ${request.forgetAt}`)
-      .sort(),
-    agents: tenant.agents
-      .map((one) => {
-        const flags = `${one.restarting ? "restarting" : ""} ${one.pausedByOperator ? "paused" : ""}`;
-        return `${one.id} ${one.state} ${one.priority} attempts ${one.attempts} epoch ${one.epoch} ${flags}`;
-      })
-      .sort(),
-    closed: tenant.resources.map((one) => `${one.name} ${one.capacity} ${one.fenced} ${one.withdrawn}`).sort(),
-  };
-}
-
-function kernelView(game: Lockstep, records: Records): unknown {
-  const id = (kernelId: string | null) => (kernelId === null ? "" : (game.modelIdOf.get(kernelId) ?? kernelId));
-  const [tenant] = records.tenant;
-  const priorityOf = new Map(records.agent.map((agent) => [agent.id, agent.priority]));
-  const age = (agentId: string) => (tenant?.settings.strategy === "wait_die" ? 0 : (priorityOf.get(agentId) ?? 0));
-  return {
-    suspended: tenant?.suspended,
-    leases: records.lease
-      .map((lease) => {
-        const until = `${lease.acquiredAt}..${lease.expiresAt} claim ${lease.claimBy} held ${lease.heldUntil}`;
-        const fence = lease.fence > game.fenceMax ? "fenced anew" : "";
-        const what = `${lease.predicate} ${lease.resource} ${lease.state} generation ${lease.generation}`;
-        return `${id(lease.id)} ${lease.agentId} ${what} ${until} ${id(lease.linkedTo)} ${fence}`;
-      })
-      .sort(),
-    waiting: records.request
-      .filter((request) => request.state === "WAITING")
-      .sort((a, b) => age(a.agentId) - age(b.agentId) || a.arrival - b.arrival)
-      .map((request) => `${id(request.id)} ${request.agentId} until ${request.timeoutAt}`),
-    remembered: records.request
-      .filter((request) => request.state !== "WAITING")
-      .map((request) => `${id(request.id)} ${request.state} until ${request.forgetAt}`)
-      .sort(),
-    agents: records.agent
-      .map((one) => {
-        const flags = `${one.restarting ? "restarting" : ""} ${one.pausedByOperator ? "paused" : ""}`;
-        return `${one.id} ${one.state} ${one.priority} attempts ${one.attempts} epoch ${one.epoch} ${flags}`;
-      })
-      .sort(),
-    closed: records.resource.map((one) => `${one.name} ${one.capacity} ${one.fenced} ${one.withdrawn}`).sort(),
-  };
-}
-
-function onlyTenant(model: Model): ModelTenant {
-  const [tenant] = model.tenants;
-  return (
-    tenant ?? {
-      id: "",
-      suspended: false,
-      settings: {} as ModelTenant["settings"],
-      agents: [],
-      requests: [],
-      leases: [],
-      resources: [],
-      lastPriority: 0,
-      epochFloor: 0,
-      lastArrival: 0,
-      lastFence: 0,
-      lastEnded: 0,
-    }
-  );
 }
 
 function same(game: Lockstep, what: string, oracle: unknown, kernel: unknown): void {

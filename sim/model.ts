@@ -188,7 +188,12 @@ function decide(model: Model, command: Command, now: number): Prediction {
 
 function createTenant(model: Model, id: string): Prediction {
   if (model.tenants.some((one) => one.id === id)) return refused("tenant_exists");
-  model.tenants.push({
+  model.tenants.push(blankTenant(id));
+  return { type: "tenant" };
+}
+
+export function blankTenant(id: string): ModelTenant {
+  return {
     id,
     suspended: false,
     settings: tenantDefaults,
@@ -201,8 +206,7 @@ function createTenant(model: Model, id: string): Prediction {
     lastArrival: 0,
     lastFence: 0,
     lastEnded: 0,
-  });
-  return { type: "tenant" };
+  };
 }
 
 function forAgent(

@@ -28,7 +28,7 @@ const smallBound = ["PORT:/p", "PORT:/q"];
 export function populate(world: World): void {
   const { random, size } = world;
   const tenants = size === "large" || random.chance(0.3) ? 2 : 1;
-  const names = size === "small" ? someOf(world, smallNames, random.between(2, 5)) : largeNames(world);
+  const names = size === "small" ? smallNamesOf(world) : largeNames(world);
   const counted = names.filter((name) => (size === "small" ? smallCounted.includes(name) : name.startsWith("GPU:/n")));
   const bound = names.filter((name) => (size === "small" ? smallBound.includes(name) : name.startsWith("PORT:/n")));
   const agents = size === "small" ? random.between(3, 6) : random.between(100, 160);
@@ -93,6 +93,12 @@ function quotasFor({ random, size }: World): Partial<TenantQuotas> {
     { tenantLeaseTimeMsMax: 200_000 * factor },
     { resourcesMax: 4 * factor, agentsMax: 200 },
   ]);
+}
+
+/** A few, so that everybody is in everybody's way; in every other world one of them is a cell's. */
+function smallNamesOf(world: World): string[] {
+  const some = someOf(world, smallNames, world.random.between(2, 5));
+  return world.random.chance(0.5) ? some : [...new Set([...some.slice(1), world.random.pick(smallBound)])];
 }
 
 function largeNames({ random }: World): string[] {

@@ -53,7 +53,7 @@ function stepOnce(world: World): void {
     random.weighted({
       agent: 850 * rare,
       operator: 60,
-      cell: world.jobs.length > 0 ? 80 * rare : 0,
+      cell: world.jobs.length > 0 ? 200 * rare : 0,
       settle: 15,
       restart: 12,
       compare: 12,

@@ -373,7 +373,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "one bound lease grants the whole manifest",
     file: "request-life.ts",
-    find: 'if (leases.some((lease) => lease.record.state === "BINDING")) return;',
+    find: "if (leases.some((lease) => lease.record.cellBy !== null)) return;",
     replace: "",
   },
   {

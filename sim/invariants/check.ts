@@ -5,23 +5,23 @@ import { checkEnds, checkIdleStates, checkLeaseChanges } from "./lifetimes.ts";
 import { checkGrantReply, checkRequestChanges } from "./manifests.ts";
 import type { Step } from "./step.ts";
 import { viewsOf } from "./tenant-view.ts";
-import { checkDeath, checkTimestamps, createFairness, type Fairness } from "./units-of-work.ts";
+import { checkDeath, checkTimestamps, type TimestampMemory } from "./units-of-work.ts";
 import { checkAllWaits, checkOvertaking, checkTouchedWaits } from "./waits.ts";
 
 /** What the invariants remember from step to step. */
 export interface Memory {
   readonly fences: FenceMemory;
-  readonly fairness: Fairness;
+  readonly timestamps: TimestampMemory;
   readonly wasHeld: Set<string>;
 }
 
 export function createMemory(): Memory {
-  return { fences: new Map(), fairness: createFairness(), wasHeld: new Set() };
+  return { fences: new Map(), timestamps: new Map(), wasHeld: new Set() };
 }
 
 export function checkInvariants(memory: Memory, step: Step, thoroughly: boolean): void {
   checkFences(memory.fences, step);
-  checkTimestamps(memory.fairness, step);
+  checkTimestamps(memory.timestamps, step);
   checkLeaseChanges(step, memory.wasHeld);
   checkRequestChanges(step);
   checkGrantReply(step);
@@ -30,7 +30,7 @@ export function checkInvariants(memory: Memory, step: Step, thoroughly: boolean)
   for (const view of viewsOf(step.store)) {
     checkNewConflicts(view, step);
     checkOvertaking(view, step);
-    checkDeath(memory.fairness, view, step);
+    checkDeath(view, step);
     if (thoroughly) {
       checkAllConflicts(view);
       checkAllWaits(view, step);

@@ -63,8 +63,9 @@ export function checkLeaseChanges(step: Step, wasHeld: Set<string>): void {
     if (after.state === "ACTIVE" && after.expiresAt > step.now + after.ttl) {
       violated("L4", "a lease lives longer than its ttl from now", after);
     }
-    if (before !== null && (before.resource !== after.resource || before.acquiredAt !== after.acquiredAt)) {
-      violated("L1", "what a lease is for has changed", before, after);
-    }
+    if (before === null) continue;
+    // Its time begins when it can be used, not when cells began to set it up.
+    const sameBeginning = before.acquiredAt === after.acquiredAt || before.state === "BINDING";
+    if (before.resource !== after.resource || !sameBeginning) violated("L1", "a lease became another", before, after);
   }
 }

@@ -1,25 +1,17 @@
 /**
- * Timestamps and fairness (W1, W2). A unit of work keeps its timestamp to its end, none is given twice, and who is
- * older than all others with business of their own never dies: so no unit dies for ever while others begin and end.
+ * Timestamps and fairness (W1, W2). A unit of work keeps its timestamp to its end, and none is given twice. Nobody dies
+ * without something older in its way, so the oldest of a tenant never does; and as those before it begin and end, every
+ * unit becomes the oldest. That is why none dies for ever.
  */
-
 import { predicates } from "../../src/kernel/predicates.ts";
 import { inTheWay } from "../model/conflicts.ts";
 import { type Step, violated } from "./step.ts";
 import type { TenantView } from "./tenant-view.ts";
 
-export interface Fairness {
-  /** The youngest timestamp of each tenant so far. */
-  readonly lastPriority: Map<string, number>;
-  /** Deaths of each unit of work, by tenant and timestamp; the most is reported. */
-  readonly deaths: Map<string, number>;
-}
+/** The youngest timestamp of each tenant so far. */
+export type TimestampMemory = Map<string, number>;
 
-export function createFairness(): Fairness {
-  return { lastPriority: new Map(), deaths: new Map() };
-}
-
-export function checkTimestamps(fairness: Fairness, step: Step): void {
+export function checkTimestamps(memory: TimestampMemory, step: Step): void {
   for (const change of step.changes) {
     if (change.kind !== "agent" || change.after === null) continue;
     const { before, after } = change;
@@ -27,25 +19,26 @@ export function checkTimestamps(fairness: Fairness, step: Step): void {
     if (before !== null && before.state !== "COMPLETED" && before.state !== "ABORTED") {
       violated("W1", "a unit of work changed its timestamp", before, after);
     }
-    const last = fairness.lastPriority.get(after.tenant) ?? 0;
+    const last = memory.get(after.tenant) ?? 0;
     if (after.priority <= last) violated("W1", `a timestamp is not younger than ${last}, the last one given`, after);
-    fairness.lastPriority.set(after.tenant, after.priority);
+    memory.set(after.tenant, after.priority);
   }
 }
 
-export function checkDeath(fairness: Fairness, view: TenantView, { command, reply }: Step): void {
+export function checkDeath(view: TenantView, { command, reply }: Step): void {
   if (command?.type !== "acquire" || command.tenant !== view.tenant.id || reply?.type !== "died") return;
   if (view.tenant.settings.strategy !== "wait_die") violated("W7", "Wound-Wait let somebody die", command);
+  const older = [...view.agents.values()].some((agent) => agent.priority < reply.priority);
+  if (!older) violated("W2", "the oldest unit of work of its tenant died", command, reply);
+
   const claims = command.intents.flatMap(({ predicate: wish, resource, units, to }) => {
     const predicate = predicates.find((one) => one === wish) ?? "MUTATES";
     const names = to === null || to === undefined ? [resource] : [resource, to];
     return names.map((name) => ({ predicate, resource: name, units: units ?? 1 }));
   });
   const { leases, requests } = inTheWay(view.field, command.agentId, claims, view.waiters, "covered");
-  const older = [...leases, ...requests].some((one) => (view.agents.get(one.agentId)?.priority ?? 0) < reply.priority);
-  if (!older) violated("W2", "it died although nothing older is in its way", command, reply);
-  if (!command.dryRun) {
-    const unit = `${view.tenant.id} ${reply.priority}`;
-    fairness.deaths.set(unit, (fairness.deaths.get(unit) ?? 0) + 1);
+  const isOlder = (agentId: string) => (view.agents.get(agentId)?.priority ?? 0) < reply.priority;
+  if (![...leases, ...requests].some((one) => isOlder(one.agentId))) {
+    violated("W2", "it died although nothing older is in its way", command, reply);
   }
 }

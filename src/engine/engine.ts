@@ -55,6 +55,7 @@ export class Engine {
   private readonly options: EngineOptions;
   private readonly time: TimeSources;
   private readonly listeners = new Set<EventListener>();
+  private readonly recoveryListeners: (() => void)[] = [];
   private phase: "opening" | "serving" | "closed" = "opening";
   private state: State = createState();
   private clock: Clock;
@@ -62,7 +63,7 @@ export class Engine {
   private committing: Promise<void> | null = null;
   private flushIsSet = false;
   /** Commands that came while something was due: they are decided after it (L3). */
-  private queue: (() => void)[] = [];
+  private queue: ((now: Millis) => void)[] = [];
   private queueIsSet = false;
   private timer: NodeJS.Timeout | null = null;
   private timerAt = Number.POSITIVE_INFINITY;
@@ -135,15 +136,18 @@ export class Engine {
     return () => this.listeners.delete(listener);
   }
 
+  /** Called when the service goes on after a failed commit: what that commit held was announced to nobody (S2). */
+  onRecovery(listener: () => void): void {
+    this.recoveryListeners.push(listener);
+  }
+
   /** No new work; what is under way is committed and answered. */
   async close(): Promise<void> {
     if (this.phase === "closed") return;
     const wasServing = this.phase === "serving";
     this.phase = "closed";
     this.disarm();
-    const left = this.queue;
-    this.queue = [];
-    for (const run of left) run();
+    this.runQueue();
     if (wasServing) {
       this.flush();
       while (this.committing !== null || this.batch.waiting.length > 0) {
@@ -156,21 +160,19 @@ export class Engine {
 
   /** Decides now, or after what is due has been settled. */
   private enter(decide: (now: Millis) => void, failed: (fault: Error) => void): void {
-    const run = (): void => {
-      if (this.phase !== "serving")
-        return failed(this.phase === "closed" ? new ShuttingDown() : new DatabaseUnavailable());
-      const now = this.clock.now();
-      decide(now);
+    const run = (now: Millis): void => {
+      if (this.phase === "serving") decide(now);
+      else failed(this.phase === "closed" ? new ShuttingDown() : new DatabaseUnavailable());
     };
-    if (this.phase !== "serving") return run();
-    if (this.queue.length === 0 && this.settleSlice()) return run();
+    const now = this.clock.now();
+    if (this.phase !== "serving") return run(now);
+    if (this.queue.length === 0 && this.settleSlice(now)) return run(now);
     this.queue.push(run);
     this.setQueue();
   }
 
-  /** True when nothing is due any more. */
-  private settleSlice(): boolean {
-    const now = this.clock.now();
+  /** True when nothing is due by then any more. A command is decided at the time for which this was found. */
+  private settleSlice(now: Millis): boolean {
     if (!hasDue(this.state, now)) return true;
     if (this.batch.changes.size >= settleBatchMax) return false;
     const due = nextDeadline(this.state) ?? 0;
@@ -190,21 +192,24 @@ export class Engine {
   }
 
   private runQueue(): void {
-    if (this.phase !== "serving") {
-      const left = this.queue;
-      this.queue = [];
-      for (const run of left) run();
-      return;
-    }
-    if (!this.settleSlice()) {
-      // A full batch waits for the one before it; its commit calls here again.
-      if (this.committing === null || this.batch.changes.size < settleBatchMax) this.setQueue();
-      return;
-    }
-    const ready = this.queue;
+    const queue = this.queue;
     this.queue = [];
-    for (const run of ready) run();
-    this.arm();
+    for (const [index, run] of queue.entries()) {
+      const now = this.clock.now();
+      if (this.phase === "serving" && !this.settleSlice(now)) {
+        this.queue = [...queue.slice(index), ...this.queue];
+        return this.resumeQueue();
+      }
+      run(now);
+    }
+    if (this.phase !== "serving") return;
+    if (this.settleSlice(this.clock.now())) this.arm();
+    else this.resumeQueue();
+  }
+
+  /** A full batch waits for the one before it, whose commit calls again; else the next turn goes on. */
+  private resumeQueue(): void {
+    if (this.committing === null || this.batch.changes.size < settleBatchMax) this.setQueue();
   }
 
   private collect(step: Step, now: Millis): void {
@@ -330,5 +335,6 @@ export class Engine {
     );
     this.phase = "serving";
     this.arm();
+    if (this.incarnation > 0) for (const listener of this.recoveryListeners) listener();
   }
 }

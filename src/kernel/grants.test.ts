@@ -271,19 +271,16 @@ test("W6: a manifest over several cells is granted when all have bound, and not 
   );
 });
 
-test("L12, W6: while any of it binds, nothing of a manifest is handed over or weakened: it is not granted yet", {
-  todo: "F15: what is ACTIVE already can be transferred, and is then taken from its receiver",
-}, () => {
+test("L12, W6: while any of it binds, nothing of a manifest is extended, handed over or weakened: it is not granted yet", () => {
   const world = createCells("a", "b");
   const [file] = leasesOf(world, world.waits("a", ["MUTATES FILE:/x", "MUTATES GPU:/0"]));
   const [actor, leaseId] = [world.as("a"), file?.id ?? ""];
+  world.refused("renew_required", { type: "heartbeat", actor, leaseId, activity: false });
   world.refused("renew_required", { type: "transfer_lease", actor, leaseId, toAgentId: "b" });
   world.refused("renew_required", { type: "downgrade_lease", actor, leaseId, predicate: "CONSUMES" });
 });
 
-test("L12, W6: the time of a manifest begins when all of it can be used, not when its first cell has bound", {
-  todo: "F16: what binds first, or needs no cell, expires while the others bind, and undoes the manifest",
-}, () => {
+test("L12, W6: the time of a manifest begins when all of it can be used, not when its first cell has bound", () => {
   const world = createCells("a");
   const wait = world.waits("a", ["MUTATES GPU:/0", "MUTATES FILE:/x", "MUTATES GPU:/1"], { ttlMs: 1_000 });
   const [first, , third] = leasesOf(world, wait);

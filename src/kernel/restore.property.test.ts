@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { recordsOf } from "../../sim/lockstep.ts";
+import { recordsOf } from "../../sim/lockstep-views.ts";
 import { anyBoardWithCells, anyMoveOrReport } from "../../sim/move-arbitraries.ts";
 import { type Board, commandFor, type Known, type Move, opening } from "../../sim/moves.ts";
 import type { KernelEvent } from "./events.ts";

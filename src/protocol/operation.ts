@@ -12,7 +12,7 @@ import type { ErrorCode } from "./errors.ts";
 import type { Fault } from "./explain.ts";
 import type { Query, QueryReply, WithdrawCell } from "./queries.ts";
 import { replyAnswer } from "./reply-json.ts";
-import { record, type Static, type TProperties, type TSchema } from "./schema.ts";
+import { type Node, record, type Static, type TProperties, type TSchema } from "./schema.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "DELETE";
 export type Tag = "Agents" | "Acquiring" | "Holding" | "Resources" | "Watching" | "Operating";
@@ -162,7 +162,7 @@ export function holdMsOf(input: Input): number {
 function base<F extends TProperties>(spec: Spec<F>): OperationBase<F> {
   const { name, tag, method, path, also = [], fields, exactlyOne = [], roles, errors = [] } = spec;
   const { summary, description, example, replies } = spec;
-  const input = record(fields);
+  const input: TObject = record(fields);
   const refine = (value: Input) => wrongCount(exactlyOne, value) ?? spec.refine?.(value as InputOf<F>) ?? null;
   return {
     name,
@@ -176,10 +176,22 @@ function base<F extends TProperties>(spec: Spec<F>): OperationBase<F> {
     exactlyOne,
     example: example as Input,
     replies,
-    errors,
+    errors: [...new Set([...errors, ...codesOf(input)])],
     check: refined(checkOf(input) as Check<Input>, refine),
     refine,
   };
+}
+
+/** The codes that values out of bounds are refused with, wherever in the input they stand. */
+function codesOf(schema: Node): readonly ErrorCode[] {
+  const { properties, items, additionalProperties: extra, "x-error": named } = schema;
+  const inner = [
+    ...Object.values(properties ?? {}),
+    ...(items ? [items] : []),
+    ...(typeof extra === "object" ? [extra] : []),
+  ];
+  const own = named === undefined ? [] : typeof named === "string" ? [named] : Object.values(named);
+  return [...own, ...inner.flatMap(codesOf)];
 }
 
 function refined(check: Check<Input>, refine: (input: Input) => Fault | null): Check<Input> {

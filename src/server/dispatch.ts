@@ -7,6 +7,7 @@ import { drawEntropy } from "../engine/entropy.ts";
 import { DatabaseUnavailable, ShuttingDown } from "../engine/faults.ts";
 import { completeReply, failedAssumptions, needsHistory, observe } from "../engine/history.ts";
 import type { Command } from "../kernel/commands.ts";
+import type { Millis } from "../kernel/records.ts";
 import type { Reply } from "../kernel/replies.ts";
 import { type Answer, type AnswerContext, errorAnswer } from "../protocol/answer.ts";
 import { statusOf } from "../protocol/errors.ts";
@@ -75,12 +76,12 @@ function runCommand(
     return null;
   }
 
-  const held: Held = { isGone: false, drop: null };
+  const holdMs = holdMsOf(input);
+  const held: Held = { until: holdMs === 0 ? 0 : engine.now() + holdMs, isGone: false, drop: null };
   const decided = ({ reply, now }: Decided): void => {
     const context: AnswerContext = { now };
-    if (reply.type === "waiting" && !held.isGone) {
-      const holdMs = holdMsOf(input);
-      if (holdMs > 0) return hold(service, command, reply, now + holdMs - engine.now(), held, decided, failed);
+    if (reply.type === "waiting" && holdMs > 0 && !held.isGone) {
+      return hold(service, command, reply, held, decided, failed);
     }
     service.tally.note(reply);
     if (reply.type === "granted" && reply.observe === null) return respond(operation.encode(reply, context));
@@ -95,7 +96,7 @@ function runCommand(
     respond(operation.encode(reply, context));
   };
   engine.submit(command, decided, failed);
-  if (holdMsOf(input) === 0) return null;
+  if (holdMs === 0) return null;
   return () => {
     held.isGone = true;
     held.drop?.();
@@ -103,6 +104,8 @@ function runCommand(
 }
 
 interface Held {
+  /** By the engine's clock. */
+  readonly until: Millis;
   isGone: boolean;
   drop: (() => void) | null;
 }
@@ -115,24 +118,23 @@ function hold(
   { engine, requests }: Service,
   { tenant, actor }: Command,
   { requestId }: Extract<Reply, { type: "waiting" }>,
-  holdMs: number,
   held: Held,
   decided: (decided: Decided) => void,
   failed: (fault: Error) => void,
 ): void {
   let isOver = false;
-  const ask = (): void => {
+  const ask = (isLast: boolean): void => {
     if (isOver) return;
     isOver = true;
     clearTimeout(timer);
     stop();
     held.drop = null;
     if (held.isGone) return;
-    // The hold is over either way: what is still waiting now is answered as such.
-    held.isGone = true;
+    // At the end of the hold what still waits is answered as such; before it, it is held on.
+    if (isLast) held.isGone = true;
     engine.submit({ type: "collect_request", tenant, actor, requestId, entropy: drawEntropy() }, decided, failed);
   };
-  const timer = setTimeout(ask, Math.max(holdMs, 0));
+  const timer = setTimeout(() => ask(true), Math.max(held.until - engine.now(), 0));
   const stop = requests.watch(requestId, ask);
   held.drop = () => {
     isOver = true;

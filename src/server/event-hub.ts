@@ -41,6 +41,13 @@ export function createEventHub(engine: Engine): EventHub {
     else fallBack(seen);
   });
 
+  engine.onRecovery(() => {
+    const seen = lastSeq;
+    if (seen === null || engine.lastSeq <= seen) return;
+    lastSeq = engine.lastSeq;
+    fallBack(seen);
+  });
+
   function broadcast(events: readonly NumberedEvent[]): void {
     for (const { seq, event, text } of events) {
       const index = tenants.get(event.tenant);

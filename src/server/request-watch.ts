@@ -5,15 +5,25 @@
 import type { Engine } from "../engine/engine.ts";
 
 export interface RequestWatch {
-  /** Calls back when the request was granted or has ended. Returns how to stop watching. */
-  watch(requestId: string, ended: () => void): () => void;
+  /**
+   * Calls back when the request was granted or has ended, or when that may have happened unseen. `isLast`: the server
+   * is going down, so there is nothing to wait for any more. Returns how to stop watching.
+   */
+  watch(requestId: string, ended: (isLast: boolean) => void): () => void;
   /** Calls everybody back at once: the server is going down, and they are answered with how things stand. */
   wakeAll(): void;
   readonly size: number;
 }
 
 export function watchRequests(engine: Engine): RequestWatch {
-  const watchers = new Map<string, Set<() => void>>();
+  const watchers = new Map<string, Set<(isLast: boolean) => void>>();
+  const wakeAll = (isLast: boolean): void => {
+    const all = [...watchers.values()];
+    watchers.clear();
+    for (const waiting of all) for (const ended of waiting) ended(isLast);
+  };
+  // What was stored in a commit of unknown outcome is announced to nobody (S2), so everybody asks again.
+  engine.onRecovery(() => wakeAll(false));
   engine.subscribe((events) => {
     if (watchers.size === 0) return;
     for (const { event } of events) {
@@ -25,7 +35,7 @@ export function watchRequests(engine: Engine): RequestWatch {
           const waiting = watchers.get(event.request.id);
           if (waiting === undefined) break;
           watchers.delete(event.request.id);
-          for (const ended of waiting) ended();
+          for (const ended of waiting) ended(false);
         }
       }
     }
@@ -34,11 +44,7 @@ export function watchRequests(engine: Engine): RequestWatch {
     get size() {
       return watchers.size;
     },
-    wakeAll() {
-      const all = [...watchers.values()];
-      watchers.clear();
-      for (const waiting of all) for (const ended of waiting) ended();
-    },
+    wakeAll: () => wakeAll(true),
     watch(requestId, ended) {
       const waiting = watchers.get(requestId) ?? new Set();
       waiting.add(ended);

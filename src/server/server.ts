@@ -14,6 +14,7 @@ import { createEventStreams } from "./events.ts";
 import { createGate, isLoopback } from "./gate.ts";
 import { createHttp } from "./http.ts";
 import { createMetrics } from "./metrics.ts";
+import { NoKeys } from "./no-keys.ts";
 import { startPruning } from "./pruning.ts";
 import { createReaders } from "./readers.ts";
 import { createService, type Service } from "./service.ts";
@@ -33,14 +34,6 @@ export interface RunningServer {
   readonly service: Service;
   /** No new work; what is under way is committed and answered. */
   close(): Promise<void>;
-}
-
-/** S5: elsewhere than on loopback nobody is let in without a key, so there must be one. */
-export class NoKeys extends Error {
-  constructor(host: string) {
-    super(`${host} is not loopback, and there are no keys yet: make one with \`keys create --role operator\``);
-    this.name = "NoKeys";
-  }
 }
 
 const silent: EngineLog = { info: () => undefined, warn: () => undefined, error: () => undefined };

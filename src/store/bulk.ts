@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 
-/** Measured: with 16 rows a call the way into SQLite costs a third less; with 64 it costs more again. */
+/** Measured on a busy machine: 16 rows a call take about a third off the time in the thread; 64 gained nothing more. */
 const rowsPerCall = 16;
 
 /**

@@ -44,7 +44,7 @@ export type Answer = { readonly reply: unknown } | { readonly fault: FaultReport
 
 /**
  * A batch as lists that go straight into prepared statements. Measured: flat lists by structured clone cost the main
- * thread half of what lists of objects do, as much as one packed text, and a third of one packed buffer.
+ * thread half of what lists of objects do, about as much as one packed text, and half of one packed buffer.
  */
 export interface FlatBatch {
   readonly position: Position;

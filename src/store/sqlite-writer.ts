@@ -13,7 +13,7 @@ import { preparePrune } from "./sqlite-prune.ts";
 export const pageBytes = 4096;
 /**
  * The log is copied into the database, and used again from its start, when it has this many pages. Measured: four
- * times SQLite's default costs the thread a tenth less, because pages that change often are copied once.
+ * times SQLite's default costs the thread about a tenth less, because pages that change often are copied once.
  */
 const checkpointPages = 4_000;
 /** A long read, a backup for instance, lets the log grow; afterwards it is cut back to this. */

@@ -1,7 +1,7 @@
 /** How a command that cannot be done ends: one line that says what to do, and a code that a script can tell apart. */
 import { StoreFault } from "../../store/faults.ts";
 import { ConfigProblem } from "../config.ts";
-import { NoKeys } from "../server.ts";
+import { NoKeys } from "../no-keys.ts";
 
 export const exitCodes = {
   done: 0,

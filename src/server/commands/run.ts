@@ -2,11 +2,7 @@
 import { ConfigProblem, type Environment, loadConfig, readFlags } from "../config.ts";
 import { helpText } from "../help.ts";
 import { version } from "../version.ts";
-import { fetchBackup } from "./backup.ts";
 import { exitCodes } from "./failure.ts";
-import { createKey, deleteKey, listKeys } from "./keys.ts";
-import { restoreBackup } from "./restore.ts";
-import { serve } from "./serve.ts";
 
 /** Flags that only some commands take. */
 const ownFlags: Readonly<Record<string, Readonly<Record<string, "string" | "boolean">>>> = {
@@ -31,24 +27,35 @@ export async function runCommand(args: readonly string[], environment: Environme
     if (value === undefined || rest.length > 0) throw new ConfigProblem(`${name} takes ${what}; see --help`);
     return value;
   };
+  // What a command needs is loaded when it is run: help, and a word on what is wrong, come at once.
+  const keys = () => import("./keys.ts");
   switch (name) {
     case "":
     case "serve":
       if (positionals.length > 0) throw new ConfigProblem(`"${positionals[0]}" is no command; --help lists them`);
-      return serve(config);
+      return (await import("./serve.ts")).serve(config);
     case "keys create":
-      return print(await createKey(config, { role: textOf("role"), tenant: textOf("tenant"), label: textOf("label") }));
+      return print(
+        await (await keys()).createKey(config, {
+          role: textOf("role"),
+          tenant: textOf("tenant"),
+          label: textOf("label"),
+        }),
+      );
     case "keys list":
-      return print(await listKeys(config));
+      return print(await (await keys()).listKeys(config));
     case "keys delete":
-      return print(await deleteKey(config, one("the id of one key")));
+      return print(await (await keys()).deleteKey(config, one("the id of one key")));
     case "backup": {
       const { LEASEHOLD_URL, LEASEHOLD_KEY } = environment;
       const target = { url: textOf("url") ?? LEASEHOLD_URL, key: textOf("key") ?? LEASEHOLD_KEY };
+      const { fetchBackup } = await import("./backup.ts");
       return print(await fetchBackup(one("the name of one file to write"), config, target));
     }
-    case "restore":
+    case "restore": {
+      const { restoreBackup } = await import("./restore.ts");
       return print(restoreBackup(one("the name of one backup"), config, force === true));
+    }
     default:
       throw new ConfigProblem(`"${name}" is no command; --help lists them`);
   }

@@ -1,0 +1,86 @@
+/** What is compared: the oracle's lists and the kernel's records, written down in the same words. */
+import { type State, snapshot } from "../src/kernel/kernel.ts";
+import type { RecordKind, RecordOf } from "../src/kernel/records.ts";
+import { blankTenant, type Model, type ModelTenant, queue } from "./model.ts";
+
+export type Records = { readonly [K in RecordKind]: RecordOf[K][] };
+
+export function recordsOf(state: State): Records {
+  const records: Records = {
+    tenant: [],
+    counters: [],
+    agent: [],
+    digest: [],
+    resource: [],
+    request: [],
+    lease: [],
+    key: [],
+  };
+  for (const { kind, record } of snapshot(state)) (records[kind] as (typeof record)[]).push(record);
+  return records;
+}
+
+export function modelView(model: Model): unknown {
+  const tenant = onlyTenant(model);
+  return {
+    suspended: tenant.suspended,
+    leases: tenant.leases
+      .map((lease) => {
+        const until = `${lease.acquiredAt}..${lease.expiresAt} claim ${lease.claimBy} held ${lease.heldUntil}`;
+        const fence = lease.fencedInStep === model.step ? "fenced anew" : "";
+        const what = `${lease.predicate} ${lease.resource} ${lease.state} generation ${lease.generation}`;
+        return `${lease.id} ${lease.agentId} ${what} ${until} ${lease.pair?.id ?? ""} ${fence}`;
+      })
+      .sort(),
+    waiting: queue(tenant).map((request) => `${request.id} ${request.agentId} until ${request.timeoutAt}`),
+    remembered: tenant.requests
+      .filter((request) => request.state !== "WAITING" && !request.passing)
+      .map((request) => `${request.id} ${request.state} until ${request.forgetAt}`)
+      .sort(),
+    agents: tenant.agents
+      .map((one) => {
+        const flags = `${one.restarting ? "restarting" : ""} ${one.pausedByOperator ? "paused" : ""}`;
+        return `${one.id} ${one.state} ${one.priority} attempts ${one.attempts} epoch ${one.epoch} ${flags}`;
+      })
+      .sort(),
+    closed: tenant.resources.map((one) => `${one.name} ${one.capacity} ${one.fenced} ${one.withdrawn}`).sort(),
+  };
+}
+
+export function kernelView(records: Records, modelIdOf: ReadonlyMap<string, string>, fenceMax: number): unknown {
+  const id = (kernelId: string | null) => (kernelId === null ? "" : (modelIdOf.get(kernelId) ?? kernelId));
+  const [tenant] = records.tenant;
+  const priorityOf = new Map(records.agent.map((agent) => [agent.id, agent.priority]));
+  const age = (agentId: string) => (tenant?.settings.strategy === "wait_die" ? 0 : (priorityOf.get(agentId) ?? 0));
+  return {
+    suspended: tenant?.suspended,
+    leases: records.lease
+      .map((lease) => {
+        const until = `${lease.acquiredAt}..${lease.expiresAt} claim ${lease.claimBy} held ${lease.heldUntil}`;
+        const fence = lease.fence > fenceMax ? "fenced anew" : "";
+        const what = `${lease.predicate} ${lease.resource} ${lease.state} generation ${lease.generation}`;
+        return `${id(lease.id)} ${lease.agentId} ${what} ${until} ${id(lease.linkedTo)} ${fence}`;
+      })
+      .sort(),
+    waiting: records.request
+      .filter((request) => request.state === "WAITING")
+      .sort((a, b) => age(a.agentId) - age(b.agentId) || a.arrival - b.arrival)
+      .map((request) => `${id(request.id)} ${request.agentId} until ${request.timeoutAt}`),
+    remembered: records.request
+      .filter((request) => request.state !== "WAITING")
+      .map((request) => `${id(request.id)} ${request.state} until ${request.forgetAt}`)
+      .sort(),
+    agents: records.agent
+      .map((one) => {
+        const flags = `${one.restarting ? "restarting" : ""} ${one.pausedByOperator ? "paused" : ""}`;
+        return `${one.id} ${one.state} ${one.priority} attempts ${one.attempts} epoch ${one.epoch} ${flags}`;
+      })
+      .sort(),
+    closed: records.resource.map((one) => `${one.name} ${one.capacity} ${one.fenced} ${one.withdrawn}`).sort(),
+  };
+}
+
+/** A board has one tenant, which the first command creates. */
+export function onlyTenant(model: Model): ModelTenant {
+  return model.tenants[0] ?? blankTenant("");
+}

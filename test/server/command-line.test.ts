@@ -1,0 +1,239 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { type TestContext, test } from "node:test";
+import type { WireLease, WireWaiting } from "../../src/protocol/wire-types.ts";
+import { clientOf, mutates, pause } from "./harness.ts";
+
+interface Run {
+  readonly child: ChildProcess;
+  readonly output: { stdout: string; stderr: string };
+  readonly ended: Promise<number | NodeJS.Signals>;
+}
+
+function run(t: TestContext, args: readonly string[], environment: Readonly<Record<string, string>> = {}): Run {
+  const child = spawn(process.execPath, ["src/main.ts", ...args], {
+    env: { PATH: process.env["PATH"], ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const output = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk: Buffer) => (output.stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (output.stderr += chunk.toString()));
+  const ended = new Promise<number | NodeJS.Signals>((resolve) => {
+    child.once("close", (code, signal) => resolve(code ?? signal ?? "SIGKILL"));
+  });
+  t.after(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
+  return { child, output, ended };
+}
+
+/** Runs to its end. */
+async function done(t: TestContext, args: readonly string[], environment?: Readonly<Record<string, string>>) {
+  const { output, ended } = run(t, args, environment);
+  return { code: await ended, ...output };
+}
+
+/** Runs until it listens. */
+async function listening(t: TestContext, args: readonly string[], environment?: Readonly<Record<string, string>>) {
+  const started = run(t, ["--port", "0", ...args], environment);
+  const url = await new Promise<string>((resolve, reject) => {
+    started.child.stdout?.on("data", () => {
+      const found = /listening on (\S+)/.exec(started.output.stdout)?.[1];
+      if (found !== undefined) resolve(found);
+    });
+    void started.ended.then((code) => reject(new Error(`ended with ${code}: ${started.output.stderr}`)));
+  });
+  return { ...started, url, ...clientOf(url) };
+}
+
+function folder(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), "leasehold-line-"));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+test("--help and --version answer and end; what is wrong ends with 2 and one line", async (t) => {
+  const help = await done(t, ["--help"]);
+  assert.equal(help.code, 0);
+  assert.match(help.stdout, /Usage:[\s\S]*Examples/);
+  assert.match((await done(t, ["--version"])).stdout, /^\d+\.\d+\.\d+\n$/);
+  const wrong: readonly (readonly string[])[] = [
+    ["--prot", "1"],
+    ["--port", "x"],
+    ["frobnicate"],
+    ["serve", "twice"],
+    ["keys"],
+    ["keys", "create", "--role", "king"],
+    ["restore"],
+  ];
+  const ends = await Promise.all(wrong.map(async (args) => ({ args, ...(await done(t, args)) })));
+  for (const { args, code, stdout, stderr } of ends) {
+    assert.deepEqual([code, stdout], [2, ""], args.join(" "));
+    assert.match(stderr, /^leasehold: [^\n]+\n$/, args.join(" "));
+  }
+});
+
+test("S5: without keys it does not listen beyond loopback; with one it does, and asks for it", async (t) => {
+  const data = join(folder(t), "data");
+  const refused = await done(t, ["--host", "0.0.0.0", "--port", "0", "--data", data]);
+  assert.equal(refused.code, 2);
+  assert.match(
+    refused.stderr,
+    /^leasehold: 0\.0\.0\.0 is not loopback, and there are no keys yet: make one with [^\n]+\n$/,
+  );
+
+  const made = await done(t, ["keys", "create", "--role", "operator", "--label", "first", "--data", data]);
+  assert.equal(made.code, 0);
+  assert.match(made.stdout, /^lhk_[\w-]{43}\n$/);
+  const key = made.stdout.trim();
+  const listed = await done(t, ["keys", "list", "--data", data]);
+  const [keyId = ""] = listed.stdout.split(" ");
+  assert.match(listed.stdout, /^key_[0-9a-f]{16} {2}operator {4}default {2}first\n$/);
+  assert.equal(statSync(join(data, "leasehold.sqlite")).mode & 0o077, 0, "the data is for its user alone");
+
+  const server = await listening(t, ["--host", "0.0.0.0", "--data", data]);
+  const { get } = clientOf(server.url.replace("0.0.0.0", "127.0.0.1"));
+  assert.equal((await get("/v1/leases")).status, 401);
+  assert.equal((await get("/v1/leases", { key })).status, 200);
+  const locked = await done(t, ["keys", "list", "--data", data]);
+  assert.equal(locked.code, 3);
+  server.child.kill("SIGTERM");
+  assert.equal(await server.ended, 0);
+  assert.equal((await done(t, ["keys", "delete", keyId, "--data", data])).code, 0);
+  assert.equal((await done(t, ["keys", "list", "--data", data])).stdout, "There are no keys.\n");
+});
+
+test("data that another server has is 3, of a newer Leasehold 4, an address in use 5; each with one line", async (t) => {
+  const data = join(folder(t), "data");
+  const server = await listening(t, ["--data", data]);
+  const second = await done(t, ["--port", "0", "--data", data]);
+  assert.equal(second.code, 3);
+  assert.match(second.stderr, /^leasehold: another server works on [^\n]+\n$/);
+
+  const { port } = new URL(server.url);
+  const inUse = await done(t, ["--port", port, "--data", join(folder(t), "other")]);
+  assert.equal(inUse.code, 5);
+  assert.match(inUse.stderr, /^leasehold: 127\.0\.0\.1:\d+ is in use by another program[^\n]+\n$/);
+  server.child.kill("SIGINT");
+  assert.equal(await server.ended, 0);
+
+  const db = new DatabaseSync(join(data, "leasehold.sqlite"));
+  db.exec("PRAGMA user_version = 9999");
+  db.close();
+  const newer = await done(t, ["--port", "0", "--data", data]);
+  assert.equal(newer.code, 4, newer.stderr);
+  assert.match(newer.stderr, /^leasehold: [^\n]+\n$/);
+});
+
+test("SIGTERM: held answers come, what was acknowledged is there after the next start, and the end is 0", async (t) => {
+  const data = join(folder(t), "data");
+  const first = await listening(t, [], { LEASEHOLD_DATA: data });
+  await first.register("old");
+  await first.register("young");
+  const lease = await first.grant("young", "FILE:/a", { ttl_ms: 300_000 });
+  const held = first.post<WireWaiting>("/v1/acquire", {
+    agent_id: "old",
+    intents: mutates("FILE:/a"),
+    hold_ms: 50_000,
+  });
+  await pause(100);
+  const began = performance.now();
+  first.child.kill("SIGTERM");
+  assert.equal((await held).body.verdict, "WAIT");
+  assert.equal(await first.ended, 0);
+  assert.ok(performance.now() - began < 5_000);
+  const lines = first.output.stderr
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { msg: string });
+  assert.deepEqual(
+    lines.map(({ msg }) => msg),
+    ["listening", "stopping: what is under way is committed and answered", "stopped"],
+  );
+  const second = await listening(t, [], { LEASEHOLD_DATA: data });
+  const { body } = await second.get<WireLease>(`/v1/leases/${lease.id}`);
+  assert.deepEqual([body.state, body.fence], ["ACTIVE", lease.fence]);
+});
+
+test("a second signal ends it at once", async (t) => {
+  const server = await listening(t, ["--store", "memory", "--shutdown-timeout-ms", "60000"]);
+  const socket = new (await import("node:net")).Socket();
+  socket.on("error", () => undefined);
+  socket.connect(Number(new URL(server.url).port), "127.0.0.1");
+  socket.write(
+    "POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n",
+  );
+  await pause(100);
+  server.child.kill("SIGTERM");
+  await pause(200);
+  assert.equal(server.child.exitCode, null);
+  server.child.kill("SIGTERM");
+  assert.equal(await server.ended, 1);
+});
+
+test("S6: a backup is fetched while the server runs; restored, every older fence and token is stale", async (t) => {
+  const place = folder(t);
+  const data = join(place, "data");
+  const file = join(place, "copy.sqlite");
+  const first = await listening(t, ["--data", data]);
+  const { agent_token: token } = await first.register("alice");
+  const before = await first.grant("alice", "FILE:/kept", { ttl_ms: 300_000 });
+  const { port } = new URL(first.url);
+  const made = await done(t, ["backup", file, "--port", port]);
+  assert.deepEqual([made.code, made.stderr], [0, ""]);
+  assert.equal(statSync(file).mode & 0o077, 0);
+  const after = await first.grant("alice", "FILE:/later");
+  assert.equal((await done(t, ["restore", file, "--data", data, "--force"])).code, 3);
+  first.child.kill("SIGTERM");
+  await first.ended;
+
+  const unasked = await done(t, ["restore", file, "--data", data]);
+  assert.equal(unasked.code, 1);
+  assert.match(unasked.stderr, /is there already/);
+  assert.equal((await done(t, ["restore", file, "--data", data, "--force"])).code, 0);
+  const second = await listening(t, ["--data", data]);
+  assert.equal((await second.get("/v1/leases", { key: token })).status, 401);
+  assert.equal((await second.get(`/v1/leases/${after.id}`)).status, 404);
+  assert.equal((await second.get(`/v1/leases/${before.id}`)).status, 200);
+  await second.register("alice");
+  const fresh = await second.grant("alice", "FILE:/later");
+  assert.ok(fresh.fence > after.fence);
+});
+
+test("a backup that cannot be had leaves no file, and says why in one line", async (t) => {
+  const file = join(folder(t), "copy.sqlite");
+  const nobody = createServer();
+  await new Promise<void>((resolve) => nobody.listen(0, "127.0.0.1", resolve));
+  const address = nobody.address();
+  const port = typeof address === "object" && address !== null ? String(address.port) : "";
+  nobody.close();
+  const alone = await done(t, ["backup", file, "--port", port]);
+  assert.equal(alone.code, 1);
+  assert.match(alone.stderr, /^leasehold: no server answers at [^\n]+\n$/);
+  const server = await listening(t, ["--store", "memory"]);
+  const refused = await done(t, ["backup", file, "--url", server.url, "--key", "lhk_wrong"]);
+  assert.deepEqual([refused.code, existsSync(file)], [1, false]);
+  assert.match(refused.stderr, /^leasehold: the server refused: [^\n]+\n$/);
+  assert.match((await done(t, ["backup", file], { LEASEHOLD_URL: server.url })).stderr, /in memory only/);
+});
+
+test("L16: what is older than it is to be kept is forgotten while it runs", async (t) => {
+  const data = join(folder(t), "data");
+  const config = join(folder(t), "leasehold.json");
+  writeFileSync(config, JSON.stringify({ prune_every_ms: 200, ended_keep_ms: 100, events_keep_ms: 100 }));
+  const server = await listening(t, ["--data", data, "--config", config]);
+  await server.register("alice");
+  const lease = await server.grant("alice", "FILE:/a");
+  await server.post(`/v1/leases/${lease.id}/release`);
+  assert.equal((await server.get(`/v1/leases/${lease.id}`)).status, 200);
+  await pause(600);
+  assert.equal((await server.get(`/v1/leases/${lease.id}`)).body.error, "lease_unknown");
+  const gone = await fetch(`${server.url}/v1/events?since=0`);
+  assert.equal(gone.status, 410);
+});

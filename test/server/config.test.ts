@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { environmentName, fileName, loadConfig, names, readFlags, settings } from "../../src/server/config.ts";
+import { helpText } from "../../src/server/help.ts";
+
+function configFile(t: TestContext, text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "leasehold-config-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "leasehold.json");
+  writeFileSync(file, text);
+  return file;
+}
+
+test("a flag goes before the environment, that before the file, and that before the default", (t) => {
+  const file = configFile(t, JSON.stringify({ port: 3, host: "::1", rate_limit: 30 }));
+  const environment = { LEASEHOLD_CONFIG: file, LEASEHOLD_PORT: "2", LEASEHOLD_HOST: "127.0.0.2" };
+  const config = loadConfig(readFlags(["--port", "1"]).values, environment);
+  assert.deepEqual([config.port, config.host, config.rateLimit, config.data], [1, "127.0.0.2", 30, "./data"]);
+  assert.equal(loadConfig(readFlags(["--port=1", "--config", file]).values, {}).host, "::1");
+});
+
+test("lists are given several times, with commas between, or as an array", (t) => {
+  const flags = readFlags(["--allowed-host", "a.example", "--allowed-host", "b.example,c.example"]).values;
+  assert.deepEqual(loadConfig(flags, {}).allowedHosts, ["a.example", "b.example", "c.example"]);
+  assert.deepEqual(
+    loadConfig({}, { LEASEHOLD_ALLOWED_ORIGINS: "https://a.example, http://b.example:3000" }).allowedOrigins,
+    ["https://a.example", "http://b.example:3000"],
+  );
+  const file = configFile(t, JSON.stringify({ allowed_hosts: ["d.example"] }));
+  assert.deepEqual(loadConfig({ config: file }, {}).allowedHosts, ["d.example"]);
+});
+
+test("whatever is wrong is refused in one line that names the place and what to give", (t) => {
+  const cases: readonly (readonly [
+    args: readonly string[],
+    environment: Record<string, string>,
+    file: string | null,
+    said: RegExp,
+  ])[] = [
+    [["--port", "70000"], {}, null, /^--port is "70000"; give a whole number from 0 to 65535$/],
+    [["--port", "1e3"], {}, null, /^--port is "1e3"/],
+    [[], { LEASEHOLD_PORT: "http" }, null, /^LEASEHOLD_PORT is "http"/],
+    [[], {}, `{"port": "7117x"}`, /^"port" in the config file is "7117x"/],
+    [[], {}, `{"port": -1}`, /^"port" in the config file is -1/],
+    [[], {}, `{"prot": 1}`, /^"prot" in the config file is not a setting; known are host, port/],
+    [[], {}, `[1]`, /does not hold a JSON object$/],
+    [[], {}, `{`, /cannot be read/],
+    [["--store", "disk"], {}, null, /^--store is "disk"; give one of sqlite, memory$/],
+    [["--log-level", "loud"], {}, null, /^--log-level is "loud"/],
+    [["--allowed-origin", "example.com"], {}, null, /^--allowed-origin has "example.com"; give origins such as/],
+    [["--allowed-host", "http://x"], {}, null, /^--allowed-host has "http:\/\/x"/],
+    [["--data", ""], {}, null, /^--data is empty/],
+    [["--prot", "1"], {}, null, /^unknown option '--prot'; --help lists what there is$/],
+    [["--port"], {}, null, /^option '--port <value>' argument missing/],
+    [["--config", "/nowhere/at/all.json"], {}, null, /^the config file \/nowhere\/at\/all.json cannot be read: ENOENT/],
+  ];
+  for (const [args, environment, file, said] of cases) {
+    const more = file === null ? [] : ["--config", configFile(t, file)];
+    assert.throws(
+      () => loadConfig(readFlags([...args, ...more]).values, environment),
+      (error: Error) => error.name === "ConfigProblem" && said.test(error.message) && !error.message.includes("\n"),
+      `${args.join(" ")} ${JSON.stringify(environment)} ${file}`,
+    );
+  }
+});
+
+test("every setting stands in the help by all its names, and its default is within its bounds", () => {
+  const help = helpText("1.2.3");
+  for (const name of names) {
+    const { flag, usual, read } = settings[name];
+    assert.ok(help.includes(`--${flag} `), flag);
+    assert.ok(help.includes(environmentName(name)), name);
+    assert.ok(!("problem" in read(usual)), name);
+    assert.match(fileName(name), /^[a-z_]+$/);
+  }
+  assert.equal(environmentName("port"), "LEASEHOLD_PORT");
+  assert.equal(environmentName("data"), "LEASEHOLD_DATA");
+});
