@@ -195,6 +195,11 @@ function deliver(world: World, agent: SimAgent, command: Command): void {
   if (!random.chance(0.08)) learn(agent, reply);
   if (reply.type === "refused") react(world, agent, command, reply);
   if (command.type === "resume_agent") takeUp(agent, reply);
+  // A heartbeat that crossed the release on its way.
+  if (command.type === "release_lease" && reply.type === "lease" && reply.lease.state === "CLOSING") {
+    const { tenant, actor, leaseId } = command;
+    send(world, { tenant, actor, entropy: entropyOf(world), type: "heartbeat", leaseId, activity: false });
+  }
   if (command.type === "transfer_lease" && reply.type === "lease") hear(world, reply.lease.agentId, command);
 }
 

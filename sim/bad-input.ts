@@ -1,4 +1,4 @@
-/** Input that must be refused, one way for each code that says what is not well-formed, not there or not allowed (S3). */
+/** What is mostly refused: one way for each code that says what is not well-formed, not there, or not so (S3). */
 import type { Acquire, Command, IntentInput } from "../src/kernel/commands.ts";
 import { manifestFor } from "./manifests.ts";
 import { actorOf, entropyOf, operator, type SimAgent, type SimTenant, type World } from "./world.ts";
@@ -48,7 +48,10 @@ function wrongCommands(world: World, tenant: SimTenant, agent: SimAgent): readon
   const asked = { tenant: tenant.id, actor: operator, entropy: entropyOf(world) };
   const tenantId = tenant.id;
   const agentId = agent.id;
-  const leaseId = agent.leases.at(-1) ?? "lse_none";
+  const leases = [...world.store.lease.values()].filter((lease) => lease.tenant === tenantId);
+  const leaseId = leases.at(-1)?.id ?? "lse_none";
+  const boundId = leases.find((lease) => lease.cell !== null)?.id ?? leaseId;
+  const closingId = leases.find((lease) => lease.state === "CLOSING")?.id ?? boundId;
   const digest = { checkpointId: "c", resumePoint: "r", context: {}, intentBacklog: [], resolutionStrategy: "HOPE" };
   const key = { id: "k", hash: "h", role: "agent", tenant: tenantId, label: "x".repeat(300) } as const;
   return [
@@ -76,6 +79,8 @@ function wrongCommands(world: World, tenant: SimTenant, agent: SimAgent): readon
     { ...asked, type: "create_key", key },
     { ...asked, type: "delete_key", keyId: "no such key" },
     { ...asked, type: "collect_request", requestId: "req_none" },
+    { ...asked, type: "heartbeat", leaseId: boundId, activity: true },
+    { ...asked, type: "heartbeat", leaseId: closingId, activity: true },
     { ...asked, type: "bind_confirmed", leaseId, generation: 1, coordinate: null, reason: null },
     { ...asked, type: "teardown_confirmed", leaseId, generation: 1, coordinate: null, reason: null },
     { ...asked, type: "bind_failed", leaseId: "lse_none", generation: 1, coordinate: null, reason: null },

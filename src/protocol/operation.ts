@@ -162,7 +162,7 @@ export function holdMsOf(input: Input): number {
 function base<F extends TProperties>(spec: Spec<F>): OperationBase<F> {
   const { name, tag, method, path, also = [], fields, exactlyOne = [], roles, errors = [] } = spec;
   const { summary, description, example, replies } = spec;
-  const input: TObject = record(fields);
+  const input = record(fields);
   const refine = (value: Input) => wrongCount(exactlyOne, value) ?? spec.refine?.(value as InputOf<F>) ?? null;
   return {
     name,
@@ -176,7 +176,7 @@ function base<F extends TProperties>(spec: Spec<F>): OperationBase<F> {
     exactlyOne,
     example: example as Input,
     replies,
-    errors: [...new Set([...errors, ...codesOf(input)])],
+    errors: [...new Set([...errors, ...codesOf(input as TObject)])],
     check: refined(checkOf(input) as Check<Input>, refine),
     refine,
   };

@@ -47,7 +47,10 @@ export function createGate({ host, allowedHosts, allowedOrigins }: GateOptions):
 
   return {
     check(request) {
-      const { headers } = request;
+      const { headers, url = "", httpVersionMajor } = request;
+      // A target with a host of its own would be a second word on where this goes.
+      if (url.charCodeAt(0) !== 0x2f && !(url === "*" && request.method === "OPTIONS")) return notForHere;
+      if (httpVersionMajor !== 1) return otherVersion;
       if (headers.host === undefined) {
         // HTTP/1.0 knows no Host; a browser always sends one.
         if (request.httpVersionMinor !== 0) return noHost;
@@ -89,6 +92,11 @@ export function isLoopback(name: string): boolean {
   return isIP(bare) === 4 && bare.startsWith("127.");
 }
 
+const notForHere = errorAnswer(
+  "invalid_request",
+  "The request's target is not a path; send one that begins with a slash.",
+);
+const otherVersion = errorAnswer("invalid_request", "The server speaks HTTP/1.1 and HTTP/1.0; send one of them.");
 const noHost = errorAnswer("invalid_request", "The request has no Host header; send one.", { field: "Host" });
 const hostNotAllowed = errorAnswer(
   "host_not_allowed",

@@ -5,7 +5,7 @@ import { type Answer, errorAnswer } from "../protocol/answer.ts";
 import { stream as operation } from "../protocol/operations/watching.ts";
 import type { Gate } from "./gate.ts";
 import { authenticate, isCaller, tenantHeader } from "./keys.ts";
-import { sendRaw } from "./send.ts";
+import { sendAnswer, sendRaw } from "./send.ts";
 import type { Caller, Service } from "./service.ts";
 import type { StreamServer } from "./stream.ts";
 
@@ -32,8 +32,7 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): void {
   });
   server.on("checkExpectation", (_request, response) => {
     response.shouldKeepAlive = false;
-    response.writeHead(noExpectation.status, { "Content-Type": "application/json; charset=utf-8" });
-    response.end(noExpectation.body);
+    sendAnswer(response, noExpectation);
   });
 }
 
@@ -48,7 +47,13 @@ function admit(request: IncomingMessage, { service, gate, isLoopback, isClosing 
   const caller = authenticate(service, shown, isLoopback);
   if (!isCaller(caller)) return caller;
   if (operation.roles !== "anyone" && !operation.roles.includes(caller.actor.role)) return notAllowed;
+  if (!isHandshake(headers)) return noHandshake;
   return service.limiter.take(caller.meter) ?? caller;
+}
+
+/** Looked at here too, so that a bad one is refused in the words of the wire and not in the library's. */
+function isHandshake(headers: IncomingMessage["headers"]): boolean {
+  return headers["sec-websocket-version"] === "13" && /^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "");
 }
 
 const shuttingDown = errorAnswer("shutting_down", "The server is shutting down; try again when it is back.", {
@@ -56,6 +61,11 @@ const shuttingDown = errorAnswer("shutting_down", "The server is shutting down; 
 });
 const notHere = errorAnswer("not_found", "The WebSocket is at /v1/stream; see /openapi.json.");
 const notAllowed = errorAnswer("forbidden", "A key with this role may not open the stream.");
+const noHandshake = errorAnswer(
+  "invalid_request",
+  "This is no WebSocket handshake; send Sec-WebSocket-Version: 13 and a Sec-WebSocket-Key.",
+  { field: "Sec-WebSocket-Key" },
+);
 const noProxy = errorAnswer("method_not_allowed", "The server is no proxy; use a method that the Allow header lists.");
 const noExpectation = errorAnswer(
   "invalid_request",

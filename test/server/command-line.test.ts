@@ -16,8 +16,9 @@ interface Run {
 }
 
 function run(t: TestContext, args: readonly string[], environment: Readonly<Record<string, string>> = {}): Run {
+  const { PATH } = process.env;
   const child = spawn(process.execPath, ["src/main.ts", ...args], {
-    env: { PATH: process.env["PATH"], ...environment },
+    env: { PATH, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const output = { stdout: "", stderr: "" };

@@ -9,7 +9,13 @@ import { sendRaw } from "./raw-client.ts";
 function gateAt(host: string, allowedHosts: readonly string[] = [], allowedOrigins: readonly string[] = []) {
   const gate = createGate({ host, allowedHosts, allowedOrigins });
   return (headers: Readonly<Record<string, string>>, method = "GET") => {
-    const answer = gate.check({ headers, method, httpVersionMinor: 1 } as unknown as Parameters<typeof gate.check>[0]);
+    const answer = gate.check({
+      headers,
+      method,
+      url: "/",
+      httpVersionMajor: 1,
+      httpVersionMinor: 1,
+    } as unknown as Parameters<typeof gate.check>[0]);
     return answer === null ? "in" : (JSON.parse(answer.body) as { error: string }).error;
   };
 }

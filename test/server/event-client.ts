@@ -4,7 +4,11 @@ import { type IncomingMessage, request } from "node:http";
 export interface SeenEvent {
   readonly id: number;
   readonly type: string;
-  readonly data: Readonly<Record<string, unknown>>;
+  readonly data: {
+    readonly type: string;
+    readonly lease?: { readonly id: string; readonly resource: string; readonly agent_id: string };
+    readonly agent?: { readonly agent_id: string };
+  };
 }
 
 export interface Following {
@@ -70,7 +74,7 @@ export function follow(url: string, { query = "", lastEventId, key, tenant }: Fo
           if (id !== undefined) lastId = id;
           const data = fields.find((field) => field?.[1] === "data")?.[2];
           if (data === undefined) continue;
-          const event = JSON.parse(data) as Readonly<Record<string, unknown>> & { readonly type: string };
+          const event = JSON.parse(data) as SeenEvent["data"];
           events.push({ id: Number(lastId), type: event.type, data: event });
         }
       });

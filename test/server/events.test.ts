@@ -42,8 +42,8 @@ test("events come live, in order, numbered without a gap, in the words of the li
     ids.map((_, index) => index + 1),
   );
   for (const { type } of following.events) assert.ok((eventTypes as readonly string[]).includes(type), type);
-  const granted = following.events.find(({ type }) => type === "lease.granted")?.data["lease"];
-  assert.equal((granted as { id: string }).id, lease.id);
+  const granted = following.events.find(({ type }) => type === "lease.granted")?.data.lease;
+  assert.equal(granted?.id, lease.id);
   following.stop();
 });
 
@@ -73,8 +73,7 @@ test("filters choose by type, by agent, and by what overlaps with a resource; li
   const all = await follow(url, { query: "?since=0" });
   await until(() => (all.events.filter(({ type }) => type === "lease.revoked").length === 3 ? true : null), "all");
 
-  const leaseOf = ({ data }: SeenEvent) =>
-    data["lease"] as { readonly resource: string; readonly agent_id: string } | undefined;
+  const leaseOf = ({ data }: SeenEvent) => data.lease;
   const wanted: Record<string, (event: SeenEvent) => boolean> = {
     types: ({ type }) => type === "lease.granted" || type === "lease.released",
     agent: (event) => JSON.stringify(event.data).includes('"bob"'),
@@ -199,7 +198,7 @@ test("a follower sees its own tenant only, and an unknown tenant or a bad number
   await has(acme, 1);
   await pause(20);
   assert.deepEqual(
-    acme.events.map(({ data }) => (data["agent"] as { agent_id: string }).agent_id),
+    acme.events.map(({ data }) => data.agent?.agent_id),
     ["bob"],
   );
   acme.stop();
@@ -226,7 +225,7 @@ test("S2: events that were stored by a commit said to have failed are seen too, 
   await server.register("carol");
   await has(following, 3);
   await pause(20);
-  const agents = following.events.map(({ data }) => (data["agent"] as { agent_id: string }).agent_id);
+  const agents = following.events.map(({ data }) => data.agent?.agent_id);
   assert.deepEqual(agents, ["alice", "bob", "carol"]);
   assert.deepEqual(idsOf(following.events), [1, 2, 3]);
   following.stop();

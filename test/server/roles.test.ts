@@ -105,13 +105,10 @@ test("L13: an agent acts for itself alone; those above act for all, a reader for
   // Looking is open to every agent of the tenant, but not to a key that only registers.
   assert.equal((await get(`/v1/leases/${lease.id}`, { key: bob })).status, 200);
   assert.equal((await get("/v1/leases", { key: registrar })).body.error, "forbidden");
-  // Registering over another's head takes the agent up, so a plain agent cannot: it has a token, not a key.
-  const waiting = await post<WireWaiting>(
-    "/v1/acquire",
-    { agent_id: "alice", intents: mutates("FILE:/a") },
-    { key: alice },
-  );
-  assert.equal(waiting.status, 200);
+  // Registering over another's head takes the agent up: a token does that for its own agent only, a key for any.
+  assert.equal((await post("/v1/agents", { agent_id: "bob" }, { key: alice })).body.error, "forbidden");
+  assert.equal((await post("/v1/agents", { agent_id: "bob" }, { key: registrar })).status, 200);
+  assert.equal((await beat(bob)).body.error, "not_lease_holder");
 });
 
 test("a tenant cannot tell another tenant's things from things that never were", async (t) => {
