@@ -73,7 +73,8 @@ export function createSmallDisk(mebibytes: number): SmallDisk | null {
       };
     },
     remove() {
-      execFileSync("umount", [mountPoint]);
+      // Lazily: the server that was killed a moment ago may still be on its way out.
+      execFileSync("umount", ["-l", mountPoint]);
       rmSync(mountPoint, { recursive: true });
     },
   };

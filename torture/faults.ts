@@ -11,6 +11,7 @@ import { parseArgs } from "node:util";
 import { format } from "../bench/children.ts";
 import { createSmallDisk, failSyscalls, hasStrace, limitFileSize, type SmallDisk } from "./break-disk.ts";
 import { type FaultPlan, type FaultResult, runFault } from "./fault-trial.ts";
+import { exitOnSignals } from "./server-process.ts";
 import { describeViolations } from "./violations.ts";
 
 const { values } = parseArgs({ options: { seed: { type: "string", default: String(Date.now() % 1_000_000) } } });
@@ -50,7 +51,9 @@ for (const [name, calls, error, when, faultMs, cause] of hasStrace ? injections 
 }
 if (!hasStrace) console.log("strace is missing (apt-get install strace): faults of single system calls are NOT tried.");
 
+exitOnSignals();
 const smallDisk: SmallDisk | null = createSmallDisk(48);
+process.on("exit", () => smallDisk?.remove());
 if (smallDisk !== null) {
   const { folder, fill } = smallDisk;
   plans.push({ name: "a full disk (tmpfs)", dataFolder: folder, begin: fill, faultMs: 1_500, cause: diskFull });
@@ -67,7 +70,6 @@ for (const plan of plans) {
   results.push(result);
   console.log(summaryOf(result));
 }
-smallDisk?.remove();
 
 const broken = results.flatMap(({ findings }) => findings.violations);
 const verified = results.reduce((sum, { findings }) => sum + findings.verified, 0);

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { format, median } from "../bench/children.ts";
 import { type Progress, runRounds } from "./rounds.ts";
+import { exitOnSignals } from "./server-process.ts";
 import type { Findings } from "./trial.ts";
 import { describeViolations } from "./violations.ts";
 
@@ -24,6 +25,7 @@ const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
 const dataFolder = mkdtempSync(join(tmpdir(), "leasehold-torture-"));
 console.log(`${rounds} rounds of kill -9 under load, up to ${seconds} s each; seed ${values.seed}, data ${dataFolder}`);
 
+exitOnSignals();
 const began = performance.now();
 let latest: Progress | null = null;
 const ticker = setInterval(() => {

@@ -21,11 +21,25 @@ export interface ServerProcess {
   stop(): Promise<number | null>;
 }
 
+/** Whoever ends early, by a signal or an error, takes its servers along. */
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+/** For scripts: without it a signal would end the process without the exit above. */
+export function exitOnSignals(): void {
+  process.on("SIGINT", () => process.exit(130));
+  process.on("SIGTERM", () => process.exit(143));
+}
+
 export function spawnServer(port: number, dataFolder: string): ServerProcess {
   const args = ["src/main.ts", "--port", String(port), "--data", dataFolder, "--log-level", "info"];
   const began = performance.now();
   const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
   const exited = once(child, "exit");
+  running.add(child);
+  child.once("exit", () => running.delete(child));
   const log = collectLines(child);
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
   return {

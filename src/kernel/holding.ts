@@ -118,8 +118,9 @@ function extend(state: State, tenant: TenantEntry, lease: LeaseEntry, activity: 
 function extendOne(state: State, tenant: TenantEntry, lease: LeaseEntry, activity: boolean, now: Millis): void {
   const { record } = lease;
   const expiresAt = expiryFor(tenant, record.acquiredAt, now, record.ttl);
-  const activeAt = activity ? now : record.activeAt;
   const wasHeld = record.state === "HELD";
+  // Whoever comes back from a restart was not idle meanwhile (L9, L10).
+  const activeAt = activity || wasHeld ? now : record.activeAt;
   updateLease(state, lease, { ...record, state: "ACTIVE", expiresAt, activeAt, claimBy: null, verified: false });
   if (wasHeld) emitLease(state, lease, "lease.revived", null, now);
 }

@@ -1,11 +1,13 @@
 /** `GET /v1/events`: server-sent events. An idle one costs its connection and a comment every so often, and no timer. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Answer, errorAnswer, faultAnswer } from "../protocol/answer.ts";
 import { readHttp } from "../protocol/http-input.ts";
 import { events as operation } from "../protocol/operations/watching.ts";
 import type { RawQuery } from "../protocol/query-string.ts";
 import { type EventQuery, followEvents } from "./follow-events.ts";
+import { type Credentials, shownIn } from "./keys.ts";
 import { sendAnswer } from "./send.ts";
 import type { Caller, Service } from "./service.ts";
 
@@ -27,13 +29,14 @@ export interface EventStreamsOptions {
   /** An answer where the caller may not look at its tenant. */
   readonly mayRead: (caller: Caller) => Promise<Answer | null>;
   /** Whether what was shown at the start would still be good now: asked with every sign of life. */
-  readonly isStillGood: (request: IncomingMessage) => boolean;
+  readonly isStillGood: (shown: Credentials) => boolean;
   readonly signOfLifeMs: number;
 }
 
+/** Of a stream that has begun nothing is kept but its socket: there may be very many of them. */
 interface Stream {
-  readonly response: ServerResponse;
-  readonly request: IncomingMessage;
+  readonly socket: Socket;
+  readonly shown: Credentials;
   isCaughtUp: boolean;
 }
 
@@ -49,10 +52,10 @@ export function createEventStreams(
   /** One timer for all. A stream whose credential was deleted, or whose agent was taken up elsewhere, ends here. */
   function giveSigns(): void {
     turn = (turn + 1) % turns;
-    for (const { request, response, isCaughtUp } of waiting[turn] ?? []) {
-      if (!isStillGood(request)) response.end();
+    for (const { socket, shown, isCaughtUp } of waiting[turn] ?? []) {
+      if (!isStillGood(shown)) socket.end();
       // Who wants few events would otherwise come back with the number of one that is long forgotten.
-      else response.write(isCaughtUp ? `: still here\nid: ${service.events.lastSeq}\n\n` : ": still here\n\n");
+      else socket.write(isCaughtUp ? `: still here\nid: ${service.events.lastSeq}\n\n` : ": still here\n\n");
     }
   }
 
@@ -61,7 +64,7 @@ export function createEventStreams(
     place?.add(stream);
     size++;
     timer ??= setInterval(giveSigns, signOfLifeMs / turns);
-    stream.response.once("close", () => {
+    stream.socket.once("close", () => {
       place?.delete(stream);
       size--;
       if (size > 0 || timer === null) return;
@@ -70,31 +73,34 @@ export function createEventStreams(
     });
   }
 
-  function follow(stream: Stream, query: EventQuery): void {
-    const { response } = stream;
+  function follow(response: ServerResponse, socket: Socket, shown: Credentials, query: EventQuery): void {
+    // Let go of once it has begun, so that the closures below do not keep it.
+    let unanswered: ServerResponse | null = response;
+    const stream: Stream = { socket, shown, isCaughtUp: false };
     const stop = followEvents(
       service,
       query,
       (seq, text) => {
-        if (response.destroyed) return;
-        response.write(frameOf(seq, text));
-        if (response.writableLength <= bufferedBytesMax) return;
+        if (socket.destroyed) return;
+        socket.write(frameOf(seq, text));
+        if (socket.writableLength <= bufferedBytesMax) return;
         service.tally.refuse("slow_reader");
-        response.destroy();
+        socket.destroy();
       },
-      (answer) => (response.headersSent ? response.end() : refuse(response, answer)),
+      (answer) => (unanswered === null ? socket.end() : refuse(unanswered, answer)),
       {
         begun: (seq) => {
-          begin(response, seq);
+          if (unanswered !== null) begin(unanswered, socket, seq);
+          unanswered = null;
           enlist(stream);
         },
-        pace: () => drained(response),
+        pace: () => drained(socket),
         caughtUp: (isSo) => {
           stream.isCaughtUp = isSo;
         },
       },
     );
-    response.once("close", stop);
+    socket.once("close", stop);
   }
 
   function refuse(response: ServerResponse, answer: Answer): void {
@@ -112,17 +118,19 @@ export function createEventStreams(
       if (caller === null) throw new TypeError("a caller gets past the door");
       const query = readEventQuery(request, caller);
       if ("status" in query) return refuse(response, query);
+      const shown = shownIn(request.raw);
       mayRead(caller).then(
         (refusal) => {
-          if (response.destroyed) return;
-          if (refusal !== null) return refuse(response, refusal);
-          follow({ response, request: request.raw, isCaughtUp: false }, query);
+          const { socket } = response;
+          if (socket === null || socket.destroyed) return;
+          if (refusal === null) follow(response, socket, shown, query);
+          else refuse(response, refusal);
         },
         () => refuse(response, errorAnswer("database_unavailable", "The database is not available; try again.")),
       );
     },
     close() {
-      for (const place of waiting) for (const { response } of place) response.end();
+      for (const place of waiting) for (const { socket } of place) socket.end();
     },
   };
 }
@@ -157,9 +165,11 @@ function readEventQuery(request: FastifyRequest, { tenant }: Caller): EventQuery
   };
 }
 
-/** The first words say how soon to come back, and from where: who is cut off before the first event loses none. */
-function begin(response: ServerResponse, seq: number): void {
-  // The body ends with the connection, so that nothing has to be wrapped around each event.
+/**
+ * The first words say how soon to come back, and from where: who is cut off before the first event loses none. The body
+ * ends with the connection, so nothing is wrapped around an event, and from here on the socket alone is needed.
+ */
+function begin(response: ServerResponse, socket: Socket, seq: number): void {
   response.useChunkedEncodingByDefault = false;
   response.writeHead(200, [
     "Content-Type",
@@ -170,6 +180,7 @@ function begin(response: ServerResponse, seq: number): void {
     "no",
   ]);
   response.write(`retry: 1000\nid: ${seq}\n\n`);
+  response.detachSocket(socket);
 }
 
 let lastSeq = -1;
@@ -186,15 +197,15 @@ function frameOf(seq: number, text: string): Buffer {
   return lastFrame;
 }
 
-function drained(response: ServerResponse): Promise<void> {
-  if (!response.writableNeedDrain) return Promise.resolve();
+function drained(socket: Socket): Promise<void> {
+  if (!socket.writableNeedDrain) return Promise.resolve();
   return new Promise((resolve) => {
     const done = (): void => {
-      response.off("drain", done);
-      response.off("close", done);
+      socket.off("drain", done);
+      socket.off("close", done);
       resolve();
     };
-    response.once("drain", done);
-    response.once("close", done);
+    socket.once("drain", done);
+    socket.once("close", done);
   });
 }

@@ -15,7 +15,7 @@ import type { Gate } from "./gate.ts";
 import { answerForError, answerForParserError } from "./http-errors.ts";
 import { answerUnrouted, takesHead } from "./http-unrouted.ts";
 import { notJson, parseBody } from "./json-body.ts";
-import { authenticate, isCaller, tenantHeader } from "./keys.ts";
+import { authenticate, isCaller, shownIn } from "./keys.ts";
 import { sendAnswer, sendRaw } from "./send.ts";
 import type { Caller, Service } from "./service.ts";
 
@@ -149,11 +149,7 @@ function admission(options: HttpOptions, whom: "anyone" | "known") {
     if (turnedAway !== null) return refuse(options, reply, turnedAway);
     if (headers.origin !== undefined && gate.lets(headers.origin)) letPageRead(reply, headers.origin);
     if (whom === "known") {
-      const found = authenticate(
-        service,
-        { authorization: headers.authorization, tenant: headers[tenantHeader] as string | undefined },
-        isLoopback,
-      );
+      const found = authenticate(service, shownIn(raw), isLoopback);
       if (!isCaller(found)) return refuse(options, reply, found);
       const tooMany = service.limiter.take(found.meter);
       if (tooMany !== null) return refuse(options, reply, tooMany);

@@ -1,4 +1,5 @@
 /** From what a caller shows to who it is (S5): a key, an agent's token, or nothing at all. */
+import type { IncomingMessage } from "node:http";
 import { type Answer, errorAnswer } from "../protocol/answer.ts";
 import type { Caller, Service } from "./service.ts";
 
@@ -11,6 +12,10 @@ export interface Credentials {
   readonly authorization: string | undefined;
   /** The tenant that is asked for, if one is. */
   readonly tenant: string | undefined;
+}
+
+export function shownIn({ headers }: IncomingMessage): Credentials {
+  return { authorization: headers.authorization, tenant: headers[tenantHeader] as string | undefined };
 }
 
 /**

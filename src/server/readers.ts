@@ -1,12 +1,11 @@
 /** Who may look at a tenant. What they may change is decided by the kernel; looking is decided here. */
-import type { IncomingMessage } from "node:http";
 import { findTenant, mayActFor } from "../kernel/actors.ts";
 import type { Actor } from "../kernel/commands.ts";
 import type { State } from "../kernel/kernel.ts";
 import { type Refusal, refuse } from "../kernel/refusals.ts";
 import type { TenantEntry } from "../kernel/state.ts";
 import { type Answer, refusalAnswer } from "../protocol/answer.ts";
-import { authenticate, isCaller, tenantHeader } from "./keys.ts";
+import { authenticate, type Credentials, isCaller } from "./keys.ts";
 import type { Caller, Service } from "./service.ts";
 
 export interface Looking {
@@ -29,7 +28,7 @@ export function findTenantFor(state: State, { tenant: id, actor }: Looking): Ten
 /** For those who go on looking: whether they may at first, and whether they still may later. */
 export interface Readers {
   mayRead(caller: Caller): Promise<Answer | null>;
-  isStillGood(request: IncomingMessage): boolean;
+  isStillGood(shown: Credentials): boolean;
 }
 
 export function createReaders(service: Service, isLoopback: boolean): Readers {
@@ -40,9 +39,8 @@ export function createReaders(service: Service, isLoopback: boolean): Readers {
         const found = findTenantFor(state, caller);
         return "code" in found ? refusalAnswer(found, now) : null;
       }),
-    isStillGood({ headers }) {
+    isStillGood(shown) {
       if (!engine.isServing) return true;
-      const shown = { authorization: headers.authorization, tenant: headers[tenantHeader] as string | undefined };
       const caller = authenticate(service, shown, isLoopback);
       return isCaller(caller) && engine.peek((state) => !("code" in findTenantFor(state, caller)));
     },

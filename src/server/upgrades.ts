@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { type Answer, errorAnswer } from "../protocol/answer.ts";
 import { stream as operation } from "../protocol/operations/watching.ts";
 import type { Gate } from "./gate.ts";
-import { authenticate, isCaller, tenantHeader } from "./keys.ts";
+import { authenticate, isCaller, shownIn } from "./keys.ts";
 import { sendAnswer, sendRaw } from "./send.ts";
 import type { Caller, Service } from "./service.ts";
 import type { StreamServer } from "./stream.ts";
@@ -42,12 +42,10 @@ function admit(request: IncomingMessage, { service, gate, isLoopback, isClosing 
   if (turnedAway !== null) return turnedAway;
   const [path] = (request.url ?? "").split("?", 1);
   if (path !== operation.path) return notHere;
-  const { headers } = request;
-  const shown = { authorization: headers.authorization, tenant: headers[tenantHeader] as string | undefined };
-  const caller = authenticate(service, shown, isLoopback);
+  const caller = authenticate(service, shownIn(request), isLoopback);
   if (!isCaller(caller)) return caller;
   if (operation.roles !== "anyone" && !operation.roles.includes(caller.actor.role)) return notAllowed;
-  if (!isHandshake(headers)) return noHandshake;
+  if (!isHandshake(request.headers)) return noHandshake;
   return service.limiter.take(caller.meter) ?? caller;
 }
 

@@ -1,12 +1,13 @@
 /** Reads server-sent events as a browser does: by lines, remembering the last id, and nothing else. */
 import { type IncomingMessage, request } from "node:http";
+import type { WireLease } from "../../src/protocol/wire-types.ts";
 
 export interface SeenEvent {
   readonly id: number;
   readonly type: string;
   readonly data: {
     readonly type: string;
-    readonly lease?: { readonly id: string; readonly resource: string; readonly agent_id: string };
+    readonly lease?: WireLease;
     readonly agent?: { readonly agent_id: string };
   };
 }

@@ -1,0 +1,184 @@
+/**
+ * What those who wait cost: ten thousand held long-polls, or event streams on which nothing happens. How much the
+ * server's memory grows, and what it does to the p99 of others; runs with and without take turns, medians are compared.
+ *
+ *   npm run bench:idle [-- --kind polls|streams --count 10000 --rounds 3 --seconds 4]
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { createInterface } from "node:readline";
+import { parseArgs } from "node:util";
+import { WebSocket } from "ws";
+import { format, median, memoryOf, removeFolder, runLoad, startLeasehold } from "./children.ts";
+
+const { values } = parseArgs({
+  options: {
+    kind: { type: "string" },
+    count: { type: "string", default: "10000" },
+    rounds: { type: "string", default: "3" },
+    seconds: { type: "string", default: "4" },
+    /** Set in the process that holds the connections. */
+    hold: { type: "string" },
+  },
+});
+const [count, rounds, seconds] = [Number(values.count), Number(values.rounds), Number(values.seconds)];
+const bars = { growthMiB: 300, p99Share: 0.2 };
+const loadConnections = 16;
+const holdMs = 55_000;
+
+if (values.hold !== undefined) await hold(Number(values.hold), values.kind ?? "polls");
+else {
+  const kinds = values.kind === undefined ? ["polls", "streams"] : [values.kind];
+  for (const kind of kinds) if (!(await measure(kind))) process.exitCode = 1;
+}
+
+interface Load {
+  readonly rate: number;
+  readonly p50: number;
+  readonly p99: number;
+}
+
+async function measure(kind: string): Promise<boolean> {
+  const server = await startLeasehold();
+  const { port, child, dataFolder } = server;
+  console.log(`${format(count)} idle ${kind === "polls" ? "long-polls" : "event streams"}`);
+  const load = (): Promise<Load> => runLoad<Load>("load-http.ts", port, loadConnections, seconds, "mix");
+  await load(); // So that what is measured is not how the server warms up.
+  if (kind === "polls") await makeWaiters(port);
+  const before = memoryOf(child.pid).rss;
+  const growths: number[] = [];
+  const [without, within]: [Load[], Load[]] = [[], []];
+  for (let round = 0; round < rounds; round++) {
+    without.push(await load());
+    const holders = await startHolders(port, kind);
+    growths.push((memoryOf(child.pid).rss - before) / 2 ** 20);
+    within.push(await load());
+    await holders.stop();
+    const [alone, beside] = [without.at(-1), within.at(-1)];
+    console.log(
+      `  p99 ${alone?.p99.toFixed(2)} ms without, ${beside?.p99.toFixed(2)} ms with them (${format(alone?.rate ?? 0)}, ${format(beside?.rate ?? 0)}/s); memory + ${format(growths.at(-1) ?? 0)} MiB`,
+    );
+  }
+  await server.stop();
+  removeFolder(dataFolder);
+  const growth = Math.max(...growths);
+  const effect = median(within.map(({ p99 }) => p99)) / median(without.map(({ p99 }) => p99)) - 1;
+  const isGood = growth < bars.growthMiB && effect <= bars.p99Share;
+  console.log(
+    `  memory + ${format(growth)} MiB (bar ${bars.growthMiB}) · p99 of others ${effect < 0 ? "" : "+"}${format(effect * 100)} % (bar + ${format(bars.p99Share * 100)} %)${isGood ? "" : ": MISSED"}`,
+  );
+  return isGood;
+}
+
+/** An older agent waits for what a younger one holds: as many requests as there will be polls (W2). */
+async function makeWaiters(port: number): Promise<void> {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/stream`, { perMessageDeflate: false });
+  await once(socket, "open");
+  for (const agent of ["waiter", "holder"]) await send(socket, [["register_agent", { agent_id: agent }]]);
+  for (const agent of ["holder", "waiter"]) for (const frame of acquireFrames(agent)) await send(socket, frame);
+  socket.close();
+}
+
+type Command = readonly [op: string, input: object];
+
+/** Sent a second time they show the same requests, because their keys are the same (W10). */
+function acquireFrames(agent: string): Command[][] {
+  const perFrame = 500;
+  return Array.from({ length: Math.ceil(count / perFrame) }, (_, frame) =>
+    Array.from({ length: Math.min(perFrame, count - frame * perFrame) }, (_command, place): Command => {
+      const index = frame * perFrame + place;
+      const intents = [{ predicate: "MUTATES", resource: `FILE:/idle/${index}` }];
+      const terms = { ttl_ms: 300_000, wait_timeout_ms: 600_000, request_id: `idle-${index}` };
+      return ["acquire", { agent_id: agent, intents, ...terms }];
+    }),
+  );
+}
+
+/** One frame; resolves when all of it is answered. */
+async function send(socket: WebSocket, commands: readonly Command[]): Promise<Reply[]> {
+  const replies: Reply[] = [];
+  const done = new Promise<void>((resolve) => {
+    const take = (data: unknown): void => {
+      const frame = JSON.parse(String(data)) as Reply | Reply[];
+      replies.push(...(Array.isArray(frame) ? frame : [frame]));
+      if (replies.length < commands.length) return;
+      socket.off("message", take);
+      resolve();
+    };
+    socket.on("message", take);
+  });
+  socket.send(JSON.stringify(commands.map(([op, input], id) => ({ id, op, input }))));
+  await done;
+  const failed = replies.find(({ status }) => status >= 300);
+  if (failed !== undefined) throw new Error(`Not a success: ${JSON.stringify(failed)}`);
+  return replies.sort((a, b) => a.id - b.id);
+}
+
+interface Reply {
+  readonly id: number;
+  readonly status: number;
+  readonly body: { readonly request_id?: string };
+}
+
+async function startHolders(port: number, kind: string): Promise<{ stop(): Promise<void> }> {
+  const args = [import.meta.filename, "--hold", String(port), "--kind", kind, "--count", String(count)];
+  const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
+  for await (const line of createInterface({ input: child.stdout })) if (line === "held") break;
+  return {
+    async stop() {
+      child.stdin.end();
+      await once(child, "exit");
+    },
+  };
+}
+
+/** In the process of its own: opens the connections, says so, and keeps them until its input ends. */
+async function hold(port: number, kind: string): Promise<void> {
+  const paths = kind === "polls" ? await pollPaths(port) : streamPaths();
+  const sockets: Socket[] = [];
+  for (const path of paths) {
+    sockets.push(await open(port, path));
+    // Not faster than the server's backlog takes them.
+    if (sockets.length % 100 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  console.log("held");
+  process.stdin.resume();
+  await once(process.stdin, "end");
+  // Reset rather than closed, so that no port stays behind in TIME_WAIT.
+  for (const socket of sockets) socket.resetAndDestroy();
+  process.exit(0);
+}
+
+/** The ids of the requests, by asking for them again with their keys. */
+async function pollPaths(port: number): Promise<string[]> {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/stream`, { perMessageDeflate: false });
+  await once(socket, "open");
+  const paths: string[] = [];
+  for (const frame of acquireFrames("waiter")) {
+    for (const { body } of await send(socket, frame)) paths.push(`/v1/requests/${body.request_id}?hold_ms=${holdMs}`);
+  }
+  socket.close();
+  return paths;
+}
+
+/** Each follows an agent that never does anything. */
+function streamPaths(): string[] {
+  return Array.from({ length: count }, (_, index) => `/v1/events?agent_id=nobody-${index}`);
+}
+
+/** A poll that is answered is sent again: waiting is what it is for. */
+async function open(port: number, path: string): Promise<Socket> {
+  const socket = connect(port, "127.0.0.1");
+  const ask = (): void => void socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
+  socket.on("data", (data) => {
+    if (data.includes("WAIT")) ask();
+  });
+  socket.on("error", (error) => {
+    throw error;
+  });
+  await once(socket, "connect");
+  ask();
+  return socket;
+}
