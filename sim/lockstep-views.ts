@@ -32,6 +32,7 @@ export function modelView(model: Model): unknown {
         return `${lease.id} ${lease.agentId} ${what} ${until} ${lease.pair?.id ?? ""} ${fence}`;
       })
       .sort(),
+    byFence: [...tenant.leases].sort((a, b) => a.fence - b.fence).map((lease) => lease.id),
     waiting: queue(tenant).map((request) => `${request.id} ${request.agentId} until ${request.timeoutAt}`),
     remembered: tenant.requests
       .filter((request) => request.state !== "WAITING" && !request.passing)
@@ -62,6 +63,7 @@ export function kernelView(records: Records, modelIdOf: ReadonlyMap<string, stri
         return `${id(lease.id)} ${lease.agentId} ${what} ${until} ${id(lease.linkedTo)} ${fence}`;
       })
       .sort(),
+    byFence: [...records.lease].sort((a, b) => a.fence - b.fence).map((lease) => id(lease.id)),
     waiting: records.request
       .filter((request) => request.state === "WAITING")
       .sort((a, b) => age(a.agentId) - age(b.agentId) || a.arrival - b.arrival)

@@ -16,7 +16,7 @@ const habits = {
   unpause: 5,
   suspend: 1,
   resume: 3,
-  capacity: 20,
+  capacity: 50,
   strategy: 10,
   quotas: 4,
   settings: 3,

@@ -1,7 +1,8 @@
 /** All invariants after every step: everything against everything in small worlds, what changed in large ones. */
+import { checkActor, checkWounds } from "./actors.ts";
 import { checkAllConflicts, checkNewConflicts } from "./conflicts.ts";
 import { checkFences, type FenceMemory } from "./fences.ts";
-import { checkEnds, checkIdleStates, checkLeaseChanges } from "./lifetimes.ts";
+import { checkEnds, checkHeartbeat, checkIdleStates, checkLeaseChanges } from "./lifetimes.ts";
 import { checkGrantReply, checkRequestChanges } from "./manifests.ts";
 import type { Step } from "./step.ts";
 import { viewsOf } from "./tenant-view.ts";
@@ -25,6 +26,9 @@ export function checkInvariants(memory: Memory, step: Step, thoroughly: boolean)
   checkLeaseChanges(step, memory.wasHeld);
   checkRequestChanges(step);
   checkGrantReply(step);
+  checkActor(step);
+  checkWounds(step);
+  checkHeartbeat(step);
   const nothingNew = step.changes.length === 0 && step.reply?.type !== "died";
   if (nothingNew && !thoroughly) return;
   for (const view of viewsOf(step.store)) {

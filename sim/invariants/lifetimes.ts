@@ -63,9 +63,23 @@ export function checkLeaseChanges(step: Step, wasHeld: Set<string>): void {
     if (after.state === "ACTIVE" && after.expiresAt > step.now + after.ttl) {
       violated("L4", "a lease lives longer than its ttl from now", after);
     }
+    if (after.state === "ACTIVE" && after.cellBy !== null)
+      violated("G6", "a lease is ACTIVE before its cell bound it", after);
     if (before === null) continue;
+    if (before.state === "HELD" && after.state === "ACTIVE" && !before.verified) {
+      violated("L9", "a held lease was revived without VERIFY_ALL", before, after);
+    }
     // Its time begins when it can be used, not when cells began to set it up.
     const sameBeginning = before.acquiredAt === after.acquiredAt || before.state === "BINDING";
     if (before.resource !== after.resource || !sameBeginning) violated("L1", "a lease became another", before, after);
   }
+}
+
+/** L4, L10: a heartbeat counts from now, and reaches no further than the quota on one lease's whole time. */
+export function checkHeartbeat({ command, reply, store, now }: Step): void {
+  if (command?.type !== "heartbeat" || reply?.type !== "lease") return;
+  const { lease } = reply;
+  const most = store.tenant.get(lease.tenant)?.quotas.leaseTimeMsMax ?? Number.POSITIVE_INFINITY;
+  const expected = Math.min(now + lease.ttl, lease.acquiredAt + most);
+  if (lease.expiresAt !== expected) violated("L4", `a heartbeat should have reached to ${expected}`, lease);
 }

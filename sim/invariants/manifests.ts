@@ -1,4 +1,5 @@
 /** A manifest is granted whole or not at all (W6), and a wait ends in one of the ways that were promised (W2). */
+import { limits } from "../../src/kernel/limits.ts";
 import type { Request } from "../../src/kernel/records.ts";
 import type { RecordStore } from "../record-store.ts";
 import { type Step, violated } from "./step.ts";
@@ -20,6 +21,7 @@ export function checkRequestChanges(step: Step): void {
     const { before, after } = change;
     if (before?.state === "WAITING" && after === null) violated("W2", "a wait vanished without an end", before);
     if (after === null) continue;
+    if (after.forgetAt !== null && before?.forgetAt === null) checkMemory(step.store, after);
     if (before !== null) checkSteady(before, after);
     if (before?.state === "WAITING" && !waitEndsAs.includes(after.state)) violated("W2", "a wait ended oddly", after);
     if (before?.state === "WAITING" && after.state === "TIMED_OUT" && step.now < before.timeoutAt) {
@@ -63,6 +65,16 @@ function checkWhole(store: RecordStore, request: Request): void {
       violated("W6", "a lease is not what was asked for", request, lease);
     }
   }
+}
+
+/** W10: so many per agent are remembered, and the rest is forgotten, the oldest first. */
+function checkMemory({ request: requests }: RecordStore, { tenant, agentId }: Request): void {
+  let remembered = 0;
+  for (const one of requests.values()) {
+    if (one.forgetAt !== null && one.agentId === agentId && one.tenant === tenant) remembered++;
+  }
+  if (remembered > limits.requestMemoryPerAgentMax)
+    violated("W10", `${remembered} ended requests are remembered`, agentId);
 }
 
 function checkSteady(before: Request, after: Request): void {

@@ -47,7 +47,7 @@ test("S1: a stored lease comes back as it was, whatever is in it", () => {
   fc.assert(
     fc.property(anyLease, (lease) => {
       assert.deepEqual(readLease(leaseText(lease)), lease);
-      assert.deepEqual(readRecord("lease", recordText("lease", lease)), { kind: "lease", record: lease });
+      assert.deepEqual(readRecord("lease", recordText("lease", lease), 7), { kind: "lease", record: lease, row: 7 });
     }),
   );
 });
@@ -73,7 +73,7 @@ const anyAgent: fc.Arbitrary<Agent> = fc.record(
 test("S1: a stored agent comes back as it was, whatever is in it", () => {
   fc.assert(
     fc.property(anyAgent, (agent) => {
-      assert.deepEqual(readRecord("agent", recordText("agent", agent)), { kind: "agent", record: agent });
+      assert.deepEqual(readRecord("agent", recordText("agent", agent), 7), { kind: "agent", record: agent, row: 7 });
     }),
   );
 });

@@ -2,7 +2,8 @@
  * Records as they are stored: JSON with what is null, false or usual left out, because most of a lease is. Leases and
  * agents are written by hand, for nearly every command changes one; a test holds that nothing is lost on the way.
  */
-import type { Agent, Lease, RecordKind, RecordOf, StoredRecord } from "../kernel/records.ts";
+import type { RestoredRecord } from "../kernel/kernel.ts";
+import type { Agent, Lease, RecordKind, RecordOf } from "../kernel/records.ts";
 
 export function recordText<K extends RecordKind>(kind: K, record: RecordOf[K]): string {
   if (kind === "lease") return leaseText(record as Lease);
@@ -108,8 +109,8 @@ export function readLease(text: string): Lease {
   };
 }
 
-export function readRecord(kind: string, text: string): StoredRecord {
-  if (kind === "lease") return { kind, record: readLease(text) };
-  if (kind === "agent") return { kind, record: readAgent(text) };
-  return { kind, record: JSON.parse(text) } as StoredRecord;
+export function readRecord(kind: string, text: string, row: number): RestoredRecord {
+  if (kind === "lease") return { kind, record: readLease(text), row };
+  if (kind === "agent") return { kind, record: readAgent(text), row };
+  return { kind, record: JSON.parse(text), row } as RestoredRecord;
 }

@@ -1,7 +1,7 @@
 /** From what is stored to a kernel that serves: open, load, restore, and what a first start or a restore adds. */
 import { randomBytes } from "node:crypto";
-import { apply, jumpFences, liveHandles, restore, type State } from "../kernel/kernel.ts";
-import type { Millis, StoredRecord } from "../kernel/records.ts";
+import { apply, jumpFences, liveHandles, type RestoredRecord, restore, type State } from "../kernel/kernel.ts";
+import type { Millis } from "../kernel/records.ts";
 import type { Batch, LiveRow, Opened, Store } from "../store/store.ts";
 import { drawEntropy } from "./entropy.ts";
 import { readRecord, recordText } from "./record-text.ts";
@@ -25,21 +25,15 @@ export interface Recovered {
 
 export async function recover(store: Store, wall: Millis): Promise<Recovered> {
   const opened = await store.open();
-  const records: StoredRecord[] = [];
-  const rows = new Map<unknown, number>();
+  const records: RestoredRecord[] = [];
   let own: { readonly n: number; readonly record: EngineRecord } | null = null;
   await store.load((loaded) => {
     for (const { n, kind, body } of loaded) {
       if (kind === "engine") own = { n, record: JSON.parse(body) as EngineRecord };
-      else {
-        const stored = readRecord(kind, body);
-        records.push(stored);
-        rows.set(stored.record, n);
-      }
+      else records.push(readRecord(kind, body, n));
     }
   });
   const state = restore(records);
-  for (const handle of liveHandles(state)) handle.row = rows.get(handle.record) ?? 0;
   return begin(store, state, opened, own, wall);
 }
 

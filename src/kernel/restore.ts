@@ -5,7 +5,7 @@ import { schedule } from "./deadlines.ts";
 import { requestIdOf } from "./ids.ts";
 import { place } from "./lease-life.ts";
 import { limits } from "./limits.ts";
-import type { Agent, Counters, Digest, Key, Lease, Request, Resource, StoredRecord, Tenant } from "./records.ts";
+import type { Lease, RecordKind, Request, StoredRecord } from "./records.ts";
 import { enqueue } from "./request-life.ts";
 import { placeResource } from "./resources.ts";
 import {
@@ -22,36 +22,46 @@ import {
   type TenantEntry,
 } from "./state.ts";
 
+/** A record together with the number that it is stored under, which its handle keeps. */
+export type RestoredRecord = StoredRecord & { readonly row?: number };
+
+type Of<K extends RecordKind> = Extract<RestoredRecord, { readonly kind: K }>;
+
 interface Sorted {
-  readonly tenants: Tenant[];
-  readonly counters: Map<string, Counters>;
-  readonly agents: Agent[];
-  readonly digests: Digest[];
-  readonly resources: Resource[];
-  readonly requests: Request[];
-  readonly leases: Lease[];
-  readonly keys: Key[];
+  readonly tenants: Of<"tenant">[];
+  readonly counters: Map<string, Of<"counters">>;
+  readonly agents: Of<"agent">[];
+  readonly digests: Of<"digest">[];
+  readonly resources: Of<"resource">[];
+  readonly requests: Of<"request">[];
+  readonly leases: Of<"lease">[];
+  readonly keys: Of<"key">[];
 }
 
-export function restore(records: Iterable<StoredRecord>): State {
+export function restore(records: Iterable<RestoredRecord>): State {
   const sorted = sort(records);
   const state = createState();
-  for (const record of sorted.tenants) {
+  for (const { record, row } of sorted.tenants) {
     const counters = sorted.counters.get(record.id);
     if (counters === undefined) throw new Error(`The counters of tenant ${record.id} are missing.`);
-    state.tenants.set(record.id, createTenantEntry(record, counters));
+    const tenant = storedAs(createTenantEntry(record, counters.record), row);
+    storedAs(tenant.counters, counters.row);
+    state.tenants.set(record.id, tenant);
   }
-  for (const record of sorted.keys) state.keys.set(record.id, createKeyEntry(record));
-  for (const record of sorted.agents) {
-    const agent = createAgentEntry(record);
+  for (const { record, row } of sorted.keys) state.keys.set(record.id, storedAs(createKeyEntry(record), row));
+  for (const { record, row } of sorted.agents) {
+    const agent = storedAs(createAgentEntry(record), row);
     tenantOf(state, record.tenant).agents.set(record.id, agent);
     scheduleForgetting(state, agent);
   }
-  for (const record of sorted.digests) agentOf(state, record).digest = createDigestEntry(record);
-  for (const record of sorted.resources)
-    placeResource(tenantOf(state, record.tenant), record, canonicalName(record.name));
-  for (const record of sorted.requests) restoreRequest(state, record);
-  for (const record of sorted.leases) restoreLease(state, record);
+  for (const { record, row } of sorted.digests) {
+    agentOf(state, record).digest = storedAs(createDigestEntry(record), row);
+  }
+  for (const { record, row } of sorted.resources) {
+    storedAs(placeResource(tenantOf(state, record.tenant), record, canonicalName(record.name)), row);
+  }
+  for (const { record, row } of sorted.requests) restoreRequest(state, record, row);
+  for (const { record, row } of sorted.leases) restoreLease(state, record, row);
   // A crash between two slices may have left waiters unserved; looking at all of them once is harmless otherwise.
   for (const tenant of state.tenants.values()) {
     for (const { claims } of tenant.requests.values()) {
@@ -61,7 +71,12 @@ export function restore(records: Iterable<StoredRecord>): State {
   return state;
 }
 
-function sort(records: Iterable<StoredRecord>): Sorted {
+function storedAs<E extends { row: number }>(entry: E, row: number | undefined): E {
+  entry.row = row ?? 0;
+  return entry;
+}
+
+function sort(records: Iterable<RestoredRecord>): Sorted {
   const sorted: Sorted = {
     tenants: [],
     counters: new Map(),
@@ -72,44 +87,44 @@ function sort(records: Iterable<StoredRecord>): Sorted {
     leases: [],
     keys: [],
   };
-  for (const { kind, record } of records) {
-    switch (kind) {
+  for (const stored of records) {
+    switch (stored.kind) {
       case "tenant":
-        sorted.tenants.push(record);
+        sorted.tenants.push(stored);
         break;
       case "counters":
-        sorted.counters.set(record.tenant, record);
+        sorted.counters.set(stored.record.tenant, stored);
         break;
       case "agent":
-        sorted.agents.push(record);
+        sorted.agents.push(stored);
         break;
       case "digest":
-        sorted.digests.push(record);
+        sorted.digests.push(stored);
         break;
       case "resource":
-        sorted.resources.push(record);
+        sorted.resources.push(stored);
         break;
       case "request":
-        sorted.requests.push(record);
+        sorted.requests.push(stored);
         break;
       case "lease":
-        sorted.leases.push(record);
+        sorted.leases.push(stored);
         break;
       case "key":
-        sorted.keys.push(record);
+        sorted.keys.push(stored);
         break;
     }
   }
   // Appending in order is what makes each list at a node cheap to rebuild.
-  sorted.leases.sort((a, b) => a.fence - b.fence);
-  sorted.requests.sort((a, b) => a.arrival - b.arrival);
+  sorted.leases.sort((a, b) => a.record.fence - b.record.fence);
+  sorted.requests.sort((a, b) => a.record.arrival - b.record.arrival);
   return sorted;
 }
 
-function restoreRequest(state: State, record: Request): void {
+function restoreRequest(state: State, record: Request, row: number | undefined): void {
   const tenant = tenantOf(state, record.tenant);
   const agent = agentOf(state, record);
-  const request = createRequestEntry(record, agent);
+  const request = storedAs(createRequestEntry(record, agent), row);
   tenant.requests.set(record.id, request);
   const holdsKey = record.state === "WAITING" || record.state === "BINDING" || record.state === "GRANTED";
   if (record.key !== null && holdsKey) agent.keys.set(record.key, request);
@@ -121,7 +136,7 @@ function restoreRequest(state: State, record: Request): void {
   }
 }
 
-function restoreLease(state: State, record: Lease): void {
+function restoreLease(state: State, record: Lease, row: number | undefined): void {
   const tenant = tenantOf(state, record.tenant);
   const name = canonicalName(record.resource);
   const intent = { predicate: record.predicate, resource: record.resource, units: record.units, to: null };
@@ -130,6 +145,7 @@ function restoreLease(state: State, record: Lease): void {
   // Handed over, it no longer belongs to the request through which it was granted.
   const isHandedOver = request?.record.ended.some((ended) => ended.id === record.id) ?? true;
   entry.request = isHandedOver ? null : (request ?? null);
+  storedAs(entry, row);
   place(state, tenant, entry, name);
 }
 

@@ -10,23 +10,26 @@ const lingerMs = 1_000;
 
 export interface Connections {
   readonly size: number;
+  /** Whatever they are in the middle of: requests, event streams, WebSockets. */
+  destroyAll(): void;
 }
 
 export function limitConnections(server: Server, max: number): Connections {
-  let size = 0;
+  const sockets = new Set<Socket>();
   server.maxConnections = max + turnedAwayMax;
   server.prependListener("connection", (socket: Socket) => {
-    size++;
-    socket.once("close", () => {
-      size--;
-    });
-    if (size <= max) return;
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+    if (sockets.size <= max) return;
     sendRaw(socket, tooMany);
     socket.setTimeout(lingerMs, () => socket.destroy());
   });
   return {
     get size() {
-      return size;
+      return sockets.size;
+    },
+    destroyAll() {
+      for (const socket of sockets) socket.destroy();
     },
   };
 }

@@ -6,7 +6,9 @@ import { search } from "../kernel/resource-search.ts";
 import { type LeaseEntry, leasesOf, type TenantEntry } from "../kernel/state.ts";
 
 /** What is found in one go; where there would be more, all leases are looked at instead, a slice at a time. */
-const foundMax = 20_000;
+const foundMax = 2_000;
+/** An agent's own leases are at hand in a list, so more of them are taken. */
+const ofAgentMax = 20_000;
 
 export function findLeases(
   tenant: TenantEntry,
@@ -15,7 +17,7 @@ export function findLeases(
   if (agentId !== null) {
     const agent = tenant.agents.get(agentId);
     if (agent === undefined) return [];
-    if (agent.leaseCount <= foundMax) return leasesOf(agent);
+    if (agent.leaseCount <= ofAgentMax) return leasesOf(agent);
   }
   return (resource === null ? null : overlapping(tenant, resource)) ?? tenant.leases.values();
 }

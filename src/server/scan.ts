@@ -7,7 +7,9 @@ import type { State } from "../kernel/kernel.ts";
 import type { Millis } from "../kernel/records.ts";
 import type { Refusal } from "../kernel/refusals.ts";
 
-const slice = 5_000;
+/** How long others wait at most, and how many items are looked at between two looks at the clock. */
+const sliceMs = 2;
+const stride = 64;
 
 export interface Scanned {
   readonly refusal: Refusal | null;
@@ -36,12 +38,16 @@ export async function scan<T>(
   }
 }
 
+/** True when it was the last one. */
 function lookAtSlice<T>(items: Iterator<T>, look: (item: T) => void): boolean {
-  for (let count = 0; count < slice; count++) {
-    const next = items.next();
-    if (next.done === true) return true;
-    look(next.value);
-  }
+  const end = performance.now() + sliceMs;
+  do {
+    for (let count = 0; count < stride; count++) {
+      const next = items.next();
+      if (next.done === true) return true;
+      look(next.value);
+    }
+  } while (performance.now() < end);
   return false;
 }
 

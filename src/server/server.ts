@@ -1,6 +1,7 @@
 /** The whole server in one process: store, engine, and the edges around them. Started by main.ts, by tests and others. */
 import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { Engine, type EngineLog } from "../engine/engine.ts";
 import { eventText } from "../protocol/event-json.ts";
 import { createMemoryStore } from "../store/memory.ts";
@@ -47,7 +48,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   try {
     // Not before the data is ours: another server may be at work on it.
     if (store === "sqlite") await removeLeftovers(data);
-    return await serve(engine, { ...config, log });
+    return await serve(engine, { ...config, log }, store === "sqlite" ? data : tmpdir());
   } catch (error) {
     await engine.close();
     throw error;
@@ -62,8 +63,10 @@ function openStore(store: Config["store"] | Store, data: string): Store {
 async function serve(
   engine: Engine,
   config: Omit<Config, "store"> & { readonly log: EngineLog },
+  /** Where a backup is put together; with a store on disk, beside its data. */
+  backupFolder: string,
 ): Promise<RunningServer> {
-  const { host, port, data, log, rateLimit, rateBurst, requestTimeoutMs } = config;
+  const { host, port, log, rateLimit, rateBurst, requestTimeoutMs } = config;
   const limit = rateLimit === 0 ? null : { perSecond: rateLimit, burst: Math.max(rateBurst, 1) };
   const service = createService(engine, limit, log);
   const onLoopback = isLoopback(host);
@@ -90,7 +93,7 @@ async function serve(
       version,
       isClosing: () => isClosing,
       events: eventStreams.open,
-      backup: createBackup(service, data),
+      backup: createBackup(service, backupFolder),
     }),
     server: { ...parserOptions, requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 10_000) },
     log,
@@ -100,6 +103,7 @@ async function serve(
   takeUpgrades(server, { service, gate, isLoopback: onLoopback, streams, isClosing: () => isClosing });
   await app.ready();
   await listen(server, port, host);
+  server.on("error", (fault) => log.error({ err: fault }, "a connection could not be taken"));
   const stopPruning = startPruning(engine, config, log);
 
   let closed: Promise<void> | null = null;
@@ -108,12 +112,17 @@ async function serve(
     service,
     close() {
       isClosing = true;
-      closed ??= shutDown({ server, service, eventStreams, streams, deadlineMs: config.shutdownTimeoutMs }).finally(
-        () => {
-          stopPruning();
-          metrics.close();
-        },
-      );
+      closed ??= shutDown({
+        server,
+        connections,
+        service,
+        eventStreams,
+        streams,
+        deadlineMs: config.shutdownTimeoutMs,
+      }).finally(() => {
+        stopPruning();
+        metrics.close();
+      });
       return closed;
     },
   };

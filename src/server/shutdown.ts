@@ -3,12 +3,14 @@
  * what is under way is committed and answered, and then the data is let go.
  */
 import type { Server } from "node:http";
+import type { Connections } from "./connections.ts";
 import type { EventStreams } from "./events.ts";
 import type { Service } from "./service.ts";
 import type { StreamServer } from "./stream.ts";
 
 export interface ShutDownOptions {
   readonly server: Server;
+  readonly connections: Connections;
   readonly service: Service;
   readonly eventStreams: EventStreams;
   readonly streams: StreamServer;
@@ -19,13 +21,14 @@ export interface ShutDownOptions {
 /** How often connections are looked at that have become idle meanwhile. */
 const lookMs = 20;
 
-export async function shutDown({ server, service, eventStreams, streams, deadlineMs }: ShutDownOptions): Promise<void> {
+export async function shutDown(options: ShutDownOptions): Promise<void> {
+  const { server, connections, service, eventStreams, streams, deadlineMs } = options;
   const allGone = new Promise<void>((resolve) => server.close(() => resolve()));
   service.requests.wakeAll();
   eventStreams.close();
   streams.close();
   const idle = setInterval(() => server.closeIdleConnections(), lookMs);
-  const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
+  const deadline = setTimeout(() => connections.destroyAll(), deadlineMs);
   await allGone;
   clearInterval(idle);
   clearTimeout(deadline);

@@ -147,28 +147,28 @@ test("an allowed page is answered as browsers want it, preflight and all", async
 });
 
 test("a credential that asks too often is told when to come back; others, and the operator without a key, are not", async (t) => {
-  const { get, post, register } = await serve(t, { rateLimit: 20, rateBurst: 5 });
+  const { get, post, register } = await serve(t, { rateLimit: 2, rateBurst: 5 });
   for (let time = 0; time < 20; time++) assert.equal((await get("/v1/leases")).status, 200);
   const { agent_token: alice } = await register("alice");
   const { agent_token: bob } = await register("bob");
-  const statuses: number[] = [];
-  let waitMs = 0;
-  for (let time = 0; time < 8; time++) {
-    const { status, body, headers } = await get("/v1/leases", { key: alice });
-    statuses.push(status);
-    if (status !== 429) continue;
-    assert.equal(body.error, "rate_limited");
-    assert.equal(headers.get("retry-after"), "1");
-    waitMs = body.retry_after_ms ?? 0;
-  }
-  assert.deepEqual(statuses.slice(0, 5), [200, 200, 200, 200, 200]);
-  assert.ok(statuses.includes(429) && waitMs > 0 && waitMs <= 50);
+  /** How many pass before the first that does not, and what that one is told. */
+  const askUntilRefused = async (key: string) => {
+    for (let passed = 0; ; passed++) {
+      const { status, body, headers } = await get("/v1/leases", { key });
+      if (status !== 200) return { passed, status, body, headers };
+      assert.ok(passed < 50);
+    }
+  };
+  const { passed, status, body, headers } = await askUntilRefused(alice);
+  assert.ok(passed >= 5, `${passed} passed`);
+  assert.deepEqual([status, body.error, headers.get("retry-after")], [429, "rate_limited", "1"]);
+  const waitMs = body.retry_after_ms ?? 0;
+  assert.ok(waitMs > 0 && waitMs <= 500, `${waitMs} ms`);
   assert.equal((await get("/v1/leases", { key: bob })).status, 200);
-  await pause(waitMs + 60);
+  await pause(waitMs);
   assert.equal((await get("/v1/leases", { key: alice })).status, 200);
   const made = await post<{ key: string }>("/v1/keys", { role: "operator" });
-  for (let time = 0; time < 5; time++) await get("/v1/leases", { key: made.body.key });
-  assert.equal((await get("/v1/leases", { key: made.body.key })).status, 429);
+  assert.equal((await askUntilRefused(made.body.key)).status, 429);
 });
 
 test("a bucket lets a burst through, then goes on at its rate, and never saves up more than the burst", () => {

@@ -6,6 +6,7 @@ import type { Operation } from "../../src/protocol/operation.ts";
 import { operations } from "../../src/protocol/operations.ts";
 import type { WireGranted, WireLease, WireRegisteredAgent } from "../../src/protocol/wire-types.ts";
 import { type RunningServer, type ServerOptions, startServer } from "../../src/server/server.ts";
+import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../../src/store/memory.ts";
 
 /** What a test may look for in a body of any kind. */
 export interface Body {
@@ -131,4 +132,27 @@ export async function until<T>(look: () => Promise<T | null> | T | null, what: s
     assert.ok(performance.now() < end, `not within ${withinMs} ms: ${what}`);
     await pause(10);
   }
+}
+
+/** A store in memory that fails when told to, and then cannot be opened again until it is told so. */
+export function failingStore(disk: MemoryDisk = createMemoryDisk()) {
+  const store = createMemoryStore(disk);
+  const open = store.open.bind(store);
+  let mayOpen = Promise.resolve();
+  let letOpen = (): void => undefined;
+  store.open = async () => {
+    await mayOpen;
+    return open();
+  };
+  return {
+    store,
+    disk,
+    failNextCommit(fate: "lost" | "stored"): void {
+      disk.failNextCommit = fate;
+      mayOpen = new Promise((resolve) => {
+        letOpen = resolve;
+      });
+    },
+    comeBack: () => letOpen(),
+  };
 }

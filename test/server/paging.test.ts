@@ -13,7 +13,7 @@ test("pages put together are the whole list in order, whatever the order in whic
         const collected: string[] = [];
         let after: string | null = null;
         do {
-          const page = new PageBuilder<string>(limit, after);
+          const page: PageBuilder<string> = new PageBuilder<string>(limit, after);
           for (const key of keys) page.offer(key, key);
           const { items, lastKey } = page.build();
           assert.ok(items.length <= limit);

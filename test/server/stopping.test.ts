@@ -5,7 +5,7 @@ import type { WireWaiting } from "../../src/protocol/wire-types.ts";
 import { startServer } from "../../src/server/server.ts";
 import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
 import { follow } from "./event-client.ts";
-import { clientOf, mutates, pause, serve, until } from "./harness.ts";
+import { clientOf, failingStore, mutates, pause, serve, until } from "./harness.ts";
 
 test("a server that stops answers what is held with how things stand, ends its streams, and lets nobody in", async (t) => {
   const server = await serve(t);
@@ -90,13 +90,26 @@ test("a client that never finishes does not keep the server from stopping", asyn
   assert.ok(took >= 190 && took < 1_500, `${took} ms`);
 });
 
+test("a WebSocket that ignores the goodbye does not keep the server from stopping either", async () => {
+  const server = await startServer({ port: 0, store: "memory", shutdownTimeoutMs: 200 });
+  const socket = connect(server.address.port, "127.0.0.1");
+  socket.on("error", () => undefined);
+  socket.write(
+    "GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+      "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+  );
+  await new Promise((resolve) => socket.once("data", resolve));
+  const began = performance.now();
+  await server.close();
+  assert.ok(performance.now() - began < 1_500);
+});
+
 test("S2: while the store is away callers are told database_unavailable, and after that all goes on", async (t) => {
-  const disk = createMemoryDisk();
-  const server = await serve(t, { store: createMemoryStore(disk) });
-  const { register, grant, post, get } = server;
+  const { store, failNextCommit, comeBack } = failingStore();
+  const { register, grant, post, get } = await serve(t, { store });
   await register("alice");
   const lease = await grant("alice", "FILE:/a");
-  disk.failNextCommit = "lost";
+  failNextCommit("lost");
   const failed = await post("/v1/acquire", { agent_id: "alice", intents: mutates("FILE:/b") });
   assert.deepEqual([failed.status, failed.body.error], [503, "database_unavailable"]);
   assert.equal(failed.headers.get("retry-after"), "1");
@@ -104,6 +117,7 @@ test("S2: while the store is away callers are told database_unavailable, and aft
   assert.deepEqual([meanwhile.status, meanwhile.body.error], [503, "database_unavailable"]);
   assert.equal((await get("/readyz")).status, 503);
   assert.equal((await get("/healthz")).status, 200);
+  comeBack();
   await until(async () => ((await get("/readyz")).status === 200 ? true : null), "it is ready again");
   const { body } = await get<{ leases: readonly { id: string }[] }>("/v1/leases");
   assert.deepEqual(
@@ -113,15 +127,16 @@ test("S2: while the store is away callers are told database_unavailable, and aft
 });
 
 test("S2, S5: while the store is away nobody is taken for the operator, because no key can be seen", async (t) => {
-  const disk = createMemoryDisk();
-  const server = await serve(t, { store: createMemoryStore(disk) });
+  const { store, failNextCommit, comeBack } = failingStore();
+  const server = await serve(t, { store });
   const made = await server.post<{ key: string }>("/v1/keys", { role: "operator" });
   const key = made.body.key;
   assert.equal((await server.get("/v1/keys")).status, 401);
-  disk.failNextCommit = "lost";
+  failNextCommit("lost");
   await server.post("/v1/agents", { agent_id: "x" }, { key });
   assert.equal((await server.get("/v1/keys")).status, 503);
   assert.equal((await server.get("/v1/keys", { key })).status, 503);
+  comeBack();
   await until(() => (server.service.engine.isServing ? true : null), "it serves again");
   assert.equal((await server.get("/v1/keys")).status, 401);
   assert.equal((await server.get("/v1/keys", { key })).status, 200);
