@@ -133,6 +133,7 @@ async function lateness({ port }: Running): Promise<boolean> {
   const count = 2_000;
   const spreadMs = 5_000;
   const late: number[] = [];
+  const decidedLate: number[] = [];
   const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/stream`, { perMessageDeflate: false });
   await new Promise((resolve) => socket.once("open", resolve));
   const commands: object[] = [
@@ -148,7 +149,9 @@ async function lateness({ port }: Running): Promise<boolean> {
     const now = performance.timeOrigin + performance.now();
     const frame = JSON.parse(String(data)) as Frame | Frame[];
     for (const { event } of Array.isArray(frame) ? frame : [frame]) {
-      if (event?.lease.agent_id === "late") late.push(now - Date.parse(event.lease.expires_at));
+      if (event?.lease.agent_id !== "late") continue;
+      late.push(now - Date.parse(event.lease.expires_at));
+      decidedLate.push(Date.parse(event.at) - Date.parse(event.lease.expires_at));
     }
   });
   const load = runLoad("load-http.ts", port, loadConnections, 9, "mix");
@@ -157,17 +160,18 @@ async function lateness({ port }: Running): Promise<boolean> {
     socket.send(JSON.stringify(commands.slice(start, start + 500)));
   await load;
   socket.close();
-  late.sort((a, b) => a - b);
+  for (const list of [late, decidedLate]) list.sort((a, b) => a - b);
   console.log(`${format(late.length)} leases that end one by one`);
   console.log(
     `  announced late by p50 ${percentile(late, 0.5).toFixed(1)} ms, at most ${percentile(late, 1).toFixed(1)} ms`,
   );
-  report("p99", percentile(late, 0.99), bars.latenessMs);
+  console.log(`  decided late, by the server's clock: p99 ${format(percentile(decidedLate, 0.99))} ms`);
+  report("durable and announced late: p99", percentile(late, 0.99), bars.latenessMs);
   return late.length === count && percentile(late, 0.99) < bars.latenessMs;
 }
 
 interface Frame {
-  readonly event?: { readonly lease: { readonly agent_id: string; readonly expires_at: string } };
+  readonly event?: { readonly at: string; readonly lease: { readonly agent_id: string; readonly expires_at: string } };
 }
 
 function report(what: string, ms: number, bar: number): void {

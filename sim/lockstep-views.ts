@@ -26,7 +26,7 @@ export function modelView(model: Model): unknown {
     suspended: tenant.suspended,
     leases: tenant.leases
       .map((lease) => {
-        const until = `${lease.acquiredAt}..${lease.expiresAt} claim ${lease.claimBy} held ${lease.heldUntil}`;
+        const until = `${lease.acquiredAt}..${lease.expiresAt} claim ${lease.claimBy} held ${lease.heldUntil} active ${lease.activeAt}`;
         const fence = lease.fencedInStep === model.step ? "fenced anew" : "";
         const what = `${lease.predicate} ${lease.resource} ${lease.state} generation ${lease.generation}`;
         return `${lease.id} ${lease.agentId} ${what} ${until} ${lease.pair?.id ?? ""} ${fence}`;
@@ -57,7 +57,7 @@ export function kernelView(records: Records, modelIdOf: ReadonlyMap<string, stri
     suspended: tenant?.suspended,
     leases: records.lease
       .map((lease) => {
-        const until = `${lease.acquiredAt}..${lease.expiresAt} claim ${lease.claimBy} held ${lease.heldUntil}`;
+        const until = `${lease.acquiredAt}..${lease.expiresAt} claim ${lease.claimBy} held ${lease.heldUntil} active ${lease.activeAt}`;
         const fence = lease.fence > fenceMax ? "fenced anew" : "";
         const what = `${lease.predicate} ${lease.resource} ${lease.state} generation ${lease.generation}`;
         return `${id(lease.id)} ${lease.agentId} ${what} ${until} ${id(lease.linkedTo)} ${fence}`;

@@ -22,7 +22,7 @@ export function halvesOf(lease: ModelLease): ModelLease[] {
 }
 
 /** What was granted together with it and is still there. */
-export function grantOf(tenant: ModelTenant, lease: ModelLease): ModelLease[] {
+function grantOf(tenant: ModelTenant, lease: ModelLease): ModelLease[] {
   return tenant.leases.filter((one) => one === lease || (one.request !== null && one.request === lease.request));
 }
 
@@ -34,9 +34,10 @@ export function collect(tenant: ModelTenant, lease: ModelLease): void {
 export function heartbeat(tenant: ModelTenant, lease: ModelLease, activity: boolean, now: number): Prediction {
   if (lease.state === "HELD" && !lease.verified) return refused("verify_required");
   for (const half of halvesOf(lease)) {
+    // Its holder was restarting, and not idle.
+    if (activity || half.state === "HELD") half.activeAt = now;
     half.state = "ACTIVE";
     half.expiresAt = now + half.ttl;
-    if (activity) half.activeAt = now;
   }
   collect(tenant, lease);
   return { type: "lease", leaseIds: [lease.id] };

@@ -1,6 +1,5 @@
 /** What is due (L3, L9, L10, W4, W8, S4), found by asking everything when its time is up. */
 import { endLease, endRequest } from "./ending.ts";
-import { grantOf } from "./leases.ts";
 import { agentIdleMs, heldMs } from "./numbers.ts";
 import { serve } from "./waiting.ts";
 import { agentOf, leasesOf, type ModelLease, type ModelRequest, type ModelTenant, waitingOf } from "./world.ts";
@@ -34,10 +33,12 @@ export function nextDue(tenant: ModelTenant): number {
 
 function dueItems(tenant: ModelTenant, now: number): Due[] {
   const items: Due[] = [];
-  for (const lease of tenant.leases) {
+  // By fence, so that of those that end in the same millisecond the older grant ends first.
+  for (const lease of [...tenant.leases].sort((a, b) => a.fence - b.fence)) {
     items.push(endOf(tenant, lease, now));
-    const claimBy = lease.claimBy;
-    if (claimBy !== null) items.push({ at: claimBy, happen: () => loseGrant(tenant, lease, now) });
+    // W8: nobody collected the grant. Its leases all have the same deadline, and go one after the other.
+    const { claimBy } = lease;
+    if (claimBy !== null) items.push({ at: claimBy, happen: () => endLease(tenant, lease, now) });
     if (lease.idleTimeout !== null && lease.state === "ACTIVE") {
       items.push({ at: lease.activeAt + lease.idleTimeout, happen: () => endLease(tenant, lease, now) });
     }
@@ -81,11 +82,4 @@ function endOf(tenant: ModelTenant, lease: ModelLease, now: number): Due {
       }
     },
   };
-}
-
-/** W8: a grant that nobody collected is lost as a whole. */
-function loseGrant(tenant: ModelTenant, lease: ModelLease, now: number): void {
-  for (const one of grantOf(tenant, lease).filter((other) => other.claimBy !== null)) {
-    endLease(tenant, one, now);
-  }
 }

@@ -3,8 +3,7 @@
  * counts. One table has every setting with its names, its bounds and its words, so that help and checks cannot differ.
  */
 import { readFileSync } from "node:fs";
-import { parseArgs } from "node:util";
-import { choice, hosts, integer, list, origins, type Reader, text } from "./config-values.ts";
+import { choice, hosts, integer, origins, type Reader, text } from "./config-values.ts";
 
 export interface Config {
   readonly host: string;
@@ -225,28 +224,4 @@ function readConfigFile(path: string): Values {
     throw new ConfigProblem(`"${unknown}" in the config file is not a setting; known are ${known.join(", ")}`);
   }
   return read as Values;
-}
-
-/** Flags of the settings, and what else a command takes. */
-export function readFlags(args: readonly string[], others: Readonly<Record<string, "string" | "boolean">> = {}) {
-  const options: Record<
-    string,
-    { readonly type: "string" | "boolean"; readonly multiple?: boolean; readonly short?: string }
-  > = {
-    config: { type: "string" },
-    help: { type: "boolean", short: "h" },
-    version: { type: "boolean", short: "v" },
-  };
-  for (const name of names) options[settings[name].flag] = { type: "string", multiple: isList(name) };
-  for (const [name, type] of Object.entries(others)) options[name] = { type };
-  try {
-    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
-  } catch (error) {
-    const [sentence = ""] = (error instanceof Error ? error.message : String(error)).split(/[.\n]/);
-    throw new ConfigProblem(`${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}; --help lists what there is`);
-  }
-}
-
-function isList(name: keyof Config): boolean {
-  return settings[name].read === hosts || settings[name].read === origins || settings[name].read === list;
 }

@@ -86,9 +86,10 @@ function runCommand(
     service.tally.note(reply);
     if (reply.type === "granted" && reply.observe === null) return respond(operation.encode(reply, context));
     if (keySecret !== null) {
-      service.keys.forget();
+      service.keys.noteChange();
       return respond(operation.encode(reply, { ...context, keySecret }));
     }
+    if (command.type === "delete_key") service.keys.noteChange();
     if (needsMore(reply)) {
       answerWithMore(service, operation, command, input, { reply, now }).then(respond, failed);
       return;

@@ -33,6 +33,8 @@ export class KeyRing {
   private byHash = new Map<string, KnownKey>();
   /** What the index was made from. After a recovery the engine has another map. */
   private source: ReadonlyMap<string, KeyEntry> | null = null;
+  /** Told of each change, so that connections which were opened with a deleted key can be ended. */
+  onChange: (() => void) | null = null;
 
   constructor(engine: Engine) {
     this.engine = engine;
@@ -55,9 +57,10 @@ export class KeyRing {
     return keys.get(known.key.id)?.record === known.key ? known.caller : null;
   }
 
-  /** To be called when a key was made: the next look makes the index anew. */
-  forget(): void {
+  /** To be called when a key was made or deleted: the next look makes the index anew. */
+  noteChange(): void {
     this.source = null;
+    this.onChange?.();
   }
 
   private index(keys: ReadonlyMap<string, KeyEntry>): void {

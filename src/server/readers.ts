@@ -29,6 +29,8 @@ export function findTenantFor(state: State, { tenant: id, actor }: Looking): Ten
 export interface Readers {
   mayRead(caller: Caller): Promise<Answer | null>;
   isStillGood(shown: Credentials): boolean;
+  /** The same for those who may act without being allowed to look: a key that registers agents. */
+  isStillKnown(shown: Credentials): boolean;
 }
 
 export function createReaders(service: Service, isLoopback: boolean): Readers {
@@ -43,6 +45,12 @@ export function createReaders(service: Service, isLoopback: boolean): Readers {
       if (!engine.isServing) return true;
       const caller = authenticate(service, shown, isLoopback);
       return isCaller(caller) && engine.peek((state) => !("code" in findTenantFor(state, caller)));
+    },
+    isStillKnown(shown) {
+      if (!engine.isServing) return true;
+      const caller = authenticate(service, shown, isLoopback);
+      if (!isCaller(caller)) return false;
+      return caller.actor.agentId === null || engine.peek((state) => !("code" in findTenantFor(state, caller)));
     },
   };
 }

@@ -100,7 +100,15 @@ async function serve(
     isClosing: () => isClosing,
   });
   const connections = limitConnections(server, config.connectionsMax);
-  takeUpgrades(server, { service, gate, isLoopback: onLoopback, streams, isClosing: () => isClosing });
+  const stopLooking = takeUpgrades(server, {
+    service,
+    gate,
+    isLoopback: onLoopback,
+    streams,
+    isStillKnown: readers.isStillKnown,
+    lookEveryMs: config.signOfLifeMs,
+    isClosing: () => isClosing,
+  });
   await app.ready();
   await listen(server, port, host);
   server.on("error", (fault) => log.error({ err: fault }, "a connection could not be taken"));
@@ -121,6 +129,7 @@ async function serve(
         deadlineMs: config.shutdownTimeoutMs,
       }).finally(() => {
         stopPruning();
+        stopLooking();
         metrics.close();
       });
       return closed;

@@ -4,7 +4,8 @@ import type { Duplex } from "node:stream";
 import { type Answer, errorAnswer } from "../protocol/answer.ts";
 import { stream as operation } from "../protocol/operations/watching.ts";
 import type { Gate } from "./gate.ts";
-import { authenticate, isCaller, shownIn } from "./keys.ts";
+import { authenticate, type Credentials, isCaller, shownIn } from "./keys.ts";
+import type { Readers } from "./readers.ts";
 import { sendAnswer, sendRaw } from "./send.ts";
 import type { Caller, Service } from "./service.ts";
 import type { StreamServer } from "./stream.ts";
@@ -14,17 +15,26 @@ export interface UpgradeOptions {
   readonly gate: Gate;
   readonly isLoopback: boolean;
   readonly streams: StreamServer;
+  readonly isStillKnown: Readers["isStillKnown"];
+  /** How often open streams are held against what they were let in with. */
+  readonly lookEveryMs: number;
   readonly isClosing: () => boolean;
 }
 
-export function takeUpgrades(server: Server, options: UpgradeOptions): void {
+/** Returns how to stop looking after them. */
+export function takeUpgrades(server: Server, options: UpgradeOptions): () => void {
+  const open = new Map<Duplex, Credentials>();
   server.on("upgrade", (request, socket, head) => {
     // A client that goes away in the middle is none of the server's trouble.
     socket.on("error", () => socket.destroy());
     const caller = admit(request, options);
-    if (isCaller(caller)) return options.streams.upgrade(request, socket, head, caller);
-    options.service.tally.refuseWith(caller);
-    sendRaw(socket, caller);
+    if (!isCaller(caller)) {
+      options.service.tally.refuseWith(caller);
+      return sendRaw(socket, caller);
+    }
+    open.set(socket, shownIn(request));
+    socket.once("close", () => open.delete(socket));
+    options.streams.upgrade(request, socket, head, caller);
   });
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
     socket.on("error", () => socket.destroy());
@@ -34,6 +44,18 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): void {
     response.shouldKeepAlive = false;
     sendAnswer(response, noExpectation);
   });
+  return endUnknown(open, options);
+}
+
+/** A stream ends at once when its key is deleted, and soon after another instance took its agent up (A3). */
+function endUnknown(open: ReadonlyMap<Duplex, Credentials>, { service, isStillKnown, lookEveryMs }: UpgradeOptions) {
+  const look = (): void => {
+    for (const [socket, shown] of open) if (!isStillKnown(shown)) socket.destroy();
+  };
+  service.keys.onChange = look;
+  const timer = setInterval(look, lookEveryMs);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 function admit(request: IncomingMessage, { service, gate, isLoopback, isClosing }: UpgradeOptions): Caller | Answer {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WireDied, WireGranted, WireLease, WirePaused, WireWaiting } from "../../src/protocol/wire-types.ts";
-import { mutates, pause, serve, until } from "./harness.ts";
+import { held, mutates, pause, serve } from "./harness.ts";
 
 test("W6: a manifest is granted whole over HTTP, with fences that grow and the time that is left", async (t) => {
   const { register, post } = await serve(t);
@@ -78,23 +78,25 @@ test("W2, W3: an older agent waits, and is served when the holder lets go", asyn
 });
 
 test("a held answer comes when the wait is granted, not at the end of the hold", async (t) => {
-  const { register, grant, post } = await serve(t);
+  const server = await serve(t);
+  const { register, grant, post } = server;
   await register("old");
   await register("young");
   const lease = await grant("young", "FILE:/a");
-  const asked = { agent_id: "old", intents: mutates("FILE:/a"), hold_ms: 20_000 };
+  const asked = { agent_id: "old", intents: mutates("FILE:/a"), hold_ms: 50_000 };
   const began = performance.now();
-  const held = post<WireGranted>("/v1/acquire", asked);
-  await pause(100);
+  const answered = post<WireGranted>("/v1/acquire", asked);
+  await held(server, 1);
   await post(`/v1/leases/${lease.id}/release`);
-  const { status, body } = await held;
+  const { status, body } = await answered;
   assert.equal(status, 200);
   assert.equal(body.leases[0]?.resource, "FILE:/a");
-  assert.ok(performance.now() - began < 5_000);
+  assert.ok(performance.now() - began < 25_000);
 });
 
 test("a hold that sees nothing new ends in time with WAIT, and can be taken up again", async (t) => {
-  const { register, grant, post, get } = await serve(t);
+  const server = await serve(t);
+  const { register, grant, post, get } = server;
   await register("old");
   await register("young");
   const lease = await grant("young", "FILE:/a");
@@ -102,14 +104,15 @@ test("a hold that sees nothing new ends in time with WAIT, and can be taken up a
   const first = await post<WireWaiting>("/v1/acquire", { agent_id: "old", intents: mutates("FILE:/a"), hold_ms: 150 });
   assert.equal(first.status, 202);
   assert.ok(performance.now() - began >= 145);
-  const held = get<WireGranted>(`/v1/requests/${first.body.request_id}?hold_ms=20000`);
-  await pause(50);
+  const answered = get<WireGranted>(`/v1/requests/${first.body.request_id}?hold_ms=20000`);
+  await held(server, 1);
   await post(`/v1/leases/${lease.id}/release`);
-  assert.equal((await held).body.verdict, "GRANTED");
+  assert.equal((await answered).body.verdict, "GRANTED");
 });
 
 test("W8: a grant whose client has gone away is passed on to the next in line", async (t) => {
-  const { register, grant, post, get, call, service } = await serve(t);
+  const server = await serve(t);
+  const { register, grant, post, get, call } = server;
   await call("PUT", "/v1/tenants/default/settings", { claim_within_ms: 200 });
   await register("oldest");
   await register("older");
@@ -122,14 +125,14 @@ test("W8: a grant whose client has gone away is passed on to the next in line", 
     { agent_id: "older", intents: mutates("FILE:/a"), hold_ms: 20_000 },
     { signal: gone.signal },
   );
-  await until(() => (service.requests.size === 1 ? true : null), "the first is held");
+  await held(server, 1);
   const next = await post<WireWaiting>("/v1/acquire", { agent_id: "oldest", intents: mutates("FILE:/a") });
   assert.equal(next.status, 202);
   gone.abort();
   await assert.rejects(first);
-  await until(() => (service.requests.size === 0 ? true : null), "the hold is dropped");
+  await held(server, 0);
   await post(`/v1/leases/${lease.id}/release`);
-  const granted = await get<WireGranted>(`/v1/requests/${next.body.request_id}?hold_ms=5000`);
+  const granted = await get<WireGranted>(`/v1/requests/${next.body.request_id}?hold_ms=20000`);
   assert.equal(granted.status, 200);
   const ended = await get<{ leases: readonly WireLease[] }>("/v1/leases?state=EXPIRED");
   assert.deepEqual(
@@ -158,15 +161,16 @@ test("W4: a wait ends with wait_timeout, and says so to whoever holds or asks", 
 });
 
 test("a request that is canceled ends its hold, and cancelling it again changes nothing", async (t) => {
-  const { register, grant, post, call, get } = await serve(t);
+  const server = await serve(t);
+  const { register, grant, post, call, get } = server;
   await register("old");
   await register("young");
   await grant("young", "FILE:/a");
   const { body } = await post<WireWaiting>("/v1/acquire", { agent_id: "old", intents: mutates("FILE:/a") });
-  const held = get(`/v1/requests/${body.request_id}?hold_ms=20000`);
-  await pause(50);
+  const answered = get(`/v1/requests/${body.request_id}?hold_ms=20000`);
+  await held(server, 1);
   assert.equal((await call("DELETE", `/v1/requests/${body.request_id}`)).status, 200);
-  assert.equal((await held).body.error, "request_canceled");
+  assert.equal((await answered).body.error, "request_canceled");
   assert.equal((await call("DELETE", `/v1/requests/${body.request_id}`)).status, 200);
 });
 
@@ -218,14 +222,15 @@ test("W9: PAUSED says who has to act: on the resource, the agent or the tenant",
 });
 
 test("W9: a fence ends a held wait with PAUSED", async (t) => {
-  const { register, grant, post } = await serve(t);
+  const server = await serve(t);
+  const { register, grant, post } = server;
   await register("old");
   await register("young");
   await grant("young", "GPU:/a");
-  const held = post<WirePaused>("/v1/acquire", { agent_id: "old", intents: mutates("GPU:/a"), hold_ms: 20_000 });
-  await pause(50);
+  const answered = post<WirePaused>("/v1/acquire", { agent_id: "old", intents: mutates("GPU:/a"), hold_ms: 20_000 });
+  await held(server, 1);
   await post("/v1/resources/fence", { resource: "GPU:/a", reason: "smoke" });
-  const { status, body } = await held;
+  const { status, body } = await answered;
   assert.deepEqual([status, body.verdict, body.reason], [423, "PAUSED", "resource_fenced"]);
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WireAgent, WireDigest, WireGranted, WireLease } from "../../src/protocol/wire-types.ts";
-import { mutates, pause, serve } from "./harness.ts";
+import { held, mutates, pause, serve } from "./harness.ts";
 
 test("A3: registering again takes the agent up: same timestamp, next epoch, leases re-issued, old token refused", async (t) => {
   const { register, grant, post, get } = await serve(t);
@@ -139,14 +139,15 @@ test("A5: a failed assumption drops the digest, and the agent plans anew", async
 });
 
 test("A4: the grant that ends a PAUSED carries the update, whether it is held for or asked for", async (t) => {
-  const { register, grant, post } = await serve(t);
+  const server = await serve(t);
+  const { register, grant, post } = server;
   await register("old");
   await register("young");
   const lease = await grant("young", "FILE:/a");
-  const held = post<WireGranted>("/v1/acquire", { agent_id: "old", intents: mutates("FILE:/a"), hold_ms: 20_000 });
-  await pause(50);
+  const answered = post<WireGranted>("/v1/acquire", { agent_id: "old", intents: mutates("FILE:/a"), hold_ms: 20_000 });
+  await held(server, 1);
   await post(`/v1/leases/${lease.id}/release`, { version: "v7" });
-  const { body } = await held;
+  const { body } = await answered;
   assert.deepEqual(
     body.observation_update?.changes.map(({ resource, version }) => [resource, version]),
     [["FILE:/a", "v7"]],

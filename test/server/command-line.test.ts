@@ -143,7 +143,8 @@ test("SIGTERM: held answers come, what was acknowledged is there after the next 
     intents: mutates("FILE:/a"),
     hold_ms: 50_000,
   });
-  await pause(100);
+  const isHeld = async () => ((await first.get("/metrics")).text.includes("leasehold_held_polls 1") ? true : null);
+  await until(isHeld, "the answer is held");
   const began = performance.now();
   first.child.kill("SIGTERM");
   assert.equal((await held).body.verdict, "WAIT");

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { createGate } from "../../src/server/gate.ts";
@@ -130,6 +131,29 @@ test("a WebSocket goes through the same door", async (t) => {
   await post("/v1/keys", { role: "operator" });
   assert.equal((await upgrade("/v1/stream")).status, 401);
   assert.equal((await upgrade("/v1/stream", "Authorization: Bearer lhk_wrong\r\n")).status, 401);
+});
+
+test("a WebSocket ends when its key is deleted, and when another instance takes its agent up", async (t) => {
+  const { address, post, call, register } = await serve(t, { signOfLifeMs: 100 });
+  const operator = { key: (await post<{ key: string }>("/v1/keys", { role: "operator" })).body.key };
+  const made = (await post<{ key: string; key_id: string }>("/v1/keys", { role: "agent" }, operator)).body;
+  const { agent_token: token } = await register("alice", operator);
+  const open = async (key: string) => {
+    const socket = connect(address.port, "127.0.0.1");
+    socket.write(
+      `GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nAuthorization: Bearer ${key}\r\n` +
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+    );
+    const [head] = (await once(socket, "data")) as [Buffer];
+    assert.match(head.toString(), /^HTTP\/1\.1 101 /);
+    return once(socket, "close");
+  };
+  const [byKey, byToken] = [open(made.key), open(token)];
+  await pause(300);
+  await call("DELETE", `/v1/keys/${made.key_id}`, undefined, operator);
+  await byKey;
+  await register("alice", operator);
+  await byToken;
 });
 
 test("an allowed page is answered as browsers want it, preflight and all", async (t) => {

@@ -124,7 +124,7 @@ export function pause(ms: number): Promise<void> {
 }
 
 /** Asks again until it is so, because it will be soon; fails if it is not. */
-export async function until<T>(look: () => Promise<T | null> | T | null, what: string, withinMs = 5_000): Promise<T> {
+export async function until<T>(look: () => Promise<T | null> | T | null, what: string, withinMs = 15_000): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
     const found = await look();
@@ -132,6 +132,11 @@ export async function until<T>(look: () => Promise<T | null> | T | null, what: s
     assert.ok(performance.now() < end, `not within ${withinMs} ms: ${what}`);
     await pause(10);
   }
+}
+
+/** So many answers are held now. */
+export function held({ service }: RunningServer, count: number): Promise<true> {
+  return until(() => (service.requests.size === count ? true : null), `${count} answers are held`);
 }
 
 /** A store in memory that fails when told to, and then cannot be opened again until it is told so. */

@@ -5,24 +5,26 @@ import type { WireWaiting } from "../../src/protocol/wire-types.ts";
 import { startServer } from "../../src/server/server.ts";
 import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
 import { follow } from "./event-client.ts";
-import { clientOf, failingStore, mutates, pause, serve, until } from "./harness.ts";
+import { clientOf, failingStore, held, mutates, pause, serve, until } from "./harness.ts";
+
+const nothing = (): void => undefined;
 
 test("a server that stops answers what is held with how things stand, ends its streams, and lets nobody in", async (t) => {
   const server = await serve(t);
-  const { register, grant, post, address, service } = server;
+  const { register, grant, post, address } = server;
   await register("old");
   await register("young");
   await grant("young", "FILE:/a");
-  const held = post<WireWaiting>("/v1/acquire", { agent_id: "old", intents: mutates("FILE:/a"), hold_ms: 50_000 });
+  const answered = post<WireWaiting>("/v1/acquire", { agent_id: "old", intents: mutates("FILE:/a"), hold_ms: 50_000 });
   const following = await follow(address.url);
-  await until(() => (service.requests.size === 1 ? true : null), "the answer is held");
+  await held(server, 1);
   const began = performance.now();
   const closed = server.close();
-  const { status, body } = await held;
+  const { status, body } = await answered;
   assert.deepEqual([status, body.verdict], [202, "WAIT"]);
   await following.ended;
   await closed;
-  assert.ok(performance.now() - began < 1_500);
+  assert.ok(performance.now() - began < 8_000);
   await assert.rejects(fetch(`${address.url}/healthz`));
 });
 
@@ -30,7 +32,7 @@ test("S1: what is under way when it stops is committed, and answered only then",
   const disk = createMemoryDisk();
   const server = await startServer({ port: 0, store: createMemoryStore(disk) });
   const { register } = clientOf(server.address.url);
-  let letGo = (): void => undefined;
+  let letGo = nothing;
   let isStored = false;
   await register("alice");
   disk.beforeCommit = () =>
@@ -41,7 +43,7 @@ test("S1: what is under way when it stops is committed, and answered only then",
       };
     });
   const answered = register("bob").then(() => assert.ok(isStored));
-  await pause(50);
+  await until(() => (letGo === nothing ? null : true), "the commit is under way");
   const closed = server.close();
   await pause(50);
   letGo();
@@ -55,7 +57,7 @@ test("S1: what is under way when it stops is committed, and answered only then",
 test("a request on a connection that is still open is told shutting_down, and the connection ends", async () => {
   const disk = createMemoryDisk();
   const server = await startServer({ port: 0, store: createMemoryStore(disk) });
-  let letGo = (): void => undefined;
+  let letGo = nothing;
   disk.beforeCommit = () => new Promise((resolve) => (letGo = resolve));
   const socket = connect(server.address.port, "127.0.0.1");
   let received = "";
@@ -65,7 +67,7 @@ test("a request on a connection that is still open is told shutting_down, and th
   socket.write(
     `POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   );
-  await pause(50);
+  await until(() => (letGo === nothing ? null : true), "the commit is under way");
   const closed = server.close();
   socket.write("GET /v1/agents HTTP/1.1\r\nHost: localhost\r\n\r\n");
   await pause(30);
@@ -83,11 +85,11 @@ test("a client that never finishes does not keep the server from stopping", asyn
   socket.write(
     "POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
   );
-  await pause(50);
+  await pause(100);
   const began = performance.now();
   await server.close();
   const took = performance.now() - began;
-  assert.ok(took >= 190 && took < 1_500, `${took} ms`);
+  assert.ok(took >= 190 && took < 8_000, `${took} ms`);
 });
 
 test("a WebSocket that ignores the goodbye does not keep the server from stopping either", async () => {
@@ -101,7 +103,7 @@ test("a WebSocket that ignores the goodbye does not keep the server from stoppin
   await new Promise((resolve) => socket.once("data", resolve));
   const began = performance.now();
   await server.close();
-  assert.ok(performance.now() - began < 1_500);
+  assert.ok(performance.now() - began < 8_000);
 });
 
 test("S2: while the store is away callers are told database_unavailable, and after that all goes on", async (t) => {

@@ -1,5 +1,6 @@
 /** Which command is meant, and what it is given. */
-import { ConfigProblem, type Environment, loadConfig, readFlags } from "../config.ts";
+import { ConfigProblem, type Environment, loadConfig } from "../config.ts";
+import { readFlags } from "../flags.ts";
 import { helpText } from "../help.ts";
 import { version } from "../version.ts";
 import { exitCodes } from "./failure.ts";
