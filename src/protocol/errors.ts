@@ -48,7 +48,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   ),
   reserved_resource: refused(400, "Choose another type; `TASK` belongs to the tasks."),
   invalid_predicate: refused(400, "Send one of the six predicates; `RENAMES` is for renames only."),
-  invalid_units: refused(400, "Send a whole number of units from 1; more than 1 only on a resource with a capacity."),
+  invalid_units: refused(400, "Send a whole number of units from 1."),
   invalid_target: refused(400, "Give `to` with RENAMES, and only there: a plain name other than the first."),
   invalid_ttl: refused(400, "Send a `ttl_ms` of at least 100, or leave it out."),
   invalid_wait_timeout: refused(400, "Send a `wait_timeout_ms` of 0 (do not wait) or more, or leave it out."),

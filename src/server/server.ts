@@ -76,7 +76,7 @@ async function serve(
   const gate = createGate(config);
   const readers = createReaders(service, onLoopback);
   const eventStreams = createEventStreams(service, { ...readers, signOfLifeMs: config.signOfLifeMs });
-  const streams = createStreamServer(service);
+  const streams = createStreamServer(service, readers);
   const counts = {
     connections: () => connections.size,
     eventStreams: () => eventStreams.size,

@@ -18,8 +18,9 @@ import {
   replyFrameText,
   type StreamCommand,
 } from "../protocol/stream.ts";
-import { dispatch } from "./dispatch.ts";
+import { dispatch, faultAnswer } from "./dispatch.ts";
 import { followEvents } from "./events.ts";
+import type { Readers } from "./readers.ts";
 import type { Caller, Service } from "./service.ts";
 
 /** Commands of one connection that are not answered yet. */
@@ -38,7 +39,7 @@ export interface StreamServer {
   close(): void;
 }
 
-export function createStreamServer(service: Service): StreamServer {
+export function createStreamServer(service: Service, readers: Readers): StreamServer {
   const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: limits.bodyBytesMax });
   const connections = new Set<Connection>();
   return {
@@ -47,7 +48,7 @@ export function createStreamServer(service: Service): StreamServer {
     },
     upgrade(request, socket, head, caller) {
       server.handleUpgrade(request, socket, head, (webSocket) => {
-        const connection = new Connection(service, webSocket, caller);
+        const connection = new Connection(service, readers, webSocket, caller);
         connections.add(connection);
         webSocket.on("close", () => {
           connections.delete(connection);
@@ -64,6 +65,7 @@ export function createStreamServer(service: Service): StreamServer {
 
 class Connection {
   private readonly service: Service;
+  private readonly readers: Readers;
   private readonly socket: WebSocket;
   private readonly caller: Caller;
   private readonly holds = new Set<() => void>();
@@ -74,8 +76,9 @@ class Connection {
   private inFlight = 0;
   private isOver = false;
 
-  constructor(service: Service, socket: WebSocket, caller: Caller) {
+  constructor(service: Service, readers: Readers, socket: WebSocket, caller: Caller) {
     this.service = service;
+    this.readers = readers;
     this.socket = socket;
     this.caller = caller;
     socket.on("message", (data, isBinary) => this.receive(data, isBinary));
@@ -101,6 +104,8 @@ class Connection {
   }
 
   private run({ id, op, input }: StreamCommand): void {
+    const tooMany = this.service.limiter.take(this.caller.meter);
+    if (tooMany !== null) return this.reply(id, tooMany);
     const operation = byName.get(op);
     if (operation === undefined) {
       return this.reply(
@@ -130,25 +135,24 @@ class Connection {
 
   /** Events come until the connection ends, or the same id subscribes anew. */
   private subscribe(id: FrameId, input: Input): void {
+    this.readers.mayRead(this.caller).then(
+      (refused) => {
+        if (this.isOver) return;
+        if (refused !== null) this.reply(id, refused);
+        else this.follow(id, input);
+      },
+      (fault: unknown) => this.reply(id, faultAnswer(this.service, fault)),
+    );
+  }
+
+  private follow(id: FrameId, input: Input): void {
     this.subscriptions.get(id)?.();
-    const {
-      since,
-      types,
-      resource,
-      agent_id: agentId,
-    } = input as {
-      readonly since?: number | null;
-      readonly types?: readonly string[] | null;
-      readonly resource?: string | null;
-      readonly agent_id?: string | null;
-    };
-    const { tenant } = this.caller;
     const filter = {
-      tenant,
-      since: since ?? null,
-      types: types ?? null,
-      resource: resource ?? null,
-      agentId: agentId ?? null,
+      tenant: this.caller.tenant,
+      since: (input["since"] as number | null | undefined) ?? null,
+      types: (input["types"] as readonly string[] | null | undefined) ?? null,
+      resource: (input["resource"] as string | null | undefined) ?? null,
+      agentId: (input["agent_id"] as string | null | undefined) ?? null,
     };
     this.reply(id, answer(200, `{"subscribed":true}`));
     const stop = followEvents(
