@@ -1,5 +1,4 @@
 /** The life of agents (A1 to A5, L8, L9), as the table of A1 has it. */
-import { agentStates } from "../../src/kernel/records.ts";
 import { endAllOf } from "./ending.ts";
 import { serve } from "./waiting.ts";
 import {
@@ -61,8 +60,8 @@ export function transition(
   now: number,
   step: number,
 ): Prediction {
-  const to = agentStates.find((state) => state === wish);
-  if (to === undefined) return refused("invalid_state");
+  if (!isState(wish)) return refused("invalid_state");
+  const to = wish;
   const restarted = agent.restarting;
   agent.restarting = false; // Whatever is said and taken is said by an instance that is back (A1).
   if (to === agent.state) return { type: "agent" };
@@ -84,4 +83,8 @@ export function verifyAll(tenant: ModelTenant, agent: ModelAgent, leaseIds: read
     if (leaseIds === null || leaseIds.includes(lease.id)) lease.verified = lease.state === "HELD";
   }
   return { type: "leases" };
+}
+
+function isState(text: string): text is ModelAgent["state"] {
+  return Object.hasOwn(saidFrom, text);
 }

@@ -141,7 +141,7 @@ function restoreLease(state: State, record: Lease, row: number | undefined): voi
   const name = canonicalName(record.resource);
   const intent = { predicate: record.predicate, resource: record.resource, units: record.units, to: null };
   const entry = createLeaseEntry(record, agentOf(state, record), makeWish(tenant, intent, name).strength);
-  const request = tenant.requests.get(requestIdOf(record.id));
+  const request = tenant.requests.size === 0 ? undefined : tenant.requests.get(requestIdOf(record.id));
   // Handed over, it no longer belongs to the request through which it was granted.
   const isHandedOver = request?.record.ended.some((ended) => ended.id === record.id) ?? true;
   entry.request = isHandedOver ? null : (request ?? null);
