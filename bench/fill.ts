@@ -1,6 +1,7 @@
 /**
- * Fills a data folder with live leases that all end at the same instant, as if a server had granted them one by one:
- * by the kernel, in the engine's own words, through the store. A server started on it finds them as its own.
+ * Fills a data folder with live leases that all end at the same instant, as if a server had granted them one after the
+ * other up to now: by the kernel, in the engine's own words, through the store. A server started on it finds them as
+ * its own.
  *
  *   node bench/fill.ts FOLDER LEASES EXPIRES_AT_MS
  */
@@ -13,31 +14,37 @@ import type { LiveRow } from "../src/store/store.ts";
 
 const tenant = "default";
 const agentsCount = 1_000;
-const ttlMs = 300_000;
+const ttlMsMax = 300_000;
 const rowsPerCommit = 20_000;
 const asked = { tenant, actor: { role: "operator", agentId: null, epoch: null } } as const;
 
 const [folder = "", count = "0", expiresAt = "0"] = process.argv.slice(2);
-const now = Number(expiresAt) - ttlMs;
+const endsAt = Number(expiresAt);
+const firstAt = endsAt - ttlMsMax;
+/** Grants are never of the future: the server's clock would begin there (L7). */
+const lastAt = Math.max(firstAt, Date.now() - 1_000);
 await write(folder, grantAll(Number(count)));
 
 function grantAll(leases: number): State {
   const state = createState();
-  decide(state, { ...asked, type: "create_tenant", tenantId: tenant, entropy: drawEntropy() });
+  const decide = (command: Command, now: number): void => {
+    const { reply } = apply(state, command, now);
+    if (reply.type === "refused") throw new Error(`${command.type} was refused: ${reply.detail}`);
+  };
+  decide({ ...asked, type: "create_tenant", tenantId: tenant, entropy: drawEntropy() }, firstAt);
   for (let agent = 0; agent < agentsCount; agent++) {
-    decide(state, { ...asked, type: "register_agent", agentId: `fill-${agent}`, labels: null, entropy: drawEntropy() });
+    const agentId = `fill-${agent}`;
+    decide({ ...asked, type: "register_agent", agentId, labels: null, entropy: drawEntropy() }, firstAt);
   }
-  for (let index = 0; index < leases; index++) decide(state, acquireCommand(index));
+  for (let index = 0; index < leases; index++) {
+    const now = firstAt + Math.floor(((lastAt - firstAt) * index) / leases);
+    decide(acquireCommand(index, endsAt - now), now);
+  }
   return state;
 }
 
-function decide(state: State, command: Command): void {
-  const { reply } = apply(state, command, now);
-  if (reply.type === "refused") throw new Error(`${command.type} was refused: ${reply.detail}`);
-}
-
 /** Paths as in a large code base. */
-function acquireCommand(index: number): Acquire {
+function acquireCommand(index: number, ttlMs: number): Acquire {
   const resource = `FILE:/fill/d${index % 997}/m${index % 53}/file-${index}.ts`;
   return {
     ...asked,
@@ -61,7 +68,7 @@ async function write(folder: string, state: State): Promise<void> {
   let n = 0;
   let puts: LiveRow[] = [];
   const commit = async (): Promise<void> => {
-    await store.commit({ now, puts, removes: [], events: null, ended: [] });
+    await store.commit({ now: lastAt, puts, removes: [], events: null, ended: [] });
     puts = [];
   };
   for (const { kind, record } of liveHandles(state)) {

@@ -18,7 +18,7 @@ const leases = Number(values.leases);
 const bars = { allEndedMs: 3_000, blockedMs: 50, latenessMs: 10 };
 /** Enough to write the leases, start the server and let the load warm up before they end. */
 const leadMs = 15_000 + leases / 10;
-const loadConnections = 4;
+const loadConnections = 2;
 const pingEveryMs = 5;
 
 const instant = Date.now() + leadMs;

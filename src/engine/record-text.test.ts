@@ -78,12 +78,23 @@ test("S1: a stored agent comes back as it was, whatever is in it", () => {
   );
 });
 
-test("a stored lease is JSON that other programs read too", () => {
+test("a stored lease is JSON that other programs read too, and reads the same where the store's view looks", () => {
   fc.assert(
     fc.property(anyLease, (lease) => {
-      const parsed = JSON.parse(leaseText(lease)) as Lease;
-      assert.equal(parsed.resource, lease.resource);
-      assert.equal(parsed.state, lease.state);
+      const list = JSON.parse(leaseText(lease)) as unknown[];
+      const { tenant, id, resource, predicate, agentId, state, fence, generation, acquiredAt, expiresAt } = lease;
+      assert.deepEqual(list.slice(0, 10), [
+        tenant,
+        id,
+        resource,
+        predicate,
+        agentId,
+        state,
+        fence,
+        generation,
+        acquiredAt,
+        expiresAt,
+      ]);
     }),
   );
 });

@@ -10,11 +10,21 @@ export function recordText<K extends RecordKind>(kind: K, record: RecordOf[K]): 
   return kind === "agent" ? agentText(record as Agent) : JSON.stringify(record);
 }
 
-/** An ended lease in history reads the same as a live one in its row. */
+/**
+ * A list of what every lease has, in this order, and after it an object of what only some have. Without names it is
+ * parsed in half the time, which a million leases at a restart feel, and is a third smaller; the store's view `leases`
+ * puts the names back for people. An ended lease in history reads the same.
+ */
 export function leaseText(lease: Lease): string {
-  let text = `{"tenant":${quote(lease.tenant)},"id":${quote(lease.id)},"resource":${quote(lease.resource)},"predicate":"${lease.predicate}","agentId":${quote(lease.agentId)},"state":"${lease.state}","fence":${lease.fence},"acquiredAt":${lease.acquiredAt},"expiresAt":${lease.expiresAt},"ttl":${lease.ttl}`;
+  const { tenant, id, resource, predicate, agentId, state, fence, generation, acquiredAt, expiresAt, ttl } = lease;
+  const always = `[${quote(tenant)},${quote(id)},${quote(resource)},"${predicate}",${quote(agentId)},"${state}",${fence},${generation},${acquiredAt},${expiresAt},${ttl}`;
+  const rest = restText(lease);
+  return rest === "" ? `${always}]` : `${always},{${rest.slice(1)}}]`;
+}
+
+function restText(lease: Lease): string {
+  let text = "";
   if (lease.holder !== lease.agentId) text += `,"holder":${quote(lease.holder)}`;
-  if (lease.generation !== 1) text += `,"generation":${lease.generation}`;
   if (lease.units !== 1) text += `,"units":${lease.units}`;
   if (lease.purpose !== null) text += `,"purpose":${quote(lease.purpose)}`;
   if (lease.tokens) text += `,"tokens":true`;
@@ -31,8 +41,25 @@ export function leaseText(lease: Lease): string {
   if (lease.endedAt !== null) text += `,"endedAt":${lease.endedAt}`;
   if (lease.endReason !== null) text += `,"endReason":${quote(lease.endReason)}`;
   if (lease.version !== null) text += `,"version":${quote(lease.version)}`;
-  return `${text}}`;
+  return text;
 }
+
+type LeaseList = [
+  tenant: string,
+  id: string,
+  resource: string,
+  predicate: Lease["predicate"],
+  agentId: string,
+  state: Lease["state"],
+  fence: number,
+  generation: number,
+  acquiredAt: number,
+  expiresAt: number,
+  ttl: number,
+  rest?: Partial<Lease>,
+];
+
+const noRest: Partial<Lease> = {};
 
 function agentText(agent: Agent): string {
   let text = `{"tenant":${quote(agent.tenant)},"id":${quote(agent.id)},"state":"${agent.state}","priority":${agent.priority},"attempts":${agent.attempts},"epoch":${agent.epoch},"registeredAt":${agent.registeredAt},"idleSince":${agent.idleSince}`;
@@ -75,37 +102,39 @@ function quote(text: string): string {
 }
 
 export function readLease(text: string): Lease {
-  const lease = JSON.parse(text) as Partial<Lease> & Pick<Lease, "tenant" | "id" | "agentId" | "acquiredAt">;
+  const list = JSON.parse(text) as LeaseList;
+  const rest = list[11] ?? noRest;
+  const acquiredAt = list[8];
   // One literal, so that a million restored leases share one hidden shape with those that are granted later.
   return {
-    tenant: lease.tenant,
-    id: lease.id,
-    resource: lease.resource ?? "",
-    predicate: lease.predicate ?? "MUTATES",
-    agentId: lease.agentId,
-    holder: lease.holder ?? lease.agentId,
-    state: lease.state ?? "ACTIVE",
-    fence: lease.fence ?? 0,
-    generation: lease.generation ?? 1,
-    units: lease.units ?? 1,
-    purpose: lease.purpose ?? null,
-    acquiredAt: lease.acquiredAt,
-    expiresAt: lease.expiresAt ?? lease.acquiredAt,
-    ttl: lease.ttl ?? 0,
-    tokens: lease.tokens ?? false,
-    idleTimeout: lease.idleTimeout ?? null,
-    activeAt: lease.activeAt ?? lease.acquiredAt,
-    claimBy: lease.claimBy ?? null,
-    heldUntil: lease.heldUntil ?? null,
-    verified: lease.verified ?? false,
-    linkedTo: lease.linkedTo ?? null,
-    cell: lease.cell ?? null,
-    cellBy: lease.cellBy ?? null,
-    coordinate: lease.coordinate ?? null,
-    closingAs: lease.closingAs ?? null,
-    endedAt: lease.endedAt ?? null,
-    endReason: lease.endReason ?? null,
-    version: lease.version ?? null,
+    tenant: list[0],
+    id: list[1],
+    resource: list[2],
+    predicate: list[3],
+    agentId: list[4],
+    holder: rest.holder ?? list[4],
+    state: list[5],
+    fence: list[6],
+    generation: list[7],
+    units: rest.units ?? 1,
+    purpose: rest.purpose ?? null,
+    acquiredAt,
+    expiresAt: list[9],
+    ttl: list[10],
+    tokens: rest.tokens ?? false,
+    idleTimeout: rest.idleTimeout ?? null,
+    activeAt: rest.activeAt ?? acquiredAt,
+    claimBy: rest.claimBy ?? null,
+    heldUntil: rest.heldUntil ?? null,
+    verified: rest.verified ?? false,
+    linkedTo: rest.linkedTo ?? null,
+    cell: rest.cell ?? null,
+    cellBy: rest.cellBy ?? null,
+    coordinate: rest.coordinate ?? null,
+    closingAs: rest.closingAs ?? null,
+    endedAt: rest.endedAt ?? null,
+    endReason: rest.endReason ?? null,
+    version: rest.version ?? null,
   };
 }
 

@@ -81,7 +81,7 @@ export const migrations: readonly string[] = [
   -- Ids sort by time, so that this index grows at its end too. There is none on resources: their order is random.
   CREATE INDEX ended_by_id ON ended (tenant, id);
 
-  ${view("lease", "leases", ["tenant", "id", "resource", "predicate", "agentId", "state", "fence", "generation"], ["acquiredAt", "expiresAt"])}
+  ${listView("lease", "leases", ["tenant", "id", "resource", "predicate", "agentId", "state", "fence", "generation"], ["acquiredAt", "expiresAt"])}
   ${view("agent", "agents", ["tenant", "id", "state", "priority", "attempts", "epoch"], ["registeredAt"])}
   ${view("request", "requests", ["tenant", "id", "agentId", "state", "arrival"], ["submittedAt", "timeoutAt"])}
   ${view("resource", "resources", ["tenant", "name", "capacity", "cell", "fenced", "withdrawn"], ["declaredAt"])}
@@ -92,10 +92,25 @@ export const migrations: readonly string[] = [
 
 /** A table to look at with plain SQL; nothing in the program reads it. Times are shown as people write them. */
 function view(kind: string, name: string, fields: readonly string[], times: readonly string[]): string {
+  return viewOf(kind, name, fields, times, (field) => `$.${field}`);
+}
+
+/** The same for bodies that are lists: the fields stand in this order, and the times behind them. */
+function listView(kind: string, name: string, fields: readonly string[], times: readonly string[]): string {
+  return viewOf(kind, name, fields, times, (field) => `$[${[...fields, ...times].indexOf(field)}]`);
+}
+
+function viewOf(
+  kind: string,
+  name: string,
+  fields: readonly string[],
+  times: readonly string[],
+  pathOf: (field: string) => string,
+): string {
   const columns = [
     "n",
-    ...fields.map((field) => `body ->> '$.${field}' AS ${snakeCase(field)}`),
-    ...times.map((field) => `${isoTime(`body ->> '$.${field}'`)} AS ${snakeCase(field)}`),
+    ...fields.map((field) => `body ->> '${pathOf(field)}' AS ${snakeCase(field)}`),
+    ...times.map((field) => `${isoTime(`body ->> '${pathOf(field)}'`)} AS ${snakeCase(field)}`),
     "body",
   ];
   return `CREATE VIEW ${name} AS SELECT ${columns.join(", ")} FROM live WHERE kind = '${kind}';`;

@@ -125,14 +125,20 @@ describe("sqlite: the file", () => {
     const folder = newFolder();
     const store = createSqliteStore(folder);
     await store.open();
-    const lease = {
-      tenant: "t",
-      id: "lse_1",
-      agentId: "agt_1",
-      state: "ACTIVE",
-      fence: 7,
-      expiresAt: 1_800_000_000_123,
-    };
+    // The order in which the engine writes them (see its record-text.ts).
+    const lease = [
+      "t",
+      "lse_1",
+      "FILE:/x",
+      "MUTATES",
+      "agt_1",
+      "ACTIVE",
+      7,
+      1,
+      1_800_000_000_000,
+      1_800_000_000_123,
+      60_000,
+    ];
     await store.commit(
       batch({ now: 1, puts: [{ n: 1, kind: "lease", body: JSON.stringify(lease) }, row(2, "agent")] }),
     );
