@@ -132,7 +132,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "only the first intent of a manifest is looked at",
-    file: "acquire.ts",
+    file: "decide.ts",
     find: "manifest.wishes.filter(({ wish }) => {",
     replace: "manifest.wishes.slice(0, 1).filter(({ wish }) => {",
   },
@@ -162,14 +162,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a pattern over a fenced resource is granted",
-    file: "acquire.ts",
+    file: "decide.ts",
     find: "const fencedOne = findResource(tenant, wish.name, ({ record }) => record.fenced);",
     replace:
       "const exact = tenant.resources.get(wish.name.text); const fencedOne = exact?.record.fenced ? exact : undefined;",
   },
   {
     name: "a fenced resource is granted",
-    file: "acquire.ts",
+    file: "decide.ts",
     find: "const fencedOne = findResource(tenant, wish.name, ({ record }) => record.fenced);",
     replace: "const fencedOne = findResource(tenant, wish.name, () => false);",
   },
@@ -189,7 +189,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "the young wait and the old die",
-    file: "acquire.ts",
+    file: "decide.ts",
     find: "if (obstacles.oldest < priority)",
     replace: "if (obstacles.oldest > priority)",
   },
@@ -250,7 +250,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "the first DIE's hint is doubled already",
-    file: "acquire.ts",
+    file: "verdicts.ts",
     find: "2 ** Math.min(attempt - 1, 40)",
     replace: "2 ** Math.min(attempt, 40)",
   },
@@ -280,7 +280,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "seventeen blockers are named",
-    file: "acquire.ts",
+    file: "verdicts.ts",
     find: ".slice(0, limits.blockersListedMax)\n",
     replace: ".slice(0, limits.blockersListedMax + 1)\n",
   },
@@ -304,7 +304,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "the old waits behind young ones that wait",
-    file: "acquire.ts",
+    file: "decide.ts",
     find: 'const place = strategy === "wait_die" ? lastPlace :',
     replace: "const place = strategy !== null ? lastPlace :",
   },
@@ -360,7 +360,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "the last lease of a quota is denied",
-    file: "acquire.ts",
+    file: "decide.ts",
     find: "tenant.leases.size + wishes.length > quotas.leasesMax",
     replace: "tenant.leases.size + wishes.length >= quotas.leasesMax",
   },

@@ -1,6 +1,5 @@
 /** What a request is answered with later on: its present state, from the queue or from memory (W4, W8, W10). */
 
-import { blockersOf } from "./acquire.ts";
 import { findTenant, mayActFor } from "./actors.ts";
 import type { CancelRequest, CollectRequest } from "./commands.ts";
 import { addObstacles, createObstacles, isFree, obstaclesTotal } from "./conflicts.ts";
@@ -14,6 +13,7 @@ import { refuse } from "./refusals.ts";
 import type { Observe, Reply } from "./replies.ts";
 import { endWait, liveLeasesOf, unitsWished } from "./request-life.ts";
 import type { AgentEntry, LeaseEntry, RequestEntry, State, TenantEntry } from "./state.ts";
+import { blockersOf } from "./verdicts.ts";
 
 export function collectRequest(state: State, command: CollectRequest): Reply {
   const tenant = findTenant(state, command.tenant);

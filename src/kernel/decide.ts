@@ -1,0 +1,159 @@
+/**
+ * What becomes of a manifest, decided before anything is changed: bars (W9), denials (G2), then everything that stands
+ * in its way, by Wait-Die or Wound-Wait (W2, W7).
+ */
+import { decidingPriority } from "./agent-life.ts";
+import {
+  addObstacles,
+  createObstacles,
+  findResource,
+  isCovered,
+  isObstructed,
+  lastPlace,
+  type Obstacles,
+  obstaclesTotal,
+  ownUnits,
+} from "./conflicts.ts";
+import { limits } from "./limits.ts";
+import type { Manifest } from "./manifest.ts";
+import type { Millis } from "./records.ts";
+import { type Refusal, refuse } from "./refusals.ts";
+import type { PauseReason } from "./replies.ts";
+import { placeOf, unitsWished } from "./request-life.ts";
+import type { AgentEntry, LeaseEntry, TenantEntry } from "./state.ts";
+import { blockersOf } from "./verdicts.ts";
+import { planWounds } from "./wound.ts";
+
+export type Decision =
+  | Refusal
+  | { readonly type: "pause"; readonly reason: PauseReason; readonly detail: string; readonly resource: string | null }
+  | { readonly type: "die"; readonly obstacles: Obstacles }
+  | { readonly type: "wait"; readonly obstacles: Obstacles; readonly wounds: readonly LeaseEntry[] }
+  | { readonly type: "grant"; readonly wounds: readonly LeaseEntry[] };
+
+const noWounds: readonly LeaseEntry[] = [];
+const plainGrant: Decision = { type: "grant", wounds: noWounds };
+
+export function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifest, now: Millis): Decision {
+  const barred = findBar(tenant, agent, manifest) ?? findDenial(tenant, agent, manifest, now);
+  if (barred !== null) return barred;
+  const { strategy } = tenant.record.settings;
+  const priority = decidingPriority(tenant, agent, now);
+  const place = strategy === "wait_die" ? lastPlace : placeOf(tenant, priority, Number.POSITIVE_INFINITY);
+  const obstructed = manifest.wishes.filter(({ wish }) => {
+    return isObstructed(tenant, wish, agent, place, unitsWished(manifest.wishes, wish));
+  });
+  const isClear = obstructed.every(({ wish }) => isCovered(wish, agent));
+  if (isClear && !(strategy === "wound_wait" && displacesUnits(manifest))) return plainGrant;
+  // What is covered now may not be when the wait ends, so whoever has to wait looks at all that stands in its way.
+  const obstacles = createObstacles();
+  for (const { wish } of obstructed) {
+    const enough = strategy === "wait_die" ? priority : Number.NEGATIVE_INFINITY;
+    addObstacles(obstacles, tenant, wish, agent, place, unitsWished(manifest.wishes, wish), enough);
+  }
+  if (strategy === "wait_die") {
+    if (obstacles.oldest < priority) return { type: "die", obstacles };
+    return waitOrRefuse(tenant, manifest, obstacles, noWounds);
+  }
+  const { wounds, mustWait } = planWounds(tenant, manifest, agent, priority, place);
+  return mustWait ? waitOrRefuse(tenant, manifest, obstacles, wounds) : { type: "grant", wounds };
+}
+
+/** Under Wound-Wait a requester may go ahead of others who wait for units, even where there is room for itself (C6). */
+function displacesUnits({ wishes }: Manifest): boolean {
+  return wishes.some(({ wish }) => wish.counted !== null && wish.counted.waitingUnits > 0);
+}
+
+/** W9: somebody must act first. */
+function findBar(tenant: TenantEntry, agent: AgentEntry, { wishes }: Manifest): Decision | null {
+  if (tenant.record.suspended) {
+    return {
+      type: "pause",
+      reason: "tenant_suspended",
+      detail: "The tenant is suspended; its operator can resume it.",
+      resource: null,
+    };
+  }
+  if (agent.record.pausedByOperator) {
+    return {
+      type: "pause",
+      reason: "agent_paused",
+      detail: "The agent was paused; a supervisor can unpause it.",
+      resource: null,
+    };
+  }
+  for (const { wish } of wishes) {
+    const fencedOne = findResource(tenant, wish.name, ({ record }) => record.fenced);
+    const resource = fencedOne ?? findResource(tenant, wish.name, ({ record }) => record.withdrawn);
+    if (resource === undefined) continue;
+    const { name } = resource.record;
+    if (fencedOne !== undefined) {
+      return {
+        type: "pause",
+        reason: "resource_fenced",
+        detail: `${name} is fenced; an operator must reset it.`,
+        resource: name,
+      };
+    }
+    return {
+      type: "pause",
+      reason: "resource_withdrawn",
+      detail: `${name} was withdrawn; declare it again.`,
+      resource: name,
+    };
+  }
+  return null;
+}
+
+/** G2: first the tenant's quota, then the resource's capacity. */
+function findDenial(tenant: TenantEntry, agent: AgentEntry, { wishes }: Manifest, now: Millis): Refusal | null {
+  const { quotas } = tenant.record;
+  if (tenant.leases.size + wishes.length > quotas.leasesMax)
+    return denied("quota", `The tenant may hold ${quotas.leasesMax} leases.`);
+  let patterns = tenant.patternCount;
+  for (const { wish } of wishes) if (wish.name.wild) patterns++;
+  if (patterns > quotas.patternsMax && patterns > tenant.patternCount) {
+    return denied("quota", `The tenant may hold ${quotas.patternsMax} patterns.`);
+  }
+  if (quotas.tenantLeaseTimeMsMax !== null) {
+    const { windowStart, leaseTimeMs } = tenant.counters.record;
+    const isPresent = windowStart === now - (now % limits.leaseTimeWindowMs);
+    if (isPresent && leaseTimeMs >= quotas.tenantLeaseTimeMsMax)
+      return denied("quota", "The tenant's lease time for today is used up.");
+  }
+  for (const { wish } of wishes) {
+    if (wish.counted === null) continue;
+    const capacity = wish.counted.record.capacity ?? 0;
+    const units = unitsWished(wishes, wish);
+    if (units > capacity) return denied("capacity", `${wish.name.text} has ${capacity} units in all.`);
+    if (units + ownUnits(wish.counted, agent) > capacity && !isCovered(wish, agent)) {
+      return denied(
+        "self_blocked",
+        `The agent's own leases and requests leave no room on ${wish.name.text}; release some first.`,
+      );
+    }
+  }
+  return null;
+}
+
+function denied(reason: "quota" | "capacity" | "self_blocked", detail: string): Refusal {
+  return refuse("lease_denied", detail, { reason });
+}
+
+function waitOrRefuse(
+  tenant: TenantEntry,
+  manifest: Manifest,
+  obstacles: Obstacles,
+  wounds: readonly LeaseEntry[],
+): Decision {
+  if (manifest.waitTimeout === 0) {
+    return refuse("would_wait", "The resources are taken and wait_timeout_ms is 0; ask again later or allow a wait.", {
+      blockers: blockersOf(obstacles),
+      blockersTotal: obstaclesTotal(obstacles),
+    });
+  }
+  if (tenant.waitingCount >= tenant.record.quotas.waitersMax) {
+    return denied("quota", `The tenant may have ${tenant.record.quotas.waitersMax} requests waiting.`);
+  }
+  return { type: "wait", obstacles, wounds };
+}
