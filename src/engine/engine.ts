@@ -42,8 +42,8 @@ export interface Decided {
 export type EventListener = (events: readonly NumberedEvent[]) => void;
 
 /** How many due items are settled before others get their turn, and how full a batch may get meanwhile. */
-const settleSlice = 250;
-const settleBatchMax = 1_000;
+const settleSlice = 125;
+const settleBatchMax = 500;
 const reopenMsMin = 50;
 const reopenMsMax = 5_000;
 /** The longest that a timer can be set for. */

@@ -17,7 +17,15 @@ import {
 } from "./resource-index.ts";
 import { parseResourceName, type ResourceName } from "./resource-name.ts";
 import { type Probe, search } from "./resource-search.ts";
-import type { Claim, LeaseEntry, Party, RequestEntry, ResourceEntry, TenantEntry } from "./state.ts";
+import {
+  type Claim,
+  findRoot,
+  type LeaseEntry,
+  type Party,
+  type RequestEntry,
+  type ResourceEntry,
+  type TenantEntry,
+} from "./state.ts";
 
 /** An intent on its way to a lease: its name parsed, its strength where it will stand. */
 export interface Wish {
@@ -60,7 +68,7 @@ export function isObstructed(
 ): boolean {
   const { counted } = wish;
   if (counted !== null && !unitsFit(counted, place, unitsWished)) return true;
-  const root = tenant.roots.get(wish.name.type);
+  const root = findRoot(tenant, wish.name.type);
   if (root === undefined) return false;
   return search(root, wish.name, new FirstObstacle(wish, party, place));
 }
@@ -211,7 +219,7 @@ export function addOverlapping(
   enough: number,
 ): void {
   const weakest = weakestConflicting(wish.strength);
-  const root = tenant.roots.get(wish.name.type);
+  const root = findRoot(tenant, wish.name.type);
   if (root === undefined) return;
   const hasEnough = (): boolean => {
     const examined = obstacles.leases.size + obstacles.claims.size;
@@ -298,7 +306,7 @@ export function findResource(
   matches: (resource: ResourceEntry) => boolean,
 ): ResourceEntry | undefined {
   if (tenant.resources.size === 0) return undefined;
-  const root = tenant.roots.get(name.type);
+  const root = findRoot(tenant, name.type);
   if (root === undefined) return undefined;
   let found: ResourceEntry | undefined;
   search(root, name, {
@@ -314,7 +322,7 @@ export function findResource(
 }
 
 export function resourceAt(tenant: TenantEntry, name: ResourceName): ResourceEntry | undefined {
-  const root = tenant.roots.get(name.type);
+  const root = findRoot(tenant, name.type);
   const node = root === undefined ? undefined : findNode(root, name);
   return (node?.mark ?? undefined) as ResourceEntry | undefined;
 }

@@ -17,6 +17,7 @@ import { findNode, literalChildren, type Node, type Placed, patternChildren } fr
 import { parseResourceName } from "./resource-name.ts";
 import {
   type AgentEntry,
+  findRoot,
   type LeaseEntry,
   leasesOf,
   type Party,
@@ -201,7 +202,7 @@ function findTargets(tenant: TenantEntry, { target, actor }: Revoke): LeaseEntry
   const text = target.resourcePrefix.replace(/(\/\*\*|\/)$/, "");
   const name = parseResourceName(text.endsWith(":") ? `${text}/` : text);
   if ("problem" in name) return refuse("invalid_resource", name.problem, { field: "resource_prefix" });
-  const root = tenant.roots.get(name.type);
+  const root = findRoot(tenant, name.type);
   const node = root === undefined ? undefined : findNode(root, name);
   return node === undefined ? [] : leasesUnder(node);
 }

@@ -9,14 +9,22 @@ import { grantWaiter, unitsWished } from "./request-life.ts";
 import { headOf, isBefore, type Node, type Placed, waitingFrom } from "./resource-index.ts";
 import type { ResourceName } from "./resource-name.ts";
 import { search } from "./resource-search.ts";
-import type { Claim, Party, RequestEntry, ResourceEntry, State, TenantEntry } from "./state.ts";
+import {
+  type Claim,
+  findRoot,
+  type Party,
+  type RequestEntry,
+  type ResourceEntry,
+  type State,
+  type TenantEntry,
+} from "./state.ts";
 
 /** Serves those who may have waited for these names. */
 export function serve(state: State, tenant: TenantEntry, names: readonly ResourceName[], now: Millis): void {
   if (tenant.waitingCount === 0) return;
   const candidates = new Map<RequestEntry, Placed>();
   for (const name of names) {
-    const root = tenant.roots.get(name.type);
+    const root = findRoot(tenant, name.type);
     if (root === undefined) continue;
     search(root, name, {
       visit(node) {

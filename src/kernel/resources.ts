@@ -19,6 +19,7 @@ import {
   changed,
   createResourceEntry,
   emit,
+  findRoot,
   type LeaseEntry,
   type Party,
   type RequestEntry,
@@ -100,7 +101,7 @@ export function placeResource(tenant: TenantEntry, record: Resource, name: Resou
 }
 
 function isUsed(tenant: TenantEntry, name: ResourceName): boolean {
-  const root = tenant.roots.get(name.type);
+  const root = findRoot(tenant, name.type);
   if (root === undefined) return false;
   return search(root, name, {
     visit: ({ shared, providing, exclusive, waiting }) =>
@@ -187,7 +188,7 @@ function clear(
 function findUsers(tenant: TenantEntry, name: ResourceName): { leases: LeaseEntry[]; requests: RequestEntry[] } {
   const leases: LeaseEntry[] = [];
   const requests = new Set<RequestEntry>();
-  const root = tenant.roots.get(name.type);
+  const root = findRoot(tenant, name.type);
   if (root !== undefined) {
     search(root, name, {
       visit({ shared, providing, exclusive, waiting }) {

@@ -100,8 +100,10 @@ export interface ResourceEntry extends Entry<"resource">, Mark {
 
 export interface TenantEntry extends Entry<"tenant"> {
   readonly counters: CountersEntry;
-  /** One tree per resource type. */
+  /** One tree per resource type; `findRoot` and `rootOf` are the ways in. */
   readonly roots: Map<string, Node>;
+  lastRootType: string;
+  lastRoot: Node | undefined;
   readonly agents: TextMap<AgentEntry>;
   readonly leases: TextMap<LeaseEntry>;
   readonly requests: TextMap<RequestEntry>;
@@ -159,12 +161,21 @@ export function emit(state: State, event: KernelEvent): void {
   state.events.push(event);
 }
 
+/** Most names are of the type that was asked for last, and comparing is cheaper than hashing a fresh text. */
+export function findRoot(tenant: TenantEntry, type: string): Node | undefined {
+  if (tenant.lastRootType === type) return tenant.lastRoot;
+  const root = tenant.roots.get(type);
+  if (root === undefined) return undefined;
+  tenant.lastRootType = type;
+  tenant.lastRoot = root;
+  return root;
+}
+
 export function rootOf(tenant: TenantEntry, type: string): Node {
-  let root = tenant.roots.get(type);
-  if (root === undefined) {
-    root = createRoot();
-    tenant.roots.set(type, root);
-  }
+  const known = findRoot(tenant, type);
+  if (known !== undefined) return known;
+  const root = createRoot();
+  tenant.roots.set(type, root);
   return root;
 }
 
@@ -177,6 +188,8 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
     changedIn: 0,
     counters: { kind: "counters", record: counters, alive: true, row: 0, changedIn: 0 },
     roots: new Map(),
+    lastRootType: "",
+    lastRoot: undefined,
     agents: new TextMap<AgentEntry>(recordId, textHash),
     leases: new TextMap<LeaseEntry>(recordId, idHash),
     requests: new TextMap<RequestEntry>(recordId, idHash),
