@@ -107,6 +107,7 @@ export function place(state: State, tenant: TenantEntry, entry: LeaseEntry, name
   const node = nodeFor(rootOf(tenant, name.type), name);
   put("held", node, entry);
   if (node.mark !== null) (node.mark as ResourceEntry).heldUnits += entry.record.units;
+  entry.wild = name.wild;
   if (name.wild) tenant.patternCount++;
   linkToParty(entry, party);
   scheduleEnd(state, entry);
@@ -224,7 +225,7 @@ export function finishLease(
   unschedule(state.ends, entry);
   tenant.leases.delete(entry.record.id);
   if (node !== null && node.mark !== null) (node.mark as ResourceEntry).heldUnits -= entry.record.units;
-  if (entry.record.resource.includes("*") || entry.record.resource.includes("?")) tenant.patternCount--;
+  if (entry.wild) tenant.patternCount--;
   take("held", entry);
   unlinkFromParty(entry);
   addLeaseTime(state, tenant, now - entry.record.acquiredAt, now);

@@ -59,6 +59,8 @@ export interface Party {
 
 export interface LeaseEntry extends Placed, Due, Entry<"lease"> {
   readonly kind: "lease";
+  /** Its name is a pattern. */
+  wild: boolean;
   party: Party;
   nextOfParty: LeaseEntry | null;
   previousOfParty: LeaseEntry | null;
@@ -235,6 +237,7 @@ export function createLeaseEntry(record: Lease, party: Party, strength: Strength
     alive: true,
     row: 0,
     changedIn: 0,
+    wild: false,
     party,
     nextOfParty: null,
     previousOfParty: null,
