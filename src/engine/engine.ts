@@ -231,6 +231,8 @@ export class Engine {
       if (this.phase !== "serving") return;
       this.runQueue();
     }, wait);
+    // A deadline is no reason for a process to stay that has nothing else to do.
+    this.timer.unref();
   }
 
   private disarm(): void {
