@@ -55,7 +55,7 @@ function stepOnce(world: World): void {
       operator: 60,
       cell: world.jobs.length > 0 ? 200 * rare : 0,
       settle: 15,
-      restart: 12,
+      restart: 40,
       compare: 12,
     })
   ) {

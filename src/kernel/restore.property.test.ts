@@ -11,7 +11,7 @@ import type { StoredRecord } from "./records.ts";
 import type { Blocker } from "./replies.ts";
 
 /** The same games every time; other and more ones for a hunt: RESTORE_SEED=7 RESTORE_RUNS=100000 npm test src/kernel/restore */
-const { RESTORE_RUNS = "800", RESTORE_SEED = "1" } = process.env;
+const { RESTORE_RUNS = "2000", RESTORE_SEED = "1" } = process.env;
 const howMany = { numRuns: Number(RESTORE_RUNS), seed: Number(RESTORE_SEED) };
 const beginning = 1_700_000_000_000;
 
