@@ -2,6 +2,8 @@
  * Small wrong changes to the kernel, each of which some test must find. `find` is exact and stands once in the file, so
  * that a mutant whose code has moved on is noticed and brought up to date, and never quietly changes nothing.
  */
+import { taskMutants } from "./planted-tasks.ts";
+
 export interface Mutant {
   /** What is wrong then. */
   readonly name: string;
@@ -12,6 +14,8 @@ export interface Mutant {
 }
 
 export const mutants: readonly Mutant[] = [
+  ...taskMutants,
+
   // Time (L3, L4, L9, L10)
   {
     name: "a lease lives a millisecond too long",
@@ -151,8 +155,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "units are not given back",
     file: "lease-life.ts",
-    find: "(node.mark as ResourceEntry).heldUnits -= entry.record.units;",
-    replace: "(node.mark as ResourceEntry).heldUnits -= 1;",
+    find: "resource.heldUnits -= entry.record.units;",
+    replace: "resource.heldUnits -= 1;",
   },
   {
     name: "a half of a rename is left alive",
@@ -220,8 +224,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "waiters are not served when a lease is released",
     file: "holding.ts",
-    find: "if (releases) completeIfDone(state, agent, now);\n  serve(state, tenant, freed, now);",
-    replace: "if (releases) completeIfDone(state, agent, now);",
+    find: 'if (releases && party.kind === "agent") completeIfDone(state, party, now);\n  serve(state, tenant, freed, now);',
+    replace: 'if (releases && party.kind === "agent") completeIfDone(state, party, now);',
   },
   {
     name: "waiters are not served when a lease is weakened",
@@ -275,7 +279,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "the key of a wait that timed out stays taken",
     file: "request-life.ts",
-    find: "if (request.record.key !== null) agent.keys.delete(request.record.key);\n  updateRequest",
+    find: "if (request.record.key !== null) party.keys.delete(request.record.key);\n  updateRequest",
     replace: "updateRequest",
   },
   {
@@ -331,14 +335,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a stranger may release",
     file: "holding.ts",
-    find: 'if (actor.role !== "agent" || actor.agentId !== agent.record.id) return notHolder(leaseId);',
+    find: 'if (actor.role !== "agent" || actor.agentId !== party.record.id) return notHolder(leaseId);',
     replace: 'if (actor.role !== "agent") return notHolder(leaseId);',
   },
   {
     name: "a stale epoch may heartbeat",
     file: "holding.ts",
-    find: "if (actor.epoch !== agent.record.epoch) {",
-    replace: "if ((actor.epoch ?? 0) > agent.record.epoch) {",
+    find: "if (actor.epoch !== party.record.epoch) {",
+    replace: "if ((actor.epoch ?? 0) > party.record.epoch) {",
   },
   {
     name: "a stale epoch may acquire",

@@ -110,6 +110,7 @@ function grant(
     tokens: command.tokens,
     claimBy: null,
     binds: needsCells(tenant, manifest.wishes),
+    agentId: agent.record.id,
   };
   const leases = beginLeases(state, tenant, agent, manifest.wishes, terms, now);
   const { binds } = terms;

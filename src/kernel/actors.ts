@@ -1,7 +1,7 @@
 /** Who may do what (L13, A3). Keys and tokens are checked at the edge; here it is decided what they allow. */
 import type { Actor } from "./commands.ts";
 import { type Refusal, refuse } from "./refusals.ts";
-import type { AgentEntry, State, TenantEntry } from "./state.ts";
+import type { AgentEntry, Party, State, TenantEntry } from "./state.ts";
 
 export function isAbove({ role }: Actor): boolean {
   return role === "operator" || role === "supervisor";
@@ -21,6 +21,11 @@ export function mayActFor(actor: Actor, agent: AgentEntry): Refusal | null {
     return refuse("stale_epoch", "Another instance has taken this agent up; register again to take it back.");
   }
   return null;
+}
+
+/** What a task asks for and holds is its tenant's; its worker acts through the task's lease. */
+export function mayActForParty(actor: Actor, party: Party): Refusal | null {
+  return party.kind === "agent" ? mayActFor(actor, party) : requireAbove(actor);
 }
 
 export function findAgent(tenant: TenantEntry, actor: Actor, agentId: string): AgentEntry | Refusal {

@@ -1,5 +1,6 @@
 /** What can be asked of the kernel. Every edge (HTTP, stream, MCP, cells) translates to these and decides nothing. */
 import type { Key, Role, TenantQuotas, TenantSettings } from "./records.ts";
+import type { TaskCommand } from "./task-commands.ts";
 
 /** Two random 32-bit numbers drawn by the engine: ids and jitter come from them (nothing random lives in here). */
 export type Entropy = readonly [number, number];
@@ -9,9 +10,11 @@ export interface Actor {
   readonly role: Role;
   readonly agentId: string | null;
   readonly epoch: number | null;
+  /** The key that was shown, if any: a worker's ids belong to the key that used them first (T1). */
+  readonly keyId?: string;
 }
 
-interface Asked {
+export interface Asked {
   readonly tenant: string;
   readonly actor: Actor;
   readonly entropy: Entropy;
@@ -224,4 +227,5 @@ export type Command =
   | SetTenantSettings
   | SetTenantQuotas
   | CreateKey
-  | DeleteKey;
+  | DeleteKey
+  | TaskCommand;

@@ -26,6 +26,7 @@ import {
   type ResourceEntry,
   type TenantEntry,
 } from "./state.ts";
+import type { Obstacle } from "./task-state.ts";
 
 /** An intent on its way to a lease: its name parsed, its strength where it will stand. */
 export interface Wish {
@@ -101,6 +102,44 @@ class FirstObstacle implements Probe {
     if (held > 0 && this.party.leaseCount === 0) return "stop";
     return held > 0 || waitingFrom(branch, this.weakest) > 0 ? "enter" : "skip";
   }
+}
+
+/** One thing that stands in the way, for a task to be parked on (T10): while it is there, the wish cannot be granted. */
+export function findObstacle(
+  tenant: TenantEntry,
+  wish: Wish,
+  party: Party,
+  place: Place,
+  unitsWished: number,
+): Obstacle | null {
+  const { counted } = wish;
+  if (counted !== null && !unitsFit(counted, place, unitsWished)) return counted;
+  const root = findRoot(tenant, wish.name.type);
+  if (root === undefined) return null;
+  const weakest = weakestConflicting(wish.strength);
+  const skip = counted?.node ?? null;
+  let found: Obstacle | null = null;
+  search(root, wish.name, {
+    visit(node) {
+      if (node === skip) return false;
+      for (let strength: number = EXCLUSIVE; strength >= weakest && found === null; strength--) {
+        some(headOf(node, strength as Strength), (item) => {
+          if ((item as LeaseEntry).party === party) return false;
+          found = item as LeaseEntry;
+          return true;
+        });
+        some(node.waiting === null ? null : headOf(node.waiting, strength as Strength), (item) => {
+          if (found !== null || !isBefore(item, place)) return undefined;
+          if ((item as Claim).request.party === party) return false;
+          found = (item as Claim).request;
+          return true;
+        });
+      }
+      return found !== null;
+    },
+    below: (_node, branch) => (heldFrom(branch, weakest) > 0 || waitingFrom(branch, weakest) > 0 ? "enter" : "skip"),
+  });
+  return found;
 }
 
 function someOther(heads: Heads, strength: Strength, party: Party): boolean {

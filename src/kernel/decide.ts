@@ -60,7 +60,7 @@ export function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifes
 }
 
 /** Under Wound-Wait a requester may go ahead of others who wait for units, even where there is room for itself (C6). */
-function displacesUnits({ wishes }: Manifest): boolean {
+export function displacesUnits({ wishes }: Pick<Manifest, "wishes">): boolean {
   return wishes.some(({ wish }) => wish.counted !== null && wish.counted.waitingUnits > 0);
 }
 
@@ -115,12 +115,7 @@ function findDenial(tenant: TenantEntry, agent: AgentEntry, { wishes }: Manifest
   if (patterns > quotas.patternsMax && patterns > tenant.patternCount) {
     return denied("quota", `The tenant may hold ${quotas.patternsMax} patterns.`);
   }
-  if (quotas.tenantLeaseTimeMsMax !== null) {
-    const { windowStart, leaseTimeMs } = tenant.counters.record;
-    const isPresent = windowStart === now - (now % limits.leaseTimeWindowMs);
-    if (isPresent && leaseTimeMs >= quotas.tenantLeaseTimeMsMax)
-      return denied("quota", "The tenant's lease time for today is used up.");
-  }
+  if (isLeaseTimeUsedUp(tenant, now)) return denied("quota", "The tenant's lease time for today is used up.");
   for (const { wish } of wishes) {
     if (wish.counted === null) continue;
     const capacity = wish.counted.record.capacity ?? 0;
@@ -134,6 +129,14 @@ function findDenial(tenant: TenantEntry, agent: AgentEntry, { wishes }: Manifest
     }
   }
   return null;
+}
+
+/** L10: of tasks as of agents. */
+export function isLeaseTimeUsedUp({ record, counters }: TenantEntry, now: Millis): boolean {
+  const { tenantLeaseTimeMsMax: most } = record.quotas;
+  if (most === null) return false;
+  const { windowStart, leaseTimeMs } = counters.record;
+  return windowStart === now - (now % limits.leaseTimeWindowMs) && leaseTimeMs >= most;
 }
 
 function denied(reason: "quota" | "capacity" | "self_blocked", detail: string): Refusal {

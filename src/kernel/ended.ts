@@ -14,7 +14,7 @@ export function answerForEnded(command: Command, unknown: Refusal, ended: Lease 
   if (!maySee(command.actor, ended)) return notHolder(ended.id);
   if (command.type === "release_lease") return { type: "lease", lease: ended };
   if (command.type === "revoke") return { type: "revoked", count: 0 };
-  return endedRefusal(ended.id, ended.state as EndedLeaseState);
+  return endedRefusal(ended.id, ended.state as EndedLeaseState, ended.endReason);
 }
 
 function maySee(actor: Actor, lease: Lease): boolean {

@@ -1,5 +1,6 @@
 /** What happened, in the past tense and in order. Edges pass events on; nothing in the kernel depends on them. */
 import type { Agent, AgentState, Lease, Millis, Request, Resource } from "./records.ts";
+import type { Receipt, Task } from "./task-records.ts";
 
 interface Happened {
   readonly tenant: string;
@@ -53,7 +54,31 @@ export interface TenantEvent extends Happened {
   readonly type: "tenant.created" | "tenant.suspended" | "tenant.resumed" | "tenant.changed";
 }
 
+/** A task's lease has no events of its own: these tell of it (T10). */
+export interface TaskEvent extends Happened {
+  readonly type:
+    | "task.created"
+    | "task.offered"
+    | "task.accepted"
+    | "task.completed"
+    | "task.requeued"
+    | "task.escalated"
+    | "task.canceled"
+    | "task.redriven";
+  readonly task: Task;
+  /** Whom it was offered to, or who had it; null where nobody did. */
+  readonly workerId: string | null;
+  readonly leaseId: string | null;
+  readonly reason: string | null;
+}
+export interface ReceiptStored extends Happened {
+  readonly type: "receipt.stored";
+  readonly receipt: Receipt;
+}
+
 export type KernelEvent =
+  | TaskEvent
+  | ReceiptStored
   | LeaseEvent
   | RequestEvent
   | RequestDied

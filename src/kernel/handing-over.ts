@@ -44,7 +44,8 @@ export function transferLease(state: State, command: TransferLease, now: Millis)
   const refusal = whyNotTransferred(tenant, lease.party, receiver, moved, now);
   if (refusal !== null) return refusal;
 
-  const { agent: giver } = lease.party;
+  const { party: giver } = lease;
+  if (giver.kind === "task") return ofTask(lease);
   const { state: before } = receiver.record;
   if (before !== "PAUSED" && before !== "EXECUTING" && before !== "VERIFYING") {
     updateAgent(state, receiver, { ...inUnit(state, tenant, receiver, now), state: "EXECUTING" }, now);
@@ -55,7 +56,7 @@ export function transferLease(state: State, command: TransferLease, now: Millis)
     if (one.request !== null) noteHandedOver(state, tenant, one.request, one.record, now);
     one.request = null;
     reissue(state, tenant, one, { ...one.record, agentId: receiver.record.id, holder: receiver.holder, claimBy: null });
-    emitLease(state, one, "lease.transferred", giver.record.id, now);
+    emitLease(state, one, "lease.transferred", giver.holder, now);
   }
   noteIdle(state, giver, now);
   serve(state, tenant, moved.map(nameOf), now);
@@ -146,6 +147,7 @@ export function downgradeLease(state: State, command: DowngradeLease, now: Milli
   }
   const notActive = whyNotActive(lease);
   if (notActive !== null) return notActive;
+  if (lease.party.kind === "task") return ofTask(lease);
   if (lease.record.predicate === predicate) return { type: "lease", lease: lease.record };
   if (strengthOf(predicate) >= strengthOf(lease.record.predicate)) {
     return refuse("not_weaker", `${predicate} is not weaker than ${lease.record.predicate}; acquire it instead.`, {
@@ -154,15 +156,22 @@ export function downgradeLease(state: State, command: DowngradeLease, now: Milli
   }
   const halves = withLinked(tenant, lease);
   for (const one of halves) {
-    weaken(state, one, predicate);
+    weaken(state, tenant, one, predicate);
     emitLease(state, one, "lease.downgraded", null, now);
   }
   serve(state, tenant, halves.map(nameOf), now);
   return { type: "lease", lease: lease.record };
 }
 
+/** T10: a task's leases live and end together, so none of them is handed on or weakened alone. */
+function ofTask({ record }: LeaseEntry): Refusal {
+  return refuse("transfer_refused", "The lease belongs to a task, whose leases stay together; give the task back.", {
+    leaseId: record.id,
+  });
+}
+
 function whyNotActive({ record, request }: LeaseEntry): Refusal | null {
-  if (record.state === "CLOSING") return endedRefusal(record.id, record.closingAs ?? "RELEASED");
+  if (record.state === "CLOSING") return endedRefusal(record.id, record.closingAs ?? "RELEASED", record.endReason);
   if (record.state === "HELD")
     return refuse("verify_required", "The lease is held for a restart; call verify-all first.", { leaseId: record.id });
   if (record.state === "BINDING" || request?.record.state === "BINDING")
@@ -196,6 +205,8 @@ function findTargets(tenant: TenantEntry, { target, actor }: Revoke): LeaseEntry
       : [lease];
   }
   if ("agentId" in target) {
+    const worker = tenant.book.workers.get(target.agentId);
+    if (worker !== undefined && tenant.agents.get(target.agentId) === undefined) return [...worker.leases];
     const agent = findAgent(tenant, actor, target.agentId);
     return "code" in agent ? agent : (mayActFor(actor, agent) ?? leasesOf(agent));
   }

@@ -15,10 +15,13 @@ import {
   type AgentEntry,
   type LeaseEntry,
   leasesOf,
+  type Party,
   type RequestEntry,
   type State,
   type TenantEntry,
 } from "./state.ts";
+import { leasesOfAttempt, noteReissued } from "./task-life.ts";
+import { whyNotItsWorker } from "./workers.ts";
 
 export function heartbeat(state: State, command: Heartbeat, now: Millis): Reply {
   const found = findLease(state, command.tenant, command.actor, command.leaseId);
@@ -75,13 +78,14 @@ const closingCodes: Readonly<Record<EndedLeaseState, RefusalCode>> = {
 };
 
 /** The refusal that a lease's end calls for (L4, G9). */
-export function endedRefusal(id: string, state: EndedLeaseState): Refusal {
-  return refuse(closingCodes[state], `The lease has ended (${state.toLowerCase()}); acquire again.`, { leaseId: id });
+export function endedRefusal(id: string, state: EndedLeaseState, reason: string | null): Refusal {
+  const detail = `The lease has ended (${state.toLowerCase()}${reason === null ? "" : `: ${reason}`}); acquire again.`;
+  return refuse(closingCodes[state], detail, reason === null ? { leaseId: id } : { leaseId: id, problem: reason });
 }
 
 function whyNotExtended(tenant: TenantEntry, lease: Lease, now: Millis): Refusal | null {
   const { id } = lease;
-  if (lease.state === "CLOSING") return endedRefusal(id, lease.closingAs ?? "RELEASED");
+  if (lease.state === "CLOSING") return endedRefusal(id, lease.closingAs ?? "RELEASED", lease.endReason);
   if (lease.state === "HELD" && !lease.verified) return verifyRequired(id);
   const isBound =
     lease.state === "BINDING" ||
@@ -107,7 +111,12 @@ function verifyRequired(leaseId: string): Refusal {
 }
 
 /** Both halves of a rename, and a sign of life for the whole grant (C7, W8). */
-function extend(state: State, tenant: TenantEntry, lease: LeaseEntry, activity: boolean, now: Millis): void {
+export function extend(state: State, tenant: TenantEntry, lease: LeaseEntry, activity: boolean, now: Millis): void {
+  if (lease.party.kind === "task") {
+    // T10: a task's leases are extended together, and none of an attempt that was called off.
+    for (const one of leasesOfAttempt(tenant, lease.party, lease)) extendOne(state, tenant, one, activity, now);
+    return;
+  }
   if (lease.record.claimBy !== null && lease.request !== null) collect(state, tenant, lease.request);
   extendOne(state, tenant, lease, activity, now);
   if (lease.record.linkedTo === null) return;
@@ -131,7 +140,7 @@ export function renewLease(state: State, command: RenewLease, now: Millis): Repl
   if ("code" in found) return found;
   const { tenant, lease } = found;
   const { record } = lease;
-  if (record.state === "CLOSING") return endedRefusal(record.id, record.closingAs ?? "RELEASED");
+  if (record.state === "CLOSING") return endedRefusal(record.id, record.closingAs ?? "RELEASED", record.endReason);
   if (record.state === "HELD" && !record.verified) return verifyRequired(record.id);
   if (record.state === "BINDING") {
     return refuse("renew_required", "The lease is still being set up; renew it once it is active.", {
@@ -147,7 +156,9 @@ export function renewLease(state: State, command: RenewLease, now: Millis): Repl
   const timeIsUp = whyTimeIsUp(tenant, record, now);
   if (timeIsUp !== null) return timeIsUp;
   if (lease.request !== null) collect(state, tenant, lease.request);
-  for (const one of withLinked(tenant, lease)) {
+  const together =
+    lease.party.kind === "task" ? leasesOfAttempt(tenant, lease.party, lease) : withLinked(tenant, lease);
+  for (const one of together) {
     const expiresAt = expiryFor(tenant, one.record.acquiredAt, now, one.record.ttl);
     reissue(state, tenant, one, {
       ...one.record,
@@ -159,6 +170,7 @@ export function renewLease(state: State, command: RenewLease, now: Millis): Repl
     });
     emitLease(state, one, "lease.renewed", null, now);
   }
+  if (lease.party.kind === "task") noteReissued(state, tenant, lease.party);
   return { type: "lease", lease: lease.record };
 }
 
@@ -167,7 +179,7 @@ export function releaseLease(state: State, command: ReleaseLease, now: Millis): 
   if ("code" in found) return found;
   if (command.version !== null && command.version.length > limits.versionLengthMax) return versionTooLong();
   const { tenant, lease } = found;
-  release(state, tenant, lease.party.agent, [lease], () => command.version, now);
+  release(state, tenant, lease.party, [lease], () => command.version, now);
   return { type: "lease", lease: lease.record };
 }
 
@@ -195,14 +207,14 @@ function versionTooLong(): Refusal {
 function release(
   state: State,
   tenant: TenantEntry,
-  agent: AgentEntry,
+  party: Party,
   leases: readonly LeaseEntry[],
   versionOf: (lease: LeaseEntry) => string | null,
   now: Millis,
 ): void {
   const releases = leases.some(({ record }) => record.state !== "CLOSING");
   const freed = endLeases(state, tenant, leases, "RELEASED", null, now, versionOf);
-  if (releases) completeIfDone(state, agent, now);
+  if (releases && party.kind === "agent") completeIfDone(state, party, now);
   serve(state, tenant, freed, now);
 }
 
@@ -279,9 +291,10 @@ export function findLease(state: State, tenantId: string, actor: Actor, leaseId:
   const lease = tenant.leases.get(leaseId);
   if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId });
   if (isAbove(actor)) return { tenant, lease };
-  const { agent } = lease.party;
-  if (actor.role !== "agent" || actor.agentId !== agent.record.id) return notHolder(leaseId);
-  if (actor.epoch !== agent.record.epoch) {
+  const { party } = lease;
+  if (party.kind === "task") return whyNotItsWorker(tenant, actor, lease) ?? { tenant, lease };
+  if (actor.role !== "agent" || actor.agentId !== party.record.id) return notHolder(leaseId);
+  if (actor.epoch !== party.record.epoch) {
     return refuse("stale_epoch", "Another instance has taken this agent up; register again to take it back.");
   }
   return { tenant, lease };

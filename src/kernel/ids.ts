@@ -12,6 +12,10 @@ export function agentIdFrom(now: Millis, entropy: Entropy): string {
   return `agt_${suffixFrom(now, entropy)}`;
 }
 
+export function taskIdFrom(now: Millis, entropy: Entropy): string {
+  return `T-${suffixFrom(now, entropy)}`;
+}
+
 export function suffixOf(requestId: string): string {
   return requestId.slice(4);
 }

@@ -15,18 +15,34 @@ import type { Millis } from "./records.ts";
 import type { Reply } from "./replies.ts";
 import { cancelRequest, collectRequest } from "./requests.ts";
 import { declareResource, fenceResource, resetResource, withdrawResource } from "./resources.ts";
-import { isDue, settleDue } from "./settle.ts";
+import { isDue, serveFreed, settleDue } from "./settle.ts";
 import type { Handle, State } from "./state.ts";
+import { createTask } from "./task-create.ts";
+import { cancelTask, redriveTask } from "./task-ends.ts";
+import { heartbeatTask, releaseTask } from "./task-holding.ts";
+import { pollTasks } from "./task-poll.ts";
+import { submitReceipt } from "./task-receipts.ts";
+import type { Receipt } from "./task-records.ts";
+import type { ReadyTask } from "./task-state.ts";
+import { setTaskType } from "./task-types.ts";
 import { createKey, createTenant, deleteKey, setTenantQuotas, setTenantSettings, suspendTenant } from "./tenants.ts";
 
 export { answerForEnded } from "./ended.ts";
+export { receiptFingerprint } from "./receipt-content.ts";
 export { jumpFences, liveHandles, type RestoredRecord, restore, snapshot } from "./restore.ts";
 export { createState, type Handle, type State } from "./state.ts";
+export { answerForEndedTask } from "./task-ended.ts";
+export { explainTask, type WaitingFor } from "./task-explain.ts";
+export type { ReadyTask } from "./task-state.ts";
 
 export interface Step {
   readonly events: readonly KernelEvent[];
   /** Each record that the step touched, once. Collect them in a set: a batch writes each in its newest form. */
   readonly changes: readonly Handle[];
+  /** What was added to the ledger, in order (R1). */
+  readonly receipts: readonly Receipt[];
+  /** Tasks that can be offered since: whoever holds polls open asks again for them. */
+  readonly ready: readonly ReadyTask[];
 }
 
 export interface Outcome extends Step {
@@ -42,14 +58,15 @@ export function apply(state: State, command: Command, now: Millis): Outcome {
   begin(state);
   settleDue(state, now, Number.POSITIVE_INFINITY);
   const reply = decide(state, command, now);
-  return { reply, events: state.events, changes: state.changes };
+  serveFreed(state, now);
+  return { reply, ...stepOf(state) };
 }
 
 /** Does a slice of what is due, so that a hundred thousand ends at once never hold up whoever runs the kernel. */
 export function settle(state: State, now: Millis, limit: number): Settled {
   begin(state);
   const more = settleDue(state, now, limit);
-  return { more, events: state.events, changes: state.changes };
+  return { more, ...stepOf(state) };
 }
 
 export function hasDue(state: State, now: Millis): boolean {
@@ -69,6 +86,12 @@ function begin(state: State): void {
   state.step++;
   state.events = [];
   state.changes = [];
+  state.receipts = [];
+  state.ready = [];
+}
+
+function stepOf({ events, changes, receipts, ready }: State): Step {
+  return { events, changes, receipts, ready };
 }
 
 function decide(state: State, command: Command, now: Millis): Reply {
@@ -138,5 +161,21 @@ function decide(state: State, command: Command, now: Millis): Reply {
       return createKey(state, command, now);
     case "delete_key":
       return deleteKey(state, command);
+    case "create_task":
+      return createTask(state, command, now);
+    case "cancel_task":
+      return cancelTask(state, command, now);
+    case "redrive_task":
+      return redriveTask(state, command, now);
+    case "poll_tasks":
+      return pollTasks(state, command, now);
+    case "heartbeat_task":
+      return heartbeatTask(state, command, now);
+    case "release_task":
+      return releaseTask(state, command, now);
+    case "set_task_type":
+      return setTaskType(state, command);
+    case "submit_receipt":
+      return submitReceipt(state, command, now);
   }
 }

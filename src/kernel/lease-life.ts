@@ -26,6 +26,9 @@ import {
   type State,
   type TenantEntry,
 } from "./state.ts";
+import { contest } from "./task-contest.ts";
+import { taskLeaseEnded } from "./task-life.ts";
+import { unparkFrom } from "./task-parking.ts";
 
 /** What a manifest's leases have in common. */
 export interface GrantTerms {
@@ -38,6 +41,8 @@ export interface GrantTerms {
   readonly claimBy: Millis | null;
   /** Some of the manifest is on a bound resource. */
   readonly binds: boolean;
+  /** Who acts: the party itself, or the worker of a task. */
+  readonly agentId: string;
 }
 
 /** The cell that hosts the resource, if it is bound (G6). */
@@ -62,7 +67,7 @@ export function beginLease(
     id: leaseIdWith(terms.suffix, index),
     resource: wish.name.text,
     predicate: wish.intent.predicate,
-    agentId: party.agent.record.id,
+    agentId: terms.agentId,
     holder: party.holder,
     state: terms.binds ? "BINDING" : "ACTIVE",
     fence: nextFence(state, tenant),
@@ -88,6 +93,7 @@ export function beginLease(
     version: null,
   };
   const entry = createLeaseEntry(record, party, wish.strength);
+  if (tenant.book.haunted.size > 0) contest(state, tenant, party, wish);
   place(state, tenant, entry, wish.name);
   changed(state, entry);
   emitLease(state, entry, terms.binds ? "lease.binding" : "lease.granted", null, now);
@@ -168,11 +174,12 @@ export function reissue(state: State, tenant: TenantEntry, entry: LeaseEntry, re
 }
 
 /** L15: a weaker predicate. Units do not depend on it (C6). */
-export function weaken(state: State, entry: LeaseEntry, predicate: Predicate): void {
+export function weaken(state: State, tenant: TenantEntry, entry: LeaseEntry, predicate: Predicate): void {
   const resource = entry.node?.mark as ResourceEntry | null | undefined;
   const counted = resource !== null && resource !== undefined && resource.record.capacity !== null;
   updateLease(state, entry, { ...entry.record, predicate });
   move("held", entry, counted ? EXCLUSIVE : strengthOf(predicate), entry.order);
+  if (entry.parked !== null) unparkFrom(state, tenant, entry);
 }
 
 /**
@@ -224,14 +231,20 @@ export function finishLease(
   changed(state, entry);
   unschedule(state.ends, entry);
   tenant.leases.delete(entry.record.id);
-  if (node !== null && node.mark !== null) (node.mark as ResourceEntry).heldUnits -= entry.record.units;
+  if (node !== null && node.mark !== null) {
+    const resource = node.mark as ResourceEntry;
+    resource.heldUnits -= entry.record.units;
+    if (resource.parked !== null) unparkFrom(state, tenant, resource);
+  }
   if (entry.wild) tenant.patternCount--;
   take("held", entry);
   unlinkFromParty(entry);
   addLeaseTime(state, tenant, now - entry.record.acquiredAt, now);
   emitLease(state, entry, endedEvents[as], reason, now);
   if (entry.request !== null) noteEndedLease(state, tenant, entry.request, entry.record, now);
-  noteIdle(state, entry.party.agent, now);
+  if (entry.parked !== null) unparkFrom(state, tenant, entry);
+  if (entry.party.kind === "agent") noteIdle(state, entry.party, now);
+  else taskLeaseEnded(state, tenant, entry.party, entry, now);
 }
 
 /** L10: lease time of the whole tenant, by the day. */
@@ -251,6 +264,8 @@ export function emitLease(
   reason: string | null,
   now: Millis,
 ): void {
+  // The events of a task tell of its lease (T10).
+  if (isTaskLease(entry.record)) return;
   emit(state, { type, tenant: entry.tenantId, at: now, lease: entry.record, reason });
 }
 
@@ -259,6 +274,13 @@ export function withLinked(tenant: TenantEntry, entry: LeaseEntry): LeaseEntry[]
   const other = entry.record.linkedTo === null ? undefined : tenant.leases.get(entry.record.linkedTo);
   return other === undefined ? [entry] : [entry, other];
 }
+
+/** The lease on a task itself, not on what its manifest names. */
+export function isTaskLease({ resource }: Lease): boolean {
+  return resource.startsWith(taskPrefix);
+}
+
+export const taskPrefix = "TASK:/";
 
 export function nameOf(entry: LeaseEntry): ResourceName {
   return canonicalName(entry.record.resource);

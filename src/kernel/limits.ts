@@ -51,4 +51,55 @@ export const limits = {
   teardownMs: 10_000,
   /** L11: how far a restore jumps ahead; far more than any backup's age in grants, and 2^13 restores fit below 2^53. */
   restoreFenceJump: 2 ** 40,
+  // Tasks (T1–T13).
+  taskPriorityMax: 1_000,
+  /** A task gains a level of priority over one that is younger by this much, so that none is starved. */
+  taskAgeingMsPerLevel: 60_000,
+  /** How many levels it is worth that a worker prefers a kind, or had the task before (T7). */
+  taskPreferredLevels: 10,
+  taskAffinityLevels: 10,
+  taskLeaseMsDefault: 900_000,
+  taskLeaseMsMax: 86_400_000,
+  taskAttemptsDefault: 3,
+  taskAttemptsMax: 1_000,
+  taskOffersDefault: 10,
+  taskOffersMax: 10_000,
+  taskRequeueMsDefault: 30_000,
+  taskDelayMsMax: 366 * 86_400_000,
+  taskRequiresMax: 32,
+  taskDependsOnMax: 256,
+  taskConcurrencyMax: 1_000_000,
+  taskPollMax: 1_000,
+  /** Tasks that one poll looks at before it answers with what it has. */
+  taskExaminedMax: 2_000,
+  /** Kinds of queued work: types of tasks, each with each set of required capabilities. */
+  taskLanesMax: 4_096,
+  /** Types whose settings and usual duration are kept. */
+  taskTypesMax: 4_096,
+  /** Old attempts of a task that are told apart from unknown ones. */
+  taskPastMax: 8,
+  /** Passed over so often because of its manifest, a task queues for it (T10), for so long at a time. */
+  taskPassedOverMax: 3,
+  taskWaitMs: 60_000,
+  /** How long a worker whose task was called off keeps what it holds, so that it can stop in order. */
+  taskCancelMs: 30_000,
+  /** An urgent task has waited so long before a worker is asked to make room (T8). */
+  taskPreemptAfterMs: 1_000,
+  /** So many tasks with lost holders are watched for other grants; the oldest beyond count as contested (T13). */
+  taskHauntedMax: 1_000,
+  /** How many samples make a usual duration, and how quickly it follows. */
+  taskSamplesMin: 5,
+  taskKeyMemoryMs: 86_400_000,
+  workerIdleMs: 7 * 24 * 3_600_000,
+  workerSeenMs: 30_000,
+  workerPollsRemembered: 8,
+  workersMax: 100_000,
+  workerCapabilitiesMax: 256,
+  /** Sizes of LegiVellum receipts. */
+  taskBodyBytesMax: 102_400,
+  inputsBytesMax: 65_536,
+  metadataBytesMax: 16_384,
+  receiptBodyBytesMax: 102_400,
+  receiptTextMax: 4_096,
+  dedupeKeysPerTaskMax: 256,
 } as const;

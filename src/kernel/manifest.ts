@@ -21,7 +21,15 @@ export interface Manifest {
 const none: readonly string[] = [];
 
 export function readManifest(tenant: TenantEntry, command: Acquire): Manifest | Refusal {
-  const { intents: inputs } = command;
+  const read = readIntents(tenant, command.intents);
+  return "code" in read ? read : readTerms(tenant, command, read.intents, read.wishes);
+}
+
+/** An agent's manifest, or that of a task. */
+export function readIntents(
+  tenant: TenantEntry,
+  inputs: readonly IntentInput[],
+): { readonly intents: readonly Intent[]; readonly wishes: readonly LinkedWish[] } | Refusal {
   if (inputs.length === 0)
     return refuse("empty_manifest", "A manifest needs at least one intent.", { field: "intents" });
   if (inputs.length > limits.intentsMax) {
@@ -43,7 +51,7 @@ export function readManifest(tenant: TenantEntry, command: Acquire): Manifest | 
       });
     }
   }
-  return readTerms(tenant, command, intents, wishes);
+  return { intents, wishes };
 }
 
 function readTerms(
@@ -162,7 +170,10 @@ function findDuplicate(intents: readonly Intent[]): number | null {
 /** Tells a repeated request from another one under the same key (W10). Not secret: two 32-bit FNV-1a sums will do. */
 export function fingerprintOf(command: Acquire, intents: readonly Intent[]): string {
   const { ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, tokens } = command;
-  const text = JSON.stringify([intents, ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, tokens]);
+  return fingerprint(JSON.stringify([intents, ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, tokens]));
+}
+
+export function fingerprint(text: string): string {
   let a = 0x811c9dc5;
   let b = 0x9747b28c;
   for (let at = 0; at < text.length; at++) {

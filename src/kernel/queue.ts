@@ -18,6 +18,7 @@ import {
   type State,
   type TenantEntry,
 } from "./state.ts";
+import { wakeWaitingTask } from "./task-queue.ts";
 
 /** Serves those who may have waited for these names. */
 export function serve(state: State, tenant: TenantEntry, names: readonly ResourceName[], now: Millis): void {
@@ -36,7 +37,10 @@ export function serve(state: State, tenant: TenantEntry, names: readonly Resourc
   }
   const inOrder = [...candidates].sort(([, a], [, b]) => (isBefore(a, b) ? -1 : 1));
   for (const [request] of inOrder) {
-    if (request.record.state === "WAITING" && fits(tenant, request)) grantWaiter(state, tenant, request, now);
+    if (request.record.state !== "WAITING" || !fits(tenant, request)) continue;
+    // A task keeps its place in the queue, and is granted what it waits for together with a worker (T10).
+    if (request.party.kind === "task") wakeWaitingTask(state, tenant, request.party);
+    else grantWaiter(state, tenant, request, now);
   }
 }
 

@@ -3,6 +3,7 @@
  * a batch under way) keeps what was true then. From these records alone a kernel is restored and goes on.
  */
 import type { Predicate } from "./predicates.ts";
+import type { Payload, Task, TaskKey, TaskType, Worker } from "./task-records.ts";
 
 /** Milliseconds since 1970 by the control plane's clock (L7). */
 export type Millis = number;
@@ -190,6 +191,8 @@ export interface Counters {
   /** Lease time used by ended leases in the present window (L10). */
   readonly leaseTimeMs: number;
   readonly windowStart: Millis;
+  /** Receipts in the tenant's ledger: the last one's sequence number (R6). */
+  readonly receipts: number;
 }
 
 export interface Resource {
@@ -229,6 +232,11 @@ export interface RecordOf {
   readonly request: Request;
   readonly lease: Lease;
   readonly key: Key;
+  readonly task: Task;
+  readonly payload: Payload;
+  readonly task_key: TaskKey;
+  readonly task_type: TaskType;
+  readonly worker: Worker;
 }
 export type RecordKind = keyof RecordOf;
 

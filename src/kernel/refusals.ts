@@ -30,6 +30,9 @@ export const refusalCodes = [
   "invalid_quotas",
   "invalid_capacity",
   "invalid_key",
+  "invalid_worker_id",
+  "invalid_task",
+  "invalid_receipt",
   // Who asks may not.
   "forbidden",
   "not_lease_holder",
@@ -42,6 +45,9 @@ export const refusalCodes = [
   "tenant_unknown",
   "digest_unknown",
   "key_unknown",
+  "task_unknown",
+  "receipt_unknown",
+  "dependency_unknown",
   // It is there, but has ended (G9, L4).
   "lease_expired",
   "lease_released",
@@ -65,6 +71,13 @@ export const refusalCodes = [
   "key_exists",
   "lease_not_binding",
   "lease_not_closing",
+  "complete_without_accept",
+  "already_completed",
+  "stale_fence",
+  "dedupe_conflict",
+  "idempotency_key_reused",
+  "task_not_dead",
+  "tenant_suspended",
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
 
@@ -84,6 +97,12 @@ export interface Refusal {
   readonly generation?: number;
   readonly blockers?: readonly Blocker[];
   readonly blockersTotal?: number;
+  readonly taskId?: string;
+  /** In a word or two: what is wrong with a receipt's or a task's field, or why a lease has ended. */
+  readonly problem?: string;
+  readonly winningReceiptId?: string;
+  /** Tasks that must be looked up in history first. */
+  readonly missing?: readonly string[];
 }
 
 export function refuse(

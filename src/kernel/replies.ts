@@ -1,6 +1,7 @@
 /** What a command is answered with. Records in a reply are as they were when the command was decided. */
 import type { Agent, Digest, Key, Lease, Millis, Request, Resource, Tenant } from "./records.ts";
 import type { Refusal } from "./refusals.ts";
+import type { Payload, Receipt, Task, TaskType } from "./task-records.ts";
 
 /** Something that stands in the way (W11): a live lease, or a request that waits ahead. */
 export type Blocker =
@@ -61,7 +62,41 @@ export interface LostLease {
   readonly code: Refusal["code"] | null;
 }
 
+/** A task offered to a worker: its lease, and those of its manifest (T10). */
+export interface Offer {
+  readonly task: Task;
+  readonly payload: Payload | null;
+  readonly lease: Lease;
+  readonly leases: readonly Lease[];
+  /** The attempt that this would be, or is, if it was accepted before (`reclaim`). */
+  readonly attempt: number;
+}
+
+export type Directive = "cancel" | "preempt";
+
+export type TaskReply =
+  | { readonly type: "task"; readonly task: Task; readonly created: boolean }
+  /** The task of a repeated creation has ended: history knows it (T12). */
+  | { readonly type: "task_ended"; readonly taskId: string }
+  | {
+      readonly type: "offers";
+      readonly offers: readonly Offer[];
+      /** The search was cut short; asking again at once goes on with it. */
+      readonly more: boolean;
+    }
+  | {
+      readonly type: "task_lease";
+      readonly lease: Lease;
+      readonly leases: readonly Lease[];
+      readonly directives: readonly Directive[];
+    }
+  | { readonly type: "receipt"; readonly receipt: Receipt }
+  /** Sent before: the first receipt is the answer, and the ledger knows it (R3). */
+  | { readonly type: "receipt_known"; readonly receiptId: string }
+  | { readonly type: "task_type"; readonly taskType: TaskType };
+
 export type Reply =
+  | TaskReply
   | Refusal
   | Verdict
   | { readonly type: "agent"; readonly agent: Agent; readonly created: boolean }

@@ -12,6 +12,7 @@ import { limits } from "./limits.ts";
 import type { Intent, Lease, Millis, Request, RequestState } from "./records.ts";
 import { nodeFor, type Place, put, take } from "./resource-index.ts";
 import {
+  type AgentEntry,
   type Claim,
   changed,
   emit,
@@ -22,6 +23,9 @@ import {
   type State,
   type TenantEntry,
 } from "./state.ts";
+import { unparkFrom } from "./task-parking.ts";
+import { makeReady } from "./task-queue.ts";
+import { noRequests, type TaskEntry } from "./task-state.ts";
 
 /** One wish per name: a rename is two, each linked to the other (C7). */
 export interface LinkedWish {
@@ -81,6 +85,7 @@ export function enqueue(state: State, tenant: TenantEntry, request: RequestEntry
     request.claims.push(claim);
   }
   tenant.waitingCount++;
+  if (party.open === noRequests) (party as TaskEntry).open = new Set();
   party.open.add(request);
   schedule(state.waits, request, record.timeoutAt, record.arrival);
 }
@@ -88,13 +93,17 @@ export function enqueue(state: State, tenant: TenantEntry, request: RequestEntry
 function dequeue(state: State, tenant: TenantEntry, request: RequestEntry): void {
   for (const claim of request.claims) {
     take("waiting", claim);
-    if (claim.counted !== null) claim.counted.waitingUnits -= claim.intent.units;
+    if (claim.counted !== null) {
+      claim.counted.waitingUnits -= claim.intent.units;
+      if (claim.counted.parked !== null) unparkFrom(state, tenant, claim.counted);
+    }
     if (claim.name.wild) tenant.patternCount--;
   }
   request.claims.length = 0;
   tenant.waitingCount--;
   request.party.open.delete(request);
   unschedule(state.waits, request);
+  if (request.parked !== null) unparkFrom(state, tenant, request);
 }
 
 export function updateRequest(state: State, request: RequestEntry, change: Partial<Request>): void {
@@ -114,10 +123,13 @@ export function beginLeases(
   wishes: readonly LinkedWish[],
   terms: GrantTerms,
   now: Millis,
+  firstIndex = 0,
 ): LeaseEntry[] {
   const leases: LeaseEntry[] = [];
   for (const { wish, linkedIndex } of wishes) {
-    leases.push(beginLease(state, tenant, party, wish, leases.length, linkedIndex, terms, now));
+    const index = firstIndex + leases.length;
+    const linked = linkedIndex === null ? null : firstIndex + linkedIndex;
+    leases.push(beginLease(state, tenant, party, wish, index, linked, terms, now));
   }
   return leases;
 }
@@ -135,6 +147,7 @@ export function grantWaiter(state: State, tenant: TenantEntry, request: RequestE
     tokens: record.tokens,
     claimBy: now + tenant.record.settings.claimWithinMs,
     binds: needsCells(tenant, wishes),
+    agentId: record.agentId,
   };
   attachLeases(state, request, beginLeases(state, tenant, party, wishes, terms, now));
   if (request.record.state === "GRANTED") announceGrant(state, tenant, request, now);
@@ -153,7 +166,7 @@ export function attachLeases(state: State, request: RequestEntry, leases: readon
 
 export function announceGrant(state: State, tenant: TenantEntry, request: RequestEntry, now: Millis): void {
   emitRequest(state, request, "request.granted", null, now);
-  becomeExecuting(state, tenant, request.party.agent, now);
+  if (request.party.kind === "agent") becomeExecuting(state, tenant, request.party, now);
 }
 
 /** G6: when the last of its cells has bound, the whole manifest is granted; its time begins, and it is to be collected. */
@@ -203,12 +216,18 @@ export function endWait(
   const names = request.claims.map((claim) => claim.name);
   if (request.record.state === "WAITING") dequeue(state, tenant, request);
   else request.party.open.delete(request);
-  const { agent } = request.party;
-  if (request.record.key !== null) agent.keys.delete(request.record.key);
+  const { party } = request;
+  if (party.kind === "task") {
+    // Nobody asks for it by its id: the task tells where it stands.
+    removeRequest(state, tenant, request);
+    if (party.place === "parked" && party.parking === null) makeReady(state, tenant, party);
+    return names;
+  }
+  if (request.record.key !== null) party.keys.delete(request.record.key);
   updateRequest(state, request, { state: fate, fateReason: reason });
   emitRequest(state, request, fateEvents[fate] ?? "request.canceled", reason, now);
-  remember(state, tenant, request, now);
-  noteIdle(state, agent, now);
+  remember(state, tenant, party, request, now);
+  noteIdle(state, party, now);
   return names;
 }
 
@@ -222,11 +241,11 @@ export function noteEndedLease(
 ): void {
   updateRequest(state, request, { ended: [...request.record.ended, lease] });
   if (request.record.state !== "GRANTED" || request.record.ended.length < request.record.leaseIds.length) return;
-  remember(state, tenant, request, now);
+  if (request.party.kind === "agent") remember(state, tenant, request.party, request, now);
 }
 
-function remember(state: State, tenant: TenantEntry, request: RequestEntry, now: Millis): void {
-  const { remembered } = request.party.agent;
+function remember(state: State, tenant: TenantEntry, agent: AgentEntry, request: RequestEntry, now: Millis): void {
+  const { remembered } = agent;
   updateRequest(state, request, { forgetAt: now + limits.requestMemoryMs });
   remembered.add(request);
   schedule(state.ends, request, now + limits.requestMemoryMs, request.record.arrival);
@@ -243,11 +262,17 @@ function isForgottenBefore(a: Request, b: Request): boolean {
 }
 
 export function forget(state: State, tenant: TenantEntry, request: RequestEntry): void {
-  const { agent } = request.party;
+  const { party } = request;
   unschedule(state.ends, request);
-  agent.remembered.delete(request);
-  if (request.record.key !== null && agent.keys.get(request.record.key) === request)
-    agent.keys.delete(request.record.key);
+  if (party.kind === "agent") {
+    party.remembered.delete(request);
+    if (request.record.key !== null && party.keys.get(request.record.key) === request)
+      party.keys.delete(request.record.key);
+  }
+  removeRequest(state, tenant, request);
+}
+
+export function removeRequest(state: State, tenant: TenantEntry, request: RequestEntry): void {
   tenant.requests.delete(request.record.id);
   request.alive = false;
   changed(state, request);

@@ -1,6 +1,6 @@
 /** What a request is answered with later on: its present state, from the queue or from memory (W4, W8, W10). */
 
-import { findTenant, mayActFor } from "./actors.ts";
+import { findTenant, mayActForParty } from "./actors.ts";
 import type { CancelRequest, CollectRequest } from "./commands.ts";
 import { addObstacles, createObstacles, isFree, obstaclesTotal } from "./conflicts.ts";
 import { endBinding, endLeases } from "./holding.ts";
@@ -12,7 +12,7 @@ import type { Intent, Lease, Millis } from "./records.ts";
 import { refuse } from "./refusals.ts";
 import type { Observe, Reply } from "./replies.ts";
 import { endWait, liveLeasesOf, unitsWished } from "./request-life.ts";
-import type { AgentEntry, LeaseEntry, RequestEntry, State, TenantEntry } from "./state.ts";
+import type { LeaseEntry, Party, RequestEntry, State, TenantEntry } from "./state.ts";
 import { blockersOf } from "./verdicts.ts";
 
 export function collectRequest(state: State, command: CollectRequest): Reply {
@@ -20,12 +20,12 @@ export function collectRequest(state: State, command: CollectRequest): Reply {
   if ("code" in tenant) return tenant;
   const request = tenant.requests.get(command.requestId);
   if (request !== undefined) {
-    return mayActFor(command.actor, request.party.agent) ?? describeRequest(state, tenant, request);
+    return mayActForParty(command.actor, request.party) ?? describeRequest(state, tenant, request);
   }
   const leases = leasesGrantedAtOnce(tenant, command.requestId);
   const [first] = leases;
   if (first === undefined) return requestUnknown();
-  const refusal = mayActFor(command.actor, first.party.agent);
+  const refusal = mayActForParty(command.actor, first.party);
   if (refusal !== null) return refusal;
   return {
     type: "granted",
@@ -76,7 +76,7 @@ export function describeRequest(state: State, tenant: TenantEntry, request: Requ
         requestId: record.id,
         leases: leasesNow(tenant, request),
         warnings: record.warnings,
-        observe: observeFor(request.party.agent, record.observeSince, record.intents),
+        observe: observeFor(request.party, record.observeSince, record.intents),
       };
     case "TIMED_OUT":
       return refuse("wait_timeout", "The wait is over: its timeout passed. Nothing is held; submit again.");
@@ -140,9 +140,9 @@ function leasesNow(tenant: TenantEntry, { record }: RequestEntry): Lease[] {
 }
 
 /** A4: a grant that ends PAUSED carries what happened since the checkpoint, or since the pause where that is earlier. */
-export function observeFor(agent: AgentEntry, pausedAt: Millis | null, intents: readonly Intent[]): Observe | null {
-  if (pausedAt === null) return null;
-  const digest = agent.digest?.record ?? null;
+export function observeFor(party: Party, pausedAt: Millis | null, intents: readonly Intent[]): Observe | null {
+  if (pausedAt === null || party.kind === "task") return null;
+  const digest = party.digest?.record ?? null;
   const resources = new Set<string>();
   for (const { resource, to } of [...intents, ...(digest?.intentBacklog ?? [])]) {
     resources.add(resource);
@@ -158,9 +158,9 @@ export function cancelRequest(state: State, command: CancelRequest, now: Millis)
   if (request === undefined) {
     const [first] = leasesGrantedAtOnce(tenant, command.requestId);
     if (first === undefined) return requestUnknown();
-    return mayActFor(command.actor, first.party.agent) ?? { type: "done" };
+    return mayActForParty(command.actor, first.party) ?? { type: "done" };
   }
-  const refusal = mayActFor(command.actor, request.party.agent);
+  const refusal = mayActForParty(command.actor, request.party);
   if (refusal !== null) return refusal;
   switch (request.record.state) {
     case "WAITING":

@@ -28,6 +28,8 @@ import {
   type State,
   type TenantEntry,
 } from "./state.ts";
+import { unparkFrom } from "./task-parking.ts";
+import { unbarAll } from "./task-queue.ts";
 
 export function declareResource(state: State, command: DeclareResource, now: Millis): Reply {
   const found = findName(state, command, command.resource);
@@ -70,6 +72,8 @@ export function declareResource(state: State, command: DeclareResource, now: Mil
   changed(state, entry);
   emitResource(state, entry, "resource.declared", now);
   serve(state, tenant, [name], now);
+  unparkFrom(state, tenant, entry);
+  unbarAll(state, tenant);
   return { type: "resource", resource: entry.record, created: known === undefined };
 }
 
@@ -230,6 +234,7 @@ export function resetResource(state: State, command: ResetResource, now: Millis)
   changed(state, entry);
   const { capacity, cell, withdrawn } = entry.record;
   if (capacity === null && cell === null && !withdrawn) removeResource(tenant, entry);
+  unbarAll(state, tenant);
   return { type: "resource", resource: entry.record, created: false };
 }
 

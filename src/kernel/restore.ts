@@ -18,9 +18,19 @@ import {
   createState,
   createTenantEntry,
   type Handle,
+  type Party,
   type State,
   type TenantEntry,
 } from "./state.ts";
+import { haunt } from "./task-contest.ts";
+import { placeTask, placeTaskKey } from "./task-create.ts";
+import { isFinal, listObligation } from "./task-life.ts";
+import { enterQueue } from "./task-queue.ts";
+import type { Task } from "./task-records.ts";
+import { resumeSpeculation } from "./task-speculation.ts";
+import { createPayloadEntry } from "./task-state.ts";
+import { placeTaskType } from "./task-types.ts";
+import { placeWorker } from "./workers.ts";
 
 /** A record together with the number that it is stored under, which its handle keeps. */
 export type RestoredRecord = StoredRecord & { readonly row?: number };
@@ -36,6 +46,11 @@ interface Sorted {
   readonly requests: Of<"request">[];
   readonly leases: Of<"lease">[];
   readonly keys: Of<"key">[];
+  readonly tasks: Of<"task">[];
+  readonly payloads: Of<"payload">[];
+  readonly taskKeys: Of<"task_key">[];
+  readonly taskTypes: Of<"task_type">[];
+  readonly workers: Of<"worker">[];
 }
 
 export function restore(records: Iterable<RestoredRecord>): State {
@@ -60,8 +75,11 @@ export function restore(records: Iterable<RestoredRecord>): State {
   for (const { record, row } of sorted.resources) {
     storedAs(placeResource(tenantOf(state, record.tenant), record, canonicalName(record.name)), row);
   }
+  restoreTasks(state, sorted);
   for (const { record, row } of sorted.requests) restoreRequest(state, record, row);
   for (const { record, row } of sorted.leases) restoreLease(state, record, row);
+  for (const { record } of sorted.tasks) resumeTask(state, tenantOf(state, record.tenant), record);
+  state.ready = [];
   // A crash between two slices may have left waiters unserved; looking at all of them once is harmless otherwise.
   for (const tenant of state.tenants.values()) {
     for (const { claims } of tenant.requests.values()) {
@@ -86,6 +104,11 @@ function sort(records: Iterable<RestoredRecord>): Sorted {
     requests: [],
     leases: [],
     keys: [],
+    tasks: [],
+    payloads: [],
+    taskKeys: [],
+    taskTypes: [],
+    workers: [],
   };
   for (const stored of records) {
     switch (stored.kind) {
@@ -113,19 +136,37 @@ function sort(records: Iterable<RestoredRecord>): Sorted {
       case "key":
         sorted.keys.push(stored);
         break;
+      case "task":
+        sorted.tasks.push(stored);
+        break;
+      case "payload":
+        sorted.payloads.push(stored);
+        break;
+      case "task_key":
+        sorted.taskKeys.push(stored);
+        break;
+      case "task_type":
+        sorted.taskTypes.push(stored);
+        break;
+      case "worker":
+        sorted.workers.push(stored);
+        break;
     }
   }
   // Appending in order is what makes each list at a node cheap to rebuild.
   sorted.leases.sort((a, b) => a.record.fence - b.record.fence);
   sorted.requests.sort((a, b) => a.record.arrival - b.record.arrival);
+  sorted.tasks.sort((a, b) => a.record.timestamp - b.record.timestamp);
   return sorted;
 }
 
 function restoreRequest(state: State, record: Request, row: number | undefined): void {
   const tenant = tenantOf(state, record.tenant);
-  const agent = agentOf(state, record);
-  const request = storedAs(createRequestEntry(record, agent), row);
+  const party = partyOf(state, record);
+  const request = storedAs(createRequestEntry(record, party), row);
   tenant.requests.set(record.id, request);
+  if (party.kind === "task") return enqueue(state, tenant, request);
+  const agent = party;
   const holdsKey = record.state === "WAITING" || record.state === "BINDING" || record.state === "GRANTED";
   if (record.key !== null && holdsKey) agent.keys.set(record.key, request);
   if (record.state === "WAITING") enqueue(state, tenant, request);
@@ -140,13 +181,55 @@ function restoreLease(state: State, record: Lease, row: number | undefined): voi
   const tenant = tenantOf(state, record.tenant);
   const name = canonicalName(record.resource);
   const intent = { predicate: record.predicate, resource: record.resource, units: record.units, to: null };
-  const entry = createLeaseEntry(record, agentOf(state, record), makeWish(tenant, intent, name).strength);
+  const entry = createLeaseEntry(record, partyOf(state, record), makeWish(tenant, intent, name).strength);
   const request = tenant.requests.size === 0 ? undefined : tenant.requests.get(requestIdOf(record.id));
   // Handed over, it no longer belongs to the request through which it was granted.
   const isHandedOver = request?.record.ended.some((ended) => ended.id === record.id) ?? true;
   entry.request = isHandedOver ? null : (request ?? null);
   storedAs(entry, row);
   place(state, tenant, entry, name);
+  if (entry.party.kind === "task" && name.type === "TASK") tenant.book.workers.get(record.agentId)?.leases.add(entry);
+}
+
+/** A task's leases and requests name it as their holder, and somebody else as who acts for it. */
+function partyOf(state: State, record: Lease | Request): Party {
+  if (record.holder === record.agentId) return agentOf(state, record);
+  const task = tenantOf(state, record.tenant).tasks.get(record.holder);
+  if (task === undefined) throw new Error(`A record belongs to no task: ${record.holder}`);
+  return task;
+}
+
+function restoreTasks(state: State, { workers, taskTypes, taskKeys, tasks, payloads }: Sorted): void {
+  for (const { record, row } of workers) storedAs(placeWorker(state, tenantOf(state, record.tenant), record), row);
+  for (const { record, row } of taskTypes) storedAs(placeTaskType(tenantOf(state, record.tenant), record), row);
+  for (const { record, row } of taskKeys) storedAs(placeTaskKey(state, tenantOf(state, record.tenant), record), row);
+  // In the order of creation, so that what a task depends on is there before it.
+  for (const { record, row } of tasks) storedAs(placeTask(tenantOf(state, record.tenant), record), row);
+  for (const { record, row } of payloads) {
+    const task = tenantOf(state, record.tenant).tasks.get(record.taskId);
+    if (task === undefined) throw new Error(`A payload belongs to no task: ${record.taskId}`);
+    task.payload = storedAs(createPayloadEntry(record), row);
+  }
+}
+
+/** Once its leases and requests are there: back to where it stood. A queued one is looked at anew when a worker asks. */
+function resumeTask(state: State, tenant: TenantEntry, { id }: Task): void {
+  const task = tenant.tasks.get(id);
+  if (task === undefined) return;
+  const { record } = task;
+  listObligation(tenant, task);
+  if (!isFinal(record)) for (const { key } of record.dedupes) tenant.book.dedupes.set(key, task);
+  if (record.live.length > 0) {
+    if (task.key !== null) task.key.running++;
+    resumeSpeculation(state, task);
+    return;
+  }
+  if (
+    record.spec.intents.length > 0 &&
+    record.past.some(({ acceptedAt, contested }) => acceptedAt !== null && !contested)
+  )
+    haunt(state, tenant, task);
+  if (record.status === "queued" || record.status === "retry_pending") enterQueue(state, tenant, task);
 }
 
 function tenantOf(state: State, id: string): TenantEntry {
@@ -173,6 +256,13 @@ export function* liveHandles(state: State): Generator<Handle> {
     yield* tenant.resources.values();
     yield* tenant.requests.values();
     yield* tenant.leases.values();
+    for (const task of tenant.tasks.values()) {
+      yield task;
+      if (task.payload !== null) yield task.payload;
+    }
+    yield* tenant.book.created.values();
+    yield* tenant.book.types.values();
+    yield* tenant.book.workers.values();
   }
   yield* state.keys.values();
 }

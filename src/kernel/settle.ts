@@ -12,6 +12,9 @@ import { serve } from "./queue.ts";
 import type { Lease, Millis } from "./records.ts";
 import { endWait, forget } from "./request-life.ts";
 import type { LeaseEntry, State, TenantEntry } from "./state.ts";
+import { forgetTaskKey } from "./task-create.ts";
+import { settleTask } from "./task-queue.ts";
+import { forgetWorkerIfIdle } from "./workers.ts";
 
 /** Settles at most `limit` items. True: more is due. */
 export function settleDue(state: State, now: Millis, limit: number): boolean {
@@ -48,7 +51,18 @@ function settleOne(state: State, now: Millis): void {
       return forget(state, tenant, end);
     case "agent":
       return forgetIfIdle(state, tenant, end, now);
+    case "task":
+      return settleTask(state, tenant, end);
+    case "task_key":
+      return forgetTaskKey(state, tenant, end);
+    case "worker":
+      return forgetWorkerIfIdle(state, tenant, end, now);
   }
+}
+
+/** What a command freed besides what it serves itself: the rest of a task's leases (T10), served before it is over. */
+export function serveFreed(state: State, now: Millis): void {
+  while (state.unserved.length > 0) serveOne(state, now);
 }
 
 function serveOne(state: State, now: Millis): void {
@@ -84,7 +98,8 @@ function settleLease(state: State, tenant: TenantEntry, lease: LeaseEntry, now: 
   const cause = causeOf(record);
   if (cause === "unclaimed") return end(state, tenant, lease, "EXPIRED", "unclaimed", now);
   if (cause === "idle") return end(state, tenant, lease, "REVOKED", "idle", now);
-  if (lease.party.agent.record.restarting && record.heldUntil === null) return hold(state, tenant, lease, now);
+  if (lease.party.kind === "agent" && lease.party.record.restarting && record.heldUntil === null)
+    return hold(state, tenant, lease, now);
   end(state, tenant, lease, "EXPIRED", null, now);
 }
 

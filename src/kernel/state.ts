@@ -21,6 +21,16 @@ import type {
 } from "./records.ts";
 import { createRoot, type Mark, type Node, type Placed } from "./resource-index.ts";
 import type { ResourceName } from "./resource-name.ts";
+import type { Receipt } from "./task-records.ts";
+import {
+  createTaskBook,
+  type Parking,
+  type ReadyTask,
+  type TaskBook,
+  type TaskEntry,
+  type TaskKeyEntry,
+  type WorkerEntry,
+} from "./task-state.ts";
 import { idHash, TextMap, textHash } from "./text-map.ts";
 
 /** A record that may have changed. The object stays the same for the record's whole life; `record` is its newest form. */
@@ -32,7 +42,7 @@ export interface Handle<K extends RecordKind = RecordKind> {
   row: number;
 }
 
-interface Entry<K extends RecordKind> {
+export interface Entry<K extends RecordKind> {
   readonly kind: K;
   record: RecordOf[K];
   alive: boolean;
@@ -42,20 +52,10 @@ interface Entry<K extends RecordKind> {
 }
 
 /**
- * Whoever holds leases and waits: an agent, and later a task (T10). Conflicts are between parties (C2), and waits are
- * ordered by their priority timestamps (W1).
+ * Whoever holds leases and waits: an agent, or a task (T10). Conflicts are between parties (C2), and waits are ordered
+ * by their priority timestamps (W1).
  */
-export interface Party {
-  readonly holder: string;
-  readonly agent: AgentEntry;
-  /** The priority timestamp of its unit of work: smaller is older. */
-  priority: number;
-  /** First of the party's live leases, linked through `nextOfParty`. */
-  leases: LeaseEntry | null;
-  leaseCount: number;
-  /** Requests that wait or bind. */
-  readonly open: Set<RequestEntry>;
-}
+export type Party = AgentEntry | TaskEntry;
 
 export interface LeaseEntry extends Placed, Due, Entry<"lease"> {
   readonly kind: "lease";
@@ -65,6 +65,8 @@ export interface LeaseEntry extends Placed, Due, Entry<"lease"> {
   nextOfParty: LeaseEntry | null;
   previousOfParty: LeaseEntry | null;
   request: RequestEntry | null;
+  /** Tasks whose manifests it stands in the way of; they are looked at again when it ends (T10). */
+  parked: Parking | null;
 }
 
 /** One intent of a waiting request, at its place in the index. */
@@ -79,10 +81,19 @@ export interface RequestEntry extends Due, Entry<"request"> {
   readonly kind: "request";
   readonly party: Party;
   readonly claims: Claim[];
+  parked: Parking | null;
 }
 
-export interface AgentEntry extends Due, Entry<"agent">, Party {
+export interface AgentEntry extends Due, Entry<"agent"> {
   readonly kind: "agent";
+  readonly holder: string;
+  /** The priority timestamp of its unit of work: smaller is older. */
+  priority: number;
+  /** First of the party's live leases, linked through `nextOfParty`. */
+  leases: LeaseEntry | null;
+  leaseCount: number;
+  /** Requests that wait or bind. */
+  readonly open: Set<RequestEntry>;
   /** Granted and open requests by their idempotency keys (W10). */
   readonly keys: Map<string, RequestEntry>;
   /** Requests of which nothing is alive any more, but whose fate is still told. */
@@ -98,6 +109,8 @@ export interface ResourceEntry extends Entry<"resource">, Mark {
   /** Of a counted resource: units of all its leases, and of all that waits for it (C6). */
   heldUnits: number;
   waitingUnits: number;
+  /** Tasks that wait for units of it. */
+  parked: Parking | null;
 }
 
 export interface TenantEntry extends Entry<"tenant"> {
@@ -110,6 +123,8 @@ export interface TenantEntry extends Entry<"tenant"> {
   readonly leases: TextMap<LeaseEntry>;
   readonly requests: TextMap<RequestEntry>;
   readonly resources: Map<string, ResourceEntry>;
+  readonly tasks: TextMap<TaskEntry>;
+  readonly book: TaskBook;
   waitingCount: number;
   patternCount: number;
 }
@@ -128,7 +143,7 @@ export interface State {
   /** When waits time out; settled before anything else that is due (L3). */
   readonly waits: Deadlines<RequestEntry>;
   /** Every other deadline. */
-  readonly ends: Deadlines<LeaseEntry | RequestEntry | AgentEntry>;
+  readonly ends: Deadlines<LeaseEntry | RequestEntry | AgentEntry | TaskEntry | TaskKeyEntry | WorkerEntry>;
   /** What timed-out waiters have freed, each in turn; whoever else waits for it is yet to be served. */
   readonly unserved: Freed[];
   /** How many of those have been served. */
@@ -136,6 +151,8 @@ export interface State {
   step: number;
   events: KernelEvent[];
   changes: Handle[];
+  receipts: Receipt[];
+  ready: ReadyTask[];
 }
 
 export function createState(): State {
@@ -149,6 +166,8 @@ export function createState(): State {
     step: 0,
     events: [],
     changes: [],
+    receipts: [],
+    ready: [],
   };
 }
 
@@ -196,6 +215,8 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
     leases: new TextMap<LeaseEntry>(recordId, idHash),
     requests: new TextMap<RequestEntry>(recordId, idHash),
     resources: new Map(),
+    tasks: new TextMap<TaskEntry>(recordId, idHash),
+    book: createTaskBook(),
     waitingCount: 0,
     patternCount: 0,
   };
@@ -205,7 +226,7 @@ const recordId = ({ record }: { readonly record: { readonly id: string } }): str
 
 /** An agent is its own party. */
 export function createAgentEntry(record: Agent): AgentEntry {
-  const entry: Omit<AgentEntry, "agent"> & { agent: AgentEntry | null } = {
+  return {
     kind: "agent",
     record,
     alive: true,
@@ -216,7 +237,6 @@ export function createAgentEntry(record: Agent): AgentEntry {
     tenantId: record.tenant,
     slot: -1,
     holder: record.id,
-    agent: null,
     priority: record.priority,
     leases: null,
     leaseCount: 0,
@@ -225,9 +245,6 @@ export function createAgentEntry(record: Agent): AgentEntry {
     remembered: new Set(),
     digest: null,
   };
-  const agent = entry as AgentEntry;
-  entry.agent = agent;
-  return agent;
 }
 
 export function createLeaseEntry(record: Lease, party: Party, strength: Strength): LeaseEntry {
@@ -242,6 +259,7 @@ export function createLeaseEntry(record: Lease, party: Party, strength: Strength
     nextOfParty: null,
     previousOfParty: null,
     request: null,
+    parked: null,
     node: null,
     strength,
     order: record.fence,
@@ -264,6 +282,7 @@ export function createRequestEntry(record: Request, party: Party): RequestEntry 
     changedIn: 0,
     party,
     claims: [],
+    parked: null,
     dueAt: 0,
     dueOrder: 0,
     tenantId: record.tenant,
@@ -287,6 +306,7 @@ export function createResourceEntry(record: Resource, name: ResourceName, node: 
     name,
     heldUnits: 0,
     waitingUnits: 0,
+    parked: null,
   };
 }
 

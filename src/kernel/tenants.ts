@@ -15,6 +15,7 @@ import { type Refusal, refuse } from "./refusals.ts";
 import type { Reply } from "./replies.ts";
 import { endWait } from "./request-life.ts";
 import { changed, createKeyEntry, createTenantEntry, emit, type State, type TenantEntry } from "./state.ts";
+import { tellAll, unbarAll } from "./task-queue.ts";
 
 const tenantIdPattern = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
@@ -31,7 +32,7 @@ export function createTenant(state: State, command: CreateTenant, now: Millis): 
     return refuse("tenant_exists", "There is a tenant of this id already.", { field: "tenant_id" });
   const tenant = createTenantEntry(
     { id, suspended: false, suspendReason: null, settings: settingsDefault, quotas: quotasDefault, createdAt: now },
-    { tenant: id, fence: 0, priority: 0, arrival: 0, epochFloor: 0, leaseTimeMs: 0, windowStart: 0 },
+    { tenant: id, fence: 0, priority: 0, arrival: 0, epochFloor: 0, leaseTimeMs: 0, windowStart: 0, receipts: 0 },
   );
   state.tenants.set(id, tenant);
   changed(state, tenant);
@@ -57,6 +58,9 @@ export function suspendTenant(state: State, command: SuspendTenant, now: Millis)
     }
     const leases = [...tenant.leases.values()].sort((a, b) => a.order - b.order);
     endLeases(state, tenant, leases, "REVOKED", "tenant_suspended", now);
+  } else {
+    unbarAll(state, tenant);
+    tellAll(state, tenant);
   }
   return { type: "tenant", tenant: tenant.record, created: false };
 }

@@ -4,7 +4,17 @@
  */
 import type { Acquire, Actor, Command, DigestInput, Entropy, IntentInput } from "./commands.ts";
 import type { KernelEvent } from "./events.ts";
-import { answerForEnded, apply, createState, type Outcome, type State, settle, snapshot } from "./kernel.ts";
+import {
+  answerForEnded,
+  answerForEndedTask,
+  apply,
+  createState,
+  type ReadyTask,
+  type State,
+  type Step,
+  settle,
+  snapshot,
+} from "./kernel.ts";
 import type {
   Agent,
   AgentState,
@@ -20,6 +30,8 @@ import type {
 } from "./records.ts";
 import type { Refusal, RefusalCode } from "./refusals.ts";
 import type { Reply } from "./replies.ts";
+import type { EndedTask, Receipt } from "./task-records.ts";
+import type { TaskEntry } from "./task-state.ts";
 
 export const beginning: Millis = 1_700_000_000_000;
 export const operator: Actor = { role: "operator", agentId: null, epoch: null };
@@ -64,14 +76,21 @@ export function createWorld(...agents: readonly string[]) {
 
 function openWorld(base: Base, tenant: string, agents: readonly string[]) {
   let events: readonly KernelEvent[] = [];
-  let changes: Outcome["changes"] = [];
+  let changes: Step["changes"] = [];
+  let ready: readonly ReadyTask[] = [];
   const ended = new Map<string, Lease>();
+  const endedTasks = new Map<string, EndedTask>();
+  const receipts: Receipt[] = [];
 
-  const take = (step: Pick<Outcome, "events" | "changes">): void => {
-    events = step.events;
-    changes = step.changes;
-    for (const { kind, record, alive } of step.changes as readonly (StoredRecord & { alive: boolean })[])
-      if (kind === "lease" && !alive) ended.set(record.id, record);
+  const take = (step: Step): void => {
+    ({ events, changes, ready } = step);
+    receipts.push(...step.receipts);
+    for (const handle of step.changes) {
+      if (handle.alive) continue;
+      const { kind, record } = handle as StoredRecord;
+      if (kind === "lease") ended.set(record.id, record);
+      if (kind === "task") endedTasks.set(record.id, { ...record, payload: payloadOf(handle) });
+    }
   };
   const draw = (): Entropy => {
     base.drawn++;
@@ -143,6 +162,13 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
     get happened(): readonly string[] {
       return events.filter(({ type }) => !type.startsWith("agent.")).map(({ type }) => type);
     },
+    /** What can be offered since the last step. */
+    get ready(): readonly ReadyTask[] {
+      return ready;
+    },
+    /** The whole ledger. */
+    receipts: receipts as readonly Receipt[],
+    endedTask: (taskId: string): EndedTask => found(endedTasks.get(taskId), taskId),
     /** A world of another tenant in the same kernel, under the same clock. */
     beside: (tenantId: string, ...others: readonly string[]) => openWorld(base, tenantId, others),
     /** Whatever it is answered with. */
@@ -150,8 +176,11 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
     /** As an engine asks: what the kernel no longer knows is looked up among the ended. */
     askHistory(ask: Ask): Reply {
       const reply = perform(ask);
-      if (reply.type !== "refused" || reply.code !== "lease_unknown") return reply;
-      return answerForEnded(complete(ask), reply, ended.get(reply.leaseId ?? "") ?? null);
+      if (reply.type !== "refused") return reply;
+      if (reply.code === "lease_unknown")
+        return answerForEnded(complete(ask), reply, ended.get(reply.leaseId ?? "") ?? null);
+      if (reply.code !== "task_unknown") return reply;
+      return answerForEndedTask(complete(ask), reply, endedTasks.get(reply.taskId ?? "") ?? null);
     },
     refused(code: RefusalCode, ask: Ask): Refusal {
       settleAll();
@@ -267,6 +296,11 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
   expect("tenant", perform({ type: "create_tenant", tenantId: tenant }));
   for (const agentId of agents) world.register(agentId);
   return world;
+}
+
+/** A dead task's handle still has what it carried. */
+function payloadOf(handle: object): EndedTask["payload"] {
+  return (handle as TaskEntry).payload?.record ?? null;
 }
 
 export const plainDigest: DigestInput = {

@@ -17,7 +17,7 @@ export interface Wounds {
  */
 export function planWounds(
   tenant: TenantEntry,
-  { wishes }: Manifest,
+  { wishes }: Pick<Manifest, "wishes">,
   party: Party,
   priority: number,
   place: Place,

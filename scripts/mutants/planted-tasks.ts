@@ -1,0 +1,226 @@
+/** Wrong changes to what the kernel does with tasks, workers and receipts (T1–T13, R1–R5). */
+import type { Mutant } from "./planted.ts";
+
+export const taskMutants: readonly Mutant[] = [
+  // The queue (T7, T9, T12)
+  {
+    name: "tasks: priority does not count",
+    file: "task-queue.ts",
+    find: "return timestamp - spec.taskPriority * limits.taskAgeingMsPerLevel;",
+    replace: "return timestamp;",
+  },
+  {
+    name: "tasks: a worker with one of two capabilities is enough",
+    file: "task-poll.ts",
+    find: "return requires.every((tag) =>",
+    replace: "return requires.length === 0 || requires.some((tag) =>",
+  },
+  {
+    name: "tasks: a worker's own retry is not ahead for it",
+    file: "task-poll.ts",
+    find: "if (isAffine) rank -= headStart(limits.taskAffinityLevels);",
+    replace: "",
+  },
+  {
+    name: "tasks: a key's slot is not given on when an attempt ends",
+    file: "task-life.ts",
+    find: "    task.key.running--;\n    offerSlots(state, tenant, task.key);",
+    replace: "    task.key.running--;",
+  },
+  {
+    name: "tasks: a canceled task takes its key's turn with it",
+    file: "task-life.ts",
+    find: "if (wasReady && task.key !== null) offerSlots(state, tenant, task.key);",
+    replace: "",
+  },
+  {
+    name: "tasks: a full key hides others of another limit",
+    file: "task-queue.ts",
+    find: "return concurrencyLimit === 1 ? kind :",
+    replace: "return concurrencyLimit > 0 ? kind :",
+  },
+  {
+    name: "tasks: what depends on a failed task runs all the same",
+    file: "task-life.ts",
+    find: 'if (task.record.status !== "succeeded") {',
+    replace: 'if (task.record.status === "canceled") {',
+  },
+  {
+    name: "tasks: a creation is not remembered",
+    file: "task-create.ts",
+    find: "changed(state, placeTaskKey(state, tenant, key));",
+    replace: "changed(state, createTaskKeyEntry(key));",
+  },
+
+  // Manifests (T10)
+  {
+    name: "tasks: the other leases of a task outlive the one that ended",
+    file: "task-life.ts",
+    find: 'if (lease === undefined || !lease.alive || lease.record.state === "CLOSING") continue;',
+    replace: "if (lease === undefined || !lease.alive || !isTaskLease(lease.record)) continue;",
+  },
+  {
+    name: "tasks: what a task's other leases free is not served",
+    file: "task-life.ts",
+    find: "if (freed.length > 0) state.unserved.push({ tenant, names: freed });",
+    replace: "",
+  },
+  {
+    name: "tasks: who is parked on a lease is not woken when it ends",
+    file: "lease-life.ts",
+    find: "if (entry.parked !== null) unparkFrom(state, tenant, entry);\n  if (entry.party.kind",
+    replace: "if (entry.party.kind",
+  },
+  {
+    name: "tasks: who is parked on a lease is not woken when it is weakened",
+    file: "lease-life.ts",
+    find: "counted ? EXCLUSIVE : strengthOf(predicate), entry.order);\n  if (entry.parked !== null) unparkFrom(state, tenant, entry);",
+    replace: "counted ? EXCLUSIVE : strengthOf(predicate), entry.order);",
+  },
+  {
+    name: "tasks: who is parked on a waiter is not woken when that is done",
+    file: "request-life.ts",
+    find: "if (request.parked !== null) unparkFrom(state, tenant, request);",
+    replace: "",
+  },
+  {
+    name: "tasks: who was woken and cannot run does not bring the next",
+    file: "task-parking.ts",
+    find: "  wakeNext(state, tenant, parking, task.lane);\n}",
+    replace: "}",
+  },
+  {
+    name: "tasks: a weaker heir keeps everybody parked",
+    file: "task-parking.ts",
+    find: "obstacle.record.resource === origin.resource && obstacle.strength >= origin.strength",
+    replace: "obstacle.record.resource === origin.resource",
+  },
+  {
+    name: "tasks: a manifest that never fits never queues",
+    file: "task-manifest.ts",
+    find: "if (task.passedOver > limits.taskPassedOverMax && insist(",
+    replace: "if (task.passedOver < 0 && insist(",
+  },
+  {
+    name: "tasks: a young task waits for the old",
+    file: "task-manifest.ts",
+    find: "if (obstaclesOf(tenant, task, wishes).oldest < task.priority) return false;",
+    replace: "",
+  },
+
+  // Its life and its ends (T2–T5, T8, T13)
+  {
+    name: "tasks: a wound burns the attempt",
+    file: "task-life.ts",
+    find: "if (isAccepted && !isLost && !isAcceptedByAnother(task)) {",
+    replace: 'if (isAccepted && as === "RELEASED" && !isAcceptedByAnother(task)) {',
+  },
+  {
+    name: "tasks: an attempt too many",
+    file: "task-life.ts",
+    find: 'if (attempts >= spec.maxAttempts) return die(state, tenant, task, "max_retries_exceeded", now);\n  updateTask',
+    replace:
+      'if (attempts > spec.maxAttempts) return die(state, tenant, task, "max_retries_exceeded", now);\n  updateTask',
+  },
+  {
+    name: "tasks: a revoked offer counts as refused",
+    file: "task-life.ts",
+    find: 'task.record.offers + (as === "REVOKED" ? 0 : 1)',
+    replace: "task.record.offers + 1",
+  },
+  {
+    name: "tasks: a zombie's complete counts while another has the task",
+    file: "task-receipts.ts",
+    find: 'if (record.live.length > 0) return refuse("stale_fence", "Another worker has the task now.", { taskId });',
+    replace: "",
+  },
+  {
+    name: "tasks: a late complete counts though others were granted its resources",
+    file: "task-contest.ts",
+    find: "for (const task of met) if (task !== party) contestPast(state, tenant, task);",
+    replace: "",
+  },
+  {
+    name: "tasks: a stale fence may complete",
+    file: "task-receipts.ts",
+    find: "&& (fence === null || one.fence === fence);",
+    replace: "&& (fence === null || one.fence >= fence);",
+  },
+  {
+    name: "tasks: an acceptance side by side is an attempt of its own",
+    file: "task-receipts.ts",
+    find: "record.attempts + (isCounted ? 1 : 0)",
+    replace: "record.attempts + 1",
+  },
+  {
+    name: "tasks: a called-off lease is extended by a heartbeat",
+    file: "task-life.ts",
+    find: "if (attempt === undefined || attempt.canceled) return [];",
+    replace: "if (attempt === undefined) return [];",
+  },
+  {
+    name: "tasks: a cancelled worker keeps its lease as long as it likes",
+    file: "task-life.ts",
+    find: "Math.min(lease.record.expiresAt, now + limits.taskCancelMs)",
+    replace: "lease.record.expiresAt",
+  },
+  {
+    name: "tasks: a third worker tries",
+    file: "task-speculation.ts",
+    find: "if (first === undefined || second !== undefined || first.canceled) return;",
+    replace: "if (first === undefined || first.canceled) return;",
+  },
+  {
+    name: "tasks: every preemptible worker is asked to make room",
+    file: "task-holding.ts",
+    find: "if ((told !== undefined && told !== lease) || !canRunNow(tenant, urgent)) continue;",
+    replace: "if (!canRunNow(tenant, urgent)) continue;",
+  },
+
+  // Receipts and workers (R2–R5, T1)
+  {
+    name: "tasks: the same key with other content is the first receipt",
+    file: "task-receipts.ts",
+    find: "if (mark.fingerprint !== receiptFingerprint(input)) return dedupeConflict();",
+    replace: "",
+  },
+  {
+    name: "tasks: a receipt's number is given twice",
+    file: "task-ledger.ts",
+    find: "counters.record = { ...counters.record, receipts: sequence };",
+    replace: "counters.record = { ...counters.record, receipts: counters.record.receipts };",
+  },
+  {
+    name: "tasks: an escalated obligation stays with the worker",
+    file: "task-life.ts",
+    find: "if (other === undefined) setObligation(state, tenant, task, { state: as, custodian });",
+    replace:
+      "if (other === undefined) setObligation(state, tenant, task, { state: as, custodian: task.record.lastWorker ?? custodian });",
+  },
+  {
+    name: "tasks: anybody's key may use a worker_id",
+    file: "workers.ts",
+    find: "if (record.keyId === null || record.keyId === actor.keyId) return null;",
+    replace: "if (record.keyId !== null) return null;",
+  },
+  {
+    name: "tasks: a reclaimed lease keeps its fence",
+    file: "task-poll.ts",
+    find: "noteReissued(state, tenant, task);\n    offers.push",
+    replace: "offers.push",
+  },
+
+  // Restoring
+  {
+    name: "tasks: a restored kernel forgets that a key's tasks run",
+    file: "restore.ts",
+    find: "if (task.key !== null) task.key.running++;",
+    replace: "",
+  },
+  {
+    name: "tasks: a restored kernel takes late results that were contested",
+    file: "restore.ts",
+    find: "haunt(state, tenant, task);",
+    replace: "",
+  },
+];
