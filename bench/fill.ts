@@ -68,7 +68,16 @@ async function write(folder: string, state: State): Promise<void> {
   let n = 0;
   let puts: LiveRow[] = [];
   const commit = async (): Promise<void> => {
-    await store.commit({ now: lastAt, puts, removes: [], events: null, ended: [] });
+    await store.commit({
+      now: lastAt,
+      puts,
+      removes: [],
+      events: null,
+      ended: [],
+      endedTasks: [],
+      receipts: [],
+      heads: [],
+    });
     puts = [];
   };
   for (const { kind, record } of liveHandles(state)) {

@@ -8,9 +8,9 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, statSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parentPort, Worker, workerData } from "node:worker_threads";
+import { flatten } from "../src/store/flat-batch.ts";
 import { type Position, positionAfter } from "../src/store/position.ts";
 import { createSqliteStore } from "../src/store/sqlite.ts";
-import { flatten } from "../src/store/sqlite-calls.ts";
 import { dataFiles } from "../src/store/sqlite-files.ts";
 import { createWriter } from "../src/store/sqlite-writer.ts";
 import type { Batch, EndedLease, LiveRow } from "../src/store/store.ts";
@@ -89,7 +89,15 @@ function* lease(size: number): Generator<Batch, never> {
       };
       events.push({ ...event, agentId: `agt_01jf0000000${n % agents}`, expiresAt: now + 60_000 });
     }
-    yield { now, puts, removes, ended, events: { firstSeq: seq, count: size, body: JSON.stringify(events) } };
+    const others = { endedTasks: [], receipts: [], heads: [] };
+    yield {
+      now,
+      puts,
+      removes,
+      ended,
+      ...others,
+      events: { firstSeq: seq, count: size, body: JSON.stringify(events) },
+    };
     seq += size;
   }
 }
@@ -268,7 +276,16 @@ async function loading(rows: number): Promise<void> {
     const body = JSON.stringify({ id: "lse_01jf00000000123456789ab", filler: "x".repeat(310) });
     for (let n = 1; n <= rows; n += 10_000) {
       const puts = Array.from({ length: 10_000 }, (_, index) => ({ n: n + index, kind: "lease", body }));
-      await store.commit({ now: n, puts, removes: [], events: null, ended: [] });
+      await store.commit({
+        now: n,
+        puts,
+        removes: [],
+        events: null,
+        ended: [],
+        endedTasks: [],
+        receipts: [],
+        heads: [],
+      });
     }
     await store.close();
     const began = performance.now();

@@ -3,8 +3,13 @@ import type { KernelEvent } from "../kernel/events.ts";
 import type { Handle, Step } from "../kernel/kernel.ts";
 import { writes } from "../kernel/predicates.ts";
 import type { Lease, Millis } from "../kernel/records.ts";
-import type { Batch, EndedLease, LiveRow } from "../store/store.ts";
+import type { Payload, Task } from "../kernel/task-records.ts";
+import type { SealedReceipt } from "../ledger/seal.ts";
+import { storedReceipt } from "../ledger/stored.ts";
+import type { Batch, EndedLease, EndedTaskRow, LiveRow, SignedHead } from "../store/store.ts";
+import type { LedgerChain } from "./ledger-chain.ts";
 import { leaseText, recordText } from "./record-text.ts";
+import { endedTaskText } from "./task-text.ts";
 
 /** An event with its place in the one sequence, and as the text that is stored and sent. */
 export interface NumberedEvent {
@@ -22,28 +27,34 @@ export interface Waiting {
 export interface OpenBatch {
   readonly changes: Set<Handle>;
   readonly events: NumberedEvent[];
+  readonly receipts: SealedReceipt[];
   readonly waiting: Waiting[];
   now: Millis;
 }
 
 export function createBatch(): OpenBatch {
-  return { changes: new Set(), events: [], waiting: [], now: 0 };
+  return { changes: new Set(), events: [], receipts: [], waiting: [], now: 0 };
 }
 
 export function hasChanges({ changes, events }: OpenBatch): boolean {
   return changes.size > 0 || events.length > 0;
 }
 
-/** Events are put into words at once, while the records they hold are at hand and the work is spread over the turns. */
+/**
+ * Receipts are sealed, and events put into words, at once: the records they hold are at hand, and the work is spread
+ * over the turns.
+ */
 export function addStep(
   batch: OpenBatch,
   step: Step,
   now: Millis,
   nextSeq: number,
   encode: (event: KernelEvent) => string,
+  ledger: LedgerChain,
 ): number {
   batch.now = now;
   for (const handle of step.changes) batch.changes.add(handle);
+  for (const receipt of step.receipts) batch.receipts.push(ledger.seal(receipt, now));
   let seq = nextSeq;
   for (const event of step.events) batch.events.push({ seq: seq++, event, text: encode(event) });
   return seq;
@@ -53,10 +64,15 @@ export function addStep(
  * What the store is given: each record once and in its newest form, whatever happened to it in between. A lease that
  * began and ended in the same batch is never written as a live one.
  */
-export function toStoreBatch({ changes, events, now }: OpenBatch, nextRow: () => number): Batch {
+export function toStoreBatch(
+  { changes, events, receipts, now }: OpenBatch,
+  heads: readonly SignedHead[],
+  nextRow: () => number,
+): Batch {
   const puts: LiveRow[] = [];
   const removes: number[] = [];
   const ended: EndedLease[] = [];
+  const endedTasks: EndedTaskRow[] = [];
   for (const handle of changes) {
     if (handle.alive) {
       if (handle.row === 0) handle.row = nextRow();
@@ -66,8 +82,20 @@ export function toStoreBatch({ changes, events, now }: OpenBatch, nextRow: () =>
     if (handle.row !== 0) removes.push(handle.row);
     handle.row = 0;
     if (handle.kind === "lease") ended.push(endedRow(handle.record as Lease));
+    else if (handle.kind === "task") endedTasks.push(endedTaskRow(handle as EndedTaskHandle, now));
   }
-  return { now, puts, removes, ended, events: packEvents(events) };
+  const stored = receipts.map(storedReceipt);
+  return { now, puts, removes, ended, endedTasks, receipts: stored, heads, events: packEvents(events) };
+}
+
+/** A task's handle keeps its payload's when both are over. */
+type EndedTaskHandle = Handle<"task"> & { readonly payload?: { readonly record: Payload } | null };
+
+function endedTaskRow({ record, payload }: EndedTaskHandle, now: Millis): EndedTaskRow {
+  const task: Task = record;
+  const { tenant, id, spec, status } = task;
+  const body = endedTaskText(task, payload?.record ?? null);
+  return { tenant, id, taskType: spec.taskType, status, endedAt: task.endedAt ?? now, body };
 }
 
 function endedRow(lease: Lease): EndedLease {

@@ -11,10 +11,15 @@ import type { KernelEvent } from "../kernel/events.ts";
 import { apply, createState, hasDue, nextDeadline, type State, type Step, settle } from "../kernel/kernel.ts";
 import type { Millis } from "../kernel/records.ts";
 import type { Reply } from "../kernel/replies.ts";
-import type { Store } from "../store/store.ts";
+import { createLedgerKey, type LedgerKey, type PublicLedgerKey } from "../ledger/keys.ts";
+import type { SealedReceipt } from "../ledger/seal.ts";
+import type { SignedHead, Store } from "../store/store.ts";
+import { Alarm } from "./alarm.ts";
 import { addStep, createBatch, hasChanges, type NumberedEvent, type OpenBatch, toStoreBatch } from "./batch.ts";
 import { type Clock, describeWallOffset, startClock, systemTime, type TimeSources } from "./clock.ts";
 import { DatabaseUnavailable, ShuttingDown } from "./faults.ts";
+import { LedgerChain, noLedger } from "./ledger-chain.ts";
+import { type ReadyListener, ReadyTasks } from "./ready-tasks.ts";
 import { recover } from "./recovery.ts";
 import { createVitals, type Vitals } from "./vitals.ts";
 
@@ -24,6 +29,8 @@ export interface EngineOptions {
   readonly encodeEvent: (event: KernelEvent) => string;
   readonly log: EngineLog;
   readonly time?: TimeSources;
+  /** What signs the heads of the ledger, asked for once the data is ours. Absent: a key that is gone with the process. */
+  readonly ledgerKey?: () => LedgerKey;
 }
 
 export interface EngineLog {
@@ -37,6 +44,8 @@ export interface Decided {
   readonly reply: Reply;
   /** When it was decided: remaining times in the reply are as of then. */
   readonly now: Millis;
+  /** What it added to the ledger, in order, with its place in the chain. */
+  readonly receipts: readonly SealedReceipt[];
 }
 
 export type EventListener = (events: readonly NumberedEvent[]) => void;
@@ -46,8 +55,7 @@ const settleSlice = 125;
 const settleBatchMax = 500;
 const reopenMsMin = 50;
 const reopenMsMax = 5_000;
-/** The longest that a timer can be set for. */
-const timerMsMax = 2 ** 31 - 1;
+const noReceipts: readonly SealedReceipt[] = [];
 
 export class Engine {
   readonly vitals: Vitals = createVitals();
@@ -56,6 +64,11 @@ export class Engine {
   private readonly time: TimeSources;
   private readonly listeners = new Set<EventListener>();
   private readonly recoveryListeners: (() => void)[] = [];
+  private readonly ready = new ReadyTasks();
+  private key: LedgerKey | null = null;
+  private ledger = noLedger;
+  /** Every key that has signed heads of this ledger, the present one among them. */
+  ledgerKeys: readonly PublicLedgerKey[] = [];
   private phase: "opening" | "serving" | "closed" = "opening";
   private state: State = createState();
   private clock: Clock;
@@ -65,8 +78,14 @@ export class Engine {
   /** Commands that came while something was due: they are decided after it (L3). */
   private queue: ((now: Millis) => void)[] = [];
   private queueIsSet = false;
-  private timer: NodeJS.Timeout | null = null;
-  private timerAt = Number.POSITIVE_INFINITY;
+  /** For the kernel's next deadline. */
+  private readonly deadline = new Alarm(() => {
+    if (this.phase === "serving") this.runQueue();
+  });
+  /** So that a ledger that has gone quiet is signed too. */
+  private readonly headsDue = new Alarm(() => {
+    if (this.phase === "serving") this.setFlush();
+  });
   private nextSeq = 1;
   private durableSeq = 0;
   private nextRow = 1;
@@ -91,9 +110,7 @@ export class Engine {
     return this.phase === "serving";
   }
 
-  now(): Millis {
-    return this.clock.now();
-  }
+  readonly now = (): Millis => this.clock.now();
 
   /** The last event that is durable. */
   get lastSeq(): number {
@@ -104,8 +121,7 @@ export class Engine {
   submit(command: Command, done: (decided: Decided) => void, failed: (fault: Error) => void): void {
     this.enter((now) => {
       const outcome = apply(this.state, command, now);
-      this.collect(outcome, now);
-      const decided: Decided = { reply: outcome.reply, now };
+      const decided: Decided = { reply: outcome.reply, now, receipts: this.collect(outcome, now) };
       this.batch.waiting.push({ settled: () => done(decided), failed });
     }, failed);
   }
@@ -136,6 +152,25 @@ export class Engine {
     return () => this.listeners.delete(listener);
   }
 
+  /**
+   * Called with the tasks that can be offered since the last time, right before a batch is sent off: polls that a
+   * listener submits are decided in that batch. Never called from within itself.
+   */
+  onReady(listener: ReadyListener): () => void {
+    return this.ready.listen(listener);
+  }
+
+  /** The key that signs at present. */
+  get ledgerKey(): PublicLedgerKey {
+    return this.ledger.key;
+  }
+
+  /** How far the tenant's ledger has come, as far as that is durable; 0 and zeros where it has no receipt (R6). */
+  signHead(tenant: string): SignedHead {
+    if (this.phase === "opening") throw new DatabaseUnavailable();
+    return this.ledger.signDurable(tenant, this.clock.now());
+  }
+
   /** Called when the service goes on after a failed commit: what that commit held was announced to nobody (S2). */
   onRecovery(listener: () => void): void {
     this.recoveryListeners.push(listener);
@@ -154,8 +189,24 @@ export class Engine {
         await this.committing;
         this.flush();
       }
+      await this.commitLastHeads();
     }
     await this.store.close();
+  }
+
+  /** Nothing is left unsigned by a service that ends in order. */
+  private async commitLastHeads(): Promise<void> {
+    const now = this.clock.now();
+    const heads = this.ledger.lastHeads(now);
+    if (heads.length === 0) return;
+    try {
+      await this.store.commit(toStoreBatch({ ...createBatch(), now }, heads, () => this.nextRow++));
+    } catch (fault) {
+      this.options.log.warn(
+        { err: fault },
+        "the last heads of the ledger could not be stored; the next start signs them",
+      );
+    }
   }
 
   /** Decides now, or after what is due has been settled. */
@@ -212,33 +263,23 @@ export class Engine {
     if (this.committing === null || this.batch.changes.size < settleBatchMax) this.setQueue();
   }
 
-  private collect(step: Step, now: Millis): void {
-    this.nextSeq = addStep(this.batch, step, now, this.nextSeq, this.options.encodeEvent);
+  private collect(step: Step, now: Millis): readonly SealedReceipt[] {
+    const { receipts } = this.batch;
+    const before = receipts.length;
+    this.nextSeq = addStep(this.batch, step, now, this.nextSeq, this.options.encodeEvent, this.ledger);
+    this.ready.add(step.ready);
     this.setFlush();
     this.arm();
+    return receipts.length === before ? noReceipts : receipts.slice(before);
   }
 
-  /** One timer, for the kernel's next deadline. */
   private arm(): void {
-    const next = nextDeadline(this.state);
-    if (next === null || next >= this.timerAt) return;
-    this.disarm();
-    this.timerAt = next;
-    const wait = Math.min(Math.max(next - this.clock.now(), 0), timerMsMax);
-    this.timer = setTimeout(() => {
-      this.timer = null;
-      this.timerAt = Number.POSITIVE_INFINITY;
-      if (this.phase !== "serving") return;
-      this.runQueue();
-    }, wait);
-    // A deadline is no reason for a process to stay that has nothing else to do.
-    this.timer.unref();
+    this.deadline.set(nextDeadline(this.state), this.now);
   }
 
   private disarm(): void {
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = null;
-    this.timerAt = Number.POSITIVE_INFINITY;
+    this.deadline.clear();
+    this.headsDue.clear();
   }
 
   /** One commit per turn of the loop: whatever arrives in the same turn shares its fsync. */
@@ -252,14 +293,22 @@ export class Engine {
   }
 
   private flush(): void {
-    if (this.committing !== null) return;
+    if (this.committing !== null || this.ready.isAnnouncing) return;
+    if (this.phase === "serving") this.ready.announce();
     const { batch } = this;
-    if (batch.waiting.length === 0 && !hasChanges(batch)) return;
+    const isQuiet = !hasChanges(batch);
+    if (isQuiet) batch.now = this.clock.now();
+    const heads = this.ledger.dueHeads(batch.now);
+    this.headsDue.set(this.ledger.nextHeadAt, this.now);
+    if (isQuiet && heads.length === 0) {
+      if (batch.waiting.length === 0) return;
+      this.batch = createBatch();
+      return this.deliver(batch);
+    }
     this.batch = createBatch();
-    if (!hasChanges(batch)) return this.deliver(batch);
     const { incarnation } = this;
     const began = performance.now();
-    const stored = toStoreBatch(batch, () => this.nextRow++);
+    const stored = toStoreBatch(batch, heads, () => this.nextRow++);
     this.committing = this.store.commit(stored).then(
       () => {
         if (incarnation !== this.incarnation) return;
@@ -276,7 +325,8 @@ export class Engine {
   }
 
   /** Replies first: who is told WAIT can begin to watch before the grant of the same batch is announced. */
-  private deliver({ waiting, events }: OpenBatch): void {
+  private deliver({ waiting, events, receipts }: OpenBatch): void {
+    this.ledger.stored(receipts);
     const last = events.at(-1);
     if (last !== undefined) this.durableSeq = last.seq;
     for (const { settled } of waiting) settled();
@@ -299,6 +349,8 @@ export class Engine {
     this.committing = null;
     this.batch = createBatch();
     this.state = createState();
+    this.ledger = noLedger;
+    this.ready.clear();
     this.disarm();
     if (this.phase === "serving") this.phase = "opening";
     this.runQueue();
@@ -322,11 +374,15 @@ export class Engine {
   }
 
   private async recoverOnce(): Promise<void> {
-    const recovered = await recover(this.store, this.time.wall());
+    const openKey = this.options.ledgerKey ?? createLedgerKey;
+    const recovered = await recover(this.store, this.time.wall(), () => (this.key ??= openKey()));
     if (this.phase === "closed") return;
     const offset = describeWallOffset(recovered.now, this.time.wall());
     if (offset !== null) this.options.log.warn({ storedTime: new Date(recovered.now).toISOString() }, offset);
+    for (const fault of recovered.ledgerFaults) this.options.log.error({}, fault);
     this.state = recovered.state;
+    this.ledger = new LedgerChain(recovered.ledgerKey, recovered.ledgerHeads);
+    this.ledgerKeys = recovered.ledgerKeys;
     this.secret = recovered.secret;
     this.nextSeq = recovered.lastSeq + 1;
     this.durableSeq = recovered.lastSeq;

@@ -3,19 +3,20 @@
  * a checkpoint. The store's history says it; ended is final, so asking after the decision cannot race.
  */
 import type { Command } from "../kernel/commands.ts";
-import { answerForEnded } from "../kernel/kernel.ts";
+import { answerForEnded, answerForEndedTask } from "../kernel/kernel.ts";
 import { namesOverlap } from "../kernel/pattern.ts";
 import type { Lease, Millis } from "../kernel/records.ts";
 import type { LostLease, Observe, Reply } from "../kernel/replies.ts";
 import { parseResourceName, type ResourceName } from "../kernel/resource-name.ts";
 import type { EndedLease, History, ResourceFilter } from "../store/store.ts";
 import { readLease } from "./record-text.ts";
+import { readEndedTask } from "./task-text.ts";
 
 /** Whether the reply leaves something that only history can tell. */
 export function needsHistory(reply: Reply): boolean {
   switch (reply.type) {
     case "refused":
-      return reply.code === "lease_unknown";
+      return reply.code === "lease_unknown" || reply.code === "task_unknown";
     case "leases":
       return reply.lost.some(({ lease }) => lease === null);
     default:
@@ -24,6 +25,10 @@ export function needsHistory(reply: Reply): boolean {
 }
 
 export async function completeReply(history: History, command: Command, reply: Reply): Promise<Reply> {
+  if (reply.type === "refused" && reply.code === "task_unknown" && reply.taskId !== undefined) {
+    const [ended] = await history.endedTasks(command.tenant, [reply.taskId]);
+    return answerForEndedTask(command, reply, ended === undefined ? null : readEndedTask(ended.body));
+  }
   if (reply.type === "refused" && reply.code === "lease_unknown" && reply.leaseId !== undefined) {
     const [ended] = await endedLeases(history, command.tenant, [reply.leaseId]);
     return answerForEnded(command, reply, ended ?? null);

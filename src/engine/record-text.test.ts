@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { quotasDefault, settingsDefault } from "../kernel/limits.ts";
 import { predicates } from "../kernel/predicates.ts";
 import { type Agent, agentStates, type Lease } from "../kernel/records.ts";
+import { type EndedTask, type Payload, type Task, type TaskKey, taskStatuses } from "../kernel/task-records.ts";
 import { leaseText, readLease, readRecord, recordText } from "./record-text.ts";
+import { endedTaskText, readEndedTask, taskText } from "./task-text.ts";
 
 const time = fc.integer({ min: 1_600_000_000_000, max: 2_000_000_000_000 });
 const orNull = <T>(some: fc.Arbitrary<T>) => fc.option(some, { nil: null });
@@ -76,6 +79,173 @@ test("S1: a stored agent comes back as it was, whatever is in it", () => {
       assert.deepEqual(readRecord("agent", recordText("agent", agent), 7), { kind: "agent", record: agent, row: 7 });
     }),
   );
+});
+
+/** What JSON gives back as it was: it has no negative zero. */
+const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown);
+const someTexts = fc.array(text, { maxLength: 3 });
+
+const anyTask: fc.Arbitrary<Task> = fc.record(
+  {
+    tenant: text,
+    id: text,
+    spec: fc.record(
+      {
+        taskType: text,
+        principalAi: text,
+        taskSummary: orNull(text),
+        payloadPointer: orNull(text),
+        expectedOutcomeKind: orNull(text),
+        expectedArtifactMime: orNull(text),
+        taskPriority: fc.integer(),
+        requires: someTexts,
+        intents: fc.array(
+          fc.record(
+            { predicate: fc.constantFrom(...predicates), resource: text, units: fc.nat(), to: orNull(text) },
+            { noNullPrototype: true },
+          ),
+          { maxLength: 2 },
+        ),
+        maxAttempts: fc.nat(),
+        maxOffers: fc.nat(),
+        leaseDuration: fc.nat(),
+        requeueDelay: fc.nat(),
+        dependsOn: someTexts,
+        concurrencyKey: orNull(text),
+        concurrencyLimit: fc.nat(),
+        speculative: fc.boolean(),
+        preemptible: fc.boolean(),
+        parentTaskId: orNull(text),
+        idempotencyKey: orNull(text),
+      },
+      { noNullPrototype: true },
+    ),
+    status: fc.constantFrom(...taskStatuses),
+    timestamp: time,
+    createdAt: time,
+    createdBy: orNull(text),
+    notBefore: orNull(time),
+    attempts: fc.nat(),
+    offers: fc.nat(),
+    live: fc.array(
+      fc.record(
+        {
+          leaseId: text,
+          fence: fc.nat(),
+          workerId: text,
+          offeredAt: time,
+          acceptedAt: orNull(time),
+          receiptId: orNull(text),
+          canceled: fc.boolean(),
+        },
+        { noNullPrototype: true },
+      ),
+      { maxLength: 2 },
+    ),
+    past: fc.array(
+      fc.record(
+        {
+          leaseId: text,
+          fence: fc.nat(),
+          workerId: text,
+          acceptedAt: orNull(time),
+          receiptId: orNull(text),
+          contested: fc.boolean(),
+        },
+        { noNullPrototype: true },
+      ),
+      { maxLength: 2 },
+    ),
+    waitingOn: someTexts,
+    obligation: orNull(
+      fc.record(
+        {
+          id: text,
+          state: fc.constantFrom("OPEN" as const, "OVERDUE" as const, "CLOSED" as const),
+          custodian: text,
+          openedAt: time,
+        },
+        { noNullPrototype: true },
+      ),
+    ),
+    lastWorker: orNull(text),
+    lastReceiptId: orNull(text),
+    dedupes: fc.array(fc.record({ key: text, fingerprint: text, receiptId: text }, { noNullPrototype: true }), {
+      maxLength: 2,
+    }),
+    progress: json,
+    winningReceiptId: orNull(text),
+    endedAt: orNull(time),
+    endReason: orNull(text),
+  },
+  { noNullPrototype: true },
+);
+
+const anyPayload: fc.Arbitrary<Payload> = fc.record(
+  { tenant: text, taskId: text, taskBody: orNull(text), inputs: json },
+  { noNullPrototype: true },
+);
+
+const anyTaskKey: fc.Arbitrary<TaskKey> = fc.record(
+  { tenant: text, key: text, taskId: text, fingerprint: text, forgetAt: time },
+  { noNullPrototype: true },
+);
+
+test("S1: a stored task comes back as it was, whatever is in it, and so does an ended one with its payload", () => {
+  fc.assert(
+    fc.property(anyTask, orNull(anyPayload), (task, payload) => {
+      assert.deepEqual(readRecord("task", recordText("task", task), 7), { kind: "task", record: task, row: 7 });
+      const ended: EndedTask = { ...task, payload };
+      assert.deepEqual(readEndedTask(endedTaskText(task, payload)), ended);
+    }),
+  );
+});
+
+test("S1: payloads and the keys of creations come back as they were", () => {
+  fc.assert(
+    fc.property(anyPayload, anyTaskKey, (payload, key) => {
+      const kind = "payload";
+      assert.deepEqual(readRecord(kind, recordText(kind, payload), 7), { kind, record: payload, row: 7 });
+      const stored = recordText("task_key", key);
+      assert.deepEqual(readRecord("task_key", stored, 7), { kind: "task_key", record: key, row: 7 });
+    }),
+  );
+});
+
+test("a stored task reads the same where the store's view looks", () => {
+  fc.assert(
+    fc.property(anyTask, (task) => {
+      const { tenant, id, status, spec, attempts, createdAt } = task;
+      const list = JSON.parse(taskText(task)) as unknown[];
+      const { taskType, principalAi, taskPriority } = spec;
+      assert.deepEqual(list.slice(0, 8), [
+        tenant,
+        id,
+        status,
+        taskType,
+        principalAi,
+        taskPriority,
+        attempts,
+        createdAt,
+      ]);
+    }),
+  );
+});
+
+test("data from before there were tasks is read with what is usual now", () => {
+  const counters = { tenant: "t", fence: 7, priority: 1, arrival: 2, epochFloor: 0, leaseTimeMs: 0, windowStart: 0 };
+  const { record } = readRecord("counters", JSON.stringify(counters), 1);
+  assert.deepEqual(record, { ...counters, receipts: 0 });
+  const tenant = {
+    id: "t",
+    suspended: false,
+    suspendReason: null,
+    settings: {},
+    quotas: { leasesMax: 5 },
+    createdAt: 1,
+  };
+  const read = readRecord("tenant", JSON.stringify(tenant), 1);
+  assert.deepEqual(read.record, { ...tenant, settings: settingsDefault, quotas: { ...quotasDefault, leasesMax: 5 } });
 });
 
 test("a stored lease is JSON that other programs read too, and reads the same where the store's view looks", () => {

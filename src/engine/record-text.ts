@@ -3,11 +3,27 @@
  * agents are written by hand, for nearly every command changes one; a test holds that nothing is lost on the way.
  */
 import type { RestoredRecord } from "../kernel/kernel.ts";
-import type { Agent, Lease, RecordKind, RecordOf } from "../kernel/records.ts";
+import { quotasDefault, settingsDefault } from "../kernel/limits.ts";
+import type { Agent, Counters, Lease, RecordKind, RecordOf, Tenant } from "../kernel/records.ts";
+import type { Payload, Task, TaskKey } from "../kernel/task-records.ts";
+import { quote } from "./json-quote.ts";
+import { payloadText, readPayload, readTask, taskKeyText, taskText } from "./task-text.ts";
 
 export function recordText<K extends RecordKind>(kind: K, record: RecordOf[K]): string {
-  if (kind === "lease") return leaseText(record as Lease);
-  return kind === "agent" ? agentText(record as Agent) : JSON.stringify(record);
+  switch (kind) {
+    case "lease":
+      return leaseText(record as Lease);
+    case "agent":
+      return agentText(record as Agent);
+    case "task":
+      return taskText(record as Task);
+    case "payload":
+      return payloadText(record as Payload);
+    case "task_key":
+      return taskKeyText(record as TaskKey);
+    default:
+      return JSON.stringify(record);
+  }
 }
 
 /**
@@ -92,15 +108,6 @@ function readAgent(text: string): Agent {
   };
 }
 
-/** Most texts need no escaping, and looking is cheaper than quoting through the language's own routine. */
-function quote(text: string): string {
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code < 0x20 || code > 0x7e || code === 0x22 || code === 0x5c) return JSON.stringify(text);
-  }
-  return `"${text}"`;
-}
-
 export function readLease(text: string): Lease {
   const list = JSON.parse(text) as LeaseList;
   const rest = list[11] ?? noRest;
@@ -139,7 +146,35 @@ export function readLease(text: string): Lease {
 }
 
 export function readRecord(kind: string, text: string, row: number): RestoredRecord {
-  if (kind === "lease") return { kind, record: readLease(text), row };
-  if (kind === "agent") return { kind, record: readAgent(text), row };
-  return { kind, record: JSON.parse(text), row } as RestoredRecord;
+  switch (kind) {
+    case "lease":
+      return { kind, record: readLease(text), row };
+    case "agent":
+      return { kind, record: readAgent(text), row };
+    case "task":
+      return { kind, record: readTask(text), row };
+    case "payload":
+      return { kind, record: readPayload(text), row };
+    case "counters":
+      return { kind, record: readCounters(text), row };
+    case "tenant":
+      return { kind, record: readTenant(text), row };
+    default:
+      return { kind, record: JSON.parse(text), row } as RestoredRecord;
+  }
+}
+
+/** Data from before there was a ledger has no number for it. */
+function readCounters(text: string): Counters {
+  return { receipts: 0, ...(JSON.parse(text) as Omit<Counters, "receipts"> & Partial<Counters>) };
+}
+
+/** What can be set has grown since older data was written; what it does not know is as usual. */
+function readTenant(text: string): Tenant {
+  const tenant = JSON.parse(text) as Tenant;
+  return {
+    ...tenant,
+    settings: { ...settingsDefault, ...tenant.settings },
+    quotas: { ...quotasDefault, ...tenant.quotas },
+  };
 }

@@ -2,7 +2,9 @@
 import { randomBytes } from "node:crypto";
 import { apply, jumpFences, liveHandles, type RestoredRecord, restore, type State } from "../kernel/kernel.ts";
 import type { Millis } from "../kernel/records.ts";
-import type { Batch, LiveRow, Opened, Store } from "../store/store.ts";
+import type { LedgerKey, PublicLedgerKey } from "../ledger/keys.ts";
+import { StoreFault } from "../store/faults.ts";
+import type { LedgerHead, LiveRow, Opened, Store } from "../store/store.ts";
 import { drawEntropy } from "./entropy.ts";
 import { readRecord, recordText } from "./record-text.ts";
 
@@ -15,26 +17,98 @@ interface EngineRecord {
   readonly restoredAt: Millis;
 }
 
+/** The public half of a key that signs heads. It stays when another takes over, so that old heads can be checked. */
+interface LedgerKeyRecord extends PublicLedgerKey {
+  readonly firstUsedAt: Millis;
+}
+
 export interface Recovered {
   readonly state: State;
   readonly secret: string;
   readonly now: Millis;
   readonly lastSeq: number;
   readonly lastRow: number;
+  readonly ledgerKey: LedgerKey;
+  readonly ledgerKeys: readonly PublicLedgerKey[];
+  readonly ledgerHeads: readonly LedgerHead[];
+  /** What is wrong with the ledger at first sight, as sentences. */
+  readonly ledgerFaults: readonly string[];
 }
 
-export async function recover(store: Store, wall: Millis): Promise<Recovered> {
+interface Own {
+  readonly n: number;
+  readonly record: EngineRecord;
+}
+
+/** `openKey` is called when the data is ours. What fails lets go of the data, so that it can be tried again. */
+export async function recover(store: Store, wall: Millis, openKey: () => LedgerKey): Promise<Recovered> {
   const opened = await store.open();
+  try {
+    return await recoverFrom(store, opened, wall, openKey());
+  } catch (error) {
+    await store.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function recoverFrom(store: Store, opened: Opened, wall: Millis, ledgerKey: LedgerKey): Promise<Recovered> {
   const records: RestoredRecord[] = [];
-  let own: { readonly n: number; readonly record: EngineRecord } | null = null;
+  const ledgerKeys: PublicLedgerKey[] = [];
+  let own: Own | null = null;
   await store.load((loaded) => {
     for (const { n, kind, body } of loaded) {
       if (kind === "engine") own = { n, record: JSON.parse(body) as EngineRecord };
+      else if (kind === "ledger_key") ledgerKeys.push(readKey(body));
       else records.push(readRecord(kind, body, n));
     }
   });
   const state = restore(records);
-  return begin(store, state, opened, own, wall);
+  const ledgerHeads = await store.ledgerHeads();
+  const ledgerFaults = compareLedger(state, ledgerHeads);
+  return {
+    ...(await begin(store, state, opened, own, ledgerKey, ledgerKeys, wall)),
+    state,
+    ledgerKey,
+    ledgerKeys: isListed(ledgerKeys, ledgerKey) ? ledgerKeys : [...ledgerKeys, publicPart(ledgerKey)],
+    ledgerHeads,
+    ledgerFaults,
+  };
+}
+
+function readKey(text: string): PublicLedgerKey {
+  return publicPart(JSON.parse(text) as LedgerKeyRecord);
+}
+
+function publicPart({ keyId, publicKey }: PublicLedgerKey): PublicLedgerKey {
+  return { keyId, publicKey };
+}
+
+function isListed(keys: readonly PublicLedgerKey[], { keyId }: PublicLedgerKey): boolean {
+  return keys.some((one) => one.keyId === keyId);
+}
+
+/**
+ * The counters and the ledger are written together, so they agree unless somebody had a hand in it. Where receipts are
+ * missing the service goes on and says so; where there are too many it cannot, because a number would be given twice.
+ */
+function compareLedger(state: State, heads: readonly LedgerHead[]): string[] {
+  const ends = new Map(heads.map(({ tenant, sequence }) => [tenant, sequence]));
+  const faults: string[] = [];
+  for (const [id, { counters }] of state.tenants) {
+    const { receipts } = counters.record;
+    const stored = ends.get(id) ?? 0;
+    if (stored > receipts) {
+      throw new StoreFault(
+        `the ledger of tenant ${id} has ${stored} receipts, but ${receipts} were given: restore a backup`,
+      );
+    }
+    if (stored < receipts) {
+      faults.push(
+        `the ledger of tenant ${id} ends at ${stored}, but ${receipts} receipts were given: run ledger verify`,
+      );
+    }
+  }
+  return faults;
 }
 
 /** The first start makes the default tenant and the secret; a restored backup makes all that is older stale (S6). */
@@ -42,40 +116,41 @@ async function begin(
   store: Store,
   state: State,
   opened: Opened,
-  own: { readonly n: number; readonly record: EngineRecord } | null,
+  own: Own | null,
+  key: LedgerKey,
+  keys: readonly PublicLedgerKey[],
   wall: Millis,
-): Promise<Recovered> {
-  const { restores, restoredAt } = opened;
+): Promise<Pick<Recovered, "now" | "lastSeq" | "secret" | "lastRow">> {
+  const { restores, restoredAt, lastSeq } = opened;
   let lastRow = opened.lastN;
-  const recovered = { state, now: opened.now, lastSeq: opened.lastSeq };
-  if (own !== null && own.record.restores === restores && own.record.restoredAt === restoredAt) {
-    return { ...recovered, secret: own.record.secret, lastRow };
-  }
+  const isKnown = own !== null && own.record.restores === restores && own.record.restoredAt === restoredAt;
+  const isKeyKnown = isListed(keys, key);
+  if (isKnown && isKeyKnown) return { now: opened.now, lastSeq, secret: own.record.secret, lastRow };
   const now = Math.max(Math.floor(wall), opened.now);
   const puts: LiveRow[] = [];
-  if (!state.tenants.has(defaultTenant)) {
-    const operator = { role: "operator", agentId: null, epoch: null } as const;
-    apply(
-      state,
-      {
-        type: "create_tenant",
-        tenant: defaultTenant,
-        tenantId: defaultTenant,
-        actor: operator,
-        entropy: drawEntropy(),
-      },
-      now,
-    );
+  if (!isKeyKnown) {
+    const record: LedgerKeyRecord = { ...publicPart(key), firstUsedAt: now };
+    puts.push({ n: ++lastRow, kind: "ledger_key", body: JSON.stringify(record) });
   }
-  if (own !== null) jumpFences(state);
-  for (const handle of liveHandles(state)) {
-    if (handle.row !== 0 && handle.kind !== "counters") continue;
-    if (handle.row === 0) handle.row = ++lastRow;
-    puts.push({ n: handle.row, kind: handle.kind, body: recordText(handle.kind, handle.record) });
+  let secret = own?.record.secret ?? "";
+  if (!isKnown) {
+    if (!state.tenants.has(defaultTenant)) createDefaultTenant(state, now);
+    if (own !== null) jumpFences(state);
+    for (const handle of liveHandles(state)) {
+      if (handle.row !== 0 && handle.kind !== "counters") continue;
+      if (handle.row === 0) handle.row = ++lastRow;
+      puts.push({ n: handle.row, kind: handle.kind, body: recordText(handle.kind, handle.record) });
+    }
+    secret = randomBytes(32).toString("base64url");
+    const record: EngineRecord = { secret, restores, restoredAt };
+    puts.push({ n: own?.n ?? ++lastRow, kind: "engine", body: JSON.stringify(record) });
   }
-  const record: EngineRecord = { secret: randomBytes(32).toString("base64url"), restores, restoredAt };
-  puts.push({ n: own?.n ?? ++lastRow, kind: "engine", body: JSON.stringify(record) });
-  const batch: Batch = { now, puts, removes: [], events: null, ended: [] };
-  await store.commit(batch);
-  return { ...recovered, now, secret: record.secret, lastRow };
+  await store.commit({ now, puts, removes: [], events: null, ended: [], endedTasks: [], receipts: [], heads: [] });
+  return { now, lastSeq, secret, lastRow };
+}
+
+function createDefaultTenant(state: State, now: Millis): void {
+  const actor = { role: "operator", agentId: null, epoch: null } as const;
+  const asked = { tenant: defaultTenant, actor, entropy: drawEntropy() };
+  apply(state, { type: "create_tenant", tenantId: defaultTenant, ...asked }, now);
 }

@@ -18,8 +18,9 @@ export function createVitals(): Vitals {
   return {
     onCommit: null,
     onLateness: null,
-    noteCommit(ms, answered, { puts, removes, ended }) {
-      this.onCommit?.({ ms, answered, rows: puts.length + removes.length + ended.length });
+    noteCommit(ms, answered, { puts, removes, ended, endedTasks, receipts, heads }) {
+      const added = ended.length + endedTasks.length + receipts.length + heads.length;
+      this.onCommit?.({ ms, answered, rows: puts.length + removes.length + added });
     },
     noteLateness(ms) {
       this.onLateness?.(ms);

@@ -1,5 +1,14 @@
 /** What the contract suite is run on, and made of. */
-import type { Batch, EndedLease, EndedSinceQuery, LiveRow, Store } from "./store.ts";
+import type {
+  Batch,
+  EndedLease,
+  EndedSinceQuery,
+  EndedTaskRow,
+  LiveRow,
+  SignedHead,
+  Store,
+  StoredReceipt,
+} from "./store.ts";
 
 /** Data that store objects are made for, one after the other or side by side. */
 export interface StoreFixture {
@@ -13,7 +22,7 @@ export interface StoreFixture {
 export type Check = (claim: string, body: (fixture: StoreFixture, store: Store) => Promise<void>) => void;
 
 export function batch(parts: Partial<Batch> & Pick<Batch, "now">): Batch {
-  return { puts: [], removes: [], events: null, ended: [], ...parts };
+  return { puts: [], removes: [], events: null, ended: [], endedTasks: [], receipts: [], heads: [], ...parts };
 }
 
 export function row(n: number, kind = "lease"): LiveRow {
@@ -33,6 +42,36 @@ export function endedLease(number: number, other: Partial<EndedLease> = {}): End
     body: JSON.stringify({ number }),
     ...other,
   };
+}
+
+/** A task that ended at the time `number`. */
+export function endedTask(number: number, other: Partial<EndedTaskRow> = {}): EndedTaskRow {
+  const id = `T-${String(number).padStart(10, "0")}`;
+  const body = JSON.stringify({ number });
+  return { tenant: "t", id, taskType: "code.review", status: "succeeded", endedAt: number, body, ...other };
+}
+
+/** A receipt as far as the store looks at it; it was stored at the time `sequence`. */
+export function receipt(sequence: number, other: Partial<StoredReceipt> = {}): StoredReceipt {
+  return {
+    tenant: "t",
+    sequence,
+    id: `rcp_${String(sequence).padStart(10, "0")}`,
+    taskId: endedTask(Math.ceil(sequence / 2)).id,
+    phase: "complete",
+    recipientAi: "planner",
+    sourceSystem: "code.1",
+    dedupe: null,
+    storedAt: sequence,
+    hash: sequence.toString(16).padStart(64, "0"),
+    body: JSON.stringify({ sequence, status: "success" }),
+    ...other,
+  };
+}
+
+export function signedHead(sequence: number, other: Partial<SignedHead> = {}): SignedHead {
+  const { tenant, hash } = receipt(sequence);
+  return { tenant, sequence, hash, at: sequence, keyId: "0123456789abcdef", signature: "c2lnbmVk", ...other };
 }
 
 export async function liveRows(store: Store): Promise<readonly LiveRow[]> {

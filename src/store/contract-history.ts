@@ -93,18 +93,18 @@ export function describeHistory(name: string, check: Check): void {
         });
         await Promise.all(commits);
         const byAge = await store.prune({ eventsBefore: 1_001, endedBefore: 501, endedKeep: 10_000 });
-        assert.deepEqual(byAge, { events: 1_000, ended: 500 });
+        assert.deepEqual(byAge, { events: 1_000, ended: 500, endedTasks: 0 });
         assert.equal(await store.earliestSeq(), 1_001);
         assert.equal(await store.earliestEnded(), 501);
         const byCount = await store.prune({ eventsBefore: 0, endedBefore: 0, endedKeep: 600 });
-        assert.deepEqual(byCount, { events: 0, ended: 900 });
+        assert.deepEqual(byCount, { events: 0, ended: 900, endedTasks: 0 });
         assert.equal(await store.earliestEnded(), 1_401);
         const ids = [1_400, 1_401].map((number) => endedLease(number).id);
         assert.deepEqual(await store.endedLease("t", ids), [endedLease(1_401)]);
         assert.equal((await observed(store, { tenant: "t", since: 0, limit: 10_000 })).length, 600);
         assert.deepEqual(await liveRows(store), live);
         const none = await store.prune({ eventsBefore: 0, endedBefore: 0, endedKeep: 600 });
-        assert.deepEqual(none, { events: 0, ended: 0 });
+        assert.deepEqual(none, { events: 0, ended: 0, endedTasks: 0 });
       },
     );
   });

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { batch, type Check, endedLease, liveRows, observed, row, type StoreFixture } from "./contract-fixture.ts";
 import { describeHistory } from "./contract-history.ts";
+import { describeLedger } from "./contract-ledger.ts";
 import { StaleEpoch, StoreClosed, StoreFault, StoreLocked } from "./faults.ts";
 
 export function describeStore(name: string, make: () => Promise<StoreFixture>): void {
@@ -138,6 +139,7 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
   });
 
   describeHistory(name, check);
+  describeLedger(name, check);
 
   describe(`${name}: closing`, () => {
     check("a closed store refuses every call, and can be closed again and opened again", async (_, store) => {

@@ -3,19 +3,29 @@
  * data is a disk of its own, which survives the store objects that work on it as a real one survives processes.
  */
 import { StoreClosed, StoreFault, StoreLocked, staleEpoch } from "./faults.ts";
+import * as ledger from "./memory-ledger.ts";
 import { type Position, positionAfter } from "./position.ts";
 import type {
   Batch,
   EndedLease,
   EndedPageQuery,
   EndedSinceQuery,
+  EndedTaskPage,
+  EndedTaskPageQuery,
+  EndedTaskRow,
+  LedgerHead,
   LiveRow,
   Opened,
   PackedEvents,
   Pruned,
   PruneLimits,
+  ReceiptPage,
+  ReceiptPageQuery,
+  ReceiptsAfterQuery,
   ResourceFilter,
+  SignedHead,
   Store,
+  StoredReceipt,
 } from "./store.ts";
 
 const rowsPerChunk = 1_000;
@@ -28,6 +38,7 @@ export interface MemoryDisk {
   readonly live: Map<number, LiveRow>;
   readonly events: (PackedEvents & { readonly at: number })[];
   readonly ended: (EndedLease & { readonly key: number; readonly at: number })[];
+  readonly ledger: ledger.MemoryLedger;
   /** From this time on no ended lease is missing. */
   endedFrom: number;
   /** The store that works on it. Setting it to null is what the operating system does for a killed process. */
@@ -47,6 +58,7 @@ export function createMemoryDisk(): MemoryDisk {
     live: new Map(),
     events: [],
     ended: [],
+    ledger: ledger.createMemoryLedger(),
     endedFrom: 0,
     owner: null,
     failNextCommit: null,
@@ -89,6 +101,11 @@ class MemoryStore implements Store {
     this.#check();
     const rows = [...this.#disk.live.values()].sort((a, b) => a.n - b.n);
     for (let start = 0; start < rows.length; start += rowsPerChunk) onRows(rows.slice(start, start + rowsPerChunk));
+  }
+
+  async ledgerHeads(): Promise<readonly LedgerHead[]> {
+    this.#check();
+    return ledger.ledgerHeads(this.#disk.ledger);
   }
 
   async commit(batch: Batch): Promise<void> {
@@ -175,15 +192,64 @@ class MemoryStore implements Store {
     return this.#disk.events[0]?.firstSeq ?? this.#disk.position.lastSeq + 1;
   }
 
-  async prune({ eventsBefore, endedBefore, endedKeep }: PruneLimits): Promise<Pruned> {
+  async endedTasks(tenant: string, ids: readonly string[]): Promise<readonly EndedTaskRow[]> {
     this.#check();
+    const wanted = new Set(ids);
+    const { endedTasks } = this.#disk.ledger;
+    return endedTasks.filter((task) => task.tenant === tenant && wanted.has(task.id)).map(ledger.plainTask);
+  }
+
+  async endedTaskPage(query: EndedTaskPageQuery): Promise<EndedTaskPage> {
+    this.#check();
+    return ledger.endedTaskPage(this.#disk.ledger, query);
+  }
+
+  async receiptsById(tenant: string, ids: readonly string[]): Promise<readonly StoredReceipt[]> {
+    this.#check();
+    const wanted = new Set(ids);
+    return this.#disk.ledger.receipts.filter((one) => one.tenant === tenant && wanted.has(one.id));
+  }
+
+  async receiptsByDedupe(tenant: string, keys: readonly string[]): Promise<readonly StoredReceipt[]> {
+    this.#check();
+    const wanted = new Set<string | null>(keys);
+    return this.#disk.ledger.receipts.filter((one) => one.tenant === tenant && wanted.has(one.dedupe));
+  }
+
+  async receiptsOfTask(tenant: string, taskId: string): Promise<readonly StoredReceipt[]> {
+    this.#check();
+    return ledger.receiptsOfTask(this.#disk.ledger, tenant, taskId);
+  }
+
+  async receiptsPage(query: ReceiptPageQuery): Promise<ReceiptPage> {
+    this.#check();
+    return ledger.receiptsPage(this.#disk.ledger, query);
+  }
+
+  async receiptsAfter(query: ReceiptsAfterQuery): Promise<readonly StoredReceipt[]> {
+    this.#check();
+    return ledger.receiptsAfter(this.#disk.ledger, query);
+  }
+
+  async signedHeads(query: ReceiptsAfterQuery): Promise<readonly SignedHead[]> {
+    this.#check();
+    return ledger.signedHeads(this.#disk.ledger, query);
+  }
+
+  async prune(limits: PruneLimits): Promise<Pruned> {
+    this.#check();
+    const { eventsBefore, endedBefore, endedKeep, endedTasksBefore = 0, endedTasksKeep = 2 ** 50 } = limits;
     const { events, ended, position } = this.#disk;
+    const tasks = this.#disk.ledger.endedTasks;
     const oldEvents = countWhile(events, (row) => row.at < eventsBefore);
     const oldEnded = countWhile(ended, (row) => row.at < endedBefore || row.key <= position.lastEnded - endedKeep);
     events.splice(0, oldEvents);
     const gone = ended.splice(0, oldEnded).at(-1);
     if (gone !== undefined) this.#disk.endedFrom = gone.at + 1;
-    return { events: oldEvents, ended: oldEnded };
+    const { length } = tasks;
+    const oldTasks = tasks.findIndex((row, index) => row.at >= endedTasksBefore && index >= length - endedTasksKeep);
+    const endedTasks = tasks.splice(0, oldTasks === -1 ? length : oldTasks).length;
+    return { events: oldEvents, ended: oldEnded, endedTasks };
   }
 
   async backup(): Promise<void> {
@@ -203,6 +269,9 @@ function write(disk: MemoryDisk, batch: Batch, position: Position): void {
   if (events !== null) disk.events.push({ ...events, at: now });
   let key = disk.position.lastEnded;
   for (const lease of ended) disk.ended.push({ ...lease, at: now, key: ++key });
+  for (const task of batch.endedTasks) disk.ledger.endedTasks.push({ ...task, at: now });
+  for (const receipt of batch.receipts) disk.ledger.receipts.push(receipt);
+  for (const head of batch.heads) disk.ledger.heads.push(head);
   disk.position = position;
 }
 

@@ -88,7 +88,74 @@ export const migrations: readonly string[] = [
   ${view("tenant", "tenants", ["id", "suspended"], ["createdAt"])}
   ${view("counters", "counters", ["tenant", "fence", "priority", "arrival"], [])}
   `,
+  `
+  -- The ledger (R1, R6). The body is the text that was hashed, and stands last, so that a search does not read it.
+  CREATE TABLE receipts (
+    key INTEGER PRIMARY KEY,
+    tenant TEXT,
+    sequence INTEGER,
+    id TEXT,
+    task_id TEXT,
+    phase TEXT,
+    recipient_ai TEXT,
+    source_system TEXT,
+    dedupe TEXT,
+    stored_at INTEGER,
+    hash TEXT,
+    body TEXT
+  ) STRICT;
+  -- Unique, because two receipts in one place would be two truths. Ids are not: clients may choose them.
+  CREATE UNIQUE INDEX receipts_by_sequence ON receipts (tenant, sequence);
+  CREATE INDEX receipts_by_id ON receipts (tenant, id);
+  CREATE INDEX receipts_by_task ON receipts (tenant, task_id);
+  CREATE INDEX receipts_by_dedupe ON receipts (tenant, dedupe) WHERE dedupe IS NOT NULL;
+
+  CREATE TABLE heads (
+    key INTEGER PRIMARY KEY,
+    tenant TEXT,
+    sequence INTEGER,
+    hash TEXT,
+    at INTEGER,
+    key_id TEXT,
+    signature TEXT
+  ) STRICT;
+  CREATE INDEX heads_by_sequence ON heads (tenant, sequence);
+
+  -- A slip at a prompt is refused here; what somebody does on purpose shows when the chain is checked.
+  ${neverChanged("receipts")}
+  ${neverChanged("heads")}
+
+  -- Like ended leases: in the order of their commits, and "at" is the commit's time.
+  CREATE TABLE ended_tasks (
+    key INTEGER PRIMARY KEY,
+    at INTEGER,
+    tenant TEXT,
+    id TEXT,
+    task_type TEXT,
+    status TEXT,
+    ended_at INTEGER,
+    body TEXT
+  ) STRICT;
+  CREATE INDEX ended_tasks_by_id ON ended_tasks (tenant, id);
+
+  ${listView("task", "tasks", ["tenant", "id", "status", "taskType", "principalAi", "taskPriority", "attempts"], ["createdAt"])}
+  ${view("worker", "workers", ["tenant", "id", "completed", "failed", "lost", "health"], ["firstSeenAt", "seenAt"])}
+  ${view("task_type", "task_types", ["tenant", "taskType", "leaseDuration", "maxAttempts", "usualDuration", "samples"], [])}
+  ${view("ledger_key", "ledger_keys", ["keyId", "publicKey"], ["firstUsedAt"])}
+  CREATE VIEW ledger AS SELECT tenant, sequence, id, task_id, phase, body ->> '$.status' AS status, recipient_ai,
+    source_system, ${isoTime("stored_at")} AS stored_at, hash, body FROM receipts;
+  `,
 ];
+
+/** R1, for whoever has a shell on the database. It costs an insert nothing. */
+function neverChanged(table: string): string {
+  return ["UPDATE", "DELETE"]
+    .map(
+      (verb) => `CREATE TRIGGER ${table}_no_${verb.toLowerCase()} BEFORE ${verb} ON ${table}
+        BEGIN SELECT RAISE(ABORT, 'the ledger is only ever added to (R1)'); END;`,
+    )
+    .join("\n");
+}
 
 /** A table to look at with plain SQL; nothing in the program reads it. Times are shown as people write them. */
 function view(kind: string, name: string, fields: readonly string[], times: readonly string[]): string {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { batch, endedLease, liveRows, observed } from "./contract-fixture.ts";
+import { batch, endedLease, endedTask, liveRows, observed, receipt, signedHead } from "./contract-fixture.ts";
 import { createMemoryStore } from "./memory.ts";
 import { createSqliteStore } from "./sqlite.ts";
 import type { Batch, Store } from "./store.ts";
@@ -59,7 +59,13 @@ async function outcome(store: Store, steps: readonly Step[]): Promise<unknown> {
       }
       case "prune":
         seen.push(
-          await store.prune({ eventsBefore: now - taken.age, endedBefore: now - taken.age, endedKeep: taken.keep }),
+          await store.prune({
+            eventsBefore: now - taken.age,
+            endedBefore: now - taken.age,
+            endedKeep: taken.keep,
+            endedTasksBefore: now - 2 * taken.age,
+            endedTasksKeep: taken.keep,
+          }),
         );
         break;
       case "reopen":
@@ -74,6 +80,10 @@ async function outcome(store: Store, steps: readonly Step[]): Promise<unknown> {
   const touching = { names: ["FILE:/17"], prefixes: ["FILE:/2"] };
   seen.push(await observed(store, { tenant: "t", since: now - 3, limit: 50 }));
   seen.push(await observed(store, { tenant: "t", since: 0, limit: 1_000, touching }));
+  seen.push(await store.ledgerHeads(), await store.receiptsAfter({ tenant: "t", sequence: 7, limit: 1_000 }));
+  seen.push(await store.receiptsPage({ tenant: "t", limit: 20, phase: "progress", since: now - 5 }));
+  seen.push(await store.signedHeads({ tenant: "t", sequence: 3, limit: 5 }));
+  seen.push(await store.endedTaskPage({ tenant: "t", limit: 30, status: "failed" }));
   return seen;
 }
 
@@ -90,5 +100,12 @@ function batchOf(taken: Step & { type: "commit" }, now: number, seq: number, lea
     ended: Array.from({ length: taken.ended }, (_, index) =>
       endedLease(leases + index, { endedAt: now - (index % 2), writes: index % 5 !== 0 }),
     ),
+    receipts: Array.from({ length: taken.ended }, (_, index) =>
+      receipt(leases + index + 1, { storedAt: now, phase: index % 3 === 0 ? "progress" : "complete" }),
+    ),
+    endedTasks: Array.from({ length: taken.ended >> 1 }, (_, index) =>
+      endedTask(leases + index, { status: index % 2 === 0 ? "failed" : "succeeded" }),
+    ),
+    heads: taken.ended > 20 ? [signedHead(leases + taken.ended)] : [],
   });
 }

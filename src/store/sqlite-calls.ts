@@ -1,14 +1,29 @@
 /** What the main thread and the threads of SQLite say to each other: plain data, flat where it is much. */
-import type { SQLInputValue } from "node:sqlite";
 import type { FaultReport } from "./faults.ts";
-import type { Position } from "./position.ts";
-import type { Batch, EndedLease, Opened, PackedEvents, PruneLimits, ResourceFilter } from "./store.ts";
+import type { FlatBatch } from "./flat-batch.ts";
+import type {
+  EndedLease,
+  EndedTaskPage,
+  EndedTaskPageQuery,
+  EndedTaskRow,
+  LedgerHead,
+  Opened,
+  PackedEvents,
+  PruneLimits,
+  ReceiptPage,
+  ReceiptPageQuery,
+  ReceiptsAfterQuery,
+  ResourceFilter,
+  SignedHead,
+  StoredReceipt,
+} from "./store.ts";
 
 /** Every call by its name: what is sent, and what comes back. */
 export interface Calls {
   readonly open: { readonly send: null; readonly reply: Opened & { readonly lastEnded: number } };
   readonly load: { readonly send: { readonly after: number }; readonly reply: RowColumns };
   readonly commit: { readonly send: FlatBatch; readonly reply: null };
+  readonly ledgerHeads: { readonly send: null; readonly reply: readonly LedgerHead[] };
   readonly prune: { readonly send: PruneLimits; readonly reply: PrunedSlice };
   readonly endedLease: {
     readonly send: { readonly tenant: string; readonly ids: readonly string[] };
@@ -25,6 +40,26 @@ export interface Calls {
     readonly reply: readonly PackedEvents[];
   };
   readonly earliestSeq: { readonly send: null; readonly reply: number };
+  readonly endedTasks: {
+    readonly send: { readonly tenant: string; readonly ids: readonly string[] };
+    readonly reply: readonly EndedTaskRow[];
+  };
+  readonly endedTaskPage: { readonly send: EndedTaskPageQuery; readonly reply: EndedTaskPage };
+  readonly receiptsById: {
+    readonly send: { readonly tenant: string; readonly ids: readonly string[] };
+    readonly reply: readonly StoredReceipt[];
+  };
+  readonly receiptsByDedupe: {
+    readonly send: { readonly tenant: string; readonly keys: readonly string[] };
+    readonly reply: readonly StoredReceipt[];
+  };
+  readonly receiptsOfTask: {
+    readonly send: { readonly tenant: string; readonly taskId: string };
+    readonly reply: readonly StoredReceipt[];
+  };
+  readonly receiptsPage: { readonly send: ReceiptPageQuery; readonly reply: ReceiptPage };
+  readonly receiptsAfter: { readonly send: ReceiptsAfterQuery; readonly reply: readonly StoredReceipt[] };
+  readonly signedHeads: { readonly send: ReceiptsAfterQuery; readonly reply: readonly SignedHead[] };
   readonly backup: { readonly send: { readonly toFile: string }; readonly reply: null };
   readonly close: { readonly send: null; readonly reply: null };
 }
@@ -42,39 +77,6 @@ export interface Call {
 /** Replies come back in the order of the calls, so they carry no number. */
 export type Answer = { readonly reply: unknown } | { readonly fault: FaultReport };
 
-/**
- * A batch as lists that go straight into prepared statements. Measured: flat lists by structured clone cost the main
- * thread half of what lists of objects do, about as much as one packed text, and half of one packed buffer.
- */
-export interface FlatBatch {
-  readonly position: Position;
-  /** n, kind, body. */
-  readonly puts: readonly SQLInputValue[];
-  readonly removes: readonly number[];
-  readonly events: PackedEvents | null;
-  /** key, at, tenant, id, agent_id, resource, predicate, writes, ended_at, body. */
-  readonly ended: readonly SQLInputValue[];
-}
-export const putWidth = 3;
-export const endedWidth = 10;
-
-/** `lastEnded` is the key of the last ended lease before the batch, `position` where the batch leads. */
-export function flatten(
-  { now, puts, removes, events, ended }: Batch,
-  lastEnded: number,
-  position: Position,
-): FlatBatch {
-  const flatPuts: SQLInputValue[] = [];
-  for (const { n, kind, body } of puts) flatPuts.push(n, kind, body);
-  const flatEnded: SQLInputValue[] = [];
-  let key = lastEnded;
-  for (const { tenant, id, agentId, resource, predicate, writes, endedAt, body } of ended) {
-    key += 1;
-    flatEnded.push(key, now, tenant, id, agentId, resource, predicate, writes ? 1 : 0, endedAt, body);
-  }
-  return { position, puts: flatPuts, removes, events, ended: flatEnded };
-}
-
 /** Live rows by column: measured, a third of what one object a row costs to clone. */
 export interface RowColumns {
   readonly n: readonly number[];
@@ -85,6 +87,7 @@ export interface RowColumns {
 export interface PrunedSlice {
   readonly events: number;
   readonly ended: number;
+  readonly endedTasks: number;
   /** There may be more to forget. */
   readonly more: boolean;
 }

@@ -3,12 +3,15 @@ import { DatabaseSync } from "node:sqlite";
 import { numberOf, type Row, textOf } from "./columns.ts";
 import type { EndedScan, EndedScanned, Handlers } from "./sqlite-calls.ts";
 import type { DataFiles } from "./sqlite-files.ts";
+import { type LedgerCalls, prepareLedgerQueries } from "./sqlite-ledger.ts";
+import { prepareTaskQueries, type TaskCalls } from "./sqlite-tasks.ts";
 import type { EndedLease, PackedEvents } from "./store.ts";
 
 /** How many ended leases a slice of a search looks at: some ten milliseconds, then other queries have their turn. */
 const rowsPerSlice = 20_000;
 
-type HistoryCalls = "endedLease" | "endedPage" | "endedSince" | "earliestEnded" | "eventsAfter" | "earliestSeq";
+type LeaseCalls = "endedLease" | "endedPage" | "endedSince" | "earliestEnded" | "eventsAfter" | "earliestSeq";
+type HistoryCalls = LeaseCalls | TaskCalls | LedgerCalls;
 
 export function createReader(files: DataFiles): Handlers<HistoryCalls | "close"> {
   // The types promise an open connection; the first query makes it, when the writer has long made the tables.
@@ -17,7 +20,7 @@ export function createReader(files: DataFiles): Handlers<HistoryCalls | "close">
   const opened = (): Handlers<HistoryCalls> => {
     if (queries === null) {
       db = new DatabaseSync(files.database, { readOnly: true, timeout: 5_000 });
-      queries = prepareQueries(db);
+      queries = { ...prepareQueries(db), ...prepareTaskQueries(db), ...prepareLedgerQueries(db) };
     }
     return queries;
   };
@@ -28,6 +31,14 @@ export function createReader(files: DataFiles): Handlers<HistoryCalls | "close">
     earliestEnded: (send) => opened().earliestEnded(send),
     eventsAfter: (send) => opened().eventsAfter(send),
     earliestSeq: (send) => opened().earliestSeq(send),
+    endedTasks: (send) => opened().endedTasks(send),
+    endedTaskPage: (send) => opened().endedTaskPage(send),
+    receiptsById: (send) => opened().receiptsById(send),
+    receiptsByDedupe: (send) => opened().receiptsByDedupe(send),
+    receiptsOfTask: (send) => opened().receiptsOfTask(send),
+    receiptsPage: (send) => opened().receiptsPage(send),
+    receiptsAfter: (send) => opened().receiptsAfter(send),
+    signedHeads: (send) => opened().signedHeads(send),
     close: () => {
       db?.close();
       db = null;
@@ -37,7 +48,7 @@ export function createReader(files: DataFiles): Handlers<HistoryCalls | "close">
   };
 }
 
-function prepareQueries(db: DatabaseSync): Handlers<HistoryCalls> {
+function prepareQueries(db: DatabaseSync): Handlers<LeaseCalls> {
   const byIds = db.prepare("SELECT * FROM ended WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))");
   const pageFirst = db.prepare("SELECT * FROM ended WHERE tenant = ? ORDER BY id DESC LIMIT ?");
   const pageNext = db.prepare("SELECT * FROM ended WHERE tenant = ? AND id < ? ORDER BY id DESC LIMIT ?");

@@ -6,6 +6,7 @@ import type { PruneLimits } from "./store.ts";
 /** A slice holds a commit up for a few milliseconds at most; a packed row of events can have a hundred pages. */
 const endedPerSlice = 500;
 const eventsPerSlice = 20;
+const tasksPerSlice = 200;
 
 /** Forgets one slice from the old end of history. Live rows are not named in here, so they cannot be touched (L16). */
 export function preparePrune(db: DatabaseSync, epoch: number): (limits: PruneLimits) => PrunedSlice {
@@ -18,9 +19,13 @@ export function preparePrune(db: DatabaseSync, epoch: number): (limits: PruneLim
       SELECT key FROM (SELECT key, at FROM ended ORDER BY key LIMIT ?)
       WHERE at < ? OR key <= (SELECT last_ended FROM meta) - ?)
     RETURNING at`);
+  const oldTasks = db.prepare(`
+    DELETE FROM ended_tasks WHERE key IN (
+      SELECT key FROM (SELECT key, at FROM ended_tasks ORDER BY key LIMIT ?)
+      WHERE at < ? OR key <= (SELECT max(key) FROM ended_tasks) - ?)`);
   const moveEndedFrom = db.prepare("UPDATE meta SET ended_from = max(ended_from, ?) WHERE epoch = ?");
 
-  return ({ eventsBefore, endedBefore, endedKeep }) => {
+  return ({ eventsBefore, endedBefore, endedKeep, endedTasksBefore = 0, endedTasksKeep = 2 ** 50 }) => {
     db.exec("BEGIN IMMEDIATE");
     const events = Number(oldEvents.run(eventsPerSlice, eventsBefore).changes);
     let ended = 0;
@@ -29,8 +34,10 @@ export function preparePrune(db: DatabaseSync, epoch: number): (limits: PruneLim
       ended += 1;
       endedFrom = Math.max(endedFrom, Number(at) + 1);
     }
+    const endedTasks = Number(oldTasks.run(tasksPerSlice, endedTasksBefore, endedTasksKeep).changes);
     if (moveEndedFrom.run(endedFrom, epoch).changes !== 1) throw staleEpoch(epoch);
     db.exec("COMMIT");
-    return { events, ended, more: events === eventsPerSlice || ended === endedPerSlice };
+    const more = events === eventsPerSlice || ended === endedPerSlice || endedTasks === tasksPerSlice;
+    return { events, ended, endedTasks, more };
   };
 }

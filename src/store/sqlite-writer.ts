@@ -4,9 +4,11 @@ import { DatabaseSync } from "node:sqlite";
 import { bulk } from "./bulk.ts";
 import { numberOf } from "./columns.ts";
 import { StoreFault, staleEpoch } from "./faults.ts";
+import { endedTaskWidth, endedWidth, type FlatBatch, headWidth, putWidth, receiptWidth } from "./flat-batch.ts";
 import { checkedVersion, migrate } from "./migrations.ts";
-import { endedWidth, type FlatBatch, type Handlers, putWidth, type RowColumns } from "./sqlite-calls.ts";
+import type { Handlers, RowColumns } from "./sqlite-calls.ts";
 import { type DataFiles, lockFolder, syncPath } from "./sqlite-files.ts";
+import { ledgerHeads, receiptColumns } from "./sqlite-ledger.ts";
 import { prepareLoad } from "./sqlite-load.ts";
 import { preparePrune } from "./sqlite-prune.ts";
 
@@ -23,7 +25,9 @@ const cacheKiB = 8_192;
 /** Somebody with a shell on the database may hold it up for a moment. */
 const busyTimeoutMs = 5_000;
 
-export function createWriter(files: DataFiles): Handlers<"open" | "load" | "commit" | "prune" | "close"> {
+export function createWriter(
+  files: DataFiles,
+): Handlers<"open" | "load" | "ledgerHeads" | "commit" | "prune" | "close"> {
   let writer: Writer | null = null;
   const opened = (): Writer => {
     if (writer === null) throw new StoreFault("the thread that writes is not open");
@@ -36,6 +40,7 @@ export function createWriter(files: DataFiles): Handlers<"open" | "load" | "comm
       return writer.meta;
     },
     load: ({ after }) => opened().load(after),
+    ledgerHeads: () => opened().ledgerHeads(),
     commit: (batch) => opened().commit(batch),
     prune: (limits) => opened().prune(limits),
     close: () => {
@@ -59,6 +64,7 @@ interface Meta {
 interface Writer {
   readonly meta: Meta;
   readonly load: (after: number) => RowColumns;
+  readonly ledgerHeads: () => ReturnType<typeof ledgerHeads>;
   readonly commit: (batch: FlatBatch) => null;
   readonly prune: ReturnType<typeof preparePrune>;
   readonly close: () => void;
@@ -78,13 +84,15 @@ function openWriter(files: DataFiles): Writer {
     if (existsSync(files.restoring)) {
       throw new StoreFault(`a restore into ${files.folder} was cut short: run it again (${files.restoring} is there)`);
     }
-    db = openDatabase(files);
-    const meta = raiseEpoch(db);
+    const opened = openDatabase(files);
+    db = opened;
+    const meta = raiseEpoch(opened);
     return {
       meta,
-      load: prepareLoad(db),
-      commit: prepareCommit(db, meta.epoch),
-      prune: preparePrune(db, meta.epoch),
+      load: prepareLoad(opened),
+      ledgerHeads: () => ledgerHeads(opened),
+      commit: prepareCommit(opened, meta.epoch),
+      prune: preparePrune(opened, meta.epoch),
       close,
     };
   } catch (error) {
@@ -155,8 +163,23 @@ function prepareCommit(db: DatabaseSync, epoch: number): Writer["commit"] {
   const addEvents = db.prepare("INSERT INTO events VALUES (?, ?, ?, ?)");
   // To roll back is what a failure leads to in any case; said here, it spares SQLite a journal for the statement.
   const addEnded = bulk(db, endedWidth, (rows) => `INSERT OR ROLLBACK INTO ended VALUES ${rows}`);
+  const addTasks = bulk(
+    db,
+    endedTaskWidth,
+    (rows) => `INSERT OR ROLLBACK INTO ended_tasks (at, tenant, id, task_type, status, ended_at, body) VALUES ${rows}`,
+  );
+  const addReceipts = bulk(
+    db,
+    receiptWidth,
+    (rows) => `INSERT OR ROLLBACK INTO receipts (${receiptColumns}) VALUES ${rows}`,
+  );
+  const addHeads = bulk(
+    db,
+    headWidth,
+    (rows) => `INSERT OR ROLLBACK INTO heads (tenant, sequence, hash, at, key_id, signature) VALUES ${rows}`,
+  );
 
-  return ({ position, puts, removes, events, ended }) => {
+  return ({ position, puts, removes, events, ended, endedTasks, receipts, heads }) => {
     begin.run();
     const { now, lastSeq, lastN, lastEnded } = position;
     if (move.run(now, lastSeq, lastN, lastEnded, epoch).changes !== 1) {
@@ -166,6 +189,9 @@ function prepareCommit(db: DatabaseSync, epoch: number): Writer["commit"] {
     remove(removes);
     if (events !== null) addEvents.run(events.firstSeq, events.count, now, events.body);
     addEnded(ended);
+    addTasks(endedTasks);
+    addReceipts(receipts);
+    addHeads(heads);
     commit.run();
     return null;
   };

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, test } from "node:test";
-import { batch, endedLease, liveRows, observed, row } from "./contract-fixture.ts";
+import { batch, endedLease, endedTask, liveRows, observed, receipt, row, signedHead } from "./contract-fixture.ts";
 import { SchemaTooNew, StoreFault, StoreLocked } from "./faults.ts";
+import { migrations } from "./migrations.ts";
 import { rowsPerBatch } from "./sqlite.child.ts";
 import { createSqliteStore } from "./sqlite.ts";
 import { dataFiles } from "./sqlite-files.ts";
@@ -19,6 +20,17 @@ let folders = 0;
 const newFolder = (): string => join(scratch, String(++folders));
 after(() => rmSync(scratch, { recursive: true }));
 
+const views = [
+  "agents",
+  "requests",
+  "resources",
+  "tenants",
+  "counters",
+  "tasks",
+  "workers",
+  "task_types",
+  "ledger_keys",
+];
 const childFile = join(import.meta.dirname, "sqlite.child.ts");
 
 describe("sqlite: processes", () => {
@@ -107,7 +119,7 @@ describe("sqlite: the file", () => {
     await store.close();
     change(folder, "PRAGMA user_version = 999");
     await assert.rejects(store.open(), SchemaTooNew);
-    change(folder, "PRAGMA user_version = 1");
+    change(folder, `PRAGMA user_version = ${migrations.length}`);
     assert.equal((await store.open()).epoch, 2);
     await store.close();
   });
@@ -153,8 +165,94 @@ describe("sqlite: the file", () => {
     };
     assert.deepEqual({ ...found }, expected);
     assert.equal(others.length, 0);
-    for (const view of ["agents", "requests", "resources", "tenants", "counters"]) db.exec(`SELECT * FROM ${view}`);
+    for (const view of views) db.exec(`SELECT * FROM ${view}`);
     db.close();
+    await store.close();
+  });
+
+  test("data of the first schema is taken over with all that is in it", async () => {
+    const folder = newFolder();
+    mkdirSync(folder, { recursive: true });
+    const [first = ""] = migrations;
+    change(folder, `BEGIN; ${first}; PRAGMA user_version = 1; COMMIT`);
+    change(folder, "INSERT INTO live VALUES (1, 'lease', '[]'); UPDATE meta SET last_n = 1, now = 5");
+    const store = createSqliteStore(folder);
+    assert.equal((await store.open()).lastN, 1);
+    await store.commit(batch({ now: 6, receipts: [receipt(1)], endedTasks: [endedTask(1)], heads: [signedHead(1)] }));
+    assert.deepEqual(await liveRows(store), [{ n: 1, kind: "lease", body: "[]" }]);
+    assert.deepEqual(await store.receiptsById("t", [receipt(1).id]), [receipt(1)]);
+    await store.close();
+  });
+
+  test("R1: the ledger can be looked at with plain SQL, and neither changed nor thinned out by a slip", async () => {
+    const folder = newFolder();
+    const store = createSqliteStore(folder);
+    await store.open();
+    await store.commit(batch({ now: 1, receipts: [receipt(1), receipt(2)], heads: [signedHead(2)] }));
+    const db = new DatabaseSync(dataFiles(folder).database);
+    const found = db.prepare("SELECT sequence, task_id, phase, status, stored_at FROM ledger").all();
+    assert.deepEqual(
+      found.map((row) => ({ ...row })),
+      [1, 2].map((sequence) => ({
+        sequence,
+        task_id: receipt(sequence).taskId,
+        phase: "complete",
+        status: "success",
+        stored_at: `1970-01-01T00:00:00.00${sequence}Z`,
+      })),
+    );
+    for (const sql of [
+      "DELETE FROM receipts",
+      "UPDATE receipts SET hash = ''",
+      "DELETE FROM heads",
+      "UPDATE heads SET at = 0",
+    ]) {
+      assert.throws(() => db.exec(sql), /only ever added to/);
+    }
+    db.close();
+    await store.close();
+  });
+
+  test("a search of the ledger is bounded: a page that found nothing says where to go on", async () => {
+    const store = createSqliteStore(newFolder());
+    await store.open();
+    for (let from = 1; from < 50_000; from += 10_000) {
+      const receipts = Array.from({ length: 10_000 }, (_, index) =>
+        receipt(from + index, from + index === 45_678 ? { phase: "escalate" } : {}),
+      );
+      await store.commit(batch({ now: from, receipts }));
+    }
+    const query = { tenant: "t", limit: 10, phase: "escalate" };
+    const first = await store.receiptsPage(query);
+    assert.deepEqual(first, { receipts: [], next: 20_000 });
+    const second = await store.receiptsPage({ ...query, after: first.next ?? 0 });
+    assert.deepEqual(second, { receipts: [], next: 40_000 });
+    const third = await store.receiptsPage({ ...query, after: second.next ?? 0 });
+    assert.deepEqual(third, { receipts: [receipt(45_678, { phase: "escalate" })], next: null });
+    const since = await store.receiptsPage({ ...query, since: 45_000 });
+    assert.deepEqual(since, third);
+    await store.close();
+  });
+
+  test("a search through ended tasks is bounded too, and misses none", async () => {
+    const store = createSqliteStore(newFolder());
+    await store.open();
+    for (let from = 1; from < 50_000; from += 10_000) {
+      const endedTasks = Array.from({ length: 10_000 }, (_, index) =>
+        endedTask(from + index, from + index === 3 ? { status: "failed" } : {}),
+      );
+      await store.commit(batch({ now: from, endedTasks }));
+    }
+    const found: string[] = [];
+    let pages = 0;
+    for (let before: string | null = null; ; pages += 1) {
+      const query = { tenant: "t", limit: 10, status: "failed" };
+      const page = await store.endedTaskPage(before === null ? query : { ...query, before });
+      found.push(...page.tasks.map(({ id }) => id));
+      if (page.next === null) break;
+      before = page.next;
+    }
+    assert.deepEqual({ found, pages }, { found: [endedTask(3).id], pages: 2 });
     await store.close();
   });
 
@@ -193,7 +291,7 @@ describe("sqlite: the file", () => {
       await store.commit(batch({ now: Math.min(now, 100), puts: [row(now)] }));
       if (!isPruned) between += 1;
     }
-    assert.deepEqual(await pruned, { events: 0, ended: 20_000 });
+    assert.deepEqual(await pruned, { events: 0, ended: 20_000, endedTasks: 0 });
     assert.ok(between >= 20, `${between} commits went through in between`);
     await store.close();
   });

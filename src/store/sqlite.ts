@@ -4,20 +4,30 @@
  */
 import { dirname, resolve } from "node:path";
 import { StoreClosed, StoreFault } from "./faults.ts";
+import { flatten } from "./flat-batch.ts";
 import { type Position, positionAfter } from "./position.ts";
-import { type CallName, flatten, type Reply, type Send } from "./sqlite-calls.ts";
+import type { CallName, Reply, Send } from "./sqlite-calls.ts";
 import { SqliteThread } from "./sqlite-thread.ts";
 import type {
   Batch,
   EndedLease,
   EndedPageQuery,
   EndedSinceQuery,
+  EndedTaskPage,
+  EndedTaskPageQuery,
+  EndedTaskRow,
+  LedgerHead,
   LiveRow,
   Opened,
   PackedEvents,
   Pruned,
   PruneLimits,
+  ReceiptPage,
+  ReceiptPageQuery,
+  ReceiptsAfterQuery,
+  SignedHead,
   Store,
+  StoredReceipt,
 } from "./store.ts";
 
 export function createSqliteStore(folder: string): Store {
@@ -65,6 +75,11 @@ class SqliteStore implements Store {
     }
   }
 
+  /** By the writer, which is open already: a thread for one question would cost every start. */
+  ledgerHeads(): Promise<readonly LedgerHead[]> {
+    return this.#write("ledgerHeads", null);
+  }
+
   async commit(batch: Batch): Promise<void> {
     if (this.#refusal !== null) throw this.#refusal;
     const { lastEnded } = this.#position;
@@ -75,11 +90,13 @@ class SqliteStore implements Store {
   async prune(limits: PruneLimits): Promise<Pruned> {
     let events = 0;
     let ended = 0;
+    let endedTasks = 0;
     for (;;) {
       const slice = await this.#write("prune", limits);
       events += slice.events;
       ended += slice.ended;
-      if (!slice.more) return { events, ended };
+      endedTasks += slice.endedTasks;
+      if (!slice.more) return { events, ended, endedTasks };
     }
   }
 
@@ -143,6 +160,38 @@ class SqliteStore implements Store {
 
   earliestSeq(): Promise<number> {
     return this.#read("earliestSeq", null);
+  }
+
+  endedTasks(tenant: string, ids: readonly string[]): Promise<readonly EndedTaskRow[]> {
+    return this.#read("endedTasks", { tenant, ids });
+  }
+
+  endedTaskPage(query: EndedTaskPageQuery): Promise<EndedTaskPage> {
+    return this.#read("endedTaskPage", query);
+  }
+
+  receiptsById(tenant: string, ids: readonly string[]): Promise<readonly StoredReceipt[]> {
+    return this.#read("receiptsById", { tenant, ids });
+  }
+
+  receiptsByDedupe(tenant: string, keys: readonly string[]): Promise<readonly StoredReceipt[]> {
+    return this.#read("receiptsByDedupe", { tenant, keys });
+  }
+
+  receiptsOfTask(tenant: string, taskId: string): Promise<readonly StoredReceipt[]> {
+    return this.#read("receiptsOfTask", { tenant, taskId });
+  }
+
+  receiptsPage(query: ReceiptPageQuery): Promise<ReceiptPage> {
+    return this.#read("receiptsPage", query);
+  }
+
+  receiptsAfter(query: ReceiptsAfterQuery): Promise<readonly StoredReceipt[]> {
+    return this.#read("receiptsAfter", query);
+  }
+
+  signedHeads(query: ReceiptsAfterQuery): Promise<readonly SignedHead[]> {
+    return this.#read("signedHeads", query);
   }
 
   /** Whatever fails in the writer has made it unfit: it rolls back, lets go of the data and refuses the rest (S2). */

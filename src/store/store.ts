@@ -16,6 +16,8 @@ export interface Store extends History {
   open(): Promise<Opened>;
   /** Hands over every live row, in order of `n`, some thousand at a time. Meant for before the first commit. */
   load(onRows: (rows: readonly LiveRow[]) => void): Promise<void>;
+  /** Where each tenant's ledger ends, for those that have receipts. Meant for before the first commit, like load. */
+  ledgerHeads(): Promise<readonly LedgerHead[]>;
   /**
    * One atomic transaction, durable when the promise resolves (S1). Commits take effect in the order of the calls. If
    * one is rejected its outcome is unknown, all behind it are rejected too, and the store must be opened anew (S2).
@@ -59,6 +61,10 @@ export interface Batch {
   readonly removes: readonly number[];
   readonly events: PackedEvents | null;
   readonly ended: readonly EndedLease[];
+  readonly endedTasks: readonly EndedTaskRow[];
+  /** Appended to the ledger in this order, and never changed or deleted afterwards (R1). */
+  readonly receipts: readonly StoredReceipt[];
+  readonly heads: readonly SignedHead[];
 }
 
 /** The events of one batch, packed into one row: a row for each would cost more than the leases they tell of. */
@@ -83,6 +89,53 @@ export interface EndedLease {
   readonly body: string;
 }
 
+/** A task of history. Its body is the engine's text of it, with its payload. */
+export interface EndedTaskRow {
+  readonly tenant: string;
+  /** Sorts by the time of its creation within a tenant. */
+  readonly id: string;
+  readonly taskType: string;
+  readonly status: string;
+  readonly endedAt: Millis;
+  readonly body: string;
+}
+
+/** A receipt as it lies in the ledger. The body is the text that was hashed; the rest repeats what is searched for. */
+export interface StoredReceipt {
+  readonly tenant: string;
+  /** 1 for the tenant's first, and then without a gap. */
+  readonly sequence: number;
+  readonly id: string;
+  readonly taskId: string;
+  readonly phase: string;
+  readonly recipientAi: string;
+  readonly sourceSystem: string;
+  readonly dedupe: string | null;
+  readonly storedAt: Millis;
+  /** SHA-256 of the body, in hex (R6). */
+  readonly hash: string;
+  readonly body: string;
+}
+
+/** A signed statement of how far a tenant's ledger had come, and with which hash (R6). */
+export interface SignedHead {
+  readonly tenant: string;
+  readonly sequence: number;
+  readonly hash: string;
+  readonly at: Millis;
+  readonly keyId: string;
+  /** Ed25519, in base64. */
+  readonly signature: string;
+}
+
+export interface LedgerHead {
+  readonly tenant: string;
+  readonly sequence: number;
+  readonly hash: string;
+  /** The sequence of the tenant's last signed head; 0 if there is none. */
+  readonly signedSequence: number;
+}
+
 /** What is over is final, so a query cannot race a commit; each sees at least what was committed before it. */
 export interface History {
   /** Those of the named leases that have ended and are not forgotten, in no particular order (L16). */
@@ -100,6 +153,65 @@ export interface History {
   eventsAfter(query: { readonly seq: number; readonly limit: number }): Promise<readonly PackedEvents[]>;
   /** The smallest sequence number still kept, or the next one to come if there is none. */
   earliestSeq(): Promise<number>;
+  /** Those of the named tasks that have ended and are not forgotten, in no particular order. */
+  endedTasks(tenant: string, ids: readonly string[]): Promise<readonly EndedTaskRow[]>;
+  /** A tenant's ended tasks, the youngest id first. */
+  endedTaskPage(query: EndedTaskPageQuery): Promise<EndedTaskPage>;
+  /** Receipts by their ids, in the order of the ledger. Should a client have given an id twice, both come. */
+  receiptsById(tenant: string, ids: readonly string[]): Promise<readonly StoredReceipt[]>;
+  /** Receipts by their dedupe keys, in the order of the ledger: the first of a key is the one that counts (R3). */
+  receiptsByDedupe(tenant: string, keys: readonly string[]): Promise<readonly StoredReceipt[]>;
+  /** A task's receipts in the order of the ledger, up to `taskReceiptsMax`; for more there is `receiptsPage`. */
+  receiptsOfTask(tenant: string, taskId: string): Promise<readonly StoredReceipt[]>;
+  /** A search through a tenant's ledger, the oldest first. */
+  receiptsPage(query: ReceiptPageQuery): Promise<ReceiptPage>;
+  /** The ledger itself from after a sequence number on. It may stop before `limit`, but is empty only at the end. */
+  receiptsAfter(query: ReceiptsAfterQuery): Promise<readonly StoredReceipt[]>;
+  /** A tenant's signed heads from after a sequence number on, the oldest first. */
+  signedHeads(query: ReceiptsAfterQuery): Promise<readonly SignedHead[]>;
+}
+
+/** The most that is read of one task at once; only progress can make it so many. */
+export const taskReceiptsMax = 10_000;
+
+export interface EndedTaskPageQuery {
+  readonly tenant: string;
+  readonly limit: number;
+  /** `next` of the page before. */
+  readonly before?: string;
+  readonly status?: string;
+  readonly taskType?: string;
+}
+
+/** A page looks at a bounded number of rows, so it may hold fewer than asked for, or none, and still have a next. */
+export interface EndedTaskPage {
+  readonly tasks: readonly EndedTaskRow[];
+  readonly next: string | null;
+}
+
+export interface ReceiptPageQuery {
+  readonly tenant: string;
+  readonly limit: number;
+  /** `next` of the page before. */
+  readonly after?: number;
+  readonly taskId?: string;
+  readonly phase?: string;
+  readonly recipientAi?: string;
+  readonly sourceSystem?: string;
+  /** Stored at this time or later. */
+  readonly since?: Millis;
+}
+
+/** Bounded like a page of ended tasks. */
+export interface ReceiptPage {
+  readonly receipts: readonly StoredReceipt[];
+  readonly next: number | null;
+}
+
+export interface ReceiptsAfterQuery {
+  readonly tenant: string;
+  readonly sequence: number;
+  readonly limit: number;
 }
 
 export interface EndedPageQuery {
@@ -131,10 +243,14 @@ export interface PruneLimits {
   /** Ended leases committed before this are forgotten, and all but the last `endedKeep` (L16). */
   readonly endedBefore: Millis;
   readonly endedKeep: number;
+  /** The same for ended tasks; absent, none of them is forgotten. The ledger is never pruned (R1). */
+  readonly endedTasksBefore?: Millis;
+  readonly endedTasksKeep?: number;
 }
 
 export interface Pruned {
   /** Packed rows of events. */
   readonly events: number;
   readonly ended: number;
+  readonly endedTasks: number;
 }

@@ -1,0 +1,133 @@
+/**
+ * The engine's end of the ledger (R6): where each tenant's chain has come to, in memory and on the disk, and which of it
+ * is signed. A receipt is sealed when it is decided, because the next one needs its hash; what was sealed and not stored
+ * is forgotten with the rest of memory (S2), and the chain goes on from the disk.
+ */
+
+import type { Millis } from "../kernel/records.ts";
+import type { Receipt } from "../kernel/task-records.ts";
+import { type Head, signHead } from "../ledger/head.ts";
+import type { LedgerKey } from "../ledger/keys.ts";
+import { genesisHash } from "../ledger/receipt-text.ts";
+import { type SealedReceipt, seal } from "../ledger/seal.ts";
+import type { LedgerHead, SignedHead } from "../store/store.ts";
+
+/** A head is signed after so many receipts, or when the first of them has waited so long. */
+export const headEvery = 1_000;
+export const headMs = 10_000;
+
+interface Chain {
+  readonly tenant: string;
+  sequence: number;
+  hash: string;
+  durableSequence: number;
+  durableHash: string;
+  signedSequence: number;
+  /** When the first receipt was sealed that no signed head covers. */
+  unsignedSince: Millis;
+}
+
+export class LedgerChain {
+  readonly key: LedgerKey;
+  private readonly chains = new Map<string, Chain>();
+  /** Chains with receipts that no signed head covers, in the order in which they became so. */
+  private readonly unsigned = new Set<Chain>();
+  /** Those among them that have grown enough. */
+  private readonly grown = new Set<Chain>();
+
+  constructor(key: LedgerKey, heads: readonly LedgerHead[]) {
+    this.key = key;
+    for (const { tenant, sequence, hash, signedSequence } of heads) {
+      const chain = { tenant, sequence, hash, durableSequence: sequence, durableHash: hash, signedSequence };
+      const entry: Chain = { ...chain, unsignedSince: 0 };
+      this.chains.set(tenant, entry);
+      // Whatever ended the last run left them unsigned; the next batch makes up for it.
+      if (signedSequence < sequence) this.unsigned.add(entry);
+    }
+  }
+
+  seal(receipt: Receipt, now: Millis): SealedReceipt {
+    const chain = this.chainOf(receipt.tenant);
+    const sealed = seal(receipt, chain.hash);
+    chain.sequence = receipt.sequence;
+    chain.hash = sealed.hash;
+    if (!this.unsigned.has(chain)) {
+      chain.unsignedSince = now;
+      this.unsigned.add(chain);
+    }
+    if (chain.sequence - chain.signedSequence >= headEvery) this.grown.add(chain);
+    return sealed;
+  }
+
+  /** The heads that a batch takes along: of those chains that have waited long enough, or grown enough. */
+  dueHeads(now: Millis): SignedHead[] {
+    const heads: SignedHead[] = [];
+    for (const chain of this.grown) heads.push(this.signChain(chain, now));
+    for (const chain of this.unsigned) {
+      if (now - chain.unsignedSince < headMs) break;
+      heads.push(this.signChain(chain, now));
+    }
+    return heads;
+  }
+
+  /** All that is not signed yet, when the service ends. */
+  lastHeads(now: Millis): SignedHead[] {
+    return Array.from(this.unsigned, (chain) => this.signChain(chain, now));
+  }
+
+  /** When a head is due next if no receipt comes; null: there is none to sign. */
+  get nextHeadAt(): Millis | null {
+    for (const { unsignedSince } of this.unsigned) return unsignedSince + headMs;
+    return null;
+  }
+
+  /** Those receipts are on the disk now. */
+  stored(receipts: readonly SealedReceipt[]): void {
+    for (const { receipt, hash } of receipts) {
+      const chain = this.chainOf(receipt.tenant);
+      chain.durableSequence = receipt.sequence;
+      chain.durableHash = hash;
+    }
+  }
+
+  /** For whoever asks: as far as it is durable, and not a receipt further (S1). */
+  signDurable(tenant: string, now: Millis): SignedHead {
+    const chain = this.chains.get(tenant);
+    const head: Head = {
+      tenant,
+      sequence: chain?.durableSequence ?? 0,
+      hash: chain?.durableHash ?? genesisHash,
+      at: now,
+    };
+    return signHead(head, this.key);
+  }
+
+  private signChain(chain: Chain, now: Millis): SignedHead {
+    const { tenant, sequence, hash } = chain;
+    chain.signedSequence = sequence;
+    this.unsigned.delete(chain);
+    this.grown.delete(chain);
+    return signHead({ tenant, sequence, hash, at: now }, this.key);
+  }
+
+  private chainOf(tenant: string): Chain {
+    const known = this.chains.get(tenant);
+    if (known !== undefined) return known;
+    const start = { sequence: 0, hash: genesisHash, durableSequence: 0, durableHash: genesisHash };
+    const chain: Chain = { tenant, ...start, signedSequence: 0, unsignedSince: 0 };
+    this.chains.set(tenant, chain);
+    return chain;
+  }
+}
+
+/** While the store is away there is no ledger to add to, and nothing is signed. */
+export const noLedger = new LedgerChain(
+  {
+    keyId: "",
+    publicKey: "",
+    sign: () => {
+      throw new Error("There is no ledger to sign: the store is not open.");
+    },
+  },
+  [],
+);

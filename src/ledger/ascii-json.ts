@@ -1,0 +1,29 @@
+/**
+ * JSON in ASCII alone: what lies beyond is written as \uXXXX. A text of which every bit counts must be the same bytes
+ * wherever it is kept; and a damaged byte is then never repaired by whoever decodes it, but always shows.
+ */
+
+/** Looking at each character pays for short texts only. */
+const shortText = 48;
+
+export function quoted(text: string): string {
+  if (text.length > shortText) return asciiJson(text);
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code < 0x20 || code > 0x7e || code === 0x22 || code === 0x5c) return asciiJson(text);
+  }
+  return `"${text}"`;
+}
+
+/** Any value that JSON knows; anything else cannot have come from outside, and is written as null. */
+export function asciiJson(value: unknown): string {
+  const text = JSON.stringify(value) ?? "null";
+  // In UTF-8 only ASCII has one byte a character, and counting them is the quickest way to ask.
+  return Buffer.byteLength(text) === text.length ? text : text.replace(beyondAscii, escaped);
+}
+
+const beyondAscii = /[\u0080-\uffff]/g;
+
+function escaped(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}

@@ -1,0 +1,28 @@
+/** What a check of the ledger can find, each with the place where it was found (R6). */
+
+export const findingCodes = [
+  "receipt_changed",
+  "receipts_missing",
+  "receipt_out_of_place",
+  "chain_broken",
+  "column_changed",
+  "ledger_cut",
+  "head_mismatch",
+  "signature_wrong",
+  "key_unknown",
+  "line_unreadable",
+  "end_unsigned",
+] as const;
+export type FindingCode = (typeof findingCodes)[number];
+
+export interface Finding {
+  readonly code: FindingCode;
+  readonly tenant: string;
+  /** The receipt, or the head of that sequence, that does not fit; in a file without such a number, the line. */
+  readonly sequence: number;
+  /** A sentence for people. */
+  readonly detail: string;
+}
+
+/** Past this many it is clear that something is wrong, and memory is spared. */
+export const findingsMax = 100;

@@ -1,0 +1,80 @@
+/**
+ * A batch as lists that go straight into prepared statements. Measured: flat lists by structured clone cost the main
+ * thread half of what lists of objects do, about as much as one packed text, and half of one packed buffer.
+ */
+import type { SQLInputValue } from "node:sqlite";
+import type { Position } from "./position.ts";
+import type { Batch, EndedTaskRow, PackedEvents, SignedHead, StoredReceipt } from "./store.ts";
+
+export interface FlatBatch {
+  readonly position: Position;
+  /** n, kind, body. */
+  readonly puts: readonly SQLInputValue[];
+  readonly removes: readonly number[];
+  readonly events: PackedEvents | null;
+  /** key, at, tenant, id, agent_id, resource, predicate, writes, ended_at, body. */
+  readonly ended: readonly SQLInputValue[];
+  /** at, tenant, id, task_type, status, ended_at, body. */
+  readonly endedTasks: readonly SQLInputValue[];
+  /** tenant, sequence, id, task_id, phase, recipient_ai, source_system, dedupe, stored_at, hash, body. */
+  readonly receipts: readonly SQLInputValue[];
+  /** tenant, sequence, hash, at, key_id, signature. */
+  readonly heads: readonly SQLInputValue[];
+}
+export const putWidth = 3;
+export const endedWidth = 10;
+export const endedTaskWidth = 7;
+export const receiptWidth = 11;
+export const headWidth = 6;
+
+/** `lastEnded` is the key of the last ended lease before the batch, `position` where the batch leads. */
+export function flatten(batch: Batch, lastEnded: number, position: Position): FlatBatch {
+  const { now, puts, removes, events, ended } = batch;
+  const flatPuts: SQLInputValue[] = [];
+  for (const { n, kind, body } of puts) flatPuts.push(n, kind, body);
+  const flatEnded: SQLInputValue[] = [];
+  let key = lastEnded;
+  for (const { tenant, id, agentId, resource, predicate, writes, endedAt, body } of ended) {
+    key += 1;
+    flatEnded.push(key, now, tenant, id, agentId, resource, predicate, writes ? 1 : 0, endedAt, body);
+  }
+  return {
+    position,
+    puts: flatPuts,
+    removes,
+    events,
+    ended: flatEnded,
+    endedTasks: flatTasks(batch.endedTasks, now),
+    receipts: flatReceipts(batch.receipts),
+    heads: flatHeads(batch.heads),
+  };
+}
+
+/** They have no number of their own: SQLite gives the next, since only the oldest are ever deleted. */
+function flatTasks(tasks: readonly EndedTaskRow[], now: number): SQLInputValue[] {
+  const flat: SQLInputValue[] = [];
+  for (const { tenant, id, taskType, status, endedAt, body } of tasks) {
+    flat.push(now, tenant, id, taskType, status, endedAt, body);
+  }
+  return flat;
+}
+
+function flatReceipts(receipts: readonly StoredReceipt[]): SQLInputValue[] {
+  const flat: SQLInputValue[] = [];
+  for (const receipt of receipts) {
+    const { tenant, sequence, id, taskId, phase, recipientAi, sourceSystem, dedupe, storedAt, hash, body } = receipt;
+    flat.push(tenant, sequence, id, taskId, phase, recipientAi, sourceSystem, dedupe, storedAt, hash, body);
+  }
+  return flat;
+}
+
+function flatHeads(heads: readonly SignedHead[]): SQLInputValue[] {
+  return heads.flatMap(({ tenant, sequence, hash, at, keyId, signature }) => [
+    tenant,
+    sequence,
+    hash,
+    at,
+    keyId,
+    signature,
+  ]);
+}

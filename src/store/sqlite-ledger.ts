@@ -1,0 +1,151 @@
+/** Queries on the ledger, as part of the connection that only reads; and where it ends, for the writer at a start. */
+import type { DatabaseSync } from "node:sqlite";
+import { numberOf, type Row, textOf } from "./columns.ts";
+import { StoreFault } from "./faults.ts";
+import type { Handlers } from "./sqlite-calls.ts";
+import {
+  type LedgerHead,
+  type ReceiptPage,
+  type ReceiptPageQuery,
+  type SignedHead,
+  type StoredReceipt,
+  taskReceiptsMax,
+} from "./store.ts";
+
+/** How many receipts a page looks at while it searches: some ten milliseconds, then other queries have their turn. */
+export const receiptsPerPage = 20_000;
+/** What is handed over at once; bodies can be large. */
+const bytesPerAnswer = 8 * 1024 * 1024;
+
+export const receiptColumns =
+  "tenant, sequence, id, task_id, phase, recipient_ai, source_system, dedupe, stored_at, hash, body";
+
+export type LedgerCalls =
+  | "receiptsById"
+  | "receiptsByDedupe"
+  | "receiptsOfTask"
+  | "receiptsPage"
+  | "receiptsAfter"
+  | "signedHeads";
+
+export function prepareLedgerQueries(db: DatabaseSync): Handlers<LedgerCalls> {
+  const byIds = db.prepare(`
+    SELECT * FROM receipts WHERE tenant = ? AND id IN (SELECT value FROM json_each(?)) ORDER BY key`);
+  const byDedupe = db.prepare(`
+    SELECT * FROM receipts WHERE tenant = ? AND dedupe IN (SELECT value FROM json_each(?)) ORDER BY key`);
+  const ofTask = db.prepare("SELECT * FROM receipts WHERE tenant = ? AND task_id = ? ORDER BY key LIMIT ?");
+  const after = db.prepare(`
+    SELECT * FROM receipts INDEXED BY receipts_by_sequence
+    WHERE tenant = ? AND sequence > ? ORDER BY sequence LIMIT ?`);
+  const heads = db.prepare("SELECT * FROM heads WHERE tenant = ? AND sequence > ? ORDER BY sequence, key LIMIT ?");
+  return {
+    receiptsById: ({ tenant, ids }) => byIds.all(tenant, JSON.stringify(ids)).map(receiptFrom),
+    receiptsByDedupe: ({ tenant, keys }) => byDedupe.all(tenant, JSON.stringify(keys)).map(receiptFrom),
+    receiptsOfTask: ({ tenant, taskId }) => ofTask.all(tenant, taskId, taskReceiptsMax).map(receiptFrom),
+    receiptsPage: preparePage(db),
+    receiptsAfter: ({ tenant, sequence, limit }) => {
+      const receipts: StoredReceipt[] = [];
+      let bytes = 0;
+      for (const row of after.iterate(tenant, sequence, limit)) {
+        const receipt = receiptFrom(row);
+        receipts.push(receipt);
+        bytes += receipt.body.length;
+        if (bytes >= bytesPerAnswer) break;
+      }
+      return receipts;
+    },
+    signedHeads: ({ tenant, sequence, limit }) => heads.all(tenant, sequence, limit).map(headFrom),
+  };
+}
+
+function preparePage(db: DatabaseSync): (query: ReceiptPageQuery) => ReceiptPage {
+  const last = db.prepare("SELECT coalesce(max(sequence), 0) AS value FROM receipts WHERE tenant = ?");
+  const timeOf = db.prepare("SELECT stored_at FROM receipts WHERE tenant = ? AND sequence = ?");
+  const slice = db.prepare(`
+    SELECT * FROM receipts INDEXED BY receipts_by_sequence
+    WHERE tenant = ?1 AND sequence > ?2 AND sequence <= ?3
+      AND (?4 IS NULL OR phase = ?4) AND (?5 IS NULL OR recipient_ai = ?5) AND (?6 IS NULL OR source_system = ?6)
+    ORDER BY sequence LIMIT ?7`);
+  // A task's receipts lie together in their index, so there is nothing to bound.
+  const ofTask = db.prepare(`
+    SELECT * FROM receipts INDEXED BY receipts_by_task
+    WHERE tenant = ?1 AND task_id = ?8 AND sequence > ?2 AND sequence <= ?3
+      AND (?4 IS NULL OR phase = ?4) AND (?5 IS NULL OR recipient_ai = ?5) AND (?6 IS NULL OR source_system = ?6)
+    ORDER BY key LIMIT ?7`);
+
+  /** The number before the first receipt stored at `since` or later: times grow with the numbers, so by halving. */
+  const startBefore = (tenant: string, since: number, low: number, high: number): number => {
+    let [before, at] = [low, high + 1];
+    while (at - before > 1) {
+      const middle = Math.floor((before + at) / 2);
+      const row = timeOf.get(tenant, middle);
+      if (row === undefined || numberOf(row, "stored_at") < since) before = middle;
+      else at = middle;
+    }
+    return before;
+  };
+
+  return ({ tenant, limit, after = 0, taskId, phase = null, recipientAi = null, sourceSystem = null, since }) => {
+    const high = numberOf(last.get(tenant), "value");
+    const start = since === undefined ? after : startBefore(tenant, since, after, high);
+    const end = taskId === undefined ? Math.min(start + receiptsPerPage, high) : high;
+    const filters = [phase, recipientAi, sourceSystem] as const;
+    const rows =
+      taskId === undefined
+        ? slice.all(tenant, start, end, ...filters, limit)
+        : ofTask.all(tenant, start, end, ...filters, limit, taskId);
+    const receipts = rows.map(receiptFrom);
+    const found = receipts.at(-1);
+    if (receipts.length >= limit && found !== undefined) return { receipts, next: found.sequence };
+    return { receipts, next: end < high ? end : null };
+  };
+}
+
+/** Steps from tenant to tenant through the index, so that the cost is that of the tenants and not of the receipts. */
+export function ledgerHeads(db: DatabaseSync): readonly LedgerHead[] {
+  const rows = db.prepare(`
+    WITH RECURSIVE tenants (tenant) AS (
+      SELECT min(tenant) FROM receipts
+      UNION ALL SELECT (SELECT min(tenant) FROM receipts WHERE tenant > tenants.tenant) FROM tenants
+      WHERE tenants.tenant IS NOT NULL)
+    SELECT r.tenant, r.sequence, r.hash,
+      coalesce((SELECT max(sequence) FROM heads AS h WHERE h.tenant = r.tenant), 0) AS signed_sequence
+    FROM tenants AS t JOIN receipts AS r ON r.tenant = t.tenant
+      AND r.sequence = (SELECT max(sequence) FROM receipts AS l WHERE l.tenant = t.tenant)
+    WHERE t.tenant IS NOT NULL`);
+  return rows.all().map((row) => ({
+    tenant: textOf(row, "tenant"),
+    sequence: numberOf(row, "sequence"),
+    hash: textOf(row, "hash"),
+    signedSequence: numberOf(row, "signed_sequence"),
+  }));
+}
+
+function receiptFrom(row: Row): StoredReceipt {
+  const { dedupe } = row;
+  if (dedupe !== null && typeof dedupe !== "string") throw new StoreFault("column dedupe holds neither text nor null");
+  return {
+    tenant: textOf(row, "tenant"),
+    sequence: numberOf(row, "sequence"),
+    id: textOf(row, "id"),
+    taskId: textOf(row, "task_id"),
+    phase: textOf(row, "phase"),
+    recipientAi: textOf(row, "recipient_ai"),
+    sourceSystem: textOf(row, "source_system"),
+    dedupe,
+    storedAt: numberOf(row, "stored_at"),
+    hash: textOf(row, "hash"),
+    body: textOf(row, "body"),
+  };
+}
+
+function headFrom(row: Row): SignedHead {
+  return {
+    tenant: textOf(row, "tenant"),
+    sequence: numberOf(row, "sequence"),
+    hash: textOf(row, "hash"),
+    at: numberOf(row, "at"),
+    keyId: textOf(row, "key_id"),
+    signature: textOf(row, "signature"),
+  };
+}
