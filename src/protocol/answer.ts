@@ -23,6 +23,8 @@ export interface AnswerContext {
   readonly keySecret?: string;
   /** What the reply's `observe` asked for (A4). */
   readonly observation?: Observation;
+  /** Several offers were asked for, so that even one comes in a list (T1). */
+  readonly inList?: boolean;
 }
 
 /** A4: what happened to the resources an agent relied on. */
@@ -57,13 +59,34 @@ export function errorAnswer(code: ErrorCode, detail: string, context: Readonly<R
   };
 }
 
+/** Of a receipt or a task the reason is told apart, in a few words: the part of the sentence before what to do. */
 export function faultAnswer({ code, field, detail }: Fault): Answer {
-  return errorAnswer(code, detail, field === "" ? {} : { field });
+  if (code === "invalid_worker_id") return invalidWorkerId;
+  const [reason] = detail.split(/[;.]/, 1);
+  const context = code === "invalid_receipt" || code === "invalid_task" ? { field, reason } : { field };
+  return errorAnswer(code, detail, field === "" ? {} : context);
 }
 
+/** In the words of the AsyncGate document. */
+const invalidWorkerId = errorAnswer("invalid_worker_id", "must match pattern {type}.{instance}");
+
 export function refusalAnswer(refusal: Refusal, now: Millis): Answer {
-  const { code, detail, field, reason, leaseId, from, to, generation, blockers, blockersTotal } = refusal;
-  const body = JSON.stringify({ error: code, detail, field, reason, lease_id: leaseId, from, to, generation });
+  const { code, detail, field, leaseId, from, to, generation, blockers, blockersTotal } = refusal;
+  const { taskId, problem, winningReceiptId, missing } = refusal;
+  if (code === "invalid_worker_id") return invalidWorkerId;
+  const body = JSON.stringify({
+    error: code,
+    detail,
+    field,
+    reason: refusal.reason ?? problem,
+    lease_id: leaseId,
+    from,
+    to,
+    generation,
+    task_id: taskId,
+    winning_receipt_id: winningReceiptId,
+    missing,
+  });
   if (blockers === undefined) return answer(statusOf(code), body);
   const total = blockersTotal ?? blockers.length;
   return answer(

@@ -51,7 +51,7 @@ function quick(schema: Node): TSchema {
   const node = {
     ...rest,
     ...(properties && { properties: mapValues(properties, quick) }),
-    ...(items && { items: quick(items) }),
+    ...(items && !schema["x-apart"] && { items: quick(items) }),
     ...(anyOf && { anyOf: anyOf.map(quick) }),
     ...(typeof extra === "object" && { additionalProperties: quick(extra) }),
   };

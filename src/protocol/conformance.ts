@@ -1,12 +1,12 @@
 /** Whether an answer is one that its operation declares; for the tests of whoever answers. */
 import type { Answer } from "./answer.ts";
 import { checkOf } from "./check.ts";
-import { isErrorCode, statusOf } from "./errors.ts";
+import { comesWith, isErrorCode } from "./errors.ts";
 import { commonErrors, type Operation } from "./operation.ts";
 
 /** A sentence on what is wrong with it; null: nothing. */
 export function findAnswerFault(operation: Operation, { status, body }: Answer): string | null {
-  const value: unknown = JSON.parse(body);
+  const value: unknown = body === "" ? null : JSON.parse(body);
   const declared = operation.replies.filter((reply) => reply.status === status);
   const faults = declared.map(({ schema }) => checkOf(schema)(value));
   if (faults.some(({ ok }) => ok)) return null;
@@ -16,7 +16,7 @@ export function findAnswerFault(operation: Operation, { status, body }: Answer):
   if (!isErrorCode(error)) return `${operation.name} answered with the unknown code ${error}`;
   if (!operation.errors.includes(error) && !commonErrors.includes(error))
     return `${operation.name} does not declare ${error}`;
-  return statusOf(error) === status ? null : `${error} came with status ${status}`;
+  return comesWith(error, status) ? null : `${error} came with status ${status}`;
 }
 
 function errorOf(value: unknown): string | null {

@@ -15,6 +15,11 @@ export type EdgeCode =
   | "method_not_allowed"
   | "request_timeout"
   | "assumption_failed"
+  | "tenant_mismatch"
+  | "artifact_unknown"
+  | "artifact_too_large"
+  | "artifact_mismatch"
+  | "artifact_space_exhausted"
   | "history_pruned"
   | "payload_too_large"
   | "unsupported_media_type"
@@ -72,6 +77,15 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   invalid_quotas: refused(400, "Mend the quota that `field` names."),
   invalid_capacity: refused(400, "Send a whole number of units from 1; patterns have no capacity."),
   invalid_key: refused(400, "Mend the part of the key that `field` names."),
+  invalid_worker_id: refused(
+    400,
+    "Send a `worker_id` of the form `{type}.{instance}`, such as `worker.codegen-1`: letters, digits and `. _ : @ / -`.",
+  ),
+  invalid_task: refused(400, "Mend the part of the task that `field` names; `reason` says what is wrong with it."),
+  invalid_receipt: refused(
+    422,
+    "Mend the part of the receipt that `field` names; `reason` says what is wrong with it.",
+  ),
 
   // Who asks may not.
   unauthorized: refused(401, "Send `Authorization: Bearer <key or agent token>` with one that is valid."),
@@ -82,6 +96,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
     403,
     "See `reason`: quota (let go of something, or raise it), capacity (ask for fewer units), self_blocked (release what you hold there), bind_failed (ask the cell's operator).",
   ),
+  tenant_mismatch: refused(403, "Leave `tenant_id` out, or use the credential of that tenant."),
   host_not_allowed: refused(403, "Use a host name that the server is configured for."),
   origin_not_allowed: refused(403, "Call from a page of an allowed origin, or from no page at all."),
 
@@ -97,12 +112,22 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   tenant_unknown: refused(404, "Create the tenant first, or check its id."),
   digest_unknown: refused(404, "Save a digest first; a dropped one is gone."),
   key_unknown: refused(404, "Check the key's id; it may have been deleted already."),
+  task_unknown: refused(404, "Check the id; tasks that ended long ago are forgotten."),
+  receipt_unknown: refused(404, "Check the id: no receipt of the tenant has it."),
+  dependency_unknown: refused(404, "Create the tasks that `depends_on` names first, or leave out those that are gone."),
+  artifact_unknown: refused(404, "Check the checksum; artifacts are kept per tenant, and backups do not hold them."),
   method_not_allowed: refused(405, "Use a method that the `Allow` header lists."),
 
   // It is there, but has ended (G9, L4).
-  lease_expired: refused(410, "Stop the work under this lease, and acquire again."),
-  lease_released: refused(410, "The lease was given back: acquire again if it is still needed."),
-  lease_revoked: refused(410, "Stop the work under this lease: it was taken away. `reason` says why."),
+  lease_expired: refused([410, 409], "Stop the work under this lease, and acquire again; 409 to a receipt."),
+  lease_released: refused(
+    [410, 409],
+    "The lease was given back: acquire again if it is still needed; 409 to a receipt.",
+  ),
+  lease_revoked: refused(
+    [410, 409],
+    "Stop the work under this lease: it was taken away, `reason` says why; 409 to a receipt.",
+  ),
   history_pruned: refused(410, "Read the present state, then follow the events from `earliest`."),
   wait_timeout: retry(409, "The wait is over and nothing is held: acquire again, with a longer wait if need be."),
   request_canceled: refused(409, "The request was cancelled: acquire again if it is still wanted."),
@@ -123,12 +148,27 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   key_exists: refused(409, "Ask for a key again: each has an id of its own."),
   lease_not_binding: refused(409, "Report a binding only while the lease is BINDING, with its present generation."),
   lease_not_closing: refused(409, "Report a teardown only while the lease is CLOSING, with its present generation."),
+  complete_without_accept: refused(409, "Send the `accepted` receipt of this lease first."),
+  already_completed: refused(
+    409,
+    "The task has ended: `winning_receipt_id` is the receipt that ended it; drop your result.",
+  ),
+  stale_fence: refused(409, "Another worker has the task since, or what it needed is another's: drop your result."),
+  dedupe_conflict: refused(
+    409,
+    "This `dedupe_key` was used for another receipt: use a new one, or send the same again.",
+  ),
+  task_not_dead: refused(409, "Only a task in the dead letters can be sent again."),
+  idempotency_key_reused: refused(422, "Use a new `idempotency_key`, or send exactly what was sent under this one."),
+  artifact_mismatch: refused(422, "The bytes have another checksum than was said: send them again, whole."),
+  tenant_suspended: refused(423, "An operator has to resume the tenant first."),
   request_id_reused: refused(422, "Use a new `request_id`, or send exactly what was sent under this one."),
   paused: refused(423, "Neither waiting nor retrying helps until somebody acts; `reason` says on what."),
   resource_fenced: refused(423, "An operator has to reset the resource first."),
 
   // The request never got as far as being understood.
   request_timeout: retry(408, "Send the whole request more quickly."),
+  artifact_too_large: refused(413, "Send a smaller artifact, or keep it elsewhere and send its pointer."),
   payload_too_large: refused(413, "Send a smaller body; split what can be split."),
   unsupported_media_type: refused(415, "Send `Content-Type: application/json`, in UTF-8."),
   headers_too_large: refused(431, "Send fewer or shorter headers."),
@@ -140,6 +180,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
     429,
     "The connection is cut off because its reader falls behind: connect again, resume from the last event.",
   ),
+  artifact_space_exhausted: retry(507, "Keep the artifact elsewhere; an operator can make room, or raise the limit."),
   too_many_connections: retry(503, "Use fewer connections, or try again later."),
   shutting_down: retry(503, "Try again: the server is going down, or another takes over."),
   database_unavailable: retry(
@@ -159,8 +200,13 @@ export function isErrorCode(text: string): text is ErrorCode {
   return Object.hasOwn(errors, text);
 }
 
-function refused(status: number, whatToDo: string): ErrorKind {
-  return { statuses: [status], retryable: false, whatToDo };
+/** Whether it may come with this status. */
+export function comesWith(code: ErrorCode, status: number): boolean {
+  return errors[code].statuses.includes(status);
+}
+
+function refused(status: number | readonly [number, ...number[]], whatToDo: string): ErrorKind {
+  return { statuses: typeof status === "number" ? [status] : status, retryable: false, whatToDo };
 }
 
 function retry(status: number, whatToDo: string): ErrorKind {

@@ -4,7 +4,15 @@ import type { KernelEvent } from "../kernel/events.ts";
 import { eventText } from "./event-json.ts";
 import { leaseObject } from "./lease-json.ts";
 import { agentObject, requestObject, resourceObject } from "./record-json.ts";
-import { sampleAgent, sampleLease, sampleNow, sampleRequest, sampleResource } from "./sample-records.ts";
+import {
+  sampleAgent,
+  sampleLease,
+  sampleNow,
+  sampleReceipt,
+  sampleRequest,
+  sampleResource,
+  sampleTask,
+} from "./sample-records.ts";
 
 const happened = { tenant: "acme", at: sampleNow };
 const at = "2026-11-15T20:59:51.123Z";
@@ -33,6 +41,33 @@ test("an event is type, time and what it is about; nothing is null that can be l
     ],
     [{ ...happened, type: "resource.fenced", resource }, { resource: resourceObject(resource) }],
     [{ ...happened, type: "tenant.suspended" }, { tenant_id: "acme" }],
+    [
+      {
+        ...happened,
+        type: "task.requeued",
+        task: sampleTask({ attempts: 2 }),
+        workerId: "w.1",
+        leaseId: "lse_1",
+        reason: "lease_expired",
+      },
+      {
+        task_id: "T-01jcs8qm5t6w8y0a2b4d6f",
+        task_type: "code.generate",
+        status: "queued",
+        attempt: 2,
+        worker_id: "w.1",
+        lease_id: "lse_1",
+        reason: "lease_expired",
+      },
+    ],
+    [
+      { ...happened, type: "task.created", task: sampleTask(), workerId: null, leaseId: null, reason: null },
+      { task_id: "T-01jcs8qm5t6w8y0a2b4d6f", task_type: "code.generate", status: "queued", attempt: 0 },
+    ],
+    [
+      { ...happened, type: "receipt.stored", receipt: sampleReceipt() },
+      { receipt_id: "rcp_7", task_id: "T-01jcs8qm5t6w8y0a2b4d6f", phase: "accepted", sequence: 7 },
+    ],
   ];
   for (const [event, content] of cases)
     assert.deepEqual(JSON.parse(eventText(event)), { type: event.type, at, ...content });

@@ -1,6 +1,7 @@
 /** Events on the wire: `{type, at, …}` as text. Every grant and every end makes one, so leases are put in as text. */
-import type { KernelEvent } from "../kernel/events.ts";
+import type { KernelEvent, TaskEvent } from "../kernel/events.ts";
 import { isoTime } from "./iso-time.ts";
+import { escaped } from "./json-text.ts";
 import { leaseText } from "./lease-json.ts";
 import { agentObject, requestObject, resourceObject } from "./record-json.ts";
 
@@ -49,12 +50,33 @@ function contentText(event: KernelEvent): string {
     case "resource.reset":
     case "resource.withdrawn":
       return `"resource":${JSON.stringify(resourceObject(event.resource))}`;
+    case "task.created":
+    case "task.offered":
+    case "task.accepted":
+    case "task.completed":
+    case "task.requeued":
+    case "task.escalated":
+    case "task.canceled":
+    case "task.redriven":
+      return taskText(event);
+    case "receipt.stored": {
+      const { id, taskId, phase, sequence } = event.receipt;
+      return `"receipt_id":"${escaped(id)}","task_id":"${taskId}","phase":"${phase}","sequence":${sequence}`;
+    }
     case "tenant.created":
     case "tenant.suspended":
     case "tenant.resumed":
     case "tenant.changed":
       return `"tenant_id":${JSON.stringify(event.tenant)}`;
   }
+}
+
+/** Every step of a task makes one: no more is in it than what tells whether to look. Ids of our own are plain. */
+function taskText({ task, workerId, leaseId, reason }: TaskEvent): string {
+  const { id, spec, status, attempts } = task;
+  const worker = workerId === null ? "" : `,"worker_id":"${escaped(workerId)}"`;
+  const lease = leaseId === null ? "" : `,"lease_id":"${leaseId}"`;
+  return `"task_id":"${id}","task_type":"${escaped(spec.taskType)}","status":"${status}","attempt":${attempts}${worker}${lease}${reasonText(reason)}`;
 }
 
 function reasonText(reason: string | null): string {

@@ -97,7 +97,7 @@ function wrongList(schema: Node, value: readonly unknown[], path: Path): Fault |
       `${subject(path)} has ${value.length} items; send at most ${maxItems}.`,
     );
   }
-  if (items === undefined) return null;
+  if (items === undefined || schema["x-apart"]) return null;
   return firstFault(value.entries(), ([index, item]) => explain(items, item, [...path, String(index)]));
 }
 
@@ -181,6 +181,7 @@ function kindOf(value: unknown): string {
 const articles: Readonly<Record<string, string>> = {
   string: "a string",
   integer: "an integer",
+  number: "a number",
   boolean: "a boolean",
   array: "an array",
   object: "an object",

@@ -11,7 +11,13 @@ export interface HttpParts {
 }
 
 /** `route` is the operation itself, or one of its `also`. */
-export function readHttp(operation: Operation, route: Route, { params, query, body }: HttpParts): Checked<Input> {
+export function readHttp(operation: Operation, route: Route, parts: HttpParts): Checked<Input> {
+  const read = readParts(operation, route, parts);
+  const { faultCode } = operation;
+  return read.ok || faultCode === null ? read : { ...read, code: faultCode };
+}
+
+function readParts(operation: Operation, route: Route, { params, query, body }: HttpParts): Checked<Input> {
   const inPath = read(route.params, params);
   if (!inPath.ok) return inPath;
   const inQuery = read(route.query, isEmpty(query) ? none : readQuery(route.query, query));

@@ -59,7 +59,7 @@ export function blockersText(blockers: readonly Blocker[], now: Millis): string 
   return JSON.stringify(blockers.map((blocker) => blockerObject(blocker, now)));
 }
 
-function blockerObject(blocker: Blocker, now: Millis) {
+export function blockerObject(blocker: Blocker, now: Millis) {
   switch (blocker.type) {
     case "lease": {
       const { id, agentId, resource, predicate, purpose } = blocker.lease;

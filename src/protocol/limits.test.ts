@@ -11,7 +11,7 @@ import { agentStates, predicates, roles } from "./vocabulary.ts";
 
 test("what the wire allows is what the kernel allows (S4)", () => {
   const shared = Object.entries(limits).filter(([name]) => Object.hasOwn(kernelLimits, name));
-  assert.equal(shared.length, 10);
+  assert.equal(shared.length, 21);
   for (const [name, value] of shared) assert.equal(value, kernelLimits[name as keyof typeof kernelLimits], name);
   assert.equal(limits.resourceLengthMax, resourceNameLimits.lengthMax);
 });
@@ -33,7 +33,8 @@ test("a code's status is the one its name promises (API.md)", () => {
   for (const code of errorCodes) {
     const [status] = errors[code].statuses;
     if (code.endsWith("_unknown")) assert.equal(status, 404, code);
-    if (code.startsWith("invalid_") && code !== "invalid_transition") assert.equal(status, 400, code);
+    if (code.startsWith("invalid_") && code !== "invalid_transition" && code !== "invalid_receipt")
+      assert.equal(status, 400, code);
   }
   const fixed = {
     lease_expired: 410,
@@ -53,6 +54,14 @@ test("a code's status is the one its name promises (API.md)", () => {
     assumption_failed: 409,
     die: 409,
     request_id_reused: 422,
+    invalid_receipt: 422,
+    idempotency_key_reused: 422,
+    dedupe_conflict: 409,
+    complete_without_accept: 409,
+    already_completed: 409,
+    stale_fence: 409,
+    tenant_mismatch: 403,
+    artifact_too_large: 413,
     unauthorized: 401,
     stale_epoch: 401,
     paused: 423,
@@ -67,6 +76,7 @@ test("a code's status is the one its name promises (API.md)", () => {
 test("no code but a fault of ours answers 5xx (S3)", () => {
   const faults = errorCodes.filter((code) => errors[code].statuses.some((status) => status >= 500));
   assert.deepEqual(faults.toSorted(), [
+    "artifact_space_exhausted",
     "database_unavailable",
     "internal_error",
     "shutting_down",

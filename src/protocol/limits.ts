@@ -18,6 +18,17 @@ const sharedLimits = {
   reasonLengthMax: 1_024,
   labelsMax: 32,
   labelLengthMax: 256,
+  taskPriorityMax: 1_000,
+  taskLeaseMsMax: 86_400_000,
+  taskAttemptsMax: 1_000,
+  taskOffersMax: 10_000,
+  taskDelayMsMax: 366 * 86_400_000,
+  taskRequiresMax: 32,
+  taskDependsOnMax: 256,
+  taskConcurrencyMax: 1_000_000,
+  taskPollMax: 1_000,
+  taskBodyBytesMax: 102_400,
+  receiptTextMax: 4_096,
 } as const satisfies Pick<
   Kernel,
   | "ttlMsMin"
@@ -30,6 +41,17 @@ const sharedLimits = {
   | "reasonLengthMax"
   | "labelsMax"
   | "labelLengthMax"
+  | "taskPriorityMax"
+  | "taskLeaseMsMax"
+  | "taskAttemptsMax"
+  | "taskOffersMax"
+  | "taskDelayMsMax"
+  | "taskRequiresMax"
+  | "taskDependsOnMax"
+  | "taskConcurrencyMax"
+  | "taskPollMax"
+  | "taskBodyBytesMax"
+  | "receiptTextMax"
 >;
 
 export const limits = {
@@ -51,6 +73,12 @@ export const limits = {
   /** Commands in one frame of the stream. */
   frameCommandsMax: 1_024,
   frameIdLengthMax: 64,
+  /** Tasks and receipts that one call can bring: what fits into a body. */
+  batchMax: 32_768,
+  /** Steps that a chain of causes is followed, each way. */
+  chainMax: 1_000,
+  /** Receipts that a task is shown with; the list of receipts has the others. */
+  taskReceiptsMax: 100,
   /** Fences, times and durations stay exact as JSON numbers below 2^53 (L11). */
   integerMax: Number.MAX_SAFE_INTEGER,
 } as const;

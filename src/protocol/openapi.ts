@@ -56,11 +56,13 @@ const tags: Readonly<Record<Tag, string>> = {
   Acquiring: "A manifest in, a verdict out.",
   Holding: "Keeping leases, and ending them.",
   Resources: "What can be leased, where that has to be said.",
+  Tasks: "Work to be done: an offer of it is a lease.",
+  Receipts: "The ledger of who promised and finished what.",
+  Artifacts: "Bytes that a pointer can point to.",
   Watching: "What happens.",
   Operating: "Tenants and keys.",
 };
 
-/** An operation's other routes need an id of their own in the document. */
 function describe(operation: Operation, route: Route, index: number, schemas: Record<string, Json>): Json {
   const { name, tag, summary, description, roles } = operation;
   const parameters = [
@@ -69,7 +71,7 @@ function describe(operation: Operation, route: Route, index: number, schemas: Re
     ...(roles === "anyone" ? [] : [{ $ref: "#/components/parameters/Tenant" }]),
   ];
   return {
-    operationId: index === 0 ? name : `${name}_by_${route.method.toLowerCase()}`,
+    operationId: index === 0 ? name : otherId(operation, route),
     tags: [tag],
     summary,
     description:
@@ -77,8 +79,15 @@ function describe(operation: Operation, route: Route, index: number, schemas: Re
     ...(roles === "anyone" && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
     ...(hasFields(route.body) && { requestBody: bodyOf(operation, route.body, schemas) }),
+    ...(operation.takesBytes && { requestBody: bytes }),
     responses: responsesOf(operation, schemas),
   };
+}
+
+/** By its method, or by its path where that is what differs. */
+function otherId({ name, method }: Operation, route: Route): string {
+  if (route.method !== method) return `${name}_by_${route.method.toLowerCase()}`;
+  return `${name}_at_${route.path.split("/")[1]}`;
 }
 
 function parametersOf(route: Route, place: "path" | "query", schemas: Record<string, Json>): readonly Json[] {
@@ -104,14 +113,17 @@ function bodyOf({ example, exactlyOne }: Operation, body: Node, schemas: Record<
   };
 }
 
+const bytes: Json = { required: true, content: { "application/octet-stream": { example: "any bytes", schema: {} } } };
+
 /** By status: the operation's own shapes and codes, or, where it has none, what any operation may answer. */
 function responsesOf({ replies, errors: own, roles }: Operation, schemas: Record<string, Json>): Json {
   const common = commonErrors.filter((code) => roles !== "anyone" || statusOf(code) >= 500);
-  const ownStatuses = new Set([...replies.map(({ status }) => status), ...own.map(statusOf)]);
+  const ownStatus = (code: ErrorCode): number => statusHere(own, code);
+  const ownStatuses = new Set([...replies.map(({ status }) => status), ...own.map(ownStatus)]);
   const statuses = new Set([...ownStatuses, ...common.map(statusOf)]);
   const describeStatus = (status: number): Json => {
     if (!ownStatuses.has(status)) return { $ref: `#/components/responses/${status}` };
-    const codes = [...new Set([...own, ...common])].filter((code) => statusOf(code) === status);
+    const codes = [...new Set([...own, ...common])].filter((code) => ownStatus(code) === status);
     return responseOf(
       replies.filter((reply) => reply.status === status),
       codes,
@@ -121,6 +133,12 @@ function responsesOf({ replies, errors: own, roles }: Operation, schemas: Record
   return Object.fromEntries(
     [...statuses].sort((a, b) => a - b).map((status) => [String(status), describeStatus(status)]),
   );
+}
+
+/** A lease's end is 410, but 409 to a receipt. */
+function statusHere(own: readonly ErrorCode[], code: ErrorCode): number {
+  const [usual, other = usual] = errors[code].statuses;
+  return own.includes("invalid_receipt") ? other : usual;
 }
 
 function commonResponses(schemas: Record<string, Json>): Json {
@@ -138,12 +156,13 @@ function responseOf(replies: readonly ReplyShape[], codes: readonly ErrorCode[],
     ...others.map((code) => `\`${code}\`: ${errors[code].whatToDo}`),
   ];
   const [only] = shapes;
+  const isEmpty = replies.some(({ status }) => status === 204);
   const schema =
     shapes.length === 1 && only ? reference(only, schemas) : { anyOf: shapes.map((one) => reference(one, schemas)) };
   return {
     description: lines.join("\n\n"),
-    ...(codes.some(hasRetryAfter) && { headers: { "Retry-After": retryAfter } }),
-    content: { [replies[0]?.mediaType ?? "application/json"]: { schema } },
+    ...((isEmpty || codes.some(hasRetryAfter)) && { headers: { "Retry-After": retryAfter } }),
+    ...(!isEmpty && { content: { [replies[0]?.mediaType ?? "application/json"]: { schema } } }),
   };
 }
 

@@ -10,12 +10,24 @@ import type { Answer, AnswerContext } from "./answer.ts";
 import { type Check, type Checked, checkOf } from "./check.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { Fault } from "./explain.ts";
-import type { Query, QueryReply, WithdrawCell } from "./queries.ts";
+import type { CreateTasks, Query, QueryReply, SubmitReceipts, WithdrawCell } from "./queries.ts";
 import { replyAnswer } from "./reply-json.ts";
 import { type Node, record, type Static, type TProperties, type TSchema } from "./schema.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "DELETE";
-export type Tag = "Agents" | "Acquiring" | "Holding" | "Resources" | "Watching" | "Operating";
+export type Tag =
+  | "Agents"
+  | "Acquiring"
+  | "Holding"
+  | "Resources"
+  | "Tasks"
+  | "Receipts"
+  | "Artifacts"
+  | "Watching"
+  | "Operating";
+
+/** What a command's input becomes: the kernel's command, or several at once. */
+export type Decoded = Command | WithdrawCell | CreateTasks | SubmitReceipts;
 
 /** Input that has passed its operation's check. */
 export type Input = Readonly<Record<string, unknown>>;
@@ -60,6 +72,10 @@ interface OperationBase<F extends TProperties = TProperties> extends Route {
   readonly exactlyOne: readonly string[];
   readonly example: Input;
   readonly replies: readonly ReplyShape[];
+  /** The code of whatever is wrong with its input, where that is not for each field to say. */
+  readonly faultCode: ErrorCode | null;
+  /** Its body is not JSON but bytes, as they are. */
+  readonly takesBytes: boolean;
   /** The codes of its own; those that any operation can answer are in `commonErrors`. */
   readonly errors: readonly ErrorCode[];
   check(input: unknown): Checked<Input>;
@@ -69,7 +85,7 @@ interface OperationBase<F extends TProperties = TProperties> extends Route {
 /** Changes something: goes through the kernel. */
 export interface CommandOperation<F extends TProperties = TProperties> extends OperationBase<F> {
   readonly kind: "command";
-  decode(input: Input, asked: Asked): Command | WithdrawCell;
+  decode(input: Input, asked: Asked): Decoded;
   encode(reply: QueryReply, context: AnswerContext): Answer;
 }
 /** Only looks. */
@@ -120,10 +136,12 @@ interface Spec<F extends TProperties> {
   readonly example: InputOf<F>;
   readonly replies: readonly ReplyShape[];
   readonly errors?: readonly ErrorCode[];
+  readonly faultCode?: ErrorCode;
+  readonly takesBytes?: boolean;
   readonly refine?: (input: InputOf<F>) => Fault | null;
 }
 interface CommandSpec<F extends TProperties> extends Spec<F> {
-  readonly decode: (input: InputOf<F>, asked: Asked) => Command | WithdrawCell;
+  readonly decode: (input: InputOf<F>, asked: Asked) => Decoded;
   readonly encode?: (reply: QueryReply, context: AnswerContext) => Answer;
 }
 interface QuerySpec<F extends TProperties> extends Spec<F> {
@@ -161,9 +179,11 @@ export function holdMsOf(input: Input): number {
 
 function base<F extends TProperties>(spec: Spec<F>): OperationBase<F> {
   const { name, tag, method, path, also = [], fields, exactlyOne = [], roles, errors = [] } = spec;
+  const { faultCode = null, takesBytes = false } = spec;
   const { summary, description, example, replies } = spec;
   const input = record(fields);
   const refine = (value: Input) => wrongCount(exactlyOne, value) ?? spec.refine?.(value as InputOf<F>) ?? null;
+  const check = refined(checkOf(input) as Check<Input>, refine);
   return {
     name,
     tag,
@@ -176,8 +196,10 @@ function base<F extends TProperties>(spec: Spec<F>): OperationBase<F> {
     exactlyOne,
     example: example as Input,
     replies,
-    errors: [...new Set([...errors, ...codesOf(input as TObject)])],
-    check: refined(checkOf(input) as Check<Input>, refine),
+    faultCode,
+    takesBytes,
+    errors: [...new Set([...errors, ...(faultCode === null ? [] : [faultCode]), ...codesOf(input as TObject)])],
+    check: faultCode === null ? check : recoded(check, faultCode),
     refine,
   };
 }
@@ -199,6 +221,13 @@ function refined(check: Check<Input>, refine: (input: Input) => Fault | null): C
     const checked = check(value);
     const fault = checked.ok ? refine(checked.value) : null;
     return fault === null ? checked : { ok: false, ...fault };
+  };
+}
+
+function recoded(check: Check<Input>, code: ErrorCode): Check<Input> {
+  return (value) => {
+    const checked = check(value);
+    return checked.ok ? checked : { ...checked, code };
   };
 }
 

@@ -1,15 +1,21 @@
 /** All operations, in the order in which the documents show them. HTTP routes, stream, OpenAPI, MCP and SDK are made of it. */
 import type { Operation } from "./operation.ts";
-import { acquire, cancelRequest, getRequest } from "./operations/acquiring.ts";
+import { acquire, cancelRequest, getRequest, listRequests } from "./operations/acquiring.ts";
 import * as agents from "./operations/agents.ts";
+import { getArtifact, putArtifact } from "./operations/artifacts.ts";
 import { backup } from "./operations/backup.ts";
 import { getDigest, resumeAgent, saveDigest } from "./operations/digests.ts";
 import { releaseAll, releaseLease, revoke } from "./operations/ending.ts";
 import * as holding from "./operations/holding.ts";
 import { createKey, deleteKey, listKeys } from "./operations/keys.ts";
+import { getInbox, getLedgerHead, listObligations } from "./operations/ledger.ts";
+import * as receipts from "./operations/receipts.ts";
 import * as resources from "./operations/resources.ts";
+import { listTaskTypes, listWorkers, setTaskType } from "./operations/task-types.ts";
+import * as tasks from "./operations/tasks.ts";
 import * as tenants from "./operations/tenants.ts";
 import * as watching from "./operations/watching.ts";
+import { heartbeatTask, pollTasks, releaseTask } from "./operations/workers.ts";
 
 export const operations: readonly Operation[] = [
   agents.registerAgent,
@@ -26,6 +32,7 @@ export const operations: readonly Operation[] = [
 
   acquire,
   getRequest,
+  listRequests,
   cancelRequest,
 
   holding.heartbeat,
@@ -45,6 +52,32 @@ export const operations: readonly Operation[] = [
   resources.resetResource,
   resources.withdrawResource,
   resources.listCells,
+
+  tasks.createTask,
+  tasks.createTasks,
+  tasks.getTask,
+  tasks.listTasks,
+  tasks.cancelTask,
+  tasks.explainTask,
+  tasks.redriveTask,
+  pollTasks,
+  heartbeatTask,
+  releaseTask,
+  setTaskType,
+  listTaskTypes,
+  listWorkers,
+
+  receipts.submitReceipt,
+  receipts.submitReceipts,
+  receipts.getReceipt,
+  receipts.getReceiptChain,
+  receipts.listReceipts,
+  getInbox,
+  listObligations,
+  getLedgerHead,
+
+  putArtifact,
+  getArtifact,
 
   watching.events,
   watching.stream,

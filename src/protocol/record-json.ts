@@ -1,7 +1,8 @@
 /** The other records as the wire shows them. They are asked for seldom, so objects will do. */
-import type { Agent, AgentState, Digest, Intent, Key, Request, Resource, Tenant } from "../kernel/records.ts";
+import type { Agent, AgentState, Digest, Intent, Key, Millis, Request, Resource, Tenant } from "../kernel/records.ts";
 import { isoTime } from "./iso-time.ts";
-import type { Cell } from "./queries.ts";
+import { blockerObject } from "./lease-json.ts";
+import type { Cell, OpenRequest } from "./queries.ts";
 import type { ResourceState } from "./vocabulary.ts";
 
 export function agentObject(agent: Agent) {
@@ -51,6 +52,22 @@ export function requestObject(request: Request) {
     submitted_at: isoTime(request.submittedAt),
     wait_timeout_ms: request.waitTimeout,
     lease_ids: request.leaseIds,
+  };
+}
+
+export function openRequestObject({ request, wait }: OpenRequest, now: Millis) {
+  return {
+    request_id: request.id,
+    agent_id: request.agentId,
+    state: request.state,
+    intents: request.intents.map(intentObject),
+    purpose: request.purpose,
+    submitted_at: isoTime(request.submittedAt),
+    wait_timeout_ms: request.waitTimeout,
+    times_out_in_ms: Math.max(0, request.timeoutAt - now),
+    position: wait.position,
+    blocked_by: wait.blockers.map((blocker) => blockerObject(blocker, now)),
+    blocked_by_total: wait.blockersTotal,
   };
 }
 

@@ -5,15 +5,19 @@ import { type Answer, type AnswerContext, answer, answerJson, errorAnswer, refus
 import { isoTime } from "./iso-time.ts";
 import { expiresInMs, leasesText, leaseText } from "./lease-json.ts";
 import type { QueryReply } from "./queries.ts";
+import { receiptsText } from "./receipt-json.ts";
 import {
   agentObject,
   agentState,
   cellObject,
   digestObject,
   keyObject,
+  openRequestObject,
   resourceObject,
   tenantObject,
 } from "./record-json.ts";
+import { obligationObject, taskObject, taskTypeObject, workerObject } from "./task-json.ts";
+import { taskReplyAnswer } from "./task-replies.ts";
 import { observationObject, verdictAnswer } from "./verdict-json.ts";
 import { unknownState } from "./vocabulary.ts";
 
@@ -53,6 +57,11 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
         200,
         `{"leases":${leasesText(reply.leases, context.now)},"next_cursor":${JSON.stringify(reply.nextCursor)}}`,
       );
+    case "request_page":
+      return answerJson(200, {
+        requests: reply.requests.map((open) => openRequestObject(open, context.now)),
+        next_cursor: reply.nextCursor,
+      });
     case "resource_page":
       return answerJson(200, { resources: reply.resources.map(resourceObject), next_cursor: reply.nextCursor });
     case "cell_page":
@@ -61,6 +70,25 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
       return answerJson(200, { tenants: reply.tenants.map(tenantObject), next_cursor: reply.nextCursor });
     case "key_page":
       return answerJson(200, { keys: reply.keys.map(keyObject), next_cursor: reply.nextCursor });
+    case "task_page":
+      return answerJson(200, { tasks: reply.tasks.map(taskObject), next_cursor: reply.nextCursor });
+    case "task_type_page":
+      return answerJson(200, { task_types: reply.taskTypes.map(taskTypeObject), next_cursor: reply.nextCursor });
+    case "worker_page": {
+      const workers = reply.workers.map(({ worker, leases }) => workerObject(worker, leases));
+      return answerJson(200, { workers, next_cursor: reply.nextCursor });
+    }
+    case "obligation_page": {
+      const obligations = reply.obligations.map(({ task, obligation }) => obligationObject(task, obligation));
+      return answerJson(200, { obligations, next_cursor: reply.nextCursor });
+    }
+    case "receipt_page":
+      return answer(
+        200,
+        `{"receipts":${receiptsText(reply.receipts)},"next_cursor":${JSON.stringify(reply.nextCursor)}}`,
+      );
+    default:
+      return taskReplyAnswer(reply, context);
   }
 }
 

@@ -47,5 +47,5 @@ export function answerOf(
   assert.ok(operation !== undefined && operation.kind !== "edge", name);
   const answer = operation.encode(reply, context);
   assert.equal(findAnswerFault(operation, answer), null);
-  return { ...answer, value: JSON.parse(answer.body) as SampleBody };
+  return { ...answer, value: (answer.body === "" ? {} : JSON.parse(answer.body)) as SampleBody };
 }

@@ -1,5 +1,6 @@
 /** Records for the tests of the encoders: each complete and plausible, with what a test is about put over it. */
 import type { Agent, Digest, Key, Lease, Request, Resource, Tenant } from "../kernel/records.ts";
+import type { Payload, Receipt, Task } from "../kernel/task-records.ts";
 
 export const sampleNow = Date.UTC(2026, 10, 15, 20, 59, 51, 123);
 
@@ -151,6 +152,113 @@ export function sampleKey(over: Partial<Key> = {}): Key {
     tenant: "acme",
     label: "CI",
     createdAt: sampleNow,
+    ...over,
+  };
+}
+
+export function sampleTask(over: Partial<Task> = {}): Task {
+  return {
+    tenant: "default",
+    id: "T-01jcs8qm5t6w8y0a2b4d6f",
+    spec: {
+      taskType: "code.generate",
+      principalAi: "delegate.root",
+      taskSummary: "Generate Python function for CSV parsing",
+      payloadPointer: null,
+      expectedOutcomeKind: "artifact_pointer",
+      expectedArtifactMime: "text/x-python",
+      taskPriority: 0,
+      requires: ["python"],
+      intents: [{ predicate: "MUTATES", resource: "FILE:/src/csv.py", units: 1, to: null }],
+      maxAttempts: 3,
+      maxOffers: 10,
+      leaseDuration: 900_000,
+      requeueDelay: 30_000,
+      dependsOn: [],
+      concurrencyKey: null,
+      concurrencyLimit: 1,
+      speculative: false,
+      preemptible: false,
+      parentTaskId: null,
+      idempotencyKey: null,
+    },
+    status: "queued",
+    timestamp: 7,
+    createdAt: sampleNow,
+    createdBy: null,
+    notBefore: null,
+    attempts: 0,
+    offers: 0,
+    live: [],
+    past: [],
+    waitingOn: [],
+    obligation: null,
+    lastWorker: null,
+    lastReceiptId: null,
+    dedupes: [],
+    progress: null,
+    winningReceiptId: null,
+    endedAt: null,
+    endReason: null,
+    ...over,
+  };
+}
+
+export function samplePayload(over: Partial<Payload> = {}): Payload {
+  return {
+    tenant: "default",
+    taskId: "T-01jcs8qm5t6w8y0a2b4d6f",
+    taskBody: "Create a function that reads CSV…",
+    inputs: { language: "python" },
+    ...over,
+  };
+}
+
+export function sampleReceipt(over: Partial<Receipt> = {}): Receipt {
+  return {
+    tenant: "default",
+    sequence: 7,
+    id: "rcp_7",
+    obligationId: null,
+    storedAt: sampleNow,
+    phase: "accepted",
+    taskId: "T-01jcs8qm5t6w8y0a2b4d6f",
+    parentTaskId: null,
+    causedByReceiptId: null,
+    dedupeKey: null,
+    attempt: 1,
+    fromPrincipal: null,
+    forPrincipal: null,
+    sourceSystem: "worker.codegen-123",
+    recipientAi: "worker.codegen",
+    trustDomain: null,
+    status: null,
+    realtime: false,
+    taskType: "code.generate",
+    taskSummary: "Generate Python function for CSV parsing",
+    taskBody: null,
+    inputs: null,
+    expectedOutcomeKind: null,
+    expectedArtifactMime: null,
+    outcomeKind: null,
+    outcomeText: null,
+    artifactLocation: null,
+    artifactPointer: null,
+    artifactChecksum: null,
+    artifactSizeBytes: 0,
+    artifactMime: null,
+    artifactRefs: null,
+    escalationClass: null,
+    escalationReason: null,
+    escalationTo: null,
+    retryRequested: false,
+    body: null,
+    createdAt: sampleNow,
+    startedAt: null,
+    completedAt: null,
+    readAt: null,
+    archivedAt: null,
+    metadata: null,
     ...over,
   };
 }

@@ -29,6 +29,8 @@ export interface Node {
   readonly anyOf?: readonly Node[];
   readonly title?: string;
   readonly description?: string;
+  /** Each item is checked by itself, by whoever decodes the list: a bad one costs its own answer only. */
+  readonly "x-apart"?: true;
   /** The code of a value out of bounds where it is not `invalid_request`: one, or one by keyword. */
   readonly "x-error"?: ErrorCode | Readonly<Record<string, ErrorCode>>;
 }
@@ -36,7 +38,7 @@ export interface Node {
 type Notes = Pick<Node, "title" | "description" | "x-error">;
 type Sizes = Pick<Node, "minLength" | "maxLength">;
 type Bounds = Pick<Node, "minimum" | "maximum">;
-type Counts = Pick<Node, "minItems" | "maxItems">;
+type Counts = Pick<Node, "minItems" | "maxItems" | "x-apart">;
 
 export function text(options: Notes & Sizes = {}) {
   return Type.Unsafe<string>({ type: "string", ...options });
@@ -49,6 +51,11 @@ export function time(options: Notes = {}) {
 
 export function integer(options: Notes & Bounds = {}) {
   return Type.Unsafe<number>({ type: "integer", minimum: 0, maximum: limits.integerMax, ...options });
+}
+
+/** One that need not be whole. */
+export function number(options: Notes & Bounds = {}) {
+  return Type.Unsafe<number>({ type: "number", minimum: 0, ...options });
 }
 
 export function flag(options: Notes = {}) {

@@ -109,6 +109,22 @@ export const waiting = record(
   { title: "Waiting" },
 );
 
+export const openRequest = record(
+  {
+    request_id: text(),
+    agent_id: text(),
+    state: choice(["WAITING", "BINDING"]),
+    intents: list(intent),
+    purpose: nullable(text()),
+    submitted_at: time(),
+    wait_timeout_ms: integer(),
+    times_out_in_ms: integer({ description: "How long it can still wait; needs no clock of yours." }),
+    position: integer({ description: "1 for the first in line; 0 while cells set the leases up." }),
+    ...blockers,
+  },
+  { title: "OpenRequest", description: "A request that waits, and what it waits for." },
+);
+
 export const died = record(
   {
     verdict: choice(["DIE"]),

@@ -65,8 +65,9 @@ function wrong(id: FrameId | null, field: string, detail: string): StreamFault {
   return { type: "fault", id, fault: { code: "invalid_request", field, detail } };
 }
 
+/** What has no body over HTTP (204) has null here. */
 export function replyFrameText(id: FrameId | null, { status, body }: Answer): string {
-  return `{"id":${typeof id === "number" ? id : JSON.stringify(id)},"status":${status},"body":${body}}`;
+  return `{"id":${typeof id === "number" ? id : JSON.stringify(id)},"status":${status},"body":${body === "" ? "null" : body}}`;
 }
 
 /** `event` is text already, from `eventText`. */

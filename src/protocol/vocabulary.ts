@@ -9,7 +9,15 @@ import type {
   Strategy,
 } from "../kernel/records.ts";
 import type { DenialReason } from "../kernel/refusals.ts";
-import type { PauseReason } from "../kernel/replies.ts";
+import type { Directive, PauseReason } from "../kernel/replies.ts";
+import type {
+  completeStatuses as kernelCompleteStatuses,
+  escalationClasses as kernelEscalationClasses,
+  outcomeKinds as kernelOutcomeKinds,
+  receiptPhases as kernelReceiptPhases,
+  taskStatuses as kernelTaskStatuses,
+  Obligation,
+} from "../kernel/task-records.ts";
 
 export const predicates = [
   "PROVIDES",
@@ -70,17 +78,43 @@ export const denialReasons = keysOf<DenialReason>({
   bind_failed: true,
 });
 
-/** Of tasks and receipts nothing happens yet, but who wants to hear of them can already say so. */
-type LaterEvent =
-  | "task.created"
-  | "task.offered"
-  | "task.accepted"
-  | "task.completed"
-  | "task.requeued"
-  | "task.escalated"
-  | "receipt.stored";
+export const taskStatuses = [
+  "queued",
+  "leased",
+  "accepted",
+  "retry_pending",
+  "succeeded",
+  "failed",
+  "canceled",
+  "dead",
+] as const satisfies typeof kernelTaskStatuses;
 
-export const eventTypes = keysOf<KernelEvent["type"] | LaterEvent>({
+export const receiptPhases = [
+  "accepted",
+  "complete",
+  "escalate",
+  "progress",
+] as const satisfies typeof kernelReceiptPhases;
+export const completeStatuses = ["success", "failure", "canceled"] as const satisfies typeof kernelCompleteStatuses;
+export const outcomeKinds = [
+  "none",
+  "response_text",
+  "artifact_pointer",
+  "mixed",
+] as const satisfies typeof kernelOutcomeKinds;
+export const escalationClasses = [
+  "owner",
+  "capability",
+  "trust",
+  "policy",
+  "scope",
+  "other",
+] as const satisfies typeof kernelEscalationClasses;
+
+export const obligationStates = keysOf<Obligation["state"]>({ OPEN: true, OVERDUE: true, CLOSED: true });
+export const directives = keysOf<Directive>({ cancel: true, preempt: true });
+
+export const eventTypes = keysOf<KernelEvent["type"]>({
   "lease.binding": true,
   "lease.granted": true,
   "lease.renewed": true,
@@ -119,6 +153,8 @@ export const eventTypes = keysOf<KernelEvent["type"] | LaterEvent>({
   "task.completed": true,
   "task.requeued": true,
   "task.escalated": true,
+  "task.canceled": true,
+  "task.redriven": true,
   "receipt.stored": true,
 });
 

@@ -4,8 +4,12 @@ import type { registerAgent, transitionAgent, verifyAll } from "./operations/age
 import type { resumeAgent, saveDigest } from "./operations/digests.ts";
 import type { releaseAll, releaseLease, revoke } from "./operations/ending.ts";
 import type { heartbeat, heartbeatAll, renewLease } from "./operations/holding.ts";
+import type { newReceipt } from "./receipt-fields.ts";
+import type * as receiptShapes from "./receipt-shapes.ts";
 import type { Static, TSchema } from "./schema.ts";
 import type * as shapes from "./shapes.ts";
+import type { newTask } from "./task-fields.ts";
+import type * as taskShapes from "./task-shapes.ts";
 
 export type WireLease = Static<typeof shapes.lease>;
 export type WireLeaseEnd = Static<typeof shapes.leaseEnd>;
@@ -13,6 +17,7 @@ export type WireBlocker = Static<typeof shapes.blocker>;
 export type WireObservationUpdate = Static<typeof shapes.observationUpdate>;
 export type WireGranted = Static<typeof shapes.granted>;
 export type WireWaiting = Static<typeof shapes.waiting>;
+export type WireOpenRequest = Static<typeof shapes.openRequest>;
 export type WireDied = Static<typeof shapes.died>;
 export type WirePaused = Static<typeof shapes.paused>;
 export type WireAgent = Static<typeof shapes.agent>;
@@ -21,6 +26,17 @@ export type WireDigest = Static<typeof shapes.digest>;
 export type WireResource = Static<typeof shapes.resource>;
 export type WireTenant = Static<typeof shapes.tenant>;
 export type WireKey = Static<typeof shapes.key>;
+export type WireTask = Static<typeof taskShapes.task>;
+export type WireCreatedTask = Static<typeof taskShapes.createdTask>;
+export type WireOffer = Static<typeof taskShapes.offer>;
+export type WireOffers = Static<typeof taskShapes.offers>;
+export type WireTaskLease = Static<typeof taskShapes.taskLease>;
+export type WireReceipt = Static<typeof receiptShapes.receipt>;
+export type WireReceiptMark = Static<typeof receiptShapes.receiptMark>;
+export type WireObligation = Static<typeof receiptShapes.obligation>;
+export type WireLedgerHead = Static<typeof receiptShapes.ledgerHead>;
+export type NewTaskInput = Static<typeof newTask>;
+export type NewReceiptInput = Static<typeof newReceipt>;
 
 /** An operation's input, as the caller writes it: `InputOf<typeof acquire>`. */
 export type InputOf<O extends { readonly input: TSchema }> = Static<O["input"]>;

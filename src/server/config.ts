@@ -22,7 +22,11 @@ export interface Config {
   readonly eventsKeepMs: number;
   readonly endedKeepMs: number;
   readonly endedKeepMax: number;
+  readonly endedTasksKeepMs: number;
+  readonly endedTasksKeepMax: number;
   readonly pruneEveryMs: number;
+  readonly artifactBytesMax: number;
+  readonly artifactsTotalBytesMax: number;
 }
 
 export interface Setting<T> {
@@ -34,6 +38,7 @@ export interface Setting<T> {
   readonly words: string;
 }
 
+const mebibyte = 2 ** 20;
 const secondMs = 1_000;
 const hourMs = 3_600 * secondMs;
 const dayMs = 24 * hourMs;
@@ -148,12 +153,40 @@ export const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     read: integer(0, 1_000_000_000),
     words: "and at most so many of them",
   },
+  endedTasksKeepMs: {
+    flag: "ended-tasks-keep-ms",
+    sign: "MS",
+    usual: 30 * dayMs,
+    read: integer(0, 100 * yearMs),
+    words: "tasks that are over stay answerable for so long",
+  },
+  endedTasksKeepMax: {
+    flag: "ended-tasks-keep-max",
+    sign: "N",
+    usual: 10_000_000,
+    read: integer(0, 1_000_000_000),
+    words: "and at most so many of them; receipts are never forgotten",
+  },
   pruneEveryMs: {
     flag: "prune-every-ms",
     sign: "MS",
     usual: hourMs,
     read: integer(100, timerMsMax),
     words: "how often the rest is forgotten",
+  },
+  artifactBytesMax: {
+    flag: "artifact-bytes-max",
+    sign: "N",
+    usual: 64 * mebibyte,
+    read: integer(1, 2 ** 40),
+    words: "bytes of one artifact",
+  },
+  artifactsTotalBytesMax: {
+    flag: "artifacts-total-bytes-max",
+    sign: "N",
+    usual: 10_240 * mebibyte,
+    read: integer(1, 2 ** 50),
+    words: "bytes of all artifacts together",
   },
 };
 

@@ -9,6 +9,7 @@ import { completeReply, failedAssumptions, needsHistory, observe } from "../engi
 import type { Command } from "../kernel/commands.ts";
 import type { Millis } from "../kernel/records.ts";
 import type { Reply } from "../kernel/replies.ts";
+import type { PollTasks } from "../kernel/task-commands.ts";
 import { type Answer, type AnswerContext, errorAnswer } from "../protocol/answer.ts";
 import { statusOf } from "../protocol/errors.ts";
 import { type CommandOperation, holdMsOf, type Input, type Operation } from "../protocol/operation.ts";
@@ -17,10 +18,13 @@ import type { WithdrawCell } from "../protocol/queries.ts";
 import { assumptionFailedAnswer } from "../protocol/reply-json.ts";
 import { StoreFault } from "../store/faults.ts";
 import { mintAgentToken } from "./agent-tokens.ts";
+import { createTask, createTasks } from "./creating-tasks.ts";
 import { hashSecret, newKeyId, newSecret } from "./key-ring.ts";
 import { runQuery } from "./queries.ts";
+import { submitReceipt, submitReceipts } from "./receiving.ts";
 import { Refused } from "./refused.ts";
 import type { Caller, Service } from "./service.ts";
+import { answerFromHistory, isForHistory } from "./task-history.ts";
 
 export type Respond = (answer: Answer) => void;
 
@@ -68,12 +72,32 @@ function runCommand(
   const minted = keySecret === null ? undefined : { id: newKeyId(), hash: hashSecret(keySecret) };
   const asked = { tenant, actor, entropy: drawEntropy() };
   const command = operation.decode(input, minted === undefined ? asked : { ...asked, minted });
-  if (command.type === "withdraw_cell") {
-    withdrawCell(service, command).then(
-      (decided) => respond(operation.encode(decided.reply, { now: decided.now })),
-      failed,
-    );
-    return null;
+  switch (command.type) {
+    case "withdraw_cell":
+      withdrawCell(service, command).then(({ reply, now }) => respond(operation.encode(reply, { now })), failed);
+      return null;
+    case "poll_tasks":
+      return poll(service, operation, command, holdMsOf(input), respond, failed);
+    case "create_task":
+      createTask(
+        engine,
+        command,
+        ({ reply, now }) => {
+          service.tally.note(reply);
+          respond(operation.encode(reply, { now }));
+        },
+        failed,
+      );
+      return null;
+    case "create_tasks":
+      createTasks(service, command, respond, failed);
+      return null;
+    case "submit_receipt":
+      submitReceipt(service, command, respond, failed);
+      return null;
+    case "submit_receipts":
+      submitReceipts(service, command, respond, failed);
+      return null;
   }
 
   const holdMs = holdMsOf(input);
@@ -144,18 +168,36 @@ function hold(
   };
 }
 
+/** Dropped whenever its client goes away, held or not: an offer that nobody hears is given back (T2). */
+function poll(
+  { polls, tally }: Service,
+  operation: CommandOperation,
+  command: PollTasks,
+  holdMs: number,
+  respond: Respond,
+  failed: (fault: unknown) => void,
+): () => void {
+  const answered = ({ reply, now }: Decided): void => {
+    tally.note(reply);
+    respond(operation.encode(reply, { now, inList: command.maxTasks > 1 }));
+  };
+  return polls.ask(command, holdMs, answered, failed);
+}
+
 /** Replies that take a look into history, or a credential, before they can be put into words. */
 function needsMore(reply: Reply): boolean {
   if (reply.type === "agent" || reply.type === "resumed") return true;
-  return needsHistory(reply) || (reply.type === "granted" && reply.observe !== null);
+  return needsHistory(reply) || isForHistory(reply) || (reply.type === "granted" && reply.observe !== null);
 }
+
+type Answerable = Pick<Decided, "reply" | "now">;
 
 async function answerWithMore(
   { engine }: Service,
   operation: CommandOperation,
   command: Command,
   input: Input,
-  { reply, now }: Decided,
+  { reply, now }: Answerable,
 ): Promise<Answer> {
   const { tenant } = command;
   switch (reply.type) {
@@ -178,18 +220,23 @@ async function answerWithMore(
       await engine.command({ type: "drop_digest", tenant, actor, agentId, entropy: drawEntropy() });
       return assumptionFailedAnswer(reply, failed, context);
     }
-    default:
-      return operation.encode(await completeReply(engine.store, command, reply), { now });
+    default: {
+      const isForTasks = isForHistory(reply) || command.type === "heartbeat_task" || command.type === "release_task";
+      const answered = isForTasks
+        ? await answerFromHistory(engine, command, reply)
+        : await completeReply(engine.store, command, reply);
+      return operation.encode(answered, { now });
+    }
   }
 }
 
 /** G12: every resource that the cell hosts. */
-async function withdrawCell({ engine }: Service, { tenant, actor, cell, revoke }: WithdrawCell): Promise<Decided> {
+async function withdrawCell({ engine }: Service, { tenant, actor, cell, revoke }: WithdrawCell): Promise<Answerable> {
   const names = await engine.ask((state) => {
     const resources = state.tenants.get(tenant)?.resources.values() ?? [];
     return [...resources].filter(({ record }) => record.cell === cell).map(({ record }) => record.name);
   });
-  let last: Decided = {
+  let last: Answerable = {
     reply: { type: "refused", code: "resource_unknown", detail: "No resource is hosted by this cell.", field: "cell" },
     now: engine.now(),
   };

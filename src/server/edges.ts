@@ -2,6 +2,7 @@
 import type { FastifyReply } from "fastify";
 import { type Answer, answer, errorAnswer } from "../protocol/answer.ts";
 import { openApiDocument } from "../protocol/openapi.ts";
+import type { ArtifactHandlers } from "./artifacts.ts";
 import type { EdgeHandler } from "./http.ts";
 import type { Metrics } from "./metrics.ts";
 import { sendAnswer, sendText } from "./send.ts";
@@ -14,16 +15,19 @@ export interface EdgeOptions {
   readonly isClosing: () => boolean;
   readonly events: EdgeHandler;
   readonly backup: EdgeHandler;
+  readonly artifacts: ArtifactHandlers;
 }
 
 /** By the names of their operations; the page at `/` is beside them. */
-export function createEdges({ service, metrics, version, isClosing, events, backup }: EdgeOptions) {
+export function createEdges({ service, metrics, version, isClosing, events, backup, artifacts }: EdgeOptions) {
   // Made once it is asked for: it is large, and most servers are never asked.
   let openapi: string | null = null;
   const page = pageText(version);
   return {
     events,
     backup,
+    put_artifact: artifacts.put,
+    get_artifact: artifacts.get,
     stream: answering(() => upgradeNeeded),
     healthz: answering(() => healthy),
     readyz: answering(() => (service.engine.isServing && !isClosing() ? ready : notReady)),

@@ -51,6 +51,9 @@ export function subjectOf(event: KernelEvent): Subject {
     return new Subject(event.type, giver === null ? [agentId] : [agentId, giver], [resource]);
   }
   if ("request" in event) return new Subject(event.type, [event.request.agentId], resourcesOf(event.request.intents));
+  if ("task" in event)
+    return new Subject(event.type, event.workerId === null ? [] : [event.workerId], [taskName(event.task.id)]);
+  if ("receipt" in event) return new Subject(event.type, [], [taskName(event.receipt.taskId)]);
   if ("agent" in event) return new Subject(event.type, [event.agent.id], []);
   if ("resource" in event) return new Subject(event.type, [], [event.resource.name]);
   if ("agentId" in event) return new Subject(event.type, [event.agentId], "resources" in event ? event.resources : []);
@@ -67,6 +70,8 @@ export interface StoredEvent {
   readonly request?: { readonly agent_id: string } & Pick<Request, "intents">;
   readonly agent?: { readonly agent_id: string };
   readonly resource?: { readonly resource: string };
+  readonly task_id?: string;
+  readonly worker_id?: string;
 }
 
 export function storedSubjectOf(event: StoredEvent): Subject {
@@ -76,9 +81,16 @@ export function storedSubjectOf(event: StoredEvent): Subject {
     return new Subject(type, giver === undefined ? [lease.agent_id] : [lease.agent_id, giver], [lease.resource]);
   }
   if (request !== undefined) return new Subject(type, [request.agent_id], resourcesOf(request.intents));
+  if (event.task_id !== undefined)
+    return new Subject(type, event.worker_id === undefined ? [] : [event.worker_id], [taskName(event.task_id)]);
   if (agent !== undefined) return new Subject(type, [agent.agent_id], []);
   if (resource !== undefined) return new Subject(type, [], [resource.resource]);
   return new Subject(type, agentId === undefined ? [] : [agentId], event.resources ?? []);
+}
+
+/** The name that its lease has (T10). */
+function taskName(taskId: string): string {
+  return `TASK:/${taskId}`;
 }
 
 function resourcesOf(intents: Request["intents"]): readonly string[] {

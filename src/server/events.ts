@@ -73,7 +73,7 @@ export function createEventStreams(
     });
   }
 
-  function follow(response: ServerResponse, socket: Socket, shown: Credentials, query: EventQuery): void {
+  function follow(response: ServerResponse, socket: Socket, shown: Credentials, query: Asked): void {
     // Let go of once it has begun, so that the closures below do not keep it.
     let unanswered: ServerResponse | null = response;
     const stream: Stream = { socket, shown, isCaughtUp: false };
@@ -97,9 +97,15 @@ export function createEventStreams(
         pace: () => drained(socket),
         caughtUp: (isSo) => {
           stream.isCaughtUp = isSo;
+          // Not at once: who asks for nothing that was is caught up before there is anything to stop.
+          if (isSo && !query.follows) queueMicrotask(() => end());
         },
       },
     );
+    const end = (): void => {
+      stop();
+      socket.end();
+    };
     socket.once("close", stop);
   }
 
@@ -135,8 +141,13 @@ export function createEventStreams(
   };
 }
 
+interface Asked extends EventQuery {
+  /** False: it ends once all that there is was told. */
+  readonly follows: boolean;
+}
+
 /** `Last-Event-ID` goes before `since`: a browser that comes back keeps the address it was given first. */
-function readEventQuery(request: FastifyRequest, { tenant }: Caller): EventQuery | Answer {
+function readEventQuery(request: FastifyRequest, { tenant }: Caller): Asked | Answer {
   const { params, query, headers } = request;
   const read = readHttp(operation, operation, { params, query: query as RawQuery, body: undefined });
   if (!read.ok) return faultAnswer(read);
@@ -145,11 +156,13 @@ function readEventQuery(request: FastifyRequest, { tenant }: Caller): EventQuery
     types,
     resource,
     agent_id: agentId,
+    follow,
   } = read.value as {
     readonly since?: number | null;
     readonly types?: readonly string[] | null;
     readonly resource?: string | null;
     readonly agent_id?: string | null;
+    readonly follow?: boolean | null;
   };
   const lastId = headers["last-event-id"];
   if (lastId !== undefined && lastId !== "" && !(typeof lastId === "string" && /^\d{1,15}$/.test(lastId))) {
@@ -162,6 +175,7 @@ function readEventQuery(request: FastifyRequest, { tenant }: Caller): EventQuery
     types: types ?? null,
     resource: resource ?? null,
     agentId: agentId ?? null,
+    follows: follow ?? true,
   };
 }
 

@@ -13,8 +13,11 @@ Commands
   keys delete KEY_ID           deletes a key
   backup FILE                  fetches a backup from a running server; [--url URL] [--key KEY]
   restore FILE [--force]       puts a backup in place of the data; makes every older fence and token stale
+  ledger verify                proves that no receipt was changed, added, moved or removed; [--tenant T]
+                               [--anchor HEAD_FILE] also that none was cut off since; [--file EXPORT]
+  ledger export                writes it as JSON lines that anybody can check; [--tenant T] [--out FILE]
 
-  keys and restore work on the data itself, so the server must not be running.
+  keys and restore work on the data itself, so the server must not be running; for ledger it may.
 
 Flags                          also from the environment, or from a file
 ${names.map(settingLine).join("\n")}
@@ -30,6 +33,7 @@ Examples
   npm start -- keys create --role operator --data /var/lib/leasehold
   npm start -- --host 0.0.0.0 --allowed-host leases.example.com --data /var/lib/leasehold
   npm start -- backup leases-monday.sqlite --key lhk_…
+  npm start -- ledger verify --data /var/lib/leasehold --anchor saved-head.json
   npm start -- restore leases-monday.sqlite --data /var/lib/leasehold --force
 
 Exit codes

@@ -5,6 +5,7 @@ import type { Method, Operation } from "../protocol/operation.ts";
 import { operations } from "../protocol/operations.ts";
 import type { Gate } from "./gate.ts";
 import { tenantHeader } from "./keys.ts";
+import { mcpHeaders, mcpMethods, mcpPaths } from "./mcp/routes.ts";
 import { sendAnswer } from "./send.ts";
 import type { Tally } from "./tally.ts";
 
@@ -34,7 +35,8 @@ function answerOptions(
 ): void {
   if (headers.origin !== undefined && gate.lets(headers.origin)) {
     response.setHeader("Access-Control-Allow-Methods", allowed.join(", "));
-    response.setHeader("Access-Control-Allow-Headers", `authorization, content-type, last-event-id, ${tenantHeader}`);
+    const headers = `authorization, content-type, last-event-id, ${tenantHeader}, ${mcpHeaders}`;
+    response.setHeader("Access-Control-Allow-Headers", headers);
     response.setHeader("Access-Control-Max-Age", "600");
   }
   response.writeHead(204);
@@ -62,5 +64,6 @@ function methodsFor(url: string): readonly string[] {
   const [path = ""] = url.split("?", 1);
   const methods = new Set(knownPaths.filter(({ pattern }) => pattern.test(path)).flatMap((known) => known.methods));
   if (path === "/") methods.add("GET").add("HEAD");
+  if (mcpPaths.some((known) => known === path)) for (const method of mcpMethods) methods.add(method);
   return methods.size === 0 ? [] : [...methods, "OPTIONS"];
 }

@@ -16,6 +16,7 @@ import { answerForError, answerForParserError } from "./http-errors.ts";
 import { answerUnrouted, takesHead } from "./http-unrouted.ts";
 import { notJson, parseBody } from "./json-body.ts";
 import { authenticate, isCaller, shownIn } from "./keys.ts";
+import { mcpMethods, mcpPaths } from "./mcp/routes.ts";
 import { sendAnswer, sendRaw } from "./send.ts";
 import type { Caller, Service } from "./service.ts";
 
@@ -34,6 +35,8 @@ export interface HttpOptions {
   readonly gate: Gate;
   /** By the names of their operations, and `page` for what is at `/`. */
   readonly edges: Readonly<Record<string, EdgeHandler>>;
+  /** Serves `/mcp` and what is below it. */
+  readonly mcp: EdgeHandler;
   /** Whether the server listens on loopback only, and so needs no keys (S5). */
   readonly isLoopback: boolean;
   readonly server: ServerOptions;
@@ -85,6 +88,7 @@ export function createHttp(options: HttpOptions): Http {
   for (const operation of operations) {
     for (const route of [operation, ...operation.also]) addRoute(app, options, operation, route);
   }
+  for (const url of mcpPaths) addMcpRoute(app, options, url);
   const { page } = options.edges;
   if (page !== undefined)
     app.route({ method: ["GET", "HEAD"], url: "/", onRequest: admission(options, "anyone"), handler: page });
@@ -96,11 +100,32 @@ function addRoute(app: FastifyInstance, options: HttpOptions, operation: Operati
   const { method, path } = route;
   const handler =
     operation.kind === "edge" ? edgeHandlerFor(options, operation) : handlerFor(options, operation, route);
-  app.route({
+  const described = {
     method: takesHead(operation, method) ? ["GET", "HEAD"] : method,
     url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
     onRequest: admission(options, operation.roles === "anyone" ? "anyone" : "known"),
     handler,
+  };
+  if (!operation.takesBytes) {
+    app.route(described);
+    return;
+  }
+  // Its body is bytes of any type, which the handler reads itself; the parsers are of this route alone.
+  app.register((scope, _options, done) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null));
+    scope.route(described);
+    done();
+  });
+}
+
+/** MCP has words of its own for a body that it cannot read, so the body is handed over as it came. */
+function addMcpRoute(app: FastifyInstance, options: HttpOptions, url: string): void {
+  app.register((scope, _options, done) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, parsed) => parsed(null, body));
+    scope.route({ method: [...mcpMethods], url, onRequest: admission(options, "known"), handler: options.mcp });
+    done();
   });
 }
 

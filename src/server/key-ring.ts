@@ -71,7 +71,7 @@ export class KeyRing {
       const meter = before.get(key.hash)?.caller.meter ?? createMeter();
       const caller: Caller = {
         tenant: key.tenant,
-        actor: { role: key.role, agentId: null, epoch: null },
+        actor: { role: key.role, agentId: null, epoch: null, keyId: key.id },
         meter,
       };
       this.byHash.set(key.hash, { key, hash: Buffer.from(key.hash), caller });

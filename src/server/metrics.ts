@@ -4,6 +4,7 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { State } from "../kernel/kernel.ts";
 import type { TenantEntry } from "../kernel/state.ts";
 import type { Service } from "./service.ts";
+import { addTaskMetrics } from "./task-metrics.ts";
 
 /** What only the server itself can count. */
 export interface ServerCounts {
@@ -60,8 +61,12 @@ export function createMetrics(service: Service, counts: ServerCounts, version: s
     new Histogram({ name, help, buckets, registers });
 
   const events = new Map<string, number>();
+  const noteTask = addTaskMetrics(service, register);
   const stopCounting = engine.subscribe((batch) => {
-    for (const { event } of batch) events.set(event.type, (events.get(event.type) ?? 0) + 1);
+    for (const { event } of batch) {
+      events.set(event.type, (events.get(event.type) ?? 0) + 1);
+      noteTask(event);
+    }
   });
   const verdicts = () => Object.entries(tally.verdicts).map(([verdict, total]) => [verdict, total] as const);
   counter(
@@ -120,7 +125,11 @@ export function createMetrics(service: Service, counts: ServerCounts, version: s
   gauge("leasehold_last_event", "Sequence number of the last durable event.", () => engine.lastSeq);
   gauge("leasehold_ready", "1 while commands are served.", () => (engine.isServing ? 1 : 0));
   gauge("leasehold_connections", "Open connections.", counts.connections);
-  gauge("leasehold_held_polls", "Answers that are held until something happens.", () => service.requests.size);
+  gauge(
+    "leasehold_held_polls",
+    "Answers that are held until something happens.",
+    () => service.requests.size + service.polls.size,
+  );
   gauge("leasehold_event_streams", "Open streams of server-sent events.", counts.eventStreams);
   gauge("leasehold_stream_connections", "Open WebSockets.", counts.streamConnections);
 

@@ -2,7 +2,10 @@
 import type { Engine, EngineLog } from "../engine/engine.ts";
 import type { Config } from "./config.ts";
 
-type Keep = Pick<Config, "eventsKeepMs" | "endedKeepMs" | "endedKeepMax" | "pruneEveryMs">;
+type Keep = Pick<
+  Config,
+  "eventsKeepMs" | "endedKeepMs" | "endedKeepMax" | "endedTasksKeepMs" | "endedTasksKeepMax" | "pruneEveryMs"
+>;
 
 /** Returns how to stop. */
 export function startPruning(engine: Engine, keep: Keep, log: EngineLog): () => void {
@@ -13,13 +16,15 @@ export function startPruning(engine: Engine, keep: Keep, log: EngineLog): () => 
     isBusy = true;
     try {
       const now = engine.now();
-      const { eventsKeepMs, endedKeepMs, endedKeepMax: endedKeep } = keep;
+      const { eventsKeepMs, endedKeepMs, endedKeepMax: endedKeep, endedTasksKeepMs } = keep;
       const gone = await engine.store.prune({
         eventsBefore: now - eventsKeepMs,
         endedBefore: now - endedKeepMs,
         endedKeep,
+        endedTasksBefore: now - endedTasksKeepMs,
+        endedTasksKeep: keep.endedTasksKeepMax,
       });
-      if (gone.events + gone.ended > 0) log.info(gone, "old history was forgotten");
+      if (gone.events + gone.ended + gone.endedTasks > 0) log.info(gone, "old history was forgotten");
     } catch (fault) {
       log.warn({ err: fault }, "old history could not be forgotten; it is tried again later");
     } finally {

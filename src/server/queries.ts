@@ -5,6 +5,8 @@ import type { State } from "../kernel/kernel.ts";
 import type { Agent, Key, Resource, Tenant } from "../kernel/records.ts";
 import { type Refusal, refuse } from "../kernel/refusals.ts";
 import type { AgentEntry, KeyEntry, ResourceEntry, TenantEntry } from "../kernel/state.ts";
+import type { TaskType, Worker } from "../kernel/task-records.ts";
+import type { TaskTypeEntry, WorkerEntry } from "../kernel/task-state.ts";
 import type {
   Cell,
   GetAgent,
@@ -12,7 +14,9 @@ import type {
   ListCells,
   ListKeys,
   ListResources,
+  ListTaskTypes,
   ListTenants,
+  ListWorkers,
   Paging,
   Query,
   QueryReply,
@@ -21,8 +25,11 @@ import { agentState, resourceState } from "../protocol/record-json.ts";
 import { getLease, listLeases, type Queried } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { findTenantFor } from "./readers.ts";
+import { getInbox, getLedgerHead, getReceipt, listObligations, listReceipts } from "./receipt-queries.ts";
+import { listRequests } from "./request-queries.ts";
 import { scan } from "./scan.ts";
 import type { Service } from "./service.ts";
+import { getTask, listTasks } from "./task-queries.ts";
 
 export async function runQuery({ engine }: Service, query: Query): Promise<Queried> {
   switch (query.type) {
@@ -35,6 +42,8 @@ export async function runQuery({ engine }: Service, query: Query): Promise<Queri
       return getLease(engine, query);
     case "list_leases":
       return listLeases(engine, query);
+    case "list_requests":
+      return listRequests(engine, query);
     case "list_resources":
       return listResources(engine, query);
     case "list_cells":
@@ -43,6 +52,26 @@ export async function runQuery({ engine }: Service, query: Query): Promise<Queri
       return listTenants(engine, query);
     case "list_keys":
       return listKeys(engine, query);
+    case "get_task":
+    case "explain_task":
+      return getTask(engine, query);
+    case "list_tasks":
+      return listTasks(engine, query);
+    case "list_task_types":
+      return listTaskTypes(engine, query);
+    case "list_workers":
+      return listWorkers(engine, query);
+    case "get_receipt":
+    case "get_receipt_chain":
+      return getReceipt(engine, query);
+    case "list_receipts":
+      return listReceipts(engine, query);
+    case "list_obligations":
+      return listObligations(engine, query);
+    case "get_inbox":
+      return getInbox(engine, query);
+    case "get_ledger_head":
+      return getLedgerHead(engine, query);
   }
 }
 
@@ -127,6 +156,24 @@ function listKeys(engine: Engine, query: ListKeys): Promise<Queried> {
     },
     keyOf: ({ id }) => id,
     reply: (keys, nextCursor) => ({ type: "key_page", keys, nextCursor }),
+  });
+}
+
+function listTaskTypes(engine: Engine, query: ListTaskTypes): Promise<Queried> {
+  return list<TaskTypeEntry, TaskType>(engine, query, "task_types", {
+    begin: inTenant(query, ({ book }) => book.types.values()),
+    pick: ({ record }) => record,
+    keyOf: ({ taskType }) => taskType,
+    reply: (taskTypes, nextCursor) => ({ type: "task_type_page", taskTypes, nextCursor }),
+  });
+}
+
+function listWorkers(engine: Engine, query: ListWorkers): Promise<Queried> {
+  return list<WorkerEntry, { readonly worker: Worker; readonly leases: number }>(engine, query, "workers", {
+    begin: inTenant(query, ({ book }) => book.workers.values()),
+    pick: ({ record, leases }) => ({ worker: record, leases: leases.size }),
+    keyOf: ({ worker }) => worker.id,
+    reply: (workers, nextCursor) => ({ type: "worker_page", workers, nextCursor }),
   });
 }
 

@@ -9,6 +9,7 @@ export const jsonType = "application/json; charset=utf-8";
 export function sendAnswer(response: ServerResponse, { status, body, retryAfter }: Answer): void {
   // The client may have gone away while its answer was held or committed.
   if (response.destroyed || response.headersSent) return;
+  if (status === 204) return sendNothing(response, retryAfter);
   const headers = [
     "Content-Type",
     jsonType,
@@ -20,6 +21,14 @@ export function sendAnswer(response: ServerResponse, { status, body, retryAfter 
   if (retryAfter !== null) headers.push("Retry-After", String(retryAfter));
   response.writeHead(status, headers);
   response.end(body);
+}
+
+/** No content, and so nothing that describes it. */
+function sendNothing(response: ServerResponse, retryAfter: number | null): void {
+  const headers = ["Cache-Control", "no-store"];
+  if (retryAfter !== null) headers.push("Retry-After", String(retryAfter));
+  response.writeHead(204, headers);
+  response.end();
 }
 
 export function sendText(response: ServerResponse, status: number, type: string, body: string): void {

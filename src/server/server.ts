@@ -1,12 +1,18 @@
 /** The whole server in one process: store, engine, and the edges around them. Started by main.ts, by tests and others. */
+
+import { mkdtempSync, rmSync } from "node:fs";
 import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Engine, type EngineLog } from "../engine/engine.ts";
+import { openLedgerKey } from "../ledger/key-file.ts";
 import { eventText } from "../protocol/event-json.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import { createSqliteStore } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
+import { ArtifactFiles } from "./artifact-files.ts";
+import { createArtifactHandlers } from "./artifacts.ts";
 import { createBackup, removeLeftovers } from "./backup.ts";
 import { type Config, loadConfig } from "./config.ts";
 import { limitConnections } from "./connections.ts";
@@ -14,6 +20,7 @@ import { createEdges } from "./edges.ts";
 import { createEventStreams } from "./events.ts";
 import { createGate, isLoopback } from "./gate.ts";
 import { createHttp } from "./http.ts";
+import { createMcp } from "./mcp/routes.ts";
 import { createMetrics } from "./metrics.ts";
 import { NoKeys } from "./no-keys.ts";
 import { startPruning } from "./pruning.ts";
@@ -43,12 +50,19 @@ const usual = loadConfig({}, {});
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
   const config = { ...usual, ...options };
   const { data, store, log = silent } = config;
-  const engine = new Engine({ store: openStore(store, data), encodeEvent: eventText, log });
+  const engine = new Engine({
+    store: openStore(store, data),
+    encodeEvent: eventText,
+    log,
+    ...(store === "sqlite" && { ledgerKey: () => openLedgerKey(data) }),
+  });
   await engine.start();
   try {
     // Not before the data is ours: another server may be at work on it.
     if (store === "sqlite") await removeLeftovers(data);
-    return await serve(engine, { ...config, log }, store === "sqlite" ? data : tmpdir());
+    if (store === "sqlite") return await serve(engine, { ...config, log }, data);
+    const folder = mkdtempSync(join(tmpdir(), "leasehold-"));
+    return await serve(engine, { ...config, log }, folder, () => rmSync(folder, { recursive: true, force: true }));
   } catch (error) {
     await engine.close();
     throw error;
@@ -63,8 +77,9 @@ function openStore(store: Config["store"] | Store, data: string): Store {
 async function serve(
   engine: Engine,
   config: Omit<Config, "store"> & { readonly log: EngineLog },
-  /** Where a backup is put together; with a store on disk, beside its data. */
-  backupFolder: string,
+  /** For artifacts, and where a backup is put together; with a store on disk, its data. */
+  folder: string,
+  closed: () => void = () => undefined,
 ): Promise<RunningServer> {
   const { host, port, log, rateLimit, rateBurst, requestTimeoutMs } = config;
   const limit = rateLimit === 0 ? null : { perSecond: rateLimit, burst: Math.max(rateBurst, 1) };
@@ -83,9 +98,15 @@ async function serve(
     streamConnections: () => streams.connections,
   };
   const metrics = createMetrics(service, counts, version);
+  const artifactFiles = new ArtifactFiles(join(folder, "artifacts"), {
+    bytesMax: config.artifactBytesMax,
+    totalBytesMax: config.artifactsTotalBytesMax,
+  });
+  const mcp = createMcp({ service, isLoopback: onLoopback, version });
   const { app, server } = createHttp({
     service,
     gate,
+    mcp: mcp.handle,
     isLoopback: onLoopback,
     edges: createEdges({
       service,
@@ -93,7 +114,8 @@ async function serve(
       version,
       isClosing: () => isClosing,
       events: eventStreams.open,
-      backup: createBackup(service, backupFolder),
+      backup: createBackup(service, folder),
+      artifacts: createArtifactHandlers(service, readers, artifactFiles, config.artifactBytesMax),
     }),
     server: { ...parserOptions, requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 10_000) },
     log,
@@ -114,13 +136,14 @@ async function serve(
   server.on("error", (fault) => log.error({ err: fault }, "a connection could not be taken"));
   const stopPruning = startPruning(engine, config, log);
 
-  let closed: Promise<void> | null = null;
+  let closing: Promise<void> | null = null;
   return {
     address: addressOf(server, host),
     service,
     close() {
       isClosing = true;
-      closed ??= shutDown({
+      mcp.close().catch((fault: unknown) => log.error({ err: fault }, "MCP could not be ended in order"));
+      closing ??= shutDown({
         server,
         connections,
         service,
@@ -131,8 +154,9 @@ async function serve(
         stopPruning();
         stopLooking();
         metrics.close();
+        closed();
       });
-      return closed;
+      return closing;
     },
   };
 }

@@ -4,13 +4,17 @@ import type { Actor } from "../kernel/commands.ts";
 import { AgentTokenCache } from "./agent-token-cache.ts";
 import { createEventHub, type EventHub } from "./event-hub.ts";
 import { KeyRing } from "./key-ring.ts";
+import { createPollDesk, type PollDesk } from "./poll-desk.ts";
 import { createRateLimiter, type Meter, type RateLimit, type RateLimiter } from "./rate-limit.ts";
+import { createReceiptDesk, type ReceiptDesk } from "./receipt-desk.ts";
 import { type RequestWatch, watchRequests } from "./request-watch.ts";
 import { createTally, type Tally } from "./tally.ts";
 
 export interface Service {
   readonly engine: Engine;
   readonly requests: RequestWatch;
+  readonly polls: PollDesk;
+  readonly receipts: ReceiptDesk;
   readonly keys: KeyRing;
   readonly agentTokens: AgentTokenCache;
   readonly events: EventHub;
@@ -31,6 +35,8 @@ export function createService(engine: Engine, rateLimit: RateLimit | null, log: 
   return {
     engine,
     requests: watchRequests(engine),
+    polls: createPollDesk(engine),
+    receipts: createReceiptDesk(engine),
     keys: new KeyRing(engine),
     agentTokens: new AgentTokenCache(engine),
     events: createEventHub(engine),

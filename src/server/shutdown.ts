@@ -25,6 +25,7 @@ export async function shutDown(options: ShutDownOptions): Promise<void> {
   const { server, connections, service, eventStreams, streams, deadlineMs } = options;
   const allGone = new Promise<void>((resolve) => server.close(() => resolve()));
   service.requests.wakeAll();
+  service.polls.wakeAll();
   eventStreams.close();
   streams.close();
   const idle = setInterval(() => server.closeIdleConnections(), lookMs);

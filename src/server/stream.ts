@@ -9,6 +9,7 @@ import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import { type Answer, answer, errorAnswer, faultAnswer as inputFaultAnswer } from "../protocol/answer.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Input, Operation } from "../protocol/operation.ts";
+import { events as operation } from "../protocol/operations/watching.ts";
 import { operations } from "../protocol/operations.ts";
 import {
   eventFrameText,
@@ -135,6 +136,13 @@ class Connection {
 
   /** Events come until the connection ends, or the same id subscribes anew. */
   private subscribe(id: FrameId, input: Input): void {
+    if (operation.roles !== "anyone" && !operation.roles.includes(this.caller.actor.role)) {
+      return this.reply(id, errorAnswer("forbidden", "A key with this role may not follow events."));
+    }
+    if (input["follow"] === false) {
+      const detail = "The stream only follows events; ask GET /v1/events for what there is, or leave this out.";
+      return this.reply(id, errorAnswer("invalid_request", detail, { field: "follow" }));
+    }
     this.readers.mayRead(this.caller).then(
       (refused) => {
         if (this.isOver) return;

@@ -48,8 +48,8 @@ test("S1: what is under way when it stops is committed, and answered only then",
   await pause(50);
   letGo();
   await Promise.all([answered, closed]);
-  const again = await startServer({ port: 0, store: createMemoryStore(disk) });
   disk.beforeCommit = null;
+  const again = await startServer({ port: 0, store: createMemoryStore(disk) });
   assert.equal((await clientOf(again.address.url).get("/v1/agents/bob")).status, 200);
   await again.close();
 });

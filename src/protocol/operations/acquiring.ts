@@ -1,11 +1,11 @@
 /** Acquiring: a manifest in, a verdict out; and what became of a request (W2 to W12). */
 import type { IntentInput } from "../../kernel/commands.ts";
-import { agentId, duration, holdMs, intent, purpose } from "../fields.ts";
+import { agentId, duration, holdMs, intent, pageOf, paging, purpose } from "../fields.ts";
 import { limits } from "../limits.ts";
-import { command, ok, type ReplyShape } from "../operation.ts";
+import { command, ok, query, type ReplyShape } from "../operation.ts";
 import { flag, list, optional, type Static, text } from "../schema.ts";
 import * as shapes from "../shapes.ts";
-import { acting } from "./roles.ts";
+import { acting, reading } from "./roles.ts";
 
 const verdicts: readonly ReplyShape[] = [
   ok(shapes.granted, "GRANTED: all intents are leased."),
@@ -139,6 +139,27 @@ export const getRequest = command({
     actor,
     entropy,
     requestId: input.request_id,
+  }),
+});
+
+export const listRequests = query({
+  name: "list_requests",
+  tag: "Acquiring",
+  method: "GET",
+  path: "/v1/requests",
+  fields: { agent_id: optional(agentId), ...paging },
+  roles: reading,
+  summary: "Lists requests that wait",
+  description:
+    "In order of arrival, each with what stands in its way now: who waits for whom. Looking collects nothing.",
+  example: { agent_id: "agt_01jcs8qk2m9x4n7r", limit: 50 },
+  replies: [ok(shapes.page("requests", shapes.openRequest), "One page.")],
+  decode: (input, { tenant, actor }) => ({
+    type: "list_requests",
+    tenant,
+    actor,
+    agentId: input.agent_id ?? null,
+    ...pageOf(input),
   }),
 });
 

@@ -11,3 +11,9 @@ export const acting: readonly Role[] = ["operator", "supervisor", "agent"];
 export const reading: readonly Role[] = ["operator", "supervisor", "agent", "reader"];
 /** Looks at what only those who run or watch it need. */
 export const watching: readonly Role[] = ["operator", "supervisor", "reader"];
+/** Gives work to others. */
+export const delegating: readonly Role[] = ["operator", "supervisor", "agent", "worker"];
+/** Does work: as the worker_ids that it used first, or above them. */
+export const working: readonly Role[] = ["operator", "supervisor", "worker"];
+/** Looks at tasks and receipts. */
+export const following: readonly Role[] = ["operator", "supervisor", "agent", "worker", "reader"];

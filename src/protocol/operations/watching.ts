@@ -2,9 +2,9 @@
 import { agentId, resource } from "../fields.ts";
 import { limits } from "../limits.ts";
 import { edge, ok } from "../operation.ts";
-import { anything, choice, integer, list, optional, record, text } from "../schema.ts";
+import { anything, choice, flag, integer, list, optional, record, text } from "../schema.ts";
 import { eventTypes } from "../vocabulary.ts";
-import { reading, watching } from "./roles.ts";
+import { following, reading, watching } from "./roles.ts";
 
 export const events = edge({
   name: "events",
@@ -18,6 +18,9 @@ export const events = edge({
     ),
     resource: optional(resource),
     agent_id: optional(agentId),
+    follow: optional(
+      flag({ description: "False: only what there is so far, and then the answer ends. Not on the stream." }),
+    ),
   },
   roles: reading,
   summary: "Follows what happens",
@@ -40,7 +43,7 @@ export const stream = edge({
   method: "GET",
   path: "/v1/stream",
   fields: {},
-  roles: reading,
+  roles: following,
   summary: "Opens a WebSocket for many commands in flight",
   description:
     "A frame is a command `{id, op, input}` or an array of them; `op` is the name of an operation and `input` all its " +

@@ -8,6 +8,7 @@ import { defaultTenant } from "../../engine/recovery.ts";
 import type { Command } from "../../kernel/commands.ts";
 import type { Role } from "../../kernel/records.ts";
 import type { Reply } from "../../kernel/replies.ts";
+import { openLedgerKey } from "../../ledger/key-file.ts";
 import { eventText } from "../../protocol/event-json.ts";
 import { roles } from "../../protocol/vocabulary.ts";
 import { createSqliteStore } from "../../store/sqlite.ts";
@@ -56,7 +57,8 @@ export async function deleteKey(config: Config, keyId: string): Promise<string> 
 async function onData<T>({ data, store }: Config, work: (engine: Engine) => Promise<T>): Promise<T> {
   if (store === "memory") throw new ConfigProblem("keys are kept in the data, and --store memory has none");
   const log = { info: () => undefined, warn: say, error: say };
-  const engine = new Engine({ store: createSqliteStore(data), encodeEvent: eventText, log });
+  const ledgerKey = () => openLedgerKey(data);
+  const engine = new Engine({ store: createSqliteStore(data), encodeEvent: eventText, log, ledgerKey });
   await engine.start();
   try {
     return await work(engine);

@@ -10,6 +10,8 @@ const ownFlags: Readonly<Record<string, Readonly<Record<string, "string" | "bool
   "keys create": { role: "string", tenant: "string", label: "string" },
   backup: { url: "string", key: "string" },
   restore: { force: "boolean" },
+  "ledger verify": { file: "string", anchor: "string", tenant: "string" },
+  "ledger export": { tenant: "string", out: "string" },
 };
 
 export async function runCommand(args: readonly string[], environment: Environment): Promise<number> {
@@ -57,6 +59,19 @@ export async function runCommand(args: readonly string[], environment: Environme
       const { restoreBackup } = await import("./restore.ts");
       return print(restoreBackup(one("the name of one backup"), config, force === true));
     }
+    case "ledger verify": {
+      if (positionals.length > 0)
+        throw new ConfigProblem("ledger verify takes flags only; an export is named by --file");
+      const { verifyLedger } = await import("./ledger.ts");
+      const wish = { data: config.data, file: textOf("file"), anchor: textOf("anchor"), tenant: textOf("tenant") };
+      const { isWhole, text } = verifyLedger(wish);
+      return print(text, isWhole ? exitCodes.done : exitCodes.failed);
+    }
+    case "ledger export": {
+      if (positionals.length > 0) throw new ConfigProblem("ledger export takes flags only; the file is named by --out");
+      const { exportLedger } = await import("./ledger.ts");
+      return print((await exportLedger({ data: config.data, tenant: textOf("tenant"), out: textOf("out") })) ?? "");
+    }
     default:
       throw new ConfigProblem(`"${name}" is no command; --help lists them`);
   }
@@ -65,10 +80,11 @@ export async function runCommand(args: readonly string[], environment: Environme
 /** The words before the first flag; "" where there is none. */
 function commandOf([first, second]: readonly string[]): string {
   if (first === undefined || first.startsWith("-")) return "";
-  return first === "keys" && second !== undefined && !second.startsWith("-") ? `keys ${second}` : first;
+  const hasTwo = first === "keys" || first === "ledger";
+  return hasTwo && second !== undefined && !second.startsWith("-") ? `${first} ${second}` : first;
 }
 
-function print(text: string): number {
+function print(text: string, code: number = exitCodes.done): number {
   process.stdout.write(text);
-  return exitCodes.done;
+  return code;
 }

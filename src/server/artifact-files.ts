@@ -1,0 +1,138 @@
+/**
+ * Artifacts as files, named by their content: `artifacts/<tenant>/ab/cdef…`. Bytes go into a temporary file first, are
+ * made to last, and only then get their name; so a name that is there stands for the whole of it. Nothing is ever
+ * changed; whoever runs the server may delete what is old.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { createReadStream, type ReadStream } from "node:fs";
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+export interface ArtifactLimits {
+  /** Of one artifact, and of all together. */
+  readonly bytesMax: number;
+  readonly totalBytesMax: number;
+}
+
+export interface StoredArtifact {
+  readonly sha256: string;
+  readonly size: number;
+}
+
+export type PutProblem = "artifact_too_large" | "artifact_mismatch" | "artifact_space_exhausted";
+
+/** No tenant's id begins with a dot. */
+const unfinishedName = ".unfinished";
+
+export class ArtifactFiles {
+  private readonly folder: string;
+  private readonly limits: ArtifactLimits;
+  /** What there is and what is being written, once it was counted. */
+  private used: Promise<{ bytes: number }> | null = null;
+
+  constructor(folder: string, limits: ArtifactLimits) {
+    this.folder = folder;
+    this.limits = limits;
+  }
+
+  /** Reads to the end, or to the limit. `expected`: the checksum that was announced, if one was. */
+  async put(
+    tenant: string,
+    bytes: AsyncIterable<Buffer>,
+    expected: string | null,
+  ): Promise<StoredArtifact | PutProblem> {
+    const used = await this.count();
+    const unfinished = join(this.folder, unfinishedName);
+    await mkdir(unfinished, { recursive: true });
+    const partial = join(unfinished, randomBytes(12).toString("hex"));
+    const file = await open(partial, "wx", 0o600);
+    let size = 0;
+    let isKept = false;
+    try {
+      const hash = createHash("sha256");
+      for await (const chunk of bytes) {
+        size += chunk.length;
+        used.bytes += chunk.length;
+        if (size > this.limits.bytesMax) return "artifact_too_large";
+        if (used.bytes > this.limits.totalBytesMax) return "artifact_space_exhausted";
+        hash.update(chunk);
+        await file.write(chunk);
+      }
+      const sha256 = hash.digest("hex");
+      if (expected !== null && expected !== sha256) return "artifact_mismatch";
+      await file.sync();
+      isKept = await this.keep(partial, this.pathOf(tenant, sha256));
+      return { sha256, size };
+    } finally {
+      await file.close();
+      if (!isKept) {
+        used.bytes -= size;
+        await rm(partial, { force: true });
+      }
+    }
+  }
+
+  /** False where the same content was there already. */
+  private async keep(partial: string, path: string): Promise<boolean> {
+    if ((await sizeOf(path)) !== null) return false;
+    await mkdir(dirname(path), { recursive: true });
+    await rename(partial, path);
+    await syncFolder(dirname(path));
+    return true;
+  }
+
+  async find(tenant: string, sha256: string): Promise<{ readonly size: number; open(): ReadStream } | null> {
+    const path = this.pathOf(tenant, sha256);
+    const size = await sizeOf(path);
+    return size === null ? null : { size, open: () => createReadStream(path) };
+  }
+
+  private pathOf(tenant: string, sha256: string): string {
+    return join(this.folder, tenant, sha256.slice(0, 2), sha256.slice(2));
+  }
+
+  /** Once, when it is first needed; what an earlier run did not finish is removed first. */
+  private count(): Promise<{ bytes: number }> {
+    this.used ??= (async () => {
+      await rm(join(this.folder, unfinishedName), { recursive: true, force: true });
+      let bytes = 0;
+      for (const entry of await entriesOf(this.folder)) {
+        if (entry.isFile()) bytes += (await sizeOf(join(entry.parentPath, entry.name))) ?? 0;
+      }
+      return { bytes };
+    })();
+    return this.used;
+  }
+}
+
+async function entriesOf(folder: string) {
+  try {
+    return await readdir(folder, { recursive: true, withFileTypes: true });
+  } catch (fault) {
+    if (isMissing(fault)) return [];
+    throw fault;
+  }
+}
+
+async function sizeOf(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).size;
+  } catch (fault) {
+    if (isMissing(fault)) return null;
+    throw fault;
+  }
+}
+
+function isMissing(fault: unknown): boolean {
+  return fault instanceof Error && "code" in fault && (fault.code === "ENOENT" || fault.code === "ENOTDIR");
+}
+
+/** A new name lasts through a loss of power only when its folder was written too. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

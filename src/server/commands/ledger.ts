@@ -1,0 +1,199 @@
+/**
+ * `ledger verify` and `ledger export` (R6): both only read, with a server at work on the data or without one. Other
+ * programs call what is exported here with the same options.
+ */
+import { createWriteStream, readFileSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { defaultTenant } from "../../engine/recovery.ts";
+import { ExportCheck, receiptLine } from "../../ledger/export-lines.ts";
+import { headJson, type ReadHead, readHead, signHead } from "../../ledger/head.ts";
+import { findLedgerKey, keyFileName } from "../../ledger/key-file.ts";
+import type { PublicLedgerKey } from "../../ledger/keys.ts";
+import { type Verdict, Verifier } from "../../ledger/verify.ts";
+import { type LedgerFile, openLedgerFile } from "../../store/ledger-file.ts";
+import type { SignedHead, StoredReceipt } from "../../store/store.ts";
+import { ConfigProblem } from "../config.ts";
+import { CommandFailed } from "./failure.ts";
+import { linesOf } from "./file-lines.ts";
+import { createProgress, type Progress } from "./progress.ts";
+
+export interface VerifyWish {
+  readonly data: string;
+  /** An export to check in place of the data. */
+  readonly file: string | null;
+  /** A file with heads that were saved before. */
+  readonly anchor: string | null;
+  /** Checks this tenant's ledger alone. */
+  readonly tenant: string | null;
+}
+
+export interface Checked {
+  readonly isWhole: boolean;
+  readonly text: string;
+}
+
+export function verifyLedger(wish: VerifyWish): Checked {
+  const anchors = wish.anchor === null ? [] : readAnchors(wish.anchor, wish.tenant);
+  const progress = createProgress("receipts checked");
+  try {
+    const verdict = wish.file === null ? verifyData(wish, anchors, progress) : verifyFile(wish.file, anchors, progress);
+    return describe(verdict, wish.file ?? wish.data);
+  } finally {
+    progress.end();
+  }
+}
+
+function verifyData({ data, tenant }: VerifyWish, anchors: readonly ReadHead[], progress: Progress): Verdict {
+  const ledger = openLedgerFile(data);
+  try {
+    const verifier = new Verifier({
+      heads: headsFor(ledger, tenant),
+      anchors: anchors.map(({ head }) => head),
+      keys: [...ledger.keys, ...keysOf(anchors)],
+      onProgress: progress.at,
+    });
+    for (const row of receiptsFor(ledger, tenant)) verifier.takeRow(row);
+    return verifier.finish();
+  } finally {
+    ledger.close();
+  }
+}
+
+function verifyFile(file: string, anchors: readonly ReadHead[], progress: Progress): Verdict {
+  const verifier = new Verifier({
+    anchors: anchors.map(({ head }) => head),
+    keys: keysOf(anchors),
+    onProgress: progress.at,
+  });
+  const check = new ExportCheck(verifier);
+  for (const line of linesOf(file)) check.take(line);
+  check.finish();
+  return verifier.finish();
+}
+
+function* receiptsFor(ledger: LedgerFile, tenant: string | null): Generator<StoredReceipt> {
+  for (const row of ledger.receipts()) if (tenant === null || row.tenant === tenant) yield row;
+}
+
+function headsFor({ heads }: LedgerFile, tenant: string | null): ReadonlyMap<string, Iterable<SignedHead>> {
+  return tenant === null ? heads : new Map([[tenant, heads.get(tenant) ?? []]]);
+}
+
+/** One head, as the server or an export gives it, or a line for each. */
+function readAnchors(file: string, tenant: string | null): readonly ReadHead[] {
+  const text = readText(file).trim();
+  const whole = readHead(text, tenant ?? defaultTenant);
+  const heads = whole === null ? text.split("\n").map((line) => readHead(line, tenant ?? defaultTenant)) : [whole];
+  const found = heads.filter((head) => head !== null);
+  if (found.length < heads.length)
+    throw new ConfigProblem(`${file} does not hold heads of a ledger, as --anchor wants`);
+  return found.filter(({ head }) => tenant === null || head.tenant === tenant);
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new CommandFailed(`${file} cannot be read: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  }
+}
+
+function keysOf(anchors: readonly ReadHead[]): PublicLedgerKey[] {
+  return anchors.flatMap(({ head, publicKey }) => (publicKey === null ? [] : [{ keyId: head.keyId, publicKey }]));
+}
+
+function describe({ receipts, heads, findings, ends, keyIds }: Verdict, where: string): Checked {
+  if (findings.length > 0) {
+    const lines = findings.map(({ tenant, detail }) => `tenant ${tenant || "unknown"}: ${detail}\n`);
+    return { isWhole: false, text: `The ledger in ${where} is broken.\n${lines.join("")}` };
+  }
+  const counts = `${count(receipts)} receipts, ${count(heads)} signed heads`;
+  const keys = keyIds.length === 0 ? "" : `, signed by ${keyIds.join(", ")}`;
+  const lines = ends.map(
+    ({ tenant, sequence, hash }) => `  ${tenant}: ${count(sequence)} receipts, the last ${hash}\n`,
+  );
+  return { isWhole: true, text: `The ledger in ${where} is whole: ${counts}${keys}.\n${lines.join("")}` };
+}
+
+function count(number: number): string {
+  return number.toLocaleString("en");
+}
+
+export interface ExportWish {
+  readonly data: string;
+  readonly tenant: string | null;
+  /** Standard output, if null. */
+  readonly out: string | null;
+}
+
+/** Returns what to tell about it; null where the export itself went to standard output. */
+export async function exportLedger(wish: ExportWish): Promise<string | null> {
+  const { data, out } = wish;
+  const ledger = openLedgerFile(data);
+  const progress = createProgress("receipts exported");
+  try {
+    const lines = Readable.from(portions(exportLines(ledger, wish, progress)), { objectMode: false });
+    if (out === null) {
+      await pipeline(lines, process.stdout, { end: false });
+      return null;
+    }
+    const partial = `${out}.part`;
+    try {
+      await pipeline(lines, createWriteStream(partial, { mode: 0o600 }));
+      await syncFile(partial);
+      await rename(partial, out);
+    } catch (error) {
+      await rm(partial, { force: true });
+      throw error;
+    }
+    return `${out} holds the ledger up to now; ledger verify --file ${out} checks it.\n`;
+  } finally {
+    progress.end();
+    ledger.close();
+  }
+}
+
+/** Checked on the way, because the signature at the end is not given to anything that is not whole. */
+function* exportLines(ledger: LedgerFile, { data, tenant }: ExportWish, progress: Progress): Generator<string> {
+  const key = findLedgerKey(data);
+  if (key === null) throw new CommandFailed(`the end of an export is signed, and ${data} has no ${keyFileName}`);
+  const verifier = new Verifier({ heads: headsFor(ledger, tenant), keys: ledger.keys, onProgress: progress.at });
+  for (const row of receiptsFor(ledger, tenant)) {
+    verifier.takeRow(row);
+    if (verifier.firstFinding !== null) break;
+    yield receiptLine(row.body, row.hash);
+  }
+  const { findings, ends } = verifier.finish();
+  const [broken] = findings;
+  if (broken !== undefined) {
+    throw new CommandFailed(
+      `the ledger is broken, so its export was not signed: tenant ${broken.tenant}: ${broken.detail}`,
+    );
+  }
+  for (const end of ends) yield headJson(signHead({ ...end, at: Date.now() }, key), key.publicKey);
+}
+
+const portionLength = 256 * 1024;
+
+/** The text is ASCII, so that one byte is one character. */
+function* portions(lines: Iterable<string>): Generator<Buffer> {
+  let text = "";
+  for (const line of lines) {
+    text += `${line}\n`;
+    if (text.length < portionLength) continue;
+    yield Buffer.from(text, "latin1");
+    text = "";
+  }
+  yield Buffer.from(text, "latin1");
+}
+
+async function syncFile(file: string): Promise<void> {
+  const handle = await open(file, "r+");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

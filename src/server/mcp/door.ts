@@ -1,0 +1,112 @@
+/** The door into the engine of the same process: as the caller that the request's credential names, or as its agent. */
+import type { Answered, Body, Door } from "../../mcp/door.ts";
+import { limits } from "../../mcp/limits.ts";
+import type { Answer } from "../../protocol/answer.ts";
+import { errorAnswer } from "../../protocol/answer.ts";
+import type { Input, Operation } from "../../protocol/operation.ts";
+import { acting } from "../../protocol/operations/roles.ts";
+import { dispatch } from "../dispatch.ts";
+import { authenticate, isCaller } from "../keys.ts";
+import type { Caller, Service } from "../service.ts";
+import type { LostAnswers } from "./lost-answers.ts";
+import type { Presence } from "./presence.ts";
+
+export interface DoorOptions {
+  readonly service: Service;
+  readonly caller: Caller;
+  readonly isLoopback: boolean;
+  readonly presence: Presence;
+  readonly lostAnswers: LostAnswers;
+  /** Fires if the client goes away before its answer has left. */
+  readonly gone: AbortSignal;
+}
+
+/** For one request: nothing is kept between two of them. */
+export function createDoor({ service, caller, isLoopback, presence, lostAnswers, gone }: DoorOptions): Door {
+  const callerFor = (agentToken: string | null): Caller | Answer => {
+    if (agentToken === null) return caller;
+    const found = authenticate(service, { authorization: `Bearer ${agentToken}`, tenant: undefined }, isLoopback);
+    if (!isCaller(found)) return found;
+    return found.tenant === caller.tenant ? found : otherTenant;
+  };
+  const { ttlMsMax, waitTimeoutMsMax } = settingsOf(service, caller);
+
+  return {
+    tenant: caller.tenant,
+    defaults: {
+      ttlMs: Math.min(limits.ttlMsDefault, ttlMsMax),
+      waitTimeoutMs: Math.min(limits.waitTimeoutMsDefault, waitTimeoutMsMax),
+    },
+    async agentId(agentToken) {
+      const found = callerFor(agentToken);
+      return isCaller(found) ? found.actor.agentId : null;
+    },
+    workerId: async () => null,
+    async ask(operation, input, { agentId, agentToken }, signal) {
+      const found = callerFor(agentToken);
+      if (!isCaller(found)) return answeredBy(found);
+      const agent = agentCalling(operation, input, found, agentId);
+      const leave = agent === null ? null : presence.enter(found, agent);
+      try {
+        const answered = answeredBy(await asked(service, operation, input, found, AbortSignal.any([signal, gone])));
+        const { verdict, request_id: request } = answered.body;
+        if (agent !== null && verdict === "WAIT" && typeof request === "string") presence.attend(found, agent, request);
+        return answered;
+      } finally {
+        leave?.();
+      }
+    },
+    keyFor(tool, input) {
+      const { key, wasLost } = lostAnswers.keyFor(caller, tool, input);
+      if (gone.aborted) wasLost();
+      else gone.addEventListener("abort", wasLost, { once: true });
+      return key;
+    },
+    news: () => [],
+  };
+
+  /** Whose sign of life this is. Looking at somebody, or acting on somebody from above, is not theirs. */
+  function agentCalling(operation: Operation, input: Input, { actor }: Caller, named: string | null): string | null {
+    if (takesUp.has(operation.name)) return null;
+    if (actor.agentId !== null) return actor.agentId;
+    if (operation.roles !== acting) return null;
+    const { request_id: requestId, lease_id: leaseId } = input;
+    const isRequest = operation.name === "get_request" || operation.name === "cancel_request";
+    return named ?? presence.agentOf(caller, isRequest ? { requestId } : { leaseId });
+  }
+}
+
+/** Of these the caller is not yet, or no longer, the instance that could beat. */
+const takesUp: ReadonlySet<string> = new Set(["register_agent", "resume_agent", "restart_agent", "verify_all"]);
+
+function asked(
+  service: Service,
+  operation: Operation,
+  input: Input,
+  caller: Caller,
+  signal: AbortSignal,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const drop = dispatch(service, operation, input, caller, resolve);
+    const leave = (): void => {
+      drop?.();
+      reject(new Error("the client went away"));
+    };
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+  });
+}
+
+function answeredBy({ status, body }: Answer): Answered {
+  return { status, body: body === "" ? {} : (JSON.parse(body) as Body) };
+}
+
+function settingsOf({ engine }: Service, { tenant }: Caller) {
+  const settings = engine.peek(({ tenants }) => tenants.get(tenant)?.record.settings);
+  return settings ?? { ttlMsMax: limits.ttlMsDefault, waitTimeoutMsMax: limits.waitTimeoutMsDefault };
+}
+
+const otherTenant = errorAnswer(
+  "forbidden",
+  "The token is not one of this tenant; send the agent_token that register_agent gave.",
+);

@@ -1,0 +1,57 @@
+/**
+ * Between fastify and the SDK, which speaks in the web's own `Request` and `Response`. The SDK's adapter for Node would
+ * bring a web framework along; this is all of it that is needed.
+ */
+import type { ServerResponse } from "node:http";
+import type { FastifyRequest } from "fastify";
+
+export function webRequest({ raw, body }: FastifyRequest, signal: AbortSignal): Request {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(raw.headers)) {
+    if (typeof value === "string") headers.set(name, value);
+    else for (const one of value ?? []) headers.append(name, one);
+  }
+  // The gate has looked at the host; nobody looks at this one again.
+  const url = new URL(raw.url ?? "/", "http://leasehold.invalid");
+  const hasBody = Buffer.isBuffer(body) && body.length > 0;
+  return new Request(url, {
+    method: raw.method ?? "GET",
+    headers,
+    signal,
+    ...(hasBody && { body: new Uint8Array(body) }),
+  });
+}
+
+/** Resolves when all has been handed over, or nobody is there any more. */
+export async function sendResponse(response: Response, raw: ServerResponse, signal: AbortSignal): Promise<void> {
+  if (raw.destroyed || raw.headersSent) return;
+  raw.writeHead(response.status, { "Cache-Control": "no-store", ...Object.fromEntries(response.headers) });
+  if (response.body === null) {
+    raw.end();
+    return;
+  }
+  const reader = response.body.getReader();
+  const gone = () => void reader.cancel().catch(() => undefined);
+  signal.addEventListener("abort", gone, { once: true });
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      if (!raw.write(next.value)) await drained(raw, signal);
+    }
+  } finally {
+    signal.removeEventListener("abort", gone);
+    raw.end();
+  }
+}
+
+function drained(raw: ServerResponse, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      raw.off("drain", done);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    raw.once("drain", done);
+    if (signal.aborted) done();
+    else signal.addEventListener("abort", done, { once: true });
+  });
+}

@@ -1,0 +1,135 @@
+/**
+ * A model cannot keep time. Over HTTP every call of an agent therefore counts as its heartbeat, for as long as the call
+ * lasts; and when a wait was answered with "ask again", the grant that may come before it does is collected for it (W8),
+ * for as long as a model takes to think, and given back if it does not come.
+ */
+import { drawEntropy } from "../../engine/entropy.ts";
+import type { Caller, Service } from "../service.ts";
+
+export interface PresenceOptions {
+  /** How often a call that is held beats for its agent. */
+  readonly beatMs: number;
+  /** How long a model may take between two calls about a request. */
+  readonly thinkMs: number;
+}
+
+const usual: PresenceOptions = { beatMs: 5_000, thinkMs: 60_000 };
+
+export interface Presence {
+  /** The agent is there now, and until what is returned is called. */
+  enter(caller: Caller, agentId: string): () => void;
+  /** Whose request or lease it is; null where it is nobody's that is known. */
+  agentOf(caller: Caller, named: { readonly requestId?: unknown; readonly leaseId?: unknown }): string | null;
+  /** The request still waits, and its agent was told to ask again. */
+  attend(caller: Caller, agentId: string, requestId: string): void;
+  close(): void;
+}
+
+interface Attended {
+  readonly timer: NodeJS.Timeout;
+  readonly stop: () => void;
+}
+
+export function createPresence(service: Service, options: PresenceOptions = usual): Presence {
+  const { engine, requests } = service;
+  const { beatMs, thinkMs } = options;
+  /** By tenant and agent: any call of the agent ends what is done in its name. */
+  const attended = new Map<string, Map<string, Attended>>();
+
+  const beat = ({ tenant, actor }: Caller, agentId: string): void => {
+    const command = { type: "heartbeat_all", tenant, actor, agentId, leaseIds: null, activity: true } as const;
+    engine.submit({ ...command, entropy: drawEntropy() }, ignore, ignore);
+  };
+
+  const isCalled = (caller: Caller, agentId: string): void => {
+    const name = nameOf(caller, agentId);
+    for (const { timer, stop } of attended.get(name)?.values() ?? []) {
+      clearTimeout(timer);
+      stop();
+    }
+    attended.delete(name);
+  };
+
+  /** Asking for it collects it; if it was granted, it is kept until the time is up, and then given back. */
+  const collect = (caller: Caller, agentId: string, requestId: string, leftUntil: number): void => {
+    const { tenant, actor } = caller;
+    const ask = { type: "collect_request", tenant, actor, requestId, entropy: drawEntropy() } as const;
+    engine.submit(
+      ask,
+      ({ reply }) => {
+        if (reply.type !== "granted") return;
+        const leaseIds = reply.leases.map(({ id }) => id);
+        const giveBack = { type: "release_all", tenant, actor, agentId, leaseIds, versions: null } as const;
+        keep(caller, agentId, requestId, leftUntil, () => {
+          engine.submit({ ...giveBack, entropy: drawEntropy() }, ignore, ignore);
+        });
+      },
+      ignore,
+    );
+  };
+
+  const keep = (caller: Caller, agentId: string, requestId: string, until: number, then: () => void, stop = ignore) => {
+    const name = nameOf(caller, agentId);
+    const its = attended.get(name) ?? new Map<string, Attended>();
+    attended.set(name, its);
+    const forget = (): void => {
+      its.delete(requestId);
+      if (its.size === 0 && attended.get(name) === its) attended.delete(name);
+    };
+    const timer = setTimeout(
+      () => {
+        forget();
+        stop();
+        then();
+      },
+      Math.max(0, until - performance.now()),
+    );
+    timer.unref();
+    its.set(requestId, { timer, stop });
+    return forget;
+  };
+
+  return {
+    enter(caller, agentId) {
+      isCalled(caller, agentId);
+      beat(caller, agentId);
+      const timer = setInterval(() => beat(caller, agentId), beatMs);
+      return () => clearInterval(timer);
+    },
+    agentOf({ tenant }, { requestId, leaseId }) {
+      return engine.peek(({ tenants }) => {
+        const entry = tenants.get(tenant);
+        const request = typeof requestId === "string" ? entry?.requests.get(requestId) : undefined;
+        const lease = typeof leaseId === "string" ? entry?.leases.get(leaseId) : undefined;
+        const party = request?.party ?? lease?.party;
+        return party?.kind === "agent" ? party.record.id : null;
+      });
+    },
+    attend(caller, agentId, requestId) {
+      const until = performance.now() + thinkMs;
+      let forget: () => void = ignore;
+      const stop = requests.watch(requestId, (isLast) => {
+        forget();
+        if (!isLast) collect(caller, agentId, requestId, until);
+      });
+      forget = keep(caller, agentId, requestId, until, ignore, stop);
+    },
+    close() {
+      for (const its of attended.values()) {
+        for (const { timer, stop } of its.values()) {
+          clearTimeout(timer);
+          stop();
+        }
+      }
+      attended.clear();
+    },
+  };
+}
+
+function nameOf({ tenant }: Caller, agentId: string): string {
+  return `${tenant}\n${agentId}`;
+}
+
+function ignore(): void {
+  // Whoever asks next is told how things stand.
+}

@@ -1,0 +1,106 @@
+/**
+ * MCP inside the running server: streamable HTTP at `/mcp`, and under AsyncGate's and ReceiptGate's names at
+ * `/mcp/legivellum`. Both revisions are served from one factory: that of 2026 without sessions, those of 2025 the same
+ * way. The door in front (gate, keys, rates) is that of all of HTTP.
+ */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Toolset } from "../../mcp/tool.ts";
+import { errorAnswer } from "../../protocol/answer.ts";
+import { limits } from "../../protocol/limits.ts";
+import { sendAnswer } from "../send.ts";
+import type { Service } from "../service.ts";
+import { createDoor } from "./door.ts";
+import { sendResponse, webRequest } from "./exchange.ts";
+import { createLostAnswers } from "./lost-answers.ts";
+import { createPresence, type PresenceOptions } from "./presence.ts";
+
+export const mcpPaths = ["/mcp", "/mcp/legivellum"] as const;
+export const mcpMethods = ["GET", "POST", "DELETE"] as const;
+/** Beside those of all of HTTP, for pages of allowed origins. */
+export const mcpHeaders = "mcp-protocol-version, mcp-method, mcp-name, mcp-session-id";
+
+export interface McpOptions {
+  readonly service: Service;
+  readonly isLoopback: boolean;
+  readonly version: string;
+  /** For tests. */
+  readonly presence?: PresenceOptions;
+}
+
+export interface Mcp {
+  handle(request: FastifyRequest, reply: FastifyReply): void;
+  /** No more of it: what is open is ended. */
+  close(): Promise<void>;
+}
+
+export function createMcp({ service, isLoopback, version, presence: presenceOptions }: McpOptions): Mcp {
+  const presence = createPresence(service, presenceOptions);
+  const lostAnswers = createLostAnswers();
+  // The SDK takes half a second to load, and most servers never need it.
+  let loading: Promise<Loaded> | null = null;
+  let isClosed = false;
+
+  async function serve(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { caller } = request;
+    if (caller === null) throw new TypeError("a caller gets past the door");
+    const sets = toolsetsIn(request.query);
+    if (sets === undefined) return sendAnswer(reply.raw, unknownToolset);
+    const gone = new AbortController();
+    reply.raw.once("close", () => {
+      if (!reply.raw.writableFinished) gone.abort();
+    });
+    loading ??= load(version);
+    const { open } = await loading;
+    const door = createDoor({ service, caller, isLoopback, presence, lostAnswers, gone: gone.signal });
+    const isLegivellum = request.routeOptions.url === mcpPaths[1];
+    const web = webRequest(request, gone.signal);
+    const response = await open(web, { door, sets, role: caller.actor.role, isLegivellum });
+    await sendResponse(response, reply.raw, gone.signal);
+  }
+
+  return {
+    handle(request, reply) {
+      serve(request, reply).catch((fault: unknown) => {
+        if (isClosed || reply.raw.destroyed) return;
+        service.log.error({ err: fault }, "an MCP request failed for a reason that is not its own");
+        sendAnswer(reply.raw, errorAnswer("internal_error", "Something is wrong with the server; its log says what."));
+      });
+    },
+    async close() {
+      isClosed = true;
+      presence.close();
+      const loaded = await loading;
+      await loaded?.close();
+    },
+  };
+}
+
+type Loaded = Awaited<ReturnType<typeof load>>;
+
+async function load(version: string) {
+  const { createMcpEndpoint } = await import("../../mcp/endpoint.ts");
+  return createMcpEndpoint({ version, bodyBytesMax: limits.bodyBytesMax });
+}
+
+/** `?toolsets=leases,tasks`; null where nothing is said, undefined where it makes no sense. */
+function toolsetsIn(query: unknown): readonly Toolset[] | null | undefined {
+  const { toolsets: said } = query as { readonly toolsets?: unknown };
+  if (said === undefined || said === "") return null;
+  if (typeof said !== "string") return undefined;
+  const names = said.split(",").map((name) => name.trim());
+  return names.every(isToolset) ? names : undefined;
+}
+
+const known: readonly Toolset[] = ["leases", "tasks", "resources", "operating"];
+
+function isToolset(name: string): name is Toolset {
+  return known.some((one) => one === name);
+}
+
+const unknownToolset = errorAnswer(
+  "invalid_request",
+  `toolsets has an unknown name; send some of ${known.join(", ")}.`,
+  {
+    field: "toolsets",
+  },
+);
