@@ -17,12 +17,19 @@ const reach: Readonly<Record<string, Reach>> = {
   kernel: { areas: [], typesOf: [], packages: [] },
   protocol: { areas: [], typesOf: ["kernel"], packages: ["typebox"] },
   store: { areas: [], typesOf: ["kernel"], packages: "any" },
-  engine: { areas: ["kernel", "store"], typesOf: [], packages: "any" },
+  // What a receipt's text and a head are, for whoever seals or checks them; nothing of how they are kept.
+  ledger: { areas: [], typesOf: ["kernel", "store"], packages: [] },
+  engine: { areas: ["kernel", "store", "ledger"], typesOf: [], packages: "any" },
+  // Tools and what carries them; the engine is reached through a door that the server makes, another server by the SDK.
+  mcp: { areas: ["protocol", "sdk"], typesOf: [], packages: ["@modelcontextprotocol/server"] },
   // It opens the store that it gives to the engine, and looks at names and state as the kernel does.
-  server: { areas: ["engine", "protocol", "kernel", "store"], typesOf: [], packages: "any" },
-  sdk: { areas: ["protocol"], typesOf: [], packages: [] },
-  cell: { areas: ["protocol", "sdk"], typesOf: [], packages: "any" },
-  cli: { areas: ["protocol", "sdk", "cell", "server"], typesOf: [], packages: "any" },
+  server: { areas: ["engine", "protocol", "kernel", "store", "ledger", "mcp", "token"], typesOf: [], packages: "any" },
+  // It is published by itself, without dependencies: what it needs of the protocol is written out by scripts/sdk-wire.ts.
+  sdk: { areas: [], typesOf: ["protocol"], packages: [] },
+  // Outside its folder node/ it imports nothing of Node either, and so runs in a browser; a test beside it holds that.
+  token: { areas: [], typesOf: [], packages: [] },
+  cell: { areas: ["protocol", "sdk", "token"], typesOf: [], packages: "any" },
+  cli: { areas: ["protocol", "sdk", "cell", "server", "mcp", "token"], typesOf: [], packages: "any" },
   main: { areas: ["server", "engine", "store", "cli"], typesOf: [], packages: "any" },
 };
 
@@ -40,7 +47,7 @@ const beyondTheKernel: readonly RegExp[] = [
   /\bfetch\(/,
 ];
 
-type Import = { readonly specifier: string; readonly typeOnly: boolean };
+type Import = { readonly specifier: string; readonly typeOnly: boolean; readonly isLate: boolean };
 
 test("arrows only point inward: no area of src/ imports what lies further out", () => {
   assert.deepEqual(sources().flatMap(importFaults), []);
@@ -48,6 +55,10 @@ test("arrows only point inward: no area of src/ imports what lies further out", 
 
 test("the kernel cannot reach a clock, chance, a timer or the process", () => {
   assert.deepEqual(sources().flatMap(kernelFaults), []);
+});
+
+test("the SDK reaches what only Node has from src/sdk/node alone, and that is loaded when it is needed", () => {
+  assert.deepEqual(sources().flatMap(sdkFaults), []);
 });
 
 test("an import that points outward is found", () => {
@@ -59,6 +70,10 @@ test("an import that points outward is found", () => {
   assert.equal(faults("src/store/sqlite.ts", 'import { apply } from "../kernel/apply.ts";').length, 1);
   assert.equal(faults("src/store/sqlite.ts", 'import { type Lease, apply } from "../kernel/apply.ts";').length, 1);
   assert.equal(faults("src/sdk/client.ts", 'const s = await import("../server/http.ts");').length, 1);
+  assert.equal(faults("src/sdk/client.ts", 'import { errors } from "../protocol/errors.ts";').length, 1);
+  assert.equal(sdkFaults({ path: "src/sdk/client.ts", text: 'import { open } from "node:fs";' }).length, 1);
+  assert.equal(sdkFaults({ path: "src/sdk/agent.ts", text: 'import { a } from "./node/digest-file.ts";' }).length, 1);
+  assert.deepEqual(sdkFaults({ path: "src/sdk/a.ts", text: 'const a = await import("./node/digest-file.ts");' }), []);
   assert.equal(faults("src/protocol/schema.ts", 'import Fastify from "fastify";').length, 1);
   assert.equal(faults("src/elsewhere/file.ts", 'import "node:fs";').length, 1);
 });
@@ -119,6 +134,16 @@ function faultOf(path: string, { specifier, typeOnly }: Import, from: string, al
   return known ? undefined : `${from} must not depend on ${specifier}`;
 }
 
+/** Browsers load src/sdk too. */
+function sdkFaults({ path, text }: Source): readonly string[] {
+  if (areaOf(path) !== "sdk" || isTest(path) || path.startsWith("src/sdk/node/")) return [];
+  return importsOf(text).flatMap(({ specifier, typeOnly, isLate }) => {
+    if (typeOnly) return [];
+    if (specifier.startsWith("node:")) return [`${path}: ${specifier} belongs into src/sdk/node`];
+    return specifier.startsWith("./node/") && !isLate ? [`${path}: ${specifier} is to be loaded when needed`] : [];
+  });
+}
+
 function kernelFaults({ path, text }: Source): readonly string[] {
   if (areaOf(path) !== "kernel" || isTest(path)) return [];
   const code = withoutComments(text, "and strings");
@@ -142,10 +167,18 @@ function importsOf(text: string): readonly Import[] {
     String.raw`\b(?:import|export)\s*(type\s)?\s*${names}(?:\s*,\s*${names})?\s*from\s*["']([^"']+)["']`,
     "g",
   );
-  const bare = /\bimport\s*\(?\s*["']([^"']+)["']/g; // for effect, or when the program runs
+  const bare = /\bimport\s*(\()?\s*["']([^"']+)["']/g; // for effect, or when the program runs
   return [
-    ...[...code.matchAll(statement)].map(([, type, specifier = ""]) => ({ specifier, typeOnly: type !== undefined })),
-    ...[...code.matchAll(bare)].map(([, specifier = ""]) => ({ specifier, typeOnly: false })),
+    ...[...code.matchAll(statement)].map(([, type, specifier = ""]) => ({
+      specifier,
+      typeOnly: type !== undefined,
+      isLate: false,
+    })),
+    ...[...code.matchAll(bare)].map(([, bracket, specifier = ""]) => ({
+      specifier,
+      typeOnly: false,
+      isLate: bracket !== undefined,
+    })),
   ];
 }
 

@@ -1,0 +1,194 @@
+/**
+ * From a manifest to its leases: waits in line, tries again where it died, and leaves nothing behind when it is given
+ * up. The agent, and so its age, stays the same throughout (W1, W5).
+ */
+import { type Actor, askAs } from "./actor.ts";
+import type { Timed } from "./client.ts";
+import { aborted, Died, LeaseholdError } from "./errors.ts";
+import { drawKey } from "./idempotency.ts";
+import { sleep } from "./timing.ts";
+import type { Granted, Intent, OperationInputs, Waiting } from "./wire.ts";
+
+/** One resource, or all that one step needs. A name alone is to be changed (MUTATES). */
+export type Manifest = string | Intent | readonly (string | Intent)[];
+
+export interface AcquireOptions {
+  readonly ttlMs?: number | undefined;
+  /** How long to try to get the leases, waiting and retrying included; 0: only if they are free. Left out: no limit. */
+  readonly timeoutMs?: number | undefined;
+  readonly idleTimeoutMs?: number | undefined;
+  /** Why, for those who are in each other's way. */
+  readonly purpose?: string | undefined;
+  readonly tokens?: boolean | undefined;
+  /** Gives up the wait, or the work. */
+  readonly signal?: AbortSignal | undefined;
+  /** Told when it has to wait or to come back, with what stands in the way. */
+  readonly onWait?: ((verdict: Waiting | Died) => void) | undefined;
+}
+
+export interface AcquireSteps {
+  /** Called after each DIE, before the pause: lets go of what is held. Throws to give up. */
+  readonly rollBack: (died: Died) => Promise<void>;
+  /** Whether to go on while the server is away, which is right for whoever held the leases before (A7). */
+  readonly outlasts: boolean;
+}
+
+/** One question to the server is held no longer than this; then it is asked again. */
+const holdMsMax = 25_000;
+/** With less time than this left, a wait that is over is not begun again. */
+const lastWaitMsMin = 50;
+/** What is waited for at most at once; the server has a cap of its own. */
+const waitMsMax = 24 * 3_600_000;
+
+export async function acquireLeases(
+  actor: Actor,
+  manifest: Manifest,
+  options: AcquireOptions,
+  steps: AcquireSteps,
+): Promise<Timed<Granted>> {
+  const { timeoutMs, signal, onWait } = options;
+  const endAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs;
+  const intents = intentsOf(manifest);
+  let input: AcquireInput | null = null;
+  for (;;) {
+    if (signal?.aborted === true) throw aborted(signal, false);
+    const leftMs = Math.max(endAt - performance.now(), 0);
+    try {
+      input ??= inputOf(actor, intents, options, leftMs);
+      const first = await submit(actor, input, signal);
+      if (first.answer.verdict === "GRANTED") return { answer: first.answer, sentAt: first.sentAt };
+      onWait?.(first.answer);
+      return await waitFor(actor, first.answer, signal);
+    } catch (error) {
+      if (!(error instanceof LeaseholdError)) throw error;
+      const hasWaited = error.code === "wait_timeout" && endAt - performance.now() < lastWaitMsMin;
+      if (leftMs === 0 || hasWaited || !comesBack(error, steps.outlasts)) throw error;
+      // Whether it took effect is settled by sending exactly the same again (W10).
+      if (!error.outcomeUnknown) input = null;
+      if (error instanceof Died) {
+        onWait?.(error);
+        await steps.rollBack(error);
+      }
+      await sleep(Math.min(pauseMs(error), Math.max(endAt - performance.now(), 0)), signal);
+    }
+  }
+}
+
+export function intentsOf(manifest: Manifest): readonly Intent[] {
+  const list = typeof manifest === "string" || !isList(manifest) ? [manifest] : manifest;
+  return list.map((one) => (typeof one === "string" ? { predicate: "MUTATES", resource: one } : one));
+}
+
+function isList(manifest: Intent | readonly (string | Intent)[]): manifest is readonly (string | Intent)[] {
+  return Array.isArray(manifest);
+}
+
+type AcquireInput = OperationInputs["acquire"];
+
+function inputOf(actor: Actor, intents: readonly Intent[], options: AcquireOptions, leftMs: number): AcquireInput {
+  const { ttlMs, idleTimeoutMs, purpose, tokens } = options;
+  return {
+    agent_id: actor.agentId,
+    intents,
+    request_id: drawKey(),
+    ...(ttlMs !== undefined && { ttl_ms: ttlMs }),
+    ...(idleTimeoutMs !== undefined && { idle_timeout_ms: idleTimeoutMs }),
+    ...(purpose !== undefined && { purpose }),
+    ...(tokens !== undefined && { tokens }),
+    ...(leftMs !== Number.POSITIVE_INFINITY && { wait_timeout_ms: Math.floor(Math.min(leftMs, waitMsMax)) }),
+  };
+}
+
+/** Not cut off in the middle: who gives up meanwhile waits for the answer, and undoes what it says. */
+async function submit(
+  actor: Actor,
+  input: AcquireInput,
+  signal: AbortSignal | undefined,
+): Promise<Timed<Granted | Waiting>> {
+  const asked = askAs(actor, "acquire", input);
+  return orUndo(asked, signal, async ({ answer }) => {
+    if (answer.verdict === "GRANTED") return release(actor, answer);
+    if (answer.request_id !== null) await askAs(actor, "cancel_request", { request_id: answer.request_id });
+  });
+}
+
+/** WAIT ends in a grant, or in an error that says how (W2). */
+async function waitFor(actor: Actor, waiting: Waiting, signal: AbortSignal | undefined): Promise<Timed<Granted>> {
+  const { request_id: requestId } = waiting;
+  if (requestId === null) throw new TypeError("a request that waits has an id");
+  const asks = async (): Promise<Timed<Granted>> => {
+    for (;;) {
+      const input = { request_id: requestId, hold_ms: holdMsMax };
+      const { answer, sentAt } = await askAs(actor, "get_request", input, { cleansUp: true });
+      if (answer.verdict === "GRANTED") return { answer, sentAt };
+    }
+  };
+  const granted = asks();
+  const giveUp = (): void => {
+    // With this the question that is held is answered at once.
+    askAs(actor, "cancel_request", { request_id: requestId }).catch(() => undefined);
+  };
+  if (signal?.aborted === true) giveUp();
+  else signal?.addEventListener("abort", giveUp, { once: true });
+  try {
+    return await orUndo(granted, signal, ({ answer }) => release(actor, answer));
+  } finally {
+    signal?.removeEventListener("abort", giveUp);
+  }
+}
+
+/** The outcome; or, where the signal fires first, its rejection, while what comes after all is undone. */
+function orUndo<T>(
+  outcome: Promise<T>,
+  signal: AbortSignal | undefined,
+  undo: (value: T) => Promise<void>,
+): Promise<T> {
+  if (signal === undefined) return outcome;
+  return new Promise((resolve, reject) => {
+    let isGivenUp = false;
+    const giveUp = (): void => {
+      isGivenUp = true;
+      reject(aborted(signal, true));
+    };
+    if (signal.aborted) giveUp();
+    else signal.addEventListener("abort", giveUp, { once: true });
+    outcome.then(
+      (value) => {
+        signal.removeEventListener("abort", giveUp);
+        // What cannot be undone now ends by itself, at the end of its TTL.
+        if (isGivenUp) undo(value).catch(() => undefined);
+        else resolve(value);
+      },
+      (error: unknown) => {
+        signal.removeEventListener("abort", giveUp);
+        reject(error);
+      },
+    );
+  });
+}
+
+async function release(actor: Actor, { leases }: Granted): Promise<void> {
+  await askAs(actor, "release_all", { agent_id: actor.agentId, lease_ids: leases.map(({ id }) => id) });
+}
+
+function comesBack(error: LeaseholdError, outlasts: boolean): boolean {
+  switch (error.code) {
+    case "die":
+    case "wait_timeout":
+    case "request_unknown":
+      return true;
+    case "unreachable":
+    case "timeout":
+    case "shutting_down":
+    case "database_unavailable":
+      return outlasts;
+    default:
+      return false;
+  }
+}
+
+/** The server's hint (W5), and a little chance on top so that a crowd does not come back at once. */
+function pauseMs(error: LeaseholdError): number {
+  const hint = error.retryAfterMs ?? (error instanceof Died ? 50 : 0);
+  return hint + Math.random() * Math.min(hint / 4, 250);
+}

@@ -1,0 +1,20 @@
+/** Whoever acts for an agent: its id, and the credential that goes with every call. */
+import type { AskOptions, Client, OperationInput, Timed } from "./client.ts";
+import type { OperationName } from "./idempotency.ts";
+import type { OperationAnswers } from "./wire.ts";
+
+export interface Actor {
+  readonly client: Client;
+  readonly agentId: string;
+  /** null: the client's own key, or none. */
+  readonly token: string | null;
+}
+
+export function askAs<N extends OperationName>(
+  { client, token }: Actor,
+  name: N,
+  input: OperationInput<N>,
+  options: AskOptions = {},
+): Promise<Timed<OperationAnswers[N]>> {
+  return client.ask(name, input, { ...options, token });
+}

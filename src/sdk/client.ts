@@ -1,0 +1,306 @@
+/**
+ * A client of one server: every operation by its name, typed. A call is answered, or rejects with a LeaseholdError. What
+ * is safe to send again is sent again when a connection breaks or the server is away for a moment.
+ */
+import type { Manifest } from "./acquiring.ts";
+import { Agent, type AgentOptions } from "./agent.ts";
+import { AgentPool, alone } from "./agent-pool.ts";
+import { type Clock, type Mark, systemClock, Timekeeper } from "./clock.ts";
+import { aborted, errorOf, LeaseholdError } from "./errors.ts";
+import { type EventsOptions, followEvents, type LeaseholdEvent } from "./events.ts";
+import type { Fetch } from "./http.ts";
+import { isRepeatable, keyed, type OperationName } from "./idempotency.ts";
+import { openKeeper } from "./keeper.ts";
+import { Lane, type Transport } from "./lane.ts";
+import { backOffMs, type Limited, limited, sleep } from "./timing.ts";
+import { type Answered, type Credentials, headersFor, WireBroken } from "./transport.ts";
+import type { OperationAnswers, OperationInputs } from "./wire.ts";
+import { type Held, type WithLeaseOptions, workUnder } from "./with-lease.ts";
+import { Worker, type WorkerOptions } from "./worker.ts";
+
+export type { OperationName } from "./idempotency.ts";
+export type { Transport } from "./lane.ts";
+export type OperationInput<N extends OperationName> = OperationInputs[N];
+export type OperationAnswer<N extends OperationName> = OperationAnswers[N];
+
+export const defaultUrl = "http://127.0.0.1:7117";
+
+export interface ClientOptions {
+  /** Of the server; http://127.0.0.1:7117 if left out. */
+  readonly url?: string | undefined;
+  readonly key?: string | undefined;
+  /** For an operator, who has several. */
+  readonly tenant?: string | undefined;
+  /** How long a call may take, its retries included and a hold on top; 30 s if left out. */
+  readonly timeoutMs?: number | undefined;
+  /** How often a call that may be sent again is; 8 if left out, which is about seven seconds. */
+  readonly retries?: number | undefined;
+  /** One connection for many calls (the stream), plain HTTP, or whichever suits; the last if left out. */
+  readonly transport?: Transport | undefined;
+  readonly fetch?: Fetch | undefined;
+  /** For tests. */
+  readonly clock?: Clock | undefined;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly retries?: number | undefined;
+  /** An agent's token instead of the client's key. */
+  readonly token?: string | null | undefined;
+}
+
+/** An answer, and the moment just before the request that it answers was sent (A7). */
+export interface Timed<T> {
+  readonly answer: T;
+  readonly sentAt: Mark;
+}
+
+/** What the SDK's own parts may say beside; `cleansUp`: see Lane. */
+export interface AskOptions extends CallOptions {
+  readonly cleansUp?: boolean;
+}
+
+const timeoutMsDefault = 30_000;
+const retriesDefault = 8;
+/** One attempt that gets no answer in this time is made again, if it may be. */
+const attemptMsMax = 10_000;
+const backOffMsBase = 50;
+const backOffMsCap = 2_000;
+
+export class Client {
+  readonly url: string;
+  readonly time: Timekeeper;
+  private readonly options: ClientOptions;
+  private readonly lanes = new Map<string, Lane>();
+  private readonly closing = new AbortController();
+  /** Calls under way. They are not hung onto `closing`, which would have as many listeners as there are calls. */
+  private readonly open = new Set<Limited>();
+  private readonly agents: AgentPool;
+
+  constructor(options: ClientOptions = {}) {
+    this.options = options;
+    this.url = addressOf(options.url ?? defaultUrl);
+    this.time = new Timekeeper(options.clock ?? systemClock);
+    this.agents = new AgentPool(this, options.key !== undefined);
+  }
+
+  /** Any operation of the wire. WAIT and GRANTED are answers; DIE, PAUSED and refusals are LeaseholdErrors. */
+  async call<N extends OperationName>(
+    name: N,
+    input: OperationInput<N>,
+    options: CallOptions = {},
+  ): Promise<OperationAnswer<N>> {
+    const { answer } = await this.ask(name, input, options);
+    return answer;
+  }
+
+  /** As `call`, with the moment from which the answer's durations count. */
+  async ask<N extends OperationName>(
+    name: N,
+    input: OperationInput<N>,
+    options: AskOptions = {},
+  ): Promise<Timed<OperationAnswer<N>>> {
+    const request = keyed(name, input);
+    const lane = this.laneFor(this.credentials(options.token));
+    const holdMs = holdMsOf(request);
+    const { timeoutMs = this.options.timeoutMs ?? timeoutMsDefault } = options;
+    const { retries = this.options.retries ?? retriesDefault } = options;
+    const mayRepeat = isRepeatable(name);
+    const endAt = performance.now() + timeoutMs + holdMs;
+    for (let attempt = 0; ; attempt++) {
+      const sentAt = this.time.mark();
+      const leftMs = endAt - performance.now();
+      const send = (signal: AbortSignal) => lane.send(name, request, signal, options.cleansUp === true);
+      const outcome = await this.attempt(send, Math.min(leftMs, attemptMsMax + holdMs), options.signal);
+      if (!(outcome instanceof LeaseholdError)) {
+        if (outcome.status < 300) return { answer: outcome.body as OperationAnswer<N>, sentAt };
+        const refusal = errorOf(outcome.status, outcome.body);
+        if (!isPassing(refusal)) throw refusal;
+        await this.pauseBefore(attempt, refusal, mayRepeat, retries, endAt, options.signal);
+      } else {
+        if (outcome.code === "aborted" || outcome.code === "closed") throw outcome;
+        await this.pauseBefore(attempt, outcome, mayRepeat, retries, endAt, options.signal);
+      }
+    }
+  }
+
+  /**
+   * Runs `body` while the manifest's leases are held: waits for them, keeps them, fires the signal before they can have
+   * ended, and gives them back. Each piece of work has an agent of its own; `agent.withLease` works as a given one.
+   */
+  withLease<T>(manifest: Manifest, body: (held: Held) => Promise<T> | T, options: WithLeaseOptions = {}): Promise<T> {
+    let hasBegun = false;
+    const begin = (held: Held): Promise<T> | T => {
+      hasBegun = true;
+      return body(held);
+    };
+    return this.agents.use(
+      (actor) => workUnder(actor, alone, manifest, begin, options),
+      () => hasBegun,
+    );
+  }
+
+  /** Registers an agent, or takes one up that another process has left (A3). */
+  agent(options: AgentOptions = {}): Promise<Agent> {
+    return Agent.register(this, options);
+  }
+
+  /** Begins to work on tasks at once, until it is drained. */
+  worker(options: WorkerOptions): Worker {
+    const { url, time } = this;
+    const { fetch: own } = this.options;
+    const credentials = this.credentials(null);
+    return new Worker(this, options, {
+      openKeeper: (maxBusyMs) =>
+        openKeeper({ url, credentials, fetch: own ?? fetch, time, maxBusyMs }, own !== undefined),
+    });
+  }
+
+  /** What happens, from now on or since a given event, without gaps or repetition, until the loop or the signal ends. */
+  events(options: EventsOptions = {}): AsyncGenerator<LeaseholdEvent, void> {
+    return followEvents(this, options);
+  }
+
+  /** What is not an operation with a JSON answer: a backup, metrics, another's page. Sent once. */
+  async fetch(
+    path: string,
+    init: {
+      readonly method?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body?: string;
+    } = {},
+    options: CallOptions = {},
+  ): Promise<Response> {
+    const fetcher = this.options.fetch ?? fetch;
+    const headers = { ...headersFor(this.credentials(options.token)), ...init.headers };
+    const signals = [this.closing.signal, ...(options.signal === undefined ? [] : [options.signal])];
+    try {
+      return await fetcher(`${this.url}${path}`, { ...init, headers, signal: AbortSignal.any(signals) });
+    } catch (error) {
+      if (options.signal?.aborted === true) throw aborted(options.signal, true);
+      if (this.closing.signal.aborted) throw closed();
+      throw this.unreachable(error, true);
+    }
+  }
+
+  /** Open calls reject with `closed`; leases that are held are not released by it. */
+  close(): Promise<void> {
+    this.closing.abort();
+    for (const limit of this.open) limit.abort();
+    for (const lane of this.lanes.values()) lane.close();
+    this.lanes.clear();
+    return Promise.resolve();
+  }
+
+  get isClosed(): boolean {
+    return this.closing.signal.aborted;
+  }
+
+  private async attempt(
+    send: (signal: AbortSignal) => Promise<Answered>,
+    ms: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Answered | LeaseholdError> {
+    if (this.isClosed) return closed();
+    if (signal?.aborted === true) return aborted(signal, false);
+    const limit = limited(ms, signal);
+    this.open.add(limit);
+    try {
+      return await send(limit.signal);
+    } catch (error) {
+      const mayHaveActed = !(error instanceof WireBroken) || error.mayHaveActed;
+      if (this.isClosed) return closed();
+      if (signal !== undefined && isAborted(signal)) return aborted(signal, mayHaveActed);
+      if (!limit.isOver()) return this.unreachable(error, mayHaveActed);
+      const detail = `${this.url} has not answered in time; is it reachable, and is the time enough?`;
+      return new LeaseholdError({ code: "timeout", detail, outcomeUnknown: mayHaveActed, cause: error });
+    } finally {
+      limit.stop();
+      this.open.delete(limit);
+    }
+  }
+
+  /** Returns when the call may be made again; throws the failure where it may not. */
+  private async pauseBefore(
+    attempt: number,
+    failure: LeaseholdError,
+    mayRepeat: boolean,
+    retries: number,
+    endAt: number,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    if (attempt >= retries || (failure.outcomeUnknown && !mayRepeat)) throw failure;
+    const ms = Math.max(backOffMs(attempt, backOffMsBase, backOffMsCap), failure.retryAfterMs ?? 0);
+    if (performance.now() + ms >= endAt) throw failure;
+    await sleep(ms, signal);
+  }
+
+  private unreachable(error: unknown, mayHaveActed: boolean): LeaseholdError {
+    const why = error instanceof Error ? error.message : String(error);
+    const detail = `No answer from ${this.url} (${why}); is the server running, and is this its address?`;
+    return new LeaseholdError({ code: "unreachable", detail, outcomeUnknown: mayHaveActed, cause: error });
+  }
+
+  private credentials(token: string | null | undefined): Credentials {
+    return { secret: token ?? this.options.key ?? null, tenant: this.options.tenant ?? null };
+  }
+
+  private laneFor(credentials: Credentials): Lane {
+    const name = credentials.secret ?? "";
+    let lane = this.lanes.get(name);
+    if (lane === undefined) {
+      const { transport = "auto", fetch: fetcher = fetch } = this.options;
+      lane = new Lane({ url: this.url, credentials, transport, fetch: fetcher });
+      this.lanes.set(name, lane);
+    }
+    return lane;
+  }
+}
+
+export function createClient(options: ClientOptions = {}): Client {
+  return new Client(options);
+}
+
+/** The server is there, and says to come back. */
+function isPassing({ code, status }: LeaseholdError): boolean {
+  switch (code) {
+    case "rate_limited":
+    case "too_many_in_flight":
+    case "too_many_connections":
+    case "shutting_down":
+    case "database_unavailable":
+    case "request_timeout":
+      return true;
+    case "bad_answer":
+      return status === 502 || status === 503 || status === 504; // A proxy's word for the same.
+    default:
+      return false;
+  }
+}
+
+/** Asked anew: between two looks the signal may have fired. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}
+
+function closed(): LeaseholdError {
+  return new LeaseholdError({ code: "closed", detail: "The client was closed.", outcomeUnknown: true });
+}
+
+function holdMsOf(input: object): number {
+  const { hold_ms: hold } = input as { readonly hold_ms?: unknown };
+  return typeof hold === "number" ? hold : 0;
+}
+
+function addressOf(url: string): string {
+  let parsed: URL;
+  try {
+    parsed = new URL(url);
+  } catch {
+    throw new TypeError(`The server's address is not a URL: ${url}; write it like ${defaultUrl}.`);
+  }
+  if (parsed.protocol !== "http:" && parsed.protocol !== "https:")
+    throw new TypeError(`The server's address is not one of HTTP: ${url}; write it like ${defaultUrl}.`);
+  return parsed.href.replace(/\/+$/, "");
+}

@@ -1,0 +1,62 @@
+/** What an agent saves of its work, and what is taken up of it again (A2 to A5). */
+import { LeaseholdError } from "./errors.ts";
+import type { AgentState, Digest, Intent, Lease, ObservationUpdate } from "./wire.ts";
+
+export interface DigestInput {
+  /** Where to go on, in the agent's own words. */
+  readonly resumePoint: string;
+  /** Whatever the agent needs to go on; any JSON. */
+  readonly context?: unknown;
+  /** What it still has to acquire. */
+  readonly intentBacklog?: readonly Intent[] | undefined;
+  readonly resolutionStrategy?: Digest["resolution_strategy"] | undefined;
+  /** Drawn if left out. */
+  readonly checkpointId?: string | undefined;
+  /** What the work relies on; checked when it is taken up, and kept with the file only. */
+  readonly assumptions?: readonly { readonly resource: string; readonly version: string }[] | undefined;
+}
+
+/** On disk: the shape of KLIS-8's StateDigest, with the digest of A2 in it. */
+export interface DigestFile {
+  readonly version: "1.0";
+  readonly identity: { readonly agent_id: string; readonly priority_timestamp: number; readonly epoch: number };
+  readonly recovery: { readonly last_phase: AgentState; readonly pending_intents: readonly Intent[] };
+  readonly digest: SavedDigest;
+  readonly assumptions: readonly { readonly resource: string; readonly version: string }[];
+}
+
+export type SavedDigest = Pick<
+  Digest,
+  "checkpoint_id" | "resume_point" | "context" | "intent_backlog" | "resolution_strategy"
+>;
+
+/** A work that goes on. */
+export interface Resumed {
+  readonly digest: SavedDigest;
+  /** What happened since to the resources that it names or assumed; null where the server knew of no checkpoint. */
+  readonly observationUpdate: ObservationUpdate | null;
+  /** What the agent still holds, by the server's word (L8). */
+  readonly leases: readonly VerifiedLease[];
+}
+
+export type VerifiedLease = Pick<Lease, "id" | "state" | "resource" | "predicate" | "fence" | "expires_in_ms">;
+
+/** How digests are kept on disk, where there is a disk. */
+export interface DigestStore {
+  write(path: string, file: DigestFile): Promise<void>;
+  read(path: string): Promise<DigestFile | null>;
+  remove(path: string): Promise<void>;
+}
+
+export async function openDigestStore(): Promise<DigestStore> {
+  try {
+    const { writeDigestFile, readDigestFile, removeDigestFile } = await import("./node/digest-file.ts");
+    return { write: writeDigestFile, read: readDigestFile, remove: removeDigestFile };
+  } catch (error) {
+    throw new LeaseholdError({
+      code: "closed",
+      detail: "There is no disk to keep a digest on here; leave `digestFile` out, and it is kept on the server.",
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,89 @@
+/** Calls over HTTP: one request each, on connections that fetch keeps open between them. */
+import type { OperationName } from "./idempotency.ts";
+import { type Answered, type Credentials, headersFor, type Wire, WireBroken } from "./transport.ts";
+import { type Route, routes } from "./wire.ts";
+
+export type Fetch = typeof fetch;
+
+export function createHttpWire(url: string, credentials: Credentials, fetcher: Fetch): Wire {
+  const plain = headersFor(credentials);
+  const withBody = { ...plain, "content-type": "application/json" };
+  return {
+    async send(name, input, signal) {
+      const { method, path, body } = requestFor(name, input);
+      const sent = body === null ? { method, signal, headers: plain } : { method, signal, headers: withBody, body };
+      let response: Response;
+      let text: string;
+      try {
+        response = await fetcher(`${url}${path}`, sent);
+        text = await response.text();
+      } catch (error) {
+        throw broken(error);
+      }
+      return { status: response.status, body: parsed(text) };
+    },
+  };
+}
+
+export interface HttpRequest {
+  readonly method: Route["method"];
+  readonly path: string;
+  readonly body: string | null;
+}
+
+/** Fields that the path names go there, the others into the query or the body. */
+export function requestFor(name: OperationName, input: object): HttpRequest {
+  const { method, path } = routes[name];
+  const inPath = new Set<string>();
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_braces, field: string) => {
+    inPath.add(field);
+    return encodeURIComponent(String((input as Readonly<Record<string, unknown>>)[field] ?? ""));
+  });
+  if (method === "POST" || method === "PUT") {
+    const rest = inPath.size === 0 ? input : without(input, inPath);
+    return { method, path: filled, body: JSON.stringify(rest) };
+  }
+  const query = new URLSearchParams();
+  for (const [field, value] of Object.entries(input)) {
+    if (inPath.has(field) || value === undefined || value === null) continue;
+    query.set(field, Array.isArray(value) ? value.join(",") : String(value));
+  }
+  return { method, path: query.size === 0 ? filled : `${filled}?${query}`, body: null };
+}
+
+function without(input: object, names: ReadonlySet<string>): object {
+  return Object.fromEntries(Object.entries(input).filter(([name]) => !names.has(name)));
+}
+
+/** What is not JSON is kept as text, for the error to show. */
+function parsed(text: string): Answered["body"] {
+  if (text === "") return {};
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+/** Of these, in the words of Node, Bun and Deno, no byte of the request has left. */
+const neverSent =
+  /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused|Connection refused|FailedToOpenSocket|dns error|Unable to connect/i;
+
+export function broken(error: unknown): WireBroken {
+  const words = causesOf(error);
+  return new WireBroken(words[words.length - 1] ?? "no answer", !neverSent.test(words.join(" ")), error);
+}
+
+/** fetch says only that it failed; why is in its cause. */
+function causesOf(error: unknown): readonly string[] {
+  const words: string[] = [];
+  let one = error;
+  for (let depth = 0; depth < 4 && one instanceof Error; depth++) {
+    const { code } = one as { readonly code?: unknown };
+    const parts: readonly unknown[] = one instanceof AggregateError ? one.errors : [];
+    const inner = parts.length === 0 ? [] : causesOf(parts[0]);
+    words.push([typeof code === "string" ? code : "", one.message || inner.join(" ")].filter(Boolean).join(" "));
+    one = one.cause;
+  }
+  return words;
+}

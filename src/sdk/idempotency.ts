@@ -1,0 +1,92 @@
+/**
+ * Which calls may be sent again after an answer that never came. With a key of the SDK's own drawing an acquire is
+ * decided once however often it is sent (W10); what sets something to a value can be set again; the rest is sent again
+ * only when it is certain that the server never saw it.
+ */
+import { type OperationInputs, routes } from "./wire.ts";
+
+export type OperationName = keyof OperationInputs;
+
+/** Sent again, the outcome is the same. What only looks is not listed: its method says so. */
+export const safe: ReadonlySet<OperationName> = new Set<OperationName>([
+  "register_agent",
+  "restart_agent",
+  "pause_agent",
+  "unpause_agent",
+  "save_digest",
+  "verify_all",
+  "cancel_request",
+  "heartbeat",
+  "heartbeat_all",
+  "release_lease",
+  "release_all",
+  "declare_resource",
+  "fence_resource",
+  "reset_resource",
+  "withdraw_resource",
+  "suspend_tenant",
+  "resume_tenant",
+  "set_tenant_settings",
+  "set_tenant_quotas",
+  "cancel_task",
+  "heartbeat_task",
+  "release_task",
+  "set_task_type",
+]);
+
+/** Safe once they carry a key, in the field named here; those of a batch, each in its own. */
+export const keyFields: Readonly<Partial<Record<OperationName, string>>> = {
+  acquire: "request_id",
+  poll_tasks: "request_id",
+  create_task: "idempotency_key",
+  create_tasks: "idempotency_key",
+  submit_receipt: "dedupe_key",
+  submit_receipts: "dedupe_key",
+};
+
+/** Where a batch has its items. */
+const batchFields: Readonly<Partial<Record<OperationName, string>>> = {
+  create_tasks: "tasks",
+  submit_receipts: "receipts",
+};
+
+/** Sent again, these would do more, or be refused although they had succeeded. */
+export const once: ReadonlySet<OperationName> = new Set<OperationName>([
+  "transition_agent",
+  "resume_agent",
+  "renew_lease",
+  "transfer_lease",
+  "downgrade_lease",
+  "revoke",
+  "redrive_task",
+  "create_tenant",
+  "create_key",
+  "delete_key",
+]);
+
+/** One that is in no list is taken for one that may be sent once. */
+export function isRepeatable(name: OperationName): boolean {
+  return safe.has(name) || keyFields[name] !== undefined || routes[name].method === "GET";
+}
+
+/** The input with a key in it, if it takes one and has none. */
+export function keyed<N extends OperationName>(name: N, input: OperationInputs[N]): OperationInputs[N] {
+  const field = keyFields[name];
+  if (field === undefined) return input;
+  const batch = batchFields[name];
+  if (batch === undefined) return withKey(input, field);
+  const items = (input as Readonly<Record<string, unknown>>)[batch];
+  if (!Array.isArray(items)) return input;
+  return { ...input, [batch]: items.map((item: object) => withKey(item, field)) };
+}
+
+function withKey<T extends object>(input: T, field: string): T {
+  const given = (input as Readonly<Record<string, unknown>>)[field];
+  return given !== undefined && given !== null ? input : { ...input, [field]: drawKey() };
+}
+
+/** 96 random bits. Not a secret: it only has to differ from every other. */
+export function drawKey(prefix = "sdk"): string {
+  const [a = 0, b = 0, c = 0] = crypto.getRandomValues(new Uint32Array(3));
+  return `${prefix}_${a.toString(36)}${b.toString(36).padStart(7, "0")}${c.toString(36).padStart(7, "0")}`;
+}

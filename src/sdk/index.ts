@@ -1,0 +1,22 @@
+/** `leasehold/sdk`: what a program needs to hold leases, work on tasks and watch what happens. */
+export type { AcquireOptions, Manifest } from "./acquiring.ts";
+export { Agent, type AgentOptions } from "./agent.ts";
+export * from "./client.ts";
+export type { Clock } from "./clock.ts";
+export type { DigestFile, DigestInput, Resumed, SavedDigest, VerifiedLease } from "./digest.ts";
+export * from "./errors.ts";
+export type { EventsOptions, LeaseholdEvent } from "./events.ts";
+export { LeaseLost, type LossReason } from "./lease-lost.ts";
+export {
+  type EscalationClass,
+  type StopReason,
+  TaskEscalated,
+  TaskFailed,
+  type TaskOutcome,
+  type TaskResult,
+  TaskStopped,
+} from "./task-outcome.ts";
+export type { TaskContext, TaskEnd, TaskHandler } from "./task-run.ts";
+export type * from "./wire.ts";
+export type { Held, WithLeaseOptions } from "./with-lease.ts";
+export { Worker, type WorkerOptions } from "./worker.ts";

@@ -1,0 +1,90 @@
+/**
+ * The connections of one set of credentials. Calls begin over HTTP; when many are in flight at once a stream is opened
+ * beside it, and takes over as soon as it is up. If it cannot be opened or is cut, HTTP goes on.
+ */
+import { createHttpWire, type Fetch } from "./http.ts";
+import type { OperationName } from "./idempotency.ts";
+import { canStream, commandCharsMax, inFlightMax, openStream, type StreamWire } from "./stream.ts";
+import type { Answered, Credentials, Wire } from "./transport.ts";
+
+export type Transport = "auto" | "http" | "stream";
+
+/** With so many calls in flight a stream pays. */
+const manyInFlight = 8;
+/** After a stream that would not open, HTTP is used for so long before the next attempt. */
+const noStreamMs = 10_000;
+
+export interface LaneOptions {
+  readonly url: string;
+  readonly credentials: Credentials;
+  readonly transport: Transport;
+  readonly fetch: Fetch;
+}
+
+export class Lane implements Wire {
+  private readonly options: LaneOptions;
+  private readonly http: Wire;
+  private stream: StreamWire | null = null;
+  private noStreamUntil = 0;
+  private inFlight = 0;
+
+  constructor(options: LaneOptions) {
+    this.options = options;
+    this.http = createHttpWire(options.url, options.credentials, options.fetch);
+  }
+
+  /**
+   * A held call is given up over HTTP by closing its connection, which the server notices; on the stream it would not.
+   * So it only goes there when its caller says that it cleans up (`mayHold`).
+   */
+  async send(name: OperationName, input: object, signal: AbortSignal, mayHold = true): Promise<Answered> {
+    this.inFlight++;
+    try {
+      return await this.wireFor(input, mayHold).send(name, input, signal);
+    } finally {
+      this.inFlight--;
+    }
+  }
+
+  /** Over which of the two the next call would go. */
+  get isStreaming(): boolean {
+    return this.stream?.isOpen === true;
+  }
+
+  close(): void {
+    this.stream?.close();
+  }
+
+  private wireFor(input: object, mayHold: boolean): Wire {
+    const { transport } = this.options;
+    if (transport === "http" || !canStream(this.options.credentials)) return this.http;
+    if (!mayHold && isHeld(input)) return this.http;
+    if (transport === "stream") return this.fits(input) ? this.opened() : this.http;
+    if (this.inFlight >= manyInFlight && this.stream === null && performance.now() >= this.noStreamUntil) this.opened();
+    const { stream } = this;
+    return stream?.isOpen === true && stream.inFlight < inFlightMax && this.fits(input) ? stream : this.http;
+  }
+
+  private opened(): StreamWire {
+    if (this.stream !== null) return this.stream;
+    const { url, credentials } = this.options;
+    const stream = openStream(url, credentials, () => {
+      if (this.stream === stream) this.stream = null;
+    });
+    this.stream = stream;
+    stream.opened.then((isUp) => {
+      if (!isUp) this.noStreamUntil = performance.now() + noStreamMs;
+    });
+    return stream;
+  }
+
+  /** Only digests are ever large; the others are not measured twice. */
+  private fits(input: object): boolean {
+    return !("context" in input || "payload" in input) || JSON.stringify(input).length <= commandCharsMax;
+  }
+}
+
+function isHeld(input: object): boolean {
+  const { hold_ms: hold } = input as { readonly hold_ms?: unknown };
+  return typeof hold === "number" && hold > 0;
+}

@@ -1,0 +1,60 @@
+/** The thread that sends heartbeats; see thread-keeper.ts. */
+import { parentPort, workerData } from "node:worker_threads";
+import { Beats } from "../beats.ts";
+import { createHttpWire } from "../http.ts";
+import { uptimeMs } from "./shared-time.ts";
+import type { FromThread, ThreadData, ToThread } from "./thread-keeper.ts";
+
+const { url, credentials, maxBusyMs, stirs, untils } = workerData as ThreadData;
+const slots = new Map<string, number>();
+const post = (message: FromThread): void => parentPort?.postMessage(message);
+
+let lastStir = Atomics.load(stirs, 0);
+let stirredAt = uptimeMs();
+
+function isAlive(): boolean {
+  const stir = Atomics.load(stirs, 0);
+  if (stir !== lastStir) {
+    lastStir = stir;
+    stirredAt = uptimeMs();
+  }
+  return uptimeMs() - stirredAt < maxBusyMs;
+}
+
+// Heartbeats are far apart; whether the loop stirs is looked at more often, so that the time is right.
+setInterval(isAlive, Math.max(Math.min(maxBusyMs / 4, 1_000), 10));
+
+const beats = new Beats({
+  wire: createHttpWire(url, credentials, fetch),
+  now: uptimeMs,
+  isAlive,
+  report: {
+    beat(leaseId, at, leftMs, answer) {
+      const slot = slots.get(leaseId);
+      if (slot === undefined) return;
+      untils[slot] = at + leftMs;
+      post({ type: "beat", leaseId, answer });
+    },
+    lost: (leaseId, code, detail) => post({ type: "lost", leaseId, code, detail }),
+  },
+});
+
+parentPort?.on("message", (message: ToThread) => {
+  switch (message.type) {
+    case "keep":
+      slots.set(message.leaseId, message.slot);
+      return beats.add(message.leaseId, message.leftMs);
+    case "progress":
+      return beats.tell(message.leaseId, message.value);
+    case "stop":
+      slots.delete(message.leaseId);
+      return beats.remove(message.leaseId);
+    case "close":
+      return beats.close();
+  }
+});
+
+// The first call of a thread takes the longest; so that it is no heartbeat, nothing is taken on before it is over.
+const warmUp = fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2_000) });
+await warmUp.then((response) => response.arrayBuffer()).catch(() => undefined);
+post({ type: "ready" });

@@ -1,0 +1,83 @@
+/**
+ * Heartbeats from a thread of their own: work that blocks its event loop keeps its lease. The loop counts up while it
+ * stirs; when the count stands still for too long, the thread takes it for stuck and lets the leases run out.
+ */
+import { Worker } from "node:worker_threads";
+import type { Keeper, KeeperEvents, KeeperOptions } from "../keeper.ts";
+import type { Credentials } from "../transport.ts";
+import type { TaskLease } from "../wire.ts";
+import { leasesMax, stirEveryMs, uptimeMs, uptimeResolutionMs } from "./shared-time.ts";
+
+export interface ThreadData {
+  readonly url: string;
+  readonly credentials: Credentials;
+  readonly maxBusyMs: number;
+  /** Counts up while the event loop stirs. */
+  readonly stirs: Int32Array<SharedArrayBuffer>;
+  /** By slot: until when the lease lasts, by the machine's uptime; written by the thread, read when the loop wakes up. */
+  readonly untils: Float64Array<SharedArrayBuffer>;
+}
+
+export type ToThread =
+  | { readonly type: "keep"; readonly slot: number; readonly leaseId: string; readonly leftMs: number }
+  | { readonly type: "progress"; readonly leaseId: string; readonly value: unknown }
+  | { readonly type: "stop"; readonly leaseId: string }
+  | { readonly type: "close" };
+
+export type FromThread =
+  | { readonly type: "ready" }
+  | { readonly type: "beat"; readonly leaseId: string; readonly answer: TaskLease }
+  | { readonly type: "lost"; readonly leaseId: string; readonly code: string; readonly detail: string };
+
+export async function openThreadKeeper({ url, credentials, maxBusyMs }: KeeperOptions): Promise<Keeper> {
+  const stirs = new Int32Array(new SharedArrayBuffer(4));
+  const untils = new Float64Array(new SharedArrayBuffer(8 * leasesMax));
+  const workerData: ThreadData = { url, credentials, maxBusyMs, stirs, untils };
+  const thread = new Worker(threadUrl(), { workerData });
+  await new Promise<void>((resolve, reject) => {
+    thread.once("message", () => resolve());
+    thread.once("error", reject);
+  });
+  const kept = new Map<string, KeeperEvents>();
+  const free = Array.from({ length: leasesMax }, (_, slot) => slot);
+  const post = (message: ToThread): void => thread.postMessage(message);
+  thread.on("message", (message: FromThread) => {
+    if (message.type === "beat") kept.get(message.leaseId)?.beat(message.answer);
+    else if (message.type === "lost") kept.get(message.leaseId)?.lost(message.code, message.detail);
+  });
+  thread.on("error", (fault: Error) => {
+    for (const events of kept.values()) events.lost("internal_error", `The heartbeats have stopped: ${fault.message}`);
+  });
+  const stirring = setInterval(() => Atomics.add(stirs, 0, 1), stirEveryMs);
+  stirring.unref();
+  thread.unref();
+
+  return {
+    keep(leaseId, leftMs, events) {
+      const slot = free.pop();
+      if (slot === undefined) throw new RangeError(`At most ${leasesMax} tasks can be kept at once.`);
+      untils[slot] = uptimeMs() + leftMs;
+      kept.set(leaseId, events);
+      post({ type: "keep", slot, leaseId, leftMs });
+      return {
+        leftMs: () => (untils[slot] ?? 0) - uptimeMs() - uptimeResolutionMs,
+        progress: (value) => post({ type: "progress", leaseId, value }),
+        stop() {
+          if (!kept.delete(leaseId)) return;
+          free.push(slot);
+          post({ type: "stop", leaseId });
+        },
+      };
+    },
+    async close() {
+      clearInterval(stirring);
+      await thread.terminate();
+    },
+  };
+}
+
+/** Beside this file, and of its kind: source or compiled. */
+function threadUrl(): URL {
+  const { url } = import.meta;
+  return new URL(`./beat-thread${url.slice(url.lastIndexOf("."))}`, url);
+}

@@ -1,0 +1,197 @@
+/**
+ * Calls over one WebSocket, many in flight. All calls of one turn of the event loop leave in one frame, and answers
+ * come by id as they are ready. When it breaks, every call that waits is told, and the caller's retry decides.
+ */
+import { timeUp } from "./timing.ts";
+import { type Answered, type Credentials, headersFor, type Wire, WireBroken } from "./transport.ts";
+
+/** The server takes so many commands in a frame, and frames up to 1 MiB; a little less leaves room for brackets. */
+const frameCommandsMax = 1_024;
+const frameCharsMax = 256 * 1_024;
+/** Past this a call goes over HTTP: it would not fit into a frame if its characters were long. */
+export const commandCharsMax = 200 * 1_024;
+/** The server refuses more than 10,000 unanswered commands. */
+export const inFlightMax = 8_000;
+/** An open WebSocket keeps a process alive, so an idle one is closed. */
+const idleMs = 5_000;
+
+interface Waiting {
+  readonly resolve: (answered: Answered) => void;
+  readonly reject: (error: WireBroken) => void;
+  /** Takes it off its signal. */
+  readonly forget: () => void;
+  isSent: boolean;
+}
+
+export interface StreamWire extends Wire {
+  readonly isOpen: boolean;
+  /** Calls that wait for an answer. */
+  readonly inFlight: number;
+  /** Settles once it can be used, or cannot. */
+  readonly opened: Promise<boolean>;
+  close(): void;
+}
+
+/** Whether this platform can open one with these credentials: a browser's WebSocket carries no headers. */
+export function canStream({ secret, tenant }: Credentials): boolean {
+  if (typeof WebSocket !== "function") return false;
+  return (secret === null && tenant === null) || takesHeaders();
+}
+
+function takesHeaders(): boolean {
+  const { process, Deno } = globalThis as { process?: { versions?: { node?: string } }; Deno?: unknown };
+  return Deno === undefined && process?.versions?.node !== undefined;
+}
+
+export function openStream(url: string, credentials: Credentials, onEnd: () => void): StreamWire {
+  return new Stream(url, credentials, onEnd);
+}
+
+class Stream implements StreamWire {
+  readonly opened: Promise<boolean>;
+  private readonly socket: WebSocket;
+  private readonly onEnd: () => void;
+  private readonly waiting = new Map<number, Waiting>();
+  private outbox: { readonly id: number; readonly text: string }[] = [];
+  private flushIsSet = false;
+  private nextId = 1;
+  private isUp = false;
+  private isOver = false;
+  private heard = 0;
+  private idleTimer: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(url: string, credentials: Credentials, onEnd: () => void) {
+    this.onEnd = onEnd;
+    const headers = headersFor(credentials);
+    const address = `${url.replace(/^http/, "ws")}/v1/stream`;
+    this.socket = Object.keys(headers).length === 0 ? new WebSocket(address) : new WebSocket(address, { headers });
+    this.opened = new Promise((resolve) => {
+      this.socket.addEventListener("open", () => {
+        this.isUp = true;
+        if (this.waiting.size === 0) this.setIdleTimer();
+        resolve(true);
+      });
+      this.socket.addEventListener("close", () => {
+        resolve(false);
+        this.end();
+      });
+    });
+    this.socket.addEventListener("error", () => this.end());
+    this.socket.addEventListener("message", ({ data }) => this.receive(String(data)));
+  }
+
+  get isOpen(): boolean {
+    return this.isUp && !this.isOver;
+  }
+
+  get inFlight(): number {
+    return this.waiting.size;
+  }
+
+  send(name: string, input: object, signal: AbortSignal): Promise<Answered> {
+    return new Promise((resolve, reject) => {
+      if (this.isOver) return reject(new WireBroken("the stream has ended", false));
+      const id = this.nextId++;
+      const heardBefore = this.heard;
+      const onAbort = (): void => {
+        const { isSent = true } = this.waiting.get(id) ?? {};
+        this.settle(id);
+        reject(new WireBroken("no answer in time", isSent));
+        // Nothing at all was heard since: the peer is gone, and only a new connection will tell.
+        if (isSent && heardBefore === this.heard && signal.reason === timeUp) this.end();
+      };
+      if (signal.aborted) return reject(new WireBroken("no answer in time", false));
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.stopIdleTimer();
+      const forget = (): void => signal.removeEventListener("abort", onAbort);
+      this.waiting.set(id, { resolve, reject, forget, isSent: false });
+      this.outbox.push({ id, text: `{"id":${id},"op":"${name}","input":${JSON.stringify(input)}}` });
+      this.setFlush();
+    });
+  }
+
+  close(): void {
+    this.end();
+  }
+
+  private setFlush(): void {
+    if (this.flushIsSet) return;
+    this.flushIsSet = true;
+    const flush = (): void => {
+      this.flushIsSet = false;
+      this.flush();
+    };
+    if (this.isUp) queueMicrotask(flush);
+    else this.opened.then(flush);
+  }
+
+  private flush(): void {
+    if (!this.isOpen) return;
+    const { outbox } = this;
+    this.outbox = [];
+    let frame: string[] = [];
+    let chars = 0;
+    const sendFrame = (): void => {
+      if (frame.length > 0) this.socket.send(frame.length === 1 ? (frame[0] ?? "") : `[${frame.join(",")}]`);
+      frame = [];
+      chars = 0;
+    };
+    for (const { id, text } of outbox) {
+      const waiting = this.waiting.get(id);
+      if (waiting === undefined) continue; // Given up before it left.
+      waiting.isSent = true;
+      if (frame.length >= frameCommandsMax || chars + text.length > frameCharsMax) sendFrame();
+      frame.push(text);
+      chars += text.length;
+    }
+    sendFrame();
+  }
+
+  private receive(text: string): void {
+    this.heard++;
+    let frame: unknown;
+    try {
+      frame = JSON.parse(text);
+    } catch {
+      return this.end();
+    }
+    for (const one of Array.isArray(frame) ? (frame as readonly unknown[]) : [frame]) {
+      const { id, status, body } = (one ?? {}) as { readonly id?: unknown; readonly status?: unknown; body?: unknown };
+      if (typeof id !== "number" || typeof status !== "number") continue;
+      const waiting = this.waiting.get(id);
+      this.settle(id);
+      waiting?.resolve({ status, body });
+    }
+  }
+
+  private settle(id: number): void {
+    this.waiting.get(id)?.forget();
+    this.waiting.delete(id);
+    if (this.waiting.size === 0) this.setIdleTimer();
+  }
+
+  private setIdleTimer(): void {
+    this.stopIdleTimer();
+    if (!this.isOver) this.idleTimer = setTimeout(() => this.end(), idleMs);
+  }
+
+  private stopIdleTimer(): void {
+    if (this.idleTimer === null) return;
+    clearTimeout(this.idleTimer);
+    this.idleTimer = null;
+  }
+
+  private end(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.stopIdleTimer();
+    this.socket.close();
+    const broken = [...this.waiting.values()];
+    this.waiting.clear();
+    for (const { reject, forget, isSent } of broken) {
+      forget();
+      reject(new WireBroken("the stream was cut", isSent));
+    }
+    this.onEnd();
+  }
+}

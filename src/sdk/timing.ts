@@ -1,0 +1,60 @@
+/** Waiting that can be given up, and signals that end with a time limit. */
+import { aborted } from "./errors.ts";
+
+/** Rejects with `aborted` when the signal fires first. */
+export function sleep(ms: number, signal?: AbortSignal | null): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) return reject(aborted(signal, false));
+    const onAbort = (): void => {
+      clearTimeout(timer);
+      if (signal) reject(aborted(signal, false));
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** Base times two for each attempt before, up to the cap; half of it is left to chance, so that a crowd spreads out. */
+export function backOffMs(attempt: number, baseMs: number, capMs: number): number {
+  const full = Math.min(capMs, baseMs * 2 ** Math.min(attempt, 30));
+  return full / 2 + (Math.random() * full) / 2;
+}
+
+/** The reason of a signal whose time ran out. */
+export const timeUp: unique symbol = Symbol("the time is up");
+
+export interface Limited {
+  readonly signal: AbortSignal;
+  /** Whether the time ran out, rather than that the caller gave up. */
+  readonly isOver: () => boolean;
+  /** Ends it before its time. */
+  readonly abort: () => void;
+  /** To be called in the end, whatever the end was. */
+  readonly stop: () => void;
+}
+
+/** A signal that fires with the caller's own, or when the time is over. */
+export function limited(ms: number, signal?: AbortSignal | null): Limited {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(timeUp), ms);
+  const onAbort = (): void => controller.abort(signal?.reason);
+  if (signal?.aborted === true) onAbort();
+  else signal?.addEventListener("abort", onAbort, { once: true });
+  return {
+    signal: controller.signal,
+    abort: () => controller.abort(),
+    isOver: () => controller.signal.reason === timeUp,
+    stop: () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+    },
+  };
+}
+
+/** A timer that keeps no process alive, where the platform has such a thing. */
+export function unrefTimer(timer: unknown): void {
+  (timer as { unref?: () => void }).unref?.();
+}

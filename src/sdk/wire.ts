@@ -1,0 +1,1682 @@
+/** Written by scripts/sdk-wire.ts from src/protocol; run it again when that has changed. */
+
+export type Predicate = "PROVIDES" | "CONSUMES" | "MUTATES" | "DELETES" | "DEPENDS_ON" | "RENAMES";
+export type LeaseState = "BINDING" | "ACTIVE" | "HELD" | "CLOSING" | "RELEASED" | "EXPIRED" | "REVOKED";
+export type AgentState =
+  | "PLANNING"
+  | "ACQUIRING"
+  | "EXECUTING"
+  | "PAUSED"
+  | "VERIFYING"
+  | "COMPLETED"
+  | "ABORTED"
+  | "DIE_RESTART";
+export type Role = "operator" | "supervisor" | "agent" | "worker" | "reader";
+export interface Agent {
+  readonly agent_id: string;
+  readonly state: AgentState;
+  /** Older is smaller; it stays for the unit of work. */
+  readonly priority_timestamp: number;
+  /** Which instance of the agent is the present one. */
+  readonly epoch: number;
+  readonly labels: Readonly<Record<string, string>>;
+  /** How often it died since its last grant. */
+  readonly attempts: number;
+  readonly paused_by_operator: boolean;
+  readonly registered_at: string;
+  readonly paused_at: string | null;
+  readonly returns_to?: AgentState;
+}
+export interface Assumption {
+  /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+  readonly resource: string;
+  /** What the resource is now (a hash, or any text), for those who resume later. */
+  readonly version: string;
+}
+export interface Blocker {
+  readonly lease_id?: string;
+  readonly request_id?: string;
+  readonly agent_id: string;
+  readonly resource: string;
+  readonly predicate: Predicate;
+  readonly purpose: string | null;
+  readonly expires_in_ms?: number;
+}
+export interface Cell {
+  readonly cell: string;
+  readonly ready: boolean;
+  readonly resources: number;
+}
+export interface CreatedTask {
+  readonly task_id: string;
+  readonly status: "queued" | "leased" | "accepted" | "retry_pending" | "succeeded" | "failed" | "canceled" | "dead";
+}
+export interface CreatedTasks {
+  readonly results: readonly {
+    readonly status: number;
+    readonly body: unknown;
+  }[];
+}
+export interface Digest {
+  readonly agent_id: string;
+  readonly checkpoint_id: string;
+  readonly resume_point: string;
+  /** Whatever the agent saved. */
+  readonly context: unknown;
+  readonly intent_backlog: readonly Intent[];
+  readonly resolution_strategy: "RETRY" | "ABORT" | "MERGE";
+  readonly priority_timestamp: number;
+  readonly saved_at: string;
+}
+export interface Explained {
+  readonly task_id: string;
+  readonly status: "queued" | "leased" | "accepted" | "retry_pending" | "succeeded" | "failed" | "canceled" | "dead";
+  readonly waiting_for: readonly unknown[];
+}
+export interface Granted {
+  readonly verdict: "GRANTED";
+  /** For the question after the request; null for a dry run. */
+  readonly request_id: string | null;
+  readonly leases: readonly Lease[];
+  readonly warnings: readonly string[];
+  /** What happened to the resources the agent relied on. */
+  readonly observation_update?: ObservationUpdate;
+}
+export interface Intent {
+  /** What the holder intends to do with the resource. */
+  readonly predicate: Predicate;
+  /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+  readonly resource: string;
+  /** Units of a counted resource; 1 if left out. */
+  readonly units?: number | null | undefined;
+  /** Where a rename goes; with RENAMES only. */
+  readonly to?: string | null | undefined;
+  /** Reserved; null. */
+  readonly pick?: null | undefined;
+}
+export interface Key {
+  readonly key_id: string;
+  readonly role: Role;
+  readonly tenant_id: string;
+  readonly label: string | null;
+  readonly created_at: string;
+}
+export interface Lease {
+  readonly id: string;
+  readonly resource: string;
+  readonly predicate: Predicate;
+  readonly agent_id: string;
+  readonly state: LeaseState;
+  /** Greater than every earlier fence of the tenant; show it to the resource. */
+  readonly fence: number;
+  /** How often the lease was issued. */
+  readonly generation: number;
+  readonly units: number;
+  readonly purpose: string | null;
+  readonly acquired_at: string;
+  readonly expires_at: string;
+  /** How long it can still be used; needs no clock of yours. */
+  readonly expires_in_ms: number;
+  /** In milliseconds; a heartbeat extends the lease by so much from now. */
+  readonly ttl: number;
+  /** Proves the lease to a data plane. */
+  readonly token?: string;
+  /** Where to connect, for a bound resource. */
+  readonly coordinate?: string;
+}
+export interface LeaseEnd {
+  readonly id: string;
+  readonly state: "BINDING" | "ACTIVE" | "HELD" | "CLOSING" | "RELEASED" | "EXPIRED" | "REVOKED" | "UNKNOWN";
+  /** Why a live one could not be served. */
+  readonly error?: string;
+}
+export interface LedgerHead {
+  readonly tenant_id: string;
+  /** Of the last receipt; 0 while there is none. */
+  readonly sequence: number;
+  readonly hash: string;
+  /** Ed25519, over what `ledger verify` describes. */
+  readonly signature: string;
+  readonly key_id: string;
+  readonly public_key: string;
+  readonly at: string;
+}
+export interface NewKey {
+  readonly key_id: string;
+  readonly role: Role;
+  readonly tenant_id: string;
+  readonly label: string | null;
+  readonly created_at: string;
+  /** The secret; shown this once. */
+  readonly key: string;
+}
+export interface NewReceiptInput {
+  /** accepted, complete, escalate or progress. */
+  readonly phase: string;
+  /** The task; with `fence`, or found by `source_system`, unless `lease_id` is given. */
+  readonly task_id?: string | null | undefined;
+  /** The lease of the offer that this is about. */
+  readonly lease_id?: string | null | undefined;
+  /** The offer's fence, beside `task_id`. */
+  readonly fence?: number | null | undefined;
+  /** Of the receipt: 1.0. */
+  readonly schema_version?: string | null | undefined;
+  /** Must be the credential's own. */
+  readonly tenant_id?: string | null | undefined;
+  /** Of the sender's choice; one is made if it is left out. */
+  readonly receipt_id?: string | null | undefined;
+  /** The obligation that this is about. */
+  readonly obligation_id?: string | null | undefined;
+  /** The task that this one is a part of. */
+  readonly parent_task_id?: string | null | undefined;
+  /** The receipt that led to this one; the task's last one if it is left out. */
+  readonly caused_by_receipt_id?: string | null | undefined;
+  /** Sent again with the same content, the first receipt is the answer (R3). */
+  readonly dedupe_key?: string | null | undefined;
+  /** Which attempt this is, from 1. */
+  readonly attempt?: number | null | undefined;
+  /** Who sends it. */
+  readonly from_principal?: string | null | undefined;
+  /** For whom it is done. */
+  readonly for_principal?: string | null | undefined;
+  /** The worker_id. */
+  readonly source_system?: string | null | undefined;
+  /** Whom it is for. */
+  readonly recipient_ai?: string | null | undefined;
+  /** As given. */
+  readonly trust_domain?: string | null | undefined;
+  /** Of a complete receipt: success, failure or canceled. */
+  readonly status?: string | null | undefined;
+  /** As given. */
+  readonly realtime?: boolean | null | undefined;
+  /** From the task if left out. */
+  readonly task_type?: string | null | undefined;
+  /** From the task if left out. */
+  readonly task_summary?: string | null | undefined;
+  /** From the task if left out. */
+  readonly task_body?: string | null | undefined;
+  /** From the task if left out; up to 64 KiB. */
+  readonly inputs?: unknown | undefined;
+  /** From the task if left out. */
+  readonly expected_outcome_kind?: string | null | undefined;
+  /** From the task if left out. */
+  readonly expected_artifact_mime?: string | null | undefined;
+  /** Of a complete receipt: none, response_text, artifact_pointer or mixed. */
+  readonly outcome_kind?: string | null | undefined;
+  /** What came of it, in words. */
+  readonly outcome_text?: string | null | undefined;
+  /** Where the artifact lies. */
+  readonly artifact_location?: string | null | undefined;
+  /** From `artifact_location` if left out. */
+  readonly artifact_pointer?: string | null | undefined;
+  /** As given. */
+  readonly artifact_checksum?: string | null | undefined;
+  readonly artifact_size_bytes?: number | null | undefined;
+  /** From what was expected if left out. */
+  readonly artifact_mime?: string | null | undefined;
+  /** Further artifacts. */
+  readonly artifact_refs?: unknown | undefined;
+  /** owner, capability, trust, policy, scope or other. */
+  readonly escalation_class?: string | null | undefined;
+  /** Why it is passed on. */
+  readonly escalation_reason?: string | null | undefined;
+  /** To whom; the task's principal if left out. */
+  readonly escalation_to?: string | null | undefined;
+  /** Whether it should be tried again. */
+  readonly retry_requested?: boolean | null | undefined;
+  /** Anything else. */
+  readonly body?: unknown | undefined;
+  /** When it was written. ISO 8601. */
+  readonly created_at?: string | null | undefined;
+  /** Taken and not used: the ledger's clock decides. ISO 8601. */
+  readonly stored_at?: string | null | undefined;
+  /** When the work began. ISO 8601. */
+  readonly started_at?: string | null | undefined;
+  /** When it ended. ISO 8601. */
+  readonly completed_at?: string | null | undefined;
+  /** As given. ISO 8601. */
+  readonly read_at?: string | null | undefined;
+  /** As given. ISO 8601. */
+  readonly archived_at?: string | null | undefined;
+  /** Up to 16 KiB. */
+  readonly metadata?: unknown | undefined;
+}
+export interface NewTaskInput {
+  /** The kind of work, such as `code.generate`. */
+  readonly task_type: string;
+  /** Whose task it is: who may cancel it, and who is told when it cannot be done. */
+  readonly principal_ai: string;
+  /** In a line, for people. */
+  readonly task_summary?: string | null | undefined;
+  /** All there is to say. */
+  readonly task_body?: string | null | undefined;
+  /** Where more of it lies, such as `leasehold://artifacts/<sha256>`; carried as given. */
+  readonly payload_pointer?: string | null | undefined;
+  /** Any JSON, up to 64 KiB. */
+  readonly inputs?: unknown | undefined;
+  /** none, response_text, artifact_pointer or mixed. */
+  readonly expected_outcome_kind?: string | null | undefined;
+  readonly expected_artifact_mime?: string | null | undefined;
+  /** Larger is more urgent; a task gains a level over younger ones with each minute. 0 if left out. */
+  readonly task_priority?: number | null | undefined;
+  /** Only a worker with all of these capabilities is offered it. */
+  readonly requires?: readonly string[] | null | undefined;
+  /** What it needs: offered only when all of it can be granted, to the task as holder (T10). */
+  readonly intents?: readonly Intent[] | null | undefined;
+  /** Not to be offered before. */
+  readonly delay_ms?: number | null | undefined;
+  /** Accepted attempts before it is dead; 3 if left out. */
+  readonly max_attempts?: number | null | undefined;
+  /** Offers in a row that nobody accepts before it is dead; 10. */
+  readonly max_offers?: number | null | undefined;
+  /** How long a worker has without a heartbeat; 900000. */
+  readonly lease_duration_ms?: number | null | undefined;
+  /** The pause before a retry; 30000. */
+  readonly requeue_delay_ms?: number | null | undefined;
+  /** Tasks that must have succeeded first. */
+  readonly depends_on?: readonly string[] | null | undefined;
+  /** Tasks with this key share a limit. */
+  readonly concurrency_key?: string | null | undefined;
+  /** How many of them may run at once; 1. */
+  readonly concurrency_limit?: number | null | undefined;
+  /** Give it to two workers at once; the first to complete wins (T8). */
+  readonly speculative?: boolean | null | undefined;
+  /** May be asked to make room for a more urgent one (T8). */
+  readonly preemptible?: boolean | null | undefined;
+  /** The task's id. */
+  readonly parent_task_id?: string | null | undefined;
+  /** Sent again within a day, the first task is the answer (T12). */
+  readonly idempotency_key?: string | null | undefined;
+}
+export interface Obligation {
+  readonly obligation_id: string;
+  readonly state: "OPEN" | "OVERDUE" | "CLOSED";
+  /** Who answers for it now. */
+  readonly custodian: string;
+  readonly opened_at: string;
+  readonly closed_at: string | null;
+  readonly task_id: string;
+  readonly task_type: string;
+  readonly task_summary: string | null;
+  readonly principal_ai: string;
+  /** The task's. */
+  readonly status: "queued" | "leased" | "accepted" | "retry_pending" | "succeeded" | "failed" | "canceled" | "dead";
+  readonly last_receipt_id: string | null;
+}
+export interface ObservationUpdate {
+  readonly since: string;
+  /** Older history was pruned; there may have been more. */
+  readonly truncated: boolean;
+  readonly changes: readonly {
+    readonly resource: string;
+    readonly predicate: Predicate;
+    readonly agent_id: string;
+    readonly at: string;
+    readonly version?: string;
+  }[];
+}
+export interface Offer {
+  readonly lease_id: string;
+  readonly lease_expires_at: string;
+  /** How long it can still be used; needs no clock of yours. */
+  readonly expires_in_ms: number;
+  /** Greater than every earlier fence of the tenant. */
+  readonly fence: number;
+  /** Which attempt this would be, or is. */
+  readonly attempt: number;
+  readonly task: OfferedTask;
+  /** Those of the task's manifest (T10). */
+  readonly leases?: readonly Lease[];
+}
+export interface OfferedTask {
+  readonly task_id: string;
+  readonly principal_ai: string;
+  readonly task_type: string;
+  readonly task_summary: string | null;
+  readonly task_body: string | null;
+  readonly payload_pointer: string | null;
+  readonly inputs: unknown;
+  readonly expected_outcome_kind: string | null;
+  readonly expected_artifact_mime: string | null;
+}
+export interface Offers {
+  readonly offers: readonly Offer[];
+}
+export interface OpenRequest {
+  readonly request_id: string;
+  readonly agent_id: string;
+  readonly state: "WAITING" | "BINDING";
+  readonly intents: readonly Intent[];
+  readonly purpose: string | null;
+  readonly submitted_at: string;
+  readonly wait_timeout_ms: number;
+  /** How long it can still wait; needs no clock of yours. */
+  readonly times_out_in_ms: number;
+  /** 1 for the first in line; 0 while cells set the leases up. */
+  readonly position: number;
+  readonly blocked_by: readonly Blocker[];
+  /** How many there are, listed or not. */
+  readonly blocked_by_total: number;
+}
+export interface Receipt {
+  readonly receipt_id: string;
+  readonly task_id: string;
+  readonly phase: "accepted" | "complete" | "escalate" | "progress";
+  /** 1 for the tenant's first; no number is left out. */
+  readonly sequence: number;
+  readonly stored_at: string;
+  /** SHA-256 over the receipt and the hash before (R6). */
+  readonly hash: string;
+  readonly previous_hash: string;
+  readonly schema_version: string;
+  readonly tenant_id: string;
+  readonly obligation_id: string;
+  readonly parent_task_id: string;
+  readonly caused_by_receipt_id: string;
+  readonly dedupe_key: string;
+  readonly attempt: number;
+  readonly from_principal: string;
+  readonly for_principal: string;
+  readonly source_system: string;
+  readonly recipient_ai: string;
+  readonly trust_domain: string;
+  readonly status: string;
+  readonly realtime: boolean;
+  readonly task_type: string;
+  readonly task_summary: string;
+  readonly task_body: string;
+  readonly inputs: unknown;
+  readonly expected_outcome_kind: string;
+  readonly expected_artifact_mime: string;
+  readonly outcome_kind: string;
+  readonly outcome_text: string;
+  readonly artifact_location: string;
+  readonly artifact_pointer: string;
+  readonly artifact_checksum: string;
+  readonly artifact_size_bytes: number;
+  readonly artifact_mime: string;
+  readonly artifact_refs: unknown;
+  readonly escalation_class: string;
+  readonly escalation_reason: string;
+  readonly escalation_to: string;
+  readonly retry_requested: boolean;
+  readonly body: unknown;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly completed_at: string | null;
+  readonly read_at: string | null;
+  readonly archived_at: string | null;
+  readonly metadata: unknown;
+}
+export interface ReceiptChain {
+  readonly receipt_id: string;
+  /** What led to it, the first cause first. */
+  readonly causes: readonly Receipt[];
+  readonly receipt: Receipt;
+  /** What it led to, in order. */
+  readonly effects: readonly Receipt[];
+  /** The chain goes on; only so much of it is followed. */
+  readonly truncated: boolean;
+}
+export interface RegisteredAgent {
+  readonly agent_id: string;
+  /** The credential of this instance; an older instance's is void. */
+  readonly agent_token: string;
+  readonly priority_timestamp: number;
+  readonly epoch: number;
+  readonly state: AgentState;
+}
+export interface Resource {
+  readonly resource: string;
+  readonly state: "READY" | "FENCED" | "WITHDRAWN";
+  readonly capacity: number | null;
+  readonly cell: string | null;
+  readonly reason: string | null;
+  readonly fenced_at: string | null;
+  readonly declared_at: string;
+}
+export interface Resumed {
+  readonly digest: Digest;
+  readonly epoch: number;
+  /** The credential of this instance; an older instance's is void. */
+  readonly agent_token: string;
+  /** What happened to the resources the agent relied on. */
+  readonly observation_update: ObservationUpdate;
+}
+export interface StoredReceipts {
+  readonly results: readonly {
+    readonly status: number;
+    readonly body: unknown;
+  }[];
+}
+export interface Task {
+  readonly task_id: string;
+  readonly status: "queued" | "leased" | "accepted" | "retry_pending" | "succeeded" | "failed" | "canceled" | "dead";
+  readonly task_type: string;
+  readonly principal_ai: string;
+  readonly task_summary: string | null;
+  readonly payload_pointer: string | null;
+  readonly expected_outcome_kind: string | null;
+  readonly expected_artifact_mime: string | null;
+  readonly task_priority: number;
+  readonly requires: readonly string[];
+  readonly intents: readonly Intent[];
+  readonly max_attempts: number;
+  readonly max_offers: number;
+  readonly lease_duration_ms: number;
+  readonly requeue_delay_ms: number;
+  readonly depends_on: readonly string[];
+  readonly waiting_on: readonly string[];
+  readonly concurrency_key: string | null;
+  readonly concurrency_limit: number;
+  readonly speculative: boolean;
+  readonly preemptible: boolean;
+  readonly parent_task_id: string | null;
+  readonly idempotency_key: string | null;
+  readonly created_at: string;
+  readonly not_before_at: string | null;
+  /** Accepted attempts that count. */
+  readonly attempts: number;
+  /** Offers that came to nothing since it was last accepted. */
+  readonly offers: number;
+  /** Who has it now: one worker, or two where it runs speculatively. */
+  readonly leases: readonly {
+    readonly lease_id: string;
+    readonly worker_id: string;
+    readonly fence: number;
+    readonly offered_at: string;
+    readonly accepted_at: string | null;
+  }[];
+  readonly obligation: {
+    readonly obligation_id: string;
+    readonly state: "OPEN" | "OVERDUE" | "CLOSED";
+    readonly custodian: string;
+    readonly opened_at: string;
+  } | null;
+  readonly last_worker_id: string | null;
+  readonly last_receipt_id: string | null;
+  /** What its worker last said with a heartbeat. */
+  readonly progress: unknown;
+  readonly winning_receipt_id: string | null;
+  readonly ended_at: string | null;
+  readonly end_reason: string | null;
+}
+export interface TaskLease {
+  readonly lease_expires_at: string;
+  /** How long it can still be used; needs no clock of yours. */
+  readonly expires_in_ms: number;
+  /** What the worker is asked to do: stop, or make room. */
+  readonly directives: readonly ("cancel" | "preempt")[];
+  /** Those of the task's manifest, extended with it. */
+  readonly leases?: readonly Lease[];
+}
+export interface TaskType {
+  readonly task_type: string;
+  readonly lease_duration_ms: number | null;
+  readonly max_attempts: number | null;
+  readonly max_offers: number | null;
+  readonly requeue_delay_ms: number | null;
+  /** Past so many times the usual duration a second worker is offered it. */
+  readonly speculate_share: number | null;
+  /** How long such tasks take, as seen. */
+  readonly usual_duration_ms: number | null;
+  /** How many of them were seen. */
+  readonly samples: number;
+}
+export interface TaskWithReceipts {
+  readonly task_id: string;
+  readonly status: "queued" | "leased" | "accepted" | "retry_pending" | "succeeded" | "failed" | "canceled" | "dead";
+  readonly task_type: string;
+  readonly principal_ai: string;
+  readonly task_summary: string | null;
+  readonly payload_pointer: string | null;
+  readonly expected_outcome_kind: string | null;
+  readonly expected_artifact_mime: string | null;
+  readonly task_priority: number;
+  readonly requires: readonly string[];
+  readonly intents: readonly Intent[];
+  readonly max_attempts: number;
+  readonly max_offers: number;
+  readonly lease_duration_ms: number;
+  readonly requeue_delay_ms: number;
+  readonly depends_on: readonly string[];
+  readonly waiting_on: readonly string[];
+  readonly concurrency_key: string | null;
+  readonly concurrency_limit: number;
+  readonly speculative: boolean;
+  readonly preemptible: boolean;
+  readonly parent_task_id: string | null;
+  readonly idempotency_key: string | null;
+  readonly created_at: string;
+  readonly not_before_at: string | null;
+  /** Accepted attempts that count. */
+  readonly attempts: number;
+  /** Offers that came to nothing since it was last accepted. */
+  readonly offers: number;
+  /** Who has it now: one worker, or two where it runs speculatively. */
+  readonly leases: readonly {
+    readonly lease_id: string;
+    readonly worker_id: string;
+    readonly fence: number;
+    readonly offered_at: string;
+    readonly accepted_at: string | null;
+  }[];
+  readonly obligation: {
+    readonly obligation_id: string;
+    readonly state: "OPEN" | "OVERDUE" | "CLOSED";
+    readonly custodian: string;
+    readonly opened_at: string;
+  } | null;
+  readonly last_worker_id: string | null;
+  readonly last_receipt_id: string | null;
+  /** What its worker last said with a heartbeat. */
+  readonly progress: unknown;
+  readonly winning_receipt_id: string | null;
+  readonly ended_at: string | null;
+  readonly end_reason: string | null;
+  readonly task_body: string | null;
+  readonly inputs: unknown;
+  readonly result: Receipt | null;
+  readonly receipts: readonly Receipt[];
+}
+export interface Tenant {
+  readonly tenant_id: string;
+  readonly suspended: boolean;
+  readonly reason: string | null;
+  readonly settings: {
+    readonly strategy: "wait_die" | "wound_wait";
+    readonly ttl_ms_default: number;
+    readonly ttl_ms_max: number;
+    readonly wait_timeout_ms_default: number;
+    readonly wait_timeout_ms_max: number;
+    readonly claim_within_ms: number;
+    readonly retry_ms_base: number;
+    readonly retry_ms_cap: number;
+  };
+  readonly quotas: {
+    readonly leases_max: number;
+    readonly waiters_max: number;
+    readonly agents_max: number;
+    readonly resources_max: number;
+    readonly patterns_max: number;
+    readonly tasks_max: number;
+    readonly lease_time_ms_max: number | null;
+    readonly tenant_lease_time_ms_max: number | null;
+  };
+  readonly created_at: string;
+}
+export interface Waiting {
+  readonly verdict: "WAIT";
+  /** For the question after the request; null for a dry run. */
+  readonly request_id: string | null;
+  /** 1 for the first in line; 0 while cells set the leases up. */
+  readonly position: number;
+  readonly blocked_by: readonly Blocker[];
+  /** How many there are, listed or not. */
+  readonly blocked_by_total: number;
+  readonly wait_timeout_ms: number;
+  /** Once granted, ask for the request or send a heartbeat within this time. */
+  readonly claim_within_ms: number;
+  readonly warnings?: readonly string[];
+}
+export interface Worker {
+  readonly worker_id: string;
+  readonly capabilities: readonly string[];
+  /** 1 is perfect; completions and losses move it. */
+  readonly health: number;
+  readonly completed: number;
+  readonly failed: number;
+  /** Accepted attempts whose lease it lost. */
+  readonly lost: number;
+  /** Tasks that it has now. */
+  readonly leases: number;
+  readonly first_seen_at: string;
+  /** To half a minute. */
+  readonly seen_at: string;
+}
+export type Done = Readonly<Record<string, never>>;
+
+/** What each operation takes. */
+export interface OperationInputs {
+  readonly register_agent: {
+    /** The agent's id. */
+    readonly agent_id?: string | null | undefined;
+    /** Names and values of the caller's choice. */
+    readonly labels?: Readonly<Record<string, string>> | null | undefined;
+  };
+  readonly list_agents: {
+    /** Only agents in this state. */
+    readonly state?: AgentState | null | undefined;
+    /** At most so many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly get_agent: {
+    /** The agent's id. */
+    readonly agent_id: string;
+  };
+  readonly transition_agent: {
+    /** The agent's id. */
+    readonly agent_id: string;
+    /** The state to go to. */
+    readonly to: AgentState;
+  };
+  readonly restart_agent: {
+    /** The agent's id. */
+    readonly agent_id: string;
+  };
+  readonly pause_agent: {
+    /** The agent's id. */
+    readonly agent_id: string;
+  };
+  readonly unpause_agent: {
+    /** The agent's id. */
+    readonly agent_id: string;
+  };
+  readonly save_digest: {
+    /** The agent's id. */
+    readonly agent_id: string;
+    /** The caller's name for it. */
+    readonly checkpoint_id: string;
+    /** Where to go on. */
+    readonly resume_point: string;
+    /** Whatever the agent needs to go on; any JSON. */
+    readonly context?: unknown | undefined;
+    readonly intent_backlog?: readonly Intent[] | null | undefined;
+    /** RETRY if left out. */
+    readonly resolution_strategy?: "RETRY" | "ABORT" | "MERGE" | null | undefined;
+  };
+  readonly get_digest: {
+    /** The agent's id. */
+    readonly agent_id: string;
+  };
+  readonly resume_agent: {
+    /** The agent's id. */
+    readonly agent_id: string;
+    readonly assumptions?: readonly Assumption[] | null | undefined;
+  };
+  readonly verify_all: {
+    /** The agent's id. */
+    readonly agent_id: string;
+    /** Ids of leases of this agent; left out: all of them. */
+    readonly lease_ids?: readonly string[] | null | undefined;
+  };
+  readonly acquire: {
+    /** The agent's id. */
+    readonly agent_id: string;
+    /** The manifest: granted whole or not at all. */
+    readonly intents: readonly Intent[];
+    /** How long the leases last without a heartbeat; capped, 60000 by default. */
+    readonly ttl_ms?: number | null | undefined;
+    /** How long to wait in line; 0 to not wait; capped, 30000 by default. */
+    readonly wait_timeout_ms?: number | null | undefined;
+    /** How long the server may hold its answer until there is something new. */
+    readonly hold_ms?: number | null | undefined;
+    /** Revoke the leases after so long without reported activity. */
+    readonly idle_timeout_ms?: number | null | undefined;
+    /** Why, in the agent's words; shown to whoever is in each other's way. */
+    readonly purpose?: string | null | undefined;
+    /** Whether every lease comes with a token. */
+    readonly tokens?: boolean | null | undefined;
+    /** Give the verdict and change nothing. */
+    readonly dry_run?: boolean | null | undefined;
+    /** An idempotency key of the caller's choice, known per agent. */
+    readonly request_id?: string | null | undefined;
+  };
+  readonly get_request: {
+    /** The `request_id` of the reply, not the caller's own. */
+    readonly request_id: string;
+    /** How long the server may hold its answer until there is something new. */
+    readonly hold_ms?: number | null | undefined;
+  };
+  readonly list_requests: {
+    /** The agent's id. */
+    readonly agent_id?: string | null | undefined;
+    /** At most so many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly cancel_request: {
+    /** The `request_id` of the reply, not the caller's own. */
+    readonly request_id: string;
+  };
+  readonly heartbeat: {
+    /** The lease's id. */
+    readonly lease_id: string;
+    /** Whether the agent is at work, for idle detection (L10). */
+    readonly activity?: boolean | null | undefined;
+  };
+  readonly heartbeat_all: {
+    /** The agent's id. */
+    readonly agent_id: string;
+    /** Ids of leases of this agent; left out: all of them. */
+    readonly lease_ids?: readonly string[] | null | undefined;
+    /** Whether the agent is at work, for idle detection (L10). */
+    readonly activity?: boolean | null | undefined;
+  };
+  readonly renew_lease: {
+    /** The lease's id. */
+    readonly lease_id: string;
+    /** The generation the caller has; another one is refused. */
+    readonly generation?: number | null | undefined;
+  };
+  readonly release_lease: {
+    /** The lease's id. */
+    readonly lease_id: string;
+    /** What the resource is now (a hash, or any text), for those who resume later. */
+    readonly version?: string | null | undefined;
+  };
+  readonly release_all: {
+    /** The agent's id. */
+    readonly agent_id: string;
+    /** Ids of leases of this agent; left out: all of them. */
+    readonly lease_ids?: readonly string[] | null | undefined;
+    /** What the resources are now, by lease id or by resource. */
+    readonly versions?: Readonly<Record<string, string>> | null | undefined;
+  };
+  readonly transfer_lease: {
+    /** The lease's id. */
+    readonly lease_id: string;
+    /** The agent's id. */
+    readonly to_agent_id: string;
+  };
+  readonly downgrade_lease: {
+    /** The lease's id. */
+    readonly lease_id: string;
+    /** What the holder intends to do with the resource. */
+    readonly predicate: Predicate;
+  };
+  readonly list_leases: {
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    readonly resource?: string | null | undefined;
+    /** The agent's id. */
+    readonly agent_id?: string | null | undefined;
+    /** Only leases in this state. */
+    readonly state?: LeaseState | null | undefined;
+    /** At most so many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly get_lease: {
+    /** The lease's id. */
+    readonly lease_id: string;
+  };
+  readonly revoke: {
+    /** The lease's id. */
+    readonly lease_id?: string | null | undefined;
+    /** The agent's id. */
+    readonly agent_id?: string | null | undefined;
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    readonly resource_prefix?: string | null | undefined;
+    /** Why, for those whom it concerns. */
+    readonly reason: string;
+  };
+  readonly declare_resource: {
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    readonly resource: string;
+    /** In units; left out: not counted. */
+    readonly capacity?: number | null | undefined;
+    /** The cell that hosts it. */
+    readonly cell?: string | null | undefined;
+  };
+  readonly list_resources: {
+    /** Only names that begin so. */
+    readonly prefix?: string | null | undefined;
+    /** Only resources in this state. */
+    readonly state?: "READY" | "FENCED" | "WITHDRAWN" | null | undefined;
+    /** At most so many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly fence_resource: {
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    readonly resource: string;
+    /** Why, for those whom it concerns. */
+    readonly reason: string;
+  };
+  readonly reset_resource: {
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    readonly resource: string;
+  };
+  readonly withdraw_resource: {
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    readonly resource?: string | null | undefined;
+    /** The cell that hosts it. */
+    readonly cell?: string | null | undefined;
+    /** Take away what is live; left out: it runs out. */
+    readonly revoke?: boolean | null | undefined;
+  };
+  readonly list_cells: {
+    /** At most so many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly create_task: {
+    /** The kind of work, such as `code.generate`. */
+    readonly task_type: string;
+    /** Whose task it is: who may cancel it, and who is told when it cannot be done. */
+    readonly principal_ai: string;
+    /** In a line, for people. */
+    readonly task_summary?: string | null | undefined;
+    /** All there is to say. */
+    readonly task_body?: string | null | undefined;
+    /** Where more of it lies, such as `leasehold://artifacts/<sha256>`; carried as given. */
+    readonly payload_pointer?: string | null | undefined;
+    /** Any JSON, up to 64 KiB. */
+    readonly inputs?: unknown | undefined;
+    /** none, response_text, artifact_pointer or mixed. */
+    readonly expected_outcome_kind?: string | null | undefined;
+    readonly expected_artifact_mime?: string | null | undefined;
+    /** Larger is more urgent; a task gains a level over younger ones with each minute. 0 if left out. */
+    readonly task_priority?: number | null | undefined;
+    /** Only a worker with all of these capabilities is offered it. */
+    readonly requires?: readonly string[] | null | undefined;
+    /** What it needs: offered only when all of it can be granted, to the task as holder (T10). */
+    readonly intents?: readonly Intent[] | null | undefined;
+    /** Not to be offered before. */
+    readonly delay_ms?: number | null | undefined;
+    /** Accepted attempts before it is dead; 3 if left out. */
+    readonly max_attempts?: number | null | undefined;
+    /** Offers in a row that nobody accepts before it is dead; 10. */
+    readonly max_offers?: number | null | undefined;
+    /** How long a worker has without a heartbeat; 900000. */
+    readonly lease_duration_ms?: number | null | undefined;
+    /** The pause before a retry; 30000. */
+    readonly requeue_delay_ms?: number | null | undefined;
+    /** Tasks that must have succeeded first. */
+    readonly depends_on?: readonly string[] | null | undefined;
+    /** Tasks with this key share a limit. */
+    readonly concurrency_key?: string | null | undefined;
+    /** How many of them may run at once; 1. */
+    readonly concurrency_limit?: number | null | undefined;
+    /** Give it to two workers at once; the first to complete wins (T8). */
+    readonly speculative?: boolean | null | undefined;
+    /** May be asked to make room for a more urgent one (T8). */
+    readonly preemptible?: boolean | null | undefined;
+    /** The task's id. */
+    readonly parent_task_id?: string | null | undefined;
+    /** Sent again within a day, the first task is the answer (T12). */
+    readonly idempotency_key?: string | null | undefined;
+  };
+  readonly create_tasks: {
+    /** Each as for one; as many as fit into a body. */
+    readonly tasks: readonly NewTaskInput[];
+  };
+  readonly get_task: {
+    /** The task's id. */
+    readonly task_id: string;
+  };
+  readonly list_tasks: {
+    readonly status?:
+      | "queued"
+      | "leased"
+      | "accepted"
+      | "retry_pending"
+      | "succeeded"
+      | "failed"
+      | "canceled"
+      | "dead"
+      | null
+      | undefined;
+    readonly task_type?: string | null | undefined;
+    /** At most so many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly cancel_task: {
+    /** The task's id. */
+    readonly task_id: string;
+    /** Why, for those whom it concerns. */
+    readonly reason?: string | null | undefined;
+  };
+  readonly explain_task: {
+    /** The task's id. */
+    readonly task_id: string;
+  };
+  readonly redrive_task: {
+    /** The task's id. */
+    readonly task_id: string;
+  };
+  readonly poll_tasks: {
+    /** `{type}.{instance}`; the same across restarts for whoever wants its leases back. */
+    readonly worker_id: string;
+    /** What the worker can do; left out: as it said before. */
+    readonly capabilities?: readonly string[] | null | undefined;
+    /** At most so many offers; 1 if left out. */
+    readonly max_tasks?: number | null | undefined;
+    /** Types of tasks that it would rather have. */
+    readonly preferred_kinds?: readonly string[] | null | undefined;
+    /** How long the server may hold its answer until there is something new. */
+    readonly hold_ms?: number | null | undefined;
+    /** Sent again, the same offers are the answer: for an answer that was lost (T1). */
+    readonly request_id?: string | null | undefined;
+    /** After a restart: first the leases that this worker_id still has, with new fences. */
+    readonly reclaim?: boolean | null | undefined;
+  };
+  readonly heartbeat_task: {
+    /** The `lease_id` of the offer. */
+    readonly lease_id: string;
+    /** Any JSON: shown with the task, and never in the ledger (R4). */
+    readonly progress?: unknown | undefined;
+  };
+  readonly release_task: {
+    /** The `lease_id` of the offer. */
+    readonly lease_id: string;
+  };
+  readonly set_task_type: {
+    /** The kind of work, such as `code.generate`. */
+    readonly task_type: string;
+    readonly lease_duration_ms?: number | null | undefined;
+    readonly max_attempts?: number | null | undefined;
+    readonly max_offers?: number | null | undefined;
+    readonly requeue_delay_ms?: number | null | undefined;
+    /** Past so many times its usual duration a task without a manifest is offered to a second worker. */
+    readonly speculate_share?: number | null | undefined;
+  };
+  readonly list_task_types: {
+    /** At most so many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly list_workers: {
+    /** At most so many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly submit_receipt: {
+    /** accepted, complete, escalate or progress. */
+    readonly phase: string;
+    /** The task; with `fence`, or found by `source_system`, unless `lease_id` is given. */
+    readonly task_id?: string | null | undefined;
+    /** The lease of the offer that this is about. */
+    readonly lease_id?: string | null | undefined;
+    /** The offer's fence, beside `task_id`. */
+    readonly fence?: number | null | undefined;
+    /** Of the receipt: 1.0. */
+    readonly schema_version?: string | null | undefined;
+    /** Must be the credential's own. */
+    readonly tenant_id?: string | null | undefined;
+    /** Of the sender's choice; one is made if it is left out. */
+    readonly receipt_id?: string | null | undefined;
+    /** The obligation that this is about. */
+    readonly obligation_id?: string | null | undefined;
+    /** The task that this one is a part of. */
+    readonly parent_task_id?: string | null | undefined;
+    /** The receipt that led to this one; the task's last one if it is left out. */
+    readonly caused_by_receipt_id?: string | null | undefined;
+    /** Sent again with the same content, the first receipt is the answer (R3). */
+    readonly dedupe_key?: string | null | undefined;
+    /** Which attempt this is, from 1. */
+    readonly attempt?: number | null | undefined;
+    /** Who sends it. */
+    readonly from_principal?: string | null | undefined;
+    /** For whom it is done. */
+    readonly for_principal?: string | null | undefined;
+    /** The worker_id. */
+    readonly source_system?: string | null | undefined;
+    /** Whom it is for. */
+    readonly recipient_ai?: string | null | undefined;
+    /** As given. */
+    readonly trust_domain?: string | null | undefined;
+    /** Of a complete receipt: success, failure or canceled. */
+    readonly status?: string | null | undefined;
+    /** As given. */
+    readonly realtime?: boolean | null | undefined;
+    /** From the task if left out. */
+    readonly task_type?: string | null | undefined;
+    /** From the task if left out. */
+    readonly task_summary?: string | null | undefined;
+    /** From the task if left out. */
+    readonly task_body?: string | null | undefined;
+    /** From the task if left out; up to 64 KiB. */
+    readonly inputs?: unknown | undefined;
+    /** From the task if left out. */
+    readonly expected_outcome_kind?: string | null | undefined;
+    /** From the task if left out. */
+    readonly expected_artifact_mime?: string | null | undefined;
+    /** Of a complete receipt: none, response_text, artifact_pointer or mixed. */
+    readonly outcome_kind?: string | null | undefined;
+    /** What came of it, in words. */
+    readonly outcome_text?: string | null | undefined;
+    /** Where the artifact lies. */
+    readonly artifact_location?: string | null | undefined;
+    /** From `artifact_location` if left out. */
+    readonly artifact_pointer?: string | null | undefined;
+    /** As given. */
+    readonly artifact_checksum?: string | null | undefined;
+    readonly artifact_size_bytes?: number | null | undefined;
+    /** From what was expected if left out. */
+    readonly artifact_mime?: string | null | undefined;
+    /** Further artifacts. */
+    readonly artifact_refs?: unknown | undefined;
+    /** owner, capability, trust, policy, scope or other. */
+    readonly escalation_class?: string | null | undefined;
+    /** Why it is passed on. */
+    readonly escalation_reason?: string | null | undefined;
+    /** To whom; the task's principal if left out. */
+    readonly escalation_to?: string | null | undefined;
+    /** Whether it should be tried again. */
+    readonly retry_requested?: boolean | null | undefined;
+    /** Anything else. */
+    readonly body?: unknown | undefined;
+    /** When it was written. ISO 8601. */
+    readonly created_at?: string | null | undefined;
+    /** Taken and not used: the ledger's clock decides. ISO 8601. */
+    readonly stored_at?: string | null | undefined;
+    /** When the work began. ISO 8601. */
+    readonly started_at?: string | null | undefined;
+    /** When it ended. ISO 8601. */
+    readonly completed_at?: string | null | undefined;
+    /** As given. ISO 8601. */
+    readonly read_at?: string | null | undefined;
+    /** As given. ISO 8601. */
+    readonly archived_at?: string | null | undefined;
+    /** Up to 16 KiB. */
+    readonly metadata?: unknown | undefined;
+  };
+  readonly submit_receipts: {
+    /** Each as for one, decided in this order; as many as fit into a body. */
+    readonly receipts: readonly NewReceiptInput[];
+  };
+  readonly get_receipt: {
+    /** The receipt's id. */
+    readonly receipt_id: string;
+  };
+  readonly get_receipt_chain: {
+    /** The receipt's id. */
+    readonly receipt_id: string;
+  };
+  readonly list_receipts: {
+    /** The task's id. */
+    readonly task_id?: string | null | undefined;
+    readonly phase?: "accepted" | "complete" | "escalate" | "progress" | null | undefined;
+    readonly recipient_ai?: string | null | undefined;
+    readonly source_system?: string | null | undefined;
+    /** Stored at this time or later; ISO 8601. */
+    readonly since?: string | null | undefined;
+    /** At most so many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly get_inbox: {
+    /** Who answers for it. */
+    readonly recipient_ai: string;
+    /** At most so many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly list_obligations: {
+    readonly state?: "OPEN" | "OVERDUE" | "CLOSED" | null | undefined;
+    /** Who answers for it. */
+    readonly custodian?: string | null | undefined;
+    /** At most so many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly get_ledger_head: Readonly<Record<string, never>>;
+  readonly healthz: Readonly<Record<string, never>>;
+  readonly readyz: Readonly<Record<string, never>>;
+  readonly openapi: Readonly<Record<string, never>>;
+  readonly create_tenant: {
+    /** The tenant's id. */
+    readonly tenant_id: string;
+  };
+  readonly list_tenants: {
+    /** At most so many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly suspend_tenant: {
+    /** The tenant's id. */
+    readonly tenant_id: string;
+    /** Why, for those whom it concerns. */
+    readonly reason?: string | null | undefined;
+  };
+  readonly resume_tenant: {
+    /** The tenant's id. */
+    readonly tenant_id: string;
+  };
+  readonly set_tenant_settings: {
+    /** The tenant's id. */
+    readonly tenant_id: string;
+    /** Switched only while nobody waits (W7). */
+    readonly strategy?: "wait_die" | "wound_wait" | null | undefined;
+    /** A lease's TTL where none is asked for. */
+    readonly ttl_ms_default?: number | null | undefined;
+    /** What a TTL is capped at. */
+    readonly ttl_ms_max?: number | null | undefined;
+    /** A wait's timeout where none is asked for. */
+    readonly wait_timeout_ms_default?: number | null | undefined;
+    /** What a wait's timeout is capped at. */
+    readonly wait_timeout_ms_max?: number | null | undefined;
+    /** How soon a grant that ended a wait must be collected (W8). */
+    readonly claim_within_ms?: number | null | undefined;
+    /** The first term of DIE's hint (W5). */
+    readonly retry_ms_base?: number | null | undefined;
+    /** What that hint is capped at, before jitter. */
+    readonly retry_ms_cap?: number | null | undefined;
+  };
+  readonly set_tenant_quotas: {
+    /** The tenant's id. */
+    readonly tenant_id: string;
+    /** Leases alive at once. */
+    readonly leases_max?: number | null | undefined;
+    /** Requests waiting at once. */
+    readonly waiters_max?: number | null | undefined;
+    /** Registered agents. */
+    readonly agents_max?: number | null | undefined;
+    /** Declared resources. */
+    readonly resources_max?: number | null | undefined;
+    /** Leases on patterns alive at once. */
+    readonly patterns_max?: number | null | undefined;
+    /** Tasks. */
+    readonly tasks_max?: number | null | undefined;
+    /** The longest that one lease may live, however often it is extended; null: no limit. */
+    readonly lease_time_ms_max?: number | null | undefined;
+    /** Lease time of all leases together, per day; null: no limit. */
+    readonly tenant_lease_time_ms_max?: number | null | undefined;
+  };
+  readonly create_key: {
+    /** What the key allows. */
+    readonly role: Role;
+    /** The tenant's id. */
+    readonly tenant_id?: string | null | undefined;
+    /** What it is for. */
+    readonly label?: string | null | undefined;
+  };
+  readonly list_keys: {
+    /** The tenant's id. */
+    readonly tenant_id?: string | null | undefined;
+    /** Only keys of this role. */
+    readonly role?: Role | null | undefined;
+    /** At most so many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly delete_key: {
+    /** The key's id, not its secret. */
+    readonly key_id: string;
+  };
+}
+
+/** What each operation answers where it is not refused. */
+export interface OperationAnswers {
+  readonly register_agent: RegisteredAgent;
+  readonly list_agents: {
+    readonly agents: readonly Agent[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly get_agent: Agent;
+  readonly transition_agent: Agent;
+  readonly restart_agent: Agent;
+  readonly pause_agent: Agent;
+  readonly unpause_agent: Agent;
+  readonly save_digest: Digest;
+  readonly get_digest: Digest;
+  readonly resume_agent: Resumed;
+  readonly verify_all: {
+    readonly now: string;
+    readonly leases: readonly (
+      | {
+          readonly id: string;
+          readonly state: LeaseState;
+          readonly resource: string;
+          readonly predicate: Predicate;
+          /** Greater than every earlier fence of the tenant; show it to the resource. */
+          readonly fence: number;
+          /** How long it can still be used; needs no clock of yours. */
+          readonly expires_in_ms: number;
+        }
+      | {
+          readonly id: string;
+          readonly state: "UNKNOWN";
+        }
+    )[];
+  };
+  readonly acquire: Granted | Waiting;
+  readonly get_request: Granted | Waiting;
+  readonly list_requests: {
+    readonly requests: readonly OpenRequest[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly cancel_request: Done;
+  readonly heartbeat: Lease;
+  readonly heartbeat_all: {
+    readonly leases: readonly Lease[];
+    readonly lost: readonly LeaseEnd[];
+    readonly directives: readonly string[];
+  };
+  readonly renew_lease: Lease;
+  readonly release_lease: LeaseEnd;
+  readonly release_all: {
+    readonly leases: readonly LeaseEnd[];
+  };
+  readonly transfer_lease: Lease;
+  readonly downgrade_lease: Lease;
+  readonly list_leases: {
+    readonly leases: readonly Lease[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly get_lease: Lease;
+  readonly revoke: {
+    readonly revoked: number;
+  };
+  readonly declare_resource: Resource;
+  readonly list_resources: {
+    readonly resources: readonly Resource[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly fence_resource: Resource;
+  readonly reset_resource: Resource;
+  readonly withdraw_resource:
+    | Resource
+    | {
+        readonly resources: readonly Resource[];
+        /** null on the last page. */
+        readonly next_cursor: string | null;
+      };
+  readonly list_cells: {
+    readonly cells: readonly Cell[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly create_task: CreatedTask;
+  readonly create_tasks: CreatedTasks;
+  readonly get_task: TaskWithReceipts;
+  readonly list_tasks: {
+    readonly tasks: readonly Task[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly cancel_task: Task;
+  readonly explain_task: Explained;
+  readonly redrive_task: Task;
+  readonly poll_tasks: Offer | Offers | null;
+  readonly heartbeat_task: TaskLease;
+  readonly release_task: {
+    readonly id: string;
+    readonly state: LeaseState;
+  };
+  readonly set_task_type: TaskType;
+  readonly list_task_types: {
+    readonly task_types: readonly TaskType[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly list_workers: {
+    readonly workers: readonly Worker[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly submit_receipt: Receipt;
+  readonly submit_receipts: StoredReceipts;
+  readonly get_receipt: Receipt;
+  readonly get_receipt_chain: ReceiptChain;
+  readonly list_receipts: {
+    readonly receipts: readonly Receipt[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly get_inbox: {
+    readonly obligations: readonly Obligation[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly list_obligations: {
+    readonly obligations: readonly Obligation[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly get_ledger_head: LedgerHead;
+  readonly healthz: {
+    readonly status: "ok";
+  };
+  readonly readyz: {
+    readonly status: "ready";
+  };
+  readonly openapi: unknown;
+  readonly create_tenant: Tenant;
+  readonly list_tenants: {
+    readonly tenants: readonly Tenant[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly suspend_tenant: Tenant;
+  readonly resume_tenant: Tenant;
+  readonly set_tenant_settings: Tenant;
+  readonly set_tenant_quotas: Tenant;
+  readonly create_key: NewKey;
+  readonly list_keys: {
+    readonly keys: readonly Key[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly delete_key: Key;
+}
+
+export interface Route {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly path: string;
+}
+
+/** Fields that the path does not name go into the query (GET, DELETE) or the body (POST, PUT). */
+export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
+  register_agent: { method: "POST", path: "/v1/agents" },
+  list_agents: { method: "GET", path: "/v1/agents" },
+  get_agent: { method: "GET", path: "/v1/agents/{agent_id}" },
+  transition_agent: { method: "POST", path: "/v1/agents/{agent_id}/transition" },
+  restart_agent: { method: "POST", path: "/v1/agents/{agent_id}/restart" },
+  pause_agent: { method: "POST", path: "/v1/agents/{agent_id}/pause" },
+  unpause_agent: { method: "POST", path: "/v1/agents/{agent_id}/unpause" },
+  save_digest: { method: "PUT", path: "/v1/agents/{agent_id}/digest" },
+  get_digest: { method: "GET", path: "/v1/agents/{agent_id}/digest" },
+  resume_agent: { method: "POST", path: "/v1/agents/{agent_id}/resume" },
+  verify_all: { method: "POST", path: "/v1/agents/{agent_id}/verify-all" },
+  acquire: { method: "POST", path: "/v1/acquire" },
+  get_request: { method: "GET", path: "/v1/requests/{request_id}" },
+  list_requests: { method: "GET", path: "/v1/requests" },
+  cancel_request: { method: "DELETE", path: "/v1/requests/{request_id}" },
+  heartbeat: { method: "POST", path: "/v1/leases/{lease_id}/heartbeat" },
+  heartbeat_all: { method: "POST", path: "/v1/heartbeat" },
+  renew_lease: { method: "POST", path: "/v1/leases/{lease_id}/renew" },
+  release_lease: { method: "POST", path: "/v1/leases/{lease_id}/release" },
+  release_all: { method: "POST", path: "/v1/release" },
+  transfer_lease: { method: "POST", path: "/v1/leases/{lease_id}/transfer" },
+  downgrade_lease: { method: "POST", path: "/v1/leases/{lease_id}/downgrade" },
+  list_leases: { method: "GET", path: "/v1/leases" },
+  get_lease: { method: "GET", path: "/v1/leases/{lease_id}" },
+  revoke: { method: "POST", path: "/v1/revoke" },
+  declare_resource: { method: "PUT", path: "/v1/resources" },
+  list_resources: { method: "GET", path: "/v1/resources" },
+  fence_resource: { method: "POST", path: "/v1/resources/fence" },
+  reset_resource: { method: "POST", path: "/v1/resources/reset" },
+  withdraw_resource: { method: "POST", path: "/v1/resources/withdraw" },
+  list_cells: { method: "GET", path: "/v1/cells" },
+  create_task: { method: "POST", path: "/v1/tasks" },
+  create_tasks: { method: "POST", path: "/v1/tasks/batch" },
+  get_task: { method: "GET", path: "/v1/tasks/{task_id}" },
+  list_tasks: { method: "GET", path: "/v1/tasks" },
+  cancel_task: { method: "POST", path: "/v1/tasks/{task_id}/cancel" },
+  explain_task: { method: "GET", path: "/v1/tasks/{task_id}/explain" },
+  redrive_task: { method: "POST", path: "/v1/tasks/{task_id}/redrive" },
+  poll_tasks: { method: "POST", path: "/v1/lease" },
+  heartbeat_task: { method: "POST", path: "/v1/lease/{lease_id}/heartbeat" },
+  release_task: { method: "POST", path: "/v1/lease/{lease_id}/release" },
+  set_task_type: { method: "PUT", path: "/v1/task-types/{task_type}" },
+  list_task_types: { method: "GET", path: "/v1/task-types" },
+  list_workers: { method: "GET", path: "/v1/workers" },
+  submit_receipt: { method: "POST", path: "/v1/receipts" },
+  submit_receipts: { method: "POST", path: "/v1/receipts/batch" },
+  get_receipt: { method: "GET", path: "/v1/receipts/{receipt_id}" },
+  get_receipt_chain: { method: "GET", path: "/v1/receipts/{receipt_id}/chain" },
+  list_receipts: { method: "GET", path: "/v1/receipts" },
+  get_inbox: { method: "GET", path: "/v1/inbox/{recipient_ai}" },
+  list_obligations: { method: "GET", path: "/v1/obligations" },
+  get_ledger_head: { method: "GET", path: "/v1/ledger/head" },
+  healthz: { method: "GET", path: "/healthz" },
+  readyz: { method: "GET", path: "/readyz" },
+  openapi: { method: "GET", path: "/openapi.json" },
+  create_tenant: { method: "POST", path: "/v1/tenants" },
+  list_tenants: { method: "GET", path: "/v1/tenants" },
+  suspend_tenant: { method: "POST", path: "/v1/tenants/{tenant_id}/suspend" },
+  resume_tenant: { method: "POST", path: "/v1/tenants/{tenant_id}/resume" },
+  set_tenant_settings: { method: "PUT", path: "/v1/tenants/{tenant_id}/settings" },
+  set_tenant_quotas: { method: "PUT", path: "/v1/tenants/{tenant_id}/quotas" },
+  create_key: { method: "POST", path: "/v1/keys" },
+  list_keys: { method: "GET", path: "/v1/keys" },
+  delete_key: { method: "DELETE", path: "/v1/keys/{key_id}" },
+};
+
+export type ErrorCode =
+  | "invalid_request"
+  | "invalid_resource"
+  | "reserved_resource"
+  | "invalid_predicate"
+  | "invalid_units"
+  | "invalid_target"
+  | "invalid_ttl"
+  | "invalid_wait_timeout"
+  | "invalid_idle_timeout"
+  | "invalid_purpose"
+  | "invalid_request_id"
+  | "invalid_version"
+  | "invalid_reason"
+  | "empty_manifest"
+  | "manifest_too_large"
+  | "duplicate_intent"
+  | "invalid_agent_id"
+  | "invalid_labels"
+  | "invalid_digest"
+  | "invalid_state"
+  | "invalid_tenant_id"
+  | "invalid_settings"
+  | "invalid_quotas"
+  | "invalid_capacity"
+  | "invalid_key"
+  | "invalid_worker_id"
+  | "invalid_task"
+  | "invalid_receipt"
+  | "unauthorized"
+  | "stale_epoch"
+  | "forbidden"
+  | "not_lease_holder"
+  | "lease_denied"
+  | "tenant_mismatch"
+  | "host_not_allowed"
+  | "origin_not_allowed"
+  | "not_found"
+  | "agent_unknown"
+  | "lease_unknown"
+  | "request_unknown"
+  | "resource_unknown"
+  | "tenant_unknown"
+  | "digest_unknown"
+  | "key_unknown"
+  | "task_unknown"
+  | "receipt_unknown"
+  | "dependency_unknown"
+  | "artifact_unknown"
+  | "method_not_allowed"
+  | "lease_expired"
+  | "lease_released"
+  | "lease_revoked"
+  | "history_pruned"
+  | "wait_timeout"
+  | "request_canceled"
+  | "die"
+  | "would_wait"
+  | "renew_required"
+  | "verify_required"
+  | "stale_generation"
+  | "invalid_transition"
+  | "assumption_failed"
+  | "not_weaker"
+  | "transfer_refused"
+  | "resource_in_use"
+  | "strategy_in_use"
+  | "tenant_exists"
+  | "key_exists"
+  | "lease_not_binding"
+  | "lease_not_closing"
+  | "complete_without_accept"
+  | "already_completed"
+  | "stale_fence"
+  | "dedupe_conflict"
+  | "task_not_dead"
+  | "idempotency_key_reused"
+  | "artifact_mismatch"
+  | "tenant_suspended"
+  | "request_id_reused"
+  | "paused"
+  | "resource_fenced"
+  | "request_timeout"
+  | "artifact_too_large"
+  | "payload_too_large"
+  | "unsupported_media_type"
+  | "headers_too_large"
+  | "rate_limited"
+  | "too_many_in_flight"
+  | "slow_reader"
+  | "artifact_space_exhausted"
+  | "too_many_connections"
+  | "shutting_down"
+  | "database_unavailable"
+  | "internal_error";
+
+/** Whether the same request, sent again later, can succeed. */
+export const retryable: Readonly<Record<ErrorCode, boolean>> = {
+  invalid_request: false,
+  invalid_resource: false,
+  reserved_resource: false,
+  invalid_predicate: false,
+  invalid_units: false,
+  invalid_target: false,
+  invalid_ttl: false,
+  invalid_wait_timeout: false,
+  invalid_idle_timeout: false,
+  invalid_purpose: false,
+  invalid_request_id: false,
+  invalid_version: false,
+  invalid_reason: false,
+  empty_manifest: false,
+  manifest_too_large: false,
+  duplicate_intent: false,
+  invalid_agent_id: false,
+  invalid_labels: false,
+  invalid_digest: false,
+  invalid_state: false,
+  invalid_tenant_id: false,
+  invalid_settings: false,
+  invalid_quotas: false,
+  invalid_capacity: false,
+  invalid_key: false,
+  invalid_worker_id: false,
+  invalid_task: false,
+  invalid_receipt: false,
+  unauthorized: false,
+  stale_epoch: false,
+  forbidden: false,
+  not_lease_holder: false,
+  lease_denied: false,
+  tenant_mismatch: false,
+  host_not_allowed: false,
+  origin_not_allowed: false,
+  not_found: false,
+  agent_unknown: false,
+  lease_unknown: false,
+  request_unknown: false,
+  resource_unknown: false,
+  tenant_unknown: false,
+  digest_unknown: false,
+  key_unknown: false,
+  task_unknown: false,
+  receipt_unknown: false,
+  dependency_unknown: false,
+  artifact_unknown: false,
+  method_not_allowed: false,
+  lease_expired: false,
+  lease_released: false,
+  lease_revoked: false,
+  history_pruned: false,
+  wait_timeout: true,
+  request_canceled: false,
+  die: true,
+  would_wait: true,
+  renew_required: false,
+  verify_required: false,
+  stale_generation: false,
+  invalid_transition: false,
+  assumption_failed: false,
+  not_weaker: false,
+  transfer_refused: true,
+  resource_in_use: true,
+  strategy_in_use: true,
+  tenant_exists: false,
+  key_exists: false,
+  lease_not_binding: false,
+  lease_not_closing: false,
+  complete_without_accept: false,
+  already_completed: false,
+  stale_fence: false,
+  dedupe_conflict: false,
+  task_not_dead: false,
+  idempotency_key_reused: false,
+  artifact_mismatch: false,
+  tenant_suspended: false,
+  request_id_reused: false,
+  paused: false,
+  resource_fenced: false,
+  request_timeout: true,
+  artifact_too_large: false,
+  payload_too_large: false,
+  unsupported_media_type: false,
+  headers_too_large: false,
+  rate_limited: true,
+  too_many_in_flight: true,
+  slow_reader: true,
+  artifact_space_exhausted: true,
+  too_many_connections: true,
+  shutting_down: true,
+  database_unavailable: true,
+  internal_error: true,
+};
+
+export type EventType =
+  | "lease.binding"
+  | "lease.granted"
+  | "lease.renewed"
+  | "lease.reissued"
+  | "lease.held"
+  | "lease.revived"
+  | "lease.transferred"
+  | "lease.downgraded"
+  | "lease.closing"
+  | "lease.released"
+  | "lease.expired"
+  | "lease.revoked"
+  | "request.waiting"
+  | "request.granted"
+  | "request.timed_out"
+  | "request.canceled"
+  | "request.paused"
+  | "request.died"
+  | "agent.registered"
+  | "agent.taken_up"
+  | "agent.paused"
+  | "agent.unpaused"
+  | "agent.forgotten"
+  | "agent.transitioned"
+  | "resource.declared"
+  | "resource.fenced"
+  | "resource.reset"
+  | "resource.withdrawn"
+  | "tenant.created"
+  | "tenant.suspended"
+  | "tenant.resumed"
+  | "tenant.changed"
+  | "task.created"
+  | "task.offered"
+  | "task.accepted"
+  | "task.completed"
+  | "task.requeued"
+  | "task.escalated"
+  | "task.canceled"
+  | "task.redriven"
+  | "receipt.stored";

@@ -1,0 +1,112 @@
+/** A server in this process, a wire to it that can be cut, and clients of the SDK. */
+
+import type { AddressInfo } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
+import type { TestContext } from "node:test";
+import { type Client, type ClientOptions, createClient } from "../../src/sdk/client.ts";
+import type { LeaseholdError } from "../../src/sdk/errors.ts";
+import { LeaseholdError as ErrorClass } from "../../src/sdk/errors.ts";
+import { type RunningServer, type ServerOptions, startServer } from "../../src/server/server.ts";
+
+export { pause, until } from "../server/harness.ts";
+
+export async function serve(t: TestContext, options: ServerOptions = {}): Promise<RunningServer> {
+  const server = await startServer({ port: 0, store: "memory", shutdownTimeoutMs: 500, ...options });
+  t.after(() => server.close());
+  return server;
+}
+
+export function clientFor(t: TestContext, url: string, options: ClientOptions = {}): Client {
+  const client = createClient({ url, ...options });
+  t.after(() => client.close());
+  return client;
+}
+
+export interface Proxy {
+  readonly url: string;
+  /** Ends all connections there are, with a reset. */
+  cut(): void;
+  /** Nothing goes through, and nobody is told: what a partition looks like. */
+  hush(): void;
+  /** The requests go through, their answers do not, and then the connections are reset. */
+  loseAnswers(count: number): void;
+  heal(): void;
+  readonly connections: number;
+}
+
+/** Between client and server, on TCP. */
+export async function proxyTo(t: TestContext, { address }: RunningServer): Promise<Proxy> {
+  const pairs = new Set<readonly [Socket, Socket]>();
+  let isHushed = false;
+  let toLose = 0;
+  const server = createServer((near) => {
+    const far = connect(address.port, address.host);
+    const pair = [near, far] as const;
+    pairs.add(pair);
+    near.on("data", (data) => {
+      if (!isHushed) far.write(data);
+    });
+    far.on("data", (data) => {
+      if (isHushed) return;
+      if (toLose > 0) {
+        toLose--;
+        near.resetAndDestroy();
+        far.destroy();
+        return;
+      }
+      near.write(data);
+    });
+    for (const socket of pair) {
+      socket.on("error", () => undefined);
+      socket.on("close", () => {
+        pairs.delete(pair);
+        if (!isHushed) for (const one of pair) one.destroy();
+      });
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const destroyAll = (): void => {
+    for (const [near, far] of pairs) {
+      near.resetAndDestroy();
+      far.destroy();
+    }
+  };
+  t.after(() => {
+    destroyAll();
+    server.close();
+  });
+  return {
+    url: `http://127.0.0.1:${port}`,
+    cut: destroyAll,
+    hush: () => {
+      isHushed = true;
+    },
+    loseAnswers: (count) => {
+      toLose = count;
+    },
+    heal: () => {
+      isHushed = false;
+      destroyAll();
+    },
+    get connections() {
+      return pairs.size;
+    },
+  };
+}
+
+/** Asserts with `code` are easier to read than with classes. */
+export function withCode(code: LeaseholdError["code"]): (error: unknown) => boolean {
+  return (error) => {
+    if (error instanceof ErrorClass && error.code === code) return true;
+    throw error;
+  };
+}
+
+/** Never settles but with the signal, as work that obeys it does. */
+export function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}

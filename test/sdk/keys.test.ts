@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createClient } from "../../src/sdk/index.ts";
+import { clientFor, serve, until, withCode } from "./harness.ts";
+
+test("with a key for agents alone, work has agents of its own and acts with their tokens", async (t) => {
+  const server = await serve(t);
+  const open = clientFor(t, server.address.url);
+  const { key: operator } = await open.call("create_key", { role: "operator" });
+  const { key } = await clientFor(t, server.address.url, { key: operator }).call("create_key", { role: "agent" });
+  for (const transport of ["http", "stream", "auto"] as const) {
+    const client = clientFor(t, server.address.url, { key, transport });
+    const values = await Promise.all(
+      Array.from({ length: 12 }, (_, index) => client.withLease("FILE:/shared", () => index)),
+    );
+    assert.deepEqual(
+      values,
+      values.toSorted((a, b) => a - b),
+    );
+    await assert.rejects(client.call("list_tenants", {}), withCode("forbidden"));
+  }
+  const { leases } = await clientFor(t, server.address.url, { key: operator }).call("list_leases", {});
+  assert.deepEqual(leases, []);
+});
+
+test("with a key for workers alone, tasks are done, heartbeats from the thread included", async (t) => {
+  const server = await serve(t);
+  const { key: operator } = await clientFor(t, server.address.url).call("create_key", { role: "operator" });
+  const above = clientFor(t, server.address.url, { key: operator });
+  const { key } = await above.call("create_key", { role: "worker" });
+  const worker = clientFor(t, server.address.url, { key }).worker({
+    handler: async (_task, { remainingMs }) => {
+      await new Promise((resolve) => setTimeout(resolve, 1_200));
+      assert.ok(remainingMs() > 0);
+      return "kept";
+    },
+  });
+  t.after(() => worker.drain().catch(() => undefined));
+  const task = { task_type: "a.b", principal_ai: "me", lease_duration_ms: 800 };
+  const { task_id: id } = await above.call("create_task", task);
+  const done = await until(async () => {
+    const found = await above.call("get_task", { task_id: id });
+    return found.status === "succeeded" ? found : null;
+  }, "it is done");
+  assert.deepEqual(
+    done.receipts.map(({ phase }) => phase),
+    ["accepted", "complete"],
+  );
+});
+
+test("agents that the server has forgotten, as after a restored backup, are replaced unnoticed", async (t) => {
+  const first = await serve(t);
+  const client = createClient({ url: first.address.url });
+  t.after(() => client.close());
+  await client.withLease("FILE:/a", () => undefined);
+  const { port } = first.address;
+  await first.close();
+  await serve(t, { port }); // With no memory of the agent.
+  assert.equal(await client.withLease("FILE:/a", () => "new"), "new");
+});

@@ -1,0 +1,203 @@
+/** A7: what happens to the work when the server cannot be reached, the clock is odd, or the program stood still. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { type TestContext, test } from "node:test";
+import type { Clock } from "../../src/sdk/clock.ts";
+import { LeaseLost } from "../../src/sdk/lease-lost.ts";
+import { startServer } from "../../src/server/server.ts";
+import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
+import { clientFor, pause, proxyTo, serve, until, untilAborted } from "./harness.ts";
+
+const file = "FILE:/src/auth.ts";
+
+test("cut off, the work is stopped before its lease can have ended, and begins again when the server is back", async (t) => {
+  const server = await serve(t);
+  const proxy = await proxyTo(t, server);
+  const near = clientFor(t, server.address.url);
+  for (const transport of ["http", "stream"] as const) {
+    const client = clientFor(t, proxy.url, { transport });
+    const ends: { stoppedAt: number; leaseId: string; reason: string }[] = [];
+    const attempt = await client.withLease(
+      file,
+      async ({ signal, leases, attempt }) => {
+        if (attempt > 1) return attempt;
+        await pause(300);
+        proxy.hush();
+        const lost = await untilAborted(signal).catch((error: unknown) => error);
+        const stoppedAt = Date.now();
+        assert.ok(lost instanceof LeaseLost);
+        ends.push({ stoppedAt, leaseId: leases[0]?.id ?? "", reason: lost.reason });
+        await until(async () => {
+          const lease = await near.call("get_lease", { lease_id: ends[0]?.leaseId ?? "" });
+          return lease.state === "EXPIRED" ? true : null;
+        }, "the lease has ended on the server");
+        proxy.heal();
+        throw lost;
+      },
+      { ttlMs: 800 },
+    );
+    assert.equal(attempt, 2);
+    const [end] = ends;
+    assert.ok(end !== undefined);
+    assert.equal(end.reason, "no_contact");
+    const lease = await near.call("get_lease", { lease_id: end.leaseId });
+    assert.ok(end.stoppedAt < Date.parse(lease.expires_at), `${end.stoppedAt} ${lease.expires_at}`);
+  }
+});
+
+test("connections that break again and again cost no lease", async (t) => {
+  const server = await serve(t);
+  const proxy = await proxyTo(t, server);
+  for (const transport of ["http", "stream"] as const) {
+    const client = clientFor(t, proxy.url, { transport });
+    const breaking = setInterval(() => proxy.cut(), 40);
+    t.after(() => clearInterval(breaking));
+    const fences = await client.withLease(
+      file,
+      async ({ assertHeld, leases }) => {
+        await pause(1_200);
+        assertHeld();
+        return leases.map(({ fence }) => fence);
+      },
+      { ttlMs: 500 },
+    );
+    clearInterval(breaking);
+    assert.equal(fences.length, 1);
+  }
+});
+
+test("a restart of the server in the middle costs no lease", async (t) => {
+  const disk = createMemoryDisk();
+  const first = await startServer({ port: 0, store: createMemoryStore(disk), shutdownTimeoutMs: 200 });
+  const client = clientFor(t, first.address.url);
+  await client.withLease(
+    file,
+    async ({ assertHeld, leases, fenceOf }) => {
+      await first.close();
+      await pause(200);
+      const second = await startServer({ port: first.address.port, store: createMemoryStore(disk) });
+      t.after(() => second.close());
+      await pause(1_500);
+      assertHeld();
+      assert.equal(fenceOf(file), leases[0]?.fence);
+    },
+    { ttlMs: 1_000 },
+  );
+  const { leases } = await client.call("list_leases", { resource: file });
+  assert.deepEqual(leases, []);
+});
+
+test("a server that is away when the work ends does not undo what was done in time", async (t) => {
+  const server = await serve(t);
+  const proxy = await proxyTo(t, server);
+  const client = clientFor(t, proxy.url);
+  const value = await client.withLease(
+    file,
+    () => {
+      proxy.hush();
+      return "done";
+    },
+    { ttlMs: 400 },
+  );
+  assert.equal(value, "done");
+});
+
+function clockWithOffsets(hasBoot: boolean) {
+  const offsets = { wall: 0, boot: 0 };
+  const clock: Clock = {
+    monotonic: () => performance.now(),
+    wall: () => Date.now() + offsets.wall,
+    boot: () => (hasBoot ? performance.now() + offsets.boot : null),
+  };
+  return { clock, offsets };
+}
+
+test("a wall clock that is set by an hour, forwards or backwards, costs no lease", async (t) => {
+  const server = await serve(t);
+  const { clock, offsets } = clockWithOffsets(true);
+  const client = clientFor(t, server.address.url, { clock });
+  for (const step of [3_600_000, -3_600_000, -3_600_000]) {
+    await client.withLease(
+      file,
+      async ({ assertHeld }) => {
+        await pause(50);
+        offsets.wall += step;
+        await pause(500);
+        assertHeld();
+      },
+      { ttlMs: 300 },
+    );
+  }
+});
+
+test("a machine that slept past its lease stops the work as soon as it wakes up", async (t) => {
+  const server = await serve(t);
+  for (const hasBoot of [true, false]) {
+    const { clock, offsets } = clockWithOffsets(hasBoot);
+    const client = clientFor(t, server.address.url, { clock });
+    const work = client.withLease(
+      file,
+      async ({ signal, assertHeld }) => {
+        await pause(50);
+        offsets.wall += 120_000;
+        offsets.boot += 120_000;
+        assert.throws(assertHeld, LeaseLost);
+        await untilAborted(signal);
+      },
+      { ttlMs: 60_000, retryLost: "never" },
+    );
+    await assert.rejects(work, (error) => error instanceof LeaseLost && error.reason === "overslept");
+  }
+});
+
+test("a program that blocked its own event loop past its lease is told before it can go on", async (t) => {
+  const server = await serve(t);
+  const client = clientFor(t, server.address.url);
+  const work = client.withLease(
+    file,
+    async ({ signal, assertHeld }) => {
+      await pause(20);
+      const end = performance.now() + 700;
+      while (performance.now() < end);
+      assert.throws(assertHeld, LeaseLost);
+      assert.ok(signal.aborted);
+    },
+    { ttlMs: 300, retryLost: "never" },
+  );
+  await assert.rejects(work, (error) => error instanceof LeaseLost && error.reason === "overslept");
+});
+
+test("a process that was stopped past its lease does no more work under it when it goes on", async (t) => {
+  const server = await serve(t);
+  const client = clientFor(t, server.address.url);
+  const child = startHolder(t, server.address.url);
+  const said: string[] = [];
+  const lines = createInterface({ input: child.stdout ?? process.stdin });
+  lines.on("line", (line) => said.push(line));
+  await until(() => (said.length >= 3 ? true : null), "it works under its lease");
+  child.kill("SIGSTOP");
+  // Another gets the resource once the lease has run out.
+  const fence = await client.withLease("FILE:/pause", async ({ fenceOf }) => {
+    const before = said.length;
+    child.kill("SIGCONT");
+    await until(() => (said.some((line) => line.startsWith("lost")) ? true : null), "it has noticed");
+    assert.deepEqual(
+      said.slice(before).filter((line) => line.startsWith("work")),
+      [],
+    );
+    return fenceOf("FILE:/pause");
+  });
+  assert.ok(said.includes("lost overslept"));
+  assert.ok(Number(said[0]?.split(" ")[1]) < fence);
+  if (child.exitCode === null) await once(child, "exit");
+});
+
+function startHolder(t: TestContext, url: string): ChildProcess {
+  const child = spawn(process.execPath, [new URL("./holder.ts", import.meta.url).pathname, url], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  t.after(() => child.kill("SIGKILL"));
+  return child;
+}

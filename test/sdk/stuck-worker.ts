@@ -1,0 +1,11 @@
+/** A worker whose task ends only when it is told to; see worker.test.ts. */
+import { createClient } from "../../src/sdk/index.ts";
+
+const [url, workerId] = process.argv.slice(2);
+const client = createClient({ url });
+client.worker({
+  workerId,
+  drainMs: 0,
+  handler: (_task, { signal }) =>
+    new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+});
