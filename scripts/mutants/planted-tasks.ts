@@ -173,8 +173,8 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: every preemptible worker is asked to make room",
     file: "task-holding.ts",
-    find: "if ((told !== undefined && told !== lease) || !canRunNow(tenant, urgent)) continue;",
-    replace: "if (!canRunNow(tenant, urgent)) continue;",
+    find: "if ((told !== undefined && told !== lease) || !canRunNow(tenant, next)) continue;",
+    replace: "if (!canRunNow(tenant, next)) continue;",
   },
 
   // Receipts and workers (R2–R5, T1)

@@ -62,7 +62,7 @@ test("T7, T8: the worker that had the task is woken first, then the healthier on
   const server = await serve(t);
   const { create, offered, accept, send } = taskClientOf(server);
   // "bad" loses one task, and is less healthy from then on.
-  const lost = await create({ lease_duration_ms: 100, requeue_delay_ms: 200 });
+  const lost = await create({ lease_duration_ms: 1_000, requeue_delay_ms: 1_500 });
   await accept(await offered("worker.bad"));
   await until(async () => ((await taskClientOf(server).show(lost)).status === "retry_pending" ? true : null), "lost");
   const good = offered("worker.good", hold);

@@ -251,7 +251,7 @@ test("the ledger is searched by task, phase, recipient, source and time, page by
 test("R5: obligations are OPEN, OVERDUE and CLOSED, with one custodian at a time, and agree with the inbox", async (t) => {
   const server = await serve(t);
   const { create, offered, accept, complete, reach } = taskClientOf(server);
-  const overdue = await create({ lease_duration_ms: 100, requeue_delay_ms: 600_000 });
+  const overdue = await create({ lease_duration_ms: 1_000, requeue_delay_ms: 600_000 });
   await accept(await offered("worker.lost"));
   await reach(overdue, "retry_pending");
   const open = await create();

@@ -5,9 +5,10 @@ import type { WireTask, WireTaskLease } from "../../src/protocol/wire-types.ts";
 import { mutates, serve, until } from "./harness.ts";
 import { taskClientOf } from "./task-client.ts";
 
-const brief = { lease_duration_ms: 150, requeue_delay_ms: 0 };
-/** Long enough that nothing is retried while a test looks. */
-const patient = { lease_duration_ms: 150, requeue_delay_ms: 600_000 };
+/** Long enough to accept in, on a busy machine too. */
+const brief = { lease_duration_ms: 1_000, requeue_delay_ms: 0 };
+/** Nothing is retried while a test looks. */
+const patient = { lease_duration_ms: 1_000, requeue_delay_ms: 600_000 };
 
 test("T13: leased, and completed without accept: refused, complete_without_accept, and nothing is stored", async (t) => {
   const server = await serve(t);
@@ -157,7 +158,7 @@ test("T13: a late success is stale_fence where its resources were granted to oth
 test("T13: leased or accepted by another: a late complete is refused, stale_fence", async (t) => {
   const server = await serve(t);
   const { create, offered, accept, reach, send, complete } = taskClientOf(server);
-  const taskId = await create({ ...brief, lease_duration_ms: 300 });
+  const taskId = await create({ ...brief, lease_duration_ms: 2_000 });
   const first = await offered("worker.slow");
   await accept(first);
   await reach(taskId, "queued");

@@ -4,7 +4,8 @@ import type { WireCreatedTask, WireOffer, WireOffers, WireTask, WireTaskLease } 
 import { failingStore, serve, until } from "./harness.ts";
 import { type Refused, taskClientOf } from "./task-client.ts";
 
-const brief = { lease_duration_ms: 150, requeue_delay_ms: 0 };
+/** Long enough to accept in, on a busy machine too. */
+const brief = { lease_duration_ms: 1_000, requeue_delay_ms: 0 };
 
 test("the life of a task: created, offered, accepted, completed, and shown with result and receipts", async (t) => {
   const server = await serve(t);
@@ -109,16 +110,14 @@ test("no work available: 204 with an empty body, and a back-off of 5 s", async (
 
 test("worker behaviour: an offer that is not accepted ends, is requeued, and does no harm", async (t) => {
   const server = await serve(t);
-  const { create, offered, reach, accept, complete } = taskClientOf(server);
-  const taskId = await create(brief);
+  const { create, offered, reach } = taskClientOf(server);
+  const taskId = await create({ ...brief, lease_duration_ms: 150 });
   const first = await offered("worker.small");
   const task = await reach(taskId, "queued");
   assert.deepEqual([task.attempts, task.offers, task.receipts], [0, 1, []]);
   const second = await offered("worker.large");
   assert.ok(second.fence > first.fence);
   assert.equal(second.attempt, 1);
-  await accept(second);
-  await complete(second);
 });
 
 test("worker behaviour: a worker that crashes after accepting leaves an escalate receipt, and the task is retried", async (t) => {
@@ -193,6 +192,23 @@ test("error handling: no database connection is 503 database_unavailable, for po
   const offer = await offered("worker.a");
   await accept(offer);
   await complete(offer);
+});
+
+test("error handling: an internal error is 500 internal_error, changes nothing, and the worker can try again", async (t) => {
+  const server = await serve(t);
+  const { create, offered, accept, send, show } = taskClientOf(server);
+  const taskId = await create();
+  const offer = await offered("worker.a");
+  await accept(offer);
+  const { store } = server.service.engine;
+  const look = store.receiptsByDedupe.bind(store);
+  store.receiptsByDedupe = () => Promise.reject(new TypeError("a bug"));
+  const said = { phase: "complete", status: "success", lease_id: offer.lease_id, dedupe_key: "k" } as const;
+  const failed = await send(said);
+  assert.deepEqual([failed.status, failed.body.error], [500, "internal_error"]);
+  assert.equal((await show(taskId)).status, "accepted");
+  store.receiptsByDedupe = look;
+  assert.equal((await send(said)).status, 201, "and nobody else holds the key");
 });
 
 test("error handling: an invalid worker_id is refused in the document's words", async (t) => {

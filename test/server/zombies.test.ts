@@ -61,7 +61,7 @@ async function serveOnDisk(t: TestContext) {
 test("a worker that was stopped past its lease wakes and completes: 409 with the winning receipt, the result unchanged", async (t) => {
   const server = await serveOnDisk(t);
   const { create, poll, accept, complete, show } = taskClientOf(server);
-  const taskId = await create({ lease_duration_ms: 400, requeue_delay_ms: 0 });
+  const taskId = await create({ lease_duration_ms: 2_000, requeue_delay_ms: 0 });
   const zombie = startWorker(t, server.address.url, "worker.zombie", 200);
   await zombie.step("accepted");
   zombie.child.kill("SIGSTOP");
@@ -81,7 +81,7 @@ test("a worker that was stopped past its lease wakes and completes: 409 with the
 test("while another is at work the zombie is stale_fence, and the other's result stands", async (t) => {
   const server = await serveOnDisk(t);
   const { create, poll, accept, complete, show } = taskClientOf(server);
-  const taskId = await create({ lease_duration_ms: 600, requeue_delay_ms: 0 });
+  const taskId = await create({ lease_duration_ms: 2_000, requeue_delay_ms: 0 });
   const zombie = startWorker(t, server.address.url, "worker.zombie", 100);
   await zombie.step("accepted");
   zombie.child.kill("SIGSTOP");
@@ -103,7 +103,7 @@ test("while another is at work the zombie is stale_fence, and the other's result
 test("a worker that was killed leaves its task to the next, once, and the ledger intact", async (t) => {
   const server = await serveOnDisk(t);
   const { create, phases, reach } = taskClientOf(server);
-  const taskId = await create({ lease_duration_ms: 300, requeue_delay_ms: 0 });
+  const taskId = await create({ lease_duration_ms: 2_000, requeue_delay_ms: 0 });
   const killed = startWorker(t, server.address.url, "worker.killed", 60_000);
   await killed.step("accepted");
   killed.child.kill("SIGKILL");

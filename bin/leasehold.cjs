@@ -1,0 +1,21 @@
+#!/usr/bin/env node
+// Runs on any Node, old ones too, to say which one is needed; the command line itself needs what Node 24 brings.
+"use strict";
+var major = Number(process.versions.node.split(".")[0]);
+if (major < 24) {
+  process.stderr.write(
+    "leasehold: the command line needs Node 24 or later, and this is " +
+      process.versions.node +
+      "; install a newer one (the SDK works from Node 20)\n",
+  );
+  process.exit(2);
+}
+var path = require("node:path");
+var url = require("node:url");
+var source = path.join(__dirname, "../src/cli/main.ts");
+// In the repository the source is run as it is; the package has it compiled.
+var entry = require("node:fs").existsSync(source) ? source : path.join(__dirname, "../dist/cli/main.js");
+// What was compiled once need not be again: starts are quicker. The cache is code that will be run, so it lies where the
+// code lies, and not where others can write; where that cannot be written, there is none.
+require("node:module").enableCompileCache(path.join(__dirname, "../node_modules/.cache/leasehold"));
+import(url.pathToFileURL(entry).href).then((cli) => cli.main(process.argv.slice(2), process.env));

@@ -1,0 +1,3 @@
+import { greeting } from "./greeting.js";
+
+export const text = greeting("lease");

@@ -1,0 +1,80 @@
+/** Acquires as a command does: as long as its user is willing to wait, and leaving nothing behind when given up. */
+import { constants } from "node:os";
+import { acquireLeases } from "../sdk/acquiring.ts";
+import type { Actor } from "../sdk/actor.ts";
+import type { Timed } from "../sdk/client.ts";
+import { Died, LeaseholdError } from "../sdk/errors.ts";
+import type { Granted, Intent, Waiting } from "../sdk/wire.ts";
+import type { Acting } from "./acting.ts";
+import { exitCodes, signalCode } from "./exit-codes.ts";
+import { blockedWords } from "./lease-words.ts";
+import type { Output } from "./output.ts";
+import { Failure } from "./problem.ts";
+
+export interface Wish {
+  readonly intents: readonly Intent[];
+  readonly ttlMs: number | null;
+  readonly waitMs: number;
+  readonly purpose: string | null;
+  /** Fires with the name of the signal that ends us. */
+  readonly givenUp: AbortSignal;
+  /** The code to end with where it was not granted. */
+  readonly conflictCode?: number;
+}
+
+export async function acquire(actor: Actor & Acting, wish: Wish, out: Output): Promise<Timed<Granted>> {
+  const { intents, ttlMs, waitMs, purpose, givenUp, conflictCode = exitCodes.notGranted } = wish;
+  const options = {
+    timeoutMs: waitMs,
+    signal: givenUp,
+    ...(ttlMs !== null && { ttlMs }),
+    ...(purpose !== null && { purpose }),
+    onWait: noteOnce(out),
+  };
+  try {
+    // What was told to die holds nothing of its own yet, and what its agent holds otherwise is not its to drop.
+    return await acquireLeases(actor, intents, options, { rollBack: () => Promise.resolve(), outlasts: false });
+  } catch (error) {
+    if (!givenUp.aborted) throw notGranted(error, conflictCode);
+    await leaveNothing(actor);
+    const signal = givenUp.reason as NodeJS.Signals;
+    throw new Failure(`given up because of ${signal}`, signalCode(constants.signals[signal]), { cause: error });
+  }
+}
+
+/** Said to people only, and once: a script waits without being told. */
+function noteOnce(out: Output): (verdict: Waiting | Died) => void {
+  let wasSaid = false;
+  return (verdict) => {
+    if (wasSaid || !process.stderr.isTTY) return;
+    wasSaid = true;
+    out.note(`waits: ${blockedWords(verdict instanceof Died ? verdict.blockedBy : verdict.blocked_by)}`);
+  };
+}
+
+/** Something in the way ends with the code that the caller chose, and names it; all else as ever. */
+function notGranted(error: unknown, code: number): unknown {
+  if (!(error instanceof LeaseholdError)) return error;
+  switch (error.code) {
+    case "die":
+    case "would_wait":
+    case "wait_timeout":
+    case "request_canceled":
+    case "lease_denied":
+    case "paused": {
+      const { blockedBy, detail, body } = error;
+      const why = blockedBy.length === 0 ? detail : blockedWords(blockedBy);
+      return new Failure(`not granted: ${why}`, code, { cause: error, body });
+    }
+    default:
+      return error;
+  }
+}
+
+/** An agent that was made for this ends with it, and with it whatever it was granted meanwhile (A1). */
+async function leaveNothing({ client, agentId, token, isNew }: Actor & Acting): Promise<void> {
+  // An older one's wait is cancelled by the SDK, for which there must be time.
+  if (!isNew) return void (await new Promise((resolve) => setTimeout(resolve, 300)));
+  const ended = { agent_id: agentId, to: "ABORTED" } as const;
+  await client.call("transition_agent", ended, { token, timeoutMs: 2_000, retries: 0 }).catch(() => undefined);
+}

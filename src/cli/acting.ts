@@ -1,0 +1,78 @@
+/** As which agent a command acts, and with which credential. */
+import { hostname, userInfo } from "node:os";
+import type { Client } from "../sdk/client.ts";
+import type { Call, Flag } from "./command.ts";
+import { isServersWord } from "./failure.ts";
+import { plain } from "./plain-text.ts";
+import { UsageProblem } from "./problem.ts";
+
+export interface Acting {
+  readonly agentId: string;
+  /** The agent's own credential; null where the key that was given may act for it. */
+  readonly token: string | null;
+  /** Whether it was registered for this. */
+  readonly isNew: boolean;
+}
+
+export const agentFlag: Flag = { sign: "ID", words: "act as this agent; also LEASEHOLD_AGENT_ID" };
+
+/** The agent that the flag or the environment names; null where none is. */
+export function agentNamed({ text, environment }: Call): string | null {
+  const { LEASEHOLD_AGENT_ID } = environment;
+  return text("agent") ?? (LEASEHOLD_AGENT_ID || null);
+}
+
+export function agentGiven(call: Call): string {
+  const agentId = agentNamed(call);
+  if (agentId === null) throw new UsageProblem("say for which agent with --agent, or in LEASEHOLD_AGENT_ID");
+  return agentId;
+}
+
+/**
+ * The agent that is named, taken as it is where our credential may act for it: to register it again would take it away
+ * from whoever it is now (A3). One that nobody knows, or that this key may only register, is registered; and where
+ * none is named, a new one is.
+ */
+export async function actingAgent(call: Call, client: Client): Promise<Acting> {
+  const agentId = agentNamed(call);
+  const { LEASEHOLD_AGENT_TOKEN } = call.environment;
+  if (agentId === null) return register(client, null);
+  if (LEASEHOLD_AGENT_TOKEN) return { agentId, token: LEASEHOLD_AGENT_TOKEN, isNew: false };
+  try {
+    await client.call("get_agent", { agent_id: agentId });
+    return { agentId, token: null, isNew: false };
+  } catch (error) {
+    if (!isServersWord(error) || (error.code !== "agent_unknown" && error.code !== "forbidden")) throw error;
+    return register(client, agentId);
+  }
+}
+
+export async function register(client: Client, agentId: string | null): Promise<Acting> {
+  const labels = { tool: "leasehold", host: label(hostname()), user: label(userName()), pid: String(process.pid) };
+  const registered = await client.call("register_agent", { ...(agentId !== null && { agent_id: agentId }), labels });
+  return { agentId: registered.agent_id, token: registered.agent_token, isNew: true };
+}
+
+/** For calls about what is named by its own id: with the agent's token, where the environment has one. */
+export function agentToken({ environment }: Call): { readonly token?: string } {
+  const { LEASEHOLD_AGENT_TOKEN } = environment;
+  return LEASEHOLD_AGENT_TOKEN ? { token: LEASEHOLD_AGENT_TOKEN } : {};
+}
+
+/** For calls as that agent. */
+export function asAgent({ token }: Acting): { readonly token?: string } {
+  return token === null ? {} : { token };
+}
+
+function label(text: string): string {
+  return plain(text).slice(0, 200);
+}
+
+/** In some containers the user has no entry, and no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? "");
+  }
+}

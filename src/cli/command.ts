@@ -1,0 +1,61 @@
+/** What a command is, and what it is given when it is run. */
+import type { Client } from "../sdk/client.ts";
+import type { Output } from "./output.ts";
+
+export interface Flag {
+  /** Stands for the value in the help; a flag without one is on or off. */
+  readonly sign?: string;
+  readonly short?: string;
+  readonly words: string;
+  /** May be given several times. */
+  readonly many?: true;
+}
+export type Flags = Readonly<Record<string, Flag>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Command {
+  /** As it is typed: "ls", "tasks add". */
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** What follows the name: "RES… -- COMMAND [ARGUMENT…]". */
+  readonly usage: string;
+  /** How many words it takes. */
+  readonly words: readonly [min: number, max: number];
+  /** A paragraph or two for its own help. */
+  readonly about?: string;
+  readonly flags: Flags;
+  readonly examples: readonly (readonly [line: string, what: string])[];
+  /** What stands behind `--` is another command with its arguments, which is not ours to read. */
+  readonly wraps?: true;
+  /** Passes its flags on to the server's own reader, which knows the settings. */
+  readonly settings?: true;
+  run(call: Call): Promise<number>;
+}
+
+/** One word or flag of the line, in the order in which they stand there. */
+export type Token =
+  | { readonly kind: "word"; readonly text: string }
+  | { readonly kind: "flag"; readonly name: string; readonly value: string | null };
+
+export interface Call {
+  readonly words: readonly string[];
+  readonly tokens: readonly Token[];
+  /** What stands behind `--`. */
+  readonly behind: readonly string[];
+  readonly environment: Environment;
+  readonly cwd: string;
+  readonly out: Output;
+  isSet(flag: string): boolean;
+  text(flag: string): string | null;
+  texts(flag: string): readonly string[];
+  durationMs(flag: string): number | null;
+  integer(flag: string, min?: number, max?: number): number | null;
+  choice<T extends string>(flag: string, values: readonly T[]): T | null;
+  /** The name of a resource as the control plane knows it; paths are taken within their repository. */
+  resource(name: string): string;
+  /** The server that the flags or the environment name; closed by whoever runs the command. */
+  connect(): Promise<Client>;
+  /** Where it is. */
+  readonly url: string;
+}

@@ -1,0 +1,68 @@
+/** Leases for a manifest, held until they are released or run out. */
+
+import { acquire } from "../acquiring.ts";
+import { actingAgent, agentFlag, asAgent } from "../acting.ts";
+import type { Command } from "../command.ts";
+import { untilTold } from "../ending-signals.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { blockedWords, leaseColumns } from "../lease-words.ts";
+import { manifestFlags, readManifest } from "../manifest.ts";
+import { waitFlags, waitMsOf } from "../waiting.ts";
+
+export const acquireCommand: Command = {
+  name: "acquire",
+  summary: "acquires leases and leaves them to you: all of them, or none",
+  usage: "[-x|-s|-p P] RES… [-n|-w TIME] [--ttl TIME] [--dry-run]",
+  words: [1, 256],
+  about: `The leases last for --ttl, and longer with \`leasehold renew\`; \`leasehold release\` ends them. To hold something
+while a command runs, \`leasehold run\` is safer. Without --agent a new agent is registered; --json shows its token,
+which is needed to act for it where the key may only register agents.`,
+  flags: {
+    ...manifestFlags,
+    ...waitFlags,
+    ttl: { sign: "TIME", words: "how long they last without a renewal [60s]" },
+    agent: agentFlag,
+    purpose: { sign: "TEXT", words: "why, for whoever finds it in the way" },
+    "dry-run": { words: "tell the verdict, and change nothing" },
+  },
+  examples: [
+    ["leasehold acquire src/auth.ts", "to change one file of this repository"],
+    ["leasehold acquire -x src/ -s FILE:/shop/docs/** --ttl 5m", "a folder to change and another to read, together"],
+    ["leasehold acquire --dry-run -p DELETES old/", "would it be granted, and who is in the way?"],
+    ["leasehold acquire --units 2 GPU:/rack-1/a100 --json", "two units of a counted resource"],
+  ],
+  run: async (call) => {
+    const intents = readManifest(call);
+    const client = await call.connect();
+    const acting = await actingAgent(call, client);
+    const purpose = call.text("purpose");
+    const ttlMs = call.durationMs("ttl");
+    const { out } = call;
+    if (call.isSet("dry-run")) {
+      const answer = await client.call(
+        "acquire",
+        {
+          agent_id: acting.agentId,
+          intents,
+          dry_run: true,
+          wait_timeout_ms: waitMsOf(call),
+          ...(ttlMs !== null && { ttl_ms: ttlMs }),
+        },
+        asAgent(acting),
+      );
+      out.show(answer, () =>
+        answer.verdict === "GRANTED" ? "GRANTED" : `WAIT: ${blockedWords(answer.blocked_by, answer.blocked_by_total)}`,
+      );
+      return answer.verdict === "GRANTED" ? exitCodes.done : exitCodes.notGranted;
+    }
+    const { answer: granted } = await untilTold((givenUp) =>
+      acquire({ client, ...acting }, { intents, ttlMs, waitMs: waitMsOf(call), purpose, givenUp }, out),
+    );
+    for (const warning of granted.warnings) out.note(warning);
+    const { agentId, token, isNew } = acting;
+    out.show({ ...granted, agent_id: agentId, ...(isNew && { agent_token: token }) }, () =>
+      out.table(granted.leases, leaseColumns, ""),
+    );
+    return exitCodes.done;
+  },
+};

@@ -1,0 +1,64 @@
+/** Looks whether all is well between here and the server, and says what to do where it is not. */
+import type { Call, Command } from "../command.ts";
+import { checkDisk } from "../doctor/disk.ts";
+import {
+  type Check,
+  checkClock,
+  checkKey,
+  checkReach,
+  checkReady,
+  checkServerDisk,
+  checkVersion,
+} from "../doctor/server.ts";
+import { exitCodes } from "../exit-codes.ts";
+import type { Colour } from "../paint.ts";
+import { plain } from "../plain-text.ts";
+import { findRepository } from "../repository.ts";
+
+const marks: Readonly<Record<Check["status"], readonly [mark: string, colour: Colour]>> = {
+  ok: ["ok     ", "green"],
+  warning: ["warning", "yellow"],
+  problem: ["problem", "red"],
+};
+
+export const doctorCommand: Command = {
+  name: "doctor",
+  summary: "finds the server, and looks at version, clock, keys and disk",
+  usage: "[--data DIR]",
+  words: [0, 0],
+  about: "The exit code is 7 where there is a problem; warnings alone are 0.",
+  flags: { data: { sign: "DIR", words: "also measure how long this folder's disk takes to make 4 KiB durable" } },
+  examples: [
+    ["leasehold doctor", "is the server well, and do we agree on the time?"],
+    ["leasehold doctor --data /var/lib/leasehold", "is that disk fit for it?"],
+  ],
+  run: async (call) => {
+    const { out } = call;
+    const checks: Check[] = [{ name: "here", status: "ok", detail: here(call) }];
+    const client = await call.connect();
+    const reach = await checkReach(client);
+    checks.push(reach.check);
+    if (reach.check.status !== "problem") {
+      checks.push(await checkReady(client), await checkVersion(client), checkClock(reach));
+      checks.push(await checkKey(client), await checkServerDisk(client));
+    }
+    const data = call.text("data");
+    if (data !== null) checks.push(await checkDisk(data));
+    const ok = checks.every(({ status }) => status !== "problem");
+    out.show({ ok, url: call.url, checks }, () =>
+      checks
+        .map(({ name, status, detail }) => {
+          const [mark, colour] = marks[status];
+          return `${out.paint[colour](mark)}  ${name.padEnd(8)}${plain(detail)}`;
+        })
+        .join("\n"),
+    );
+    return ok ? exitCodes.done : exitCodes.notSo;
+  },
+};
+
+function here({ cwd }: Call): string {
+  const repository = findRepository(cwd);
+  const names = repository === null ? "this folder is in no repository" : `names here are FILE:/${repository.name}/…`;
+  return `Node ${process.versions.node}; ${names}`;
+}

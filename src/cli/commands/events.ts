@@ -1,0 +1,111 @@
+/** What happens, as it happens or from history. */
+import { eventTypes } from "../../protocol/vocabulary.ts";
+import type { Client } from "../../sdk/client.ts";
+import { followEvents, type LeaseholdEvent } from "../../sdk/events.ts";
+import type { EventType } from "../../sdk/wire.ts";
+import type { Call, Command } from "../command.ts";
+import { untilTold } from "../ending-signals.ts";
+import { type HistoryQuery, readHistory } from "../event-history.ts";
+import { eventLine } from "../event-words.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { isServersWord } from "../failure.ts";
+import { UsageProblem } from "../problem.ts";
+
+export const eventsCommand: Command = {
+  name: "events",
+  summary: "shows what has happened, and with -f what happens",
+  usage: "[-f] [--since N] [--type TYPE] [--resource RES] [--agent ID]",
+  words: [0, 0],
+  about: `Without -f it shows history and ends; with -f it begins now, or after --since, and goes on through any break of the
+connection without a gap. The first figure of a line is the number to go on after.`,
+  flags: {
+    follow: { short: "f", words: "go on with what happens" },
+    since: { sign: "N", words: "only what came after this number" },
+    type: { sign: "TYPE", words: "only of this type, such as lease.granted", many: true },
+    resource: { sign: "RES", words: "only what overlaps with this name" },
+    agent: { sign: "ID", words: "only of this agent" },
+    limit: { sign: "N", words: "end after so many" },
+  },
+  examples: [
+    ["leasehold events -f", "watch"],
+    ["leasehold events -f --type lease.revoked --type lease.expired --json", "for a script"],
+    ["leasehold events --resource src/auth.ts", "who had this file?"],
+  ],
+  run: async (call) => {
+    const { out } = call;
+    const isFollowing = call.isSet("follow");
+    const types = call.texts("type").map(readType);
+    const resource = call.text("resource");
+    const agentId = call.text("agent");
+    const limit = call.integer("limit", 1) ?? Number.POSITIVE_INFINITY;
+    const since = call.integer("since") ?? (isFollowing ? null : 0);
+    const name = resource === null ? null : call.resource(resource);
+    const client = await call.connect();
+    const query = { types, resource: name, agentId };
+    await untilTold(async (signal) => {
+      let shown = 0;
+      const events = isFollowing
+        ? followed(call, client, { ...query, since, signal })
+        : remembered(call, client, { ...query, since: since ?? 0, signal });
+      try {
+        for await (const event of events) {
+          if (out.isJson) out.json(event);
+          else out.print(eventLine(event, out.paint));
+          if (++shown >= limit) return;
+        }
+      } catch (error) {
+        if (!signal.aborted) throw error;
+      }
+    });
+    return exitCodes.done;
+  },
+};
+
+interface Query {
+  readonly types: readonly EventType[];
+  readonly resource: string | null;
+  readonly agentId: string | null;
+  readonly signal: AbortSignal;
+}
+
+function followed(
+  { out }: Call,
+  client: Client,
+  { types, resource, agentId, since, signal }: Query & { readonly since: number | null },
+): AsyncGenerator<LeaseholdEvent, void> {
+  return followEvents(client, {
+    signal,
+    ...(since !== null && { since }),
+    ...(types.length > 0 && { types }),
+    ...(resource !== null && { resource }),
+    ...(agentId !== null && { agentId }),
+    onReconnect: () => out.isTerminal && out.note("the connection broke; it goes on where it was"),
+  });
+}
+
+/** Where nobody asked for a particular beginning, what is left of history is what there is. */
+async function* remembered(
+  call: Call,
+  client: Client,
+  query: HistoryQuery & Query,
+): AsyncGenerator<LeaseholdEvent, void> {
+  try {
+    yield* readHistory(client, query);
+  } catch (error) {
+    const earliest = call.text("since") === null ? earliestOf(error) : null;
+    if (earliest === null) throw error;
+    yield* readHistory(client, { ...query, since: earliest - 1 });
+  }
+}
+
+function readType(text: string): EventType {
+  const found = eventTypes.find((one) => one === text);
+  if (found !== undefined) return found;
+  throw new UsageProblem(`"${text}" is no type of event; there are ${eventTypes.join(", ")}`);
+}
+
+function earliestOf(error: unknown): number | null {
+  if (!isServersWord(error) || error.code !== "history_pruned") return null;
+  const { earliest } = (error.body ?? {}) as { readonly earliest?: unknown };
+  return typeof earliest === "number" ? earliest : null;
+}

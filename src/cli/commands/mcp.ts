@@ -1,0 +1,71 @@
+/** MCP over standard input and output, for the tools that start their servers themselves. */
+import { hostname } from "node:os";
+import { basename } from "node:path";
+import { agentFlag, agentNamed } from "../acting.ts";
+import type { Command } from "../command.ts";
+import { embeddedServer } from "../embedded-server.ts";
+import { untilTold } from "../ending-signals.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { plain } from "../plain-text.ts";
+import { UsageProblem } from "../problem.ts";
+import { version } from "../version.ts";
+
+const toolsets = ["leases", "tasks", "resources", "operating"] as const;
+
+export const mcpCommand: Command = {
+  name: "mcp",
+  summary: "speaks MCP over standard input and output, for coding agents",
+  usage: "[--agent ID] [--toolsets NAMES] [--data DIR]",
+  words: [0, 0],
+  about: `It talks to a running server, or starts one in its own process if none answers at an address of this machine; other
+processes then use that one, and take its place when it ends. It acts for one agent, which it registers when that is
+first needed: it keeps alive what the agent holds as long as it lives, and lets go of everything at its end. docs/mcp.md
+has the tools, and how the usual clients are told of it.`,
+  flags: {
+    agent: agentFlag,
+    toolsets: { sign: "NAMES", words: `offer only some of ${toolsets.join(", ")}; commas between` },
+    data: { sign: "DIR", words: "of a server that is started here [LEASEHOLD_DATA, or ~/.leasehold/data]" },
+  },
+  examples: [
+    ["leasehold mcp", "as the command of a client's MCP entry"],
+    ["leasehold mcp --agent refactorer-7 --toolsets leases", "as an agent that can be found again, leases only"],
+  ],
+  run: async (call) => {
+    const sets = readToolsets(call.text("toolsets"));
+    const note = (text: string): void => call.out.note(plain(text));
+    const { Session } = await import("../../mcp/session.ts");
+    const { serveOverStdio } = await import("../../mcp/stdio.ts");
+    const embedded = embeddedServer({ url: call.url, data: call.text("data"), environment: call.environment, note });
+    const session = new Session({
+      client: await call.connect(),
+      agentId: agentNamed(call),
+      labels: {
+        tool: "mcp",
+        host: plain(hostname()).slice(0, 200),
+        pid: String(process.pid),
+        folder: folderOf(call.cwd),
+      },
+      ensureServer: embedded.ensure,
+    });
+    await embedded.ensure();
+    await untilTold((stop) => serveOverStdio({ session, sets, version, note }, stop));
+    await session.end();
+    await embedded.close();
+    return exitCodes.done;
+  },
+};
+
+function readToolsets(said: string | null): readonly (typeof toolsets)[number][] | null {
+  if (said === null) return null;
+  const names = said.split(",").map((name) => name.trim());
+  return names.map((name) => {
+    const found = toolsets.find((one) => one === name);
+    if (found === undefined)
+      throw new UsageProblem(`"${name.slice(0, 80)}" is no toolset; known are ${toolsets.join(", ")}`);
+    return found;
+  });
+}
+
+function folderOf(cwd: string): string {
+  return plain(basename(cwd)).slice(0, 200);
+}

@@ -1,0 +1,128 @@
+/** `flock` for fleets: a command that runs while its leases are held, and not a moment longer. */
+import { basename } from "node:path";
+import { lookUpHolders } from "../../sdk/lease-lost.ts";
+import type { Granted } from "../../sdk/wire.ts";
+import { acquire } from "../acquiring.ts";
+import { type Acting, actingAgent, agentFlag, asAgent } from "../acting.ts";
+import type { Call, Command } from "../command.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { isServersWord } from "../failure.ts";
+import { manifestFlags, readManifest } from "../manifest.ts";
+import { Failure, UsageProblem } from "../problem.ts";
+import { startChild } from "../supervision/child.ts";
+import { findCommand } from "../supervision/find-command.ts";
+import { startGuard } from "../supervision/guard.ts";
+import { handOnSignals } from "../supervision/signals.ts";
+import { runUnderLease } from "../supervision/under-lease.ts";
+import { waitFlags, waitMsOf } from "../waiting.ts";
+
+const ttlMsDefault = 30_000;
+const graceMsDefault = 5_000;
+
+export const runCommand: Command = {
+  name: "run",
+  summary: "runs a command while leases are held: `flock` for fleets",
+  usage: "[-x|-s|-p P] RES… [-n|-w TIME] [-E CODE] [--ttl TIME] -- COMMAND [ARGUMENT…]",
+  words: [1, 256],
+  wraps: true,
+  about: `All that is named is leased together, or nothing is. The leases are kept alive while the command runs, and released
+when it ends; its exit code is passed on, and so are standard input and signals. If the leases are lost, or could be,
+because the server cannot be reached, the command and all of its process group are ended before the leases are:
+SIGTERM, --grace, SIGKILL; the exit code is then ${exitCodes.leaseLost}. A watchdog process sees to it even where this one was killed.
+
+The command finds in its environment LEASEHOLD_LEASE_IDS (commas between), LEASEHOLD_FENCE (the highest of its fences:
+show it to whatever you write to), LEASEHOLD_EXPIRES_AT (as of the start), and LEASEHOLD_AGENT_ID,
+LEASEHOLD_AGENT_TOKEN and LEASEHOLD_URL, by which \`leasehold\` within it acts as the same agent.`,
+  flags: {
+    ...manifestFlags,
+    ...waitFlags,
+    "conflict-exit-code": {
+      short: "E",
+      sign: "CODE",
+      words: `exit with this where it was not granted [${exitCodes.notGranted}]`,
+    },
+    ttl: { sign: "TIME", words: "how long the leases outlive a crash of this machine [30s]" },
+    grace: { sign: "TIME", words: "between SIGTERM and SIGKILL [5s], at most a quarter of the ttl" },
+    agent: agentFlag,
+    purpose: { sign: "TEXT", words: "why, for whoever finds it in the way [the command's name]" },
+  },
+  examples: [
+    ["leasehold run src/auth.ts -- ./rename-login.sh", "nobody else changes that file meanwhile"],
+    ["leasehold run -x dist/ -s src/ -- npm run build", "to write one folder, and see no changes in the other"],
+    ["leasehold run -n -E 0 DEPLOY:/prod -- ./deploy.sh", "if somebody deploys already, that is fine"],
+    ["leasehold run -w 10m --units 1 GPU:/rack-1/a100 -- python train.py", "wait for one of four"],
+  ],
+  run: async (call) => {
+    const intents = readManifest(call);
+    const [file = "", ...args] = call.behind;
+    if (call.behind.length === 0) throw new UsageProblem("say what to run behind --: `leasehold run RES… -- COMMAND`");
+    const conflictCode = call.integer("conflict-exit-code", 0, 255) ?? exitCodes.notGranted;
+    const ttlMs = call.durationMs("ttl") ?? ttlMsDefault;
+    const graceMs = call.durationMs("grace") ?? graceMsDefault;
+    const waitMs = waitMsOf(call);
+    const purpose = call.text("purpose") ?? basename(file);
+    const { PATH = "" } = call.environment;
+    const command = findCommand(file, PATH, call.cwd);
+    const client = await call.connect();
+    const signals = handOnSignals();
+    const acting = await actingAgent(call, client);
+    const guard = startGuard();
+    try {
+      const { out } = call;
+      const actor = { client, ...acting };
+      const wish = { intents, ttlMs, waitMs, purpose, givenUp: signals.early, conflictCode };
+      const { answer, sentAt } = await acquire(actor, wish, out);
+      for (const warning of answer.warnings) out.note(warning);
+      try {
+        const { code, lost } = await runUnderLease({
+          actor,
+          leases: answer.leases,
+          sentAt,
+          guard,
+          graceMs,
+          start: (onGroup) =>
+            startChild([command, ...args], {
+              env: { ...call.environment, ...environmentFor(call, acting, answer) },
+              stdin: "inherit",
+              stdout: "inherit",
+              onGroup: (group) => {
+                onGroup(group);
+                signals.to(group);
+              },
+            }),
+        });
+        if (lost === null) return code;
+        await lookUpHolders(actor, lost).catch(() => undefined);
+        throw new Failure(`${lost.message.replace(/^lease_lost: /, "")} The command was stopped.`, exitCodes.leaseLost);
+      } finally {
+        await letGo(call, acting, client, answer);
+      }
+    } finally {
+      guard.dismiss();
+      signals.stop();
+    }
+  },
+};
+
+function environmentFor({ url }: Call, { agentId, token }: Acting, { leases }: Granted): NodeJS.ProcessEnv {
+  const ends = leases.map((lease) => lease.expires_at).toSorted();
+  return {
+    LEASEHOLD_LEASE_IDS: leases.map(({ id }) => id).join(","),
+    LEASEHOLD_FENCE: String(Math.max(...leases.map(({ fence }) => fence))),
+    LEASEHOLD_EXPIRES_AT: ends[0] ?? "",
+    LEASEHOLD_AGENT_ID: agentId,
+    ...(token !== null && { LEASEHOLD_AGENT_TOKEN: token }),
+    LEASEHOLD_URL: url,
+  };
+}
+
+/** Whatever happened, nobody needs them any more. If it cannot be said, they run out by themselves. */
+async function letGo(call: Call, acting: Acting, client: Awaited<ReturnType<Call["connect"]>>, { leases }: Granted) {
+  const asked = { agent_id: acting.agentId, lease_ids: leases.map(({ id }) => id) };
+  try {
+    await client.call("release_all", asked, { timeoutMs: 3_000, retries: 2, ...asAgent(acting) });
+  } catch (error) {
+    const why = isServersWord(error) ? error.code : String(error);
+    if (why !== "stale_epoch") call.out.note(`the leases could not be released (${why}); they end by themselves`);
+  }
+}

@@ -1,0 +1,149 @@
+/** A worker out of any command: it is run once for each task, with the task on its standard input. */
+import { hostname } from "node:os";
+import type { Client } from "../../sdk/client.ts";
+import { TaskFailed, type TaskOutcome } from "../../sdk/task-outcome.ts";
+import type { TaskContext } from "../../sdk/task-run.ts";
+import type { OfferedTask } from "../../sdk/wire.ts";
+import { putArtifact } from "../artifacts.ts";
+import type { Call, Command } from "../command.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { UsageProblem } from "../problem.ts";
+import { findCommand } from "../supervision/find-command.ts";
+import { runForTask } from "../supervision/for-task.ts";
+
+/** The ledger's limit for a result's text; what is longer is stored as an artifact. */
+const textBytesMax = 100_000;
+const graceMsDefault = 5_000;
+
+export const workCommand: Command = {
+  name: "work",
+  summary: "works on tasks: runs a command for each, and its output is the result",
+  usage: "--type TYPE [--concurrency N] [--capability CAP] -- COMMAND [ARGUMENT…]",
+  words: [0, 0],
+  wraps: true,
+  about: `The command gets the task as JSON on its standard input; what it prints is the result, and more than 100 KB of it
+is stored as an artifact. Exit code 0 is success; any other is a failure, and the task is tried again as long as it has
+attempts left, unless --no-retry. The task is kept while the command runs. If it is cancelled, preempted or lost, the
+command and all of its process group are ended: SIGTERM, --grace, SIGKILL. SIGTERM or Ctrl-C drains: nothing new is
+taken, and what runs may come to its end; a second one gives it back at once.
+
+The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, LEASEHOLD_FENCE, LEASEHOLD_LEASE_IDS
+(those of the task's manifest) and LEASEHOLD_URL.`,
+  flags: {
+    type: { sign: "TYPE", short: "t", words: "the kind of tasks to do", many: true },
+    capability: { sign: "CAP", short: "c", words: "what this worker can do", many: true },
+    concurrency: { sign: "N", short: "j", words: "tasks at once [1]" },
+    worker: { sign: "ID", words: "{type}.{instance}, the same across restarts, to get orphaned tasks back" },
+    count: { sign: "N", words: "end after so many tasks" },
+    limit: { sign: "TIME", words: "a command that runs longer is stopped, and its task tried again" },
+    grace: { sign: "TIME", words: "between SIGTERM and SIGKILL [5s]" },
+    drain: { sign: "TIME", words: "what runs has so long when draining [1h]" },
+    "no-retry": { words: "a failure is final" },
+  },
+  examples: [
+    ["leasehold work --type math.square -- jq '.inputs.n * .inputs.n'", "a worker in one line"],
+    ["leasehold work -t code.review -j 4 -c typescript -- ./review.sh", "four at once"],
+    [
+      "leasehold work -t test.run --worker ci.build-3 --limit 30m -- ./test.sh",
+      "restarted, it takes its tasks up again",
+    ],
+  ],
+  run: async (call) => {
+    const { out } = call;
+    const types = call.texts("type");
+    if (types.length === 0) throw new UsageProblem("say which kind of tasks with --type");
+    const [file = "", ...args] = call.behind;
+    if (file === "") throw new UsageProblem("say what to run behind --: `leasehold work --type T -- COMMAND`");
+    const { PATH = "" } = call.environment;
+    const command = [findCommand(file, PATH, call.cwd), ...args];
+    const concurrency = call.integer("concurrency", 1, 1_000) ?? 1;
+    const count = call.integer("count", 1);
+    const maxRunMs = call.durationMs("limit");
+    const graceMs = call.durationMs("grace") ?? graceMsDefault;
+    const drainMs = call.durationMs("drain") ?? 3_600_000;
+    const workerId = call.text("worker");
+    const client = await call.connect();
+    // What is wrong with address or key is said as usual, before it settles down to wait.
+    await client.call("readyz", {});
+    let taken = 0;
+    let ended = 0;
+    const worker = client.worker({
+      types,
+      capabilities: call.texts("capability"),
+      concurrency: count === null ? concurrency : Math.min(concurrency, count),
+      workerId: workerId ?? `leasehold.${hostname().replaceAll(/[^\w-]/g, "-")}-${process.pid}`,
+      drainOn: [],
+      drainMs,
+      ...(maxRunMs !== null && { maxRunMs }),
+      handler: (task, context) => {
+        taken++;
+        return runOne(call, client, command, task, context, graceMs);
+      },
+      onEnd: (taskId, end) => {
+        ended++;
+        if (out.isJson) out.json({ task_id: taskId, end });
+        else out.note(`${taskId} ${end.replace("_", " ")}`);
+        if (count !== null && Math.max(taken, ended) >= count) void worker.drain();
+      },
+      onError: (error) => out.note(`goes on after: ${error instanceof Error ? error.message : error}`),
+    });
+    let tellings = 0;
+    const told = (): void => {
+      if (++tellings > 1) process.exit(exitCodes.failed);
+      out.note("draining: nothing new is taken");
+      void worker.drain();
+    };
+    process.on("SIGTERM", told);
+    process.on("SIGINT", told);
+    await worker.done;
+    return exitCodes.done;
+  },
+};
+
+async function runOne(
+  call: Call,
+  client: Client,
+  command: readonly string[],
+  task: OfferedTask,
+  context: TaskContext,
+  graceMs: number,
+): Promise<TaskOutcome> {
+  const env = { ...call.environment, ...environmentFor(call, task, context) };
+  const { code, stdout, stderrTail } = await runForTask({
+    command,
+    env,
+    input: `${JSON.stringify(task)}\n`,
+    context,
+    graceMs,
+  });
+  context.signal.throwIfAborted();
+  if (code !== 0) {
+    const tail = stderrTail.trim();
+    throw new TaskFailed(`exit code ${code}${tail === "" ? "" : `\n${tail}`}`, { retry: !call.isSet("no-retry") });
+  }
+  if (stdout.length <= textBytesMax) {
+    const text = stdout.toString("utf8");
+    // A trailing line feed is the shell's habit and no part of the result.
+    if (Buffer.byteLength(text) === stdout.length && !text.includes("\u{fffd}"))
+      return { text: text.replace(/\n$/, "") };
+  }
+  const { pointer, sha256, size } = await putArtifact(call, client, stdout);
+  return {
+    artifactLocation: pointer,
+    artifactPointer: pointer,
+    artifactChecksum: sha256,
+    artifactSizeBytes: size,
+    artifactMime: task.expected_artifact_mime ?? "application/octet-stream",
+  };
+}
+
+function environmentFor({ url }: Call, task: OfferedTask, { attempt, fence, leases }: TaskContext): NodeJS.ProcessEnv {
+  return {
+    LEASEHOLD_TASK_ID: task.task_id,
+    LEASEHOLD_TASK_TYPE: task.task_type,
+    LEASEHOLD_ATTEMPT: String(attempt),
+    LEASEHOLD_FENCE: String(Math.max(fence, ...leases.map((lease) => lease.fence))),
+    LEASEHOLD_LEASE_IDS: leases.map(({ id }) => id).join(","),
+    LEASEHOLD_URL: url,
+  };
+}

@@ -1,0 +1,68 @@
+/** Which server is meant, and with which key. What is wrong with an address or a key is said before anything is sent. */
+import type { Client } from "../sdk/client.ts";
+import type { Environment } from "./command.ts";
+import { readDurationMs } from "./durations.ts";
+import { UsageProblem } from "./problem.ts";
+
+export interface Address {
+  readonly url: string;
+  readonly key: string | null;
+  readonly tenant: string | null;
+  readonly timeoutMs: number | null;
+}
+
+interface Given {
+  text(flag: string): string | null;
+}
+
+const defaultPort = "7117";
+/** Somebody sits and waits: a server that is not there should be said so in a second, not in ten. */
+const retries = 3;
+
+export function readAddress(line: Given, environment: Environment): Address {
+  const { LEASEHOLD_URL, LEASEHOLD_KEY, LEASEHOLD_TENANT, LEASEHOLD_PORT, LEASEHOLD_TIMEOUT } = environment;
+  const url = line.text("url") ?? (LEASEHOLD_URL || `http://127.0.0.1:${LEASEHOLD_PORT || defaultPort}`);
+  const key = line.text("key") ?? (LEASEHOLD_KEY || null);
+  const tenant = line.text("tenant") ?? (LEASEHOLD_TENANT || null);
+  const timeout = line.text("timeout") ?? (LEASEHOLD_TIMEOUT || null);
+  const timeoutMs = timeout === null ? null : readDurationMs(timeout);
+  if (timeout !== null && timeoutMs === null) {
+    throw new UsageProblem(`--timeout is "${timeout.slice(0, 80)}"; give a duration such as 500ms, 30s or 5m`);
+  }
+  return { url: checkUrl(url), key: checkKey(key), tenant: checkTenant(tenant), timeoutMs };
+}
+
+export async function connect({ url, key, tenant, timeoutMs }: Address): Promise<Client> {
+  const { createClient } = await import("../sdk/client.ts");
+  return createClient({
+    url,
+    retries,
+    // One call after the other: a stream would not pay, and to look whether there could be one takes longer than a call.
+    transport: "http",
+    ...(key !== null && { key }),
+    ...(tenant !== null && { tenant }),
+    ...(timeoutMs !== null && { timeoutMs }),
+  });
+}
+
+function checkUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    throw new UsageProblem(`"${text}" is no address of a server; give one such as http://127.0.0.1:7117 with --url`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new UsageProblem("an address takes no user and password; give a key with --key or in LEASEHOLD_KEY");
+  }
+  return url.href.replace(/\/$/, "");
+}
+
+/** A line break in it would end the header that carries it. */
+function checkKey(key: string | null): string | null {
+  if (key === null || /^[\x21-\x7e]{1,4096}$/.test(key)) return key;
+  throw new UsageProblem("the key has characters that no key has; give it as `keys create` printed it, in one piece");
+}
+
+function checkTenant(tenant: string | null): string | null {
+  if (tenant === null || /^[a-z0-9_-]{1,63}$/.test(tenant)) return tenant;
+  throw new UsageProblem(`"${tenant.slice(0, 80)}" is no tenant's id; use lower-case letters, digits, _ and -`);
+}

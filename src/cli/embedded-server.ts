@@ -1,0 +1,82 @@
+/**
+ * A server in this process, for a machine on which none runs. Several processes may want one at once: whoever gets the
+ * address has it, the others use it; and when that process ends, the next one that misses it takes its place, with the
+ * same data.
+ */
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { RunningServer } from "../server/server.ts";
+import type { Environment } from "./command.ts";
+
+export interface EmbeddedServer {
+  /** Returns once something answers at the address, or nothing can be done about it. */
+  ensure(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface EmbeddedOptions {
+  readonly url: string;
+  readonly data: string | null;
+  readonly environment: Environment;
+  readonly note: (text: string) => void;
+}
+
+/** Whoever starts one at the same time needs a moment to be there. */
+const attempts = 20;
+const pauseMs = 100;
+
+export function embeddedServer({ url, data, environment, note }: EmbeddedOptions): EmbeddedServer {
+  let running: RunningServer | null = null;
+  let ensuring: Promise<void> | null = null;
+
+  const ensure = async (): Promise<void> => {
+    const { hostname, port, protocol } = new URL(url);
+    const { isLoopback } = await import("../server/gate.ts");
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      if (await answers(url)) return;
+      // Only here can one be started, and only once.
+      if (!isLoopback(hostname) || protocol !== "http:" || running !== null) return;
+      try {
+        const folder = data ?? (environment["LEASEHOLD_DATA"] || join(homedir(), ".leasehold", "data"));
+        const host = hostname.replace(/^\[|\]$/g, "");
+        const { startServer } = await import("../server/server.ts");
+        running = await startServer({ host, port: Number(port || 80), data: folder, log: quiet(note) });
+        note(`no server answered at ${url}, so one was started in this process, with its data in ${folder}`);
+        return;
+      } catch (error) {
+        if (attempt === attempts - 1) note(`no server at ${url}, and none could be started: ${wordsOf(error)}`);
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      }
+    }
+  };
+
+  return {
+    ensure() {
+      ensuring ??= ensure().finally(() => {
+        ensuring = null;
+      });
+      return ensuring;
+    },
+    async close() {
+      await running?.close();
+    },
+  };
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2_000) });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function quiet(note: (text: string) => void) {
+  const say = (_details: object | string, message?: string): void => note(message ?? String(_details));
+  return { info: () => undefined, warn: say, error: say };
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,40 @@
+/** Every code that the command line ends with, in one table. docs/cli.md shows it; a test compares the two. */
+import { exitCodes as serverCodes } from "../server/commands/failure.ts";
+
+export const exitCodes = {
+  ...serverCodes,
+  unavailable: 6,
+  notSo: 7,
+  notGranted: 107,
+  leaseLost: 108,
+  cannotRun: 126,
+  noSuchCommand: 127,
+} as const;
+
+export type ExitName = keyof typeof exitCodes;
+
+export const exitMeanings: Readonly<Record<ExitName, string>> = {
+  done: "done, or stopped when told to",
+  failed: "failed, or refused by the server; the line on standard error says why",
+  usage: "wrong usage: a flag, a name, an address or a key; the line says what to give",
+  dataLocked: "another server has the data",
+  dataTooNew: "the data was written by a newer Leasehold",
+  cannotListen: "the server cannot listen at that address",
+  unavailable: "the server cannot serve now, or does not answer in time; try again",
+  notSo: "what was checked is not so: `verify`, `ledger verify`, `doctor`",
+  notGranted: "the lease was not granted: in somebody's way, or not in time; `run -E` chooses another code",
+  leaseLost: "`run` and `work`: the lease was lost, and so the command was stopped",
+  cannotRun: "`run` and `work`: the command cannot be executed",
+  noSuchCommand: "`run` and `work`: the command was not found",
+};
+
+/** As shells say that a signal ended something. */
+export function signalCode(signal: number): number {
+  return 128 + signal;
+}
+
+/** The table as docs/cli.md shows it. */
+export function exitCodeTable(): string {
+  const rows = (Object.keys(exitCodes) as ExitName[]).map((name) => `| ${exitCodes[name]} | ${exitMeanings[name]} |`);
+  return ["| exit code | meaning |", "| --- | --- |", ...rows].join("\n");
+}

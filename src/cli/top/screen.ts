@@ -1,0 +1,103 @@
+/** The terminal, taken over and given back whatever happens: at the end, on a signal, on an error, on Ctrl-Z. */
+import type { ReadStream, WriteStream } from "node:tty";
+
+export interface Screen {
+  readonly columns: number;
+  readonly rows: number;
+  /** Shows these lines, painted already; only what has changed is written. */
+  draw(lines: readonly string[]): void;
+  /** Gives the terminal back. May be called again. */
+  close(): void;
+}
+
+const csi = "\u001b[";
+const enter = `${csi}?1049h${csi}?25l${csi}?7l`;
+const leave = `${csi}?7h${csi}?25h${csi}?1049l`;
+
+export interface ScreenEvents {
+  readonly onKey: (key: string) => void;
+  readonly onResize: () => void;
+}
+
+export function openScreen(input: ReadStream, output: WriteStream, { onKey, onResize }: ScreenEvents): Screen {
+  let isOpen = false;
+  let shown: readonly string[] = [];
+  const take = (): void => {
+    if (isOpen) return;
+    isOpen = true;
+    shown = [];
+    input.setRawMode(true);
+    input.resume();
+    output.write(enter);
+  };
+  const giveBack = (): void => {
+    if (!isOpen) return;
+    isOpen = false;
+    output.write(leave);
+    input.setRawMode(false);
+    input.pause();
+  };
+  const onData = (chunk: Buffer): void => {
+    for (const key of keysIn(chunk.toString())) {
+      if (key !== "\u001a") {
+        onKey(key);
+        continue;
+      }
+      // Ctrl-Z: the shell gets its terminal back as it was, and we take it again when we go on.
+      giveBack();
+      process.kill(process.pid, "SIGSTOP");
+    }
+  };
+  const onContinue = (): void => {
+    take();
+    onResize();
+  };
+  const resized = (): void => {
+    shown = [];
+    onResize();
+  };
+  const crashed = (error: unknown): void => {
+    giveBack();
+    process.stderr.write(`leasehold: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.exit(1);
+  };
+  input.on("data", onData);
+  output.on("resize", resized);
+  process.on("SIGCONT", onContinue);
+  process.on("exit", giveBack);
+  process.on("uncaughtException", crashed);
+  process.on("unhandledRejection", crashed);
+  take();
+  return {
+    get columns() {
+      return output.columns ?? 80;
+    },
+    get rows() {
+      return output.rows ?? 24;
+    },
+    draw(lines) {
+      if (!isOpen) return;
+      let text = "";
+      for (let row = 0; row < Math.max(lines.length, shown.length); row++) {
+        if (shown[row] !== lines[row]) text += `${csi}${row + 1};1H${lines[row] ?? ""}${csi}0m${csi}K`;
+      }
+      shown = [...lines];
+      if (text !== "") output.write(text);
+    },
+    close() {
+      giveBack();
+      input.off("data", onData);
+      output.off("resize", resized);
+      process.off("SIGCONT", onContinue);
+      process.off("exit", giveBack);
+      process.off("uncaughtException", crashed);
+      process.off("unhandledRejection", crashed);
+    },
+  };
+}
+
+/** One key may come as several bytes, and several keys at once. */
+export function keysIn(text: string): readonly string[] {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: keys are control characters
+  return text.match(/\u001b(?:\[[0-9;]*[A-Za-z~]|O[A-Z])|[\s\S]/gu) ?? [];
+}

@@ -1,0 +1,123 @@
+/** What the user has chosen, and how a key changes it. */
+import type { Lease } from "../../sdk/wire.ts";
+
+export const sorts = ["left", "resource", "agent", "age"] as const;
+export type Sort = (typeof sorts)[number];
+
+export interface Choice {
+  readonly sort: Sort;
+  readonly filter: string;
+  /** What is being typed; null while nothing is. */
+  readonly typing: string | null;
+  /** Of the selected lease; null where none was chosen yet. */
+  readonly selected: string | null;
+  /** The lease that is about to be revoked, if the user says yes. */
+  readonly asks: string | null;
+  readonly isPaused: boolean;
+  readonly showsHelp: boolean;
+  /** The last thing that was done. */
+  readonly message: string;
+}
+
+export const firstChoice: Choice = {
+  sort: "left",
+  filter: "",
+  typing: null,
+  selected: null,
+  asks: null,
+  isPaused: false,
+  showsHelp: false,
+  message: "",
+};
+
+/** What a key asks of the program, beside the changed choice. */
+export type Wish = "quit" | "revoke" | "refresh" | null;
+
+export interface Pressed {
+  readonly choice: Choice;
+  readonly wish: Wish;
+}
+
+const up = ["k", "\u001b[A", "\u001bOA"];
+const down = ["j", "\u001b[B", "\u001bOB"];
+
+/** `shown` are the leases in the order in which they stand on the screen. */
+export function press(choice: Choice, key: string, shown: readonly Lease[]): Pressed {
+  if (key === "\u0003") return { choice, wish: "quit" };
+  if (choice.typing !== null) return { choice: type(choice, choice.typing, key), wish: null };
+  if (choice.asks !== null) {
+    const isYes = key === "y" || key === "Y";
+    return {
+      choice: { ...choice, asks: isYes ? choice.asks : null, message: isYes ? "" : "not revoked" },
+      wish: isYes ? "revoke" : null,
+    };
+  }
+  const still = (changed: Partial<Choice>): Pressed => ({ choice: { ...choice, message: "", ...changed }, wish: null });
+  if (up.includes(key)) return still({ selected: neighbour(choice, shown, -1) });
+  if (down.includes(key)) return still({ selected: neighbour(choice, shown, 1) });
+  switch (key) {
+    case "q":
+    case "\u001b":
+      return choice.showsHelp ? still({ showsHelp: false }) : { choice, wish: "quit" };
+    case "s":
+      return still({ sort: sorts[(sorts.indexOf(choice.sort) + 1) % sorts.length] ?? "left" });
+    case "/":
+      return still({ typing: choice.filter });
+    case "r": {
+      const selected = shown.find(({ id }) => id === choice.selected);
+      return selected === undefined
+        ? still({ message: "choose a lease first, with the arrows" })
+        : still({ asks: selected.id });
+    }
+    case "p":
+      return still({ isPaused: !choice.isPaused });
+    case "?":
+    case "h":
+      return still({ showsHelp: !choice.showsHelp });
+    case " ":
+      return { choice, wish: "refresh" };
+    default:
+      return { choice, wish: null };
+  }
+}
+
+function type(choice: Choice, typed: string, key: string): Choice {
+  switch (key) {
+    case "\r":
+    case "\n":
+      return { ...choice, filter: typed, typing: null };
+    case "\u001b":
+      return { ...choice, typing: null };
+    case "\u007f":
+    case "\b":
+      return { ...choice, typing: [...typed].slice(0, -1).join("") };
+    case "\u0015":
+      return { ...choice, typing: "" };
+    default:
+      return /^[\P{Cc}]$/u.test(key) ? { ...choice, typing: typed + key } : choice;
+  }
+}
+
+function neighbour({ selected }: Choice, shown: readonly Lease[], step: number): string | null {
+  const at = shown.findIndex(({ id }) => id === selected);
+  if (at === -1) return shown[0]?.id ?? null;
+  return shown[Math.min(Math.max(at + step, 0), shown.length - 1)]?.id ?? null;
+}
+
+/** Filtered and sorted as chosen. */
+export function arrange(leases: readonly Lease[], { sort, filter, typing }: Choice): readonly Lease[] {
+  const wanted = (typing ?? filter).toLowerCase();
+  const text = (lease: Lease) =>
+    `${lease.resource} ${lease.agent_id} ${lease.predicate} ${lease.purpose ?? ""}`.toLowerCase();
+  const kept = wanted === "" ? leases : leases.filter((lease) => text(lease).includes(wanted));
+  return kept.toSorted(orders[sort]);
+}
+
+const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+const orders: Readonly<Record<Sort, (a: Lease, b: Lease) => number>> = {
+  left: (a, b) => a.expires_in_ms - b.expires_in_ms || byText(a.id, b.id),
+  resource: (a, b) => byText(a.resource, b.resource) || byText(a.id, b.id),
+  agent: (a, b) => byText(a.agent_id, b.agent_id) || byText(a.resource, b.resource),
+  age: (a, b) => byText(a.acquired_at, b.acquired_at) || byText(a.id, b.id),
+};

@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import type { Lease } from "../../src/sdk/wire.ts";
+import {
+  assertOneLine,
+  binary,
+  type Folder,
+  makeFolder,
+  type Running,
+  type Server,
+  startServer,
+  until,
+} from "./harness.ts";
+
+let server: Server;
+let folder: Folder;
+
+before(async () => {
+  server = await startServer();
+  folder = makeFolder();
+});
+after(async () => {
+  await server.stop();
+  folder.remove();
+});
+
+const held = async (name: string) => (await server.json<{ leases: Lease[] }>(["ls", name, "--leases"])).leases;
+const sh = (script: string) => ["--", "sh", "-c", script];
+const isUp = (running: Running, word: string) =>
+  until(() => (running.output.stdout.includes(word) ? true : null), word);
+
+/** Writes the time again and again, in a process of its own that its parent does not wait for, and heeds no SIGTERM. */
+const stubborn = (file: string) =>
+  `trap '' TERM; (trap '' TERM; while :; do date +%s%3N >> ${file}; sleep 0.02; done) & echo "up $LEASEHOLD_EXPIRES_AT"; wait; wait`;
+
+function lastTick(file: string): number {
+  return Number(readFileSync(file, "utf8").trim().split("\n").at(-1));
+}
+
+/** Nobody writes any more. */
+function stopped(file: string): Promise<true> {
+  let before = -1;
+  return until(async () => {
+    const now = readFileSync(file, "utf8").length;
+    if (now === before) return true;
+    before = now;
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    return null;
+  }, "the command has ended");
+}
+
+async function startStubborn(
+  at: Server,
+  name: string,
+  ttl = "2s",
+): Promise<{ running: Running; file: string; endsAt: number }> {
+  const file = join(folder.path, `${name}.ticks`);
+  const running = at.begin(["run", `X:/${name}`, "--ttl", ttl, ...sh(stubborn(file))]);
+  await isUp(running, "up");
+  await until(() => (existsSync(file) ? true : null), "it has begun");
+  const [, end = ""] = /up (\S+)/.exec(running.output.stdout) ?? [];
+  return { running, file, endsAt: Date.parse(end) };
+}
+
+describe("leasehold run", { concurrency: 4 }, () => {
+  test("the command gets its leases in its environment, standard input, and its exit code is ours; then all is released", async () => {
+    const script =
+      'cat; echo "$LEASEHOLD_LEASE_IDS $LEASEHOLD_FENCE $LEASEHOLD_EXPIRES_AT $LEASEHOLD_AGENT_ID"; exit 42';
+    const { code, stdout, stderr } = await server.line(["run", "X:/env/a", "-s", "X:/env/b", ...sh(script)], {
+      input: "in\n",
+    });
+    assert.deepEqual([code, stderr], [42, ""]);
+    assert.match(stdout, /^in\nlse_\w+,lse_[\w-]+ \d+ \d{4}-\d\d-\d\dT[\d:.]+Z agt_\w+\n$/);
+    assert.deepEqual(await held("X:/env/**"), []);
+  });
+
+  test("arguments reach the command as they are, a second -- and flags of ours among them", async () => {
+    const { stdout } = await server.line(["run", "X:/args", "--", "printf", "%s|", "--json", "--", "-n", "a b"]);
+    assert.equal(stdout, "--json|--|-n|a b|");
+  });
+
+  test("what is in the way: 107 at once with -n, another code with -E, and a line that names holder and purpose", async () => {
+    await server.json(["acquire", "X:/taken", "--agent", "holder", "--purpose", "mine"]);
+    const [refused, chosen, shared] = await Promise.all([
+      server.line(["run", "-n", "X:/taken", ...sh("echo ran")]),
+      server.line(["run", "-n", "-E", "5", "X:/taken", ...sh("echo ran")]),
+      server.line(["run", "-n", "-E", "0", "-s", "X:/taken", ...sh("echo ran")]),
+    ]);
+    assert.deepEqual([refused.code, chosen.code, shared.code], [107, 5, 0]);
+    assertOneLine(refused, "refused");
+    assert.match(refused.stderr, /not granted: holder holds MUTATES X:\/taken, [\d.]+m?\d*s left, "mine"/);
+    assert.ok([refused, chosen, shared].every(({ stdout }) => stdout === ""));
+  });
+
+  test("it waits with -w until it is its turn, and then runs", async () => {
+    const { leases } = await server.json<{ leases: Lease[] }>(["acquire", "X:/soon", "--agent", "first"]);
+    const waiting = server.begin(["run", "-w", "20s", "X:/soon", ...sh("echo ran")]);
+    await until(async () => {
+      const { agents } = await server.json<{ agents: { state: string }[] }>(["agents", "--state", "PAUSED"]);
+      return agents.length > 0 ? true : null;
+    }, "it was told to come back");
+    await server.line(["release", leases[0]?.id ?? ""]);
+    assert.deepEqual(await waiting.ended, { code: 0, stdout: "ran\n", stderr: "" });
+  });
+
+  test("given up while it waits: nothing is left behind, and the code is the signal's", async () => {
+    await server.json(["acquire", "X:/never", "--agent", "keeper"]);
+    await server.json(["agents", "register", "elder"]);
+    const elder = server.begin(["run", "-w", "60s", "--agent", "keeper-2", "X:/never", ...sh("echo ran")]);
+    await until(
+      async () => ((await server.line(["agents", "keeper-2"])).code === 0 ? true : null),
+      "it has registered",
+    );
+    elder.child.kill("SIGTERM");
+    assert.equal((await elder.ended).code, 143);
+    assert.deepEqual((await server.json<{ waiters: unknown[] }>(["ls", "X:/never", "--waiters"])).waiters, []);
+  });
+
+  test("a command that is not there is 127, one that cannot be run 126, one that a signal ended 128 and its number", async () => {
+    const plain = join(folder.path, "plain");
+    writeFileSync(plain, "no program");
+    chmodSync(plain, 0o644);
+    const [missing, forbidden, killed] = await Promise.all([
+      server.line(["run", "X:/none", "--", join(folder.path, "nothing")]),
+      server.line(["run", "X:/none2", "--", plain]),
+      server.line(["run", "X:/none3", ...sh("kill -9 $$")]),
+    ]);
+    assert.deepEqual([missing.code, forbidden.code, killed.code], [127, 126, 137]);
+    assertOneLine(missing, "missing");
+    assertOneLine(forbidden, "forbidden");
+    for (const name of ["X:/none", "X:/none2", "X:/none3"]) assert.deepEqual(await held(name), []);
+  });
+
+  test("signals are the command's: it is told, and how it ends is how we end", async () => {
+    const running = server.begin([
+      "run",
+      "X:/signals",
+      ...sh("trap 'echo told; exit 9' TERM; echo up; while :; do sleep 0.05; done"),
+    ]);
+    await isUp(running, "up");
+    running.child.kill("SIGTERM");
+    const { code, stdout } = await running.ended;
+    assert.deepEqual([code, stdout], [9, "up\ntold\n"]);
+  });
+
+  test("a run within a run acts as the same agent, and is in nobody's way", async () => {
+    const inner = [process.execPath, binary, "run", "-n", "X:/nested/a", "--", "echo", "inner"];
+    const { code, stdout, stderr } = await server.line(["run", "X:/nested/**", "--", ...inner]);
+    assert.deepEqual([code, stdout, stderr], [0, "inner\n", ""]);
+  });
+
+  test("G10: a lease that is revoked ends the whole process group at once, long before the next heartbeat, with 108 and why", async () => {
+    const { running, file } = await startStubborn(server, "revoked", "5m");
+    await server.line(["revoke", "--prefix", "X:/revoked", "--reason", "stuck"]);
+    const { code, stderr } = await running.ended;
+    assert.equal(code, 108, stderr);
+    assert.match(stderr, /^leasehold: [^\n]*was revoked \(stuck\)[^\n]*\n$/);
+    await stopped(file);
+  });
+
+  test("A7: when the server falls silent, nothing of the command runs at the lease's end", async () => {
+    const own = await startServer();
+    try {
+      const { running, file, endsAt } = await startStubborn(own, "silent");
+      own.process.child.kill("SIGSTOP");
+      await stopped(file);
+      assert.ok(lastTick(file) < endsAt, `${lastTick(file) - endsAt} ms too late`);
+      own.process.child.kill("SIGCONT");
+      assert.equal((await running.ended).code, 108);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  test("when the supervisor is killed, the watchdog ends the command before the lease's end", async () => {
+    const { running, file, endsAt } = await startStubborn(server, "orphan");
+    running.child.kill("SIGKILL");
+    await stopped(file);
+    assert.ok(lastTick(file) < endsAt, `${lastTick(file) - endsAt} ms too late`);
+  });
+
+  test("when the supervisor is paused, the watchdog ends the command before the lease's end; awake, it says so", async () => {
+    const { running, file, endsAt } = await startStubborn(server, "paused");
+    running.child.kill("SIGSTOP");
+    await stopped(file);
+    assert.ok(lastTick(file) < endsAt, `${lastTick(file) - endsAt} ms too late`);
+    running.child.kill("SIGCONT");
+    assert.equal((await running.ended).code, 108);
+  });
+
+  test("what the command leaves running in its group does not outlive the lease", async () => {
+    const file = join(folder.path, "left.ticks");
+    const script = `(while :; do date +%s%3N >> ${file}; sleep 0.02; done) >/dev/null 2>&1 & sleep 0.2`;
+    assert.equal((await server.line(["run", "X:/left", ...sh(script)])).code, 0);
+    await stopped(file);
+    assert.deepEqual(await held("X:/left"), []);
+  });
+});

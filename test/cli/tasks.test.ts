@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { getTask } from "../../src/protocol/operations/tasks.ts";
+import * as receiptShapes from "../../src/protocol/receipt-shapes.ts";
+import * as taskShapes from "../../src/protocol/task-shapes.ts";
+import type { OperationAnswers, Receipt, Task } from "../../src/sdk/wire.ts";
+import { assertFits, type Folder, makeFolder, type Server, startServer, until } from "./harness.ts";
+
+type Shown = OperationAnswers["get_task"];
+
+let server: Server;
+let folder: Folder;
+
+before(async () => {
+  folder = makeFolder();
+  server = await startServer(["--data", join(folder.path, "data")]);
+});
+after(async () => {
+  await server.stop();
+  folder.remove();
+});
+
+const add = async (...args: readonly string[]) =>
+  (await server.json<{ task_id: string }>(["tasks", "add", ...args])).task_id;
+const show = (id: string) => server.json<Shown>(["tasks", "show", id]);
+const work = (type: string, script: string, ...flags: readonly string[]) => [
+  "work",
+  "--type",
+  type,
+  "--count",
+  "1",
+  ...flags,
+  "--",
+  "sh",
+  "-c",
+  script,
+];
+
+/** One after the other: a worker that polls may be offered any type, and would give the others' tasks back. */
+describe("tasks", () => {
+  test("a task goes from add to a result: the command gets it on standard input, and what it prints is the result", async () => {
+    const id = await add(
+      "square",
+      "--inputs",
+      '{"n": 7}',
+      "--summary",
+      "seven",
+      "--principal",
+      "boss",
+      "--mutates",
+      "X:/square",
+    );
+    const explained = await server.json(["tasks", "explain", id]);
+    assertFits(taskShapes.explained, explained);
+    const ran = await server.line(
+      work("square", 'cat; echo "$LEASEHOLD_TASK_ID $LEASEHOLD_ATTEMPT $LEASEHOLD_LEASE_IDS" >&2'),
+    );
+    assert.equal(ran.code, 0, ran.stderr);
+    assert.match(ran.stderr, new RegExp(`^${id} 1 lse_[\\w-]+\\nleasehold: ${id} succeeded\\n$`));
+    const task = await show(id);
+    assertFits(getTask.replies[0]?.schema ?? taskShapes.task, task);
+    assert.equal(task.status, "succeeded");
+    assert.deepEqual((JSON.parse(task.result?.outcome_text ?? "{}") as { inputs: unknown }).inputs, { n: 7 });
+    const { receipts } = await server.json<{ receipts: Receipt[] }>(["receipts", "--task", id]);
+    assert.deepEqual(
+      receipts.map(({ phase }) => phase),
+      ["accepted", "complete"],
+    );
+    for (const receipt of receipts) assertFits(receiptShapes.receipt, receipt);
+    const chain = await server.json(["receipts", receipts[0]?.receipt_id ?? ""]);
+    assertFits(receiptShapes.chain, chain);
+    const { tasks } = await server.json<{ tasks: Task[] }>(["tasks", "ls", "--type", "square"]);
+    assert.deepEqual(
+      tasks.map(({ task_id: one }) => one),
+      [id],
+    );
+    assertFits(taskShapes.task, tasks[0]);
+  });
+
+  test("a command that fails is a failure with what it said last; --no-retry makes it final", async () => {
+    const id = await add("fails", "--attempts", "1");
+    const { stderr } = await server.line(work("fails", "echo why >&2; exit 3", "--no-retry"));
+    assert.match(stderr, /failed/);
+    const task = await show(id);
+    assert.equal(task.status, "failed");
+    assert.match(task.result?.outcome_text ?? "", /exit code 3\nwhy/);
+  });
+
+  test("a large result, or one that is no text, is an artifact that the receipt points to", async () => {
+    const id = await add("large");
+    await server.line(work("large", "head -c 200000 /dev/zero"));
+    const { result } = await show(id);
+    assert.deepEqual([result?.outcome_kind, result?.artifact_size_bytes], ["artifact_pointer", 200_000]);
+  });
+
+  test("a cancelled task ends its command", async () => {
+    const id = await add("long", "--lease", "2s");
+    const running = server.begin(
+      work("long", "trap 'echo told >&2; exit 1' TERM; echo up >&2; while :; do sleep 0.05; done"),
+    );
+    await until(() => (running.output.stderr.includes("up") ? true : null), "it runs");
+    assertFits(taskShapes.task, await server.json(["tasks", "cancel", id, "--reason", "no longer"]));
+    const { code, stderr } = await running.ended;
+    assert.equal(code, 0);
+    assert.match(stderr, /told/);
+    assert.equal((await show(id)).status, "canceled");
+  });
+
+  test("SIGTERM drains: what runs comes to its end, and the worker ends with 0", async () => {
+    const id = await add("drain");
+    const running = server.begin(["work", "-t", "drain", "--", "sh", "-c", "echo up >&2; sleep 0.5; echo done"]);
+    await until(() => (running.output.stderr.includes("up") ? true : null), "it runs");
+    running.child.kill("SIGTERM");
+    assert.equal((await running.ended).code, 0);
+    assert.equal((await show(id)).result?.outcome_text, "done");
+  });
+
+  test("inbox and obligations say who answers for what", async () => {
+    await add("owed", "--principal", "owner.one");
+    const running = server.begin(["work", "-t", "owed", "--", "sh", "-c", "echo up >&2; sleep 30"]);
+    await until(() => (running.output.stderr.includes("up") ? true : null), "it runs");
+    const { obligations } = await server.json<{ obligations: unknown[] }>(["inbox", "--all", "--state", "OPEN"]);
+    assert.ok(obligations.length > 0);
+    assertFits(receiptShapes.obligation, obligations[0]);
+    assert.equal((await server.line(["inbox", "owner.one", "--json"])).code, 0);
+    running.child.kill("SIGKILL");
+  });
+
+  test("wrong tasks and ids are told in one line", async () => {
+    for (const args of [
+      ["tasks", "show", "T-never"],
+      ["tasks", "cancel", "T-never"],
+      ["tasks", "redrive", "T-never"],
+      ["tasks", "explain", "T-never"],
+      ["receipts", "rcp_never"],
+    ]) {
+      const { code, stdout, stderr } = await server.line(args);
+      assert.deepEqual([code, stdout], [1, ""], args.join(" "));
+      assert.match(stderr, /^leasehold: [^\n]+\n$/);
+    }
+  });
+});
+
+test("R6: the ledger verifies, is exported, and one changed letter is found with exit code 7", async () => {
+  const id = await add("ledger");
+  await server.line(work("ledger", "echo proof"));
+  assert.equal((await show(id)).status, "succeeded");
+  const data = join(folder.path, "data");
+  const whole = await server.json<{ whole: boolean }>(["ledger", "verify", "--data", data]);
+  assert.equal(whole.whole, true);
+  const head = await server.json(["ledger", "head"]);
+  const anchor = join(folder.path, "head.json");
+  writeFileSync(anchor, JSON.stringify(head));
+  assert.equal((await server.line(["ledger", "verify", "--data", data, "--anchor", anchor])).code, 0);
+  const file = join(folder.path, "ledger.jsonl");
+  assert.deepEqual(await server.json(["ledger", "export", "--data", data, "--out", file]), { file });
+  assert.equal((await server.line(["ledger", "verify", "--file", file])).code, 0);
+  writeFileSync(file, readFileSync(file, "utf8").replace("proof", "Proof"));
+  const broken = await server.line(["ledger", "verify", "--file", file]);
+  assert.equal(broken.code, 7, broken.stderr);
+  assert.match(broken.stdout, /receipt \d+/);
+});

@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createLostAnswers } from "../../src/server/mcp/lost-answers.ts";
+import { createPresence } from "../../src/server/mcp/presence.ts";
+import type { Caller } from "../../src/server/service.ts";
+import { mutates, pause, serve, until } from "../server/harness.ts";
+import { firstLease, overHttp } from "./harness.ts";
+
+const operator: Caller = { tenant: "default", actor: { role: "operator", agentId: null, epoch: null }, meter: null };
+
+interface Shown {
+  readonly expires_at: string;
+}
+
+test("every call of an agent is its heartbeat, whatever it asks for; one about it by another is not", async (t) => {
+  const { address, get } = await serve(t);
+  const caller = await overHttp(t, address.url);
+  const me = { agent_id: "a" };
+  await caller.do("register_agent", me);
+  const { id } = firstLease(await caller.do("acquire_leases", { ...me, intents: mutates("FILE:/a") }));
+  const endOf = async () => (await get<Shown>(`/v1/leases/${id}`)).body.expires_at;
+  let last = await endOf();
+  const calls: readonly (readonly [name: string, args: object])[] = [
+    ["acquire_leases", { ...me, intents: mutates("FILE:/b"), dry_run: true }],
+    ["checkpoint", { ...me, checkpoint_id: "c", resume_point: "r" }],
+    ["heartbeat_lease", { lease_id: id }],
+  ];
+  for (const [name, args] of calls) {
+    await pause(5);
+    await caller.do(name, args);
+    const end = await endOf();
+    assert.ok(end > last, name);
+    last = end;
+  }
+  await pause(5);
+  for (const name of ["get_agent", "read_checkpoint"]) await caller.do(name, me);
+  await caller.do("who_holds", { resource: "FILE:/a" });
+  assert.equal(await endOf(), last, "being looked at keeps nothing alive");
+});
+
+test("a call that is held beats for its agent as long as it lasts", async (t) => {
+  const { service, register, grant, get } = await serve(t);
+  await register("a");
+  const { id, expires_at: first } = await grant("a", "FILE:/a");
+  const endOf = async () => (await get<Shown>(`/v1/leases/${id}`)).body.expires_at;
+  const presence = createPresence(service, { beatMs: 20, thinkMs: 1_000 });
+  t.after(() => presence.close());
+  const leave = presence.enter(operator, "a");
+  const second = await until(async () => ((await endOf()) > first ? endOf() : null), "it beats at once");
+  await until(async () => ((await endOf()) > second ? true : null), "it beats again and again");
+  leave();
+  const last = await endOf();
+  await pause(100);
+  assert.equal(await endOf(), last, "and then no more");
+});
+
+async function waiting(t: Parameters<typeof serve>[0], thinkMs: number) {
+  const server = await serve(t);
+  const { service, register, grant, post } = server;
+  await server.call("PUT", "/v1/tenants/default/settings", { claim_within_ms: 200 });
+  await register("older");
+  await register("younger");
+  const lease = await grant("younger", "FILE:/a");
+  const { body } = await post<{ readonly request_id: string }>("/v1/acquire", {
+    agent_id: "older",
+    intents: mutates("FILE:/a"),
+    wait_timeout_ms: 60_000,
+  });
+  const presence = createPresence(service, { beatMs: 5_000, thinkMs });
+  t.after(() => presence.close());
+  return { ...server, presence, lease, requestId: body.request_id };
+}
+
+interface Held {
+  readonly leases: readonly { readonly agent_id: string }[];
+}
+
+const holders = async (get: <T>(path: string) => Promise<{ readonly body: T }>) =>
+  (await get<Held>("/v1/leases")).body.leases.map(({ agent_id }) => agent_id);
+
+test("a grant that comes while the model thinks is kept for it past the claim time (W8)", async (t) => {
+  const { presence, lease, requestId, post, get } = await waiting(t, 60_000);
+  presence.attend(operator, "older", requestId);
+  await post(`/v1/leases/${lease.id}/release`);
+  await until(async () => ((await holders(get)).includes("older") ? true : null), "it is granted");
+  await pause(600);
+  assert.deepEqual(await holders(get), ["older"]);
+  const asked = await get<{ readonly verdict: string }>(`/v1/requests/${requestId}`);
+  assert.equal(asked.body.verdict, "GRANTED");
+});
+
+test("a model that does not come back loses the grant to the next in line", async (t) => {
+  const { presence, lease, requestId, post, get } = await waiting(t, 500);
+  presence.attend(operator, "older", requestId);
+  await post(`/v1/leases/${lease.id}/release`);
+  await until(async () => ((await holders(get)).includes("older") ? true : null), "it is granted");
+  await until(async () => ((await holders(get)).length === 0 ? true : null), "it is given back");
+});
+
+test("a model that comes back keeps what was collected for it", async (t) => {
+  const { presence, lease, requestId, post, get } = await waiting(t, 1_500);
+  presence.attend(operator, "older", requestId);
+  await post(`/v1/leases/${lease.id}/release`);
+  await until(async () => ((await holders(get)).includes("older") ? true : null), "it is granted");
+  presence.enter(operator, "older")();
+  await pause(1_800);
+  assert.deepEqual(await holders(get), ["older"]);
+});
+
+test("a key is the same again only for the same call of the same caller, soon after an answer was lost", () => {
+  let now = 0;
+  const answers = createLostAnswers(() => now);
+  const input = { task_type: "a" };
+  const first = answers.keyFor(operator, "create_task", input);
+  assert.notEqual(answers.keyFor(operator, "create_task", input).key, first.key, "its answer may have arrived");
+  first.wasLost();
+  const worker: Caller = { ...operator, tenant: "acme" };
+  assert.notEqual(answers.keyFor(worker, "create_task", input).key, first.key);
+  assert.notEqual(answers.keyFor(operator, "create_task", { task_type: "b" }).key, first.key);
+  const again = answers.keyFor(operator, "create_task", input);
+  assert.equal(again.key, first.key);
+  assert.notEqual(answers.keyFor(operator, "create_task", input).key, first.key, "once");
+  again.wasLost();
+  now += 600_000;
+  assert.notEqual(answers.keyFor(operator, "create_task", input).key, first.key, "nobody sends again so late");
+});

@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { test } from "node:test";
+import { makeFolder } from "../cli/harness.ts";
+import { pause, serve, until } from "../server/harness.ts";
+import { type Body, firstLease, mutates, overStdio } from "./harness.ts";
+
+interface Listed {
+  readonly leases: readonly { readonly id: string; readonly agent_id: string }[];
+}
+
+test("the process registers, beats and lets go for its model, which says not one word about it", async (t) => {
+  const { address, get, post, register, grant } = await serve(t);
+  const caller = await overStdio(t, { url: address.url });
+  assert.ok(!JSON.stringify(await caller.tools()).includes("agent_token"), "no token is asked for");
+  const granted = await caller.do("acquire_leases", { intents: mutates("FILE:/a"), ttl_ms: 400 });
+  const held = firstLease(granted);
+  const { body: agents } = await get<{ agents: readonly { agent_id: string; labels: Body }[] }>("/v1/agents");
+  const agent = agents.agents.find(({ labels }) => labels["tool"] === "mcp");
+  assert.ok(agent?.agent_id.startsWith("mcp_"));
+
+  const { body: task } = await post<{ task_id: string }>("/v1/tasks", { task_type: "code.x", principal_ai: "boss" });
+  const { offers } = await caller.do("lease_next");
+  await caller.do("accept_task", { lease_id: (offers as readonly Body[])[0]?.["lease_id"] });
+  // It is older than what it now waits for.
+  await register("younger");
+  await grant("younger", "FILE:/b");
+  await caller.do("acquire_leases", { intents: mutates("FILE:/b"), hold_ms: 0 });
+
+  await pause(1_200);
+  const { body: now } = await get<{ state: string }>(`/v1/leases/${held.id}`);
+  assert.equal(now.state, "ACTIVE", "it has outlived its TTL thrice");
+
+  await caller.close();
+  const waits = async () => (await get<{ requests: readonly unknown[] }>("/v1/requests")).body.requests.length;
+  await until(async () => ((await waits()) === 0 ? true : null), "nothing waits");
+  const ended = await until(async () => {
+    const { body } = await get<{ state: string }>(`/v1/leases/${held.id}`);
+    return body.state === "ACTIVE" ? null : body.state;
+  }, "the lease ends");
+  assert.equal(ended, "RELEASED");
+  const { body: left } = await get<{ status: string }>(`/v1/tasks/${task.task_id}`);
+  assert.equal(left.status, "queued", "the task is given back");
+});
+
+test("a process that is killed keeps nobody waiting for longer than the TTL", async (t) => {
+  const { address, get } = await serve(t);
+  const caller = await overStdio(t, { url: address.url, args: ["--agent", "mortal"] });
+  const { id } = firstLease(await caller.do("acquire_leases", { intents: mutates("FILE:/a"), ttl_ms: 600 }));
+  process.kill(caller.pid, "SIGKILL");
+  const state = await until(async () => {
+    const { body } = await get<{ state: string }>(`/v1/leases/${id}`);
+    return body.state === "ACTIVE" ? null : body.state;
+  }, "it ends");
+  assert.equal(state, "EXPIRED");
+});
+
+test("another process can take the agent up with what it holds, and the first one is told that it is not its own", async (t) => {
+  const { address, get, post } = await serve(t);
+  const args = ["--agent", "refactorer", "--toolsets", "leases"];
+  const [first, second] = await Promise.all([
+    overStdio(t, { url: address.url, args }),
+    overStdio(t, { url: address.url, args }),
+  ]);
+  assert.ok((await first.tools()).every(({ name }) => name !== "lease_next"));
+  const { id } = firstLease(await first.do("acquire_leases", { intents: mutates("FILE:/a") }));
+  await second.do("checkpoint", { checkpoint_id: "c", resume_point: "half way" });
+  const news = await until(async () => {
+    const { text } = await first.call("who_holds", { resource: "FILE:/a" });
+    return text.startsWith("LOST: agent refactorer is no longer yours (stale_epoch)") ? text : null;
+  }, "the first is told");
+  assert.match(news, /stop work/);
+  await first.close();
+  const { body: kept } = await get<Listed>("/v1/leases");
+  assert.deepEqual(
+    kept.leases.map((lease) => lease.id),
+    [id],
+    "its end took nothing away from the second",
+  );
+
+  await post("/v1/revoke", { lease_id: id, reason: "the folder is being deleted" });
+  const lost = await until(async () => {
+    const { text } = await second.call("who_holds", { resource: "FILE:/a" });
+    return text.startsWith("LOST") ? text : null;
+  }, "the second is told of the revocation");
+  assert.match(lost, /FILE:\/a \(lse_\w+\) is REVOKED; stop work on it/);
+});
+
+test("where no server runs one is started, others use it, and take its place when it ends", async (t) => {
+  const folder = makeFolder();
+  t.after(() => folder.remove());
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const args = ["--data", folder.path];
+  const first = await overStdio(t, { url, args });
+  const second = await overStdio(t, { url, args: [...args, "--agent", "second"] });
+  await first.do("acquire_leases", { intents: mutates("FILE:/first") });
+  await second.do("acquire_leases", { intents: mutates("FILE:/second") });
+  const seen = await second.do("list_leases");
+  assert.equal((seen["leases"] as readonly unknown[]).length, 2, "one server for both");
+  await first.close();
+  const left = await until(async () => {
+    const { isError, body } = await second.call("list_leases");
+    return isError ? null : (body["leases"] as readonly Body[]).map(({ resource }) => resource);
+  }, "the second has taken over");
+  assert.deepEqual(left, ["FILE:/second"], "what the first held was let go of, and nothing else was lost");
+});
+
+test("a server elsewhere that does not answer is told to the model, in words that help", async (t) => {
+  // An address that is not this machine's own is never served from here (RFC 5737 keeps it unused).
+  const caller = await overStdio(t, { url: "http://192.0.2.1:9", args: ["--timeout", "300ms"] });
+  assert.ok((await caller.tools()).length > 20);
+  const { isError, body } = await caller.call("who_holds", { resource: "FILE:/a" });
+  assert.equal(isError, true);
+  assert.match(String(body["error"]), /unreachable|timeout/);
+});
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}

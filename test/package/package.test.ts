@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { type Running, startServerWith } from "./installed.ts";
+import { pack, run, unpackInto, writeProgram } from "./packing.ts";
+
+const place = mkdtempSync(join(tmpdir(), "leasehold-package-"));
+const project = join(place, "project");
+let files: readonly string[] = [];
+let server: Running;
+
+before(async () => {
+  mkdirSync(project);
+  const packed = await pack(place);
+  ({ files } = packed);
+  await unpackInto(project, packed.archive);
+  writeProgram(project);
+  server = await startServerWith(process.execPath, project);
+});
+after(async () => {
+  await server?.stop();
+  rmSync(place, { recursive: true, force: true });
+});
+
+test("the package has what users need and nothing else", () => {
+  const { bin, exports } = JSON.parse(readFileSync("package.json", "utf8")) as {
+    bin: Record<string, string>;
+    exports: Record<string, string | Record<string, string>>;
+  };
+  const entries = Object.values(exports).flatMap((entry) =>
+    typeof entry === "string" ? [entry] : Object.values(entry),
+  );
+  for (const path of [...Object.values(bin), ...entries, "LICENSE", "README.md"]) {
+    assert.ok(files.includes(path.replace(/^\.\//, "")), path);
+  }
+  const strange = files.filter((path) => !/^(bin\/|dist\/.*\.(js|d\.ts)$|package\.json|LICENSE|README\.md)/.test(path));
+  assert.deepEqual(strange, []);
+  assert.deepEqual(
+    files.filter((path) => /\.test\.|sample-|contract/.test(path)),
+    [],
+  );
+});
+
+test("no file of it names a TypeScript file", () => {
+  const source = /(?:from|import\()\s*"[^"]+(?<!\.d)\.ts"/;
+  const named = files.filter(
+    (path) =>
+      path.startsWith("dist/") && source.test(readFileSync(join(project, "node_modules/leasehold", path), "utf8")),
+  );
+  assert.deepEqual(named, []);
+});
+
+test("installed, the SDK works", async () => {
+  const { code, stdout, stderr } = await run(process.execPath, ["program.mjs"], {
+    cwd: project,
+    env: { LEASEHOLD_URL: server.url },
+  });
+  assert.deepEqual([code, stdout, stderr], [0, "all is well\n", ""]);
+});
+
+test("installed, its types are understood by a strict compiler that looks into them", async () => {
+  const { code, stdout } = await run(process.execPath, [
+    join("node_modules/typescript/bin/tsc"),
+    "-p",
+    join(project, "tsconfig.json"),
+  ]);
+  assert.equal(code, 0, stdout);
+});
+
+test("installed, the command line works, its watchdog too", async () => {
+  const line = (...args: readonly string[]) =>
+    run(process.execPath, ["node_modules/leasehold/bin/leasehold.cjs", ...args], {
+      cwd: project,
+      env: { LEASEHOLD_URL: server.url },
+    });
+  const ran = await line("run", "X:/installed", "--", "sh", "-c", "echo $LEASEHOLD_FENCE; exit 3");
+  assert.equal(ran.code, 3, ran.stderr);
+  assert.match(ran.stdout, /^\d+\n$/);
+  assert.equal((await line("ls", "--json")).code, 0);
+});

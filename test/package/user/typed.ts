@@ -1,0 +1,24 @@
+// Compiled, and not run: that a user's compiler understands what the package says of itself.
+
+import type { Lease } from "leasehold";
+import { type Client, createClient, LeaseholdError } from "leasehold/sdk";
+
+const client: Client = createClient({ url: "http://127.0.0.1:7117" });
+
+export async function firstLease(): Promise<Lease | undefined> {
+  const { leases } = await client.call("list_leases", { limit: 1 });
+  return leases[0];
+}
+
+export async function work(): Promise<number> {
+  return client.withLease("FILE:/shop/a.ts", ({ leases }) => leases[0]?.fence ?? 0);
+}
+
+export function codeOf(error: unknown): string {
+  return error instanceof LeaseholdError ? error.code : "";
+}
+
+// @ts-expect-error: there is no such operation
+void client.call("no_such_operation", {});
+// @ts-expect-error: a limit is a number
+void client.call("list_leases", { limit: "1" });
