@@ -12,6 +12,7 @@ import type { HeartbeatTask, ReleaseTask } from "./task-commands.ts";
 import { attemptOf, leasesOfAttempt, updateTask } from "./task-life.ts";
 import { canRunNow } from "./task-manifest.ts";
 import { covers } from "./task-poll.ts";
+import { rankOf } from "./task-queue.ts";
 import type { TaskEntry } from "./task-state.ts";
 import { jsonExceedsBytes } from "./text-size.ts";
 
@@ -64,16 +65,22 @@ function isPreempted(tenant: TenantEntry, task: TaskEntry, lease: LeaseEntry, no
   if (!spec.preemptible || book.readyCount === 0) return false;
   const worker = book.workers.get(lease.record.agentId);
   if (worker === undefined) return false;
+  let urgent: TaskEntry | null = null;
   for (const lane of book.lanes.values()) {
-    const urgent = earliest(lane.ready);
-    if (urgent === undefined || urgent.record.spec.taskPriority <= spec.taskPriority) continue;
-    if (now - urgent.record.createdAt < limits.taskPreemptAfterMs || !covers(worker, lane)) continue;
-    const told = urgent.preempting === null ? undefined : tenant.leases.get(urgent.preempting.leaseId);
-    if ((told !== undefined && told !== lease) || !canRunNow(tenant, urgent)) continue;
-    urgent.preempting = { leaseId: lease.record.id, workerId: worker.record.id };
-    return true;
+    const next = earliest(lane.ready);
+    if (next === undefined || next.record.spec.taskPriority <= spec.taskPriority) continue;
+    if (now - next.record.createdAt < limits.taskPreemptAfterMs || !covers(worker, lane)) continue;
+    const told = next.preempting === null ? undefined : tenant.leases.get(next.preempting.leaseId);
+    if ((told !== undefined && told !== lease) || !canRunNow(tenant, next)) continue;
+    if (urgent === null || isAhead(next, urgent)) urgent = next;
   }
-  return false;
+  if (urgent !== null) urgent.preempting = { leaseId: lease.record.id, workerId: worker.record.id };
+  return urgent !== null;
+}
+
+function isAhead(task: TaskEntry, other: TaskEntry): boolean {
+  const [rank, otherRank] = [rankOf(task.record), rankOf(other.record)];
+  return rank !== otherRank ? rank < otherRank : task.priority < other.priority;
 }
 
 /** An offer goes back to the queue; an accepted task too, with a receipt, and without losing the attempt (T13). */

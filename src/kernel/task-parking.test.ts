@@ -124,3 +124,18 @@ test("T7: one that a worker had before is woken with the first, so that its work
   world.releaseAll("a");
   assert.deepEqual(new Set(readyIn(world, [first, second])), new Set([first, second]));
 });
+
+test("T10: who joined because of a strong heir is not kept by a weak one after it", () => {
+  const world = createTaskWorld("a");
+  world.grant("a", "CONSUMES FILE:/x");
+  const writers = [1, 2].map(() => world.create({ intents: "MUTATES FILE:/x", taskPriority: 1 }));
+  world.idles("w.1");
+  world.releaseAll("a");
+  assert.equal(world.offered("w.1").task.id, writers[0]);
+  const provider = world.create({ intents: "PROVIDES FILE:/x" });
+  const reader = world.create({ intents: "CONSUMES FILE:/x", taskPriority: 9 });
+  world.idles("w.2");
+  world.cancelTask(writers[0] ?? "");
+  assert.equal(world.offered("w.2").task.id, reader);
+  assert.deepEqual(ids(world.polls("w.2", all)), [provider]);
+});

@@ -116,6 +116,8 @@ export function afterLook(state: State, tenant: TenantEntry, task: TaskEntry, pa
       const parkedThere = obstacle.parked === null ? [] : obstacle.parked.oldest.heap.map((one) => one.task);
       for (const one of parkedThere) unpark(one);
       parking.obstacle = obstacle;
+      // Who joins them now may get along with the former one, so the next heir is measured by this.
+      parking.origin = originOf(obstacle);
       obstacle.parked = parking;
       for (const one of parkedThere) enter(parking, one);
     }

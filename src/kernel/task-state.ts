@@ -48,8 +48,8 @@ export interface TaskEntry extends Due, Entry<"task"> {
 export interface Parking {
   /** Null: it has gone, and they come one by one. */
   obstacle: Obstacle | null;
-  /** What it was: something else of the kind takes its place. */
-  readonly origin:
+  /** What it is or was: something else of the kind may take its place. */
+  origin:
     | { readonly kind: "lease"; readonly resource: string; readonly strength: Strength }
     | { readonly kind: "resource"; readonly resource: string }
     | null;

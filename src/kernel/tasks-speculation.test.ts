@@ -283,3 +283,15 @@ test("T8: nobody is asked to make room for what is no more urgent, what it could
   world.pass(limits.taskPreemptAfterMs);
   assert.deepEqual(world.beat(offer).directives, [], "not preemptible");
 });
+
+test("T8: room is made for the most urgent that waits", () => {
+  const world = createTaskWorld();
+  world.create({ preemptible: true });
+  const offer = world.start("w.1");
+  const [less, more] = [world.create({ taskPriority: 5 }), world.create({ taskPriority: 9, taskType: "other" })];
+  world.pass(limits.taskPreemptAfterMs);
+  assert.deepEqual(world.beat(offer).directives, ["preempt"]);
+  world.giveBack(offer);
+  assert.equal(world.offered("w.1").task.id, more);
+  assert.equal(world.offered("w.2").task.id, less);
+});

@@ -73,8 +73,8 @@ export const limits = {
   /** Commands in one frame of the stream. */
   frameCommandsMax: 1_024,
   frameIdLengthMax: 64,
-  /** Tasks and receipts that one call can bring: what fits into a body. */
-  batchMax: 32_768,
+  /** Tasks and receipts that one call can bring, if they fit into a body. */
+  batchMax: 10_000,
   /** Steps that a chain of causes is followed, each way. */
   chainMax: 1_000,
   /** Receipts that a task is shown with; the list of receipts has the others. */

@@ -35,7 +35,7 @@ function answerOptions(
 ): void {
   if (headers.origin !== undefined && gate.lets(headers.origin)) {
     response.setHeader("Access-Control-Allow-Methods", allowed.join(", "));
-    const headers = `authorization, content-type, last-event-id, ${tenantHeader}, ${mcpHeaders}`;
+    const headers = `authorization, content-type, last-event-id, leasehold-sha256, ${tenantHeader}, ${mcpHeaders}`;
     response.setHeader("Access-Control-Allow-Headers", headers);
     response.setHeader("Access-Control-Max-Age", "600");
   }

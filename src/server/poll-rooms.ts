@@ -11,6 +11,8 @@ export interface Waiting {
   readonly health: number;
 }
 
+/** No text from outside holds it. */
+const between = "\0";
 /** Health is told apart in so many steps. */
 const healthSteps = 10;
 
@@ -70,7 +72,7 @@ export class Rooms<P extends Waiting> {
 
   enter(capabilities: readonly string[]): Room<P> {
     const sorted = capabilities.length > 1 ? [...new Set(capabilities)].sort() : capabilities;
-    const key = sorted.join("\n");
+    const key = sorted.join(between);
     let room = this.rooms.get(key);
     if (room === undefined) {
       room = new Room<P>(key, sorted);
@@ -105,7 +107,7 @@ export class Rooms<P extends Waiting> {
   }
 
   roomsFor(requires: readonly string[]): readonly Room<P>[] {
-    const key = requires.length === 0 ? "" : requires.join("\n");
+    const key = requires.length === 0 ? "" : requires.join(between);
     let found = this.byRequires.get(key);
     if (found === undefined) {
       found = [...this.rooms.values()].filter((room) => room.covers(requires));

@@ -29,7 +29,7 @@ export interface McpOptions {
 
 export interface Mcp {
   handle(request: FastifyRequest, reply: FastifyReply): void;
-  /** No more of it: what is open is ended. */
+  /** Resolves when all is answered and every stream has ended. */
   close(): Promise<void>;
 }
 
@@ -39,6 +39,7 @@ export function createMcp({ service, isLoopback, version, presence: presenceOpti
   // The SDK takes half a second to load, and most servers never need it.
   let loading: Promise<Loaded> | null = null;
   let isClosed = false;
+  const underWay = new Set<Promise<void>>();
 
   async function serve(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { caller } = request;
@@ -60,19 +61,29 @@ export function createMcp({ service, isLoopback, version, presence: presenceOpti
 
   return {
     handle(request, reply) {
-      serve(request, reply).catch((fault: unknown) => {
+      const served = serve(request, reply).catch((fault: unknown) => {
         if (isClosed || reply.raw.destroyed) return;
         service.log.error({ err: fault }, "an MCP request failed for a reason that is not its own");
         sendAnswer(reply.raw, errorAnswer("internal_error", "Something is wrong with the server; its log says what."));
       });
+      if (isEndless(request)) return;
+      underWay.add(served);
+      void served.then(() => underWay.delete(served));
     },
     async close() {
       isClosed = true;
       presence.close();
+      // What is held is answered by whoever shuts down; only then are the streams cut that never end.
+      await Promise.all(underWay);
       const loaded = await loading;
       await loaded?.close();
     },
   };
+}
+
+/** A stream for changes that may come; those of 2026 say so in a header. */
+function isEndless({ headers }: FastifyRequest): boolean {
+  return headers["mcp-method"] === "subscriptions/listen";
 }
 
 type Loaded = Awaited<ReturnType<typeof load>>;
