@@ -1,5 +1,6 @@
 /** How often each rule was hit. A simulation that never meets a rule says nothing about it, so none may be at nought. */
 import { refusalCodes } from "../src/kernel/refusals.ts";
+import { taskSituations } from "./tasks/task-situations.ts";
 
 export type Counters = Map<string, number>;
 
@@ -11,8 +12,8 @@ export function addAll(counters: Counters, more: Iterable<readonly [string, numb
   for (const [name, by] of more) count(counters, name, by);
 }
 
-/** What others say, of tokens: the kernel itself answers PAUSED. */
-const notOfTheKernel: readonly string[] = ["resource_fenced"];
+/** What others say: of tokens, where the kernel itself answers PAUSED, and of receipts that a reader asks for. */
+const notOfTheKernel: readonly string[] = ["resource_fenced", "receipt_unknown"];
 
 const verdicts = ["granted", "waiting", "died", "paused"];
 
@@ -49,6 +50,15 @@ const events = [
   "tenant.suspended",
   "tenant.resumed",
   "tenant.changed",
+  "task.created",
+  "task.offered",
+  "task.accepted",
+  "task.completed",
+  "task.requeued",
+  "task.escalated",
+  "task.canceled",
+  "task.redriven",
+  "receipt.stored",
 ];
 
 /** Things that only the simulation can see it has done, each with the rule it is about. */
@@ -74,6 +84,10 @@ const situations = [
   "strategy switched",
   "restored from records",
   "restored between two slices",
+  "twins compared",
+  "twins compared, with offers",
+  "tasks drained",
+  "tasks drained among agents",
   "late command",
   "repeated command",
 ];
@@ -85,10 +99,38 @@ export const required: readonly string[] = [
   ...refusalCodes.filter((code) => !notOfTheKernel.includes(code)).map((code) => `refused ${code}`),
   ...events.map((type) => `event ${type}`),
   ...situations,
+  ...taskSituations,
+];
+
+/** What must befall the simulated service, its network and its workers; see service/. */
+const requiredOfService: readonly string[] = [
+  "agents: granted",
+  "network: answer dropped",
+  "network: asked again",
+  "network: request doubled",
+  "network: request dropped",
+  "principals: cancelled",
+  "service: commit fails, lost",
+  "service: commit fails, stored",
+  "service: killed",
+  "service: restarted",
+  "service: tasks succeeded",
+  "workers: died",
+  "workers: late result told",
+  "workers: reclaimed",
+  "workers: result refused, already_completed",
+  "workers: result refused, stale_fence",
+  "workers: result stored before",
+  "workers: stopped past the lease",
+  "workers: told to cancel",
 ];
 
 export function missing(counters: Counters): string[] {
   return required.filter((name) => (counters.get(name) ?? 0) === 0);
+}
+
+export function missingOfService(counters: Counters): string[] {
+  return requiredOfService.filter((name) => (counters.get(name) ?? 0) === 0);
 }
 
 export function describe(counters: Counters): string {

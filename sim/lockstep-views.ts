@@ -15,6 +15,11 @@ export function recordsOf(state: State): Records {
     request: [],
     lease: [],
     key: [],
+    task: [],
+    payload: [],
+    task_key: [],
+    task_type: [],
+    worker: [],
   };
   for (const { kind, record } of snapshot(state)) (records[kind] as (typeof record)[]).push(record);
   return records;

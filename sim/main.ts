@@ -3,18 +3,22 @@
  *
  *   npm run sim -- --seed 7 --steps 1000       one seed, twice: its transcript must be the same
  *   npm run sim -- --seed 1 --seeds 50         fifty seeds from 1 on, over two threads
- *   npm run sim -- --long                      1,000,000 steps over 1,000 seeds; every counter must have been hit
+ *   npm run sim -- --tasks 1000                so many tasks through the engine, with faults; nought for none
+ *   npm run sim -- --long                      1,000,000 steps over 1,000 seeds, and 10,000 tasks through the engine;
+ *                                              every counter must have been hit
  */
 import { parseArgs } from "node:util";
-import { describe, missing } from "./counters.ts";
+import { type Counters, describe, missing, missingOfService } from "./counters.ts";
 import { runFleet } from "./fleet.ts";
 import { runSeed } from "./run.ts";
+import { runService } from "./service/run-service.ts";
 import type { SeedJob, SeedReport } from "./worker.ts";
 
 const workers = 2;
 const longSeeds = 1_000;
 /** Small worlds run long, every fifth is large and runs wide: together a million steps. */
 const longSteps = { small: 1_100, large: 600 };
+const longTasks = 10_000;
 /** Every so many seeds are run twice in the long form, to see that their transcripts are the same. */
 const repeatedEvery = 100;
 
@@ -26,12 +30,14 @@ async function main(): Promise<number> {
       seed: { type: "string", default: "1" },
       seeds: { type: "string", default: "1" },
       steps: { type: "string", default: "1000" },
+      tasks: { type: "string", default: "200" },
       long: { type: "boolean", default: false },
     },
   });
   const [seed, seeds, steps] = [values.seed, values.seeds, values.steps].map(Number);
-  if (![seed, seeds, steps].every((number) => Number.isSafeInteger(number) && Number(number) >= 1)) {
-    console.error("sim: --seed, --seeds and --steps are whole numbers of at least 1.");
+  const tasks = values.long ? longTasks : Number(values.tasks);
+  if (![seed, seeds, steps, tasks + 1].every((number) => Number.isSafeInteger(number) && Number(number) >= 1)) {
+    console.error("sim: --seed, --seeds and --steps are whole numbers of at least 1, --tasks of at least 0.");
     return 2;
   }
   const jobs = values.long ? longJobs() : jobsFrom(Number(seed), Number(seeds), Number(steps));
@@ -52,7 +58,29 @@ async function main(): Promise<number> {
   console.log(`sim: transcript ${result.hash}`);
   const unmet = values.long ? missing(result.counters) : [];
   if (unmet.length > 0) console.error(`sim: never met: ${unmet.join(", ")}`);
-  return unmet.length > 0 ? 1 : 0;
+  const isServed = tasks === 0 || (await serve(Number(seed), tasks, values.long));
+  return unmet.length > 0 || !isServed ? 1 : 0;
+}
+
+/** The tasks' way through the real engine. */
+async function serve(seed: number, tasks: number, isLong: boolean): Promise<boolean> {
+  const counters: Counters = new Map();
+  const began = performance.now();
+  try {
+    const { receipts, dead, simulatedMs } = await runService(seed, tasks, counters);
+    console.log(describe(counters));
+    const seconds = ((performance.now() - began) / 1_000).toFixed(1);
+    const what = `${tasks} tasks, ${dead} of them dead letters, ${receipts} receipts`;
+    console.log(`sim: ${what}, ${Math.round(simulatedMs / 1_000)} simulated s in ${seconds} s, no violation`);
+  } catch (fault) {
+    console.error(`sim: the service with seed ${seed} and ${tasks} tasks violates an invariant`);
+    console.error(fault instanceof Error ? (fault.stack ?? fault.message) : fault);
+    console.error(`sim: repeat it with\n  npm run sim -- --seed ${seed} --steps 1 --tasks ${tasks}`);
+    return false;
+  }
+  const unmet = isLong ? missingOfService(counters) : [];
+  if (unmet.length > 0) console.error(`sim: never met by the service: ${unmet.join(", ")}`);
+  return unmet.length === 0;
 }
 
 function jobsFrom(first: number, howMany: number, steps: number): SeedJob[] {

@@ -182,6 +182,14 @@ function decide(model: Model, command: Command, now: number): Prediction {
     case "set_tenant_quotas":
     case "create_key":
     case "delete_key":
+    case "create_task":
+    case "cancel_task":
+    case "redrive_task":
+    case "poll_tasks":
+    case "heartbeat_task":
+    case "release_task":
+    case "set_task_type":
+    case "submit_receipt":
       throw new Error(`the oracle knows nothing of ${command.type}`);
   }
 }

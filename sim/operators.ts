@@ -35,15 +35,17 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
   const habit = (random.chance(0.7) ? repairOf(world, tenant) : null) ?? random.weighted(habits);
   switch (habit) {
     case "revokeLease": {
-      const leaseId = agent.leases.length > 0 ? random.pick(agent.leases) : "lse_none";
+      const leaseId = leaseToTake(world, tenant, agent.leases);
       send(world, { ...asked, type: "revoke", target: { leaseId }, reason });
       return;
     }
-    case "revokeAgent":
-      send(world, { ...asked, type: "revoke", target: { agentId: agent.id }, reason });
+    case "revokeAgent": {
+      const agentId = random.pick([agent.id, tenant.workers[0]?.id ?? agent.id]);
+      send(world, { ...asked, type: "revoke", target: { agentId }, reason });
       return;
+    }
     case "revokePrefix": {
-      const resourcePrefix = random.pick([resource, "FILE:/", "FILE:/a", "FILE:/d1/**", "PORT:/"]);
+      const resourcePrefix = random.pick([resource, "FILE:/", "FILE:/a", "FILE:/d1/**", "PORT:/", "TASK:/"]);
       send(world, { ...asked, type: "revoke", target: { resourcePrefix }, reason });
       return;
     }
@@ -99,6 +101,13 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
       send(world, { ...asked, type: "delete_key", keyId: `key-${random.below(3)}` });
       return;
   }
+}
+
+/** Of the agent's, or of a task's: its own, or one of its manifest's. */
+function leaseToTake({ random, store }: World, { id }: SimTenant, known: readonly string[]): string {
+  const ofTasks = [...store.lease.values()].filter((one) => one.tenant === id && one.holder !== one.agentId);
+  if (ofTasks.length > 0 && random.chance(0.6)) return random.pick(ofTasks).id;
+  return known.length > 0 ? random.pick(known) : "lse_none";
 }
 
 function repairOf(world: World, tenant: SimTenant): keyof typeof habits | null {

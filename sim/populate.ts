@@ -2,6 +2,7 @@
 import { predicates } from "../src/kernel/predicates.ts";
 import type { TenantQuotas, TenantSettings } from "../src/kernel/records.ts";
 import { send } from "./send.ts";
+import { staff } from "./tasks/workers.ts";
 import { entropyOf, operator, type SimAgent, type SimTenant, type World } from "./world.ts";
 
 const smallNames = [
@@ -33,10 +34,20 @@ export function populate(world: World): void {
   const bound = names.filter((name) => (size === "small" ? smallBound.includes(name) : name.startsWith("PORT:/n")));
   const agents = size === "small" ? random.between(3, 6) : random.between(100, 160);
   for (let index = 0; index < tenants; index++) {
-    const tenant: SimTenant = { id: `t${index}`, names, counted, bound, agents: [] };
+    const tenant: SimTenant = {
+      id: `t${index}`,
+      names,
+      counted,
+      bound,
+      agents: [],
+      workers: [],
+      created: [],
+      taskIds: [],
+    };
     world.tenants.push(tenant);
     found(world, tenant);
     for (let nth = 0; nth < agents; nth++) register(world, tenant, `agent-${nth}`);
+    if (world.hasTasks) staff(world, tenant);
   }
 }
 

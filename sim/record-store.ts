@@ -16,6 +16,7 @@ import type {
   StoredRecord,
   Tenant,
 } from "../src/kernel/records.ts";
+import type { Payload, Task, TaskKey, TaskType, Worker } from "../src/kernel/task-records.ts";
 
 export interface RecordStore {
   readonly tenant: Map<string, Tenant>;
@@ -26,6 +27,11 @@ export interface RecordStore {
   readonly request: Map<string, Request>;
   readonly lease: Map<string, Lease>;
   readonly key: Map<string, Key>;
+  readonly task: Map<string, Task>;
+  readonly payload: Map<string, Payload>;
+  readonly task_key: Map<string, TaskKey>;
+  readonly task_type: Map<string, TaskType>;
+  readonly worker: Map<string, Worker>;
 }
 
 /** One record before and after a step; null where there was none, or is none any more. */
@@ -43,6 +49,11 @@ export function createRecordStore(): RecordStore {
     request: new Map(),
     lease: new Map(),
     key: new Map(),
+    task: new Map(),
+    payload: new Map(),
+    task_key: new Map(),
+    task_type: new Map(),
+    worker: new Map(),
   };
 }
 
@@ -87,9 +98,17 @@ function storedAs({ kind, record }: StoredRecord): string {
       return `${record.tenant} ${record.agentId}`;
     case "resource":
       return `${record.tenant} ${record.name}`;
+    case "payload":
+      return `${record.tenant} ${record.taskId}`;
+    case "task_key":
+      return `${record.tenant} ${record.key}`;
+    case "task_type":
+      return `${record.tenant} ${record.taskType}`;
     case "agent":
     case "request":
     case "lease":
+    case "task":
+    case "worker":
       return `${record.tenant} ${record.id}`;
   }
 }

@@ -10,6 +10,10 @@ import { operatorTurn } from "./operators.ts";
 import { populate } from "./populate.ts";
 import { compareWithStore, restart } from "./restarts.ts";
 import { send, settleInSlices } from "./send.ts";
+import { drain } from "./tasks/drain.ts";
+import { principalTurn } from "./tasks/principals.ts";
+import { compareTwins } from "./tasks/twins.ts";
+import { workerTurn } from "./tasks/workers.ts";
 import { createWorld, entropyOf, type World } from "./world.ts";
 
 export interface SeedResult {
@@ -25,6 +29,7 @@ export function runSeed(seed: number, steps: number, counters: Counters): SeedRe
   try {
     populate(world);
     for (world.step = 1; world.step <= steps; world.step++) stepOnce(world);
+    if (world.hasTasks) drain(world);
     runOut(world);
     return { seed, steps, hash: world.transcript.digest("hex"), failure: null };
   } catch (error) {
@@ -38,9 +43,15 @@ export function runSeed(seed: number, steps: number, counters: Counters): SeedRe
       seed,
       steps,
       hash: "",
-      failure: `${failure}\n  the last commands:\n    ${world.recent.slice(-12).join("\n    ")}`,
+      failure: `${failure}\n  the last commands:\n    ${world.recent.slice(-12).map(describe).join("\n    ")}`,
     };
   }
+}
+
+/** What was left out of a command is left out here too. */
+function describe({ step, now, command }: World["recent"][number]): string {
+  const said = JSON.stringify(command, (_, value: unknown) => (value === null ? undefined : value));
+  return `step ${step} at ${now}: ${said}`;
 }
 
 function stepOnce(world: World): void {
@@ -51,16 +62,25 @@ function stepOnce(world: World): void {
   const rare = size === "small" ? 1 : 5;
   switch (
     random.weighted({
-      agent: 850 * rare,
+      agent: (world.hasTasks ? 250 : 850) * rare,
+      worker: world.hasTasks ? 600 * rare : 0,
+      principal: world.hasTasks ? 160 * rare : 0,
+      twins: world.hasTasks && size === "small" ? 12 : 0,
       operator: 60,
       cell: world.jobs.length > 0 ? 200 * rare : 0,
       settle: 15,
-      restart: 40,
+      restart: world.hasTasks ? 20 : 40,
       compare: 12,
     })
   ) {
     case "agent":
       return agentTurn(world, tenant, random.pick(tenant.agents));
+    case "worker":
+      return workerTurn(world, tenant, random.pick(tenant.workers));
+    case "principal":
+      return principalTurn(world, tenant);
+    case "twins":
+      return compareTwins(world);
     case "operator":
       return operatorTurn(world, tenant);
     case "cell":

@@ -4,14 +4,17 @@
  */
 import type { Command } from "../src/kernel/commands.ts";
 import type { KernelEvent } from "../src/kernel/events.ts";
-import { apply, hasDue, nextDeadline, settle, snapshot } from "../src/kernel/kernel.ts";
+import { apply, hasDue, type Step as KernelStep, nextDeadline, settle, snapshot } from "../src/kernel/kernel.ts";
 import type { Reply } from "../src/kernel/replies.ts";
+import type { EndedTask } from "../src/kernel/task-records.ts";
+import type { TaskEntry } from "../src/kernel/task-state.ts";
 import { count } from "./counters.ts";
 import { checkInvariants } from "./invariants/check.ts";
 import { type Step, violated } from "./invariants/step.ts";
 import { fingerprint, keep } from "./record-store.ts";
 import { noteEvents, noteReply } from "./situations.ts";
-import type { World } from "./world.ts";
+import { noteTasks } from "./tasks/situations.ts";
+import type { SimLedger, World } from "./world.ts";
 
 const recentMax = 40;
 
@@ -23,7 +26,8 @@ export function send(world: World, command: Command): Reply {
   const isCompared = isSettled && random.chance(world.size === "small" ? 0.05 : 0.005);
   const before = isCompared ? fingerprint(snapshot(world.state)) : "";
 
-  const { reply, events, changes } = apply(world.state, command, world.now);
+  const outcome = apply(world.state, command, world.now);
+  const { reply, events, changes } = outcome;
   if (isSettled && changesNothing(command, reply)) {
     if (events.length > 0 || changes.length > 0) {
       violated(
@@ -42,7 +46,7 @@ export function send(world: World, command: Command): Reply {
   }
   world.transcript.update(JSON.stringify([world.now, command, reply, events]));
   noteReply(world, command, reply);
-  finish(world, { command, reply, events, changes: keep(world.store, changes), settled: true });
+  finish(world, outcome, { command, reply, settled: true });
   return reply;
 }
 
@@ -60,18 +64,41 @@ export function settleInSlices(world: World): void {
 
 /** True: more is due. */
 export function settleSlice(world: World, limit: number): boolean {
-  const { events, changes, more } = settle(world.state, world.now, limit);
+  const settled = settle(world.state, world.now, limit);
+  const { events, more } = settled;
   if (events.length > 0) world.transcript.update(JSON.stringify([world.now, events]));
-  finish(world, { command: null, reply: null, events, changes: keep(world.store, changes), settled: !more });
+  finish(world, settled, { command: null, reply: null, settled: !more });
   return more;
 }
 
-function finish(world: World, done: Pick<Step, "command" | "reply" | "events" | "changes" | "settled">): void {
-  noteEvents(world, done.events);
-  const step: Step = { ...done, now: world.now, store: world.store };
+function finish(world: World, outcome: KernelStep, done: Pick<Step, "command" | "reply" | "settled">): void {
+  const { events, receipts } = outcome;
+  const { state, store, now } = world;
+  const ended = keepHistory(world.ledger, outcome);
+  const step: Step = { ...done, now, store, state, events, receipts, ended, changes: keep(store, outcome.changes) };
+  noteEvents(world, events);
+  if (world.hasTasks) noteTasks(world, step);
   const thoroughly = world.size === "small" || (done.settled && world.step % 97 === 0);
   checkInvariants(world.memory, step, thoroughly);
-  checkEvents(world, done.events);
+  checkEvents(world, events);
+}
+
+/** Takes over what left for history, and what was added to the ledger. */
+function keepHistory({ ended, receipts: ledger }: SimLedger, { changes, receipts }: KernelStep): EndedTask[] {
+  const gone: EndedTask[] = [];
+  for (const handle of new Set(changes)) {
+    if (handle.kind !== "task" || handle.alive) continue;
+    // A dead task's handle still has its payload, which goes to history with it.
+    const { record, payload } = handle as TaskEntry;
+    gone.push({ ...record, payload: payload?.record ?? null });
+  }
+  for (const task of gone) ended.set(`${task.tenant} ${task.id}`, task);
+  for (const receipt of receipts) {
+    const known = ledger.get(receipt.tenant);
+    if (known === undefined) ledger.set(receipt.tenant, [receipt]);
+    else known.push(receipt);
+  }
+  return gone;
 }
 
 function checkEvents(world: World, events: readonly KernelEvent[]): void {
@@ -84,7 +111,7 @@ function changesNothing(command: Command, reply: Reply): boolean {
   return reply.type === "refused" || (command.type === "acquire" && command.dryRun);
 }
 
-function remember(world: World, command: Command): void {
-  world.recent.push(`step ${world.step} at ${world.now}: ${JSON.stringify(command)}`);
-  if (world.recent.length > recentMax) world.recent.shift();
+function remember({ recent, step, now }: World, command: Command): void {
+  recent.push({ step, now, command });
+  if (recent.length > recentMax) recent.shift();
 }

@@ -5,9 +5,9 @@ import { runSeed } from "./run.ts";
 
 /** The long form is `npm run sim -- --long`. These seeds are enough to meet every rule, and run in seconds. */
 const seeds = Array.from({ length: 80 }, (_, index) => index + 1);
-const steps = 1_000;
+const steps = 550;
 
-test("no seed violates an invariant, and no rule is never met (L, C, W, A, G)", () => {
+test("no seed violates an invariant, and no rule is never met (L, C, W, A, G, T, R)", () => {
   const counters: Counters = new Map();
   for (const seed of seeds) {
     const { failure } = runSeed(seed, steps, counters);
@@ -18,6 +18,6 @@ test("no seed violates an invariant, and no rule is never met (L, C, W, A, G)", 
 
 test("the same seed gives the same transcript, another seed another (DESIGN: byte for byte)", () => {
   const hashOf = (seed: number) => runSeed(seed, 400, new Map()).hash;
-  for (const seed of [3, 5]) assert.equal(hashOf(seed), hashOf(seed));
+  for (const seed of [3, 5, 8]) assert.equal(hashOf(seed), hashOf(seed));
   assert.notEqual(hashOf(3), hashOf(4));
 });

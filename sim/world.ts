@@ -2,6 +2,8 @@
 import { createHash, type Hash } from "node:crypto";
 import type { Acquire, Actor, Command } from "../src/kernel/commands.ts";
 import { createState, type State } from "../src/kernel/kernel.ts";
+import type { CreateTask, PollTasks, SubmitReceipt } from "../src/kernel/task-commands.ts";
+import type { EndedTask, Receipt } from "../src/kernel/task-records.ts";
 import type { Counters } from "./counters.ts";
 import { createMemory, type Memory } from "./invariants/check.ts";
 import { createRandom, type Random } from "./random.ts";
@@ -26,12 +28,44 @@ export interface SimAgent {
   hasDigest: boolean;
 }
 
+/** A task that a worker believes to have, which may be wrong. */
+export interface HeldTask {
+  readonly taskId: string;
+  readonly leaseId: string;
+  readonly fence: number;
+  isAccepted: boolean;
+}
+
+/** A worker as it knows itself (T1). */
+export interface SimWorker {
+  readonly tenant: string;
+  readonly id: string;
+  readonly keyId: string;
+  capabilities: readonly string[];
+  held: HeldTask[];
+  /** What it had in earlier lives, or has been done with: as a zombie it speaks of those. */
+  past: HeldTask[];
+  polls: PollTasks[];
+  sent: SubmitReceipt[];
+  crashed: boolean;
+}
+
 export interface SimTenant {
   readonly id: string;
   readonly names: readonly string[];
   readonly counted: readonly string[];
   readonly bound: readonly string[];
   readonly agents: SimAgent[];
+  readonly workers: SimWorker[];
+  /** Of the last tasks, what was sent to create them, and their ids. */
+  created: CreateTask[];
+  taskIds: string[];
+}
+
+/** What nothing alive keeps: the tasks that are over, and every receipt (R1). */
+export interface SimLedger {
+  readonly ended: Map<string, EndedTask>;
+  readonly receipts: Map<string, Receipt[]>;
 }
 
 /** What a cell has been told to do and has not reported yet. */
@@ -48,13 +82,16 @@ export interface World {
   readonly counters: Counters;
   readonly store: RecordStore;
   readonly memory: Memory;
+  readonly ledger: SimLedger;
+  /** In every other world there are workers and tasks too. */
+  readonly hasTasks: boolean;
   readonly transcript: Hash;
   readonly tenants: SimTenant[];
   readonly jobs: CellJob[];
   /** Commands under way; each arrives at the step it was given, if ever. */
   readonly mail: { readonly atStep: number; readonly command: Command }[];
   /** The last commands, for whoever reads about a violation. */
-  readonly recent: string[];
+  readonly recent: { readonly step: number; readonly now: number; readonly command: Command }[];
   state: State;
   now: number;
   step: number;
@@ -69,6 +106,8 @@ export function createWorld(seed: number, counters: Counters): World {
     counters,
     store: createRecordStore(),
     memory: createMemory(),
+    ledger: { ended: new Map(), receipts: new Map() },
+    hasTasks: seed % 2 === 0,
     transcript: createHash("sha256"),
     tenants: [],
     jobs: [],
@@ -86,6 +125,10 @@ export function entropyOf({ random }: World): readonly [number, number] {
 
 export const operator: Actor = { role: "operator", agentId: null, epoch: null };
 export const supervisor: Actor = { role: "supervisor", agentId: null, epoch: null };
+
+export function workerActor({ keyId }: SimWorker): Actor {
+  return { role: "worker", agentId: null, epoch: null, keyId };
+}
 
 export function actorOf(agent: SimAgent): Actor {
   return { role: "agent", agentId: agent.id, epoch: agent.epoch };

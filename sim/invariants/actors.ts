@@ -18,15 +18,31 @@ export function checkActor({ command, reply, changes, store }: Step): void {
   }
 }
 
-export function checkWounds({ command, events, store }: Step): void {
+export function checkWounds(step: Step): void {
+  const { command, events, store } = step;
   for (const event of events) {
     if ((event.type !== "lease.revoked" && event.type !== "lease.closing") || event.reason !== "wounded") continue;
     if (event.type === "lease.revoked" && event.lease.cell !== null) continue; // Wounded when it began to close.
-    if (command?.type !== "acquire") violated("W7", "a lease was wounded, and nobody asked for anything", event);
-    const requester = store.agent.get(`${command.tenant} ${command.agentId}`);
-    const holder = store.agent.get(`${event.tenant} ${event.lease.agentId}`);
-    if (requester === undefined || holder === undefined || requester.priority >= holder.priority) {
+    const requester = oldestRequester(step);
+    if (requester === null) violated("W7", "a lease was wounded, and nobody asked for anything", command, event);
+    const id = `${event.tenant} ${event.lease.holder}`;
+    const gone = step.ended.find((task) => `${task.tenant} ${task.id}` === id);
+    const holder = store.agent.get(id)?.priority ?? (store.task.get(id) ?? gone)?.timestamp;
+    if (holder === undefined || requester >= holder) {
       violated("W7", "a lease was wounded by somebody who is not older", command, event.lease);
     }
   }
+}
+
+/** Who wounds: the agent that asks, or one of the tasks that a worker's poll gave its resources, or a place in the queue (T10). */
+function oldestRequester({ command, changes, store }: Step): number | null {
+  if (command?.type === "acquire") return store.agent.get(`${command.tenant} ${command.agentId}`)?.priority ?? null;
+  if (command?.type !== "poll_tasks") return null;
+  const ages = changes.map((change) => {
+    if (change.kind === "task" && change.after !== null && change.after.live.length > 0) return change.after.timestamp;
+    if (change.kind !== "request" || change.before !== null || change.after === null) return Number.POSITIVE_INFINITY;
+    return store.task.get(`${change.after.tenant} ${change.after.holder}`)?.timestamp ?? Number.POSITIVE_INFINITY;
+  });
+  const oldest = Math.min(...ages);
+  return oldest === Number.POSITIVE_INFINITY ? null : oldest;
 }

@@ -2,10 +2,23 @@
 import { checkActor, checkWounds } from "./actors.ts";
 import { checkAllConflicts, checkNewConflicts } from "./conflicts.ts";
 import { checkFences, type FenceMemory } from "./fences.ts";
+import { checkLateCompletes, createGrantMemory, type GrantMemory } from "./late-completes.ts";
 import { checkEnds, checkHeartbeat, checkIdleStates, checkLeaseChanges } from "./lifetimes.ts";
 import { checkGrantReply, checkRequestChanges } from "./manifests.ts";
+import {
+  checkObligation,
+  checkReceipts,
+  checkRepeated,
+  checkSender,
+  createReceiptMemory,
+  type ReceiptMemory,
+} from "./receipts.ts";
 import type { Step } from "./step.ts";
-import { viewsOf } from "./tenant-view.ts";
+import { checkOffers, checkTaskLeases } from "./task-leases.ts";
+import { checkPlaces } from "./task-places.ts";
+import { checkConservation, checkTask, checkTaskChanges, createTaskMemory, type TaskMemory } from "./task-records.ts";
+import { checkTaskOvertaking, checkTaskWaits } from "./task-waits.ts";
+import { type TenantView, viewsOf } from "./tenant-view.ts";
 import { checkDeath, checkTimestamps, type TimestampMemory } from "./units-of-work.ts";
 import { checkAllWaits, checkOvertaking, checkTouchedWaits } from "./waits.ts";
 
@@ -14,10 +27,20 @@ export interface Memory {
   readonly fences: FenceMemory;
   readonly timestamps: TimestampMemory;
   readonly wasHeld: Set<string>;
+  readonly tasks: TaskMemory;
+  readonly receipts: ReceiptMemory;
+  readonly grants: GrantMemory;
 }
 
 export function createMemory(): Memory {
-  return { fences: new Map(), timestamps: new Map(), wasHeld: new Set() };
+  return {
+    fences: new Map(),
+    timestamps: new Map(),
+    wasHeld: new Set(),
+    tasks: createTaskMemory(),
+    receipts: createReceiptMemory(),
+    grants: createGrantMemory(),
+  };
 }
 
 export function checkInvariants(memory: Memory, step: Step, thoroughly: boolean): void {
@@ -29,6 +52,12 @@ export function checkInvariants(memory: Memory, step: Step, thoroughly: boolean)
   checkActor(step);
   checkWounds(step);
   checkHeartbeat(step);
+  checkTaskChanges(memory.tasks, step);
+  checkReceipts(memory.receipts, step);
+  checkRepeated(memory.receipts, step);
+  checkOffers(step);
+  checkSender(step);
+  checkLateCompletes(memory.grants, step);
   const nothingNew = step.changes.length === 0 && step.reply?.type !== "died";
   if (nothingNew && !thoroughly) return;
   for (const view of viewsOf(step.store)) {
@@ -41,5 +70,18 @@ export function checkInvariants(memory: Memory, step: Step, thoroughly: boolean)
       checkIdleStates(view);
     } else checkTouchedWaits(view, step);
     if (step.settled) checkEnds(view, step);
+    checkTaskWaits(view, step);
+    checkTaskOvertaking(view, step);
+    if (thoroughly) checkTasks(memory, view, step);
   }
+}
+
+function checkTasks(memory: Memory, view: TenantView, step: Step): void {
+  checkConservation(memory.tasks, step);
+  for (const task of view.tasks.values()) {
+    checkTask(task);
+    checkObligation(memory.receipts, task);
+  }
+  checkTaskLeases(view, step);
+  checkPlaces(view, step);
 }

@@ -19,6 +19,7 @@ export function checkRequestChanges(step: Step): void {
   for (const change of step.changes) {
     if (change.kind !== "request") continue;
     const { before, after } = change;
+    if (before !== null && before.holder !== before.agentId) continue; // A task's: see task-waits.ts.
     if (before?.state === "WAITING" && after === null) violated("W2", "a wait vanished without an end", before);
     if (after === null) continue;
     if (after.forgetAt !== null && before?.forgetAt === null) checkMemory(step.store, after);

@@ -1,7 +1,9 @@
 /** What one step did, as the invariants are shown it. */
 import type { Command } from "../../src/kernel/commands.ts";
 import type { KernelEvent } from "../../src/kernel/events.ts";
+import type { State } from "../../src/kernel/kernel.ts";
 import type { Reply } from "../../src/kernel/replies.ts";
+import type { EndedTask, Receipt } from "../../src/kernel/task-records.ts";
 import type { Change, RecordStore } from "../record-store.ts";
 
 export interface Step {
@@ -11,6 +13,12 @@ export interface Step {
   readonly reply: Reply | null;
   readonly events: readonly KernelEvent[];
   readonly changes: readonly Change[];
+  /** What the step added to the ledger, in order. */
+  readonly receipts: readonly Receipt[];
+  /** Tasks that left for history, as they left. */
+  readonly ended: readonly EndedTask[];
+  /** For what no record tells: where a queued task stands. */
+  readonly state: State;
   /** False after a slice of settling that left something due: then what is late may still be there. */
   readonly settled: boolean;
 }

@@ -1,5 +1,6 @@
 /** One tenant's records, arranged so that the naive rules of sim/model can be asked about them. */
 import type { Agent, Intent, Lease, Request, Resource, Tenant } from "../../src/kernel/records.ts";
+import type { Task } from "../../src/kernel/task-records.ts";
 import type { Claim, Field, Waiting } from "../model/conflicts.ts";
 import type { RecordStore } from "../record-store.ts";
 
@@ -10,10 +11,14 @@ export interface Waiter extends Waiting {
 
 export interface TenantView {
   readonly tenant: Tenant;
+  /** Whose a lease is, the naive rules read from `agentId`; here that is its holder, for a task's leases the task (C2). */
   readonly field: Field<Lease>;
   /** In the order in which they are served: of arrival, or of age under Wound-Wait. */
   readonly waiters: readonly Waiter[];
   readonly agents: ReadonlyMap<string, Agent>;
+  readonly tasks: ReadonlyMap<string, Task>;
+  /** The age of a party: an agent's unit of work, or a task (W1, T10). */
+  readonly priorityOf: (holder: string) => number | undefined;
   readonly resources: ReadonlyMap<string, Resource>;
 }
 
@@ -25,29 +30,41 @@ export function viewsOf(store: RecordStore): TenantView[] {
       leases: Lease[];
       requests: Request[];
       agents: Map<string, Agent>;
+      tasks: Map<string, Task>;
       resources: Map<string, Resource>;
     }
   >();
   for (const tenant of store.tenant.values()) {
-    views.set(tenant.id, { tenant, leases: [], requests: [], agents: new Map(), resources: new Map() });
+    views.set(tenant.id, {
+      tenant,
+      leases: [],
+      requests: [],
+      agents: new Map(),
+      tasks: new Map(),
+      resources: new Map(),
+    });
   }
-  for (const lease of store.lease.values()) views.get(lease.tenant)?.leases.push(lease);
+  for (const lease of store.lease.values()) {
+    views.get(lease.tenant)?.leases.push(lease.holder === lease.agentId ? lease : { ...lease, agentId: lease.holder });
+  }
+  for (const task of store.task.values()) views.get(task.tenant)?.tasks.set(task.id, task);
   for (const agent of store.agent.values()) views.get(agent.tenant)?.agents.set(agent.id, agent);
   for (const resource of store.resource.values()) views.get(resource.tenant)?.resources.set(resource.name, resource);
   for (const request of store.request.values()) {
     if (request.state === "WAITING") views.get(request.tenant)?.requests.push(request);
   }
-  return [...views.values()].map(({ tenant, leases, requests, agents, resources }) => {
+  return [...views.values()].map(({ tenant, leases, requests, agents, tasks, resources }) => {
     const byAge = tenant.settings.strategy === "wound_wait";
+    const priorityOf = (holder: string) => agents.get(holder)?.priority ?? tasks.get(holder)?.timestamp;
     const waiters = requests.map((request) => ({
       request,
-      agentId: request.agentId,
+      agentId: request.holder,
       claims: claimsOf(request.intents),
-      priority: agents.get(request.agentId)?.priority ?? Number.NaN,
+      priority: priorityOf(request.holder) ?? Number.NaN,
     }));
     waiters.sort((a, b) => (byAge ? a.priority - b.priority : 0) || a.request.arrival - b.request.arrival);
     const capacityOf = (name: string) => resources.get(name)?.capacity ?? null;
-    return { tenant, field: { leases, capacityOf }, waiters, agents, resources };
+    return { tenant, field: { leases, capacityOf }, waiters, agents, tasks, priorityOf, resources };
   });
 }
 

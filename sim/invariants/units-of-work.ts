@@ -4,6 +4,7 @@
  * unit becomes the oldest. That is why none dies for ever.
  */
 import { predicates } from "../../src/kernel/predicates.ts";
+import type { Task } from "../../src/kernel/task-records.ts";
 import { inTheWay } from "../model/conflicts.ts";
 import { type Step, violated } from "./step.ts";
 import type { TenantView } from "./tenant-view.ts";
@@ -13,6 +14,7 @@ export type TimestampMemory = Map<string, number>;
 
 export function checkTimestamps(memory: TimestampMemory, step: Step): void {
   for (const change of step.changes) {
+    if (change.kind === "task") checkTaskTimestamp(memory, change.before, change.after);
     if (change.kind !== "agent" || change.after === null) continue;
     const { before, after } = change;
     if (before !== null && before.priority === after.priority) continue;
@@ -25,10 +27,24 @@ export function checkTimestamps(memory: TimestampMemory, step: Step): void {
   }
 }
 
+/** T10: a task's age is its own from its creation on, of the same sequence as those of agents. */
+function checkTaskTimestamp(memory: TimestampMemory, before: Task | null, after: Task | null): void {
+  if (after === null) return;
+  if (before !== null) {
+    if (before.timestamp !== after.timestamp) violated("W1", "a task changed its timestamp", before, after);
+    return;
+  }
+  const last = memory.get(after.tenant) ?? 0;
+  if (after.timestamp <= last) violated("W1", `a task's timestamp is not younger than ${last}`, after);
+  memory.set(after.tenant, after.timestamp);
+}
+
 export function checkDeath(view: TenantView, { command, reply }: Step): void {
   if (command?.type !== "acquire" || command.tenant !== view.tenant.id || reply?.type !== "died") return;
   if (view.tenant.settings.strategy !== "wait_die") violated("W7", "Wound-Wait let somebody die", command);
-  const older = [...view.agents.values()].some((agent) => agent.priority < reply.priority);
+  const older =
+    [...view.agents.values()].some((agent) => agent.priority < reply.priority) ||
+    [...view.tasks.values()].some((task) => task.timestamp < reply.priority);
   if (!older) violated("W2", "the oldest unit of work of its tenant died", command, reply);
 
   const claims = command.intents.flatMap(({ predicate: wish, resource, units, to }) => {
@@ -37,7 +53,7 @@ export function checkDeath(view: TenantView, { command, reply }: Step): void {
     return names.map((name) => ({ predicate, resource: name, units: units ?? 1 }));
   });
   const { leases, requests } = inTheWay(view.field, command.agentId, claims, view.waiters, "covered");
-  const isOlder = (agentId: string) => (view.agents.get(agentId)?.priority ?? 0) < reply.priority;
+  const isOlder = (holder: string) => (view.priorityOf(holder) ?? 0) < reply.priority;
   if (![...leases, ...requests].some((one) => isOlder(one.agentId))) {
     violated("W2", "it died although nothing older is in its way", command, reply);
   }

@@ -57,7 +57,7 @@ function checkWait(view: TenantView, waiter: Waiter, step: Step): void {
 
   const ahead = view.waiters.slice(0, view.waiters.indexOf(waiter));
   const blocking = inTheWay(view.field, waiter.agentId, waiter.claims, ahead);
-  if (step.settled && isFree(blocking)) {
+  if (step.settled && isFree(blocking) && !awaitsWorker(step, request)) {
     violated("W3", "nothing is in the way of a waiter, yet it waits", request);
   }
   checkDirection(view, waiter, ahead);
@@ -65,6 +65,13 @@ function checkWait(view: TenantView, waiter: Waiter, step: Step): void {
     if (!resource.fenced || !waiter.claims.some((claim) => overlap(claim.resource, resource.name))) continue;
     violated("G7", "a request waits for a fenced resource", request, resource);
   }
+}
+
+/** A task whose turn has come keeps its place until a worker asks, or its concurrency key has a slot (T10, T12). */
+function awaitsWorker({ state }: Step, { tenant, holder, agentId }: Request): boolean {
+  if (holder === agentId) return false;
+  const place = state.tenants.get(tenant)?.tasks.get(holder)?.place;
+  return place === "ready" || place === "keyed";
 }
 
 /**
@@ -76,8 +83,8 @@ function checkDirection(view: TenantView, waiter: Waiter, ahead: readonly Waiter
   const leases = woundWait ? view.field.leases.filter((lease) => lease.state !== "CLOSING") : view.field.leases;
   const blocking = inTheWay({ ...view.field, leases }, waiter.agentId, waiter.claims, ahead, "covered");
   for (const one of [...blocking.leases, ...blocking.requests]) {
-    const priority = view.agents.get(one.agentId)?.priority;
-    if (priority === undefined) violated("A1", "a lease has no agent", one);
+    const priority = view.priorityOf(one.agentId);
+    if (priority === undefined) violated("A1", "a lease has no holder", one);
     const isForbidden = woundWait ? waiter.priority < priority : waiter.priority > priority;
     if (isForbidden) violated(rule(view), "a wait points the wrong way", waiter.request, one);
   }

@@ -1,0 +1,95 @@
+/**
+ * T13's hardest row, by looking at everything: a result that comes after its lease was lost counts only if nobody else was
+ * granted what the task had held since then, and the task itself was not offered again with its manifest.
+ */
+import type { Lease } from "../../src/kernel/records.ts";
+import type { Task } from "../../src/kernel/task-records.ts";
+import { type Claim, claimsConflict, type Field } from "../model/conflicts.ts";
+import { overlap } from "../model/names.ts";
+import { type Step, violated } from "./step.ts";
+import { claimsOf, viewsOf } from "./tenant-view.ts";
+
+export interface GrantMemory {
+  /** How many events there were, so that each has a number. */
+  count: number;
+  /** By task: when the last of its manifest's leases ended. */
+  readonly lost: Map<string, number>;
+  readonly offers: Map<string, number>;
+  grants: { readonly at: number; readonly lease: Lease }[];
+}
+
+/** Nobody comes later than this many grants. */
+const grantsKept = 4_000;
+
+export function createGrantMemory(): GrantMemory {
+  return { count: 0, lost: new Map(), offers: new Map(), grants: [] };
+}
+
+export function checkLateCompletes(memory: GrantMemory, step: Step): void {
+  // First what was decided, by what was known before; a late complete itself grants nothing to anybody ahead of it.
+  for (const event of step.events) {
+    memory.count++;
+    if (event.type === "task.offered") {
+      const id = `${event.tenant} ${event.task.id}`;
+      memory.offers.set(id, (memory.offers.get(id) ?? 0) + 1);
+    }
+    if (event.type === "lease.granted" || event.type === "lease.binding") {
+      memory.grants.push({ at: memory.count, lease: event.lease });
+    }
+    const hasEnded =
+      event.type === "lease.expired" || event.type === "lease.released" || event.type === "lease.revoked";
+    if (hasEnded && event.lease.holder !== event.lease.agentId) {
+      memory.lost.set(`${event.tenant} ${event.lease.holder}`, memory.count);
+    }
+    if (event.type === "receipt.stored" && event.receipt.phase === "complete")
+      checkCounted(memory, step, event.receipt.taskId);
+  }
+  checkRefused(memory, step);
+  if (memory.grants.length > 2 * grantsKept) memory.grants = memory.grants.slice(-grantsKept);
+}
+
+/** It counts: then nobody else had a hand in it. */
+function checkCounted(memory: GrantMemory, { command, changes, store }: Step, taskId: string): void {
+  if (command?.type !== "submit_receipt") return;
+  const change = changes.find((one) => one.kind === "task" && one.before?.id === taskId);
+  if (change?.kind !== "task" || change.before === null || change.before.spec.intents.length === 0) return;
+  const { before } = change;
+  if (before.live.length > 0) return; // In time.
+  const [other] = grantsSince(memory, store, before, conflicts);
+  if (other !== undefined)
+    violated("T13", "a late result counts, and another was granted its resources", before, other);
+}
+
+/** It is refused as contested: then there was somebody. */
+function checkRefused(memory: GrantMemory, { command, reply, store }: Step): void {
+  if (command?.type !== "submit_receipt" || reply?.type !== "refused" || reply.code !== "stale_fence") return;
+  const task = store.task.get(`${command.tenant} ${reply.taskId}`);
+  if (task === undefined || !reply.detail.startsWith("What the task had")) return;
+  // Whoever was lost before the last was contested by the task's own next offer.
+  const offers = memory.offers.get(`${task.tenant} ${task.id}`) ?? 0;
+  if (offers > 1 || grantsSince(memory, store, task, overlaps).length > 0) return;
+  violated("T13", "a late result was refused as contested, and nobody had its resources since", task, command);
+}
+
+type Test = (field: Field<Lease>, claim: Claim, lease: Lease) => boolean;
+
+function grantsSince(memory: GrantMemory, store: Step["store"], task: Task, test: Test): Lease[] {
+  const since = memory.lost.get(`${task.tenant} ${task.id}`) ?? Number.POSITIVE_INFINITY;
+  const field = viewsOf(store).find(({ tenant }) => tenant.id === task.tenant)?.field;
+  if (field === undefined) return [];
+  const claims = claimsOf(task.spec.intents);
+  return memory.grants.flatMap(({ at, lease }) => {
+    const isOthers = at > since && lease.tenant === task.tenant && lease.holder !== task.id;
+    return isOthers && claims.some((claim) => test(field, claim, lease)) ? [lease] : [];
+  });
+}
+
+/** Other units of a counted resource are other things (C6); a pattern over them may or may not have meant these. */
+function conflicts(field: Field<Lease>, claim: Claim, lease: Lease): boolean {
+  if (field.capacityOf(claim.resource) !== null || field.capacityOf(lease.resource) !== null) return false;
+  return claimsConflict(field, claim, lease);
+}
+
+function overlaps(_field: Field<Lease>, claim: Claim, lease: Lease): boolean {
+  return overlap(claim.resource, lease.resource);
+}

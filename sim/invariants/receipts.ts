@@ -1,0 +1,213 @@
+/**
+ * The ledger (R1, T3, T4): no gap, no number twice; nothing is accepted or completed that was not offered and accepted
+ * before; every obligation is opened once and closed once; and what has ended takes no receipt any more.
+ */
+import type { Reply } from "../../src/kernel/replies.ts";
+import type { EndedTask, Receipt, Task } from "../../src/kernel/task-records.ts";
+import { type Step, violated } from "./step.ts";
+
+export interface ReceiptMemory {
+  readonly sequences: Map<string, number>;
+  readonly receipts: Map<string, Receipt>;
+  readonly offered: Set<string>;
+  readonly obligations: Map<string, { readonly taskId: string; isOpen: boolean }>;
+  readonly tasks: Map<string, { successes: number; isOver: boolean }>;
+  /** R3: under which keys which receipt is known, and what was said. */
+  readonly marks: Map<string, Mark>;
+}
+
+interface Mark {
+  readonly taskId: string;
+  readonly receiptId: string;
+  readonly print: string;
+}
+
+export function createReceiptMemory(): ReceiptMemory {
+  return {
+    sequences: new Map(),
+    receipts: new Map(),
+    offered: new Set(),
+    obligations: new Map(),
+    tasks: new Map(),
+    marks: new Map(),
+  };
+}
+
+const completeAs = { succeeded: "success", failed: "failure", canceled: "canceled" } as const;
+
+export function checkReceipts(memory: ReceiptMemory, step: Step): void {
+  const stored = step.events.flatMap((event) => (event.type === "receipt.stored" ? [event.receipt] : []));
+  if (stored.length !== step.receipts.length || stored.some((one, index) => one !== step.receipts[index])) {
+    violated("R1", "the events tell of other receipts than the ledger was given", stored, step.receipts);
+  }
+  // In the order in which things happened, so that what is accepted was offered before.
+  for (const event of step.events) {
+    if (event.type === "task.offered") memory.offered.add(`${event.tenant} ${event.leaseId}`);
+    if (event.type === "receipt.stored") checkReceipt(memory, step, event.receipt);
+    if (event.type === "task.accepted" && !memory.offered.has(`${event.tenant} ${event.leaseId}`)) {
+      violated("T3", "a task was accepted under a lease that was never offered", event);
+    }
+  }
+  for (const change of step.changes) {
+    if (change.kind === "task" && change.after !== null && isFinal(change.after)) over(memory, change.after);
+  }
+  for (const task of step.ended) {
+    over(memory, task);
+    checkEnd(memory, task);
+  }
+}
+
+/**
+ * R3: the same again is the first receipt, and the same key with anything else is refused. Of a task that is over, if only
+ * its last worker does not know yet, the ledger keeps the keys; but who names the task is answered here all the same.
+ */
+export function checkRepeated({ marks }: ReceiptMemory, { command, reply, store }: Step): void {
+  if (command?.type !== "submit_receipt" || reply === null) return;
+  const { dedupeKey, receiptId } = command.receipt;
+  const { leaseId: _lease, fence: _fence, ...said } = command.receipt;
+  const print = JSON.stringify(said);
+  for (const name of [`key ${dedupeKey}`, `id ${receiptId}`]) {
+    if (name.endsWith(" null")) continue;
+    const id = `${command.tenant} ${name}`;
+    const mark = marks.get(id);
+    const task = mark === undefined ? undefined : store.task.get(`${command.tenant} ${mark.taskId}`);
+    if (mark !== undefined && task !== undefined) {
+      const isLeftToLedger = isFinal(task) && (mark.print !== print || command.receipt.taskId === null);
+      if (!isLeftToLedger) checkAnswer(reply, mark, mark.print === print);
+    }
+    if (reply.type === "receipt") marks.set(id, { taskId: reply.receipt.taskId, receiptId: reply.receipt.id, print });
+  }
+}
+
+function checkAnswer(reply: Reply, mark: Mark, isSame: boolean): void {
+  if (isSame && (reply.type !== "receipt_known" || reply.receiptId !== mark.receiptId)) {
+    violated("R3", "a repeated receipt was not answered with the first one", reply, mark);
+  }
+  const isRefused = reply.type === "refused" && (reply.code === "dedupe_conflict" || reply.code === "invalid_receipt");
+  if (!isSame && !isRefused) violated("R3", "another receipt was taken under the same key", reply, mark);
+}
+
+/** L13: who speaks for an attempt shows its worker's key, and a fence that is named is the attempt's own. */
+export function checkSender({ command, reply, store, changes }: Step): void {
+  if (command?.type !== "submit_receipt" || reply?.type !== "receipt") return;
+  const { tenant, actor } = command;
+  const { receipt } = reply;
+  const worker = store.worker.get(`${tenant} ${receipt.sourceSystem}`);
+  const isOwn = worker?.keyId == null || worker.keyId === actor.keyId;
+  if (actor.role === "worker" && !isOwn) violated("L13", "a receipt was taken from another's worker", command, worker);
+  const { fence, leaseId } = command.receipt;
+  const change = changes.find((one) => one.kind === "task" && one.before?.id === receipt.taskId);
+  if (change?.kind !== "task" || change.before === null) violated("R1", "a receipt changed nothing", command, receipt);
+  const attempts = [...change.before.live, ...change.before.past];
+  const isMeant = (one: (typeof attempts)[number]): boolean =>
+    (fence === null || one.fence === fence) && (leaseId === null || one.leaseId === leaseId);
+  if (!attempts.some(isMeant))
+    violated("T4", "a receipt was taken that names no attempt of the task", command, attempts);
+}
+
+function checkReceipt(memory: ReceiptMemory, step: Step, receipt: Receipt): void {
+  const { tenant, sequence, taskId, phase, obligationId } = receipt;
+  const last = memory.sequences.get(tenant) ?? 0;
+  if (sequence !== last + 1) violated("R6", `receipt ${sequence} follows ${last}`, receipt);
+  memory.sequences.set(tenant, sequence);
+  const id = `${tenant} ${receipt.id}`;
+  if (memory.receipts.has(id)) violated("R1", "a receipt's id was given twice", receipt, memory.receipts.get(id));
+  memory.receipts.set(id, receipt);
+  const task = tallyOf(memory, tenant, taskId);
+  if (task.isOver) violated("T13", "a task that has ended took a receipt", receipt);
+  const obligation = obligationId === null ? undefined : memory.obligations.get(`${tenant} ${obligationId}`);
+  if (obligation !== undefined && obligation.taskId !== taskId)
+    violated("R5", "an obligation is of another task", receipt);
+  if (phase === "accepted") {
+    if (obligationId === null) violated("T3", "an accepted receipt opens no obligation", receipt);
+    if (obligation?.isOpen === false) violated("R5", "an obligation that was closed is open again", receipt);
+    memory.obligations.set(`${tenant} ${obligationId}`, { taskId, isOpen: true });
+    checkAccepted(step, receipt);
+  }
+  if (phase === "complete") {
+    if (obligation?.isOpen !== true) violated("T4", "a complete receipt closes no open obligation", receipt);
+    obligation.isOpen = goesOnWithAnother(step, receipt);
+    if (receipt.sourceSystem !== "leasehold") checkCause(memory, receipt);
+    if (receipt.status === "success" && ++task.successes > 1) violated("T4", "a task succeeded twice", receipt);
+  }
+}
+
+/** T8: one of two has failed and asks for another try; the other one is that, under the same obligation. */
+function goesOnWithAnother({ store }: Step, { tenant, taskId, status, retryRequested }: Receipt): boolean {
+  if (status !== "failure" || !retryRequested) return false;
+  const task = store.task.get(`${tenant} ${taskId}`);
+  return task?.live.some(({ acceptedAt, canceled }) => acceptedAt !== null && !canceled) ?? false;
+}
+
+/** T3: it needs the task's live lease. */
+function checkAccepted({ store }: Step, receipt: Receipt): void {
+  const task = store.task.get(`${receipt.tenant} ${receipt.taskId}`);
+  const attempt = task?.live.find((one) => one.receiptId === receipt.id);
+  const lease = attempt === undefined ? undefined : store.lease.get(`${receipt.tenant} ${attempt.leaseId}`);
+  if (lease === undefined) violated("T3", "a task was accepted without a live lease", receipt, task);
+}
+
+/** A worker completes what itself has accepted. */
+function checkCause({ receipts }: ReceiptMemory, receipt: Receipt): void {
+  const cause = receipts.get(`${receipt.tenant} ${receipt.causedByReceiptId}`);
+  if (cause?.phase !== "accepted" || cause.taskId !== receipt.taskId) {
+    violated("T13", "a task was completed by somebody who had not accepted it", receipt, cause);
+  }
+}
+
+function checkEnd(memory: ReceiptMemory, task: EndedTask): void {
+  const { tenant, id, status, winningReceiptId, obligation } = task;
+  const winning = winningReceiptId === null ? undefined : memory.receipts.get(`${tenant} ${winningReceiptId}`);
+  const isRight = winning?.phase === "complete" && winning.taskId === id && winning.status === completedAs(task);
+  if (winningReceiptId !== null && !isRight)
+    violated("T4", "the winning receipt is not the one that ended it", task, winning);
+  if (winningReceiptId === null && status !== "canceled") violated("T4", "a task ended without a receipt", task);
+  const { successes } = tallyOf(memory, tenant, id);
+  if (successes !== (status === "succeeded" ? 1 : 0)) violated("T4", `${successes} completions of one task`, task);
+  if (obligation !== null && obligation.state !== "CLOSED")
+    violated("R5", "a task ended, and its obligation is open", task);
+  for (const [name, one] of memory.obligations) {
+    if (one.isOpen && one.taskId === id && name.startsWith(`${tenant} `)) {
+      violated("R5", "a task ended, and nothing in the ledger closes its obligation", task, name);
+    }
+  }
+}
+
+function completedAs({ status }: Task): string | null {
+  return status === "succeeded" || status === "failed" || status === "canceled" ? completeAs[status] : null;
+}
+
+export function isFinal({ status }: Task): boolean {
+  return status === "succeeded" || status === "failed" || status === "canceled";
+}
+
+function over(memory: ReceiptMemory, { tenant, id }: Task): void {
+  tallyOf(memory, tenant, id).isOver = true;
+}
+
+function tallyOf({ tasks }: ReceiptMemory, tenant: string, taskId: string): { successes: number; isOver: boolean } {
+  const known = tasks.get(`${tenant} ${taskId}`);
+  if (known !== undefined) return known;
+  const tally = { successes: 0, isOver: false };
+  tasks.set(`${tenant} ${taskId}`, tally);
+  return tally;
+}
+
+/** R5: what the ledger says of an obligation, and what the task says, are the same. */
+export function checkObligation(memory: ReceiptMemory, task: Task): void {
+  const { tenant, obligation, status, live } = task;
+  const accepted = live.some(({ acceptedAt, canceled }) => acceptedAt !== null && !canceled);
+  if (obligation === null) {
+    if (accepted || task.attempts > 0) violated("T3", "a task was accepted, and there is no obligation", task);
+    return;
+  }
+  const known = memory.obligations.get(`${tenant} ${obligation.id}`);
+  if (known === undefined) violated("R5", "an obligation that no receipt has opened", task);
+  if (known.isOpen !== (obligation.state !== "CLOSED"))
+    violated("R5", "the ledger and the task disagree on an obligation", task);
+  if (status === "accepted" && obligation.state !== "OPEN")
+    violated("R5", "a task runs under no open obligation", task);
+  if (obligation.state === "OVERDUE" && accepted)
+    violated("R5", "an obligation is overdue, and somebody works on it", task);
+  if (isFinal(task) && obligation.state !== "CLOSED") violated("R5", "a final task has an open obligation", task);
+}

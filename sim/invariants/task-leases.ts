@@ -1,0 +1,90 @@
+/** A task's leases are granted, extended and ended together (T10), and its concurrency key is kept to (T12). */
+
+import { limits } from "../../src/kernel/limits.ts";
+import type { Lease } from "../../src/kernel/records.ts";
+import type { Task } from "../../src/kernel/task-records.ts";
+import { type Step, violated } from "./step.ts";
+import { claimsOf, type TenantView } from "./tenant-view.ts";
+
+export function checkTaskLeases(view: TenantView, { store, now, settled }: Step): void {
+  const byTask = new Map<string, Lease[]>();
+  for (const lease of store.lease.values()) {
+    if (lease.tenant !== view.tenant.id || lease.holder === lease.agentId) continue;
+    if (!view.tasks.has(lease.holder)) violated("T10", "a lease's task is not alive", lease);
+    const known = byTask.get(lease.holder);
+    if (known === undefined) byTask.set(lease.holder, [lease]);
+    else known.push(lease);
+  }
+  for (const task of view.tasks.values()) checkTogether(task, byTask.get(task.id) ?? [], settled ? now : null);
+  checkConcurrency(view);
+}
+
+function checkTogether(task: Task, leases: readonly Lease[], now: number | null): void {
+  const own = leases.filter(({ resource }) => resource === `TASK:/${task.id}`);
+  if (own.length !== task.live.length) violated("T10", "a task's leases and its attempts disagree", task, ...own);
+  for (const attempt of task.live) {
+    const lease = own.find(({ id }) => id === attempt.leaseId);
+    if (lease === undefined) violated("T10", "an attempt has no lease", task, attempt);
+    if (lease.fence !== attempt.fence) violated("L11", "an attempt's fence is not its lease's", task, lease);
+    if (lease.agentId !== attempt.workerId) violated("T10", "an attempt's lease is another worker's", task, lease);
+    if (attempt.canceled && now !== null && lease.expiresAt > now + limits.taskCancelMs) {
+      violated("T13", "what was called off lives on", task, lease);
+    }
+  }
+  const claims = claimsOf(task.spec.intents);
+  const others = leases.filter((lease) => !own.includes(lease));
+  if (others.length !== (task.live.length > 0 ? claims.length : 0)) {
+    violated(
+      "T10",
+      `a task with ${task.live.length} attempts has ${others.length} of ${claims.length} leases`,
+      task,
+      ...others,
+    );
+  }
+  const [first] = own;
+  for (const lease of others) {
+    if (first === undefined) violated("T10", "a task's resources outlive its lease", task, lease);
+    if (lease.expiresAt !== first.expiresAt || lease.agentId !== first.agentId) {
+      violated("T10", "a task's leases do not end together", first, lease);
+    }
+    if (lease.fence < first.fence && lease.generation === first.generation) {
+      violated("T10", "a task's own lease has not the smallest fence", first, lease);
+    }
+    if (!claims.some(({ resource, predicate }) => resource === lease.resource && predicate === lease.predicate)) {
+      violated("T10", "a task holds what it did not ask for", task, lease);
+    }
+  }
+}
+
+/** Whoever came last had a limit that let it in; so of all that run, one's limit is as great as their number. */
+function checkConcurrency({ tasks }: TenantView): void {
+  const running = new Map<string, Task[]>();
+  for (const task of tasks.values()) {
+    const key = task.spec.concurrencyKey;
+    if (key === null || task.live.length === 0) continue;
+    running.set(key, [...(running.get(key) ?? []), task]);
+  }
+  for (const [key, ofKey] of running) {
+    const most = Math.max(...ofKey.map(({ spec }) => spec.concurrencyLimit));
+    if (ofKey.length > most) violated("T12", `${ofKey.length} tasks run under the key ${key}, ${most} may`, ...ofKey);
+  }
+}
+
+/** T1: what a worker is told it has, it has. */
+export function checkOffers({ command, reply, store, changes, events }: Step): void {
+  if (command?.type !== "poll_tasks" || reply?.type !== "offers") return;
+  const change = changes.find((one) => one.kind === "worker" && one.after?.id === command.workerId);
+  const before = change?.kind === "worker" ? change.before : store.worker.get(`${command.tenant} ${command.workerId}`);
+  const isRepeated = before?.polls.some(({ requestKey }) => requestKey === command.requestKey) ?? false;
+  if (isRepeated && events.some(({ type }) => type === "task.offered")) {
+    violated("T1", "a repeated poll was given something new", command, reply);
+  }
+  for (const { task, lease, leases } of reply.offers) {
+    for (const one of [lease, ...leases]) {
+      const live = store.lease.get(`${one.tenant} ${one.id}`);
+      if (live?.agentId !== command.workerId)
+        violated("T1", "a poll was answered with a lease that is not there", task, one);
+      if (live.fence !== one.fence) violated("L11", "a poll was answered with a fence that is old", one, live);
+    }
+  }
+}

@@ -1,0 +1,55 @@
+/** A task that queues for its resources (T10): it ends its wait for a reason, and overtakes nobody (W3). */
+import { inTheWay } from "../model/conflicts.ts";
+import { overlap } from "../model/names.ts";
+import { isFinal } from "./receipts.ts";
+import { type Step, violated } from "./step.ts";
+import { claimsOf, type TenantView } from "./tenant-view.ts";
+
+export function checkTaskWaits(view: TenantView, step: Step): void {
+  for (const change of step.changes) {
+    if (change.kind !== "request") continue;
+    const { before, after } = change;
+    if (before === null || after !== null || before.holder === before.agentId) continue;
+    if (before.tenant !== view.tenant.id || step.now >= before.timeoutAt || view.tenant.suspended) continue;
+    const task = view.tasks.get(before.holder);
+    if (task === undefined || isFinal(task) || task.live.length > 0) continue;
+    // Offered, and taken away again within the step.
+    if (step.events.some((event) => event.type === "task.offered" && event.task.id === task.id)) continue;
+    if (!isBarred(view, before.intents)) violated("W2", "a task's wait vanished without an end", before, task);
+  }
+}
+
+/** W9, C6: something of it is fenced, withdrawn or bound by now, or is more than there is. */
+function isBarred({ resources }: TenantView, intents: Parameters<typeof claimsOf>[0]): boolean {
+  const claims = claimsOf(intents);
+  return [...resources.values()].some(({ name, fenced, withdrawn, cell, capacity }) => {
+    const units = claims.reduce((sum, claim) => sum + (claim.resource === name ? claim.units : 0), 0);
+    if (units > 0 && (cell !== null || (capacity !== null && units > capacity))) return true;
+    return (fenced || withdrawn) && claims.some((claim) => overlap(claim.resource, name));
+  });
+}
+
+/** Who got its resources with this step left no conflicting waiter behind that stood ahead of it. */
+export function checkTaskOvertaking(view: TenantView, step: Step): void {
+  const byAge = view.tenant.settings.strategy === "wound_wait";
+  for (const change of step.changes) {
+    if (change.kind !== "task" || change.after?.tenant !== view.tenant.id) continue;
+    const { before, after } = change;
+    if (after.spec.intents.length === 0 || after.live.length === 0 || (before?.live.length ?? 0) > 0) continue;
+    const own = step.changes.find(
+      (one) => one.kind === "request" && one.before?.holder === after.id && one.after === null,
+    );
+    const arrival = own?.kind === "request" ? (own.before?.arrival ?? 0) : Number.POSITIVE_INFINITY;
+    const ahead = view.waiters.filter(({ request, priority }) => {
+      const isNew = step.changes.some(
+        (one) => one.kind === "request" && one.before === null && one.after?.id === request.id,
+      );
+      if (isNew) return false;
+      return byAge ? priority < after.timestamp : request.arrival < arrival;
+    });
+    const leases = view.field.leases.filter((lease) => lease.holder !== after.id);
+    const { requests } = inTheWay({ ...view.field, leases }, after.id, claimsOf(after.spec.intents), ahead);
+    const [overtaken] = requests;
+    if (overtaken !== undefined) violated("W3", "a task overtook a conflicting waiter", after, overtaken.request);
+  }
+}

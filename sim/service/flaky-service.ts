@@ -1,0 +1,166 @@
+/**
+ * The real engine and the real desks in front of it, over a disk in memory. Commits fail, with their batch stored or lost;
+ * the process is killed in the middle of one, or restarted in order. Whoever had asked then hears nothing, or that the
+ * outcome is not known (S2).
+ */
+import { type Decided, Engine } from "../../src/engine/engine.ts";
+import { drawEntropy } from "../../src/engine/entropy.ts";
+import { completeReply, needsHistory } from "../../src/engine/history.ts";
+import type { Command } from "../../src/kernel/commands.ts";
+import type { State } from "../../src/kernel/kernel.ts";
+import type { Reply } from "../../src/kernel/replies.ts";
+import type { CreateTask, ReceiptInput } from "../../src/kernel/task-commands.ts";
+import type { Receipt } from "../../src/kernel/task-records.ts";
+import { createLedgerKey, type LedgerKey } from "../../src/ledger/keys.ts";
+import { createTask } from "../../src/server/creating-tasks.ts";
+import { createReceiptDesk, type ReceiptDesk } from "../../src/server/receipt-desk.ts";
+import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
+import { type Counters, count } from "../counters.ts";
+import { operator } from "../world.ts";
+import type { VirtualTime } from "./virtual-time.ts";
+
+export const tenant = "default";
+
+type WithoutAsked<C> = C extends Command ? Omit<C, "tenant" | "actor" | "entropy"> : never;
+/** A command of this tenant's operator: who asks is another matter, and not the one at hand. */
+export type Wanted = WithoutAsked<Exclude<Command, { type: "submit_receipt" | "create_task" }>>;
+
+export type ReceiptAnswer =
+  | { readonly type: "stored"; readonly receipt: Receipt; readonly created: boolean }
+  | { readonly type: "refused"; readonly code: string };
+
+/** The caller does not know what became of it. */
+export class Unknown extends Error {
+  override readonly name = "Unknown";
+}
+
+export class FlakyService {
+  readonly disk = createMemoryDisk();
+  readonly keys: LedgerKey[] = [createLedgerKey()];
+  /** Requests that were begun and not answered: as long as there are some, time stands still. */
+  underWay = 0;
+  private engine: Engine;
+  private desk: ReceiptDesk;
+  private life = 0;
+  private readonly time: VirtualTime;
+  private readonly counters: Counters;
+
+  constructor(time: VirtualTime, counters: Counters) {
+    this.time = time;
+    this.counters = counters;
+    this.engine = this.createEngine();
+    this.desk = createReceiptDesk(this.engine);
+  }
+
+  private createEngine(): Engine {
+    const nothing = (): void => undefined;
+    return new Engine({
+      store: createMemoryStore(this.disk),
+      encodeEvent: ({ type }) => `{"type":"${type}"}`,
+      log: { info: nothing, warn: nothing, error: nothing },
+      time: this.time.sources,
+      ledgerKey: () => this.keys.at(-1) ?? createLedgerKey(),
+    });
+  }
+
+  start(): Promise<void> {
+    return this.engine.start();
+  }
+
+  get isServing(): boolean {
+    return this.engine.isServing;
+  }
+
+  /** The next commit fails; which of the two it was, nobody is told. */
+  failNextCommit(how: "lost" | "stored"): void {
+    this.disk.failNextCommit = how;
+    count(this.counters, `service: commit fails, ${how}`);
+  }
+
+  /** As kill -9 does it: whatever is under way is on the disk or not, and nobody is answered. */
+  async kill(): Promise<void> {
+    const old = this.engine;
+    this.life++;
+    this.disk.owner = null;
+    this.disk.failNextCommit = null;
+    await this.begin();
+    // What is left of the old one cannot write any more; this only lets its timers go.
+    await old.close();
+    count(this.counters, "service: killed");
+  }
+
+  async restart(): Promise<void> {
+    this.disk.failNextCommit = null;
+    await this.engine.close();
+    this.life++;
+    if (this.keys.length < 3) this.keys.push(createLedgerKey());
+    await this.begin();
+    count(this.counters, "service: restarted");
+  }
+
+  private async begin(): Promise<void> {
+    this.engine = this.createEngine();
+    this.desk = createReceiptDesk(this.engine);
+    await this.engine.start();
+  }
+
+  close(): Promise<void> {
+    return this.engine.close();
+  }
+
+  ask<T>(look: (state: State) => T): Promise<T> {
+    return this.engine.ask(look);
+  }
+
+  command(wanted: Wanted): Promise<Reply> {
+    const { engine } = this;
+    const command = { ...wanted, tenant, actor: operator, entropy: drawEntropy() } as Command;
+    return this.follow(async () => {
+      const { reply } = await engine.command(command);
+      return needsHistory(reply) ? completeReply(engine.store, command, reply) : reply;
+    });
+  }
+
+  create(task: CreateTask["task"]): Promise<Reply> {
+    const { engine } = this;
+    const asked = { tenant, actor: operator, entropy: drawEntropy(), endedDependencies: null };
+    const command: CreateTask = { ...asked, type: "create_task", task };
+    return this.follow(async () => {
+      const decided = await new Promise<Decided>((resolve, reject) => createTask(engine, command, resolve, reject));
+      return decided.reply;
+    });
+  }
+
+  receipt(receipt: ReceiptInput): Promise<ReceiptAnswer> {
+    const { desk } = this;
+    return this.follow(
+      () =>
+        new Promise<ReceiptAnswer>((resolve, reject) =>
+          desk.submit({ tenant, actor: operator }, [receipt], {
+            stored: (_, stored, created) => resolve({ type: "stored", receipt: stored.receipt, created }),
+            refused: (_, { code }) => resolve({ type: "refused", code }),
+            answered: (_, answer) => reject(new Error(`a receipt was answered with ${answer.status}`)),
+            failed: reject,
+          }),
+        ),
+    );
+  }
+
+  /** A process that is gone answers nobody, whatever it had decided. */
+  private async follow<T>(request: () => Promise<T>): Promise<T> {
+    const { life } = this;
+    this.underWay++;
+    try {
+      const answer = await request();
+      if (life !== this.life) throw new Unknown("the connection broke");
+      return answer;
+    } catch (fault) {
+      if (fault instanceof Unknown) throw fault;
+      const isExpected = fault instanceof Error && /database|shutting|store/i.test(`${fault.name} ${fault.message}`);
+      if (!isExpected) throw fault;
+      throw new Unknown("the service was not available", { cause: fault });
+    } finally {
+      this.underWay--;
+    }
+  }
+}

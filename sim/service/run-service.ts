@@ -1,0 +1,120 @@
+/**
+ * So many tasks through the real engine, while commits fail, processes die and the network does what networks do. In the
+ * end each is done exactly once or among the dead letters; none is lost; and what anybody was told is in the ledger.
+ */
+import type { Counters } from "../counters.ts";
+import { checkService } from "./checks.ts";
+import { trouble } from "./faults.ts";
+import { createTasks, redriveSome, runAgent } from "./principals.ts";
+import { createServiceWorld, type ServiceWorld } from "./service-world.ts";
+import { runWorker } from "./workers.ts";
+
+const workers = 14;
+const agents = 3;
+const creators = 4;
+/** Of simulated time, for each task: far more than it takes. */
+const msPerTask = 60_000;
+
+export interface ServiceReport {
+  readonly tasks: number;
+  readonly simulatedMs: number;
+  readonly receipts: number;
+  readonly dead: number;
+}
+
+export async function runService(seed: number, tasks: number, counters: Counters): Promise<ServiceReport> {
+  const world = createServiceWorld(seed, counters);
+  const { time, service } = world;
+  await service.start();
+  const began = time.now;
+  const creating = begin(world, tasks);
+  const end = began + 600_000 + tasks * msPerTask;
+  await pass(world, creating, end);
+  await drain(world, tasks, end);
+  world.isOver = true;
+  await pass(world, time.sleep(120_000), end + 600_000);
+  const report = await checkService(world, tasks);
+  await service.close();
+  return { tasks, simulatedMs: time.now - began, ...report };
+}
+
+/** Everybody begins; done when all tasks are created. */
+async function begin(world: ServiceWorld, tasks: number): Promise<void> {
+  const { onFault } = world;
+  for (let nth = 0; nth < workers; nth++) runWorker(world, `worker.${nth}`).catch(onFault);
+  for (let nth = 0; nth < agents; nth++) runAgent(world, `agent-${nth}`).catch(onFault);
+  trouble(world).catch(onFault);
+  redriveSome(world).catch(onFault);
+  const share = Math.ceil(tasks / creators);
+  const shares = Array.from({ length: creators }, (_, nth) => Math.max(0, Math.min(share, tasks - nth * share)));
+  await Promise.all(shares.map((howMany, nth) => createTasks(world, nth * share, howMany)));
+}
+
+/** The storm goes on until little is left to do; then it is calm, and what can be done must be done. */
+async function drain(world: ServiceWorld, tasks: number, end: number): Promise<void> {
+  const calmAt = world.time.now + 300_000 + tasks * 200;
+  for (;;) {
+    const left = await unfinished(world);
+    if (left.length === 0) return;
+    if (world.time.now > end) throw new Error(`tasks were never done: ${left.slice(0, 5).join(", ")}`);
+    if (left.length < 10 || world.time.now > calmAt) world.isCalm = true;
+    await pass(world, world.time.sleep(5_000), end + 600_000);
+  }
+}
+
+/** Tasks that are neither over nor dead, nor wait for one that is dead. */
+async function unfinished({ service }: ServiceWorld): Promise<string[]> {
+  for (;;) {
+    await serving(service);
+    try {
+      return await service.ask(({ tenants }) => {
+        const tasks = tenants.get("default")?.tasks;
+        const isStuck = (id: string): boolean => {
+          const record = tasks?.get(id)?.record;
+          if (record === undefined) return false;
+          return record.status === "dead" || record.waitingOn.some(isStuck);
+        };
+        return [...(tasks?.values() ?? [])].flatMap(({ record }) =>
+          isStuck(record.id) ? [] : [`${record.id} ${record.status}`],
+        );
+      });
+    } catch {
+      // The commit that this waited for has failed; it is asked again.
+    }
+  }
+}
+
+async function serving(service: ServiceWorld["service"]): Promise<void> {
+  while (!service.isServing) await turn();
+}
+
+/** Lets time pass until that is done. */
+async function pass(world: ServiceWorld, until: Promise<void>, end: number): Promise<void> {
+  const { time, service } = world;
+  let isDone = false;
+  until.then(
+    () => {
+      isDone = true;
+    },
+    (fault: unknown) => world.onFault(fault),
+  );
+  await turn();
+  while (!isDone) {
+    if (world.fault !== null) throw world.fault;
+    if (time.now > end) throw new Error("it takes too long: somebody waits for something that never comes");
+    if (!time.step()) throw new Error("nothing is planned any more, and it is not done");
+    const { crash } = world;
+    if (crash !== null && service.underWay > 0) {
+      world.crash = null;
+      await crash();
+    }
+    do await turn();
+    while (service.underWay > 0);
+    // Some get to hear that it is down; then it is given the real time that it takes to open again.
+    if (!service.isServing && world.random.chance(0.3)) await serving(service);
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,46 @@
+/** What the simulated service, its workers and those who create tasks share. */
+import type { ReceiptInput } from "../../src/kernel/task-commands.ts";
+import type { Receipt } from "../../src/kernel/task-records.ts";
+import { type Counters, count } from "../counters.ts";
+import { createRandom, type Random } from "../random.ts";
+import { FlakyService } from "./flaky-service.ts";
+import type { Weather } from "./network.ts";
+import { VirtualTime } from "./virtual-time.ts";
+
+export interface ServiceWorld extends Weather {
+  readonly random: Random;
+  readonly time: VirtualTime;
+  readonly service: FlakyService;
+  readonly counters: Counters;
+  /** Every receipt that somebody was told is stored, with what was sent. */
+  readonly told: { readonly sent: ReceiptInput; readonly receipt: Receipt }[];
+  /** By idempotency key: the ids that its creator was told. */
+  readonly created: Map<string, Set<string>>;
+  isCalm: boolean;
+  isOver: boolean;
+  /** To be done to the service as soon as some requests are under way. */
+  crash: (() => Promise<void>) | null;
+  fault: unknown;
+  readonly onFault: (fault: unknown) => void;
+}
+
+export function createServiceWorld(seed: number, counters: Counters): ServiceWorld {
+  const time = new VirtualTime();
+  const world: ServiceWorld = {
+    random: createRandom(seed),
+    time,
+    service: new FlakyService(time, counters),
+    counters,
+    told: [],
+    created: new Map(),
+    isCalm: false,
+    isOver: false,
+    crash: null,
+    fault: null,
+    onFault: (fault) => {
+      if (fault instanceof Error && fault.name === "Died") return count(counters, "workers: died");
+      world.fault ??= fault;
+    },
+  };
+  return world;
+}

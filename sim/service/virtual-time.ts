@@ -1,0 +1,43 @@
+/** Time that passes only when everything that was begun has been answered: what is due next happens next, however long off. */
+import type { TimeSources } from "../../src/engine/clock.ts";
+import { createDeadlines, type Due, earliest, schedule, unschedule } from "../../src/kernel/deadlines.ts";
+import { beginning } from "../world.ts";
+
+interface Planned extends Due {
+  readonly run: () => void;
+}
+
+export class VirtualTime {
+  private readonly planned = createDeadlines<Planned>();
+  private order = 0;
+  private present = beginning;
+
+  get now(): number {
+    return this.present;
+  }
+
+  /** What an engine takes for its clocks; the monotonic one goes on across its restarts. */
+  readonly sources: TimeSources = { wall: () => this.present, monotonic: () => this.present };
+
+  in(ms: number, run: () => void): void {
+    const item: Planned = { dueAt: 0, dueOrder: 0, tenantId: "", kind: "planned", slot: -1, run };
+    schedule(this.planned, item, this.present + Math.max(0, Math.floor(ms)), this.order++);
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.in(ms, resolve));
+  }
+
+  /** Everything that is due at the next instant. False: nothing is planned any more. */
+  step(): boolean {
+    const first = earliest(this.planned);
+    if (first === undefined) return false;
+    this.present = Math.max(this.present, first.dueAt);
+    for (let next: Planned | undefined = first; next !== undefined && next.dueAt <= this.present; ) {
+      unschedule(this.planned, next);
+      next.run();
+      next = earliest(this.planned);
+    }
+    return true;
+  }
+}

@@ -1,0 +1,66 @@
+/** Asks about tasks as an engine does: what the kernel does not know is looked up in history, and the kernel's rules answer for it. */
+import type { Command } from "../../src/kernel/commands.ts";
+import { answerForEndedTask } from "../../src/kernel/kernel.ts";
+import type { Refusal } from "../../src/kernel/refusals.ts";
+import type { Reply } from "../../src/kernel/replies.ts";
+import type { TaskStatus } from "../../src/kernel/task-records.ts";
+import { count } from "../counters.ts";
+import { violated } from "../invariants/step.ts";
+import { send } from "../send.ts";
+import { entropyOf, type World } from "../world.ts";
+
+export function ask(world: World, command: Command): Reply {
+  const reply = send(world, command);
+  if (reply.type === "task_ended") checkEnded(world, command, reply.taskId);
+  if (reply.type === "receipt_known") checkKnown(world, command, reply.receiptId);
+  if (reply.type !== "refused") return reply;
+  if (reply.code === "task_unknown") return answerFromHistory(world, command, reply);
+  if (reply.code === "dependency_unknown" && command.type === "create_task" && command.endedDependencies === null) {
+    return askAgain(world, command, reply.missing ?? []);
+  }
+  return reply;
+}
+
+function checkEnded({ ledger }: World, command: Command, taskId: string): void {
+  if (!ledger.ended.has(`${command.tenant} ${taskId}`))
+    violated("T12", "a task has ended that never was", command, taskId);
+}
+
+/** R3: the first receipt is in the ledger, and says the same. */
+function checkKnown({ ledger, counters }: World, command: Command, receiptId: string): void {
+  if (command.type !== "submit_receipt") violated("R3", "a receipt is known, and none was sent", command);
+  const first = ledger.receipts.get(command.tenant)?.find(({ id }) => id === receiptId);
+  if (first === undefined) violated("R3", "a known receipt is not in the ledger", command, receiptId);
+  const { phase, status, taskId } = command.receipt;
+  const saysSame = first.phase === phase && (phase === "accepted" || first.status === status);
+  const isSame = saysSame && (taskId === null || first.taskId === taskId);
+  if (!isSame) violated("R3", "a repeated receipt was answered with another one", command, first);
+  count(counters, "R3 repeated receipt answered with the first");
+}
+
+function answerFromHistory(world: World, command: Command, unknown: Refusal): Reply {
+  const ended = world.ledger.ended.get(`${command.tenant} ${unknown.taskId}`) ?? null;
+  const answer = answerForEndedTask(command, unknown, ended);
+  if (ended === null) return answer;
+  count(world.counters, "T13 answered from history");
+  if (answer.type === "receipt_known") checkKnown(world, command, answer.receiptId);
+  if (command.type === "submit_receipt" && answer.type === "receipt")
+    violated("T4", "an ended task took a receipt", command);
+  if (answer.type === "refused") {
+    count(world.counters, `refused ${answer.code}`);
+    const { winningReceiptId } = answer;
+    if (winningReceiptId !== undefined && winningReceiptId !== ended.winningReceiptId) {
+      violated("T13", "the winning receipt is not the one that was told", ended, answer);
+    }
+  }
+  return answer;
+}
+
+function askAgain(world: World, command: Extract<Command, { type: "create_task" }>, missing: readonly string[]): Reply {
+  const endedDependencies: Record<string, TaskStatus> = {};
+  for (const id of missing) {
+    const ended = world.ledger.ended.get(`${command.tenant} ${id}`);
+    if (ended !== undefined) endedDependencies[id] = ended.status;
+  }
+  return send(world, { ...command, endedDependencies, entropy: entropyOf(world) });
+}

@@ -1,0 +1,125 @@
+/**
+ * No starvation (T7, T10, T12): when operators have put everything right, agents ask for nothing more, and workers that
+ * can do everything poll and finish what they get, then every task that can run has ended after a bounded number of rounds.
+ */
+import { nextDeadline } from "../../src/kernel/kernel.ts";
+import { quotasDefault } from "../../src/kernel/limits.ts";
+import type { Task } from "../../src/kernel/task-records.ts";
+import { count } from "../counters.ts";
+import { violated } from "../invariants/step.ts";
+import { manifestFor } from "../manifests.ts";
+import { send, settleInSlices } from "../send.ts";
+import { entropyOf, operator, type SimAgent, type SimTenant, type World } from "../world.ts";
+import { blankReceipt } from "./inputs.ts";
+import { capabilities } from "./principals.ts";
+
+export function drain(world: World): void {
+  world.mail.length = 0;
+  for (const tenant of world.tenants) putRight(world, tenant.id);
+  if (world.seed % 16 === 2) competeForAll(world);
+  const most = 200 + 20 * world.store.task.size;
+  for (let round = 0; runnable(world).length > 0; round++) {
+    if (round > most) violated("T10", `after ${most} rounds a task that can run has not`, ...runnable(world));
+    let done = 0;
+    for (const tenant of world.tenants) done += workOnce(world, tenant.id);
+    if (done === 0) passTime(world);
+  }
+  count(world.counters, "tasks drained");
+}
+
+/**
+ * Agents go on taking what they can, and those tasks that could run when this began must all have run: a manifest that
+ * others always have a part of is given its turn by its age (T10).
+ */
+function competeForAll(world: World): void {
+  for (const { id } of world.tenants) {
+    // Whoever has gone away would keep its tasks, and all that they have, for a quarter of an hour.
+    const asked = { tenant: id, actor: operator, entropy: entropyOf(world) };
+    send(world, { ...asked, type: "revoke", target: { resourcePrefix: "TASK:/" }, reason: "an exercise" });
+  }
+  const first = new Set(runnable(world).map(({ tenant, id }) => `${tenant} ${id}`));
+  const left = (): Task[] => runnable(world).filter(({ tenant, id }) => first.has(`${tenant} ${id}`));
+  for (let round = 0; left().length > 0; round++) {
+    if (round > competingRoundsMax) violated("T10", `after ${round} rounds some have not had their turn`, ...left());
+    for (const tenant of world.tenants) {
+      for (const agent of tenant.agents.slice(0, 6)) takeOrLetGo(world, tenant, agent);
+      workOnce(world, tenant.id);
+    }
+    world.now += world.random.between(1, 1_500);
+    settleInSlices(world);
+  }
+  count(world.counters, "tasks drained among agents");
+}
+
+const competingRoundsMax = 400;
+
+function takeOrLetGo(world: World, tenant: SimTenant, agent: SimAgent): void {
+  const asked = { tenant: tenant.id, actor: operator, entropy: entropyOf(world), agentId: agent.id };
+  if (world.random.chance(0.4)) send(world, { ...asked, type: "release_all", leaseIds: null, versions: null });
+  else
+    send(world, { ...manifestFor(world, tenant, agent, operator), ttlMs: 3_000, waitTimeoutMs: 1_000, dryRun: false });
+}
+
+function putRight(world: World, tenantId: string): void {
+  const asked = { tenant: tenantId, actor: operator };
+  send(world, { ...asked, entropy: entropyOf(world), type: "resume_tenant", tenantId, reason: null });
+  send(world, { ...asked, entropy: entropyOf(world), type: "set_tenant_quotas", tenantId, quotas: quotasDefault });
+}
+
+/** Those that nothing but a worker, or time, keeps from running. */
+function runnable({ store }: World): Task[] {
+  return [...store.task.values()].filter(({ status, tenant, spec, waitingOn }) => {
+    if (status !== "queued" && status !== "retry_pending") return false;
+    const names = spec.intents.flatMap(({ resource, to }) => (to === null ? [resource] : [resource, to]));
+    return waitingOn.length === 0 && !isBarred(store, tenant, names, spec);
+  });
+}
+
+/** Anything that an operator has taken out of use, here or in part; what no command in this file puts right stays so. */
+function isBarred(store: World["store"], tenant: string, names: readonly string[], { intents }: Task["spec"]): boolean {
+  if (names.length === 0) return false;
+  for (const resource of store.resource.values()) {
+    if (resource.tenant !== tenant) continue;
+    // Which names a fence covers is C4's business and checked elsewhere: here whatever is out of use counts.
+    if (resource.fenced || resource.withdrawn) return true;
+    if (resource.cell !== null && names.includes(resource.name)) return true;
+    const units = intents.reduce((sum, one) => sum + (one.resource === resource.name ? one.units : 0), 0);
+    const alsoTo = intents.reduce((sum, one) => sum + (one.to === resource.name ? one.units : 0), 0);
+    if (resource.capacity !== null && units + alsoTo > resource.capacity) return true;
+  }
+  return false;
+}
+
+function workOnce(world: World, tenant: string): number {
+  const asked = { tenant, actor: operator };
+  const reply = send(world, {
+    ...asked,
+    entropy: entropyOf(world),
+    type: "poll_tasks",
+    workerId: "drainer.1",
+    capabilities,
+    maxTasks: 3,
+    preferredKinds: null,
+    requestKey: null,
+    reclaim: false,
+  });
+  if (reply.type !== "offers") violated("T1", "a poll was refused", reply);
+  for (const { task, lease } of reply.offers) {
+    for (const [phase, status] of [
+      ["accepted", null],
+      ["complete", "success"],
+    ] as const) {
+      const receipt = { ...blankReceipt(phase, task.id), leaseId: lease.id, status };
+      const stored = send(world, { ...asked, entropy: entropyOf(world), type: "submit_receipt", receipt });
+      if (stored.type !== "receipt") violated("T3", `a worker's ${phase} receipt was refused`, stored, task);
+    }
+  }
+  return reply.offers.length;
+}
+
+function passTime(world: World): void {
+  const next = nextDeadline(world.state);
+  // Half a minute at most: there are deadlines in a week, and a task may wait for a shorter one that it makes itself.
+  world.now = Math.max(world.now + 1, Math.min(next ?? world.now, world.now + 30_000));
+  settleInSlices(world);
+}
