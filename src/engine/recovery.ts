@@ -1,10 +1,21 @@
 /** From what is stored to a kernel that serves: open, load, restore, and what a first start or a restore adds. */
 import { randomBytes } from "node:crypto";
-import { apply, jumpFences, liveHandles, type RestoredRecord, restore, type State } from "../kernel/kernel.ts";
+import {
+  apply,
+  beginRestore,
+  endRestore,
+  jumpFences,
+  liveHandles,
+  type RestoredRecord,
+  type Restoring,
+  restoreLease,
+  type State,
+} from "../kernel/kernel.ts";
 import type { Millis } from "../kernel/records.ts";
 import type { Batch, LiveRow, Opened, Store } from "../store/store.ts";
 import { drawEntropy } from "./entropy.ts";
-import { readRecord, recordText } from "./record-text.ts";
+import { makeRoom } from "./heap-room.ts";
+import { leaseLists, readLeases, readRecord, recordText } from "./record-text.ts";
 
 export const defaultTenant = "default";
 
@@ -25,15 +36,26 @@ export interface Recovered {
 
 export async function recover(store: Store, wall: Millis): Promise<Recovered> {
   const opened = await store.open();
-  const records: RestoredRecord[] = [];
+  const others: RestoredRecord[] = [];
   let own: { readonly n: number; readonly record: EngineRecord } | null = null;
-  await store.load((loaded) => {
-    for (const { n, kind, body } of loaded) {
-      if (kind === "engine") own = { n, record: JSON.parse(body) as EngineRecord };
-      else records.push(readRecord(kind, body, n));
-    }
+  let restoring: Restoring | null = null;
+  const giveUpRoom = makeRoom(opened.liveCount);
+  await store.load({
+    onRows(rows) {
+      for (const { n, kind, body } of rows) {
+        if (kind === "engine") own = { n, record: JSON.parse(body) as EngineRecord };
+        else others.push(readRecord(kind, body, n));
+      }
+    },
+    lists: leaseLists,
+    onLists(leases) {
+      const begun = restoring ?? beginRestore(others);
+      restoring = begun;
+      readLeases(leases, (lease, row) => restoreLease(begun, lease, row));
+    },
   });
-  const state = restore(records);
+  giveUpRoom();
+  const state = endRestore(restoring ?? beginRestore(others));
   return begin(store, state, opened, own, wall);
 }
 

@@ -20,7 +20,17 @@ import type { Handle, State } from "./state.ts";
 import { createKey, createTenant, deleteKey, setTenantQuotas, setTenantSettings, suspendTenant } from "./tenants.ts";
 
 export { answerForEnded } from "./ended.ts";
-export { jumpFences, liveHandles, type RestoredRecord, restore, snapshot } from "./restore.ts";
+export {
+  beginRestore,
+  endRestore,
+  jumpFences,
+  liveHandles,
+  type RestoredRecord,
+  type Restoring,
+  restore,
+  restoreLease,
+  snapshot,
+} from "./restore.ts";
 export { createState, type Handle, type State } from "./state.ts";
 
 export interface Step {

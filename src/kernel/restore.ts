@@ -7,6 +7,7 @@ import { place } from "./lease-life.ts";
 import { limits } from "./limits.ts";
 import type { Lease, RecordKind, Request, StoredRecord } from "./records.ts";
 import { enqueue } from "./request-life.ts";
+import { isOutOfOrder, type Node, putInOrder } from "./resource-index.ts";
 import { placeResource } from "./resources.ts";
 import {
   changed,
@@ -34,11 +35,33 @@ interface Sorted {
   readonly digests: Of<"digest">[];
   readonly resources: Of<"resource">[];
   readonly requests: Of<"request">[];
-  readonly leases: Of<"lease">[];
   readonly keys: Of<"key">[];
 }
 
 export function restore(records: Iterable<RestoredRecord>): State {
+  const others: RestoredRecord[] = [];
+  const leases: Of<"lease">[] = [];
+  for (const stored of records) {
+    if (stored.kind === "lease") leases.push(stored);
+    else others.push(stored);
+  }
+  const restoring = beginRestore(others);
+  for (const { record, row } of leases) restoreLease(restoring, record, row ?? 0);
+  return endRestore(restoring);
+}
+
+/**
+ * A kernel that is being restored. Leases outnumber all else, and need all else to be there: they come one by one, as
+ * they are read, so that nobody has to hold a million of them twice.
+ */
+export interface Restoring {
+  readonly state: State;
+  /** Nodes where leases came in another order than that of their fences. */
+  readonly unordered: Set<Node>;
+}
+
+/** Everything but leases, in any order. */
+export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
   const sorted = sort(records);
   const state = createState();
   for (const { record, row } of sorted.tenants) {
@@ -61,7 +84,12 @@ export function restore(records: Iterable<RestoredRecord>): State {
     storedAs(placeResource(tenantOf(state, record.tenant), record, canonicalName(record.name)), row);
   }
   for (const { record, row } of sorted.requests) restoreRequest(state, record, row);
-  for (const { record, row } of sorted.leases) restoreLease(state, record, row);
+  return { state, unordered: new Set() };
+}
+
+/** Once every lease has come. */
+export function endRestore({ state, unordered }: Restoring): State {
+  for (const node of unordered) putInOrder(node);
   // A crash between two slices may have left waiters unserved; looking at all of them once is harmless otherwise.
   for (const tenant of state.tenants.values()) {
     for (const { claims } of tenant.requests.values()) {
@@ -84,7 +112,6 @@ function sort(records: Iterable<RestoredRecord>): Sorted {
     digests: [],
     resources: [],
     requests: [],
-    leases: [],
     keys: [],
   };
   for (const stored of records) {
@@ -108,15 +135,13 @@ function sort(records: Iterable<RestoredRecord>): Sorted {
         sorted.requests.push(stored);
         break;
       case "lease":
-        sorted.leases.push(stored);
-        break;
+        throw new Error("Leases are restored after everything else.");
       case "key":
         sorted.keys.push(stored);
         break;
     }
   }
   // Appending in order is what makes each list at a node cheap to rebuild.
-  sorted.leases.sort((a, b) => a.record.fence - b.record.fence);
   sorted.requests.sort((a, b) => a.record.arrival - b.record.arrival);
   return sorted;
 }
@@ -136,7 +161,8 @@ function restoreRequest(state: State, record: Request, row: number | undefined):
   }
 }
 
-function restoreLease(state: State, record: Lease, row: number | undefined): void {
+/** In any order; that of their fences, in which nearly all are stored, costs least. */
+export function restoreLease({ state, unordered }: Restoring, record: Lease, row: number): void {
   const tenant = tenantOf(state, record.tenant);
   const name = canonicalName(record.resource);
   const intent = { predicate: record.predicate, resource: record.resource, units: record.units, to: null };
@@ -145,8 +171,9 @@ function restoreLease(state: State, record: Lease, row: number | undefined): voi
   // Handed over, it no longer belongs to the request through which it was granted.
   const isHandedOver = request?.record.ended.some((ended) => ended.id === record.id) ?? true;
   entry.request = isHandedOver ? null : (request ?? null);
-  storedAs(entry, row);
+  entry.row = row;
   place(state, tenant, entry, name);
+  if (entry.node !== null && isOutOfOrder(entry)) unordered.add(entry.node);
 }
 
 function tenantOf(state: State, id: string): TenantEntry {

@@ -37,7 +37,11 @@ export function endedLease(number: number, other: Partial<EndedLease> = {}): End
 
 export async function liveRows(store: Store): Promise<readonly LiveRow[]> {
   const rows: LiveRow[] = [];
-  await store.load((chunk) => rows.push(...chunk));
+  await store.load({
+    onRows: (chunk) => rows.push(...chunk),
+    lists: { kind: "none", repeating: [] },
+    onLists: () => undefined,
+  });
   return rows;
 }
 

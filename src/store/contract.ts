@@ -21,7 +21,7 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
 
   describe(`${name}: opening`, () => {
     check("new data begins at nothing, in the first epoch", async (_, store) => {
-      const opened = { epoch: 1, now: 0, lastSeq: 0, lastN: 0, restores: 0, restoredAt: 0 };
+      const opened = { epoch: 1, now: 0, lastSeq: 0, lastN: 0, liveCount: 0, restores: 0, restoredAt: 0 };
       assert.deepEqual(await store.open(), opened);
       assert.deepEqual(await liveRows(store), []);
       assert.equal(await store.earliestSeq(), 1);

@@ -1,13 +1,15 @@
 /** What the main thread and the threads of SQLite say to each other: plain data, flat where it is much. */
 import type { SQLInputValue } from "node:sqlite";
 import type { FaultReport } from "./faults.ts";
+import type { PackedColumns } from "./list-columns.ts";
 import type { Position } from "./position.ts";
 import type { Batch, EndedLease, Opened, PackedEvents, PruneLimits, ResourceFilter } from "./store.ts";
 
 /** Every call by its name: what is sent, and what comes back. */
 export interface Calls {
   readonly open: { readonly send: null; readonly reply: Opened & { readonly lastEnded: number } };
-  readonly load: { readonly send: { readonly after: number }; readonly reply: RowColumns };
+  readonly load: { readonly send: { readonly after: number; readonly except: string }; readonly reply: RowColumns };
+  readonly loadLists: { readonly send: ListSlice; readonly reply: PackedColumns };
   readonly commit: { readonly send: FlatBatch; readonly reply: null };
   readonly prune: { readonly send: PruneLimits; readonly reply: PrunedSlice };
   readonly endedLease: {
@@ -73,6 +75,13 @@ export function flatten(
     flatEnded.push(key, now, tenant, id, agentId, resource, predicate, writes ? 1 : 0, endedAt, body);
   }
   return { position, puts: flatPuts, removes, events, ended: flatEnded };
+}
+
+/** The next rows of one kind after a key. */
+export interface ListSlice {
+  readonly after: number;
+  readonly kind: string;
+  readonly repeating: readonly number[];
 }
 
 /** Live rows by column: measured, a third of what one object a row costs to clone. */

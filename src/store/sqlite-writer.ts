@@ -5,7 +5,7 @@ import { bulk } from "./bulk.ts";
 import { numberOf } from "./columns.ts";
 import { StoreFault, staleEpoch } from "./faults.ts";
 import { checkedVersion, migrate } from "./migrations.ts";
-import { endedWidth, type FlatBatch, type Handlers, putWidth, type RowColumns } from "./sqlite-calls.ts";
+import { endedWidth, type FlatBatch, type Handlers, putWidth } from "./sqlite-calls.ts";
 import { type DataFiles, lockFolder, syncPath } from "./sqlite-files.ts";
 import { prepareLoad } from "./sqlite-load.ts";
 import { preparePrune } from "./sqlite-prune.ts";
@@ -23,7 +23,7 @@ const cacheKiB = 8_192;
 /** Somebody with a shell on the database may hold it up for a moment. */
 const busyTimeoutMs = 5_000;
 
-export function createWriter(files: DataFiles): Handlers<"open" | "load" | "commit" | "prune" | "close"> {
+export function createWriter(files: DataFiles): Handlers<"open" | "load" | "loadLists" | "commit" | "prune" | "close"> {
   let writer: Writer | null = null;
   const opened = (): Writer => {
     if (writer === null) throw new StoreFault("the thread that writes is not open");
@@ -35,7 +35,8 @@ export function createWriter(files: DataFiles): Handlers<"open" | "load" | "comm
       writer = openWriter(files);
       return writer.meta;
     },
-    load: ({ after }) => opened().load(after),
+    load: (slice) => opened().loading.load(slice),
+    loadLists: (slice) => opened().loading.loadLists(slice),
     commit: (batch) => opened().commit(batch),
     prune: (limits) => opened().prune(limits),
     close: () => {
@@ -52,13 +53,14 @@ interface Meta {
   readonly lastSeq: number;
   readonly lastN: number;
   readonly lastEnded: number;
+  readonly liveCount: number;
   readonly restores: number;
   readonly restoredAt: number;
 }
 
 interface Writer {
   readonly meta: Meta;
-  readonly load: (after: number) => RowColumns;
+  readonly loading: Handlers<"load" | "loadLists">;
   readonly commit: (batch: FlatBatch) => null;
   readonly prune: ReturnType<typeof preparePrune>;
   readonly close: () => void;
@@ -82,7 +84,7 @@ function openWriter(files: DataFiles): Writer {
     const meta = raiseEpoch(db);
     return {
       meta,
-      load: prepareLoad(db),
+      loading: prepareLoad(db),
       commit: prepareCommit(db, meta.epoch),
       prune: preparePrune(db, meta.epoch),
       close,
@@ -136,6 +138,7 @@ function raiseEpoch(db: DatabaseSync): Meta {
     lastSeq: numberOf(row, "last_seq"),
     lastN: numberOf(row, "last_n"),
     lastEnded: numberOf(row, "last_ended"),
+    liveCount: numberOf(db.prepare("SELECT count(*) AS live_count FROM live").get(), "live_count"),
     restores: numberOf(row, "restores"),
     restoredAt: numberOf(row, "restored_at"),
   };
