@@ -126,11 +126,12 @@ export function readLease(text: string): Lease {
 export const leaseLists = { kind: "lease", repeating: [0, 3, 4, 5] } as const;
 
 /** Leases as the store hands them over, by column. */
-export function readLeases({ n, columns }: ListColumns, take: (lease: Lease, row: number) => void): void {
+export function readLeases({ n, columns }: ListColumns): Lease[] {
   const [tenants, ids, resources, texts, agentIds, states, fences, generations, acquired, expires, ttls, rests] =
     columns as unknown as Columns<LeaseList>;
   const predicate = constants<Predicate>(predicates);
   const state = constants<LeaseState>(leaseStates);
+  const leases: Lease[] = [];
   for (let at = 0; at < n.length; at++) {
     const lease = leaseOf(
       tenants[at] as string,
@@ -146,8 +147,9 @@ export function readLeases({ n, columns }: ListColumns, take: (lease: Lease, row
       ttls[at] as number,
       rests?.[at],
     );
-    take(lease, n[at] as number);
+    leases.push(lease);
   }
+  return leases;
 }
 
 type Columns<List extends readonly unknown[]> = { readonly [Place in keyof List]: readonly List[Place][] };

@@ -8,7 +8,7 @@ import {
   liveHandles,
   type RestoredRecord,
   type Restoring,
-  restoreLease,
+  restoreLeases,
   type State,
 } from "../kernel/kernel.ts";
 import type { Millis } from "../kernel/records.ts";
@@ -49,9 +49,8 @@ export async function recover(store: Store, wall: Millis): Promise<Recovered> {
     },
     lists: leaseLists,
     onLists(leases) {
-      const begun = restoring ?? beginRestore(others);
-      restoring = begun;
-      readLeases(leases, (lease, row) => restoreLease(begun, lease, row));
+      restoring ??= beginRestore(others);
+      restoreLeases(restoring, readLeases(leases), leases.n);
     },
   });
   giveUpRoom();

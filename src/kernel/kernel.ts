@@ -28,7 +28,7 @@ export {
   type RestoredRecord,
   type Restoring,
   restore,
-  restoreLease,
+  restoreLeases,
   snapshot,
 } from "./restore.ts";
 export { createState, type Handle, type State } from "./state.ts";

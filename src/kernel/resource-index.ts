@@ -107,6 +107,26 @@ export function nodeFor(root: Node, { segments, hashes, wild }: ResourceName): N
   return node;
 }
 
+/**
+ * The nodes of many names, made if they are not there yet. All go down a level before any goes further: what is loaded
+ * for one does not wait for what is loaded for another, and of a million names hardly two are in the same cache line.
+ */
+export function nodesFor(roots: readonly Node[], names: readonly ResourceName[]): readonly Node[] {
+  const nodes = [...roots];
+  for (let depth = 0, isDone = false; !isDone; depth++) {
+    isDone = true;
+    for (let at = 0; at < names.length; at++) {
+      const name = names[at];
+      const node = nodes[at];
+      const segment = name?.segments[depth];
+      if (name === undefined || node === undefined || segment === undefined) continue;
+      nodes[at] = childFor(node, segment, name.hashes[depth] ?? 0, name.wild && isWildSegment(segment));
+      isDone = false;
+    }
+  }
+  return nodes;
+}
+
 export function findNode(root: Node, { segments, hashes, wild }: ResourceName): Node | undefined {
   let node: Node | undefined = root;
   for (let depth = 0; depth < segments.length; depth++) {

@@ -7,7 +7,8 @@ import { place } from "./lease-life.ts";
 import { limits } from "./limits.ts";
 import type { Lease, RecordKind, Request, StoredRecord } from "./records.ts";
 import { enqueue } from "./request-life.ts";
-import { isOutOfOrder, type Node, putInOrder } from "./resource-index.ts";
+import { isOutOfOrder, type Node, nodesFor, putInOrder } from "./resource-index.ts";
+import type { ResourceName } from "./resource-name.ts";
 import { placeResource } from "./resources.ts";
 import {
   changed,
@@ -19,6 +20,7 @@ import {
   createState,
   createTenantEntry,
   type Handle,
+  rootOf,
   type State,
   type TenantEntry,
 } from "./state.ts";
@@ -46,7 +48,11 @@ export function restore(records: Iterable<RestoredRecord>): State {
     else others.push(stored);
   }
   const restoring = beginRestore(others);
-  for (const { record, row } of leases) restoreLease(restoring, record, row ?? 0);
+  restoreLeases(
+    restoring,
+    leases.map(({ record }) => record),
+    leases.map(({ row }) => row ?? 0),
+  );
   return endRestore(restoring);
 }
 
@@ -161,10 +167,25 @@ function restoreRequest(state: State, record: Request, row: number | undefined):
   }
 }
 
-/** In any order; that of their fences, in which nearly all are stored, costs least. */
-export function restoreLease({ state, unordered }: Restoring, record: Lease, row: number): void {
+/** Some of the leases, in any order; that of their fences, in which nearly all are stored, costs least. */
+export function restoreLeases(restoring: Restoring, records: readonly Lease[], rows: readonly number[]): void {
+  const { state } = restoring;
+  const names = records.map(({ resource }) => canonicalName(resource));
+  const roots = names.map(({ type }, at) => rootOf(tenantOf(state, records[at]?.tenant ?? ""), type));
+  for (const [at, node] of nodesFor(roots, names).entries()) {
+    const [record, name] = [records[at], names[at]];
+    if (record !== undefined && name !== undefined) restoreLease(restoring, record, rows[at] ?? 0, name, node);
+  }
+}
+
+function restoreLease(
+  { state, unordered }: Restoring,
+  record: Lease,
+  row: number,
+  name: ResourceName,
+  node: Node,
+): void {
   const tenant = tenantOf(state, record.tenant);
-  const name = canonicalName(record.resource);
   const intent = { predicate: record.predicate, resource: record.resource, units: record.units, to: null };
   const entry = createLeaseEntry(record, agentOf(state, record), makeWish(tenant, intent, name).strength);
   const request = tenant.requests.size === 0 ? undefined : tenant.requests.get(requestIdOf(record.id));
@@ -172,8 +193,8 @@ export function restoreLease({ state, unordered }: Restoring, record: Lease, row
   const isHandedOver = request?.record.ended.some((ended) => ended.id === record.id) ?? true;
   entry.request = isHandedOver ? null : (request ?? null);
   entry.row = row;
-  place(state, tenant, entry, name);
-  if (entry.node !== null && isOutOfOrder(entry)) unordered.add(entry.node);
+  place(state, tenant, entry, node, name.wild);
+  if (isOutOfOrder(entry)) unordered.add(node);
 }
 
 function tenantOf(state: State, id: string): TenantEntry {

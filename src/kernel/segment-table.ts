@@ -98,11 +98,15 @@ export class SegmentTable<N extends Segment> {
   }
 
   private resize(count: number): void {
-    const nodes = [...this.values()];
+    const { slots, displaced } = this;
     this.slots = emptySlots(count);
     this.shift = Math.clz32(count - 1);
     this.displaced = null;
-    for (const node of nodes) this.enter(node);
+    for (let at = 0; at < slots.length; at += 2) {
+      const node = slots[at] as N | null;
+      if (node !== null) this.enter(node);
+    }
+    if (displaced !== null) for (const node of displaced.values()) this.enter(node);
   }
 }
 
