@@ -172,6 +172,8 @@ export function restoreLeases(restoring: Restoring, records: readonly Lease[], r
   const { state } = restoring;
   const names = records.map(({ resource }) => canonicalName(resource));
   const roots = names.map(({ type }, at) => rootOf(tenantOf(state, records[at]?.tenant ?? ""), type));
+  // Asked for no answer, but to have the places of all ids in the cache before any of them is needed.
+  for (const { tenant, id } of records) tenantOf(state, tenant).leases.has(id);
   for (const [at, node] of nodesFor(roots, names).entries()) {
     const [record, name] = [records[at], names[at]];
     if (record !== undefined && name !== undefined) restoreLease(restoring, record, rows[at] ?? 0, name, node);
@@ -193,7 +195,9 @@ function restoreLease(
   const isHandedOver = request?.record.ended.some((ended) => ended.id === record.id) ?? true;
   entry.request = isHandedOver ? null : (request ?? null);
   entry.row = row;
+  const { size } = tenant.leases;
   place(state, tenant, entry, node, name.wild);
+  if (tenant.leases.size === size) throw new Error(`A lease is stored twice: ${record.id}`);
   if (isOutOfOrder(entry)) unordered.add(node);
 }
 
