@@ -13,7 +13,7 @@ import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { WebSocket } from "ws";
-import { format, median, memoryOf, type Running, removeFolder, runLoad, startLeasehold } from "./children.ts";
+import { cpuMsOf, format, median, memoryOf, type Running, removeFolder, runLoad, startLeasehold } from "./children.ts";
 
 const { values } = parseArgs({
   options: {
@@ -50,12 +50,15 @@ async function measure(kind: string): Promise<boolean> {
   if (kind === "polls") for (const { port } of servers) await makeWaiters(port);
   const growths: number[] = [];
   const [within, without]: [Window[], Window[]] = [[], []];
+  let [cpuWith, cpuWithout] = [0, 0];
   for (const [crowded, empty] of [
     [one, other],
     [other, one],
   ] as const) {
-    const { windows, growth } = await takeTurns(kind, crowded, empty);
+    const { windows, growth, cpuMs } = await takeTurns(kind, crowded, empty);
     growths.push(growth);
+    cpuWith += cpuMs[0];
+    cpuWithout += cpuMs[1];
     within.push(...windows[0]);
     without.push(...windows[1]);
     console.log(`  p99 with them ${list(windows[0])} · without ${list(windows[1])} ms; memory + ${format(growth)} MiB`);
@@ -72,17 +75,22 @@ async function measure(kind: string): Promise<boolean> {
   console.log(
     `  medians of ${within.length} windows each at ${values.rate}/s: p50 ${p50With.toFixed(2)} with, ${p50Without.toFixed(2)} ms without; p99 ${p99With.toFixed(2)} with, ${p99Without.toFixed(2)} ms without`,
   );
+  // Told because other work on the machine hardly touches it; signs of life and whatever else the idle cost is in it.
+  console.log(`  processor time for the same commands: ${format(cpuWith)} ms with, ${format(cpuWithout)} ms without`);
   console.log(
     `  memory + ${format(growth)} MiB (bar ${bars.growthMiB}) · p99 of others ${effect < 0 ? "" : "+"}${format(effect * 100)} % (bar + ${format(bars.p99Share * 100)} %)${isGood ? "" : ": MISSED"}`,
   );
   return isGood;
 }
 
-async function takeTurns(
-  kind: string,
-  crowded: Running,
-  empty: Running,
-): Promise<{ readonly windows: readonly [Window[], Window[]]; readonly growth: number }> {
+/** Of the crowded server first, of the other one second. */
+interface Turns {
+  readonly windows: readonly [Window[], Window[]];
+  readonly cpuMs: readonly [number, number];
+  readonly growth: number;
+}
+
+async function takeTurns(kind: string, crowded: Running, empty: Running): Promise<Turns> {
   const load = (someSeconds: number, somePairs: number): Promise<[Window[], Window[]]> =>
     runLoad("load-turns.ts", crowded.port, empty.port, Number(values.rate), someSeconds, somePairs);
   // Before memory is looked at, so that how the server warms up is not counted as theirs.
@@ -90,9 +98,11 @@ async function takeTurns(
   const before = memoryOf(crowded.child.pid).rss;
   const holders = await startHolders(crowded.port, kind);
   const growth = (memoryOf(crowded.child.pid).rss - before) / 2 ** 20;
+  const cpuBefore = [cpuMsOf(crowded.child.pid), cpuMsOf(empty.child.pid)] as const;
   const windows = await load(seconds, Math.ceil(pairs / 2));
+  const cpuMs = [cpuMsOf(crowded.child.pid) - cpuBefore[0], cpuMsOf(empty.child.pid) - cpuBefore[1]] as const;
   await holders.stop();
-  return { windows, growth };
+  return { windows, growth, cpuMs };
 }
 
 function list(windows: readonly Window[]): string {
