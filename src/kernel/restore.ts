@@ -167,8 +167,18 @@ function restoreRequest(state: State, record: Request, row: number | undefined):
   }
 }
 
+/** How many leases go down the index together. With many more, their parsed names outlive what they are needed for. */
+const leasesAtOnce = 128;
+
 /** Some of the leases, in any order; that of their fences, in which nearly all are stored, costs least. */
 export function restoreLeases(restoring: Restoring, records: readonly Lease[], rows: readonly number[]): void {
+  for (let start = 0; start < records.length; start += leasesAtOnce) {
+    const end = start + leasesAtOnce;
+    restoreTogether(restoring, records.slice(start, end), rows.slice(start, end));
+  }
+}
+
+function restoreTogether(restoring: Restoring, records: readonly Lease[], rows: readonly number[]): void {
   const { state } = restoring;
   const names = records.map(({ resource }) => canonicalName(resource));
   const roots = names.map(({ type }, at) => rootOf(tenantOf(state, records[at]?.tenant ?? ""), type));
