@@ -1,8 +1,11 @@
 /**
- * What those who wait cost: ten thousand held long-polls, or event streams on which nothing happens. How much the
- * server's memory grows, and what it does to the p99 of others; runs with and without take turns, medians are compared.
+ * What those who wait cost: ten thousand held long-polls, or event streams on which nothing happens. How much a server's
+ * memory grows by them, and what they do to the p99 of others. Two servers of the same content run side by side, one
+ * with them and one without, and a load takes turns on both (load-turns.ts says why so); half-way through the two
+ * change places, so that what one process has by luck is not taken for the effect. Medians over all windows are
+ * compared. A third process holds the connections.
  *
- *   npm run bench:idle [-- --kind polls|streams --count 10000 --rounds 3 --seconds 4]
+ *   npm run bench:idle [-- --kind polls|streams --count 10000 --pairs 60 --seconds 0.5 --rate 1000]
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,21 +13,23 @@ import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { WebSocket } from "ws";
-import { format, median, memoryOf, removeFolder, runLoad, startLeasehold } from "./children.ts";
+import { cpuMsOf, format, median, memoryOf, type Running, removeFolder, runLoad, startLeasehold } from "./children.ts";
 
 const { values } = parseArgs({
   options: {
     kind: { type: "string" },
     count: { type: "string", default: "10000" },
-    rounds: { type: "string", default: "3" },
-    seconds: { type: "string", default: "4" },
+    /** Windows with and without them. */
+    pairs: { type: "string", default: "60" },
+    seconds: { type: "string", default: "0.5" },
+    rate: { type: "string", default: "1000" },
     /** Set in the process that holds the connections. */
     hold: { type: "string" },
   },
 });
-const [count, rounds, seconds] = [Number(values.count), Number(values.rounds), Number(values.seconds)];
+const [count, pairs, seconds] = [Number(values.count), Number(values.pairs), Number(values.seconds)];
 const bars = { growthMiB: 300, p99Share: 0.2 };
-const loadConnections = 16;
+/** The longest there is. Half of a run as it is set up is shorter, so that none is sent again while somebody measures. */
 const holdMs = 55_000;
 
 if (values.hold !== undefined) await hold(Number(values.hold), values.kind ?? "polls");
@@ -33,42 +38,75 @@ else {
   for (const kind of kinds) if (!(await measure(kind))) process.exitCode = 1;
 }
 
-interface Load {
-  readonly rate: number;
+interface Window {
   readonly p50: number;
   readonly p99: number;
 }
 
 async function measure(kind: string): Promise<boolean> {
-  const server = await startLeasehold();
-  const { port, child, dataFolder } = server;
+  const servers = [await startLeasehold(), await startLeasehold()] as const;
+  const [one, other] = servers;
   console.log(`${format(count)} idle ${kind === "polls" ? "long-polls" : "event streams"}`);
-  const load = (): Promise<Load> => runLoad<Load>("load-http.ts", port, loadConnections, seconds, "mix");
-  await load(); // So that what is measured is not how the server warms up.
-  if (kind === "polls") await makeWaiters(port);
-  const before = memoryOf(child.pid).rss;
+  if (kind === "polls") for (const { port } of servers) await makeWaiters(port);
   const growths: number[] = [];
-  const [without, within]: [Load[], Load[]] = [[], []];
-  for (let round = 0; round < rounds; round++) {
-    without.push(await load());
-    const holders = await startHolders(port, kind);
-    growths.push((memoryOf(child.pid).rss - before) / 2 ** 20);
-    within.push(await load());
-    await holders.stop();
-    const [alone, beside] = [without.at(-1), within.at(-1)];
-    console.log(
-      `  p99 ${alone?.p99.toFixed(2)} ms without, ${beside?.p99.toFixed(2)} ms with them (${format(alone?.rate ?? 0)}, ${format(beside?.rate ?? 0)}/s); memory + ${format(growths.at(-1) ?? 0)} MiB`,
-    );
+  const [within, without]: [Window[], Window[]] = [[], []];
+  let [cpuWith, cpuWithout] = [0, 0];
+  for (const [crowded, empty] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const { windows, growth, cpuMs } = await takeTurns(kind, crowded, empty);
+    growths.push(growth);
+    cpuWith += cpuMs[0];
+    cpuWithout += cpuMs[1];
+    within.push(...windows[0]);
+    without.push(...windows[1]);
+    console.log(`  p99 with them ${list(windows[0])} · without ${list(windows[1])} ms; memory + ${format(growth)} MiB`);
   }
-  await server.stop();
-  removeFolder(dataFolder);
+  for (const server of servers) {
+    await server.stop();
+    removeFolder(server.dataFolder);
+  }
   const growth = Math.max(...growths);
-  const effect = median(within.map(({ p99 }) => p99)) / median(without.map(({ p99 }) => p99)) - 1;
+  const [p99With, p99Without] = [median(within.map(({ p99 }) => p99)), median(without.map(({ p99 }) => p99))];
+  const [p50With, p50Without] = [median(within.map(({ p50 }) => p50)), median(without.map(({ p50 }) => p50))];
+  const effect = p99With / p99Without - 1;
   const isGood = growth < bars.growthMiB && effect <= bars.p99Share;
+  console.log(
+    `  medians of ${within.length} windows each at ${values.rate}/s: p50 ${p50With.toFixed(2)} with, ${p50Without.toFixed(2)} ms without; p99 ${p99With.toFixed(2)} with, ${p99Without.toFixed(2)} ms without`,
+  );
+  // Told because other work on the machine hardly touches it; signs of life and whatever else the idle cost is in it.
+  console.log(`  processor time for the same commands: ${format(cpuWith)} ms with, ${format(cpuWithout)} ms without`);
   console.log(
     `  memory + ${format(growth)} MiB (bar ${bars.growthMiB}) · p99 of others ${effect < 0 ? "" : "+"}${format(effect * 100)} % (bar + ${format(bars.p99Share * 100)} %)${isGood ? "" : ": MISSED"}`,
   );
   return isGood;
+}
+
+/** Of the crowded server first, of the other one second. */
+interface Turns {
+  readonly windows: readonly [Window[], Window[]];
+  readonly cpuMs: readonly [number, number];
+  readonly growth: number;
+}
+
+async function takeTurns(kind: string, crowded: Running, empty: Running): Promise<Turns> {
+  const load = (someSeconds: number, somePairs: number): Promise<[Window[], Window[]]> =>
+    runLoad("load-turns.ts", crowded.port, empty.port, Number(values.rate), someSeconds, somePairs);
+  // Before memory is looked at, so that how the server warms up is not counted as theirs.
+  await load(seconds, 1);
+  const before = memoryOf(crowded.child.pid).rss;
+  const holders = await startHolders(crowded.port, kind);
+  const growth = (memoryOf(crowded.child.pid).rss - before) / 2 ** 20;
+  const cpuBefore = [cpuMsOf(crowded.child.pid), cpuMsOf(empty.child.pid)] as const;
+  const windows = await load(seconds, Math.ceil(pairs / 2));
+  const cpuMs = [cpuMsOf(crowded.child.pid) - cpuBefore[0], cpuMsOf(empty.child.pid) - cpuBefore[1]] as const;
+  await holders.stop();
+  return { windows, growth, cpuMs };
+}
+
+function list(windows: readonly Window[]): string {
+  return windows.map(({ p99 }) => p99.toFixed(1)).join(" ");
 }
 
 /** An older agent waits for what a younger one holds: as many requests as there will be polls (W2). */

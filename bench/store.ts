@@ -273,7 +273,7 @@ async function loading(rows: number): Promise<void> {
   await inFolder(async (folder) => {
     const store = createSqliteStore(folder);
     await store.open();
-    const body = JSON.stringify({ id: "lse_01jf00000000123456789ab", filler: "x".repeat(310) });
+    const body = JSON.stringify(["default", "lse_01jf00000000123456789ab", "x".repeat(310)]);
     for (let n = 1; n <= rows; n += 10_000) {
       const puts = Array.from({ length: 10_000 }, (_, index) => ({ n: n + index, kind: "lease", body }));
       await store.commit({
@@ -292,10 +292,11 @@ async function loading(rows: number): Promise<void> {
     await store.open();
     const opened = performance.now();
     let [found, longest] = [0, 0];
-    await store.load((chunk) => {
-      found += chunk.length;
-      longest = Math.max(longest, chunk.length);
-    });
+    const count = ({ length }: readonly unknown[]): void => {
+      found += length;
+      longest = Math.max(longest, length);
+    };
+    await store.load({ onRows: count, lists: { kind: "lease", repeating: [0] }, onLists: ({ n }) => count(n) });
     const loaded = performance.now();
     console.log(
       `\nOpened in ${(opened - began).toFixed(0)} ms; ${found.toLocaleString("en")} rows of ${body.length} bytes loaded in ${(loaded - opened).toFixed(0)} ms`,

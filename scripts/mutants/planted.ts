@@ -131,8 +131,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "names whose hashes collide are one",
     file: "text-map.ts",
-    find: "return this.textOf(bucket) === text ? bucket : undefined;",
-    replace: "return bucket;",
+    find: "&& this.textOf(item) === text) return at;",
+    replace: ") return at;",
   },
   {
     name: "only the first intent of a manifest is looked at",

@@ -5,7 +5,8 @@ import { quotasDefault, settingsDefault } from "../kernel/limits.ts";
 import { predicates } from "../kernel/predicates.ts";
 import { type Agent, agentStates, type Lease } from "../kernel/records.ts";
 import { type EndedTask, type Payload, type Task, type TaskKey, taskStatuses } from "../kernel/task-records.ts";
-import { leaseText, readLease, readRecord, recordText } from "./record-text.ts";
+import { toColumns } from "../store/list-columns.ts";
+import { leaseText, readLease, readLeases, readRecord, recordText } from "./record-text.ts";
 import { endedTaskText, readEndedTask, taskText } from "./task-text.ts";
 
 const time = fc.integer({ min: 1_600_000_000_000, max: 2_000_000_000_000 });
@@ -51,6 +52,16 @@ test("S1: a stored lease comes back as it was, whatever is in it", () => {
     fc.property(anyLease, (lease) => {
       assert.deepEqual(readLease(leaseText(lease)), lease);
       assert.deepEqual(readRecord("lease", recordText("lease", lease), 7), { kind: "lease", record: lease, row: 7 });
+    }),
+  );
+});
+
+test("S1: leases that the store hands over by column are the same as one by one", () => {
+  fc.assert(
+    fc.property(fc.array(anyLease), (leases) => {
+      const lists = leases.map((lease) => JSON.parse(leaseText(lease)) as unknown[]);
+      const columns = toColumns([...leases.keys()], lists);
+      assert.deepEqual(readLeases(columns), leases);
     }),
   );
 });

@@ -4,8 +4,10 @@
  */
 import type { RestoredRecord } from "../kernel/kernel.ts";
 import { quotasDefault, settingsDefault } from "../kernel/limits.ts";
-import type { Agent, Counters, Lease, RecordKind, RecordOf, Tenant } from "../kernel/records.ts";
+import { type Predicate, predicates } from "../kernel/predicates.ts";
+import type { Agent, Counters, Lease, LeaseState, RecordKind, RecordOf, Tenant } from "../kernel/records.ts";
 import type { Payload, Task, TaskKey } from "../kernel/task-records.ts";
+import type { ListColumns } from "../store/store.ts";
 import { quote } from "./json-quote.ts";
 import { payloadText, readPayload, readTask, taskKeyText, taskText } from "./task-text.ts";
 
@@ -76,6 +78,7 @@ type LeaseList = [
 ];
 
 const noRest: Partial<Lease> = {};
+const leaseStates = ["BINDING", "ACTIVE", "HELD", "CLOSING", "RELEASED", "EXPIRED", "REVOKED"] as const;
 
 function agentText(agent: Agent): string {
   let text = `{"tenant":${quote(agent.tenant)},"id":${quote(agent.id)},"state":"${agent.state}","priority":${agent.priority},"attempts":${agent.attempts},"epoch":${agent.epoch},"registeredAt":${agent.registeredAt},"idleSince":${agent.idleSince}`;
@@ -110,24 +113,85 @@ function readAgent(text: string): Agent {
 
 export function readLease(text: string): Lease {
   const list = JSON.parse(text) as LeaseList;
-  const rest = list[11] ?? noRest;
-  const acquiredAt = list[8];
-  // One literal, so that a million restored leases share one hidden shape with those that are granted later.
+  return leaseOf(
+    list[0],
+    list[1],
+    list[2],
+    list[3],
+    list[4],
+    list[5],
+    list[6],
+    list[7],
+    list[8],
+    list[9],
+    list[10],
+    list[11],
+  );
+}
+
+/** How the store is to load leases: their tenants, predicates, agents and states are few. */
+export const leaseLists = { kind: "lease", repeating: [0, 3, 4, 5] } as const;
+
+/** Leases as the store hands them over, by column. */
+export function readLeases({ n, columns }: ListColumns): Lease[] {
+  const [tenants, ids, resources, texts, agentIds, states, fences, generations, acquired, expires, ttls, rests] =
+    columns as unknown as Columns<LeaseList>;
+  const predicate = constants<Predicate>(predicates);
+  const state = constants<LeaseState>(leaseStates);
+  const leases: Lease[] = [];
+  for (let at = 0; at < n.length; at++) {
+    const lease = leaseOf(
+      tenants[at] as string,
+      ids[at] as string,
+      resources[at] as string,
+      predicate(texts[at] as Predicate),
+      agentIds[at] as string,
+      state(states[at] as LeaseState),
+      fences[at] as number,
+      generations[at] as number,
+      acquired[at] as number,
+      expires[at] as number,
+      ttls[at] as number,
+      rests?.[at],
+    );
+    leases.push(lease);
+  }
+  return leases;
+}
+
+type Columns<List extends readonly unknown[]> = { readonly [Place in keyof List]: readonly List[Place][] };
+
+/** Texts as the constants that they equal, which every later comparison then finds at once. */
+function constants<T extends string>(known: readonly T[]): (text: T) => T {
+  let [last, found]: [T | null, T | null] = [null, null];
+  return (text) => {
+    if (text === last && found !== null) return found;
+    last = text;
+    found = known.find((one) => one === text) ?? text;
+    return found;
+  };
+}
+
+/** One literal, so that a million restored leases share one hidden shape with those that are granted later. */
+function leaseOf(
+  ...[tenant, id, resource, predicate, agentId, state, fence, generation, acquiredAt, expiresAt, ttl, some]: LeaseList
+): Lease {
+  const rest = some ?? noRest;
   return {
-    tenant: list[0],
-    id: list[1],
-    resource: list[2],
-    predicate: list[3],
-    agentId: list[4],
-    holder: rest.holder ?? list[4],
-    state: list[5],
-    fence: list[6],
-    generation: list[7],
+    tenant,
+    id,
+    resource,
+    predicate,
+    agentId,
+    holder: rest.holder ?? agentId,
+    state,
+    fence,
+    generation,
     units: rest.units ?? 1,
     purpose: rest.purpose ?? null,
     acquiredAt,
-    expiresAt: list[9],
-    ttl: list[10],
+    expiresAt,
+    ttl,
     tokens: rest.tokens ?? false,
     idleTimeout: rest.idleTimeout ?? null,
     activeAt: rest.activeAt ?? acquiredAt,

@@ -1,12 +1,23 @@
 /** From what is stored to a kernel that serves: open, load, restore, and what a first start or a restore adds. */
 import { randomBytes } from "node:crypto";
-import { apply, jumpFences, liveHandles, type RestoredRecord, restore, type State } from "../kernel/kernel.ts";
+import {
+  apply,
+  beginRestore,
+  endRestore,
+  jumpFences,
+  liveHandles,
+  type RestoredRecord,
+  type Restoring,
+  restoreLeases,
+  type State,
+} from "../kernel/kernel.ts";
 import type { Millis } from "../kernel/records.ts";
 import type { LedgerKey, PublicLedgerKey } from "../ledger/keys.ts";
 import { StoreFault } from "../store/faults.ts";
 import type { LedgerHead, LiveRow, Opened, Store } from "../store/store.ts";
 import { drawEntropy } from "./entropy.ts";
-import { readRecord, recordText } from "./record-text.ts";
+import { makeRoom } from "./heap-room.ts";
+import { leaseLists, readLeases, readRecord, recordText } from "./record-text.ts";
 
 export const defaultTenant = "default";
 
@@ -52,17 +63,27 @@ export async function recover(store: Store, wall: Millis, openKey: () => LedgerK
 }
 
 async function recoverFrom(store: Store, opened: Opened, wall: Millis, ledgerKey: LedgerKey): Promise<Recovered> {
-  const records: RestoredRecord[] = [];
+  const others: RestoredRecord[] = [];
   const ledgerKeys: PublicLedgerKey[] = [];
   let own: Own | null = null;
-  await store.load((loaded) => {
-    for (const { n, kind, body } of loaded) {
-      if (kind === "engine") own = { n, record: JSON.parse(body) as EngineRecord };
-      else if (kind === "ledger_key") ledgerKeys.push(readKey(body));
-      else records.push(readRecord(kind, body, n));
-    }
+  let restoring: Restoring | null = null;
+  const giveUpRoom = makeRoom(opened.liveCount);
+  await store.load({
+    onRows(rows) {
+      for (const { n, kind, body } of rows) {
+        if (kind === "engine") own = { n, record: JSON.parse(body) as EngineRecord };
+        else if (kind === "ledger_key") ledgerKeys.push(readKey(body));
+        else others.push(readRecord(kind, body, n));
+      }
+    },
+    lists: leaseLists,
+    onLists(leases) {
+      restoring ??= beginRestore(others);
+      restoreLeases(restoring, readLeases(leases), leases.n);
+    },
   });
-  const state = restore(records);
+  giveUpRoom();
+  const state = endRestore(restoring ?? beginRestore(others));
   const ledgerHeads = await store.ledgerHeads();
   const ledgerFaults = compareLedger(state, ledgerHeads);
   return {

@@ -29,7 +29,17 @@ import { createKey, createTenant, deleteKey, setTenantQuotas, setTenantSettings,
 
 export { answerForEnded } from "./ended.ts";
 export { receiptFingerprint } from "./receipt-content.ts";
-export { jumpFences, liveHandles, type RestoredRecord, restore, snapshot } from "./restore.ts";
+export {
+  beginRestore,
+  endRestore,
+  jumpFences,
+  liveHandles,
+  type RestoredRecord,
+  type Restoring,
+  restore,
+  restoreLeases,
+  snapshot,
+} from "./restore.ts";
 export { createState, type Handle, type State } from "./state.ts";
 export { answerForEndedTask } from "./task-ended.ts";
 export { explainTask, type WaitingFor } from "./task-explain.ts";

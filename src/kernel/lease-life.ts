@@ -12,7 +12,7 @@ import { limits } from "./limits.ts";
 import { EXCLUSIVE, type Predicate, strengthOf } from "./predicates.ts";
 import type { EndedLeaseState, Lease, Millis } from "./records.ts";
 import { noteEndedLease } from "./request-life.ts";
-import { move, nodeFor, put, take } from "./resource-index.ts";
+import { append, move, type Node, nodeFor, take } from "./resource-index.ts";
 import type { ResourceName } from "./resource-name.ts";
 import {
   changed,
@@ -94,7 +94,7 @@ export function beginLease(
   };
   const entry = createLeaseEntry(record, party, wish.strength);
   if (tenant.book.haunted.size > 0) contest(state, tenant, party, wish);
-  place(state, tenant, entry, wish.name);
+  place(state, tenant, entry, nodeFor(rootOf(tenant, wish.name.type), wish.name), wish.name.wild);
   changed(state, entry);
   emitLease(state, entry, terms.binds ? "lease.binding" : "lease.granted", null, now);
   return entry;
@@ -106,15 +106,14 @@ export function expiryFor(tenant: TenantEntry, acquiredAt: Millis, now: Millis, 
   return most === null ? now + ttl : Math.min(now + ttl, acquiredAt + most);
 }
 
-/** Enters a lease, new or restored, into every index. */
-export function place(state: State, tenant: TenantEntry, entry: LeaseEntry, name: ResourceName): void {
+/** Enters a lease into every index: a new one, whose fence is the highest, or one that is restored. */
+export function place(state: State, tenant: TenantEntry, entry: LeaseEntry, node: Node, wild: boolean): void {
   const { party } = entry;
   tenant.leases.set(entry.record.id, entry);
-  const node = nodeFor(rootOf(tenant, name.type), name);
-  put("held", node, entry);
+  append(node, entry);
   if (node.mark !== null) (node.mark as ResourceEntry).heldUnits += entry.record.units;
-  entry.wild = name.wild;
-  if (name.wild) tenant.patternCount++;
+  entry.wild = wild;
+  if (wild) tenant.patternCount++;
   linkToParty(entry, party);
   scheduleEnd(state, entry);
 }

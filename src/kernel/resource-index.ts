@@ -5,7 +5,7 @@
  */
 import { EXCLUSIVE, PROVIDING, SHARED, type Strength } from "./predicates.ts";
 import { isWildSegment, type ResourceName } from "./resource-name.ts";
-import { TextMap, textHash } from "./text-map.ts";
+import { SegmentTable } from "./segment-table.ts";
 
 /** Lists at a node are kept in this order: leases by fence, waiting intents by their place in the queue. */
 export interface Place {
@@ -50,7 +50,7 @@ export interface Mark {
 export interface Branch {
   /** Literal children. Long chains of single children are common, and a map for each would weigh more than the rest. */
   only: Node | null;
-  literals: TextMap<Node> | null;
+  literals: SegmentTable<Node> | null;
   patterns: Node[] | null;
   heldShared: number;
   heldProviding: number;
@@ -107,6 +107,26 @@ export function nodeFor(root: Node, { segments, hashes, wild }: ResourceName): N
   return node;
 }
 
+/**
+ * The nodes of many names, made if they are not there yet. All go down a level before any goes further: what is loaded
+ * for one does not wait for what is loaded for another, and of a million names hardly two are in the same cache line.
+ */
+export function nodesFor(roots: readonly Node[], names: readonly ResourceName[]): readonly Node[] {
+  const nodes = [...roots];
+  for (let depth = 0, isDone = false; !isDone; depth++) {
+    isDone = true;
+    for (let at = 0; at < names.length; at++) {
+      const name = names[at];
+      const node = nodes[at];
+      const segment = name?.segments[depth];
+      if (name === undefined || node === undefined || segment === undefined) continue;
+      nodes[at] = childFor(node, segment, name.hashes[depth] ?? 0, name.wild && isWildSegment(segment));
+      isDone = false;
+    }
+  }
+  return nodes;
+}
+
 export function findNode(root: Node, { segments, hashes, wild }: ResourceName): Node | undefined {
   let node: Node | undefined = root;
   for (let depth = 0; depth < segments.length; depth++) {
@@ -129,7 +149,6 @@ function patternChild({ patterns }: Branch, segment: string): Node | undefined {
   return patterns?.find((pattern) => pattern.segment === segment);
 }
 
-const segmentOf = (node: Node): string => node.segment;
 const noNodes: readonly Node[] = [];
 
 export function literalChildren(node: Node): Iterable<Node> {
@@ -152,12 +171,12 @@ function childFor(node: Node, segment: string, hash: number, wild: boolean): Nod
   if (wild) {
     branch.patterns ??= [];
     branch.patterns.push(child);
-  } else if (branch.literals !== null) branch.literals.set(segment, child, hash);
+  } else if (branch.literals !== null) branch.literals.add(child);
   else if (branch.only === null) branch.only = child;
   else {
-    branch.literals = new TextMap(segmentOf, textHash);
-    branch.literals.set(branch.only.segment, branch.only, branch.only.hash);
-    branch.literals.set(segment, child, hash);
+    branch.literals = new SegmentTable();
+    branch.literals.add(branch.only);
+    branch.literals.add(child);
     branch.only = null;
   }
   return child;
@@ -172,6 +191,41 @@ function setHead(heads: Heads, strength: Strength, head: Placed | null): void {
   if (strength === SHARED) heads.shared = head;
   else if (strength === PROVIDING) heads.providing = head;
   else heads.exclusive = head;
+}
+
+/** Puts what was just granted last, or what is restored, which may be out of order until `putInOrder` is called. */
+export function append(node: Node, item: Placed): void {
+  const head = headOf(node, item.strength);
+  item.node = node;
+  if (head === null) {
+    item.previous = item;
+    item.next = item;
+    setHead(node, item.strength, item);
+  } else insertAfter(head.previous ?? head, item);
+  countAbove("held", node, item.strength, 1);
+}
+
+/** Of what was appended last: it belongs before the one that it stands behind. */
+export function isOutOfOrder(item: Placed): boolean {
+  return item.previous !== null && isBefore(item, item.previous);
+}
+
+/** Sorts what is held at the node. Restoring could insert each in its place, but backwards that is quadratic. */
+export function putInOrder(node: Node): void {
+  for (const strength of [SHARED, PROVIDING, EXCLUSIVE] as const) {
+    const head = headOf(node, strength);
+    if (head === null) continue;
+    const items = [head];
+    for (let item = head.next; item !== null && item !== head; item = item.next) items.push(item);
+    items.sort((a, b) => (isBefore(a, b) ? -1 : 1));
+    let last = items.at(-1) ?? head;
+    for (const item of items) {
+      last.next = item;
+      item.previous = last;
+      last = item;
+    }
+    setHead(node, strength, items[0] ?? head);
+  }
 }
 
 export function put(side: Side, node: Node, item: Placed): void {
@@ -299,7 +353,7 @@ export function tidy(node: Node): void {
     if (siblings.patterns?.length === 0) siblings.patterns = null;
   } else if (siblings.only === node) siblings.only = null;
   else {
-    siblings.literals?.delete(node.segment, node.hash);
+    siblings.literals?.delete(node);
     if (siblings.literals?.size === 0) siblings.literals = null;
   }
   if (siblings.only === null && siblings.literals === null && siblings.patterns === null) {

@@ -7,6 +7,8 @@ import { place } from "./lease-life.ts";
 import { limits } from "./limits.ts";
 import type { Lease, RecordKind, Request, StoredRecord } from "./records.ts";
 import { enqueue } from "./request-life.ts";
+import { isOutOfOrder, type Node, nodesFor, putInOrder } from "./resource-index.ts";
+import type { ResourceName } from "./resource-name.ts";
 import { placeResource } from "./resources.ts";
 import {
   changed,
@@ -19,6 +21,7 @@ import {
   createTenantEntry,
   type Handle,
   type Party,
+  rootOf,
   type State,
   type TenantEntry,
 } from "./state.ts";
@@ -44,7 +47,6 @@ interface Sorted {
   readonly digests: Of<"digest">[];
   readonly resources: Of<"resource">[];
   readonly requests: Of<"request">[];
-  readonly leases: Of<"lease">[];
   readonly keys: Of<"key">[];
   readonly tasks: Of<"task">[];
   readonly payloads: Of<"payload">[];
@@ -54,6 +56,33 @@ interface Sorted {
 }
 
 export function restore(records: Iterable<RestoredRecord>): State {
+  const others: RestoredRecord[] = [];
+  const leases: Of<"lease">[] = [];
+  for (const stored of records) {
+    if (stored.kind === "lease") leases.push(stored);
+    else others.push(stored);
+  }
+  const restoring = beginRestore(others);
+  restoreLeases(
+    restoring,
+    leases.map(({ record }) => record),
+    leases.map(({ row }) => row ?? 0),
+  );
+  return endRestore(restoring);
+}
+
+/**
+ * A kernel that is being restored. Leases outnumber all else, and need all else to be there: they come one by one, as
+ * they are read, so that nobody has to hold a million of them twice.
+ */
+export interface Restoring {
+  readonly state: State;
+  /** Nodes where leases came in another order than that of their fences. */
+  readonly unordered: Set<Node>;
+}
+
+/** Everything but leases, in any order. */
+export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
   const sorted = sort(records);
   const state = createState();
   for (const { record, row } of sorted.tenants) {
@@ -77,8 +106,16 @@ export function restore(records: Iterable<RestoredRecord>): State {
   }
   restoreTasks(state, sorted);
   for (const { record, row } of sorted.requests) restoreRequest(state, record, row);
-  for (const { record, row } of sorted.leases) restoreLease(state, record, row);
-  for (const { record } of sorted.tasks) resumeTask(state, tenantOf(state, record.tenant), record);
+  return { state, unordered: new Set() };
+}
+
+/** Once every lease has come. */
+export function endRestore({ state, unordered }: Restoring): State {
+  for (const node of unordered) putInOrder(node);
+  for (const tenant of state.tenants.values()) {
+    const tasks = [...tenant.tasks.values()].sort((a, b) => a.record.timestamp - b.record.timestamp);
+    for (const { record } of tasks) resumeTask(state, tenant, record);
+  }
   state.ready = [];
   // A crash between two slices may have left waiters unserved; looking at all of them once is harmless otherwise.
   for (const tenant of state.tenants.values()) {
@@ -102,7 +139,6 @@ function sort(records: Iterable<RestoredRecord>): Sorted {
     digests: [],
     resources: [],
     requests: [],
-    leases: [],
     keys: [],
     tasks: [],
     payloads: [],
@@ -131,8 +167,7 @@ function sort(records: Iterable<RestoredRecord>): Sorted {
         sorted.requests.push(stored);
         break;
       case "lease":
-        sorted.leases.push(stored);
-        break;
+        throw new Error("Leases are restored after everything else.");
       case "key":
         sorted.keys.push(stored);
         break;
@@ -154,7 +189,6 @@ function sort(records: Iterable<RestoredRecord>): Sorted {
     }
   }
   // Appending in order is what makes each list at a node cheap to rebuild.
-  sorted.leases.sort((a, b) => a.record.fence - b.record.fence);
   sorted.requests.sort((a, b) => a.record.arrival - b.record.arrival);
   sorted.tasks.sort((a, b) => a.record.timestamp - b.record.timestamp);
   return sorted;
@@ -177,17 +211,48 @@ function restoreRequest(state: State, record: Request, row: number | undefined):
   }
 }
 
-function restoreLease(state: State, record: Lease, row: number | undefined): void {
+/** How many leases go down the index together. With many more, their parsed names outlive what they are needed for. */
+const leasesAtOnce = 128;
+
+/** Some of the leases, in any order; that of their fences, in which nearly all are stored, costs least. */
+export function restoreLeases(restoring: Restoring, records: readonly Lease[], rows: readonly number[]): void {
+  for (let start = 0; start < records.length; start += leasesAtOnce) {
+    const end = start + leasesAtOnce;
+    restoreTogether(restoring, records.slice(start, end), rows.slice(start, end));
+  }
+}
+
+function restoreTogether(restoring: Restoring, records: readonly Lease[], rows: readonly number[]): void {
+  const { state } = restoring;
+  const names = records.map(({ resource }) => canonicalName(resource));
+  const roots = names.map(({ type }, at) => rootOf(tenantOf(state, records[at]?.tenant ?? ""), type));
+  // Asked for no answer, but to have the places of all ids in the cache before any of them is needed.
+  for (const { tenant, id } of records) tenantOf(state, tenant).leases.has(id);
+  for (const [at, node] of nodesFor(roots, names).entries()) {
+    const [record, name] = [records[at], names[at]];
+    if (record !== undefined && name !== undefined) restoreLease(restoring, record, rows[at] ?? 0, name, node);
+  }
+}
+
+function restoreLease(
+  { state, unordered }: Restoring,
+  record: Lease,
+  row: number,
+  name: ResourceName,
+  node: Node,
+): void {
   const tenant = tenantOf(state, record.tenant);
-  const name = canonicalName(record.resource);
   const intent = { predicate: record.predicate, resource: record.resource, units: record.units, to: null };
   const entry = createLeaseEntry(record, partyOf(state, record), makeWish(tenant, intent, name).strength);
   const request = tenant.requests.size === 0 ? undefined : tenant.requests.get(requestIdOf(record.id));
   // Handed over, it no longer belongs to the request through which it was granted.
   const isHandedOver = request?.record.ended.some((ended) => ended.id === record.id) ?? true;
   entry.request = isHandedOver ? null : (request ?? null);
-  storedAs(entry, row);
-  place(state, tenant, entry, name);
+  entry.row = row;
+  const { size } = tenant.leases;
+  place(state, tenant, entry, node, name.wild);
+  if (tenant.leases.size === size) throw new Error(`A lease is stored twice: ${record.id}`);
+  if (isOutOfOrder(entry)) unordered.add(node);
   if (entry.party.kind === "task" && name.type === "TASK") tenant.book.workers.get(record.agentId)?.leases.add(entry);
 }
 

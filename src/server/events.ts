@@ -15,8 +15,12 @@ export { followEvents } from "./follow-events.ts";
 
 /** What may wait in memory for a slow reader before it is cut off. It comes back, and resumes where it was. */
 const bufferedBytesMax = 4 * 2 ** 20;
-/** Streams take turns, so that a moment at which all are written to never comes. */
-const turns = 15;
+/**
+ * Streams take turns, so that a moment at which many are written to never comes: a write takes some 15 µs, and who
+ * comes in while hundreds of them are made waits for all.
+ */
+const turnMs = 50;
+const turnsMax = 300;
 
 export interface EventStreams {
   open(request: FastifyRequest, reply: FastifyReply): void;
@@ -44,8 +48,10 @@ export function createEventStreams(
   service: Service,
   { mayRead, isStillGood, signOfLifeMs }: EventStreamsOptions,
 ): EventStreams {
+  const turns = Math.min(turnsMax, Math.ceil(signOfLifeMs / turnMs));
   const waiting: Set<Stream>[] = Array.from({ length: turns }, () => new Set());
   let size = 0;
+  let enlisted = 0;
   let turn = 0;
   let timer: NodeJS.Timeout | null = null;
 
@@ -60,7 +66,8 @@ export function createEventStreams(
   }
 
   function enlist(stream: Stream): void {
-    const place = waiting[size % turns];
+    // Not by size: all who come for others that went would then share one turn.
+    const place = waiting[enlisted++ % turns];
     place?.add(stream);
     size++;
     timer ??= setInterval(giveSigns, signOfLifeMs / turns);

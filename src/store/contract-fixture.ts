@@ -76,7 +76,11 @@ export function signedHead(sequence: number, other: Partial<SignedHead> = {}): S
 
 export async function liveRows(store: Store): Promise<readonly LiveRow[]> {
   const rows: LiveRow[] = [];
-  await store.load((chunk) => rows.push(...chunk));
+  await store.load({
+    onRows: (chunk) => rows.push(...chunk),
+    lists: { kind: "none", repeating: [] },
+    onLists: () => undefined,
+  });
   return rows;
 }
 

@@ -5,6 +5,7 @@ import { batch, type Check, endedLease, liveRows, observed, row, type StoreFixtu
 import { describeHistory } from "./contract-history.ts";
 import { describeLedger } from "./contract-ledger.ts";
 import { StaleEpoch, StoreClosed, StoreFault, StoreLocked } from "./faults.ts";
+import type { LiveRow } from "./store.ts";
 
 export function describeStore(name: string, make: () => Promise<StoreFixture>): void {
   const check: Check = (claim, body) => {
@@ -22,7 +23,7 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
 
   describe(`${name}: opening`, () => {
     check("new data begins at nothing, in the first epoch", async (_, store) => {
-      const opened = { epoch: 1, now: 0, lastSeq: 0, lastN: 0, restores: 0, restoredAt: 0 };
+      const opened = { epoch: 1, now: 0, lastSeq: 0, lastN: 0, liveCount: 0, restores: 0, restoredAt: 0 };
       assert.deepEqual(await store.open(), opened);
       assert.deepEqual(await liveRows(store), []);
       assert.equal(await store.earliestSeq(), 1);
@@ -66,6 +67,52 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
       const rows = Array.from({ length: 4_321 }, (_, index) => row(index + 1));
       await store.commit(batch({ now: 1, puts: rows }));
       assert.deepEqual(await liveRows(store), rows);
+    });
+  });
+
+  describe(`${name}: loading lists`, () => {
+    check("lists come by column, after all other rows, each in the order of their keys", async (_, store) => {
+      await store.open();
+      const lists = Array.from({ length: 2_500 }, (_, index) => {
+        const list = [`t${index % 3}`, `id-${index}`, index, index % 2 === 0 ? 1.5 : null, "žluť 漢字 🦊"];
+        return index % 7 === 0 ? [...list, { some: index }] : list;
+      });
+      const listRow = (list: unknown[], index: number): LiveRow => ({
+        n: 2 * index + 1,
+        kind: "list",
+        body: JSON.stringify(list),
+      });
+      const others = Array.from({ length: 1_500 }, (_, index) => row(2 * index + 2));
+      const puts = [...lists.map(listRow), ...others];
+      await store.commit(batch({ now: 1, puts }));
+      const [rows, n, found]: [LiveRow[], number[], unknown[][]] = [[], [], []];
+      await store.load({
+        onRows(chunk) {
+          assert.equal(n.length, 0);
+          rows.push(...chunk);
+        },
+        lists: { kind: "list", repeating: [0, 4] },
+        onLists(chunk) {
+          n.push(...chunk.n);
+          for (const at of chunk.n.keys()) found.push(chunk.columns.map((column) => column[at]));
+        },
+      });
+      assert.deepEqual(rows, others);
+      assert.deepEqual(
+        n,
+        lists.map((_, index) => 2 * index + 1),
+      );
+      const whole = found.map((list) => (list.at(-1) === undefined ? list.slice(0, -1) : list));
+      assert.deepEqual(whole, lists);
+    });
+
+    check("how many rows there are to load is known when it is open", async (f, store) => {
+      await store.open();
+      await store.commit(batch({ now: 1, puts: [row(1), row(2), row(3)], removes: [2] }));
+      await store.close();
+      const second = f.store();
+      assert.equal((await second.open()).liveCount, 2);
+      await second.close();
     });
   });
 

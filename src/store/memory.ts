@@ -4,6 +4,7 @@
  */
 import { StoreClosed, StoreFault, StoreLocked, staleEpoch } from "./faults.ts";
 import * as ledger from "./memory-ledger.ts";
+import { toColumns } from "./list-columns.ts";
 import { type Position, positionAfter } from "./position.ts";
 import type {
   Batch,
@@ -15,6 +16,7 @@ import type {
   EndedTaskRow,
   LedgerHead,
   LiveRow,
+  Loading,
   Opened,
   PackedEvents,
   Pruned,
@@ -94,13 +96,25 @@ class MemoryStore implements Store {
     this.#refusal = null;
     this.#tail = Promise.resolve();
     const { now, lastSeq, lastN } = disk.position;
-    return { epoch: disk.epoch, now, lastSeq, lastN, restores: disk.restores, restoredAt: disk.restoredAt };
+    const { epoch, live, restores, restoredAt } = disk;
+    return { epoch, now, lastSeq, lastN, liveCount: live.size, restores, restoredAt };
   }
 
-  async load(onRows: (rows: readonly LiveRow[]) => void): Promise<void> {
+  async load({ onRows, lists, onLists }: Loading): Promise<void> {
     this.#check();
-    const rows = [...this.#disk.live.values()].sort((a, b) => a.n - b.n);
-    for (let start = 0; start < rows.length; start += rowsPerChunk) onRows(rows.slice(start, start + rowsPerChunk));
+    const [others, listed]: [LiveRow[], LiveRow[]] = [[], []];
+    const inOrder = [...this.#disk.live.values()].sort((a, b) => a.n - b.n);
+    for (const row of inOrder) (row.kind === lists.kind ? listed : others).push(row);
+    for (const chunk of chunksOf(others)) onRows(chunk);
+    for (const chunk of chunksOf(listed)) {
+      const parsed = chunk.map(({ body }) => JSON.parse(body) as unknown[]);
+      onLists(
+        toColumns(
+          Array.from(chunk, ({ n }) => n),
+          parsed,
+        ),
+      );
+    }
   }
 
   async ledgerHeads(): Promise<readonly LedgerHead[]> {
@@ -288,4 +302,8 @@ function plain(lease: EndedLease): EndedLease {
 function countWhile<T>(rows: readonly T[], test: (row: T) => boolean): number {
   const end = rows.findIndex((row) => !test(row));
   return end === -1 ? rows.length : end;
+}
+
+function* chunksOf(rows: readonly LiveRow[]): Generator<readonly LiveRow[]> {
+  for (let start = 0; start < rows.length; start += rowsPerChunk) yield rows.slice(start, start + rowsPerChunk);
 }

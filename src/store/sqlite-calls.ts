@@ -1,6 +1,7 @@
 /** What the main thread and the threads of SQLite say to each other: plain data, flat where it is much. */
 import type { FaultReport } from "./faults.ts";
 import type { FlatBatch } from "./flat-batch.ts";
+import type { PackedColumns } from "./list-columns.ts";
 import type {
   EndedLease,
   EndedTaskPage,
@@ -21,7 +22,8 @@ import type {
 /** Every call by its name: what is sent, and what comes back. */
 export interface Calls {
   readonly open: { readonly send: null; readonly reply: Opened & { readonly lastEnded: number } };
-  readonly load: { readonly send: { readonly after: number }; readonly reply: RowColumns };
+  readonly load: { readonly send: { readonly after: number; readonly except: string }; readonly reply: RowColumns };
+  readonly loadLists: { readonly send: ListSlice; readonly reply: PackedColumns };
   readonly commit: { readonly send: FlatBatch; readonly reply: null };
   readonly ledgerHeads: { readonly send: null; readonly reply: readonly LedgerHead[] };
   readonly prune: { readonly send: PruneLimits; readonly reply: PrunedSlice };
@@ -76,6 +78,13 @@ export interface Call {
 }
 /** Replies come back in the order of the calls, so they carry no number. */
 export type Answer = { readonly reply: unknown } | { readonly fault: FaultReport };
+
+/** The next rows of one kind after a key. */
+export interface ListSlice {
+  readonly after: number;
+  readonly kind: string;
+  readonly repeating: readonly number[];
+}
 
 /** Live rows by column: measured, a third of what one object a row costs to clone. */
 export interface RowColumns {

@@ -6,7 +6,7 @@ import { numberOf } from "./columns.ts";
 import { StoreFault, staleEpoch } from "./faults.ts";
 import { endedTaskWidth, endedWidth, type FlatBatch, headWidth, putWidth, receiptWidth } from "./flat-batch.ts";
 import { checkedVersion, migrate } from "./migrations.ts";
-import type { Handlers, RowColumns } from "./sqlite-calls.ts";
+import type { Handlers } from "./sqlite-calls.ts";
 import { type DataFiles, lockFolder, syncPath } from "./sqlite-files.ts";
 import { ledgerHeads, receiptColumns } from "./sqlite-ledger.ts";
 import { prepareLoad } from "./sqlite-load.ts";
@@ -27,7 +27,7 @@ const busyTimeoutMs = 5_000;
 
 export function createWriter(
   files: DataFiles,
-): Handlers<"open" | "load" | "ledgerHeads" | "commit" | "prune" | "close"> {
+): Handlers<"open" | "load" | "loadLists" | "ledgerHeads" | "commit" | "prune" | "close"> {
   let writer: Writer | null = null;
   const opened = (): Writer => {
     if (writer === null) throw new StoreFault("the thread that writes is not open");
@@ -39,7 +39,8 @@ export function createWriter(
       writer = openWriter(files);
       return writer.meta;
     },
-    load: ({ after }) => opened().load(after),
+    load: (slice) => opened().loading.load(slice),
+    loadLists: (slice) => opened().loading.loadLists(slice),
     ledgerHeads: () => opened().ledgerHeads(),
     commit: (batch) => opened().commit(batch),
     prune: (limits) => opened().prune(limits),
@@ -57,13 +58,14 @@ interface Meta {
   readonly lastSeq: number;
   readonly lastN: number;
   readonly lastEnded: number;
+  readonly liveCount: number;
   readonly restores: number;
   readonly restoredAt: number;
 }
 
 interface Writer {
   readonly meta: Meta;
-  readonly load: (after: number) => RowColumns;
+  readonly loading: Handlers<"load" | "loadLists">;
   readonly ledgerHeads: () => ReturnType<typeof ledgerHeads>;
   readonly commit: (batch: FlatBatch) => null;
   readonly prune: ReturnType<typeof preparePrune>;
@@ -89,7 +91,7 @@ function openWriter(files: DataFiles): Writer {
     const meta = raiseEpoch(opened);
     return {
       meta,
-      load: prepareLoad(opened),
+      loading: prepareLoad(opened),
       ledgerHeads: () => ledgerHeads(opened),
       commit: prepareCommit(opened, meta.epoch),
       prune: preparePrune(opened, meta.epoch),
@@ -144,6 +146,7 @@ function raiseEpoch(db: DatabaseSync): Meta {
     lastSeq: numberOf(row, "last_seq"),
     lastN: numberOf(row, "last_n"),
     lastEnded: numberOf(row, "last_ended"),
+    liveCount: numberOf(db.prepare("SELECT count(*) AS live_count FROM live").get(), "live_count"),
     restores: numberOf(row, "restores"),
     restoredAt: numberOf(row, "restored_at"),
   };

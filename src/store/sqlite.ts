@@ -5,6 +5,7 @@
 import { dirname, resolve } from "node:path";
 import { StoreClosed, StoreFault } from "./faults.ts";
 import { flatten } from "./flat-batch.ts";
+import { unpack } from "./list-columns.ts";
 import { type Position, positionAfter } from "./position.ts";
 import type { CallName, Reply, Send } from "./sqlite-calls.ts";
 import { SqliteThread } from "./sqlite-thread.ts";
@@ -17,7 +18,7 @@ import type {
   EndedTaskPageQuery,
   EndedTaskRow,
   LedgerHead,
-  LiveRow,
+  Loading,
   Opened,
   PackedEvents,
   Pruned,
@@ -62,16 +63,31 @@ class SqliteStore implements Store {
     }
   }
 
-  async load(onRows: (rows: readonly LiveRow[]) => void): Promise<void> {
-    let next = this.#write("load", { after: 0 });
+  async load({ onRows, lists, onLists }: Loading): Promise<void> {
+    await this.#loadAll(
+      (after) => this.#write("load", { after, except: lists.kind }),
+      ({ n, kind, body }) =>
+        onRows(n.map((key, index) => ({ n: key, kind: kind[index] ?? "", body: body[index] ?? "" }))),
+    );
+    await this.#loadAll(
+      (after) => this.#write("loadLists", { after, ...lists }),
+      (packed) => onLists(unpack(packed)),
+    );
+  }
+
+  async #loadAll<T extends { readonly n: readonly number[] }>(
+    ask: (after: number) => Promise<T>,
+    take: (chunk: T) => void,
+  ): Promise<void> {
+    let next = ask(0);
     for (;;) {
-      const { n, kind, body } = await next;
-      const last = n.at(-1);
+      const chunk = await next;
+      const last = chunk.n.at(-1);
       if (last === undefined) return;
-      // Asked for before the rows are handed over, so that both threads have work.
-      next = this.#write("load", { after: last });
+      // Asked for before this one is handed over, so that both threads have work.
+      next = ask(last);
       next.catch(() => undefined); // Should handing over throw, nobody is left to wait for it.
-      onRows(n.map((key, index) => ({ n: key, kind: kind[index] ?? "", body: body[index] ?? "" })));
+      take(chunk);
     }
   }
 

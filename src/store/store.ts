@@ -14,8 +14,11 @@ export interface Store extends History {
    * a fault this is the only call that works again.
    */
   open(): Promise<Opened>;
-  /** Hands over every live row, in order of `n`, some thousand at a time. Meant for before the first commit. */
-  load(onRows: (rows: readonly LiveRow[]) => void): Promise<void>;
+  /**
+   * Hands over every live row, some thousand at a time and in order of `n`: first those of other kinds, then those of
+   * the kind whose bodies are lists. Meant for before the first commit.
+   */
+  load(loading: Loading): Promise<void>;
   /** Where each tenant's ledger ends, for those that have receipts. Meant for before the first commit, like load. */
   ledgerHeads(): Promise<readonly LedgerHead[]>;
   /**
@@ -38,10 +41,28 @@ export interface Opened {
   readonly lastSeq: number;
   /** The greatest key a live row ever had, so that none is used again. */
   readonly lastN: number;
+  /** How many live rows there are to load. */
+  readonly liveCount: number;
   /** How often this data came back from a backup (S6). Fences must jump when it has grown (L11). */
   readonly restores: number;
   /** Wall-clock time of the last restore, 0 if there was none: tells two restores of one backup apart. */
   readonly restoredAt: Millis;
+}
+
+export interface Loading {
+  readonly onRows: (rows: readonly LiveRow[]) => void;
+  /** A kind of which there are very many; the bodies of all its rows are JSON lists. */
+  readonly lists: {
+    readonly kind: string /** Places in the list at which few values occur. */;
+    readonly repeating: readonly number[];
+  };
+  readonly onLists: (lists: ListColumns) => void;
+}
+
+/** Rows by column: `columns[2][7]` is the third item of the eighth list, undefined if that is shorter. */
+export interface ListColumns {
+  readonly n: readonly number[];
+  readonly columns: readonly (readonly unknown[])[];
 }
 
 export interface LiveRow {
