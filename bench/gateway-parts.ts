@@ -141,7 +141,7 @@ async function load(): Promise<void> {
   const sockets = await Promise.all(Array.from({ length: connections ?? 1 }, talk));
   const [from, start] = [answered, performance.now()];
   await new Promise((resolve) => setTimeout(resolve, (seconds ?? 1) * 1_000));
-  say({ rate: ((answered - from) * 1_000) / (performance.now() - start), failed });
+  say({ rate: ((answered - from) * 1_000) / (performance.now() - start), answered, failed });
   for (const socket of sockets) socket.destroy();
   process.exit(0);
 }

@@ -8,7 +8,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { format, median } from "./children.ts";
+import { cpuMsOf, format, median } from "./children.ts";
 
 const { values } = parseArgs({
   options: {
@@ -70,15 +70,20 @@ async function bind(): Promise<{ ports: number[]; tokens: string[] }> {
 
 async function measureRate(): Promise<boolean> {
   const rates: Record<"plain" | "checked", number[]> = { plain: [], checked: [] };
-  const run = async (port: number, token: string | null): Promise<number> => {
+  // What a request costs the proxy itself, however busy the machine is with others.
+  const costs: Record<"plain" | "checked", number[]> = { plain: [], checked: [] };
+  const run = async (name: "plain" | "checked", port: number, token: string | null): Promise<number> => {
+    const { pid } = (name === "plain" ? plain : cell).child;
+    const before = cpuMsOf(pid);
     const load = start("load", port, loadConnections, values.seconds, ...(token === null ? [] : [token]));
-    const { rate, failed } = await load.hear<{ rate: number; failed: number }>();
+    const { rate, answered, failed } = await load.hear<{ rate: number; answered: number; failed: number }>();
+    costs[name].push((cpuMsOf(pid) - before) / answered);
     if (failed > 0) throw new Error(`${failed} requests were refused.`);
     return rate;
   };
   for (let round = -1; round < Number(values.rounds); round++) {
     const { ports, tokens } = await bind();
-    const pair = [await run(plainPort, null), await run(ports[0] ?? 0, tokens[0] ?? "")] as const;
+    const pair = [await run("plain", plainPort, null), await run("checked", ports[0] ?? 0, tokens[0] ?? "")] as const;
     cell.tell("end");
     await cell.hear();
     if (round < 0) continue; // So that what is measured is not how the processes warm up.
@@ -88,6 +93,8 @@ async function measureRate(): Promise<boolean> {
   }
   const share = median(rates.checked) / median(rates.plain);
   const isGood = share >= bars.share;
+  const cpu = [costs.plain, costs.checked].map((ms) => Math.round(median(ms.slice(1)) * 1_000));
+  console.log(`  of processor time a request takes ${cpu[0]} µs plain, ${cpu[1]} µs through the gateway`);
   console.log(
     `requests: ${format(median(rates.plain))}/s plain, ${format(median(rates.checked))}/s checked: ${share.toFixed(2)} (bar ${bars.share})${isGood ? "" : ": MISSED"}`,
   );

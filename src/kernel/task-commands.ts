@@ -54,6 +54,8 @@ export interface PollTasks extends Asked {
   readonly capabilities: readonly string[] | null;
   readonly maxTasks: number;
   readonly preferredKinds: readonly string[] | null;
+  /** Unlike what it prefers, this is kept: tasks of other types are not offered. Null or absent: of any type. */
+  readonly acceptTypes?: readonly string[] | null;
   readonly requestKey: string | null;
   readonly reclaim: boolean;
 }

@@ -117,13 +117,15 @@ function offerTasks(
   state: State,
   tenant: TenantEntry,
   worker: WorkerEntry,
-  { maxTasks, preferredKinds, entropy }: PollTasks,
+  { maxTasks, preferredKinds, acceptTypes, entropy }: PollTasks,
   offers: Offer[],
   now: Millis,
 ): boolean {
   const wished = tasksFor(worker, maxTasks);
-  const lanes = [...tenant.book.lanes.values()].filter((lane) => covers(worker, lane));
-  const chooser = chooserFor(lanes, worker, preferredKinds ?? []);
+  const accepted = acceptTypes === undefined || acceptTypes === null ? null : new Set(acceptTypes);
+  const suits = (lane: Lane): boolean => covers(worker, lane) && (accepted === null || accepted.has(lane.taskType));
+  const lanes = [...tenant.book.lanes.values()].filter(suits);
+  const chooser = chooserFor(lanes, suits, worker, preferredKinds ?? []);
   const terms = { suffix: suffixFrom(now, entropy), begun: 0, now };
   for (let examined = 0; offers.length < wished; examined++) {
     if (examined >= limits.taskExaminedMax) return true;
@@ -172,7 +174,12 @@ export function covers({ record }: WorkerEntry, { requires }: Lane): boolean {
  * The next task for the worker, call by call: of all lanes whose capabilities it has, the first by rank; kinds that it
  * prefers and tasks that it had before are ahead by some levels (T7, T9).
  */
-function chooserFor(lanes: readonly Lane[], worker: WorkerEntry, preferredKinds: readonly string[]) {
+function chooserFor(
+  lanes: readonly Lane[],
+  suits: (lane: Lane) => boolean,
+  worker: WorkerEntry,
+  preferredKinds: readonly string[],
+) {
   const preferred = new Set(preferredKinds);
   const headStart = (levels: number): number => levels * limits.taskAgeingMsPerLevel;
   return (): TaskEntry | null => {
@@ -193,7 +200,7 @@ function chooserFor(lanes: readonly Lane[], worker: WorkerEntry, preferredKinds:
       if (first !== undefined) consider(first, first.affinity?.list === worker.affine);
     }
     const affine = earliest(worker.affine)?.task;
-    if (affine !== undefined && covers(worker, affine.lane)) consider(affine, true);
+    if (affine !== undefined && suits(affine.lane)) consider(affine, true);
     return best;
   };
 }

@@ -389,3 +389,12 @@ test("S3: whoever may not create, poll or set a type is refused, and nothing cha
   world.refused("forbidden", { type: "set_task_type", actor: actor("worker"), taskType: "a", settings: {} });
   assert.equal(records(world.base.state), before);
 });
+
+test("T9 (+): a worker that accepts some types only is offered no others, and those wait for somebody else", () => {
+  const world = createTaskWorld();
+  const other = world.create({ taskType: "b" });
+  const wanted = world.create({ taskType: "a" });
+  assert.deepEqual(ids(world.polls("build.1", { ...all, acceptTypes: ["a"] })), [wanted]);
+  world.idles("build.1", { acceptTypes: ["c"] });
+  assert.deepEqual(ids(world.polls("build.2", all)), [other]);
+});

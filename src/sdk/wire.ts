@@ -952,6 +952,8 @@ export interface OperationInputs {
     readonly max_tasks?: number | null | undefined;
     /** Types of tasks that it would rather have. */
     readonly preferred_kinds?: readonly string[] | null | undefined;
+    /** The only types of tasks that it takes: others are not offered to it. */
+    readonly accept_types?: readonly string[] | null | undefined;
     /** How long the server may hold its answer until there is something new. */
     readonly hold_ms?: number | null | undefined;
     /** Sent again, the same offers are the answer: for an answer that was lost (T1). */

@@ -137,7 +137,7 @@ export class Worker {
       max_tasks: free,
       request_id: drawKey(),
       ...(capabilities !== undefined && { capabilities }),
-      ...(types !== undefined && { preferred_kinds: types }),
+      ...(types !== undefined && { accept_types: types }),
       ...(reclaim && { reclaim: true }),
     };
     const { signal } = this.draining;

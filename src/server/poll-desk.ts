@@ -72,7 +72,7 @@ export function createPollDesk(engine: Engine): PollDesk {
   function findFor(task: ReadyTask): Poll | null {
     const rooms = tenants.get(task.tenant);
     if (rooms === undefined) return null;
-    const able = rooms.roomsFor(task.requires);
+    const able = rooms.roomsFor(task);
     const poll = rooms.find(task, able);
     if (poll !== undefined && takeOut(poll)) return poll;
     for (const room of able) room.missed++;
@@ -177,7 +177,7 @@ export function createPollDesk(engine: Engine): PollDesk {
         command,
         workerId: command.workerId,
         rooms,
-        room: rooms.enter(capabilitiesOf(engine, command)),
+        room: rooms.enter(capabilitiesOf(engine, command), command.acceptTypes ?? null),
         until: holdMs === 0 ? 0 : engine.now() + holdMs,
         answer: answered,
         failed,

@@ -7,17 +7,26 @@ interface Poll extends Waiting {
   readonly room: Room<Poll>;
 }
 
+function ready(over: Partial<ReadyTask> = {}): ReadyTask {
+  return { tenant: "default", taskType: "t", requires: [], lastWorker: null, ...over };
+}
+
 function createRooms() {
   const rooms = new Rooms<Poll>();
-  const wait = (workerId: string, capabilities: readonly string[] = [], health = 1): Poll => {
-    const room = rooms.enter(capabilities);
+  const wait = (
+    workerId: string,
+    capabilities: readonly string[] = [],
+    health = 1,
+    types: readonly string[] | null = null,
+  ): Poll => {
+    const room = rooms.enter(capabilities, types);
     const poll = { workerId, room, health };
     rooms.wait(poll, room);
     return poll;
   };
   const wake = (over: Partial<ReadyTask> = {}): string | null => {
-    const task = { tenant: "default", taskType: "t", requires: [], lastWorker: null, ...over };
-    const poll = rooms.find(task, rooms.roomsFor(task.requires));
+    const task = ready(over);
+    const poll = rooms.find(task, rooms.roomsFor(task));
     if (poll === undefined) return null;
     rooms.take(poll, poll.room);
     rooms.leave(poll.room);
@@ -58,7 +67,14 @@ test("rooms that open later are found too, and closed ones are gone", () => {
   const { rooms, wait, wake } = createRooms();
   assert.equal(wake({ requires: ["gpu"] }), null);
   wait("gpu.1", ["gpu"]);
-  assert.equal(rooms.roomsFor(["gpu"]).length, 1);
+  assert.equal(rooms.roomsFor(ready({ requires: ["gpu"] })).length, 1);
   assert.equal(wake({ requires: ["gpu"] }), "gpu.1");
-  assert.deepEqual([rooms.roomsFor(["gpu"]).length, rooms.size], [0, 0]);
+  assert.deepEqual([rooms.roomsFor(ready({ requires: ["gpu"] })).length, rooms.size], [0, 0]);
+});
+
+test("who accepts some types only is woken for no others, however many wait", () => {
+  const { wait, wake } = createRooms();
+  for (const number of [1, 2, 3]) wait(`other.${number}`, [], 1, ["a", "b"]);
+  wait("worker.1", [], 1, ["c", "t"]);
+  assert.deepEqual([wake(), wake(), wake({ taskType: "b" })], ["worker.1", null, "other.1"]);
 });

@@ -20,15 +20,18 @@ const healthSteps = 10;
 export class Room<P> {
   readonly key: string;
   readonly capabilities: ReadonlySet<string>;
+  /** The only types that they take; null: any. */
+  readonly types: ReadonlySet<string> | null;
   /** Raised when work came for which nobody here was waiting: who is just asking then asks again. */
   missed = 0;
   /** Polls that are on their way, waiting or not; without any the room is closed. */
   users = 0;
   private readonly shelves: (Set<P> | undefined)[] = [];
 
-  constructor(key: string, capabilities: readonly string[]) {
+  constructor(key: string, capabilities: readonly string[], types: readonly string[] | null) {
     this.key = key;
     this.capabilities = new Set(capabilities);
+    this.types = types === null ? null : new Set(types);
   }
 
   add(poll: P, health: number): void {
@@ -50,7 +53,8 @@ export class Room<P> {
     return undefined;
   }
 
-  covers(requires: readonly string[]): boolean {
+  suits({ taskType, requires }: ReadyTask): boolean {
+    if (this.types !== null && !this.types.has(taskType)) return false;
     return requires.every((tag) => this.capabilities.has(tag));
   }
 }
@@ -59,9 +63,13 @@ function stepOf(health: number): number {
   return Math.min(healthSteps, Math.max(0, Math.round(health * healthSteps)));
 }
 
+function inOrder(texts: readonly string[]): readonly string[] {
+  return texts.length > 1 ? [...new Set(texts)].sort() : texts;
+}
+
 export class Rooms<P extends Waiting> {
   private readonly rooms = new Map<string, Room<P>>();
-  /** Rooms by what a task requires; made when it is first asked for, and anew when a room opens or closes. */
+  /** Rooms by type and what a task requires; made when it is first asked for, anew when a room opens or closes. */
   private byRequires = new Map<string, readonly Room<P>[]>();
   private readonly byWorker = new Map<string, Set<P>>();
   size = 0;
@@ -70,12 +78,12 @@ export class Rooms<P extends Waiting> {
     return this.rooms.size === 0;
   }
 
-  enter(capabilities: readonly string[]): Room<P> {
-    const sorted = capabilities.length > 1 ? [...new Set(capabilities)].sort() : capabilities;
-    const key = sorted.join(between);
+  enter(capabilities: readonly string[], types: readonly string[] | null): Room<P> {
+    const sorted = inOrder(capabilities);
+    const key = [...sorted, ...(types === null ? [] : [between, ...inOrder(types)])].join(between);
     let room = this.rooms.get(key);
     if (room === undefined) {
-      room = new Room<P>(key, sorted);
+      room = new Room<P>(key, sorted, types);
       this.rooms.set(key, room);
       this.byRequires = new Map();
     }
@@ -106,21 +114,22 @@ export class Rooms<P extends Waiting> {
     this.size--;
   }
 
-  roomsFor(requires: readonly string[]): readonly Room<P>[] {
-    const key = requires.length === 0 ? "" : requires.join(between);
+  roomsFor(task: ReadyTask): readonly Room<P>[] {
+    const { taskType, requires } = task;
+    const key = requires.length === 0 ? taskType : [taskType, ...requires].join(between);
     let found = this.byRequires.get(key);
     if (found === undefined) {
-      found = [...this.rooms.values()].filter((room) => room.covers(requires));
+      found = [...this.rooms.values()].filter((room) => room.suits(task));
       this.byRequires.set(key, found);
     }
     return found;
   }
 
   /** Who waits and is to be asked first: the worker that had the task before, or the healthiest (T7, T8). */
-  find({ requires, lastWorker }: ReadyTask, rooms: readonly Room<P>[]): P | undefined {
+  find(task: ReadyTask, rooms: readonly Room<P>[]): P | undefined {
     if (this.size === 0) return undefined;
-    if (lastWorker !== null) {
-      for (const poll of this.byWorker.get(lastWorker) ?? []) if (poll.room.covers(requires)) return poll;
+    if (task.lastWorker !== null) {
+      for (const poll of this.byWorker.get(task.lastWorker) ?? []) if (poll.room.suits(task)) return poll;
     }
     for (let step = healthSteps; step >= 0; step--) {
       for (const room of rooms) {

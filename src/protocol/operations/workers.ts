@@ -39,6 +39,13 @@ export const pollTasks = command({
     preferred_kinds: optional(
       list(taskType, { maxItems: limits.taskRequiresMax, description: "Types of tasks that it would rather have." }),
     ),
+    accept_types: optional(
+      list(taskType, {
+        minItems: 1,
+        maxItems: limits.taskRequiresMax,
+        description: "The only types of tasks that it takes: others are not offered to it.",
+      }),
+    ),
     hold_ms: optional(holdMs),
     request_id: optional(
       text({
@@ -78,6 +85,7 @@ export const pollTasks = command({
     capabilities: input.capabilities ?? null,
     maxTasks: input.max_tasks ?? 1,
     preferredKinds: input.preferred_kinds ?? null,
+    acceptTypes: input.accept_types ?? null,
     requestKey: input.request_id ?? null,
     reclaim: input.reclaim ?? false,
   }),
