@@ -29,7 +29,11 @@ const reach: Readonly<Record<string, Reach>> = {
   // Outside its folder node/ it imports nothing of Node either, and so runs in a browser; a test beside it holds that.
   token: { areas: [], typesOf: [], packages: [] },
   cell: { areas: ["protocol", "sdk", "token"], typesOf: [], packages: "any" },
-  cli: { areas: ["protocol", "sdk", "cell", "server", "mcp", "token"], typesOf: [], packages: "any" },
+  // What files are called, for all who name them.
+  names: { areas: [], typesOf: [], packages: [] },
+  // Its hooks start for every step of a coding agent: nothing is loaded with them that they do not need.
+  guard: { areas: ["names"], typesOf: ["sdk"], packages: [] },
+  cli: { areas: ["guard", "names", "protocol", "sdk", "cell", "server", "mcp", "token"], typesOf: [], packages: "any" },
   main: { areas: ["server", "engine", "store", "cli"], typesOf: [], packages: "any" },
 };
 

@@ -1,6 +1,6 @@
 /** Creating tasks (T12): once per idempotency key, delayed, or after others. */
 
-import { findTenant } from "./actors.ts";
+import { findAgent, findTenant } from "./actors.ts";
 import { takePriority } from "./agent-life.ts";
 import { schedule, unschedule } from "./deadlines.ts";
 import { taskIdFrom } from "./ids.ts";
@@ -19,6 +19,7 @@ import {
   createPayloadEntry,
   createTaskEntry,
   createTaskKeyEntry,
+  type Lane,
   type TaskEntry,
   type TaskKeyEntry,
 } from "./task-state.ts";
@@ -26,7 +27,11 @@ import {
 export function createTask(state: State, command: CreateTask, now: Millis): Reply {
   const tenant = findTenant(state, command.tenant);
   if ("code" in tenant) return tenant;
-  if (command.actor.role === "reader") return refuse("forbidden", "A reader may not create tasks.");
+  const { actor } = command;
+  if (actor.role === "reader") return refuse("forbidden", "A reader may not create tasks.");
+  // An instance that was taken over speaks for its agent no more (A3).
+  const agent = actor.role === "agent" && actor.agentId !== null ? findAgent(tenant, actor, actor.agentId) : null;
+  if (agent !== null && "code" in agent) return agent;
   // First of all, because what was right then need not be so any more: its resources may be bound by now.
   const repeated = findRepeated(tenant, command.task);
   if (repeated !== null) return repeated;
@@ -77,12 +82,17 @@ function whyNotAdmitted(tenant: TenantEntry, spec: TaskSpec): Refusal | null {
   return null;
 }
 
+/** One for all: of a million tasks most have none of these. */
+const none: readonly never[] = [];
+const noDependencies = { ids: none, failed: false } as const;
+
 /** What it has to wait for. What the kernel does not know has ended, or never was: the caller looks it up and says. */
 function readDependencies(
   { tasks }: TenantEntry,
   { dependsOn }: TaskSpec,
   { endedDependencies }: CreateTask,
 ): { readonly ids: readonly string[]; readonly failed: boolean } | Refusal {
+  if (dependsOn.length === 0) return noDependencies;
   const ids: string[] = [];
   const missing: string[] = [];
   let failed = false;
@@ -122,13 +132,13 @@ function addTask(
     notBefore: input.delayMs === null || input.delayMs === 0 ? null : now + input.delayMs,
     attempts: 0,
     offers: 0,
-    live: [],
-    past: [],
+    live: none,
+    past: none,
     waitingOn,
     obligation: null,
     lastWorker: null,
     lastReceiptId: null,
-    dedupes: [],
+    dedupes: none,
     progress: null,
     winningReceiptId: null,
     endedAt: null,
@@ -161,15 +171,35 @@ function addTask(
 }
 
 /** Enters a task, new or restored, where it is found by others; the queue is another matter. */
-export function placeTask(tenant: TenantEntry, record: Task): TaskEntry {
-  const lane = laneFor(tenant, record.spec);
+export function placeTask(tenant: TenantEntry, given: Task): TaskEntry {
+  const lane = laneFor(tenant, given.spec);
   lane.count++;
+  const spec = shared(lane, given.spec);
+  const record = spec === given.spec ? given : { ...given, spec };
   const task = createTaskEntry(record, lane);
   tenant.tasks.set(record.id, task);
   task.key = keyFor(tenant, record.spec);
   if (task.key !== null) task.key.count++;
   for (const id of record.waitingOn) awaitTask(tenant, id, task);
   return task;
+}
+
+/** Tasks that come together are mostly asked for in the same words; a long queue of them then keeps those once. */
+function shared(lane: Lane, spec: TaskSpec): TaskSpec {
+  const { lastSpec } = lane;
+  if (lastSpec !== null && isSame(lastSpec, spec)) return lastSpec;
+  lane.lastSpec = spec;
+  return spec;
+}
+
+function isSame(a: TaskSpec, b: TaskSpec): boolean {
+  for (const key in a) {
+    const one = a[key as keyof TaskSpec];
+    const other = b[key as keyof TaskSpec];
+    if (one === other) continue;
+    if (!(Array.isArray(one) && Array.isArray(other) && one.length === 0 && other.length === 0)) return false;
+  }
+  return true;
 }
 
 /** When tasks are restored, one may come before what it depends on; restore.ts calls again for those. */

@@ -62,20 +62,35 @@ function wrong(field: string, problem: string, detail = `${field}: ${problem}.`)
   return refuse("invalid_task", detail, { field, problem });
 }
 
-/** Of texts: the field, what was given, the least and the most characters. */
+type TextField = { [K in keyof TaskInput]: TaskInput[K] extends string | null ? K : never }[keyof TaskInput];
+type NumberField = { [K in keyof TaskInput]: TaskInput[K] extends number | null ? K : never }[keyof TaskInput];
+
+/** The field as callers name it and as it is called here, the least and the most characters. */
+const texts: readonly (readonly [string, TextField, number, number])[] = [
+  ["task_type", "taskType", 1, limits.idLengthMax],
+  ["principal_ai", "principalAi", 1, limits.idLengthMax],
+  ["task_summary", "taskSummary", 0, limits.receiptTextMax],
+  ["payload_pointer", "payloadPointer", 1, limits.receiptTextMax],
+  ["expected_outcome_kind", "expectedOutcomeKind", 1, limits.idLengthMax],
+  ["expected_artifact_mime", "expectedArtifactMime", 1, limits.idLengthMax],
+  ["concurrency_key", "concurrencyKey", 1, limits.keyLengthMax],
+  ["parent_task_id", "parentTaskId", 1, limits.idLengthMax],
+  ["idempotency_key", "idempotencyKey", 1, limits.keyLengthMax],
+];
+/** The same for whole numbers. */
+const numbers: readonly (readonly [string, NumberField, number, number])[] = [
+  ["task_priority", "taskPriority", -limits.taskPriorityMax, limits.taskPriorityMax],
+  ["delay_ms", "delayMs", 0, limits.taskDelayMsMax],
+  ["max_attempts", "maxAttempts", 1, limits.taskAttemptsMax],
+  ["max_offers", "maxOffers", 1, limits.taskOffersMax],
+  ["lease_duration_ms", "leaseDurationMs", limits.ttlMsMin, Number.MAX_SAFE_INTEGER],
+  ["requeue_delay_ms", "requeueDelayMs", 0, limits.taskDelayMsMax],
+  ["concurrency_limit", "concurrencyLimit", 1, limits.taskConcurrencyMax],
+];
+
 function findTextProblem(input: TaskInput): Refusal | null {
-  const texts: readonly (readonly [string, string | null, number, number])[] = [
-    ["task_type", input.taskType, 1, limits.idLengthMax],
-    ["principal_ai", input.principalAi, 1, limits.idLengthMax],
-    ["task_summary", input.taskSummary, 0, limits.receiptTextMax],
-    ["payload_pointer", input.payloadPointer, 1, limits.receiptTextMax],
-    ["expected_outcome_kind", input.expectedOutcomeKind, 1, limits.idLengthMax],
-    ["expected_artifact_mime", input.expectedArtifactMime, 1, limits.idLengthMax],
-    ["concurrency_key", input.concurrencyKey, 1, limits.keyLengthMax],
-    ["parent_task_id", input.parentTaskId, 1, limits.idLengthMax],
-    ["idempotency_key", input.idempotencyKey, 1, limits.keyLengthMax],
-  ];
-  for (const [field, text, least, most] of texts) {
+  for (const [field, key, least, most] of texts) {
+    const text = input[key];
     if (text === null || (text.length >= least && text.length <= most)) continue;
     return wrong(field, `must have ${least} to ${most} characters`);
   }
@@ -102,16 +117,8 @@ function findListProblem({ requires, dependsOn }: TaskInput): Refusal | null {
 }
 
 function findNumberProblem(input: TaskInput): Refusal | null {
-  const numbers: readonly (readonly [string, number | null, number, number])[] = [
-    ["task_priority", input.taskPriority, -limits.taskPriorityMax, limits.taskPriorityMax],
-    ["delay_ms", input.delayMs, 0, limits.taskDelayMsMax],
-    ["max_attempts", input.maxAttempts, 1, limits.taskAttemptsMax],
-    ["max_offers", input.maxOffers, 1, limits.taskOffersMax],
-    ["lease_duration_ms", input.leaseDurationMs, limits.ttlMsMin, Number.MAX_SAFE_INTEGER],
-    ["requeue_delay_ms", input.requeueDelayMs, 0, limits.taskDelayMsMax],
-    ["concurrency_limit", input.concurrencyLimit, 1, limits.taskConcurrencyMax],
-  ];
-  for (const [field, value, least, most] of numbers) {
+  for (const [field, key, least, most] of numbers) {
+    const value = input[key];
     if (value === null || (Number.isSafeInteger(value) && value >= least && value <= most)) continue;
     return wrong(field, `must be a whole number from ${least} to ${most}`);
   }

@@ -9,7 +9,7 @@ import { createDeadlines, type Deadlines, type Due } from "./deadlines.ts";
 import type { Strength } from "./predicates.ts";
 import type { Node, Placed } from "./resource-index.ts";
 import type { Entry, LeaseEntry, RequestEntry, ResourceEntry } from "./state.ts";
-import type { Payload, Task, TaskAttempt, TaskKey, TaskType, Worker } from "./task-records.ts";
+import type { Payload, Task, TaskAttempt, TaskKey, TaskSpec, TaskType, Worker } from "./task-records.ts";
 
 /** What a task's manifest waits for: a lease, a request ahead of it, or units of a counted resource (C6). */
 export type Obstacle = LeaseEntry | RequestEntry | ResourceEntry;
@@ -95,6 +95,8 @@ export interface Lane {
   readonly ready: Deadlines<TaskEntry>;
   /** Those that one worker has and a second one may try (T8), the oldest first. */
   readonly second: Deadlines<TaskEntry>;
+  /** What the last of its tasks was asked for with, which the next one mostly is too. */
+  lastSpec: TaskSpec | null;
   /** Tasks of this lane that are alive; without any the lane goes. */
   count: number;
 }
@@ -213,7 +215,7 @@ export function createWorkerEntry(record: Worker): WorkerEntry {
 }
 
 export function createLane(id: string, taskType: string, requires: readonly string[]): Lane {
-  return { id, taskType, requires, ready: createDeadlines(), second: createDeadlines(), count: 0 };
+  return { id, taskType, requires, ready: createDeadlines(), second: createDeadlines(), lastSpec: null, count: 0 };
 }
 
 export function createListed(kind: "affinity" | "age", task: TaskEntry, list: Deadlines<Listed>): Listed {

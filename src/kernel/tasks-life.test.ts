@@ -303,3 +303,11 @@ test("T10: what works on leases works on a task's: renewed, released and revoked
   assert.equal(world.revoke({ resourcePrefix: `TASK:/${id}` }), 1);
   assert.equal(now().status, "queued");
 });
+
+test("A3: an instance that was taken over creates no tasks for its agent", () => {
+  const world = createTaskWorld("a");
+  const before = world.as("a");
+  world.expect("task", world.ask({ ...world.creation(), actor: before }));
+  world.register("a");
+  world.refused("stale_epoch", { ...world.creation(), actor: before });
+});

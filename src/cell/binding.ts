@@ -1,0 +1,155 @@
+/**
+ * What a cell has set up for one lease, from bind to confirmed teardown:
+ *
+ *   open → ended (by the control plane, or by the cell's own clock: G11) → idle (nothing of it is under way)
+ *
+ * Every operation goes through a pass. Ended is final, and is decided on every chunk of bytes and not by a timer alone:
+ * a cell that was stopped wakes up with data to be read before its timers have run.
+ */
+import type { Budget, Verified } from "../token/index.ts";
+import type { CellClock } from "./clock.ts";
+import { type DoorFailure, type EndCode, ended } from "./failure.ts";
+import type { CellLease } from "./lease.ts";
+
+const timerMsMax = 2 ** 31 - 1;
+
+export type Way = "in" | "out";
+export type Cut = (failure: DoorFailure) => void;
+
+export class Binding {
+  readonly cell: string;
+  /** As of the latest renewal. */
+  lease: CellLease;
+  endedAs: EndCode | null = null;
+  readonly bytes: Record<Way, number> = { in: 0, out: 0 };
+  operations = 0;
+  /** What was moved under each budget, for as long as the binding lives. */
+  readonly spent = new Map<string, number>();
+  readonly clock: CellClock;
+  private readonly passes = new Set<Pass>();
+  private readonly onEnd: (binding: Binding) => void;
+  private readonly waiting: (() => void)[] = [];
+
+  constructor(cell: string, lease: CellLease, clock: CellClock, onEnd: (binding: Binding) => void = () => {}) {
+    this.cell = cell;
+    this.lease = lease;
+    this.clock = clock;
+    this.onEnd = onEnd;
+  }
+
+  /** L3: at its end it is gone, though no timer has fired. */
+  isOpen(): boolean {
+    if (this.endedAs === null && this.clock.now() >= this.lease.expiresAt) this.end("lease_expired");
+    return this.endedAs === null;
+  }
+
+  /** G8: connections that are open stay open. */
+  renew(lease: CellLease): void {
+    this.lease = lease;
+  }
+
+  /** Everything under way is cut before this returns (G6). */
+  end(code: EndCode): void {
+    if (this.endedAs !== null) return;
+    this.endedAs = code;
+    const failure = ended(code);
+    for (const pass of [...this.passes]) pass.cut(failure);
+    this.onEnd(this);
+  }
+
+  admit(verified: Verified, cut: Cut): Pass {
+    this.operations++;
+    const pass = new Pass(this, verified, cut, () => this.leave(pass));
+    this.passes.add(pass);
+    return pass;
+  }
+
+  get inFlight(): number {
+    return this.passes.size;
+  }
+
+  /** Resolves when the last operation has come to its end, the cut ones included. */
+  whenIdle(): Promise<void> {
+    if (this.passes.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.waiting.push(resolve));
+  }
+
+  private leave(pass: Pass): void {
+    this.passes.delete(pass);
+    if (this.passes.size === 0) for (const resolve of this.waiting.splice(0)) resolve();
+  }
+}
+
+/** One operation, or one connection, that was let in. */
+export class Pass {
+  readonly binding: Binding;
+  readonly verified: Verified;
+  private readonly whenCut: Cut;
+  private readonly whenClosed: () => void;
+  private timer: NodeJS.Timeout | null = null;
+  private failure: DoorFailure | null = null;
+  private closed = false;
+
+  constructor(binding: Binding, verified: Verified, whenCut: Cut, whenClosed: () => void) {
+    this.binding = binding;
+    this.verified = verified;
+    this.whenCut = whenCut;
+    this.whenClosed = whenClosed;
+    this.arm();
+  }
+
+  /** Why it has ended; null while it goes on. */
+  get cutBy(): DoorFailure | null {
+    return this.failure;
+  }
+
+  /** Whether the operation may go on. If not, it is cut. */
+  check(): boolean {
+    if (this.failure !== null || !this.binding.isOpen()) return false;
+    if (this.binding.clock.now() < this.verified.caveatExpiresAt) return true;
+    this.cut({ code: "caveat_failed", detail: "The token's own, earlier end has come.", caveat: "expiry" });
+    return false;
+  }
+
+  /** Whether so many bytes may pass; they are counted if they may, and nothing passes any more if not. */
+  take(count: number, way: Way): boolean {
+    if (!this.check()) return false;
+    for (const budget of this.verified.budgets) {
+      if (this.spentOf(budget) + count <= budget.bytesMax) continue;
+      this.cut({ code: "caveat_failed", detail: "The token's bytes are used up.", caveat: "bytes" });
+      return false;
+    }
+    for (const budget of this.verified.budgets) this.binding.spent.set(budget.id, this.spentOf(budget) + count);
+    this.binding.bytes[way] += count;
+    return true;
+  }
+
+  cut(failure: DoorFailure): void {
+    if (this.failure !== null || this.closed) return;
+    this.failure = failure;
+    this.whenCut(failure);
+  }
+
+  /** By the driver, once nothing of the operation is left. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.whenClosed();
+  }
+
+  /** A narrowed end does not move with the lease's: it is the token's own. */
+  private arm(): void {
+    const leftMs = this.verified.caveatExpiresAt - this.binding.clock.now();
+    if (!Number.isFinite(leftMs)) return;
+    const look = (): void => {
+      if (this.check() && !this.closed) this.arm();
+    };
+    this.timer = setTimeout(look, Math.max(1, Math.min(leftMs, timerMsMax)));
+    this.timer.unref();
+  }
+
+  private spentOf(budget: Budget): number {
+    return this.binding.spent.get(budget.id) ?? 0;
+  }
+}

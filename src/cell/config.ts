@@ -1,0 +1,114 @@
+/**
+ * A cell's configuration file. Every fault is one clear line; a resource that is wrong is left out, and the others go
+ * on. Only a file that is no cell's at all stops it.
+ */
+import { dirname, resolve } from "node:path";
+import { type DriverName, drivers, isDriverName, type MakeDriver } from "./drivers/index.ts";
+import { Fields } from "./fields.ts";
+
+export interface ResourceConfig {
+  readonly resource: string;
+  readonly driver: DriverName;
+  /** Units, for a counted resource (C6); null where the control plane alone decides who may be there together. */
+  readonly capacity: number | null;
+  /** Labels that a token can be narrowed to (G4). */
+  readonly hardware: readonly string[];
+  readonly make: MakeDriver;
+}
+
+export interface CellConfig {
+  readonly cell: string;
+  readonly resources: readonly ResourceConfig[];
+  /** What was wrong with the others, by their names as far as these can be told. */
+  readonly faults: readonly string[];
+  readonly stateFile: string | null;
+  /** A driver that takes longer has failed (G7). */
+  readonly bindMs: number;
+  readonly teardownMs: number;
+}
+
+export class ConfigUnusable extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "ConfigUnusable";
+  }
+}
+
+const cellPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+/** As the control plane spells names (C3); a pattern is not a thing that can be hosted. */
+const resourcePattern = /^[A-Z][A-Z0-9_]{0,63}:\/(?:[^\p{Cc}/*?\\]+(?:\/[^\p{Cc}/*?\\]+)*)?$/u;
+const resourceLengthMax = 1_024;
+const driverMs = [1, 600_000] as const;
+
+/** Paths in it are taken from the file's own folder. */
+export function readCellConfig(text: string, file: string): CellConfig {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new ConfigUnusable(`${file} is not JSON: ${error instanceof Error ? error.message : error}`);
+  }
+  const fields = new Fields(value, "");
+  const cell = fields.matching("cell", cellPattern, "give a name of letters, digits and . _ -");
+  const shared = fields.list("hardware") ?? [];
+  const stateFile = fields.text("state_file", null);
+  const bindMs = fields.integer("bind_ms", driverMs, 9_000);
+  const teardownMs = fields.integer("teardown_ms", driverMs, 9_000);
+  const given = fields.raw("resources");
+  if (!Array.isArray(given)) fields.fault("resources", "is missing; give a list of resources");
+  const faults = fields.finish();
+  if (faults.length > 0) throw new ConfigUnusable(`${file}: ${faults.join("; ")}`);
+  const folder = dirname(file);
+  const read = (Array.isArray(given) ? given : []).map((one, at) => readResource(one, at, shared, folder));
+  const names = new Set<string>();
+  const resources: ResourceConfig[] = [];
+  const resourceFaults: string[] = [];
+  for (const { config, faults: found } of read) {
+    if (found.length > 0) resourceFaults.push(...found);
+    else if (names.has(config.resource)) resourceFaults.push(`${config.resource} stands there twice; the first counts`);
+    else {
+      names.add(config.resource);
+      resources.push(config);
+    }
+  }
+  return {
+    cell,
+    resources,
+    faults: resourceFaults,
+    stateFile: stateFile === null ? null : resolve(folder, stateFile),
+    bindMs,
+    teardownMs,
+  };
+}
+
+function readResource(
+  value: unknown,
+  at: number,
+  shared: readonly string[],
+  folder: string,
+): { config: ResourceConfig; faults: readonly string[] } {
+  const fields = new Fields(value, `resources[${at}]`);
+  const resource = fields.matching("resource", resourcePattern, "give TYPE:/path, without patterns");
+  if (resource.length > resourceLengthMax || resource !== resource.normalize("NFC") || hasDots(resource)) {
+    fields.fault("resource", "is not in the one form that the control plane uses; give TYPE:/path");
+  }
+  const driver = fields.text("driver");
+  const capacity = fields.integer("capacity", [1, 1_000_000_000], null);
+  const hardware = [...new Set([...shared, ...(fields.list("hardware") ?? [])])];
+  const options = fields.raw("options") ?? {};
+  if (!isDriverName(driver)) {
+    if (driver !== "")
+      fields.fault("driver", `is ${JSON.stringify(driver)}; there is ${Object.keys(drivers).join(", ")}`);
+    return { config: { resource, driver: "exec", capacity, hardware, make: unusable }, faults: fields.finish() };
+  }
+  const { make, faults } = drivers[driver](options, `resources[${at}].options`, folder);
+  return { config: { resource, driver, capacity, hardware, make }, faults: [...fields.finish(), ...faults] };
+}
+
+function hasDots(resource: string): boolean {
+  return resource.split("/").some((segment) => segment === "." || segment === "..");
+}
+
+function unusable(): never {
+  throw new Error("A resource with faults has no driver.");
+}

@@ -1,0 +1,264 @@
+/**
+ * A cell without its connection: binds leases, renews and tears them down, and ends them by its own clock when nobody
+ * tells it to (G6, G11). What comes twice is answered as the first time; what comes late is refused.
+ *
+ *   bind → open → ended → torn down, and free | not torn down, and fenced (G7) → reset, and seen clean by a probe
+ */
+import { mint, type SigningKeys } from "../token/index.ts";
+import { Binding } from "./binding.ts";
+import { CellClock } from "./clock.ts";
+import type { CellConfig } from "./config.ts";
+import type { ProbeResult } from "./driver.ts";
+import { CellFailure, type EndCode, reasonOf } from "./failure.ts";
+import { HostedResource, type InventoryEntry } from "./hosted.ts";
+import { Journal } from "./journal.ts";
+import type { CellLease } from "./lease.ts";
+
+export interface Bound {
+  /** Where to connect. */
+  readonly coordinate: string;
+  readonly token: string;
+}
+
+/** What the cell did of its own accord, for the control plane to learn (G10). */
+export type CellEvent =
+  | { readonly type: "ended"; readonly lease: CellLease; readonly code: EndCode; readonly failure: string | null }
+  | { readonly type: "fenced"; readonly resource: string; readonly reason: string };
+
+export interface CellCoreOptions {
+  readonly clock?: CellClock;
+  readonly onEvent?: (event: CellEvent) => void;
+  readonly log?: (line: string) => void;
+}
+
+/** How often all ends are looked at beside their timers, which stand still while the machine sleeps. */
+const watchMs = 250;
+const timerMsMax = 2 ** 31 - 1;
+
+export class CellCore {
+  readonly clock: CellClock;
+  private readonly config: CellConfig;
+  private readonly keys: SigningKeys;
+  private readonly journal: Journal;
+  private readonly hosted = new Map<string, HostedResource>();
+  private readonly onEvent: (event: CellEvent) => void;
+  /** Bindings whose end was asked for. */
+  private readonly told = new WeakSet<Binding>();
+  private readonly log: (line: string) => void;
+  private readonly watcher: NodeJS.Timeout;
+  private starting: Promise<readonly string[]> | null = null;
+
+  constructor(config: CellConfig, keys: SigningKeys, options: CellCoreOptions = {}) {
+    this.config = config;
+    this.keys = keys;
+    this.clock = options.clock ?? new CellClock();
+    this.journal = new Journal(config.stateFile);
+    this.onEvent = options.onEvent ?? (() => {});
+    this.log = options.log ?? (() => {});
+    const place = { cell: config.cell, keys, clock: this.clock, log: this.log };
+    for (const resource of config.resources) {
+      this.hosted.set(
+        resource.resource,
+        new HostedResource(resource, { ...place, bindMs: config.bindMs, teardownMs: config.teardownMs }),
+      );
+    }
+    this.watcher = setInterval(() => this.watch(), watchMs);
+    this.watcher.unref();
+  }
+
+  /**
+   * Opens every resource, and tears down what an earlier run of the cell has left. Returns a line for each fault; the
+   * other resources go on. Called by the first command, if nobody did before.
+   */
+  start(): Promise<readonly string[]> {
+    this.starting ??= this.startAll();
+    return this.starting;
+  }
+
+  async bind(lease: CellLease): Promise<Bound> {
+    await this.start();
+    const hosted = this.find(lease.resource);
+    const known = hosted.find(lease.id);
+    if (known !== null) return await this.bindAgain(hosted, known.binding, lease);
+    const end = hosted.door.endOf(lease.id);
+    if (end !== null) throw new CellFailure(end, "The lease has ended here already.");
+    if (this.clock.now() >= lease.expiresAt)
+      throw new CellFailure("lease_expired", "The lease has ended before it was bound.");
+    hosted.admit(lease);
+    const binding = new Binding(this.config.cell, lease, this.clock, (ended) => this.whenEnded(hosted, ended));
+    hosted.add(binding);
+    this.arm(binding);
+    try {
+      this.remember();
+      const coordinate = await hosted.bind(binding);
+      return { coordinate, token: this.mint(lease) };
+    } catch (error) {
+      await this.endAsTold(hosted, binding, "lease_revoked").catch(() => {});
+      throw error instanceof CellFailure ? error : new CellFailure("bind_failed", reasonOf(error), error);
+    }
+  }
+
+  /** G8: a new generation, fence and end. Older tokens are stale from here on; connections stay. */
+  async renew(lease: CellLease): Promise<{ readonly token: string }> {
+    const hosted = this.find(lease.resource);
+    const binding = hosted.find(lease.id)?.binding ?? null;
+    const end = hosted.door.endOf(lease.id);
+    if (binding === null || !binding.isOpen()) {
+      const code = binding?.endedAs ?? end;
+      if (code !== null) throw new CellFailure(code, "The lease has ended here already.");
+      throw new CellFailure("lease_unknown", "The lease is not bound here.");
+    }
+    if (lease.generation < binding.lease.generation || lease.fence < binding.lease.fence) {
+      throw new CellFailure("stale_generation", `The lease is at generation ${binding.lease.generation}.`);
+    }
+    binding.renew(lease);
+    this.arm(binding);
+    this.rememberIfPossible();
+    return { token: this.mint(lease) };
+  }
+
+  /** Resolves when nothing can be done under the lease any more; rejects, and the resource is fenced, if that is not sure. */
+  async teardown(leaseId: string, code: EndCode = "lease_revoked"): Promise<void> {
+    await this.start();
+    for (const hosted of this.hosted.values()) {
+      const known = hosted.find(leaseId);
+      if (known === null) continue;
+      await this.endAsTold(hosted, known.binding, code);
+      return;
+    }
+  }
+
+  async probe(resource: string): Promise<ProbeResult> {
+    await this.start();
+    return await this.find(resource).probe();
+  }
+
+  /** Ends what is live on it, runs the driver's reset, and lifts the fence only if a probe has seen it clean (G7). */
+  async reset(resource: string): Promise<ProbeResult> {
+    await this.start();
+    const hosted = this.find(resource);
+    await Promise.allSettled(hosted.live().map((binding) => this.endAsTold(hosted, binding, "lease_revoked")));
+    const result = await hosted.reset();
+    this.rememberIfPossible();
+    return result;
+  }
+
+  inventory(): readonly InventoryEntry[] {
+    return [...this.hosted.values()].map((hosted) => hosted.describe());
+  }
+
+  /** Faults of the configuration, for the log and the control plane. */
+  get faults(): readonly string[] {
+    return this.config.faults;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.watcher);
+    await this.starting?.catch(() => {});
+    for (const hosted of this.hosted.values()) {
+      await Promise.allSettled(hosted.live().map((binding) => this.endAsTold(hosted, binding, "lease_revoked")));
+      await hosted.stop();
+    }
+  }
+
+  private async startAll(): Promise<readonly string[]> {
+    const { leases, fences } = this.journal.read();
+    for (const [resource, reason] of Object.entries(fences)) this.hosted.get(resource)?.fence(reason);
+    const started = await Promise.all([...this.hosted.values()].map((hosted) => hosted.start()));
+    await Promise.all(leases.map((lease) => this.tearDownLeft(lease)));
+    return [...this.config.faults, ...started.filter((fault) => fault !== null)];
+  }
+
+  /** A binding of an earlier run: nobody can use it, but what its driver set up may still be there. */
+  private async tearDownLeft(lease: CellLease): Promise<void> {
+    const hosted = this.hosted.get(lease.resource);
+    if (hosted === undefined) return;
+    const binding = new Binding(this.config.cell, lease, this.clock);
+    binding.end("lease_revoked");
+    hosted.add(binding, true);
+    await this.tearDown(hosted, binding).catch(() => {});
+  }
+
+  private async bindAgain(hosted: HostedResource, binding: Binding, lease: CellLease): Promise<Bound> {
+    if (lease.generation !== binding.lease.generation || lease.fence !== binding.lease.fence) {
+      throw new CellFailure("stale_generation", `The lease is at generation ${binding.lease.generation}.`);
+    }
+    const coordinate = await hosted.bind(binding);
+    return { coordinate, token: this.mint(binding.lease) };
+  }
+
+  private async endAsTold(hosted: HostedResource, binding: Binding, code: EndCode): Promise<void> {
+    this.told.add(binding);
+    binding.end(code);
+    await this.tearDown(hosted, binding);
+  }
+
+  /** What the control plane ended it knows of; the rest it is told. */
+  private whenEnded(hosted: HostedResource, binding: Binding): void {
+    const { lease, endedAs } = binding;
+    const report = (failure: string | null): void => {
+      if (this.told.has(binding)) return;
+      this.onEvent({ type: "ended", lease, code: endedAs ?? "lease_revoked", failure });
+    };
+    this.tearDown(hosted, binding).then(
+      () => report(null),
+      (error) => report(reasonOf(error)),
+    );
+  }
+
+  /** Once for each binding, however often it is asked for. */
+  private async tearDown(hosted: HostedResource, binding: Binding): Promise<void> {
+    const wasFenced = hosted.fenced !== null;
+    try {
+      await hosted.tearDown(binding);
+    } finally {
+      if (hosted.fenced !== null && !wasFenced) {
+        this.onEvent({ type: "fenced", resource: hosted.resource, reason: hosted.fenced });
+        // G7: fencing revokes what is live on it.
+        for (const other of hosted.live()) other.end("resource_fenced");
+      }
+      this.rememberIfPossible();
+    }
+  }
+
+  private find(resource: string): HostedResource {
+    const hosted = this.hosted.get(resource);
+    if (hosted !== undefined) return hosted;
+    throw new CellFailure("resource_unknown", "The cell does not host this resource.");
+  }
+
+  private mint({ tenant, id, resource, generation, fence, expiresAt }: CellLease): string {
+    const claims = { tenant, cell: this.config.cell, resource, lease: id, generation, fence, expiresAt };
+    return mint(this.keys, claims, this.clock.now());
+  }
+
+  private arm(binding: Binding): void {
+    const leftMs = Math.min(binding.lease.expiresAt - this.clock.now(), timerMsMax);
+    const { lease } = binding;
+    // Timers may be early by a little; and a renewal has armed another.
+    const look = (): void => {
+      if (binding.lease === lease && binding.isOpen()) this.arm(binding);
+    };
+    setTimeout(look, Math.max(leftMs, 1)).unref();
+  }
+
+  private watch(): void {
+    for (const hosted of this.hosted.values()) for (const binding of hosted.live()) binding.isOpen();
+  }
+
+  /** Where a line too many in the file does no harm: what it names is torn down once more after a restart. */
+  private rememberIfPossible(): void {
+    try {
+      this.remember();
+    } catch (error) {
+      this.log(`the cell's state cannot be written: ${reasonOf(error)}`);
+    }
+  }
+
+  private remember(): void {
+    const all = [...this.hosted.values()];
+    const fences: Record<string, string> = {};
+    for (const { resource, fenced } of all) if (fenced !== null) fences[resource] = fenced;
+    this.journal.write({ leases: all.flatMap((hosted) => hosted.all().map(({ lease }) => lease)), fences });
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * `files`: a folder, or a range of bytes of one file, by a small HTTP interface. Every operation is checked, every chunk
+ * of it too; what is under way when the lease ends is not put in place, and the teardown waits until it is over.
+ *
+ *   GET /path         the bytes (Range: bytes=a-b), or what a folder holds, as JSON
+ *   PUT /path         a whole file, in one step; with ?offset=n bytes within a file; with ?type=folder a folder
+ *   DELETE /path      a file, or an empty folder
+ *
+ * With a range, the path is / and offsets count from its beginning.
+ */
+
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Binding } from "../binding.ts";
+import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
+import { type DoorFailure, reasonOf } from "../failure.ts";
+import { Fields } from "../fields.ts";
+import { admitRequest, answerFailure, HttpDoor, plainPathOf, queryOf, whenOver } from "../http-door.ts";
+import { type Listening, readListening } from "../listening.ts";
+import { SafeFolder } from "../safe-folder.ts";
+import { type AskedFile, type FileArea, FolderArea, RangeArea } from "./file-areas.ts";
+
+export interface FilesOptions {
+  readonly area:
+    | { readonly type: "folder"; readonly folder: string }
+    | { readonly type: "range"; readonly file: string; readonly offset: number; readonly length: number };
+  readonly readOnly: boolean;
+  readonly listening: Listening;
+}
+
+export function readFilesOptions(value: unknown, where: string): { options: FilesOptions; faults: readonly string[] } {
+  const fields = new Fields(value, where);
+  const folder = fields.text("folder", null);
+  const file = fields.text("file", null);
+  const offset = fields.integer("offset", [0, Number.MAX_SAFE_INTEGER], 0);
+  const length = fields.integer("length", [1, Number.MAX_SAFE_INTEGER], null);
+  if ((folder === null) === (file === null)) fields.fault("folder", "or file: give one of the two");
+  if (file !== null && length === null) fields.fault("length", "is missing; say how many bytes of the file are leased");
+  if (length !== null && !Number.isSafeInteger(offset + length))
+    fields.fault("length", "reaches beyond what a file can hold");
+  const area =
+    folder !== null
+      ? ({ type: "folder", folder } as const)
+      : ({ type: "range", file: file ?? "", offset, length: length ?? 0 } as const);
+  const options = { area, readOnly: fields.flag("read_only"), listening: readListening(fields) };
+  return { options, faults: fields.finish() };
+}
+
+export class FilesDriver implements Driver {
+  private readonly options: FilesOptions;
+  private readonly place: DriverPlace;
+  private readonly door: HttpDoor;
+  private readonly area: FileArea;
+
+  constructor(options: FilesOptions, place: DriverPlace) {
+    this.options = options;
+    this.place = place;
+    const { area } = options;
+    this.area = area.type === "folder" ? new FolderArea(area.folder) : new RangeArea(area);
+    this.door = new HttpDoor(options.listening, { request: (request, response) => void this.serve(request, response) });
+  }
+
+  async start(): Promise<void> {
+    await this.check();
+    await this.door.open();
+  }
+
+  async bind(): Promise<string> {
+    return `http://${this.door.address}`;
+  }
+
+  /** An operation that hangs in the file system keeps the binding, and in the end fences the resource. */
+  async teardown(binding: Binding): Promise<void> {
+    await binding.whenIdle();
+  }
+
+  async probe(): Promise<ProbeResult> {
+    const open = [...this.place.door.bindings.values()].reduce((sum, binding) => sum + binding.inFlight, 0);
+    if (open > 0) return { clean: false, detail: `${open} operations are under way` };
+    try {
+      await this.check();
+      return { clean: true, detail: "nothing is under way" };
+    } catch (error) {
+      return { clean: false, detail: reasonOf(error) };
+    }
+  }
+
+  async reset(): Promise<void> {
+    this.door.server.closeAllConnections();
+  }
+
+  async stop(): Promise<void> {
+    await this.door.close();
+  }
+
+  private async check(): Promise<void> {
+    const { area, readOnly } = this.options;
+    if (area.type === "folder") return await new SafeFolder(area.folder).check();
+    const flags = (readOnly ? constants.O_RDONLY : constants.O_RDWR) | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    await (await open(area.file, flags)).close();
+  }
+
+  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = plainPathOf(request);
+    const operation = request.method === "GET" || request.method === "HEAD" ? "read" : "write";
+    const stop = new AbortController();
+    const pass = admitRequest(this.place.door, request, { operation, ...(path !== null && { path }) }, (failure) => {
+      answerFailure(response, failure);
+      stop.abort();
+    });
+    if ("code" in pass) return answerFailure(response, pass);
+    const isOver = new Promise<void>((resolve) => whenOver(response, resolve));
+    try {
+      const failure = await this.act({ request, response, pass, signal: stop.signal }, path);
+      if (failure !== null && pass.cutBy === null) answerFailure(response, failure);
+    } catch (error) {
+      if (pass.cutBy === null) answerFailure(response, failureFor(error, this.place));
+    } finally {
+      // A slow reader may still have bytes to come, which the end of the lease has to stop.
+      await isOver;
+      pass.close();
+    }
+  }
+
+  private async act(told: Omit<AskedFile, "query" | "segments">, path: string | null): Promise<DoorFailure | null> {
+    const { request, response } = told;
+    if (path === null) {
+      return { code: "path_not_allowed", detail: "The path has empty, . or .. segments, encoded slashes or controls." };
+    }
+    const asked = { ...told, query: queryOf(request), segments: path.split("/").filter(Boolean) };
+    const isWrite = request.method === "PUT" || request.method === "DELETE";
+    if (isWrite && this.options.readOnly) return { code: "method_not_allowed", detail: "It can only be read here." };
+    switch (request.method) {
+      case "GET":
+      case "HEAD":
+        return await this.area.read(asked);
+      case "PUT":
+        if (request.headers.expect !== undefined) response.writeContinue();
+        return await this.area.write(asked);
+      case "DELETE":
+        return await this.area.remove(asked);
+      default:
+        return { code: "method_not_allowed", detail: "There is GET, HEAD, PUT and DELETE." };
+    }
+  }
+}
+
+/** What the file system says, in our words. It never tells a path of the cell's. */
+function failureFor(error: unknown, place: DriverPlace): DoorFailure {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case "ENOENT":
+      return { code: "not_found", detail: "There is nothing under that name." };
+    case "ELOOP":
+    case "ENOTDIR":
+    case "EMLINK":
+      return { code: "path_not_allowed", detail: "The path leads over a link, or over something that is no folder." };
+    case "EISDIR":
+    case "EEXIST":
+    case "ENOTEMPTY":
+    case "ENOTFILE":
+      return { code: "conflict", detail: "There is something else under that name." };
+    case "ENAMETOOLONG":
+      return { code: "path_not_allowed", detail: "The name is too long." };
+    case "ERR_STREAM_PREMATURE_CLOSE":
+    case "ECONNRESET":
+      return { code: "invalid_request", detail: "The request broke off." };
+    default:
+      place.log(`${place.resource}: ${reasonOf(error)}`);
+      return { code: "driver_failed", detail: "The file system failed; the cell's log says how." };
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * `process`: commands that live only as long as the lease. A fixed `command` is started with the binding; what the
+ * holder may start itself, by `POST /run`, the configuration lists in `allow`. At the end everything that stems from
+ * them is ended, and the binding is gone only when nothing of it can be found any more.
+ */
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Binding } from "../binding.ts";
+import { ControlGroup } from "../control-group.ts";
+import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
+import { Fields } from "../fields.ts";
+import { HttpDoor } from "../http-door.ts";
+import { type Listening, readListening } from "../listening.ts";
+import { markName, ProcessTree } from "../process-tree.ts";
+import { environmentOf, hasProc, listProcesses } from "../processes.ts";
+import { type Start, serveRun } from "./process-run.ts";
+
+export interface ProcessOptions {
+  readonly command: readonly string[] | null;
+  /** Programs that the holder may start, by their real paths; "*" is any. */
+  readonly allow: readonly string[];
+  readonly folder: string | null;
+  readonly graceMs: number;
+  readonly killMs: number;
+  /** A folder of the control group file system in which the cell may make groups. */
+  readonly cgroup: string | null;
+  readonly listening: Listening;
+}
+
+export function readProcessOptions(
+  value: unknown,
+  where: string,
+): { options: ProcessOptions; faults: readonly string[] } {
+  const fields = new Fields(value, where);
+  const options = {
+    command: fields.command("command"),
+    allow: fields.list("allow") ?? [],
+    folder: fields.text("folder", null),
+    graceMs: fields.integer("grace_ms", [0, 600_000], 2_000),
+    killMs: fields.integer("kill_ms", [1, 600_000], 5_000),
+    cgroup: fields.text("cgroup", null),
+    listening: readListening(fields),
+  };
+  if (options.command === null && options.allow.length === 0 && fields.faults.length === 0) {
+    fields.fault("command", "is missing, and so is allow; give one of them");
+  }
+  return { options, faults: fields.finish() };
+}
+
+/** What runs under one binding. */
+interface Running {
+  readonly tree: ProcessTree;
+  readonly group: ControlGroup | null;
+}
+
+export class ProcessDriver implements Driver {
+  private readonly options: ProcessOptions;
+  private readonly place: DriverPlace;
+  private readonly door: HttpDoor;
+  private readonly running = new Map<string, Running>();
+
+  constructor(options: ProcessOptions, place: DriverPlace) {
+    this.options = options;
+    this.place = place;
+    this.door = new HttpDoor(options.listening, { request: (request, response) => this.serve(request, response) });
+  }
+
+  /** What an earlier run of the cell has left behind (it was killed, perhaps) is ended first. */
+  async start(): Promise<void> {
+    await this.reset();
+    if (this.options.allow.length > 0) await this.door.open();
+  }
+
+  async bind(binding: Binding): Promise<string> {
+    const { id } = binding.lease;
+    const group = this.options.cgroup === null ? null : new ControlGroup(this.options.cgroup, this.groupName(id));
+    const running = { tree: new ProcessTree(this.markOf(id)), group };
+    this.running.set(id, running);
+    if (this.options.command !== null) await this.startFixed(this.options.command, binding);
+    return this.door.address === null ? "" : `http://${this.door.address}`;
+  }
+
+  async teardown(binding: Binding): Promise<void> {
+    const { graceMs, killMs } = this.options;
+    const running = this.running.get(binding.lease.id);
+    await (running?.tree ?? new ProcessTree(this.markOf(binding.lease.id))).end(graceMs, killMs);
+    for (const group of this.groupsLeft(binding.lease.id)) await group.end(killMs);
+    await binding.whenIdle();
+    this.running.delete(binding.lease.id);
+  }
+
+  async probe(): Promise<ProbeResult> {
+    const left = this.leftovers();
+    if (left.length === 0) return { clean: true, detail: "nothing of it runs" };
+    return { clean: false, detail: `${left.length} processes run, such as ${left[0]}` };
+  }
+
+  async reset(): Promise<void> {
+    const { graceMs, killMs } = this.options;
+    await new ProcessTree(this.markOf(null)).end(graceMs, killMs);
+    for (const group of this.groupsLeft()) await group.end(killMs);
+    for (const { tree } of this.running.values()) tree.stopWatching();
+    this.running.clear();
+  }
+
+  async stop(): Promise<void> {
+    for (const { tree } of this.running.values()) tree.stopWatching();
+    await this.door.close();
+  }
+
+  private serve(request: IncomingMessage, response: ServerResponse): void {
+    const { allow, graceMs, killMs } = this.options;
+    serveRun(request, response, {
+      door: this.place.door,
+      allow,
+      start: (command, environment, binding) => this.spawn(command, environment, binding, "pipe"),
+      end: (tree) => tree.end(graceMs, killMs),
+    });
+  }
+
+  private async startFixed(command: readonly string[], binding: Binding): Promise<void> {
+    const { child } = this.spawn(command, {}, binding, "ignore");
+    await new Promise<void>((resolve, reject) => {
+      child.on("spawn", resolve);
+      child.on("error", (error) => reject(new Error(`the command cannot be started: ${error.message}`)));
+    });
+    child.on("exit", (code, by) => {
+      if (binding.endedAs === null)
+        this.place.log(`${this.place.resource}: its command ended by itself (${by ?? code})`);
+    });
+  }
+
+  /** In a session of its own, with a mark that its children inherit. */
+  private spawn(
+    command: readonly string[],
+    given: Readonly<Record<string, string>>,
+    binding: Binding,
+    output: "pipe" | "ignore",
+  ): Start {
+    const { id, tenant, fence, expiresAt } = binding.lease;
+    const running = this.running.get(id);
+    if (running === undefined) throw new Error("The binding is not set up.");
+    const own = new ProcessTree(`${this.markOf(id)}${++this.starts}|`);
+    const { PATH } = process.env;
+    const [program = "", ...args] = running.group?.enter(command) ?? command;
+    const child = spawn(program, args, {
+      detached: true,
+      stdio: [output, output, output],
+      cwd: this.options.folder ?? undefined,
+      env: {
+        PATH,
+        ...given,
+        LEASEHOLD_TENANT: tenant,
+        LEASEHOLD_LEASE: id,
+        LEASEHOLD_FENCE: String(fence),
+        LEASEHOLD_EXPIRES_AT: String(expiresAt),
+        [markName]: `${this.markOf(id)}${this.starts}|`,
+      },
+    });
+    // A program that is not there is reported by "error", and must not be thrown at whoever comes by.
+    child.on("error", () => {});
+    for (const tree of child.pid === undefined ? [] : [running.tree, own]) tree.lead(child.pid ?? 0);
+    return { child, tree: own };
+  }
+
+  private starts = 0;
+
+  private markOf(lease: string | null): string {
+    return `${this.place.cell}|${this.place.resource}|${lease === null ? "" : `${lease}|`}`;
+  }
+
+  private groupName(lease: string): string {
+    return `leasehold-${shortHash(this.markOf(null))}-${shortHash(lease)}`;
+  }
+
+  /** Also those that an earlier run of the cell has made. */
+  private groupsLeft(lease: string | null = null): readonly ControlGroup[] {
+    const { cgroup } = this.options;
+    if (cgroup === null || !existsSync(cgroup)) return [];
+    const wanted = lease === null ? `leasehold-${shortHash(this.markOf(null))}-` : this.groupName(lease);
+    const names = readdirSync(cgroup).filter((name) => name.startsWith(wanted));
+    return names.map((name) => new ControlGroup(cgroup, name));
+  }
+
+  private leftovers(): readonly number[] {
+    if (!hasProc) return [...this.running.values()].flatMap(({ tree }) => [...tree.alive()]);
+    const mark = `${markName}=${this.markOf(null)}`;
+    const marked = listProcesses().filter(({ pid }) => environmentOf(pid).some((entry) => entry.startsWith(mark)));
+    const grouped = this.groupsLeft().flatMap((group) => group.members());
+    return [...new Set([...marked.map(({ pid }) => pid), ...grouped])];
+  }
+}
+
+function shortHash(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}

@@ -1,0 +1,160 @@
+/**
+ * `tcp`: a gateway for any protocol. The first line is the token; it is answered with the line `ok`, or with one line
+ * of JSON that says what is wrong, and then the end. After `ok` all bytes pass as they are, until the lease ends.
+ */
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { tokenLimits } from "../../token/index.ts";
+import type { Binding, Pass } from "../binding.ts";
+import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
+import type { DoorFailure } from "../failure.ts";
+import { Fields } from "../fields.ts";
+import { type Listening, listen, readListening } from "../listening.ts";
+import { peerProgram } from "../peer-program.ts";
+import { pump } from "../pump.ts";
+import { resetSocket } from "../reset-socket.ts";
+import { reach } from "./http.ts";
+
+export interface TcpOptions {
+  readonly target: URL;
+  readonly listening: Listening;
+  readonly connectMs: number;
+}
+
+/** How long a token may be on its way. */
+const firstLineMs = 5_000;
+const lineEnd = 0x0a;
+
+export function readTcpOptions(value: unknown, where: string): { options: TcpOptions; faults: readonly string[] } {
+  const fields = new Fields(value, where);
+  const text = fields.matching("target", /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):\d{1,5}$/, "give host:port");
+  const options = {
+    target: URL.parse(`tcp://${text}`) ?? new URL("tcp://127.0.0.1:1"),
+    listening: readListening(fields),
+    connectMs: fields.integer("connect_ms", [1, 3_600_000], 5_000),
+  };
+  if (text !== "" && !URL.canParse(`tcp://${text}`)) fields.fault("target", "is no address; give host:port");
+  return { options, faults: fields.finish() };
+}
+
+export class TcpDriver implements Driver {
+  private readonly options: TcpOptions;
+  private readonly place: DriverPlace;
+  private readonly server: Server;
+  private readonly sockets = new Set<Socket>();
+  private address: string | null = null;
+
+  constructor(options: TcpOptions, place: DriverPlace) {
+    this.options = options;
+    this.place = place;
+    this.server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.greet(socket));
+    this.server.maxConnections = options.listening.connectionsMax;
+  }
+
+  async start(): Promise<void> {
+    if (this.address !== null) return;
+    this.address = await listen(this.server, this.options.listening);
+    this.server.on("error", () => {});
+  }
+
+  async bind(): Promise<string> {
+    return `tcp://${this.address}`;
+  }
+
+  async teardown(binding: Binding): Promise<void> {
+    await binding.whenIdle();
+  }
+
+  async probe(): Promise<ProbeResult> {
+    if (this.sockets.size > 0) return { clean: false, detail: `${this.sockets.size} connections are open` };
+    return await reach(this.options.target);
+  }
+
+  async reset(): Promise<void> {
+    for (const socket of this.sockets) resetSocket(socket);
+  }
+
+  async stop(): Promise<void> {
+    await this.reset();
+    if (this.address === null) return;
+    await new Promise<void>((resolve) => this.server.close(() => resolve()));
+  }
+
+  private greet(socket: Socket): void {
+    this.sockets.add(socket);
+    socket.on("close", () => this.sockets.delete(socket));
+    socket.on("error", () => socket.destroy());
+    const timer = setTimeout(() => {
+      refuse(socket, { code: "token_invalid", detail: "The first line, the token, did not come in time." });
+    }, firstLineMs);
+    socket.on("close", () => clearTimeout(timer));
+    let held = Buffer.alloc(0);
+    const read = (chunk: Buffer | string): void => {
+      held = Buffer.concat([held, Buffer.from(chunk)]);
+      const end = held.indexOf(lineEnd);
+      if (end < 0 && held.length <= tokenLimits.textLengthMax + 1) return;
+      clearTimeout(timer);
+      socket.off("data", read);
+      socket.pause();
+      const line = held.subarray(0, Math.max(end, 0)).toString("latin1").replace(/\r$/, "");
+      this.enter(socket, line, held.subarray(end + 1));
+    };
+    socket.on("data", read);
+    socket.on("end", () => {
+      // With the other half closed before a token came there is nothing to be had any more.
+      if (socket.listeners("data").includes(read)) socket.destroy();
+    });
+  }
+
+  private enter(socket: Socket, token: string, rest: Buffer): void {
+    let upstream: Socket | null = null;
+    let isOpen = false;
+    const asked = { operation: "connect", program: () => peerProgram(socket) };
+    const pass = this.place.door.admit(token, asked, (failure) => {
+      if (isOpen) resetSocket(socket);
+      else refuse(socket, failure);
+      upstream?.destroy();
+    });
+    if ("code" in pass) {
+      refuse(socket, pass);
+      return;
+    }
+    socket.on("close", () => {
+      upstream?.destroy();
+      pass.close();
+    });
+    upstream = this.connect(pass, () => {
+      if (upstream === null || !pass.check()) return;
+      isOpen = true;
+      socket.write("ok\n");
+      if (rest.length > 0 && pass.take(rest.length, "in")) upstream.write(rest);
+      pump(socket, upstream, pass, "in");
+      pump(upstream, socket, pass, "out");
+      socket.resume();
+    });
+    upstream.on("close", () => {
+      if (isOpen && !socket.writableEnded) resetSocket(socket);
+    });
+  }
+
+  private connect(pass: Pass, opened: () => void): Socket {
+    const { target, connectMs } = this.options;
+    const host = target.hostname.replace(/^\[|\]$/g, "");
+    const upstream = connect({ host, port: Number(target.port), allowHalfOpen: true, noDelay: true }, opened);
+    const timer = setTimeout(() => {
+      pass.cut({ code: "upstream_timeout", detail: "The service behind the gateway did not answer in time." });
+    }, connectMs);
+    upstream.on("error", () => {
+      pass.cut({ code: "upstream_failed", detail: "The service behind the gateway cannot be reached, or broke off." });
+    });
+    for (const event of ["connect", "close"]) upstream.on(event, () => clearTimeout(timer));
+    return upstream;
+  }
+}
+
+function refuse(socket: Socket, { code, detail, caveat }: DoorFailure): void {
+  if (!socket.writable) return;
+  socket.end(`${JSON.stringify({ error: code, detail, caveat })}\n`);
+  // What it still sends is of no interest to anybody; it is read so that the line above arrives.
+  socket.resume();
+  setTimeout(() => socket.destroy(), 1_000).unref();
+}

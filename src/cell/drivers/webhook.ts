@@ -1,0 +1,156 @@
+/**
+ * `webhook`: the user's own service binds and tears down. It is told by POST, signed, and answers with any 2xx; to
+ * `bind` with `{"coordinate": "…"}`, to `probe` with `{"clean": true}`. Redirects are not followed, and private
+ * addresses are not called unless the configuration says so.
+ */
+import { createHmac, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { type IncomingMessage, request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import { isIP } from "node:net";
+import { AddressGuard, isNetwork, NotPermitted } from "../addresses.ts";
+import type { Binding } from "../binding.ts";
+import { type Driver, type DriverPlace, NothingBegun, type ProbeResult } from "../driver.ts";
+import { reasonOf } from "../failure.ts";
+import { Fields } from "../fields.ts";
+import { leaseJson } from "./lease-json.ts";
+
+export interface WebhookOptions {
+  readonly url: URL;
+  /** Read anew for each call, so that it can be changed without a restart. */
+  readonly secretFile: string;
+  readonly allowPrivate: boolean;
+  readonly allow: readonly string[];
+}
+
+const secretBytesMin = 16;
+const answerBytesMax = 65_536;
+const coordinateLengthMax = 1_024;
+
+export function readWebhookOptions(
+  value: unknown,
+  where: string,
+): { options: WebhookOptions; faults: readonly string[] } {
+  const fields = new Fields(value, where);
+  const text = fields.matching("url", /^https?:\/\/[^\s#]+$/, "give https://host/path");
+  const allow = fields.list("allow") ?? [];
+  const options = {
+    url: URL.parse(text) ?? new URL("https://invalid.invalid"),
+    secretFile: fields.text("secret_file"),
+    allowPrivate: fields.flag("allow_private"),
+    allow: allow.filter(isNetwork),
+  };
+  if (text !== "" && !URL.canParse(text)) fields.fault("url", "is no address; give https://host/path");
+  const wrong = allow.find((entry) => !isNetwork(entry));
+  if (wrong !== undefined) fields.fault("allow", `has ${JSON.stringify(wrong)}; give networks such as 10.1.0.0/16`);
+  return { options, faults: fields.finish() };
+}
+
+export class WebhookDriver implements Driver {
+  private readonly options: WebhookOptions;
+  private readonly place: DriverPlace;
+  private readonly guard: AddressGuard;
+
+  constructor(options: WebhookOptions, place: DriverPlace) {
+    this.options = options;
+    this.place = place;
+    this.guard = new AddressGuard(options.allowPrivate, options.allow);
+  }
+
+  async start(): Promise<void> {
+    this.secret();
+  }
+
+  async bind(binding: Binding, signal: AbortSignal): Promise<string> {
+    const { coordinate = "" } = await this.tell("bind", binding, signal);
+    if (typeof coordinate !== "string" || coordinate.length > coordinateLengthMax) {
+      throw new Error("the webhook's coordinate is no text, or too long a one");
+    }
+    return coordinate;
+  }
+
+  async teardown(binding: Binding, signal: AbortSignal): Promise<void> {
+    await this.tell("teardown", binding, signal);
+  }
+
+  async probe(signal: AbortSignal): Promise<ProbeResult> {
+    try {
+      const { clean, detail } = await this.tell("probe", null, signal);
+      return { clean: clean === true, detail: typeof detail === "string" ? detail.slice(0, 200) : `clean: ${clean}` };
+    } catch (error) {
+      return { clean: false, detail: reasonOf(error) };
+    }
+  }
+
+  async reset(signal: AbortSignal): Promise<void> {
+    await this.tell("reset", null, signal);
+  }
+
+  async stop(): Promise<void> {}
+
+  private async tell(event: string, binding: Binding | null, signal: AbortSignal): Promise<Record<string, unknown>> {
+    const { cell, resource } = this.place;
+    const body = JSON.stringify(leaseJson(event, cell, resource, binding));
+    const answer = await this.post(body, signal);
+    const text = await readWhole(answer);
+    const status = answer.statusCode ?? 0;
+    if (status < 200 || status > 299) throw new Error(`the webhook answered ${status} to ${event}`);
+    if (text.trim() === "") return {};
+    try {
+      const value: unknown = JSON.parse(text);
+      if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
+    } catch {
+      // Said below.
+    }
+    throw new Error(`the webhook answered ${event} with something that is no JSON object`);
+  }
+
+  private post(body: string, signal: AbortSignal): Promise<IncomingMessage> {
+    const { url } = this.options;
+    const host = url.hostname.replace(/^\[|\]$/g, "");
+    // A name is looked up by the guard; an address is not looked up at all, and is checked here.
+    if (isIP(host) !== 0 && !this.guard.permits(host)) return Promise.reject(new NotPermitted(host));
+    const at = Math.floor(Date.now() / 1_000);
+    const headers = {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      "leasehold-delivery": randomUUID(),
+      "leasehold-timestamp": String(at),
+      "leasehold-signature": `v1=${createHmac("sha256", this.secret()).update(`${at}.${body}`).digest("hex")}`,
+    };
+    const ask = url.protocol === "https:" ? requestHttps : requestHttp;
+    return new Promise((resolve, reject) => {
+      const request = ask(url, { method: "POST", headers, signal, agent: false, lookup: this.guard.lookup }, resolve);
+      request.on("error", (error) => {
+        reject(signal.aborted ? signal.reason : failureOf(error));
+      });
+      request.end(body);
+    });
+  }
+
+  private secret(): Buffer {
+    const secret = Buffer.from(readFileSync(this.options.secretFile, "utf8").trim());
+    if (secret.length >= secretBytesMin) return secret;
+    throw new Error(`${this.options.secretFile} holds less than ${secretBytesMin} bytes; give a longer secret`);
+  }
+}
+
+/** Where nobody was reached, nobody has done anything. */
+const unreached = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
+
+function failureOf(error: NodeJS.ErrnoException): Error {
+  if (error instanceof NotPermitted) return error;
+  const message = `the webhook failed: ${reasonOf(error)}`;
+  return unreached.has(error.code ?? "") ? new NothingBegun(message, error) : new Error(message, { cause: error });
+}
+
+async function readWhole(answer: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > answerBytesMax) throw new Error("the webhook's answer is too long");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

@@ -1,0 +1,91 @@
+/** How a cell fails, in closed lists: towards the control plane, and towards whoever shows a token (G9). */
+import type { TokenFailureCode } from "../token/index.ts";
+
+/** How a lease ends, as its holder is told. */
+export type EndCode = "lease_expired" | "lease_released" | "lease_revoked" | "resource_fenced";
+
+/** What a command of the control plane can be refused with. */
+export type CellFailureCode =
+  | EndCode
+  | "bind_failed"
+  | "teardown_failed"
+  | "probe_failed"
+  | "reset_failed"
+  | "lease_denied"
+  | "lease_unknown"
+  | "stale_generation"
+  | "resource_unknown"
+  | "cell_not_ready";
+
+export class CellFailure extends Error {
+  readonly code: CellFailureCode;
+
+  constructor(code: CellFailureCode, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "CellFailure";
+    this.code = code;
+  }
+}
+
+/** What an operation at a gateway can be answered with. */
+export type DoorCode =
+  | TokenFailureCode
+  | EndCode
+  | "invalid_request"
+  | "not_found"
+  | "method_not_allowed"
+  | "program_not_allowed"
+  | "path_not_allowed"
+  | "conflict"
+  | "payload_too_large"
+  | "range_not_satisfiable"
+  | "too_many_connections"
+  | "cell_not_ready"
+  | "upstream_failed"
+  | "upstream_timeout"
+  | "driver_failed";
+
+export interface DoorFailure {
+  readonly code: DoorCode;
+  readonly detail: string;
+  readonly caveat?: string;
+}
+
+export const doorStatuses: Readonly<Record<DoorCode, number>> = {
+  invalid_request: 400,
+  token_invalid: 401,
+  stale_token: 401,
+  caveat_failed: 401,
+  program_not_allowed: 403,
+  path_not_allowed: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  lease_expired: 410,
+  lease_released: 410,
+  lease_revoked: 410,
+  payload_too_large: 413,
+  range_not_satisfiable: 416,
+  resource_fenced: 423,
+  driver_failed: 500,
+  upstream_failed: 502,
+  too_many_connections: 503,
+  cell_not_ready: 503,
+  upstream_timeout: 504,
+};
+
+const endDetails: Readonly<Record<EndCode, string>> = {
+  lease_expired: "The lease has ended; acquire again.",
+  lease_released: "The lease was given back; acquire again if it is still needed.",
+  lease_revoked: "The lease was taken away.",
+  resource_fenced: "The resource is fenced until an operator has reset it.",
+};
+
+export function ended(code: EndCode): DoorFailure {
+  return { code, detail: endDetails[code] };
+}
+
+/** The sentence of whatever was thrown. */
+export function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}

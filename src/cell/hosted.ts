@@ -1,0 +1,242 @@
+/** One resource of a cell: its driver, who may pass, what is bound on it, and whether it is fenced. */
+import type { SigningKeys } from "../token/index.ts";
+import type { Binding } from "./binding.ts";
+import type { CellClock } from "./clock.ts";
+import type { ResourceConfig } from "./config.ts";
+import { Doorkeeper } from "./doorkeeper.ts";
+import { type Driver, NothingBegun, type ProbeResult } from "./driver.ts";
+import { CellFailure, reasonOf } from "./failure.ts";
+import type { CellLease } from "./lease.ts";
+import { within } from "./time-limit.ts";
+
+export interface InventoryEntry {
+  readonly resource: string;
+  readonly kind: string;
+  readonly driver: string;
+  readonly capacity: number | null;
+  readonly hardware: readonly string[];
+  readonly ready: boolean;
+  /** Why it is not ready. */
+  readonly fault: string | null;
+  readonly fenced: string | null;
+  readonly bindings: readonly {
+    readonly lease: string;
+    readonly tenant: string;
+    readonly generation: number;
+    readonly fence: number;
+    readonly units: number;
+    readonly expiresAt: number;
+    readonly endedAs: string | null;
+    readonly inFlight: number;
+    readonly operations: number;
+    readonly bytesIn: number;
+    readonly bytesOut: number;
+  }[];
+}
+
+export interface HostedPlace {
+  readonly cell: string;
+  readonly keys: SigningKeys;
+  readonly clock: CellClock;
+  readonly log: (line: string) => void;
+  readonly bindMs: number;
+  readonly teardownMs: number;
+}
+
+/** A binding with what is under way for it; each is begun once. */
+interface Known {
+  readonly binding: Binding;
+  bound: Promise<string> | null;
+  /** Whether the driver may have set something up. */
+  hasBegun: boolean;
+  tornDown: Promise<void> | null;
+}
+
+export class HostedResource {
+  readonly resource: string;
+  readonly door: Doorkeeper;
+  /** Why; null if it is not. */
+  fenced: string | null = null;
+  private readonly config: ResourceConfig;
+  private readonly place: HostedPlace;
+  private readonly driver: Driver;
+  private readonly known = new Map<string, Known>();
+  private starting: Promise<string | null> | null = null;
+  private fault: string | null = "it has not been started";
+
+  constructor(config: ResourceConfig, place: HostedPlace) {
+    this.config = config;
+    this.place = place;
+    this.resource = config.resource;
+    const { cell, keys, clock, log } = place;
+    this.door = new Doorkeeper({ cell, resource: config.resource, hardware: config.hardware, keys, clock });
+    this.driver = config.make({ cell, resource: config.resource, door: this.door, log });
+  }
+
+  /** The fault in one line, if it cannot be used. Tried again by whoever needs it next. */
+  start(): Promise<string | null> {
+    this.starting ??= this.startOnce().finally(() => {
+      this.starting = null;
+    });
+    return this.starting;
+  }
+
+  private async startOnce(): Promise<string | null> {
+    try {
+      await within(this.place.bindMs, () => this.driver.start());
+      this.fault = null;
+    } catch (error) {
+      this.fault = `${this.resource} cannot be used: ${reasonOf(error)}`;
+      this.place.log(this.fault);
+    }
+    return this.fault;
+  }
+
+  find(leaseId: string): Known | null {
+    return this.known.get(leaseId) ?? null;
+  }
+
+  all(): readonly Binding[] {
+    return [...this.known.values()].map(({ binding }) => binding);
+  }
+
+  live(): readonly Binding[] {
+    return this.all().filter(({ endedAs }) => endedAs === null);
+  }
+
+  /** Throws if nothing may be bound now. */
+  admit(lease: CellLease): void {
+    if (this.fenced !== null) throw new CellFailure("resource_fenced", `The resource is fenced: ${this.fenced}`);
+    const { capacity } = this.config;
+    if (capacity === null) return;
+    const used = this.all().reduce((sum, { lease: { units } }) => sum + units, 0);
+    if (used + lease.units <= capacity) return;
+    throw new CellFailure(
+      "lease_denied",
+      `${used} of ${capacity} units are in use here, and ${lease.units} are asked for.`,
+    );
+  }
+
+  /** `hasBegun` is for what an earlier run of the cell may have set up. */
+  add(binding: Binding, hasBegun = false): void {
+    this.known.set(binding.lease.id, { binding, bound: null, hasBegun: hasBegun, tornDown: null });
+    this.door.add(binding);
+  }
+
+  async bind(binding: Binding): Promise<string> {
+    const known = this.of(binding);
+    known.bound ??= this.bindOnce(known);
+    const coordinate = await known.bound;
+    if (binding.isOpen()) return coordinate;
+    throw new CellFailure(binding.endedAs ?? "lease_revoked", "The lease has ended while it was bound.");
+  }
+
+  async tearDown(binding: Binding): Promise<void> {
+    const known = this.known.get(binding.lease.id);
+    if (known === undefined || known.binding !== binding) return;
+    known.tornDown ??= this.tearDownOnce(known);
+    await known.tornDown;
+  }
+
+  fence(reason: string): void {
+    this.fenced = reason;
+  }
+
+  async probe(): Promise<ProbeResult> {
+    if (this.fault !== null) await this.start();
+    if (this.fault !== null) return { clean: false, detail: this.fault };
+    try {
+      return await within(this.place.teardownMs, (signal) => this.driver.probe(signal));
+    } catch (error) {
+      return { clean: false, detail: reasonOf(error) };
+    }
+  }
+
+  async reset(): Promise<ProbeResult> {
+    try {
+      await within(this.place.teardownMs, (signal) => this.driver.reset(signal));
+    } catch (error) {
+      throw new CellFailure("reset_failed", reasonOf(error), error);
+    }
+    const result = await this.probe();
+    if (!result.clean) return result;
+    // What could not be torn down is gone, as the probe has seen.
+    for (const { binding } of this.known.values()) if (binding.endedAs !== null) this.forget(binding);
+    this.fenced = null;
+    return result;
+  }
+
+  async stop(): Promise<void> {
+    await within(this.place.teardownMs, () => this.driver.stop()).catch((error) => {
+      this.place.log(`${this.resource}: ${reasonOf(error)}`);
+    });
+  }
+
+  describe(): InventoryEntry {
+    const { resource, driver, capacity, hardware } = this.config;
+    const kind = resource.slice(0, resource.indexOf(":"));
+    const bindings = this.all().map(({ lease, endedAs, inFlight, operations, bytes }) => ({
+      lease: lease.id,
+      tenant: lease.tenant,
+      generation: lease.generation,
+      fence: lease.fence,
+      units: lease.units,
+      expiresAt: lease.expiresAt,
+      endedAs,
+      inFlight,
+      operations,
+      bytesIn: bytes.in,
+      bytesOut: bytes.out,
+    }));
+    const { fault, fenced } = this;
+    return {
+      resource,
+      kind,
+      driver,
+      capacity,
+      hardware,
+      ready: fault === null && fenced === null,
+      fault,
+      fenced,
+      bindings,
+    };
+  }
+
+  private async bindOnce(known: Known): Promise<string> {
+    if (this.fault !== null) await this.start();
+    if (this.fault !== null) throw new CellFailure("cell_not_ready", this.fault);
+    known.hasBegun = true;
+    try {
+      return await within(this.place.bindMs, (signal) => this.driver.bind(known.binding, signal));
+    } catch (error) {
+      if (error instanceof NothingBegun) known.hasBegun = false;
+      throw new CellFailure("bind_failed", reasonOf(error), error);
+    }
+  }
+
+  /** A bind that is still under way is waited for: what it sets up has to be taken down too. */
+  private async tearDownOnce(known: Known): Promise<void> {
+    const { binding } = known;
+    await known.bound?.catch(() => {});
+    try {
+      if (known.hasBegun) await within(this.place.teardownMs, (signal) => this.driver.teardown(binding, signal));
+      this.forget(binding);
+    } catch (error) {
+      const reason = `teardown of ${binding.lease.id} failed: ${reasonOf(error)}`;
+      this.fence(reason);
+      this.place.log(`${this.resource} is fenced: ${reason}`);
+      throw new CellFailure("teardown_failed", reason, error);
+    }
+  }
+
+  private forget(binding: Binding): void {
+    this.known.delete(binding.lease.id);
+    this.door.remove(binding);
+  }
+
+  private of(binding: Binding): Known {
+    const known = this.known.get(binding.lease.id);
+    if (known === undefined) throw new CellFailure("lease_unknown", "The lease is not bound here.");
+    return known;
+  }
+}
