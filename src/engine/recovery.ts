@@ -14,7 +14,7 @@ import {
 import type { Millis } from "../kernel/records.ts";
 import type { Batch, LiveRow, Opened, Store } from "../store/store.ts";
 import { drawEntropy } from "./entropy.ts";
-import { makeRoom } from "./heap-room.ts";
+import { heapRoomFor } from "./heap-room.ts";
 import { leaseLists, readLeases, readRecord, recordText } from "./record-text.ts";
 
 export const defaultTenant = "default";
@@ -39,21 +39,27 @@ export async function recover(store: Store, wall: Millis): Promise<Recovered> {
   const others: RestoredRecord[] = [];
   let own: { readonly n: number; readonly record: EngineRecord } | null = null;
   let restoring: Restoring | null = null;
-  const giveUpRoom = makeRoom(opened.liveCount);
-  await store.load({
-    onRows(rows) {
-      for (const { n, kind, body } of rows) {
-        if (kind === "engine") own = { n, record: JSON.parse(body) as EngineRecord };
-        else others.push(readRecord(kind, body, n));
-      }
-    },
-    lists: leaseLists,
-    onLists(leases) {
-      restoring ??= beginRestore(others);
-      restoreLeases(restoring, readLeases(leases), leases.n);
-    },
-  });
-  giveUpRoom();
+  const room = heapRoomFor(opened.liveCount);
+  let restored = 0;
+  try {
+    await store.load({
+      onRows(rows) {
+        for (const { n, kind, body } of rows) {
+          if (kind === "engine") own = { n, record: JSON.parse(body) as EngineRecord };
+          else others.push(readRecord(kind, body, n));
+        }
+      },
+      lists: leaseLists,
+      onLists(leases) {
+        restoring ??= beginRestore(others);
+        restoreLeases(restoring, readLeases(leases), leases.n);
+        restored += leases.n.length;
+        room.note(restored);
+      },
+    });
+  } finally {
+    room.close();
+  }
   const state = endRestore(restoring ?? beginRestore(others));
   return begin(store, state, opened, own, wall);
 }
