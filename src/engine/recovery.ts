@@ -16,7 +16,7 @@ import type { LedgerKey, PublicLedgerKey } from "../ledger/keys.ts";
 import { StoreFault } from "../store/faults.ts";
 import type { LedgerHead, LiveRow, Opened, Store } from "../store/store.ts";
 import { drawEntropy } from "./entropy.ts";
-import { makeRoom } from "./heap-room.ts";
+import { heapRoomFor } from "./heap-room.ts";
 import { leaseLists, readLeases, readRecord, recordText } from "./record-text.ts";
 
 export const defaultTenant = "default";
@@ -67,22 +67,28 @@ async function recoverFrom(store: Store, opened: Opened, wall: Millis, ledgerKey
   const ledgerKeys: PublicLedgerKey[] = [];
   let own: Own | null = null;
   let restoring: Restoring | null = null;
-  const giveUpRoom = makeRoom(opened.liveCount);
-  await store.load({
-    onRows(rows) {
-      for (const { n, kind, body } of rows) {
-        if (kind === "engine") own = { n, record: JSON.parse(body) as EngineRecord };
-        else if (kind === "ledger_key") ledgerKeys.push(readKey(body));
-        else others.push(readRecord(kind, body, n));
-      }
-    },
-    lists: leaseLists,
-    onLists(leases) {
-      restoring ??= beginRestore(others);
-      restoreLeases(restoring, readLeases(leases), leases.n);
-    },
-  });
-  giveUpRoom();
+  const room = heapRoomFor(opened.liveCount);
+  let restored = 0;
+  try {
+    await store.load({
+      onRows(rows) {
+        for (const { n, kind, body } of rows) {
+          if (kind === "engine") own = { n, record: JSON.parse(body) as EngineRecord };
+          else if (kind === "ledger_key") ledgerKeys.push(readKey(body));
+          else others.push(readRecord(kind, body, n));
+        }
+      },
+      lists: leaseLists,
+      onLists(leases) {
+        restoring ??= beginRestore(others);
+        restoreLeases(restoring, readLeases(leases), leases.n);
+        restored += leases.n.length;
+        room.note(restored);
+      },
+    });
+  } finally {
+    room.close();
+  }
   const state = endRestore(restoring ?? beginRestore(others));
   const ledgerHeads = await store.ledgerHeads();
   const ledgerFaults = compareLedger(state, ledgerHeads);

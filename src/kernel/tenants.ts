@@ -51,7 +51,8 @@ export function suspendTenant(state: State, command: SuspendTenant, now: Millis)
   changed(state, tenant);
   emit(state, { type: suspended ? "tenant.suspended" : "tenant.resumed", tenant: tenant.record.id, at: now });
   if (suspended) {
-    for (const request of [...tenant.requests.values()]) {
+    const requests = [...tenant.requests.values()].sort((a, b) => a.record.arrival - b.record.arrival);
+    for (const request of requests) {
       if (request.record.state === "WAITING") endWait(state, tenant, request, "PAUSED", "tenant_suspended", now);
       else if (request.record.state === "BINDING")
         endBinding(state, tenant, request, "PAUSED", "tenant_suspended", now);

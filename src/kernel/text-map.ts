@@ -1,24 +1,21 @@
 /**
- * A map from text to things, in the order in which they came. The language's own map asks its runtime for the hash of
- * every text that has just come off the wire, which costs more than all else that a small command does, and walks
- * chains through a table that no cache holds; here the hash is computed in place, and most look-ups touch one line of
- * `index` and the thing that they find. Texts whose places are taken, by chance or by malice, go into a map of the
- * language's own, so that the worst case is that one.
+ * A map from text to things. The language's own map asks its runtime for the hash of every text that has just come off
+ * the wire, which costs more than all else that a small command does, and walks chains through a table that no cache
+ * holds; here the hash is computed in place, and most look-ups touch one line of the index and the thing that they find.
+ * It grows without a pause: a larger index is filled a little with every change. Texts whose slots are taken, by chance
+ * or by malice, go into a map of the language's own, so that the worst case is that one.
  */
 export class TextMap<V extends object> {
   private readonly textOf: (value: V) => string;
   private readonly hashOf: (text: string) => number;
-  /** Everything in the order of its coming; null where it has gone. */
+  /** Nothing ever moves here, so that who looks through the map need not care what comes and goes. Null is free. */
   private items: (V | null)[] = [];
-  private hashes = new Int32Array(capacityMin);
-  /** Grow with every item and stay with it, so that whoever is looking through the map finds the place again. */
-  private serials = new Float64Array(capacityMin);
-  /** One more than the item's place in `items`; 0: free. */
-  private index = new Int32Array(2 * capacityMin);
-  private shift = Math.clz32(2 * capacityMin - 1);
+  private free: number[] = [];
+  private index = createIndex(slotsMin);
+  /** The smaller index of before, while not all of it is in the present one; and how far that has got. */
+  private former: Int32Array | null = null;
+  private moved = 0;
   private displaced: Map<string, number> | null = null;
-  private lastSerial = 0;
-  private rebuilds = 0;
   size = 0;
 
   constructor(textOf: (value: V) => string, hashOf: (text: string) => number) {
@@ -41,111 +38,153 @@ export class TextMap<V extends object> {
       this.items[known] = value;
       return;
     }
-    if (this.items.length === this.hashes.length) this.rebuild();
-    const at = this.items.length;
-    this.items.push(value);
-    this.hashes[at] = hash;
-    this.serials[at] = ++this.lastSerial;
-    this.enter(value, hash, at);
+    // Half of the slots are free at least, and a slot is two numbers.
+    if (4 * (this.size + 1) > this.index.length) this.grow();
+    const at = this.free.pop() ?? this.items.length;
+    this.items[at] = value;
+    if (!enterIn(this.index, hash, at)) this.displace(text, at);
     this.size++;
+    if (this.former !== null) this.moveSome(this.former);
   }
 
   delete(text: string, hash: number = this.hashOf(text)): void {
     const at = this.find(text, hash);
     if (at < 0) return;
     this.items[at] = null;
-    this.displaced?.delete(text);
+    this.free.push(at);
     this.size--;
+    if (this.former !== null) strike(this.former, hash, at);
+    if (this.displaced?.delete(text) !== true) leave(this.index, hash, at);
+    if (this.size === 0 && this.index.length > 2 * slotsKept) this.beginAnew();
   }
 
-  /** What is there from beginning to end is seen once, whatever comes and goes meanwhile. */
+  /** In no particular order. What is there from beginning to end is seen once, whatever comes and goes meanwhile. */
   *values(): Generator<V> {
-    let at = 0;
-    let seen = 0;
-    let { rebuilds } = this;
-    for (;;) {
-      if (rebuilds !== this.rebuilds) {
-        at = this.firstAfter(seen);
-        rebuilds = this.rebuilds;
-      }
-      if (at >= this.items.length) return;
-      seen = this.serials[at] ?? 0;
-      const item = this.items[at++];
+    for (let at = 0; at < this.items.length; at++) {
+      const item = this.items[at];
       if (item !== null && item !== undefined) yield item;
     }
   }
 
   private find(text: string, hash: number): number {
-    const { index, items, hashes } = this;
+    const at = this.findIn(this.index, text, hash);
+    if (at >= 0) return at;
+    const formerly = this.former === null ? -1 : this.findIn(this.former, text, hash);
+    return formerly >= 0 ? formerly : (this.displaced?.get(text) ?? -1);
+  }
+
+  private findIn(index: Int32Array, text: string, hash: number): number {
     const mask = index.length - 1;
-    let slot = Math.imul(hash, golden) >>> this.shift;
+    let slot = homeOf(hash, index);
     for (let probes = 0; probes < probesMax; probes++) {
-      const at = (index[slot] ?? 0) - 1;
-      if (at < 0) break;
-      if (hashes[at] === hash) {
-        const item = items[at];
+      const entry = index[slot] ?? 0;
+      if (entry === 0) return -1;
+      if (index[slot + 1] === hash && entry > 0) {
+        const at = entry - 1;
+        const item = this.items[at];
         if (item !== null && item !== undefined && this.textOf(item) === text) return at;
       }
-      slot = (slot + 1) & mask;
+      slot = (slot + 2) & mask;
     }
-    return this.displaced?.get(text) ?? -1;
+    return -1;
   }
 
-  /** Takes the first slot that is free, or whose item has gone. */
-  private enter(item: V, hash: number, at: number): void {
-    const { index, items } = this;
-    const mask = index.length - 1;
-    let slot = Math.imul(hash, golden) >>> this.shift;
-    for (let probes = 0; probes < probesMax; probes++) {
-      const other = (index[slot] ?? 0) - 1;
-      if (other < 0 || items[other] === null) {
-        index[slot] = at + 1;
-        return;
-      }
-      slot = (slot + 1) & mask;
-    }
+  private displace(text: string, at: number): void {
     this.displaced ??= new Map();
-    this.displaced.set(this.textOf(item), at);
+    this.displaced.set(text, at);
   }
 
-  /** Leaves out what has gone, and makes room for as many again. */
-  private rebuild(): void {
-    const [before, serialsBefore, hashesBefore] = [this.items, this.serials, this.hashes];
-    const capacity = Math.max(capacityMin, 2 * this.size);
-    const slots = 2 ** (32 - Math.clz32(2 * capacity - 1));
+  /** What the former index still held when this one is full already is moved at once; it never is, by far. */
+  private grow(): void {
+    while (this.former !== null) this.moveSome(this.former);
+    this.former = this.index;
+    this.moved = 0;
+    this.index = createIndex(this.index.length);
+  }
+
+  private moveSome(former: Int32Array): void {
+    const end = Math.min(former.length, this.moved + 2 * slotsMoved);
+    for (let slot = this.moved; slot < end; slot += 2) {
+      const at = (former[slot] ?? 0) - 1;
+      const hash = former[slot + 1] ?? 0;
+      if (at < 0 || enterIn(this.index, hash, at)) continue;
+      const item = this.items[at];
+      if (item !== null && item !== undefined) this.displace(this.textOf(item), at);
+    }
+    this.moved = end;
+    if (end === former.length) this.former = null;
+  }
+
+  private beginAnew(): void {
     this.items = [];
-    this.hashes = new Int32Array(capacity);
-    this.serials = new Float64Array(capacity);
-    this.index = new Int32Array(slots);
-    this.shift = Math.clz32(slots - 1);
+    this.free = [];
+    this.index = createIndex(slotsMin);
+    this.former = null;
     this.displaced = null;
-    this.rebuilds++;
-    for (const [at, item] of before.entries()) {
-      if (item === null) continue;
-      const hash = hashesBefore[at] ?? 0;
-      const to = this.items.push(item) - 1;
-      this.hashes[to] = hash;
-      this.serials[to] = serialsBefore[at] ?? 0;
-      this.enter(item, hash, to);
-    }
-  }
-
-  private firstAfter(serial: number): number {
-    let [low, high] = [0, this.items.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.serials[middle] ?? 0) > serial) high = middle;
-      else low = middle + 1;
-    }
-    return low;
   }
 }
 
-const capacityMin = 8;
+const slotsMin = 16;
+/** An index of more slots is given up when the map is empty; a smaller one is not worth making again. */
+const slotsKept = 1_024;
+/** With every item that comes: many more than are needed to be done before the next time. */
+const slotsMoved = 16;
 /** Half of the slots are free at least, so that only chosen texts need as many. */
 const probesMax = 64;
 /** Spreads hashes whose lower bits are alike; the upper ones of the product are taken. */
 export const golden = 0x9e3779b1 | 0;
+
+/** Slots of two numbers: one more than the item's place, or 0 where it is free, and the item's hash. -1: struck out. */
+function createIndex(slots: number): Int32Array {
+  return new Int32Array(2 * slots);
+}
+
+function homeOf(hash: number, index: Int32Array): number {
+  return 2 * (Math.imul(hash, golden) >>> (Math.clz32(index.length - 1) + 1));
+}
+
+/** False: all slots near its home are taken. */
+function enterIn(index: Int32Array, hash: number, at: number): boolean {
+  const mask = index.length - 1;
+  let slot = homeOf(hash, index);
+  for (let probes = 0; probes < probesMax; probes++) {
+    if (index[slot] === 0) {
+      index[slot] = at + 1;
+      index[slot + 1] = hash;
+      return true;
+    }
+    slot = (slot + 2) & mask;
+  }
+  return false;
+}
+
+/** In an index that is only read any more, what has gone is struck out; others stay where they are. */
+function strike(index: Int32Array, hash: number, at: number): void {
+  const mask = index.length - 1;
+  let slot = homeOf(hash, index);
+  for (; index[slot] !== at + 1; slot = (slot + 2) & mask) if (index[slot] === 0) return;
+  index[slot] = -1;
+}
+
+/** Frees the item's slot, and moves up what would no longer be found behind a free one. */
+function leave(index: Int32Array, hash: number, at: number): void {
+  const mask = index.length - 1;
+  let gap = homeOf(hash, index);
+  while (index[gap] !== at + 1) {
+    // It was in the former index only.
+    if (index[gap] === 0) return;
+    gap = (gap + 2) & mask;
+  }
+  for (let slot = (gap + 2) & mask; index[slot] !== 0; slot = (slot + 2) & mask) {
+    const home = homeOf(index[slot + 1] ?? 0, index);
+    // Whether the gap lies on its way from home to where it stands.
+    if (((slot - home) & mask) < ((slot - gap) & mask)) continue;
+    index[gap] = index[slot] ?? 0;
+    index[gap + 1] = index[slot + 1] ?? 0;
+    gap = slot;
+  }
+  index[gap] = 0;
+}
 
 /** FNV-1a, for texts of any kind. */
 export function textHash(text: string): number {

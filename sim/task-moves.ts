@@ -1,14 +1,14 @@
 /**
- * Random moves about tasks, as in sim/moves.ts: numbers that are read against what is there, so that a list of them can
+ * Random moves about tasks, as in moves.ts: numbers that are read against what is there, so that a list of them can
  * be drawn, cut down and played on two kernels alike.
  */
 import fc from "fast-check";
-import type { Actor, Command, Entropy } from "./commands.ts";
-import type { Strategy } from "./records.ts";
-import type { State } from "./state.ts";
-import type { TaskAttempt } from "./task-records.ts";
-import { plainReceipt, plainTask } from "./tasks-world.ts";
-import { intentOf } from "./test-world.ts";
+import type { Actor, Command, Entropy } from "../src/kernel/commands.ts";
+import type { Strategy } from "../src/kernel/records.ts";
+import type { State } from "../src/kernel/state.ts";
+import type { TaskAttempt } from "../src/kernel/task-records.ts";
+import { plainReceipt, plainTask } from "../src/kernel/tasks-world.ts";
+import { intentOf } from "../src/kernel/test-world.ts";
 
 const verbs = {
   create: 60,
