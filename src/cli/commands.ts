@@ -7,8 +7,10 @@ import { completionCommand } from "./commands/completion.ts";
 import { digestCommand } from "./commands/digest.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { eventsCommand } from "./commands/events.ts";
+import * as guard from "./commands/guard.ts";
 import { helpCommand } from "./commands/help.ts";
 import { inboxCommand } from "./commands/inbox.ts";
+import { initCommand } from "./commands/init.ts";
 import * as keys from "./commands/keys.ts";
 import * as ledger from "./commands/ledger.ts";
 import { lsCommand } from "./commands/ls.ts";
@@ -61,6 +63,11 @@ export const commands: readonly Command[] = [
   ledger.ledgerVerifyCommand,
   ledger.ledgerExportCommand,
   ledger.ledgerHeadCommand,
+  initCommand,
+  guard.guardInstallCommand,
+  guard.guardStatusCommand,
+  guard.guardUninstallCommand,
+  guard.guardHookCommand,
   serveCommand,
   mcpCommand,
   doctorCommand,

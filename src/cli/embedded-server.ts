@@ -37,7 +37,8 @@ export function embeddedServer({ url, data, environment, note }: EmbeddedOptions
       // Only here can one be started, and only once.
       if (!isLoopback(hostname) || protocol !== "http:" || running !== null) return;
       try {
-        const folder = data ?? (environment["LEASEHOLD_DATA"] || join(homedir(), ".leasehold", "data"));
+        const { LEASEHOLD_DATA } = environment;
+        const folder = data ?? (LEASEHOLD_DATA || join(homedir(), ".leasehold", "data"));
         const host = hostname.replace(/^\[|\]$/g, "");
         const { startServer } = await import("../server/server.ts");
         running = await startServer({ host, port: Number(port || 80), data: folder, log: quiet(note) });

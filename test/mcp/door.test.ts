@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
 import { held, serve, until } from "../server/harness.ts";
-import { type Body, firstLease, mutates, overHttp, revisions } from "./harness.ts";
+import { firstLease, mutates, overHttp, revisions } from "./harness.ts";
 
 const json = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 
@@ -58,12 +58,14 @@ for (const revision of revisions) {
       const told = await caller.call(tool, args);
       const label = `${tool} ${JSON.stringify(args)}: ${told.text}`;
       assert.equal(told.isError, true, label);
-      assert.equal(told.body["error"], error, label);
-      if (field !== undefined) assert.equal(told.body["field"], field, label);
+      assert.equal(told.body.error, error, label);
+      if (field !== undefined) assert.equal(told.body.field, field, label);
       assert.ok(told.text.startsWith(`${error}: `), label);
     }
     await assert.rejects(caller.call("no_such_tool"), /There is no tool no_such_tool here/);
-    await assert.rejects(caller.client.callTool({ name: "who_holds", arguments: "text" as unknown as Body }));
+    await assert.rejects(
+      caller.client.callTool({ name: "who_holds", arguments: "text" as unknown as Record<string, unknown> }),
+    );
   });
 }
 
@@ -118,14 +120,14 @@ test("the same keys and roles: without a key nothing, and each role is shown wha
   const agent = await overHttp(t, address.url, { key: await keyFor("agent") });
   const { agent_id, agent_token } = await agent.do("register_agent", { agent_id: "a" });
   const forbidden = await agent.call("acquire_leases", { agent_id, intents: mutates("FILE:/a") });
-  assert.equal(forbidden.body["error"], "forbidden");
+  assert.equal(forbidden.body.error, "forbidden");
   const granted = await agent.do("acquire_leases", { agent_token, intents: mutates("FILE:/a") });
-  assert.equal(granted["verdict"], "GRANTED", "the token says who it is for");
+  assert.equal(granted.verdict, "GRANTED", "the token says who it is for");
   await agent.do("register_agent", { agent_id });
   const stale = await agent.call("release_leases", { agent_id, agent_token });
-  assert.equal(stale.body["error"], "stale_epoch", "an older instance is shut out");
+  assert.equal(stale.body.error, "stale_epoch", "an older instance is shut out");
   const wrong = await agent.call("release_leases", { agent_id, agent_token: "lha1.default.9.YQ.x" });
-  assert.equal(wrong.body["error"], "unauthorized", "a credential that is shown is checked");
+  assert.equal(wrong.body.error, "unauthorized", "a credential that is shown is checked");
 });
 
 test("a token of another tenant opens nothing here", async (t) => {
@@ -136,7 +138,7 @@ test("a token of another tenant opens nothing here", async (t) => {
   const told = await caller.call("verify_all", { agent_token: body.agent_token });
   assert.equal(told.isError, true);
   const named = await caller.call("verify_all", { agent_id: "a", agent_token: body.agent_token });
-  assert.equal(named.body["error"], "forbidden");
+  assert.equal(named.body.error, "forbidden");
 });
 
 test("?toolsets narrows what is offered", async (t) => {
@@ -180,7 +182,7 @@ test("asked for twice on purpose, with both answers heard, it is done twice", as
   const task = { task_type: "code.generate", principal_ai: "boss" };
   const one = await caller.do("create_task", task);
   const two = await caller.do("create_task", task);
-  assert.notEqual(one["task_id"], two["task_id"]);
+  assert.notEqual(one.task_id, two.task_id);
 });
 
 test("over HTTP leases last as long as they may, and what was asked for where it was asked", async (t) => {
@@ -189,7 +191,7 @@ test("over HTTP leases last as long as they may, and what was asked for where it
   await caller.do("register_agent", { agent_id: "a" });
   const long = await caller.do("acquire_leases", { agent_id: "a", intents: mutates("FILE:/a") });
   assert.equal(firstLease(long).ttl, 300_000);
-  assert.deepEqual(long["warnings"], []);
+  assert.deepEqual(long.warnings, []);
   const short = await caller.do("acquire_leases", { agent_id: "a", intents: mutates("FILE:/b"), ttl_ms: 5_000 });
   assert.equal(firstLease(short).ttl, 5_000);
 });
@@ -203,6 +205,6 @@ test("a server that goes down answers what is held, and is not kept from ending"
   const waiting = caller.call("acquire_leases", { agent_id: "older", intents: mutates("FILE:/a"), hold_ms: 45_000 });
   await held(server, 1);
   const closed = server.close();
-  assert.equal((await waiting).body["verdict"], "WAIT");
+  assert.equal((await waiting).body.verdict, "WAIT");
   await closed;
 });

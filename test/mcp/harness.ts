@@ -8,7 +8,39 @@ import { binary } from "../cli/harness.ts";
 export const revisions = ["2025-11-25", "2026-07-28"] as const;
 export type Revision = (typeof revisions)[number];
 
-export type Body = Readonly<Record<string, unknown>>;
+/** What a test may look for in an answer of any kind. */
+export interface Body {
+  readonly agent_id?: unknown;
+  readonly agent_token?: unknown;
+  readonly directives?: unknown;
+  readonly effects?: unknown;
+  readonly epoch?: unknown;
+  readonly error?: unknown;
+  readonly field?: unknown;
+  readonly id?: unknown;
+  readonly labels?: unknown;
+  readonly lease_id?: unknown;
+  readonly leases?: unknown;
+  readonly obligations?: unknown;
+  readonly offers?: unknown;
+  readonly open_obligations?: unknown;
+  readonly outcome_kind?: unknown;
+  readonly payload?: unknown;
+  readonly phase?: unknown;
+  readonly receipt_id?: unknown;
+  readonly receipts?: unknown;
+  readonly request_id?: unknown;
+  readonly resource?: unknown;
+  readonly service?: unknown;
+  readonly status?: unknown;
+  readonly task?: unknown;
+  readonly task_id?: unknown;
+  readonly tasks?: unknown;
+  readonly tool?: unknown;
+  readonly verdict?: unknown;
+  readonly waiting_for?: unknown;
+  readonly warnings?: unknown;
+}
 
 export interface Told {
   readonly isError: boolean;
@@ -34,10 +66,17 @@ export interface HttpOptions {
 }
 
 export async function overHttp(t: TestContext, url: string, options: HttpOptions = {}): Promise<Caller> {
+  const caller = await connectHttp(url, options);
+  t.after(() => caller.close());
+  return caller;
+}
+
+/** For whoever closes it himself. */
+export function connectHttp(url: string, options: HttpOptions = {}): Promise<Caller> {
   const { revision = "2026-07-28", path = "/mcp", key } = options;
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
   const transport = new StreamableHTTPClientTransport(new URL(`${url}${path}`), { requestInit: { headers } });
-  return connected(t, transport, revision);
+  return connected(transport, revision);
 }
 
 export interface StdioOptions {
@@ -60,21 +99,16 @@ export async function overStdio(t: TestContext, options: StdioOptions): Promise<
     env: { PATH, HOME, LEASEHOLD_URL: url, ...env },
     stderr: "ignore",
   });
-  const caller = await connected(t, transport, revision);
+  const caller = await connected(transport, revision);
+  t.after(() => caller.close());
   assert.ok(transport.pid !== null);
   return { ...caller, pid: transport.pid };
 }
 
-async function connected(
-  t: TestContext,
-  transport: Parameters<Client["connect"]>[0],
-  revision: Revision,
-): Promise<Caller> {
+async function connected(transport: Parameters<Client["connect"]>[0], revision: Revision): Promise<Caller> {
   const mode = revision === "2026-07-28" ? { pin: revision } : "legacy";
   const client = new Client({ name: "a-test", version: "1" }, { versionNegotiation: { mode } });
   await client.connect(transport);
-  const close = (): Promise<void> => client.close();
-  t.after(close);
   const caller: Caller = {
     client,
     revision: client.getNegotiatedProtocolVersion(),
@@ -90,7 +124,7 @@ async function connected(
       assert.equal(isError, false, `${name}: ${text}`);
       return body;
     },
-    close,
+    close: () => client.close(),
   };
   return caller;
 }
@@ -100,7 +134,7 @@ export function mutates(...resources: readonly string[]) {
 }
 
 export function firstLease(body: Body): { readonly id: string; readonly fence: number; readonly ttl: number } {
-  const [lease] = body["leases"] as readonly { readonly id: string; readonly fence: number; readonly ttl: number }[];
+  const [lease] = body.leases as readonly { readonly id: string; readonly fence: number; readonly ttl: number }[];
   assert.ok(lease !== undefined);
   return lease;
 }

@@ -12,23 +12,23 @@ async function liveThrough(older: Caller, younger: Caller, name: string): Promis
   await younger.do("register_agent", two);
 
   const held = await younger.do("acquire_leases", { ...two, intents: mutates(file), purpose: "rename login()" });
-  assert.equal(held["verdict"], "GRANTED");
+  assert.equal(held.verdict, "GRANTED");
   const waiting = await older.call("acquire_leases", { ...one, intents: mutates(file), hold_ms: 0 });
-  assert.equal(waiting.body["verdict"], "WAIT");
+  assert.equal(waiting.body.verdict, "WAIT");
   assert.match(waiting.text, /await_request with request_id req_/);
   assert.match(waiting.text, /rename login\(\)/, "the holder's purpose is told");
 
-  const awaited = older.do("await_request", { request_id: waiting.body["request_id"], hold_ms: 20_000 });
+  const awaited = older.do("await_request", { request_id: waiting.body.request_id, hold_ms: 20_000 });
   await younger.do("release_leases", { ...two, versions: { [firstLease(held).id]: "sha256:9f2c" } });
-  assert.equal((await awaited)["verdict"], "GRANTED");
+  assert.equal((await awaited).verdict, "GRANTED");
 
   const died = await younger.call("acquire_leases", { ...two, intents: mutates(file) });
-  assert.deepEqual([died.isError, died.body["verdict"], died.body["error"]], [true, "DIE", "die"]);
+  assert.deepEqual([died.isError, died.body.verdict, died.body.error], [true, "DIE", "die"]);
   assert.match(died.text, /release_leases, wait \d+ ms, and call acquire_leases again/);
   await older.do("release_leases", one);
   const retried = await younger.do("acquire_leases", { ...two, intents: mutates(file) });
   assert.ok(firstLease(retried).fence > firstLease(held).fence);
-  assert.deepEqual((await younger.do("release_leases", two))["leases"], [
+  assert.deepEqual((await younger.do("release_leases", two)).leases, [
     { id: firstLease(retried).id, state: "RELEASED" },
   ]);
 
@@ -44,7 +44,7 @@ async function taskFromEndToEnd(principal: Caller, worker: Caller, name: string)
   };
   const { task_id: taskId } = await principal.do("create_task", { ...task, requires: [name] });
   assert.equal(
-    (await principal.do("create_task", { ...task, requires: [name] }))["task_id"],
+    (await principal.do("create_task", { ...task, requires: [name] })).task_id,
     taskId,
     "asked twice, made once",
   );
@@ -52,29 +52,25 @@ async function taskFromEndToEnd(principal: Caller, worker: Caller, name: string)
   assert.ok((reasons as readonly unknown[]).length > 0);
 
   const polled = await worker.do("lease_next", { worker_id: `coder.${name}`, capabilities: [name] });
-  const [offer] = polled["offers"] as readonly { readonly lease_id: string; readonly task: Body }[];
-  assert.equal(offer?.task["task_id"], taskId);
+  const [offer] = polled.offers as readonly { readonly lease_id: string; readonly task: Body }[];
+  assert.equal(offer?.task.task_id, taskId);
   const lease = { lease_id: offer?.lease_id };
   const accepted = await worker.do("accept_task", lease);
   assert.equal(
-    (await worker.do("accept_task", lease))["receipt_id"],
-    accepted["receipt_id"],
+    (await worker.do("accept_task", lease)).receipt_id,
+    accepted.receipt_id,
     "accepted twice, promised once",
   );
   const inbox = await principal.do("list_inbox", { recipient_ai: `coder.${name}` });
-  assert.equal((inbox["obligations"] as readonly unknown[]).length, 1);
-  assert.deepEqual((await worker.do("report_progress", { ...lease, progress: { percent: 40 } }))["directives"], []);
+  assert.equal((inbox.obligations as readonly unknown[]).length, 1);
+  assert.deepEqual((await worker.do("report_progress", { ...lease, progress: { percent: 40 } })).directives, []);
 
   const done = { ...lease, outcome_text: "def parse(): ..." };
   const complete = await worker.do("complete_task", done);
-  assert.deepEqual([complete["status"], complete["outcome_kind"]], ["success", "response_text"]);
-  assert.equal(
-    (await worker.do("complete_task", done))["receipt_id"],
-    complete["receipt_id"],
-    "completed twice, done once",
-  );
+  assert.deepEqual([complete.status, complete.outcome_kind], ["success", "response_text"]);
+  assert.equal((await worker.do("complete_task", done)).receipt_id, complete.receipt_id, "completed twice, done once");
   const shown = await principal.do("get_task", { task_id: taskId });
-  assert.equal(shown["status"], "succeeded");
+  assert.equal(shown.status, "succeeded");
   const { receipts } = await principal.do("search_receipts", { task_id: taskId });
   assert.deepEqual(
     (receipts as readonly Body[]).map(({ phase }) => phase),

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { legivellumTools } from "../../src/mcp/legivellum/tools.ts";
-import type { Tool } from "../../src/mcp/tool.ts";
 import { isForModels } from "../../src/mcp/tools/rest.ts";
 import { tools } from "../../src/mcp/tools.ts";
 import { isErrorCode } from "../../src/protocol/errors.ts";
 import { operations } from "../../src/protocol/operations.ts";
 import { serve } from "../server/harness.ts";
-import { type Body, mutates, overHttp } from "./harness.ts";
+import { byHarm, exampleFor, populate } from "./examples.ts";
+import { type Body, overHttp } from "./harness.ts";
 
 test("every command and every question of the wire has a tool", () => {
   const offered = new Set(tools.flatMap((tool) => tool.operations));
@@ -66,13 +66,20 @@ test("each tool is listed, and answers a call in its own shape or with a code of
   const listed = await caller.tools();
   assert.deepEqual(listed.map(({ name }) => name).sort(), tools.map(({ name }) => name).sort());
   const world = await populate(caller.do);
+  const refusals = new Map<string, unknown>();
   for (const tool of byHarm(tools)) {
     // The client's own validator holds what goes well to the output schema, and throws where it does not fit.
     const { isError, body, text } = await caller.call(tool.name, exampleFor(tool, world));
-    if (isError) assert.ok(isErrorCode(String(body["error"])), `${tool.name}: ${text}`);
+    if (isError) refusals.set(tool.name, body.error);
+    if (isError) assert.ok(isErrorCode(String(body.error)), `${tool.name}: ${text}`);
     else assert.ok(text.length > 0 && text.length < 2_000, tool.name);
-    assert.ok(!isError || !isUnderstood(String(body["error"])), `${tool.name}: ${text}`);
   }
+  // All go well but those that come too late, or are about a key that is not there.
+  assert.deepEqual([...refusals].sort(), [
+    ["delete_key", "key_unknown"],
+    ["escalate_task", "already_completed"],
+    ["redrive_task", "task_not_dead"],
+  ]);
 });
 
 test("each tool of AsyncGate's and ReceiptGate's names is listed, and does what it says there", async (t) => {
@@ -87,147 +94,59 @@ test("each tool of AsyncGate's and ReceiptGate's names is listed, and does what 
   const claim = { ...worker, capabilities: ["python"], accept_types: ["code.generate"], lease_ttl_seconds: 60 };
   const { tasks } = await run("asyncgate.lease_next", { ...claim, max_tasks: 1 });
   const [offered] = tasks as readonly Body[];
-  assert.deepEqual([offered?.["task_id"], offered?.["payload"]], [task_id, { n: 1 }]);
-  const lease = { ...worker, task_id, lease_id: offered?.["lease_id"] };
+  assert.deepEqual([offered?.task_id, offered?.payload], [task_id, { n: 1 }]);
+  const lease = { ...worker, task_id, lease_id: offered?.lease_id };
   const { receipt_id } = await run("asyncgate.start_task", lease);
   await run("asyncgate.renew_lease", { ...lease, extend_by_seconds: 60 });
   await run("asyncgate.report_progress", { ...lease, progress: { percent: 50 } });
   await run("asyncgate.complete", { ...lease, result: { ok: true }, artifacts: { pointer: "s3://b/x" } });
-  assert.equal((await run("asyncgate.get_task", { task_id }))["status"], "succeeded");
-  assert.equal(
-    ((await run("asyncgate.list_tasks", { type: "code.generate" }))["tasks"] as readonly unknown[]).length,
-    2,
-  );
+  assert.equal((await run("asyncgate.get_task", { task_id })).status, "succeeded");
+  assert.equal(((await run("asyncgate.list_tasks", { type: "code.generate" })).tasks as readonly unknown[]).length, 2);
 
   await run("asyncgate.ack_receipt", { receipt_id, agent_id: "delegate.root" });
   const all = await run("receiptgate.list_task_receipts", { task_id, sort: "desc", include_payload: true });
-  const phases = (all["receipts"] as readonly Body[]).map(({ phase }) => phase);
+  const phases = (all.receipts as readonly Body[]).map(({ phase }) => phase);
   assert.deepEqual(phases, ["complete", "accepted"]);
   const found = await run("receiptgate.search_receipts", { root_task_id: task_id, phase: "complete" });
-  assert.equal((found["receipts"] as readonly unknown[]).length, 1);
+  assert.equal((found.receipts as readonly unknown[]).length, 1);
   await run("receiptgate.get_receipt", { receipt_id });
   const chain = await run("receiptgate.get_receipt_chain", { receipt_id });
-  assert.equal((chain["effects"] as readonly unknown[]).length, 1);
+  assert.equal((chain.effects as readonly unknown[]).length, 1);
   const to = { to_kind: "agent", to_id: "delegate.root" };
-  const mail = (await run("asyncgate.list_receipts", to))["receipts"] as readonly Body[];
-  const last = mail.at(-1)?.["receipt_id"];
-  assert.equal(mail.at(-1)?.["phase"], "complete");
+  const mail = (await run("asyncgate.list_receipts", to)).receipts as readonly Body[];
+  const last = mail.at(-1)?.receipt_id;
+  assert.equal(mail.at(-1)?.phase, "complete");
   const later = await run("asyncgate.list_receipts", { ...to, since_receipt_id: last });
-  assert.deepEqual(later["receipts"], [], "nothing is told twice");
+  assert.deepEqual(later.receipts, [], "nothing is told twice");
 
   const failing = await run("asyncgate.create_task", { ...task, type: "code.test" });
   const again = await run("asyncgate.lease_next", { ...worker });
-  const [second] = again["tasks"] as readonly Body[];
-  assert.equal(second?.["task_id"], failing["task_id"]);
-  const failed = { ...worker, task_id: failing["task_id"], lease_id: second?.["lease_id"], error: { why: "no disk" } };
-  assert.equal((await run("asyncgate.fail", { ...failed, retryable: true }))["phase"], "complete");
-  assert.equal((await run("asyncgate.get_task", { task_id: failing["task_id"] }))["status"], "retry_pending");
-  await run("asyncgate.cancel_task", { task_id: failing["task_id"], agent_id: "delegate.root", reason: "enough" });
+  const [second] = again.tasks as readonly Body[];
+  assert.equal(second?.task_id, failing.task_id);
+  const failed = { ...worker, task_id: failing.task_id, lease_id: second?.lease_id, error: { why: "no disk" } };
+  assert.equal((await run("asyncgate.fail", { ...failed, retryable: true })).phase, "complete");
+  assert.equal((await run("asyncgate.get_task", { task_id: failing.task_id })).status, "retry_pending");
+  await run("asyncgate.cancel_task", { task_id: failing.task_id, agent_id: "delegate.root", reason: "enough" });
 
   const third = await run("asyncgate.create_task", { ...task, type: "code.docs" });
-  const [third_offer] = (await run("asyncgate.lease_next", { ...worker }))["tasks"] as readonly Body[];
-  const accepted = { phase: "accepted", task_id: third["task_id"], source_system: "worker.codegen-1" };
+  const [third_offer] = (await run("asyncgate.lease_next", { ...worker })).tasks as readonly Body[];
+  const accepted = { phase: "accepted", task_id: third.task_id, source_system: "worker.codegen-1" };
   await run("receiptgate.submit_receipt", {
-    receipt: { ...accepted, lease_id: third_offer?.["lease_id"], tenant_id: "default" },
+    receipt: { ...accepted, lease_id: third_offer?.lease_id, tenant_id: "default" },
   });
   const inbox = await run("receiptgate.list_inbox", { recipient_ai: "worker.codegen-1", limit: 10 });
-  assert.equal((inbox["obligations"] as readonly unknown[]).length, 1);
+  assert.equal((inbox.obligations as readonly unknown[]).length, 1);
   const boot = await run("asyncgate.bootstrap", { agent_id: "worker.codegen-1", max_items: 5, ...mine });
-  assert.equal((boot["open_obligations"] as readonly unknown[]).length, 1);
+  assert.equal((boot.open_obligations as readonly unknown[]).length, 1);
   await run("receiptgate.bootstrap", { agent_name: "worker.codegen-1", session_id: "s1" });
   await run("asyncgate.get_config");
-  assert.equal((await run("asyncgate.health"))["status"], "healthy");
-  assert.equal((await run("receiptgate.health"))["service"], "ReceiptGate");
+  assert.equal((await run("asyncgate.health")).status, "healthy");
+  assert.equal((await run("receiptgate.health")).service, "ReceiptGate");
 });
 
 test("a tenant_id that is not the credential's own is refused, under whatever tool", async (t) => {
   const { address } = await serve(t);
   const caller = await overHttp(t, address.url, { path: "/mcp/legivellum" });
   const told = await caller.call("asyncgate.list_tasks", { tenant_id: "another" });
-  assert.deepEqual([told.isError, told.body["error"], told.body["field"]], [true, "tenant_mismatch", "tenant_id"]);
+  assert.deepEqual([told.isError, told.body.error, told.body.field], [true, "tenant_mismatch", "tenant_id"]);
 });
-
-interface World {
-  readonly [field: string]: unknown;
-}
-
-/** Something real for each id that an example may name. */
-async function populate(run: (name: string, args?: object) => Promise<Body>): Promise<World> {
-  await run("register_agent", { agent_id: "holder" });
-  const other = await run("register_agent", { agent_id: "other" });
-  const granted = await run("acquire_leases", { agent_id: "holder", intents: mutates("FILE:/held") });
-  const [lease] = granted["leases"] as readonly Body[];
-  const { task_id } = await run("create_task", { task_type: "code.generate", principal_ai: "boss" });
-  const polled = await run("lease_next", { worker_id: "coder.1" });
-  const [offer] = polled["offers"] as readonly Body[];
-  const { receipt_id } = await run("accept_task", { lease_id: offer?.["lease_id"] });
-  await run("checkpoint", { agent_id: "holder", checkpoint_id: "c1", resume_point: "start" });
-  return {
-    agent_id: "holder",
-    to_agent_id: other["agent_id"],
-    lease_id: lease?.["id"],
-    lease_ids: [lease?.["id"]],
-    request_id: granted["request_id"],
-    task_id,
-    task_lease_id: offer?.["lease_id"],
-    receipt_id,
-    tenant_id: "default",
-    resource: "FILE:/held",
-  };
-}
-
-const taskLeaseTools: readonly string[] = [
-  "accept_task",
-  "report_progress",
-  "complete_task",
-  "escalate_task",
-  "give_back_task",
-];
-
-/** The operation's own example, with ids that exist here. */
-function exampleFor({ name, operations: [operation], inputSchema }: Tool, world: World): Body {
-  const { properties = {} } = inputSchema as { readonly properties?: Body };
-  const own = special.get(name) ?? {};
-  const example: Body = { ...operation?.example, ...own };
-  const fields = Object.entries(example).filter(([field]) => field in properties);
-  const known = fields.map(([field, value]) => {
-    if (field === "lease_id" && taskLeaseTools.includes(name)) return [field, world["task_lease_id"]];
-    if (field === "request_id" && name === "acquire_leases") return [field, value];
-    return [field, field in world && !own[field] ? world[field] : value];
-  });
-  return Object.fromEntries(known);
-}
-
-/** Where the operation's example is for another use than the tool's. */
-const special: ReadonlyMap<string, Body> = new Map(
-  Object.entries({
-    who_holds: { resource: "" },
-    read_checkpoint: { agent_id: "" },
-    accept_task: { lease_id: "" },
-    complete_task: { lease_id: "", status: "success", outcome_text: "done", task_id: null, source_system: null },
-    escalate_task: { lease_id: "", escalation_class: "scope", escalation_reason: "too much" },
-    submit_receipt: { phase: "progress", status: null, outcome_kind: null, artifact_location: null, dedupe_key: "p-1" },
-    create_tenant: { tenant_id: "acme" },
-    suspend_tenant: { tenant_id: "acme" },
-    resume_tenant: { tenant_id: "acme" },
-    set_tenant_settings: { tenant_id: "acme" },
-    set_tenant_quotas: { tenant_id: "acme" },
-    create_key: { role: "reader", tenant_id: "default" },
-    resume: { assumptions: null },
-  }),
-);
-
-/** A key ends the server's openness, and what ends things comes after what uses them. */
-function byHarm(all: readonly Tool[]): readonly Tool[] {
-  const rank = ({ name, annotations }: Tool): number => {
-    if (name.endsWith("_key") || name === "list_keys") return 3;
-    if (annotations.destructiveHint) return 2;
-    return annotations.readOnlyHint ? 0 : 1;
-  };
-  return [...all].sort((a, b) => rank(a) - rank(b));
-}
-
-/** These would mean that the tool and its operation do not fit each other. */
-function isUnderstood(code: string): boolean {
-  return code === "invalid_request" || code === "internal_error" || code === "not_found";
-}

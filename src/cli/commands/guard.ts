@@ -1,0 +1,214 @@
+/** Guards: leases for what coding agents write, through their own hooks and git's. */
+
+import { CannotChange, type Change, readText } from "../../guard/install/changes.ts";
+import { diffText } from "../../guard/install/diff.ts";
+import { gitPlace, hasGitHook } from "../../guard/install/git-hooks.ts";
+import { hookCommand, hookFiles, ownHooks } from "../../guard/install/hook-entries.ts";
+import { install, type Part, planInstall, planRemoval, uninstall } from "../../guard/install/installing.ts";
+import { parseConfig } from "../../guard/install/json-text.ts";
+import { findProgram, isMachineOnly } from "../../guard/install/program.ts";
+import { guardedTools, moments, toolTitles } from "../../guard/payload.ts";
+import { checkoutFolder } from "../../guard/places.ts";
+import { readSettings, SettingsProblem } from "../../guard/settings.ts";
+import { readViolations } from "../../guard/violations.ts";
+import { findRepository, NamingProblem, type Repository } from "../../names/repository.ts";
+import type { Call, Command } from "../command.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { plain } from "../plain-text.ts";
+import { Failure, UsageProblem } from "../problem.ts";
+
+export const guardNames = [...guardedTools, "git"] as const;
+const usage = "[claude|codex|cursor|gemini|git]…";
+const dryFlag = { words: "show what would change, and change nothing" };
+const programFlag = { sign: "TEXT", words: "how hooks start leasehold, if not as it is found" };
+
+export const guardInstallCommand: Command = {
+  name: "guard install",
+  summary: "guards this repository: what coding agents write is leased first",
+  usage: `${usage} [--dry-run]`,
+  words: [0, guardNames.length],
+  about:
+    "Adds hooks to the configuration of Claude Code, Codex, Cursor, Gemini CLI and git, or of those that are named, and " +
+    "keeps what is configured there. To do it again changes nothing. docs/guards.md tells what they do.",
+  flags: { "dry-run": dryFlag, command: programFlag },
+  examples: [
+    ["leasehold guard install", "for all of them"],
+    ["leasehold guard install claude git", "for these two"],
+    ["leasehold guard install --dry-run", "what would change?"],
+  ],
+  run: async (call) => {
+    const repository = repositoryHere(call);
+    const program = findProgram(repository.root, call.text("command"));
+    const { url } = readSettings(repository.root, call.environment);
+    const changes = planned(() => planInstall(repository, partsNamed(call), { program, door: { url }, project: {} }));
+    return await change(call, changes, "The guards are in.", "The guards are in already.", () => {
+      if (isMachineOnly(program("claude"))) {
+        call.out.note(
+          "the hooks name leasehold by its path on this machine; --command leasehold suits a team that has it installed",
+        );
+      }
+      return install(repository, changes, call.environment);
+    });
+  },
+};
+
+export const guardUninstallCommand: Command = {
+  name: "guard uninstall",
+  summary: "takes the guards out, and leaves what was there before",
+  usage: `${usage} [--dry-run]`,
+  words: [0, guardNames.length],
+  flags: { "dry-run": dryFlag },
+  examples: [
+    ["leasehold guard uninstall", "all of them"],
+    ["leasehold guard uninstall git", "only git's hook"],
+  ],
+  run: async (call) => {
+    const repository = repositoryHere(call);
+    const changes = planned(() => planRemoval(repository, partsNamed(call), call.environment));
+    return await change(call, changes, "The guards are out.", "There are no guards here.", () =>
+      uninstall(repository, changes, call.environment),
+    );
+  },
+};
+
+export const guardStatusCommand: Command = {
+  name: "guard status",
+  summary: "shows which guards are in, whether they can work, and what slipped past",
+  usage: "",
+  words: [0, 0],
+  about:
+    "The exit code is 7 where a guard is in and cannot work: an event without its hook, or no server that answers.",
+  flags: {},
+  examples: [["leasehold guard status", "is this repository guarded?"]],
+  run: async (call) => {
+    const { out } = call;
+    const repository = repositoryHere(call);
+    const settings = readSettings(repository.root, call.environment);
+    const guards = guardsIn(repository);
+    const isReached = await answers(settings.url);
+    const violations = readViolations(checkoutFolder(repository, call.environment));
+    const isGuarded = guards.some(({ state }) => state !== "not installed");
+    const ok = !isGuarded || (isReached && guards.every(({ state }) => state !== "incomplete"));
+    const shown = {
+      ok,
+      repository: repository.name,
+      url: settings.url,
+      server_answers: isReached,
+      guards,
+      violations: violations.slice(-20),
+    };
+    out.show(shown, () =>
+      [
+        ...guards.map(
+          ({ name, state, detail }) => `${name.padEnd(12)}${state}${detail === "" ? "" : `: ${plain(detail)}`}`,
+        ),
+        `${"server".padEnd(12)}${isReached ? "answers" : "does not answer"} at ${settings.url}${isReached ? "" : "; start it with `leasehold serve`"}`,
+        `${"names".padEnd(12)}FILE:/${repository.name}/…`,
+        ...(violations.length === 0 ? [] : [`${violations.length} writes went past a lease; the last:`]),
+        ...violations
+          .slice(-5)
+          .map((one) => plain(`  ${one.at} ${one.agent_id} wrote ${one.resource}, held by ${one.holder}`)),
+      ].join("\n"),
+    );
+    return ok ? exitCodes.done : exitCodes.notSo;
+  },
+};
+
+export const guardHookCommand: Command = {
+  name: "guard hook",
+  summary: "what the installed hooks run; they answer to the tool, not to people",
+  usage: "TOOL EVENT",
+  words: [2, 2],
+  about: "TOOL is claude, codex, cursor, gemini or git. What happens comes as JSON on standard input.",
+  flags: {},
+  examples: [["leasehold guard hook claude PreToolUse < payload.json", "what would the guard say?"]],
+  run: async ({ words, environment }) => {
+    const { main } = await import("../../guard/hook-main.ts");
+    return await main(words, { ...environment });
+  },
+};
+
+interface Guard {
+  readonly name: string;
+  readonly state: "installed" | "incomplete" | "not installed";
+  readonly detail: string;
+}
+
+function guardsIn(repository: Repository): readonly Guard[] {
+  const program = findProgram(repository.root, null);
+  const tools = guardedTools.map((tool): Guard => {
+    const name = toolTitles[tool];
+    const text = readText(repository.root, hookFiles[tool]);
+    const found = planned(() => ownHooks(tool, parseConfig(hookFiles[tool], text)));
+    const events = Object.keys(moments[tool]);
+    const missing = events.filter((event) => found[event] === undefined);
+    if (missing.length === events.length) return { name, state: "not installed", detail: "" };
+    if (missing.length > 0)
+      return { name, state: "incomplete", detail: `no hook for ${missing.join(", ")}; install it again` };
+    const other = events.find((event) => found[event] !== hookCommand(tool, event, program(tool)));
+    return {
+      name,
+      state: "installed",
+      detail: other === undefined ? hookFiles[tool] : `${hookFiles[tool]}, as \`${found[other] ?? ""}\``,
+    };
+  });
+  const place = gitPlace(repository);
+  const git: Guard =
+    place !== null && hasGitHook(place)
+      ? { name: "git", state: "installed", detail: place.folder }
+      : { name: "git", state: "not installed", detail: place === null ? "no git here" : "" };
+  return [...tools, git];
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    return (await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2_000) })).ok;
+  } catch {
+    return false;
+  }
+}
+
+export function repositoryHere({ cwd, environment }: Call): Repository {
+  const found = planned(() => findRepository(cwd));
+  if (found === null)
+    throw new UsageProblem(`${cwd} is in no repository; make one with \`git init\`, or write .leasehold.json`);
+  planned(() => readSettings(found.root, environment));
+  return found;
+}
+
+function partsNamed({ words }: Call): readonly Part[] {
+  const wrong = words.find((word) => !guardNames.some((name) => name === word));
+  if (wrong !== undefined)
+    throw new UsageProblem(`"${wrong}" is nothing that can be guarded; give ${guardNames.join(", ")}`);
+  const names = guardNames.filter((name) => words.length === 0 || words.includes(name));
+  return names.map((name): Part => (name === "git" ? { kind: "git" } : { kind: "hooks", tool: name }));
+}
+
+/** What is wrong in a file of the repository is the user's to mend. */
+export function planned<T>(plan: () => T): T {
+  try {
+    return plan();
+  } catch (error) {
+    if (error instanceof CannotChange) throw new Failure(error.message);
+    if (error instanceof SettingsProblem || error instanceof NamingProblem) throw new UsageProblem(error.message);
+    throw error;
+  }
+}
+
+async function change(
+  call: Call,
+  changes: readonly Change[],
+  done: string,
+  already: string,
+  apply: () => Promise<void>,
+): Promise<number> {
+  const { out } = call;
+  const isDry = call.isSet("dry-run");
+  if (!isDry && changes.length > 0) await apply();
+  const paths = changes.map((one) => (one.kind === "write" ? one.path : one.kind === "move" ? one.to : one.name));
+  out.show({ changed: !isDry && changes.length > 0, paths }, () => {
+    if (changes.length === 0) return already;
+    return isDry ? diffText(changes) : [...paths.map((path) => `  ${plain(path)}`), done].join("\n");
+  });
+  return exitCodes.done;
+}

@@ -1,0 +1,101 @@
+/** Sets a repository up: its name, guards for coding agents, and where they find the MCP server. */
+import { createInterface } from "node:readline/promises";
+import type { Change } from "../../guard/install/changes.ts";
+import { diffText } from "../../guard/install/diff.ts";
+import { install, type Part, planInstall, planRemoval, uninstall } from "../../guard/install/installing.ts";
+import { findProgram } from "../../guard/install/program.ts";
+import { guardedTools } from "../../guard/payload.ts";
+import { readSettings } from "../../guard/settings.ts";
+import type { Call, Command } from "../command.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { UsageProblem } from "../problem.ts";
+import { guardNames, planned, repositoryHere } from "./guard.ts";
+
+export const initCommand: Command = {
+  name: "init",
+  summary: "sets this repository up: .leasehold.json, guards, MCP entries",
+  usage: "[claude|codex|cursor|gemini|git]… [--yes] [--undo]",
+  words: [0, guardNames.length],
+  about:
+    "Shows what would change first, and asks; without a terminal it takes --yes. What is configured already is kept, and " +
+    "--undo leaves what was there before. `guard` and `mcp` can be left out with --no-guards and --no-mcp.",
+  flags: {
+    yes: { short: "y", words: "do it without asking" },
+    undo: { words: "take it all out again" },
+    name: { sign: "NAME", words: "what the repository is called in names, if not as it is found" },
+    "no-guards": { words: "leave the guards out" },
+    "no-mcp": { words: "leave the MCP entries out" },
+    stdio: { words: "MCP by a program that the tool starts, and not over HTTP" },
+    command: { sign: "TEXT", words: "how leasehold is started, if not as it is found" },
+  },
+  examples: [
+    ["leasehold init", "show what it would change, and ask"],
+    ["leasehold init claude git --yes", "for these two, without asking"],
+    ["leasehold init --undo", "as it was before"],
+  ],
+  run: async (call) => {
+    const { out, environment } = call;
+    const repository = repositoryHere(call);
+    const isUndo = call.isSet("undo");
+    const parts = partsOf(call);
+    const changes = planned(() => {
+      if (isUndo) return planRemoval(repository, parts, environment);
+      const { url } = readSettings(repository.root, environment);
+      const { LEASEHOLD_URL } = environment;
+      const program = findProgram(repository.root, call.text("command"));
+      const name = call.text("name") ?? repository.name;
+      return planInstall(repository, parts, {
+        program,
+        door: call.isSet("stdio") ? { command: "leasehold", args: ["mcp"] } : { url },
+        project: { repository: name, ...(LEASEHOLD_URL && { url }) },
+      });
+    });
+    if (changes.length === 0) {
+      out.show({ changed: false, paths: [] }, () =>
+        isUndo ? "There is nothing of Leasehold here." : "All is set up already.",
+      );
+      return exitCodes.done;
+    }
+    if (!out.isJson) out.print(diffText(changes));
+    if (!(await mayGoOn(call))) {
+      out.show({ changed: false, paths: pathsOf(changes) }, () => "Nothing was changed.");
+      return exitCodes.done;
+    }
+    await (isUndo ? uninstall : install)(repository, changes, environment);
+    out.show({ changed: true, paths: pathsOf(changes) }, () =>
+      isUndo ? "It is as it was before." : "It is set up; `leasehold guard status` shows how it stands.",
+    );
+    return exitCodes.done;
+  },
+};
+
+function partsOf(call: Call): readonly Part[] {
+  const { words } = call;
+  const wrong = words.find((word) => !guardNames.some((name) => name === word));
+  if (wrong !== undefined) throw new UsageProblem(`"${wrong}" is nothing to set up; give ${guardNames.join(", ")}`);
+  const isMeant = (name: string) => words.length === 0 || words.includes(name);
+  const tools = guardedTools.filter(isMeant);
+  return [
+    { kind: "project" },
+    ...(call.isSet("no-guards") ? [] : tools.map((tool): Part => ({ kind: "hooks", tool }))),
+    ...(call.isSet("no-guards") || !isMeant("git") ? [] : [{ kind: "git" } as const]),
+    ...(call.isSet("no-mcp") ? [] : tools.map((tool): Part => ({ kind: "mcp", tool }))),
+  ];
+}
+
+async function mayGoOn(call: Call): Promise<boolean> {
+  if (call.isSet("yes")) return true;
+  if (process.stdin.isTTY !== true || process.stdout.isTTY !== true) {
+    throw new UsageProblem("nothing was changed: there is no terminal to ask at; say --yes to do it");
+  }
+  const asking = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return /^y(es)?$/i.test((await asking.question("Change this? [y/N] ")).trim());
+  } finally {
+    asking.close();
+  }
+}
+
+function pathsOf(changes: readonly Change[]): readonly string[] {
+  return changes.map((one) => (one.kind === "write" ? one.path : one.kind === "move" ? one.to : one.name));
+}

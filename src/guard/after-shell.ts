@@ -1,0 +1,116 @@
+/** After a shell command: its files are noted, and what it changed that its text did not say is found in the tree. */
+import { join } from "node:path";
+import { findRepository, type Repository } from "../names/repository.ts";
+import type { Lease } from "../sdk/wire.ts";
+import { type HookAnswer, pass } from "./answers.ts";
+import { unmarkCommit } from "./commit-marks.ts";
+import { type HookCall, purposeOf } from "./hook-call.ts";
+import { heldByOthers, lease, renew } from "./leasing.ts";
+import { covers } from "./name-match.ts";
+import { noteRead, noteWritten } from "./noting.ts";
+import { checkoutFolder } from "./places.ts";
+import { readPrivateJson, remove } from "./private-files.ts";
+import { pictureFile } from "./shell-plan.ts";
+import { shellWrites } from "./shell-writes.ts";
+import { isOutside, type Target, targetOf } from "./targets.ts";
+import { changedPaths, pictureTree, type TreePicture } from "./tree.ts";
+import { readWriteMark, versionOf } from "./versions.ts";
+import { logViolation, violationWords } from "./violations.ts";
+
+const readFilesMax = 50;
+const reportedMax = 100;
+const writingMsMax = 600_000;
+
+export async function afterShell(call: HookCall, command: string): Promise<HookAnswer> {
+  const { payload, session, environment } = call;
+  const writes = shellWrites(command, payload.cwd);
+  for (const folder of writes.commits) {
+    const repository = findRepository(folder);
+    if (repository !== null) unmarkCommit(checkoutFolder(repository, environment), session.agentId);
+  }
+  for (const path of writes.named.slice(0, readFilesMax)) noteRead(session.agentFolder, path, "/");
+  const held = await renew(call, true);
+  for (const { path } of [...writes.mutated, ...writes.deleted]) noteIfHeld(call, path, held);
+  for (const [from, to] of [...writes.renamed, ...writes.copied]) {
+    noteIfHeld(call, from.path, held);
+    noteIfHeld(call, to.path, held);
+  }
+  const file = pictureFile(session.agentFolder, payload.toolUseId, command);
+  const earlier = readPrivateJson(file, isEarlier);
+  if (earlier === null) return pass;
+  remove(file);
+  const now = await pictureTree(earlier.root);
+  const repository = findRepository(earlier.root);
+  if (now === null || repository === null) return pass;
+  const changed = await changedPaths(earlier.root, earlier.picture, now);
+  return changed.length === 0 ? pass : await judge(call, repository, changed, held);
+}
+
+/** Of what has changed: ours and leased is well, another's own write is not ours, and the rest nobody was asked about. */
+async function judge(
+  call: HookCall,
+  repository: Repository,
+  changed: readonly string[],
+  held: readonly Lease[],
+): Promise<HookAnswer> {
+  const checkout = checkoutFolder(repository, call.environment);
+  const targets = changed
+    .map((path) => targetOf(join(repository.root, path), "/", { isLink: true }))
+    .filter((target): target is Target => !isOutside(target));
+  const unasked = targets.filter((target) => {
+    if (held.some(({ resource }) => covers(resource, target.resource))) {
+      noteWritten(call, target);
+      return false;
+    }
+    return !isOthersWrite(checkout, target, call.session.agentId);
+  });
+  if (unasked.length === 0) return pass;
+  const others = await heldByOthers(call.server, repository.name, [call.session.agentId]);
+  const violations = unasked.flatMap((target) => {
+    const holder = others.find(({ resource }) => covers(resource, target.resource));
+    return holder === undefined ? [] : [{ target, holder }];
+  });
+  const free = unasked.filter((target) => !violations.some((one) => one.target === target)).slice(0, reportedMax);
+  if (free.length > 0) {
+    const intents = free.map(({ resource }) => ({ predicate: "MUTATES" as const, resource }));
+    const verdict = await lease(call, intents, purposeOf(call), 0);
+    if (verdict.kind === "granted") for (const target of free) noteWritten(call, target);
+  }
+  if (violations.length > 0) {
+    for (const { target, holder } of violations) logViolation(checkout, call, target.resource, holder);
+    return {
+      ...pass,
+      violation: violationWords(violations.map(({ target, holder }) => ({ resource: target.resource, holder }))),
+    };
+  }
+  const names = free.slice(0, 5).map(({ resource }) => resource);
+  const more = free.length - names.length;
+  return {
+    ...pass,
+    context: `Leasehold: that command also changed ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}, which could not be seen from its text; nobody else holds it, and it is leased for you now.`,
+  };
+}
+
+/** It writes there now, or what is there is what it wrote. */
+function isOthersWrite(checkout: string, { path }: Target, agentId: string): boolean {
+  const mark = readWriteMark(checkout, path);
+  if (mark === null || mark.agentId === agentId) return false;
+  return mark.state === "writing" ? Date.now() - mark.at < writingMsMax : mark.version === versionOf(path);
+}
+
+function noteIfHeld(call: HookCall, path: string, held: readonly Lease[]): void {
+  if (/[*?]/.test(path)) return;
+  const target = targetOf(path, "/");
+  if (!isOutside(target) && held.some(({ resource }) => covers(resource, target.resource))) noteWritten(call, target);
+}
+
+interface Earlier {
+  readonly root: string;
+  readonly picture: TreePicture;
+}
+
+function isEarlier(value: unknown): value is Earlier {
+  if (typeof value !== "object" || value === null) return false;
+  const { root, picture } = value as Partial<Record<keyof Earlier, unknown>>;
+  return typeof root === "string" && typeof picture === "object" && picture !== null;
+}

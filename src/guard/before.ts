@@ -1,0 +1,97 @@
+/** Before a tool runs: what it is about to write is leased, or it does not run. */
+import { type HookAnswer, pass } from "./answers.ts";
+import { Unreachable } from "./control-plane.ts";
+import { type HookCall, purposeOf } from "./hook-call.ts";
+import { type Plan, planWrites, type TargetFile } from "./intents.ts";
+import { lease, releaseAll, renew } from "./leasing.ts";
+import { checkoutFolder } from "./places.ts";
+import { type Action, actionOf } from "./tools.ts";
+import { markWrite, noteSeen, readWriteMark, seenVersion, versionOf } from "./versions.ts";
+import { blockedReason, staleReason, unguardedNotice, unreachableReason } from "./words.ts";
+
+export async function before(call: HookCall): Promise<HookAnswer> {
+  const { payload, settings } = call;
+  const action = actionOf(payload.toolName, payload.toolInput);
+  if (action === null) {
+    return denied(
+      `Leasehold: this call of ${payload.toolName} does not say which file it writes, so it cannot be guarded.`,
+    );
+  }
+  if (action.kind === "none" || action.kind === "read") return pass;
+  try {
+    return await decide(call, await planOf(call, action));
+  } catch (error) {
+    if (!(error instanceof Unreachable)) throw error;
+    if (settings.unreachable === "open") return { ...pass, notice: unguardedNotice(settings.url, error.message) };
+    return denied(unreachableReason(settings.url, error.message));
+  }
+}
+
+async function planOf(call: HookCall, action: Extract<Action, { kind: "write" | "shell" }>): Promise<Plan> {
+  if (action.kind === "write") return planWrites(action, call.payload.cwd);
+  return await (await import("./shell-plan.ts")).planShell(call, action.command);
+}
+
+async function decide(call: HookCall, { intents, files, outside }: Plan): Promise<HookAnswer> {
+  const notice =
+    outside.length === 0
+      ? null
+      : `Leasehold: not guarded, because it lies in no repository: ${outside.slice(0, 5).join(", ")}`;
+  if (intents.length === 0) {
+    // A command without known writes may run for long: what its session holds must outlast it.
+    await renew(call, false);
+    return { ...pass, notice };
+  }
+  const verdict = await lease(call, intents, purposeOf(call));
+  switch (verdict.kind) {
+    case "refused":
+      return denied(`Leasehold: ${verdict.detail}`);
+    case "blocked": {
+      // W5: whoever is told to die lets go, so that nobody waits for it while it tries again.
+      const released = verdict.isDead && call.settings.onDie === "release" ? await releaseAll(call) : 0;
+      return denied(blockedReason(verdict.blockers, verdict.total, verdict.isDead, released));
+    }
+    case "granted": {
+      const stale = staleFiles(call, files);
+      if (stale.length > 0)
+        return denied(
+          staleReason(
+            stale.map(({ target }) => target.resource),
+            writerOf(call, stale),
+          ),
+        );
+      for (const { target } of files) {
+        const mark = { agentId: call.session.agentId, state: "writing", version: "", at: Date.now() } as const;
+        markWrite(checkoutFolder(target.repository, call.environment), target.path, mark);
+      }
+      return { ...pass, notice };
+    }
+  }
+}
+
+/**
+ * The lease says that nobody else writes now; it does not say that nobody did since the agent looked. An edit of a part
+ * is applied to what is there, and so its agent is told once; one that replaces the whole would undo what it never saw.
+ */
+function staleFiles({ session: { agentFolder } }: HookCall, files: readonly TargetFile[]): readonly TargetFile[] {
+  return files.filter(({ target: { path }, isWhole }) => {
+    const seen = seenVersion(agentFolder, path);
+    if (seen === null) return false;
+    const now = versionOf(path);
+    if (seen === now) return false;
+    if (!isWhole) noteSeen(agentFolder, path, now);
+    return true;
+  });
+}
+
+function writerOf({ session, environment }: HookCall, files: readonly TargetFile[]): string | null {
+  for (const { target } of files) {
+    const mark = readWriteMark(checkoutFolder(target.repository, environment), target.path);
+    if (mark !== null && mark.agentId !== session.agentId) return mark.agentId;
+  }
+  return null;
+}
+
+function denied(reason: string): HookAnswer {
+  return { ...pass, deny: reason };
+}

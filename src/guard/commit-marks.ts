@@ -1,0 +1,68 @@
+/** Which agent's tool is about to commit: git's hook runs in another process, and must not take the agent for a stranger. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileName } from "./places.ts";
+import { readPrivateJson, remove, writePrivate } from "./private-files.ts";
+
+interface CommitMark {
+  readonly agentId: string;
+  readonly at: number;
+  /** The tool itself: its hooks and its commands both descend from it. Null where that cannot be told. */
+  readonly toolPid: number | null;
+}
+
+const markMsMax = 600_000;
+const shells = /^(?:sh|bash|dash|zsh|fish|ksh)$/;
+
+export function markCommit(checkout: string, agentId: string): void {
+  const mark: CommitMark = {
+    agentId,
+    at: Date.now(),
+    toolPid: ancestors().find(({ name }) => !shells.test(name))?.pid ?? null,
+  };
+  writePrivate(join(checkout, "commits", fileName(agentId)), JSON.stringify(mark));
+}
+
+export function unmarkCommit(checkout: string, agentId: string): void {
+  remove(join(checkout, "commits", fileName(agentId)));
+}
+
+/** The agents whose commit this process may be part of. */
+export function committingAgents(checkout: string): readonly string[] {
+  const folder = join(checkout, "commits");
+  let names: readonly string[];
+  try {
+    names = readdirSync(folder);
+  } catch {
+    return [];
+  }
+  const above = new Set(ancestors().map(({ pid }) => pid));
+  return names.flatMap((name) => {
+    const mark = readPrivateJson(join(folder, name), isMark);
+    if (mark === null || Date.now() - mark.at > markMsMax) return [];
+    return mark.toolPid === null || above.size === 0 || above.has(mark.toolPid) ? [mark.agentId] : [];
+  });
+}
+
+/** From the parent upwards; empty where the system has no /proc. */
+function ancestors(): readonly { readonly pid: number; readonly name: string }[] {
+  const found: { pid: number; name: string }[] = [];
+  for (let pid = process.ppid; pid > 1 && found.length < 64; ) {
+    let stat: string;
+    try {
+      stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    } catch {
+      break;
+    }
+    const [, name = "", parent = "0"] = /^\d+ \((.*)\) \S (\d+)/s.exec(stat) ?? [];
+    found.push({ pid, name });
+    pid = Number(parent);
+  }
+  return found;
+}
+
+function isMark(value: unknown): value is CommitMark {
+  if (typeof value !== "object" || value === null) return false;
+  const { agentId, at, toolPid } = value as Partial<Record<keyof CommitMark, unknown>>;
+  return typeof agentId === "string" && typeof at === "number" && (toolPid === null || typeof toolPid === "number");
+}

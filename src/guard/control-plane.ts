@@ -1,0 +1,88 @@
+/**
+ * Calls to the server, with nothing but Node's own client: a hook is a process that lives for a few dozen
+ * milliseconds, and loading anything more would take longer than the calls.
+ */
+import type { ClientRequest, IncomingMessage } from "node:http";
+import { nodeModule } from "./node-module.ts";
+import type { Settings } from "./settings.ts";
+
+export interface Answer {
+  readonly status: number;
+  /** Decoded JSON; what is asked of it is checked where it is used. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** No answer came: nothing listens there, or it took too long, or what answered is no Leasehold. */
+export class Unreachable extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "Unreachable";
+  }
+}
+
+export interface ControlPlane {
+  readonly url: string;
+  call(method: "GET" | "POST" | "DELETE", path: string, body?: object, more?: CallOptions): Promise<Answer>;
+}
+
+export interface CallOptions {
+  /** An agent's token, in place of the key. */
+  readonly token?: string | null;
+  /** How much longer than usual the answer may take. */
+  readonly holdMs?: number;
+}
+
+const answerMs = 4_000;
+const answerBytesMax = 16 * 2 ** 20;
+
+export function connect({ url, key, tenant }: Settings): ControlPlane {
+  const isSecure = url.startsWith("https:");
+  return {
+    url,
+    async call(method, path, body, { token = null, holdMs = 0 } = {}) {
+      const { request } = isSecure ? nodeModule("node:https") : nodeModule("node:http");
+      const secret = token ?? key;
+      const text = body === undefined ? null : JSON.stringify(body);
+      const headers = {
+        ...(text !== null && { "content-type": "application/json", "content-length": String(Buffer.byteLength(text)) }),
+        ...(secret !== null && { authorization: `Bearer ${secret}` }),
+        ...(tenant !== null && { "leasehold-tenant": tenant }),
+      };
+      const signal = AbortSignal.timeout(answerMs + holdMs);
+      return await new Promise<Answer>((resolve, reject) => {
+        const fail = (error: Error): void => {
+          reject(new Unreachable(signal.aborted ? `no answer within ${answerMs + holdMs} ms` : error.message));
+        };
+        const sent: ClientRequest = request(`${url}${path}`, { method, headers, signal }, (response) => {
+          collect(response).then((answer) => resolve(answer), fail);
+        });
+        sent.on("error", fail);
+        sent.end(text ?? undefined);
+      });
+    },
+  };
+}
+
+async function collect(response: IncomingMessage): Promise<Answer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > answerBytesMax) throw new Error("the answer does not end");
+    chunks.push(chunk);
+  }
+  const text = Buffer.concat(chunks).toString("utf8");
+  const status = response.statusCode ?? 0;
+  let body: unknown;
+  try {
+    body = text === "" ? {} : JSON.parse(text);
+  } catch {
+    throw new Error("what answers there is no Leasehold");
+  }
+  if (typeof body !== "object" || body === null) throw new Error("what answers there is no Leasehold");
+  if (status >= 500 || status === 429) {
+    const { error, detail } = body as { readonly error?: unknown; readonly detail?: unknown };
+    throw new Error(`it answers ${status} ${String(error ?? "")}: ${String(detail ?? "").slice(0, 200)}`);
+  }
+  return { status, body: body as Readonly<Record<string, unknown>> };
+}

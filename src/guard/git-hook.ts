@@ -1,0 +1,98 @@
+/** Git's pre-commit: what others hold is not committed. Both names of a rename count. */
+import { findRepository, NamingProblem, type Repository } from "../names/repository.ts";
+import type { Lease } from "../sdk/wire.ts";
+import { committingAgents } from "./commit-marks.ts";
+import { connect, Unreachable } from "./control-plane.ts";
+import type { HookResult } from "./hook.ts";
+import { heldByOthers } from "./leasing.ts";
+import { covers } from "./name-match.ts";
+import { checkoutFolder } from "./places.ts";
+import { type Environment, readSettings, SettingsProblem } from "./settings.ts";
+import { isOutside, targetOf } from "./targets.ts";
+import { runGit } from "./tree.ts";
+import { plain, purposeWords, remaining } from "./words.ts";
+
+const events = ["pre-commit", "pre-merge-commit"];
+const shownMax = 10;
+
+export async function runGitHook(args: readonly string[], cwd: string, environment: Environment): Promise<HookResult> {
+  const [event = ""] = args;
+  if (!events.includes(event))
+    return refuse(`"${event}" is no event of git that is guarded; it is one of ${events.join(", ")}`);
+  try {
+    const repository = findRepository(cwd);
+    return repository === null ? done() : await check(repository, cwd, environment);
+  } catch (error) {
+    if (error instanceof NamingProblem || error instanceof SettingsProblem) return refuse(error.message);
+    return refuse(`the guard failed: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+async function check(repository: Repository, cwd: string, environment: Environment): Promise<HookResult> {
+  const listed = await runGit(cwd, ["diff", "--cached", "--name-status", "-M", "-z"]);
+  if (listed === null) return refuse("git does not say what is staged");
+  const paths = stagedPaths(listed);
+  if (paths.length === 0) return done();
+  const settings = readSettings(repository.root, environment);
+  const { LEASEHOLD_AGENT_ID } = environment;
+  const own = [
+    ...committingAgents(checkoutFolder(repository, environment)),
+    ...(LEASEHOLD_AGENT_ID ? [LEASEHOLD_AGENT_ID] : []),
+  ];
+  let others: readonly Lease[];
+  try {
+    others = await heldByOthers(connect(settings), repository.name, own);
+  } catch (error) {
+    if (!(error instanceof Unreachable)) throw error;
+    const where = `no server answers at ${settings.url} (${plain(error.message)})`;
+    if (settings.unreachable === "open")
+      return { ...done(), stderr: `leasehold: ${where}; this is committed UNGUARDED\n` };
+    return refuse(
+      `${where}, so nobody can tell whether another agent works on this; start it with \`leasehold serve\``,
+    );
+  }
+  const found = paths.flatMap((path) => {
+    const target = targetOf(path, repository.root, { isLink: true });
+    if (isOutside(target)) return [];
+    const holder = others.find(({ resource }) => covers(resource, target.resource));
+    return holder === undefined ? [] : [`  ${plain(path)}: ${holderWords(holder)}`];
+  });
+  if (found.length === 0) return done();
+  const more = found.length - shownMax;
+  return {
+    code: 1,
+    stdout: "",
+    stderr: `leasehold: nothing is committed, because others hold\n${found.slice(0, shownMax).join("\n")}\n${more > 0 ? `  and ${more} more\n` : ""}Unstage them (git restore --staged PATH), or wait until they are released.\n`,
+  };
+}
+
+/** "M\0path\0", "R100\0old\0new\0", "C75\0from\0to\0". */
+export function stagedPaths(output: string): readonly string[] {
+  const fields = output.split("\0");
+  const paths: string[] = [];
+  for (let at = 0; at + 1 < fields.length; ) {
+    const status = fields[at] ?? "";
+    const [first = "", second = ""] = fields.slice(at + 1, at + 3);
+    if (status.startsWith("R") || status.startsWith("C")) {
+      // What is copied from is not changed.
+      paths.push(...(status.startsWith("R") ? [first] : []), second);
+      at += 3;
+    } else {
+      paths.push(first);
+      at += 2;
+    }
+  }
+  return paths.filter((path) => path !== "");
+}
+
+function holderWords({ agent_id: agent, predicate, purpose, expires_in_ms: left }: Lease): string {
+  return `${plain(agent)} (${predicate}${purposeWords(purpose)}, ${remaining(left)} left)`;
+}
+
+function done(): HookResult {
+  return { code: 0, stdout: "", stderr: "" };
+}
+
+function refuse(words: string): HookResult {
+  return { code: 1, stdout: "", stderr: `leasehold: ${words}\n` };
+}

@@ -1,0 +1,85 @@
+/** What is about to be changed in a repository, as data: shown before it is done, and done in one go. */
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+export type Change =
+  | {
+      readonly kind: "write";
+      /** From the root, or absolute where it lies in git's folder. */
+      readonly path: string;
+      readonly before: string | null;
+      /** Null: the file goes. */
+      readonly after: string | null;
+      readonly isProgram?: true;
+    }
+  | { readonly kind: "move"; readonly from: string; readonly to: string }
+  | {
+      readonly kind: "git-setting";
+      readonly name: string;
+      readonly before: string | null;
+      readonly after: string | null;
+    };
+
+/** A file that cannot be changed without losing something in it; the message says what to do. */
+export class CannotChange extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "CannotChange";
+  }
+}
+
+export function readText(root: string, path: string): string | null {
+  const full = at(root, path);
+  return existsSync(full) ? readFileSync(full, "utf8") : null;
+}
+
+export async function applyChanges(root: string, changes: readonly Change[]): Promise<void> {
+  for (const change of changes) {
+    switch (change.kind) {
+      case "move":
+        renameSync(at(root, change.from), at(root, change.to));
+        break;
+      case "write":
+        write(root, change.path, change.after, change.isProgram === true);
+        break;
+      case "git-setting":
+        await setGit(root, change.name, change.after);
+        break;
+    }
+  }
+}
+
+/** By a file beside it, which takes its place when it is whole. */
+function write(root: string, path: string, text: string | null, isProgram: boolean): void {
+  const full = at(root, path);
+  if (text === null) {
+    rmSync(full, { force: true });
+    removeIfEmpty(dirname(full), root);
+    return;
+  }
+  mkdirSync(dirname(full), { recursive: true });
+  const temporary = `${full}.leasehold-${process.pid}`;
+  writeFileSync(temporary, text);
+  if (isProgram) chmodSync(temporary, 0o755);
+  renameSync(temporary, full);
+}
+
+/** A folder that was made for the file goes with it. */
+function removeIfEmpty(folder: string, root: string): void {
+  if (folder === root) return;
+  try {
+    rmdirSync(folder);
+  } catch {
+    // There is something else in it.
+  }
+}
+
+async function setGit(root: string, name: string, value: string | null): Promise<void> {
+  const { execFileSync } = await import("node:child_process");
+  const args = value === null ? ["config", "--local", "--unset", name] : ["config", "--local", name, value];
+  execFileSync("git", args, { cwd: root, stdio: "ignore" });
+}
+
+function at(root: string, path: string): string {
+  return path.startsWith("/") ? path : join(root, path);
+}

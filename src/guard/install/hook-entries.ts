@@ -1,0 +1,120 @@
+/** The entries that each coding agent's configuration gets, and how they are put in and taken out. */
+import { type GuardedTool, moments } from "../payload.ts";
+import { CannotChange } from "./changes.ts";
+import { isRecord, type Json, withField } from "./json-text.ts";
+
+export const hookFiles: Readonly<Record<GuardedTool, string>> = {
+  claude: ".claude/settings.json",
+  codex: ".codex/hooks.json",
+  cursor: ".cursor/hooks.json",
+  gemini: ".gemini/settings.json",
+};
+
+/** More than a hook takes at the very most; a tool that gives up on its hook goes on without it. */
+const timeoutSeconds = 45;
+const mcpWriters = "mcp__.*__(write|edit|create|move|delete|rename|replace).*";
+
+interface Matchers {
+  readonly before: string;
+  readonly after: string;
+}
+
+const matchers: Readonly<Record<GuardedTool, Matchers>> = {
+  claude: {
+    before: `Edit|MultiEdit|Write|NotebookEdit|Bash|${mcpWriters}`,
+    after: `Read|Edit|MultiEdit|Write|NotebookEdit|Bash|${mcpWriters}`,
+  },
+  codex: { before: `Bash|apply_patch|Edit|Write|${mcpWriters}`, after: `Bash|apply_patch|Edit|Write|${mcpWriters}` },
+  cursor: {
+    before: "Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell",
+    after: "Read|Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell",
+  },
+  gemini: {
+    before: `write_file|replace|edit|run_shell_command|${mcpWriters}`,
+    after: `read_file|read_many_files|write_file|replace|edit|run_shell_command|${mcpWriters}`,
+  },
+};
+
+/** `program` is how the command line is started in this tool's hooks. */
+export function addHooks(tool: GuardedTool, config: Json, program: string): Json {
+  let hooks = hooksIn(tool, config);
+  for (const [event, moment] of Object.entries(moments[tool])) {
+    const entry = entryFor(tool, event, moment === "before" ? "before" : moment === "after" ? "after" : null, program);
+    const list = listIn(tool, hooks, event);
+    const own = list.findIndex((one) => isOwn(tool, one));
+    const fresh =
+      own === -1 ? [...list, entry] : list.flatMap((one, at) => (at === own ? [entry] : isOwn(tool, one) ? [] : [one]));
+    hooks = withField(hooks, event, fresh);
+  }
+  const { version } = config;
+  const versioned = tool === "cursor" && version === undefined ? { version: 1, ...config } : config;
+  return withField(versioned, "hooks", hooks);
+}
+
+export function removeHooks(tool: GuardedTool, config: Json): Json {
+  const { hooks: found } = config;
+  if (found === undefined) return config;
+  let hooks = hooksIn(tool, config);
+  for (const event of Object.keys(hooks)) {
+    const value = hooks[event];
+    if (!Array.isArray(value)) continue;
+    const kept = listIn(tool, hooks, event).filter((one) => !isOwn(tool, one));
+    if (kept.length < value.length) hooks = withField(hooks, event, kept.length === 0 ? undefined : kept);
+  }
+  return withField(config, "hooks", Object.keys(hooks).length === 0 ? undefined : hooks);
+}
+
+/** The commands of ours that are there, by event. */
+export function ownHooks(tool: GuardedTool, { hooks: found }: Json): Readonly<Record<string, string>> {
+  const hooks = isRecord(found) ? found : {};
+  return Object.fromEntries(
+    Object.entries(hooks).flatMap(([event, list]) => {
+      const own = Array.isArray(list) ? list.find((one) => isOwn(tool, one)) : undefined;
+      return own === undefined ? [] : [[event, commandsIn(own)[0] ?? ""]];
+    }),
+  );
+}
+
+export function hookCommand(tool: GuardedTool, event: string, program: string): string {
+  const command = `${program} guard hook ${tool} ${event}`;
+  // A hook that could not even start has not allowed anything; Cursor has a setting for that.
+  return moments[tool][event] === "before" && tool !== "cursor" ? `${command} || exit 2` : command;
+}
+
+function entryFor(tool: GuardedTool, event: string, matching: keyof Matchers | null, program: string): Json {
+  const command = hookCommand(tool, event, program);
+  const matcher = matching === null ? {} : { matcher: matchers[tool][matching] };
+  switch (tool) {
+    case "cursor":
+      return { command, ...matcher, timeout: timeoutSeconds, ...(matching === "before" && { failClosed: true }) };
+    case "gemini":
+      return { ...matcher, hooks: [{ name: "leasehold", type: "command", command, timeout: timeoutSeconds * 1_000 }] };
+    case "claude":
+    case "codex":
+      return { ...matcher, hooks: [{ type: "command", command, timeout: timeoutSeconds }] };
+  }
+}
+
+function isOwn(tool: GuardedTool, entry: unknown): boolean {
+  return commandsIn(entry).some((command) => command.includes(` guard hook ${tool} `));
+}
+
+function commandsIn(entry: unknown): readonly string[] {
+  if (!isRecord(entry)) return [];
+  const { command, hooks } = entry;
+  if (typeof command === "string") return [command];
+  return Array.isArray(hooks) ? hooks.flatMap(commandsIn) : [];
+}
+
+function hooksIn(tool: GuardedTool, { hooks }: Json): Json {
+  if (hooks === undefined) return {};
+  if (isRecord(hooks)) return hooks;
+  throw new CannotChange(`"hooks" in ${hookFiles[tool]} is no object; mend it first`);
+}
+
+function listIn(tool: GuardedTool, hooks: Json, event: string): readonly unknown[] {
+  const list = hooks[event];
+  if (list === undefined) return [];
+  if (Array.isArray(list)) return list;
+  throw new CannotChange(`"hooks.${event}" in ${hookFiles[tool]} is no list; mend it first`);
+}

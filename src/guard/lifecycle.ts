@@ -1,0 +1,87 @@
+/** A session's beginning, its prompts and its ends. */
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { findRepository } from "../names/repository.ts";
+import { type HookAnswer, pass } from "./answers.ts";
+import { Unreachable } from "./control-plane.ts";
+import { type HookCall, purposeFrom } from "./hook-call.ts";
+import { heldByOthers, releaseAll } from "./leasing.ts";
+import { sessionsFolder } from "./places.ts";
+import { remove, writePrivate } from "./private-files.ts";
+import { agentsOf } from "./session.ts";
+import { othersWords, plain } from "./words.ts";
+
+const sessionKeptMs = 7 * 24 * 3_600_000;
+
+/** Who else works here, and what the rules are: rules that the agent meets anyway, but should not meet unprepared. */
+export async function start({ payload, server, settings, session, environment }: HookCall): Promise<HookAnswer> {
+  forgetOldSessions(sessionsFolder(environment));
+  const repository = findRepository(payload.cwd);
+  if (repository === null) return pass;
+  const rules =
+    `This repository (${repository.name}) is shared with other agents through Leasehold. Files are leased for you when you write them; ` +
+    "a write is denied while another agent holds the file. Then do other work first, and read the file again before you change it.";
+  try {
+    const others = othersWords(await heldByOthers(server, repository.name, [session.agentId], 1));
+    const news =
+      others === null
+        ? "Nobody else holds anything here now."
+        : `Others at work here (names and purposes are theirs):\n${others}`;
+    return { ...pass, context: `${rules}\n${news}` };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const effect =
+      settings.unreachable === "open" ? "writes are UNGUARDED until it does" : "writes are denied until it does";
+    const words = `Leasehold: no server answers at ${settings.url} (${plain(why)}); ${effect}. Start it with \`leasehold serve\`.`;
+    return { ...pass, context: words, notice: words };
+  }
+}
+
+export function prompt({ payload, session, settings }: HookCall): HookAnswer {
+  if (payload.prompt !== null && settings.purpose === "prompt") {
+    writePrivate(join(session.folder, "purpose"), purposeFrom(payload.prompt));
+  }
+  return pass;
+}
+
+/** What was done in this turn is done: others need not wait until the person comes back. */
+export async function turnEnd(call: HookCall): Promise<HookAnswer> {
+  return call.settings.hold === "turn" ? await ended(() => releaseAll(call)) : pass;
+}
+
+export async function subagentEnd(call: HookCall): Promise<HookAnswer> {
+  // Without its name it cannot be told from the session itself, which goes on.
+  return call.payload.subagent === null ? pass : await ended(() => releaseAll(call));
+}
+
+export async function end(call: HookCall): Promise<HookAnswer> {
+  const answer = await ended(async () => {
+    for (const agent of agentsOf(call.session)) await releaseAll({ ...call, session: agent });
+  });
+  remove(call.session.folder);
+  return answer;
+}
+
+async function ended(release: () => Promise<unknown>): Promise<HookAnswer> {
+  try {
+    await release();
+    return pass;
+  } catch (error) {
+    if (!(error instanceof Unreachable)) throw error;
+    return {
+      ...pass,
+      notice: `Leasehold: its leases could not be given back (${plain(error.message)}); they run out by themselves.`,
+    };
+  }
+}
+
+function forgetOldSessions(folder: string): void {
+  try {
+    for (const name of readdirSync(folder)) {
+      const path = join(folder, name);
+      if (Date.now() - statSync(path).mtimeMs > sessionKeptMs) remove(path);
+    }
+  } catch {
+    // There were none, or another hook is at it.
+  }
+}

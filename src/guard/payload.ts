@@ -1,0 +1,123 @@
+/** What the coding agents tell their hooks, decoded once: names of events, sessions and tools differ, their meaning does not. */
+
+export const guardedTools = ["claude", "codex", "cursor", "gemini"] as const;
+export type GuardedTool = (typeof guardedTools)[number];
+
+export type Moment = "start" | "prompt" | "before" | "after" | "turn-end" | "subagent-end" | "end";
+
+/** By each tool's own names for them. */
+export const moments: Readonly<Record<GuardedTool, Readonly<Record<string, Moment>>>> = {
+  claude: {
+    SessionStart: "start",
+    UserPromptSubmit: "prompt",
+    PreToolUse: "before",
+    PostToolUse: "after",
+    PostToolUseFailure: "after",
+    Stop: "turn-end",
+    SubagentStop: "subagent-end",
+    SessionEnd: "end",
+  },
+  codex: {
+    SessionStart: "start",
+    UserPromptSubmit: "prompt",
+    PreToolUse: "before",
+    PostToolUse: "after",
+    Stop: "turn-end",
+    SubagentStop: "subagent-end",
+    SessionEnd: "end",
+  },
+  cursor: {
+    sessionStart: "start",
+    beforeSubmitPrompt: "prompt",
+    preToolUse: "before",
+    postToolUse: "after",
+    postToolUseFailure: "after",
+    stop: "turn-end",
+    subagentStop: "subagent-end",
+    sessionEnd: "end",
+  },
+  gemini: {
+    SessionStart: "start",
+    BeforeAgent: "prompt",
+    BeforeTool: "before",
+    AfterTool: "after",
+    AfterAgent: "turn-end",
+    SessionEnd: "end",
+  },
+};
+
+export const toolTitles: Readonly<Record<GuardedTool, string>> = {
+  claude: "Claude Code",
+  codex: "Codex",
+  cursor: "Cursor",
+  gemini: "Gemini CLI",
+};
+
+export interface Payload {
+  readonly sessionId: string;
+  readonly subagent: string | null;
+  readonly cwd: string;
+  readonly toolName: string;
+  readonly toolInput: Readonly<Record<string, unknown>>;
+  /** Ties what is said after to what was said before. */
+  readonly toolUseId: string | null;
+  readonly prompt: string | null;
+}
+
+/** What came in is not what the tool sends. */
+export class PayloadProblem extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "PayloadProblem";
+  }
+}
+
+export function readPayload(text: string, moment: Moment, here: string): Payload {
+  let read: unknown;
+  try {
+    read = JSON.parse(text);
+  } catch {
+    throw new PayloadProblem(text.trim() === "" ? "nothing came in" : "what came in is no JSON");
+  }
+  if (!isRecord(read)) throw new PayloadProblem("what came in is no JSON object");
+  const sessionId = textIn(read, "session_id") ?? textIn(read, "conversation_id");
+  if (sessionId === null) throw new PayloadProblem("it names no session (session_id)");
+  const toolName = textIn(read, "tool_name");
+  if ((moment === "before" || moment === "after") && toolName === null) {
+    throw new PayloadProblem("it names no tool (tool_name)");
+  }
+  const { workspace_roots: roots, tool_input: given } = read;
+  const [root] = Array.isArray(roots) ? (roots as readonly unknown[]) : [];
+  const input = parsedInput(given ?? {});
+  return {
+    sessionId,
+    subagent: textIn(read, "agent_id") ?? textIn(read, "subagent_id"),
+    cwd: textIn(read, "cwd") ?? (typeof root === "string" ? root : here),
+    toolName: toolName ?? "",
+    toolInput: input,
+    toolUseId: textIn(read, "tool_use_id"),
+    prompt: textIn(read, "prompt"),
+  };
+}
+
+/** Some send the arguments as they came from the model: as text. A text that is no JSON is a patch or a command. */
+function parsedInput(value: unknown): Readonly<Record<string, unknown>> {
+  if (isRecord(value)) return value;
+  if (typeof value !== "string") throw new PayloadProblem("its tool_input is no object");
+  try {
+    const read: unknown = JSON.parse(value);
+    if (isRecord(read)) return read;
+  } catch {
+    // Taken as it is.
+  }
+  return { command: value };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function textIn(record: Readonly<Record<string, unknown>>, field: string): string | null {
+  const value = record[field];
+  return typeof value === "string" && value !== "" ? value : null;
+}

@@ -1,0 +1,59 @@
+/** Small files for this user alone, written whole or not at all: several hooks of a session may run at once. */
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+
+const folderMode = 0o700;
+const fileMode = 0o600;
+
+export function readPrivate(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}
+
+export function readPrivateJson<T>(path: string, check: (value: unknown) => value is T): T | null {
+  const text = readPrivate(path);
+  if (text === null) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    return check(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+export function writePrivate(path: string, text: string): void {
+  const temporary = `${path}.${process.pid}.${process.hrtime.bigint()}`;
+  try {
+    writeFileSync(temporary, text, { mode: fileMode });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    mkdirSync(dirname(path), { recursive: true, mode: folderMode });
+    writeFileSync(temporary, text, { mode: fileMode });
+  }
+  renameSync(temporary, path);
+}
+
+/** Adds a line; lines of this length are not torn by others that add at the same time. */
+export function appendPrivate(path: string, line: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: folderMode });
+  writeFileSync(path, `${line}\n`, { mode: fileMode, flag: "a" });
+}
+
+/** True for the one of several processes that makes it. */
+export function createPrivate(path: string): boolean {
+  mkdirSync(dirname(path), { recursive: true, mode: folderMode });
+  try {
+    closeSync(openSync(path, "wx", fileMode));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+export function remove(path: string): void {
+  rmSync(path, { recursive: true, force: true });
+}

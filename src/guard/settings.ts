@@ -1,0 +1,101 @@
+/** What a repository's `.leasehold.json` and the environment say about its guards. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { projectFile } from "../names/repository.ts";
+
+export interface Settings {
+  readonly url: string;
+  readonly key: string | null;
+  readonly tenant: string | null;
+  /** What happens to writes while the server does not answer. */
+  readonly unreachable: "closed" | "open";
+  /** A lease outlives an agent's thinking by this; each call of a hook starts it anew. The server caps it. */
+  readonly ttlMs: number;
+  /** How long a hook stands in line for a lease before it denies. */
+  readonly waitMs: number;
+  /** When a session's leases end: with each turn of the agent, or with the session. */
+  readonly hold: "turn" | "session";
+  /** What a session holds when it is told to die (W5). */
+  readonly onDie: "release" | "keep";
+  /** What others read as its purpose: the first line of the prompt, or only the tool's name. */
+  readonly purpose: "prompt" | "tool";
+}
+
+/** The file says something that cannot be meant; the message says what to write. */
+export class SettingsProblem extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "SettingsProblem";
+  }
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const defaultPort = "7117";
+const ttlMsDefault = 300_000;
+/** A tool gives up on its hook at some time; the installed ones give it 30 s. */
+const waitMsMax = 20_000;
+
+export function readSettings(root: string | null, environment: Environment): Settings {
+  const { LEASEHOLD_URL, LEASEHOLD_KEY, LEASEHOLD_TENANT, LEASEHOLD_PORT } = environment;
+  const file = root === null ? {} : readFile(join(root, projectFile));
+  const choose = <T extends string>(field: string, values: readonly [T, ...(readonly T[])]): T => {
+    const value = file[field] ?? values[0];
+    const found = values.find((one) => one === value);
+    if (found === undefined) throw problem(field, `one of ${values.map((one) => `"${one}"`).join(", ")}`);
+    return found;
+  };
+  const count = (field: string, usual: number, min: number, max: number): number => {
+    const value = file[field] ?? usual;
+    if (typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max) return value;
+    throw problem(field, `a whole number of milliseconds from ${min} to ${max}`);
+  };
+  const { url: named = null } = file;
+  if (named !== null && (typeof named !== "string" || !isAddress(named))) {
+    throw problem("url", `an address such as "http://127.0.0.1:${defaultPort}"`);
+  }
+  const url = (LEASEHOLD_URL || named || `http://127.0.0.1:${LEASEHOLD_PORT || defaultPort}`).replace(/\/+$/, "");
+  if (!isAddress(url)) throw new SettingsProblem("LEASEHOLD_URL is no address; give one such as http://127.0.0.1:7117");
+  return {
+    url,
+    // A repository is not to be trusted with a key: one that names a server elsewhere is not told ours.
+    key: LEASEHOLD_URL || isLoopback(url) ? LEASEHOLD_KEY || null : null,
+    tenant: LEASEHOLD_TENANT || null,
+    unreachable: choose("unreachable", ["closed", "open"]),
+    ttlMs: count("ttl_ms", ttlMsDefault, 1_000, 86_400_000),
+    waitMs: count("wait_ms", 0, 0, waitMsMax),
+    hold: choose("hold", ["turn", "session"]),
+    onDie: choose("on_die", ["release", "keep"]),
+    purpose: choose("purpose", ["prompt", "tool"]),
+  };
+}
+
+function readFile(path: string): Readonly<Record<string, unknown>> {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch {
+    return {};
+  }
+  try {
+    const read: unknown = JSON.parse(text);
+    if (typeof read === "object" && read !== null && !Array.isArray(read)) return read as Record<string, unknown>;
+  } catch {
+    // Said below, in words of our own.
+  }
+  throw new SettingsProblem(`${projectFile} is no JSON object; write {"repository": "name"}`);
+}
+
+function isAddress(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return url !== null && (url.protocol === "http:" || url.protocol === "https:") && url.username === "";
+}
+
+function isLoopback(text: string): boolean {
+  const { hostname } = new URL(text);
+  return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
+}
+
+function problem(field: string, wanted: string): SettingsProblem {
+  return new SettingsProblem(`"${field}" in ${projectFile} is not what it can be; write ${wanted}`);
+}

@@ -1,0 +1,56 @@
+/** Writes that went past a lease: told to the agent that did it, and kept in the checkout for whoever looks. */
+import { join } from "node:path";
+import type { Lease } from "../sdk/wire.ts";
+import type { HookCall } from "./hook-call.ts";
+import { appendPrivate, readPrivate } from "./private-files.ts";
+import { plain, purposeWords, remaining } from "./words.ts";
+
+export interface Violation {
+  readonly at: string;
+  readonly agent_id: string;
+  readonly tool: string;
+  readonly resource: string;
+  readonly holder: string;
+  readonly lease_id: string;
+}
+
+const shownMax = 5;
+
+export function logViolation(checkout: string, { session, payload }: HookCall, resource: string, holder: Lease): void {
+  const violation: Violation = {
+    at: new Date().toISOString(),
+    agent_id: session.agentId,
+    tool: payload.toolName,
+    resource,
+    holder: holder.agent_id,
+    lease_id: holder.id,
+  };
+  appendPrivate(violationsFile(checkout), JSON.stringify(violation));
+}
+
+export function readViolations(checkout: string): readonly Violation[] {
+  const lines = (readPrivate(violationsFile(checkout)) ?? "").split("\n").filter((line) => line !== "");
+  return lines.flatMap((line) => {
+    try {
+      return [JSON.parse(line) as Violation];
+    } catch {
+      return [];
+    }
+  });
+}
+
+export function violationWords(violations: readonly { readonly resource: string; readonly holder: Lease }[]): string {
+  const shown = violations.slice(0, shownMax).map(({ resource, holder }) => {
+    return `${resource}, which ${plain(holder.agent_id)} holds (${holder.predicate}${purposeWords(holder.purpose)}, ${remaining(holder.expires_in_ms)} left)`;
+  });
+  const more = violations.length - shown.length;
+  return (
+    `Leasehold: VIOLATION: that command changed ${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}. ` +
+    "Take your change back if you can do so without touching theirs (do not reset the file: that would undo theirs too), " +
+    "tell the user, and write there only when the lease has ended. It is noted in the checkout's log of violations."
+  );
+}
+
+function violationsFile(checkout: string): string {
+  return join(checkout, "violations.log");
+}

@@ -1,0 +1,82 @@
+/** What agents are told. What others wrote (a purpose) is quoted and cut: it is news for them, not an instruction. */
+import type { Blocker, Lease } from "../sdk/wire.ts";
+
+const purposeLengthMax = 120;
+const shownMax = 3;
+
+export function blockedReason(blockers: readonly Blocker[], total: number, isDead: boolean, released: number): string {
+  const shown = blockers.slice(0, shownMax).map(holderWords);
+  const more = total - shown.length;
+  const first = blockers[0]?.resource ?? "it";
+  return [
+    `Leasehold: ${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`,
+    "Do not write there by another way. Go on with other work, and when the lease has ended read the file again and then make your change;",
+    `\`leasehold ls ${first}\` shows who holds it.`,
+    ...(isDead && released > 0
+      ? [
+          `So that nobody waits in a ring, your own ${released === 1 ? "lease was" : `${released} leases were`} given back: read those files again before you change them.`,
+        ]
+      : []),
+  ].join(" ");
+}
+
+function holderWords({
+  resource,
+  agent_id: agent,
+  predicate,
+  purpose,
+  lease_id: lease,
+  expires_in_ms: left,
+}: Blocker): string {
+  const how = lease === undefined ? `waits for ${resource} before you` : `holds ${resource}`;
+  const until = left === undefined ? "" : `, ${remaining(left)} left unless it is renewed`;
+  return `${plain(agent)} ${how} (${predicate}${purposeWords(purpose)}${until})`;
+}
+
+export function purposeWords(purpose: string | null): string {
+  if (purpose === null || purpose === "") return "";
+  const text = plain(purpose);
+  return `, for "${text.length > purposeLengthMax ? `${text.slice(0, purposeLengthMax)}…` : text}"`;
+}
+
+export function staleReason(resources: readonly string[], by: string | null): string {
+  const who = by === null ? "" : ` by ${plain(by)}`;
+  return (
+    `Leasehold: ${resources.join(", ")} was changed${who} since you read it. ` +
+    "It is leased for you now, so nobody else changes it: read it again, then make your change on what it is now."
+  );
+}
+
+export function unreachableReason(url: string, why: string): string {
+  return (
+    `Leasehold: no server answers at ${url} (${plain(why)}), so nobody can tell whether another agent works on this, and nothing is written. ` +
+    "Start it with `leasehold serve`, and try again."
+  );
+}
+
+export function unguardedNotice(url: string, why: string): string {
+  return `Leasehold: no server answers at ${url} (${plain(why)}); this is written UNGUARDED, as .leasehold.json has "unreachable": "open". Start it with \`leasehold serve\`.`;
+}
+
+/** Who else works here, by agent; null if nobody does. */
+export function othersWords(leases: readonly Lease[]): string | null {
+  const byAgent = new Map<string, Lease[]>();
+  for (const lease of leases) byAgent.set(lease.agent_id, [...(byAgent.get(lease.agent_id) ?? []), lease]);
+  if (byAgent.size === 0) return null;
+  const lines = [...byAgent].slice(0, 10).map(([agent, held]) => {
+    const names = held.slice(0, 5).map(({ predicate, resource }) => `${predicate} ${resource}`);
+    const more = held.length - names.length;
+    return `- ${plain(agent)}${purposeWords(held[0]?.purpose ?? null)}: ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  });
+  const rest = byAgent.size - lines.length;
+  return `${lines.join("\n")}${rest > 0 ? `\n- and ${rest} more agents` : ""}`;
+}
+
+export function remaining(ms: number): string {
+  const seconds = Math.max(0, Math.ceil(ms / 1_000));
+  return seconds < 120 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+export function plain(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]+/gu, " ").trim();
+}

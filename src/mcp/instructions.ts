@@ -1,0 +1,16 @@
+/** What a model is told of the server as a whole, before it sees any tool. */
+export const instructions = `Leasehold lets agents that work on the same things take turns. Before you change anything that
+others may touch, call acquire_leases and go on only when it says GRANTED; call release_leases when you are done.
+
+- GRANTED: the leases are yours until they expire; every call you make for your agent extends them.
+- WAIT: you hold nothing yet. Call await_request with the request_id, again and again, until it is GRANTED.
+- DIE: older work is in the way. Undo what you changed, call release_leases, wait retry_after_ms, then ask again.
+- PAUSED: nothing helps until a person acts. Stop and tell your user why.
+- An error about a lease (lease_expired, lease_revoked, stale_epoch) means it is no longer yours: stop work on it.
+
+Files are FILE:/<repository>/<path>. Ask for all that a step needs in one call. As a worker: lease_next, accept_task,
+work, report_progress, complete_task or escalate_task.`;
+
+export const legivellumInstructions = `Tasks and receipts under the names of AsyncGate and ReceiptGate. As a worker:
+asyncgate.lease_next, asyncgate.start_task (accepts it), asyncgate.report_progress, asyncgate.complete or asyncgate.fail.
+An error about a lease means that the task is no longer yours: stop, and drop the result.`;

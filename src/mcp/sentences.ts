@@ -1,0 +1,106 @@
+/** Answers in one short sentence, for whoever reads no structured content: what happened, and what to do next. */
+import type { Body } from "./door.ts";
+
+interface Lease {
+  readonly id: string;
+  readonly resource: string;
+  readonly predicate: string;
+  readonly expires_in_ms: number;
+  readonly fence: number;
+}
+interface Blocker {
+  readonly agent_id: string;
+  readonly resource: string;
+  readonly predicate: string;
+  readonly purpose: string | null;
+  readonly expires_in_ms?: number;
+  readonly request_id?: string;
+}
+
+/** So many of a list are told in words; the structured content has all. */
+const namedMax = 5;
+
+export function verdictSentence(body: Body): string {
+  const { verdict, request_id: request } = body;
+  if (verdict === "WAIT") {
+    return (
+      `WAIT: you hold nothing yet. In the way: ${blockersOf(body)}. ` +
+      `Ask again now: await_request with request_id ${String(request)}; do not touch the resources before GRANTED.`
+    );
+  }
+  const update = "observation_update" in body ? " Read observation_update: what you relied on may have changed." : "";
+  return `GRANTED: ${leasesOf(listIn<Lease>(body, "leases"))}. Call release_leases as soon as you are done.${update}`;
+}
+
+export function refusalSentence(body: Body, whatToDo: string): string {
+  const { error, detail, reason, retry_after_ms: wait } = body;
+  const why = typeof detail === "string" ? detail : "";
+  switch (error) {
+    case "die":
+      return (
+        `DIE: not granted, older work is in the way (${blockersOf(body)}). Undo what you changed under leases, call ` +
+        `release_leases, wait ${String(wait)} ms, and call acquire_leases again; your place in line only gets better.`
+      );
+    case "paused":
+      return `PAUSED (${String(reason)}): ${why} Neither waiting nor asking again helps until somebody acts; tell your user.`;
+    case "would_wait":
+      return `Not granted, it would have to wait for ${blockersOf(body)}. ${whatToDo}`;
+    default:
+      return `${String(error)}: ${why}${whatToDo === "" || why.includes(whatToDo) ? "" : ` ${whatToDo}`}`;
+  }
+}
+
+export function leasesOf(leases: readonly Lease[]): string {
+  return named(leases, ({ id, predicate, resource, expires_in_ms: left, fence }) => {
+    return `${predicate} ${resource} (${id}, fence ${fence}, ${seconds(left)} left)`;
+  });
+}
+
+function blockersOf(body: Body): string {
+  const blockers = listIn<Blocker>(body, "blocked_by");
+  const { blocked_by_total: total } = body;
+  const more = typeof total === "number" ? total - blockers.length : 0;
+  const words = named(
+    blockers,
+    ({ agent_id: agent, predicate, resource, purpose, expires_in_ms: left, request_id }) => {
+      const how = request_id === undefined ? "holds" : "waits for";
+      const time = left === undefined ? "" : `, ${seconds(left)} left`;
+      return `${agent} ${how} ${predicate} ${resource}${purpose === null ? "" : ` for "${short(purpose)}"`}${time}`;
+    },
+  );
+  return more > 0 ? `${words}, and ${more} more` : words;
+}
+
+/** "3 leases", or what there is instead. */
+export function counted(body: Body, field: string, noun: string, none: string): string {
+  const items = listIn<unknown>(body, field);
+  if (items.length === 0) return none;
+  const { next_cursor: cursor } = body;
+  const next = typeof cursor === "string" ? " There is a next page: send next_cursor." : "";
+  return `${items.length} ${noun}${items.length === 1 ? "" : "s"}.${next}`;
+}
+
+export function listIn<T>(body: Body, field: string): readonly T[] {
+  const value = body[field];
+  return Array.isArray(value) ? (value as readonly T[]) : [];
+}
+
+export function textIn(body: Body, field: string): string {
+  const value = body[field];
+  return typeof value === "string" || typeof value === "number" ? String(value) : "";
+}
+
+export function named<T>(items: readonly T[], word: (item: T) => string): string {
+  const shown = items.slice(0, namedMax).map(word).join("; ");
+  return items.length > namedMax ? `${shown}; and ${items.length - namedMax} more` : shown;
+}
+
+export function seconds(ms: number): string {
+  return ms < 10_000 ? `${ms} ms` : `${Math.round(ms / 1000)} s`;
+}
+
+/** Others' words stay short, and on one line: they are shown to a model that is to act on ours. */
+function short(words: string): string {
+  const line = words.replaceAll(/\s+/g, " ");
+  return line.length > 120 ? `${line.slice(0, 120)}…` : line;
+}

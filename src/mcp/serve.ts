@@ -1,0 +1,68 @@
+/** An MCP server over one door. It is made anew for each request over HTTP, so there is next to nothing to making one. */
+import {
+  type CallToolResult,
+  type ListToolsResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+} from "@modelcontextprotocol/server";
+import type { Door } from "./door.ts";
+import type { Tool } from "./tool.ts";
+
+export interface Offered {
+  readonly tools: readonly Tool[];
+  readonly instructions: string;
+  readonly version: string;
+}
+
+/**
+ * The low-level server of the SDK, because the high-level one validates by schemas of its own making, while ours are
+ * checked by the protocol's validators, which answer with the codes and fields of the wire.
+ */
+export function createMcpServer({ tools, instructions, version }: Offered, door: Door): Server {
+  const server = new Server(
+    { name: "leasehold", title: "Leasehold", version },
+    { capabilities: { tools: {} }, instructions },
+  );
+  const byName = new Map(tools.map((tool) => [tool.name, tool]));
+  server.setRequestHandler("tools/list", (): ListToolsResult => ({ tools: listed(tools) }));
+  server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
+    const tool = byName.get(params.name);
+    if (tool === undefined) {
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${params.name.slice(0, 128)} here.`);
+    }
+    const { isError, body, sentence } = await tool.run(params.arguments, door, mcpReq.signal);
+    const result: CallToolResult = {
+      content: [
+        { type: "text", text: [...door.news(), sentence].join("\n") },
+        // For the clients that show a model nothing but text.
+        { type: "text", text: JSON.stringify(body) },
+      ],
+      structuredContent: { ...body },
+      ...(isError && { isError }),
+    };
+    return result;
+  });
+  return server;
+}
+
+type Listed = ListToolsResult["tools"][number];
+
+const lists = new WeakMap<readonly Tool[], Listed[]>();
+
+/** The same list of tools is written once. */
+function listed(tools: readonly Tool[]): Listed[] {
+  let list = lists.get(tools);
+  if (list === undefined) {
+    list = tools.map(({ name, description, inputSchema, outputSchema, annotations }) => ({
+      name,
+      title: annotations.title,
+      description,
+      inputSchema: inputSchema as Listed["inputSchema"],
+      outputSchema: outputSchema as NonNullable<Listed["outputSchema"]>,
+      annotations,
+    }));
+    lists.set(tools, list);
+  }
+  return list;
+}

@@ -1,0 +1,250 @@
+/**
+ * The door of `leasehold mcp`: one process, one model, one agent unless it registers more. What a model cannot do the
+ * process does for it as long as it lives: it registers, beats for what it holds and waits for, and at its end lets go.
+ * If it is killed instead, the leases run out by themselves, and soon, because their TTL is the short one.
+ */
+import type { Input, Operation } from "../protocol/operation.ts";
+import { acting } from "../protocol/operations/roles.ts";
+import type { Client, OperationInput, OperationName } from "../sdk/client.ts";
+import { LeaseholdError } from "../sdk/errors.ts";
+import { drawKey } from "../sdk/idempotency.ts";
+import type { Answered, Body, Credential, Door } from "./door.ts";
+import { Holdings } from "./holdings.ts";
+import { limits } from "./limits.ts";
+
+export interface SessionOptions {
+  readonly client: Client;
+  /** The agent to be; drawn if null. */
+  readonly agentId: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Sees to it that a server is there: called before the first call, and when one gets no answer. */
+  readonly ensureServer: () => Promise<void>;
+  /** How often what is held is kept alive, at most; well under the claim time of a grant (W8). */
+  readonly beatMs?: number;
+}
+
+const beatMsUsual = 3_000;
+const beatMsMin = 30;
+/** What is not let go of by then runs out by itself. */
+const lettingGoMs = 3_000;
+
+export class Session implements Door {
+  readonly tenant = null;
+  /** The process beats, so the TTL is the server's own: if the process dies, others need not wait long. */
+  readonly defaults = { ttlMs: null, waitTimeoutMs: limits.waitTimeoutMsDefault };
+  private readonly options: SessionOptions;
+  private readonly tokens = new Map<string, string>();
+  private readonly holdings = new Holdings();
+  private timer: NodeJS.Timeout | null = null;
+  private nextAt = 0;
+  private current: string | null = null;
+  private registering: Promise<string> | null = null;
+  private beating: Promise<void> | null = null;
+  private isActive = false;
+  private isEnded = false;
+
+  constructor(options: SessionOptions) {
+    this.options = options;
+    this.schedule();
+  }
+
+  /** Registered when it is first needed: a client that only looks leaves no agent behind. */
+  agentId(): Promise<string> {
+    if (this.current !== null) return Promise.resolve(this.current);
+    this.registering ??= this.register().finally(() => {
+      this.registering = null;
+    });
+    return this.registering;
+  }
+
+  async workerId(): Promise<string> {
+    return `mcp.${await this.agentId()}`;
+  }
+
+  async ask(
+    operation: Operation,
+    input: Input,
+    { agentId, agentToken }: Credential,
+    signal: AbortSignal,
+  ): Promise<Answered> {
+    const isActing = operation.roles === acting && operation.name !== "register_agent";
+    const actor = agentId ?? this.holdings.agentOf(input);
+    const token = agentToken ?? (isActing && actor !== null ? (this.tokens.get(actor) ?? null) : null);
+    let answered = await this.send(operation, input, token, signal);
+    const { error } = answered.body;
+    // A key that only registers agents may look around, and act on what is not known here, as the present one.
+    const own = this.tokens.get(this.current ?? "") ?? null;
+    const mayBeAgent = operation.roles !== "anyone" && operation.roles.includes("agent");
+    if (error === "forbidden" && mayBeAgent && token === null && own !== null) {
+      answered = await this.send(operation, input, own, signal);
+    }
+    await this.learn(operation, input, actor, answered);
+    this.isActive ||= isActing;
+    return answered;
+  }
+
+  /** Calls are sent again by the SDK and, when a server had to be started first, by us. */
+  keyFor(): string {
+    return drawKey("mcp");
+  }
+
+  news(): readonly string[] {
+    return this.holdings.news();
+  }
+
+  /** Everything is let go of: tasks go back to the queue, waits end, leases are released. */
+  async end(): Promise<void> {
+    if (this.isEnded) return;
+    this.isEnded = true;
+    clearTimeout(this.timer ?? undefined);
+    await this.beating;
+    const options = { timeoutMs: lettingGoMs, retries: 1 };
+    const { client } = this.options;
+    const ends: Promise<unknown>[] = [
+      ...this.holdings.taskLeases().map((lease_id) => client.call("release_task", { lease_id }, options)),
+      ...this.holdings
+        .waits()
+        .map(({ requestId, agentId }) =>
+          client.call(
+            "cancel_request",
+            { request_id: requestId },
+            { ...options, token: this.tokens.get(agentId) ?? null },
+          ),
+        ),
+    ];
+    await Promise.allSettled(ends);
+    const released = this.holdings
+      .agents()
+      .map((agent_id) =>
+        client.call("release_all", { agent_id }, { ...options, token: this.tokens.get(agent_id) ?? null }),
+      );
+    await Promise.allSettled(released);
+  }
+
+  private async register(): Promise<string> {
+    const { agentId, labels } = this.options;
+    const input = { agent_id: agentId ?? drawKey("mcp"), labels };
+    const { agent_id, agent_token } = await this.withServer(() => this.options.client.call("register_agent", input));
+    this.tokens.set(agent_id, agent_token);
+    if (agentId !== null) await this.adopt(agent_id);
+    this.current ??= agent_id;
+    return agent_id;
+  }
+
+  private async send(operation: Operation, input: Input, token: string | null, signal: AbortSignal): Promise<Answered> {
+    const name = operation.name as OperationName;
+    try {
+      const typed = input as unknown as OperationInput<"acquire">;
+      const body = await this.withServer(() => this.options.client.call(name as "acquire", typed, { signal, token }));
+      const isEmpty = name === "poll_tasks" && Object.keys(body).length === 0;
+      return { status: isEmpty ? 204 : 200, body: body as unknown as Body };
+    } catch (error) {
+      if (!(error instanceof LeaseholdError)) throw error;
+      const { status, body, code, detail } = error;
+      if (status !== null && isBody(body)) return { status, body };
+      return { status: 503, body: { error: code, detail } };
+    }
+  }
+
+  /** The server may have been another process's, which has ended: then it is started anew, and asked again. */
+  private async withServer<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      return await call();
+    } catch (error) {
+      if (this.isEnded || !(error instanceof LeaseholdError) || error.code !== "unreachable") throw error;
+      await this.options.ensureServer();
+      return call();
+    }
+  }
+
+  private async learn(
+    { name }: Operation,
+    input: Input,
+    actor: string | null,
+    { status, body }: Answered,
+  ): Promise<void> {
+    const { agent_token: token, agent_id: registered } = body;
+    const agentId =
+      name === "register_agent" && typeof registered === "string" ? registered : (actor ?? this.current ?? "");
+    // A resumption that fails gives a token all the same (A5).
+    if (typeof token === "string") this.tokens.set(agentId, token);
+    if (status >= 400) {
+      if (name === "get_request" && status < 500) this.holdings.stopWaiting(input);
+      return;
+    }
+    if (name === "register_agent") this.current = agentId;
+    if (name === "register_agent" || name === "resume_agent") await this.adopt(agentId);
+    this.holdings.learn(name, input, agentId, body);
+    this.schedule();
+  }
+
+  /** What the agent held before is this process's to keep from now on (A3). */
+  private async adopt(agentId: string): Promise<void> {
+    const token = this.tokens.get(agentId) ?? null;
+    const { leases } = await this.options.client.call("verify_all", { agent_id: agentId }, { token });
+    this.holdings.adopt(agentId, leases);
+  }
+
+  /** A call can only bring the next beat forward: a model that calls without pause must not put it off for ever. */
+  private schedule(): void {
+    if (this.isEnded) return;
+    const shortest = this.holdings.shortestTtlMs() / 3;
+    const ms = Math.max(beatMsMin, Math.min(this.options.beatMs ?? beatMsUsual, shortest));
+    const at = performance.now() + ms;
+    if (this.timer !== null && at >= this.nextAt) return;
+    clearTimeout(this.timer ?? undefined);
+    this.nextAt = at;
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      void this.beat().then(() => this.schedule());
+    }, ms);
+    this.timer.unref();
+  }
+
+  private beat(): Promise<void> {
+    this.beating ??= this.beatAll()
+      .catch(() => undefined)
+      .finally(() => {
+        this.beating = null;
+      });
+    return this.beating;
+  }
+
+  private async beatAll(): Promise<void> {
+    const { client } = this.options;
+    const activity = this.isActive;
+    this.isActive = false;
+    for (const agent_id of this.holdings.agents()) {
+      const lease_ids = this.holdings.leasesOf(agent_id);
+      const token = this.tokens.get(agent_id) ?? null;
+      try {
+        // Without names, so that the grant of a wait is collected too (W8); what is missing then was lost.
+        const all = await this.withServer(() => client.call("heartbeat_all", { agent_id, activity }, { token }));
+        const alive = new Set(all.leases.map(({ id }) => id));
+        const missing = lease_ids.filter((id) => !alive.has(id));
+        if (missing.length === 0) continue;
+        const { leases } = await client.call("verify_all", { agent_id, lease_ids: missing }, { token });
+        this.holdings.lose(leases);
+      } catch (error) {
+        if (isRefusal(error)) this.holdings.loseAgent(agent_id, error.code);
+      }
+    }
+    for (const lease_id of this.holdings.taskLeases()) {
+      try {
+        const { directives } = await this.withServer(() => client.call("heartbeat_task", { lease_id }));
+        this.holdings.direct(lease_id, directives);
+      } catch (error) {
+        if (isRefusal(error)) this.holdings.loseTask(lease_id, error.code);
+      }
+    }
+  }
+}
+
+/** The server's word on what is so, and not on whether it can say. */
+function isRefusal(error: unknown): error is LeaseholdError {
+  return error instanceof LeaseholdError && error.status !== null && error.status < 500 && !error.retryable;
+}
+
+function isBody(body: unknown): body is Body {
+  return typeof body === "object" && body !== null && !Array.isArray(body);
+}

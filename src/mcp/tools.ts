@@ -1,0 +1,23 @@
+/** All tools, in the order in which they are listed: first what an agent needs, then what others do. */
+import type { Operation } from "../protocol/operation.ts";
+import type { Tool, Toolset } from "./tool.ts";
+import { agentTools } from "./tools/agents.ts";
+import { leaseTools } from "./tools/leases.ts";
+import { restTools } from "./tools/rest.ts";
+import { taskTools } from "./tools/tasks.ts";
+
+export type Role = Exclude<Operation["roles"], "anyone">[number];
+
+const written = [...agentTools, ...leaseTools, ...taskTools];
+
+export const tools: readonly Tool[] = [...written, ...restTools(written)];
+
+/** Only what the caller could do, and wants to see: each tool costs a model room. null: everything, everybody. */
+export function selectTools(all: readonly Tool[], sets: readonly Toolset[] | null, role: Role | null): readonly Tool[] {
+  return all.filter((tool) => (sets === null || sets.includes(tool.set)) && (role === null || mayUse(tool, role)));
+}
+
+/** A key that registers agents sees what their tokens may do: they are given as an argument. */
+function mayUse({ operations }: Tool, role: Role): boolean {
+  return operations.every(({ roles }) => roles === "anyone" || roles.includes(role));
+}

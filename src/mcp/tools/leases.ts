@@ -1,0 +1,223 @@
+/** Acquiring, waiting for, keeping and giving back leases: what an agent does most. */
+import { agentId, duration, paging, resource } from "../../protocol/fields.ts";
+import type { Input } from "../../protocol/operation.ts";
+import { integer, optional, type TProperties } from "../../protocol/schema.ts";
+import type { Door } from "../door.ts";
+import { limits } from "../limits.ts";
+import { counted, leasesOf, listIn, named, textIn, verdictSentence } from "../sentences.ts";
+import { filled, operationNamed, type Tool, toolOf } from "../tool.ts";
+
+export function holdField(defaultMs: number) {
+  return optional(
+    integer({
+      maximum: limits.holdMsMax,
+      description: `How long the answer may be held, in ms; ${defaultMs} if left out, 0 to be answered at once.`,
+    }),
+  );
+}
+
+function fieldsOf(operation: string): TProperties {
+  return operationNamed(operation).input.properties;
+}
+
+/** What a model leaves out is filled for somebody who cannot keep time. */
+function patient(input: Input, { defaults }: Door): Input {
+  return filled(input, {
+    hold_ms: limits.holdMsDefault,
+    ttl_ms: defaults.ttlMs,
+    wait_timeout_ms: defaults.waitTimeoutMs,
+  });
+}
+
+export const leaseTools: readonly Tool[] = [
+  toolOf({
+    name: "acquire_leases",
+    title: "Acquire leases",
+    set: "leases",
+    effect: "adds",
+    operation: "acquire",
+    description:
+      "Call this BEFORE you change, delete, rename or rely on anything that other agents may touch: files, tables, " +
+      "ports, services. Name everything the step needs in one call; all of it is granted, or nothing. Resources are " +
+      "`TYPE:/path`, such as `FILE:/shop/src/auth.ts`; `FILE:/shop/src/**` is a folder and all below it. Predicates: " +
+      "MUTATES to change, CONSUMES to read what must not change meanwhile, DELETES, RENAMES (with `to`), PROVIDES to " +
+      "create or offer, DEPENDS_ON for what must stay. Say in `purpose` what for: others see it. " +
+      "GRANTED: go on, and call release_leases when done. WAIT: you hold nothing; call await_request with the " +
+      "request_id until it is GRANTED. DIE: undo what you changed, call release_leases, wait retry_after_ms, ask " +
+      "again. PAUSED: nothing helps until somebody acts; stop and tell your user. Never touch what was not GRANTED.",
+    fields: {
+      ...fieldsOf("acquire"),
+      hold_ms: holdField(limits.holdMsDefault),
+      ttl_ms: optional(duration("How long the leases last without a heartbeat; best left out.", 100, "invalid_ttl")),
+      wait_timeout_ms: optional(
+        duration(
+          "How long to stay in line, over several calls; 300000 if left out, 0 to not wait.",
+          0,
+          "invalid_wait_timeout",
+        ),
+      ),
+    },
+    input: patient,
+    keyField: "request_id",
+    sentence: verdictSentence,
+  }),
+  toolOf({
+    name: "await_request",
+    title: "Wait for a request",
+    set: "leases",
+    effect: "sets",
+    operation: "get_request",
+    description:
+      "Call this after acquire_leases answered WAIT, with its request_id, and again as long as the answer is WAIT; each " +
+      "call is answered within 45 s. Do not pause between calls: a grant that nobody collects goes to the next in line. " +
+      "GRANTED gives you the leases; wait_timeout or request_canceled mean that the request is over, so acquire again.",
+    fields: { ...fieldsOf("get_request"), hold_ms: holdField(limits.holdMsDefault) },
+    input: (input) => filled(input, { hold_ms: limits.holdMsDefault }),
+    sentence: verdictSentence,
+  }),
+  toolOf({
+    name: "cancel_request",
+    title: "Stop waiting",
+    set: "leases",
+    effect: "sets",
+    operation: "cancel_request",
+    description: "Call this if you no longer want what you wait for, so that those behind you get their turn.",
+    sentence: () => "The request is over; it holds nothing.",
+  }),
+  toolOf({
+    name: "release_leases",
+    title: "Release leases",
+    set: "leases",
+    effect: "sets",
+    operation: "release_all",
+    description:
+      "Call this as soon as a step is done, and after DIE: others wait for it. Without lease_ids everything you hold is " +
+      "released. Give in `versions`, by lease id, what a changed resource is now (a hash will do), so that those who " +
+      "resume later see that it changed. Calling it again changes nothing.",
+    sentence: (body) => {
+      const ended = listIn<{ id: string; state: string }>(body, "leases");
+      return ended.length === 0
+        ? "You held nothing."
+        : `Released: ${named(ended, ({ id, state }) => `${id} ${state}`)}.`;
+    },
+  }),
+  toolOf({
+    name: "heartbeat_leases",
+    title: "Keep leases alive",
+    set: "leases",
+    effect: "sets",
+    operation: "heartbeat_all",
+    description:
+      "Extends your leases by their TTL from now. Every call that you make over HTTP does it too, and `leasehold mcp` " +
+      "does it by itself; call it during long work without other calls. STOP work on whatever `lost` names: it is no " +
+      "longer yours.",
+    sentence: (body) => {
+      const lost = listIn<{ id: string; state: string }>(body, "lost");
+      const kept = listIn<Parameters<typeof leasesOf>[0][number]>(body, "leases");
+      const held = kept.length === 0 ? "You hold nothing" : `Held: ${leasesOf(kept)}`;
+      return lost.length === 0
+        ? `${held}.`
+        : `LOST, stop there: ${named(lost, ({ id, state }) => `${id} ${state}`)}. ${held}.`;
+    },
+  }),
+  toolOf({
+    name: "verify_all",
+    title: "Verify leases",
+    set: "leases",
+    effect: "sets",
+    operation: "verify_all",
+    description:
+      "Call this when you are not sure what you hold: after a pause, a restart, a lost connection. It tells the truth " +
+      "about each lease; only what is ACTIVE may be relied on, all else is gone. Without lease_ids it shows what is live.",
+    sentence: (body) => {
+      const leases = listIn<{ id: string; state: string; resource?: string }>(body, "leases");
+      if (leases.length === 0) return "You hold nothing.";
+      return `${named(leases, ({ id, state, resource: name }) => `${id} ${state}${name === undefined ? "" : ` ${name}`}`)}.`;
+    },
+  }),
+  toolOf({
+    name: "who_holds",
+    title: "Who holds this?",
+    set: "leases",
+    effect: "reads",
+    operation: "list_leases",
+    description:
+      "Shows who holds what overlaps with a resource, for what purpose and for how long, without taking anything. Use it " +
+      "to plan; it promises nothing for the next moment: only acquire_leases does.",
+    fields: { resource, ...paging },
+    sentence: (body) => {
+      const leases = listIn<Parameters<typeof leasesOf>[0][number] & { agent_id: string }>(body, "leases");
+      if (leases.length === 0) return "Nobody holds it.";
+      return `${named(leases, (lease) => `${lease.agent_id} holds ${leasesOf([lease])}`)}.`;
+    },
+  }),
+  toolOf({
+    name: "list_leases",
+    title: "List leases",
+    set: "leases",
+    effect: "reads",
+    operation: "list_leases",
+    description:
+      "Lists leases of the whole tenant, narrowed by agent, state or resource; ended ones too if you ask for them.",
+    sentence: (body) => counted(body, "leases", "lease", "No lease matches."),
+  }),
+  toolOf({
+    name: "who_waits",
+    title: "Who waits for whom?",
+    set: "leases",
+    effect: "reads",
+    operation: "list_requests",
+    description: "Lists the requests that wait, in order of arrival, each with what stands in its way.",
+    fields: { agent_id: optional(agentId), ...paging },
+    sentence: (body) => counted(body, "requests", "waiting request", "Nobody waits."),
+  }),
+  toolOf({
+    name: "release_lease",
+    title: "Release one lease",
+    set: "leases",
+    effect: "sets",
+    operation: "release_lease",
+    description: "Gives one lease back, by its id. release_leases does it for several, or all.",
+    sentence: (body) => `${textIn(body, "id")} is ${textIn(body, "state")}.`,
+  }),
+  toolOf({
+    name: "heartbeat_lease",
+    title: "Keep one lease alive",
+    set: "leases",
+    effect: "sets",
+    operation: "heartbeat",
+    description: "Extends one lease by its TTL from now. An error means that it is no longer yours: stop.",
+    sentence: (body) => `Extended: ${leasesOf([body as unknown as Parameters<typeof leasesOf>[0][number]])}.`,
+  }),
+  toolOf({
+    name: "transfer_lease",
+    title: "Hand a lease over",
+    set: "leases",
+    effect: "adds",
+    operation: "transfer_lease",
+    description:
+      "Hands one of your leases to another agent without anybody getting in between; from then on it is not yours.",
+    sentence: (body) =>
+      `${textIn(body, "id")} belongs to ${textIn(body, "agent_id")}, with fence ${textIn(body, "fence")}.`,
+  }),
+  toolOf({
+    name: "downgrade_lease",
+    title: "Weaken a lease",
+    set: "leases",
+    effect: "sets",
+    operation: "downgrade_lease",
+    description: "Weakens a lease without letting go, so that others may read: MUTATES becomes CONSUMES, for instance.",
+    sentence: (body) => `${textIn(body, "id")} is ${textIn(body, "predicate")} now.`,
+  }),
+  toolOf({
+    name: "revoke_leases",
+    title: "Take leases away",
+    set: "operating",
+    effect: "ends",
+    operation: "revoke",
+    description:
+      "For supervisors and operators: takes leases away from their holders, one by id, all of an agent, or all under a " +
+      "resource prefix. The holders may be in the middle of work; ask your user first.",
+    sentence: (body) => `${textIn(body, "revoked")} taken away.`,
+  }),
+];
