@@ -3,8 +3,8 @@
  * data is a disk of its own, which survives the store objects that work on it as a real one survives processes.
  */
 import { StoreClosed, StoreFault, StoreLocked, staleEpoch } from "./faults.ts";
-import * as ledger from "./memory-ledger.ts";
 import { toColumns } from "./list-columns.ts";
+import * as ledger from "./memory-ledger.ts";
 import { type Position, positionAfter } from "./position.ts";
 import type {
   Batch,
