@@ -12,9 +12,11 @@ export function cloneState(state: State): State {
     if (typeof value !== "object" || value === null) return value;
     const known = copies.get(value);
     if (known !== undefined) return known;
-    const copy = emptyLike(value);
+    // Numbers that lie side by side are copied as they are.
+    const isFull = ArrayBuffer.isView(value);
+    const copy = isFull ? structuredClone(value) : emptyLike(value);
     copies.set(value, copy);
-    unfilled.push([value, copy]);
+    if (!isFull) unfilled.push([value, copy]);
     return copy;
   };
   const root = copyOf(state) as State;

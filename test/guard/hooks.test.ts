@@ -200,7 +200,7 @@ test("who is told to die lets go of what it holds, so that nobody waits in a rin
 
 test("what was changed since it was read is not overwritten: it is leased, read again, and then written", async () => {
   project.write("src/shared.ts", "one\n");
-  const read = () => call("claude", "PostToolUse", "reader-1", "Read", { file_path: at("src/shared.ts") });
+  const read = () => call("claude", "PreToolUse", "reader-1", "Read", { file_path: at("src/shared.ts") });
   const write = () =>
     call("claude", "PreToolUse", "reader-1", "Write", { file_path: at("src/shared.ts"), content: "mine" });
   await read();

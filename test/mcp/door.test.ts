@@ -208,3 +208,11 @@ test("a server that goes down answers what is held, and is not kept from ending"
   assert.equal((await waiting).body.verdict, "WAIT");
   await closed;
 });
+
+test("a stream for changes that may come ends with the server, and does not keep it from ending", async (t) => {
+  const server = await serve(t, { shutdownTimeoutMs: 60_000 });
+  const caller = await overHttp(t, server.address.url);
+  const subscription = await caller.client.listen({ toolsListChanged: true });
+  await server.close();
+  await subscription.close().catch(() => undefined);
+});

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
+import { readdirSync, statSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { test } from "node:test";
 import { Session } from "../../src/mcp/session.ts";
 import { tools } from "../../src/mcp/tools.ts";
 import { createClient } from "../../src/sdk/client.ts";
 import { makeFolder } from "../cli/harness.ts";
-import { serve, until } from "../server/harness.ts";
+import { pause, serve, until } from "../server/harness.ts";
 import { type Body, firstLease, mutates, overStdio } from "./harness.ts";
 
 interface Listed {
@@ -71,6 +73,7 @@ test("another process can take the agent up with what it holds, and the first on
   const { id } = firstLease(await first.do("acquire_leases", { intents: mutates("FILE:/a"), ttl_ms: 6_000 }));
   await second.do("checkpoint", { checkpoint_id: "c", resume_point: "half way" });
   const news = await until(async () => {
+    await pause(200);
     const { text } = await first.call("who_holds", { resource: "FILE:/a" });
     return text.startsWith("LOST: agent refactorer is no longer yours (stale_epoch)") ? text : null;
   }, "the first is told");
@@ -85,6 +88,7 @@ test("another process can take the agent up with what it holds, and the first on
 
   await post("/v1/revoke", { lease_id: id, reason: "the folder is being deleted" });
   const lost = await until(async () => {
+    await pause(200);
     const { text } = await second.call("who_holds", { resource: "FILE:/a" });
     return text.startsWith("LOST") ? text : null;
   }, "the second is told of the revocation");
@@ -96,12 +100,17 @@ test("where no server runs one is started, others use it, and take its place whe
   t.after(() => folder.remove());
   const url = `http://127.0.0.1:${await freePort()}`;
   const args = ["--data", folder.path];
-  const first = await overStdio(t, { url, args });
-  const second = await overStdio(t, { url, args: [...args, "--agent", "second"] });
+  // Both at once: one of them gets the address, and the other one uses it.
+  const [first, second] = await Promise.all([
+    overStdio(t, { url, args }),
+    overStdio(t, { url, args: [...args, "--agent", "second"] }),
+  ]);
   await first.do("acquire_leases", { intents: mutates("FILE:/first") });
   await second.do("acquire_leases", { intents: mutates("FILE:/second") });
   const seen = await second.do("list_leases");
   assert.equal((seen.leases as readonly unknown[]).length, 2, "one server for both");
+  const open = readdirSync(folder.path).filter((name) => (statSync(join(folder.path, name)).mode & 0o077) !== 0);
+  assert.deepEqual(open, [], "its data is for this user alone");
   await first.close();
   const left = await until(async () => {
     const { isError, body } = await second.call("list_leases");

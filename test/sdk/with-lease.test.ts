@@ -254,11 +254,11 @@ test("work that is given up keeps its leases until it has stopped", async (t) =>
     async ({ signal }) => {
       controller.abort(new Error("enough"));
       await untilAborted(signal).catch(() => undefined);
-      await pause(500);
+      await pause(2_000);
       holders = await holdersOf(client);
       throw new Error("stopped");
     },
-    { ttlMs: 200, signal: controller.signal },
+    { ttlMs: 1_500, signal: controller.signal },
   );
   await assert.rejects(work, withCode("aborted"));
   assert.equal(holders.length, 1);

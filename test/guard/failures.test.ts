@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { binary, type Fixture, makeProject, type Project, payloadOf, run, serveGuards } from "./harness.ts";
+
+let fixture: Fixture;
+let project: Project;
+before(async () => {
+  fixture = await serveGuards();
+  project = await makeProject(fixture.server.address.url, ["claude", "codex", "cursor", "gemini"]);
+});
+after(async () => {
+  project?.remove();
+  await fixture?.close();
+});
+
+const nowhere = { LEASEHOLD_URL: "http://127.0.0.1:9" };
+const edit = (session: string) =>
+  payloadOf("claude", "PreToolUse", session, project.root, "Edit", { file_path: join(project.root, "src/a.ts") });
+const befores = [
+  ["claude", "PreToolUse", "Edit"],
+  ["codex", "PreToolUse", "Edit"],
+  ["cursor", "preToolUse", "Write"],
+  ["gemini", "BeforeTool", "write_file"],
+] as const;
+
+test("without a server every tool's write is denied, with the command that helps; reads and looking around are not", async () => {
+  const each = befores.map(async ([tool, event, name]) => {
+    const payload = payloadOf(tool, event, "down", project.root, name, {
+      file_path: join(project.root, "src/a.ts"),
+      content: "",
+    });
+    const { denied, code } = await project.hook(tool, event, payload, nowhere);
+    assert.equal(code, 0);
+    assert.match(denied ?? "", /no server answers at http:\/\/127\.0\.0\.1:9 .*`leasehold serve`/, tool);
+  });
+  await Promise.all(each);
+  const look = payloadOf("claude", "PreToolUse", "down", project.root, "Bash", { command: "ls && cat src/a.ts" });
+  assert.equal((await project.hook("claude", "PreToolUse", look, nowhere)).denied, null);
+  const start = await project.hook(
+    "claude",
+    "SessionStart",
+    { session_id: "down", cwd: project.root, hook_event_name: "SessionStart" },
+    nowhere,
+  );
+  assert.match(start.told, /no server answers.*writes are denied/);
+});
+
+test("where the repository says open, it is written unguarded, and said so", async () => {
+  project.write(".leasehold.json", '{"unreachable": "open"}');
+  const { denied, told } = await project.hook("claude", "PreToolUse", edit("open"), nowhere);
+  project.write(".leasehold.json", "{}");
+  assert.equal(denied, null);
+  assert.match(told, /UNGUARDED/);
+});
+
+test("a server that takes the call and never answers, or answers nonsense, is no server; an input that does not end is not waited for", async () => {
+  const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+  const strange = createServer((_request, response) => response.end("<html>")).listen(0, "127.0.0.1");
+  await Promise.all([silent, strange].map((one) => new Promise((resolve) => one.once("listening", resolve))));
+  const open = run("/bin/sh", ["-c", project.command("claude", "PreToolUse")], project.root, project.env, null);
+  const answers = await Promise.all(
+    [silent, strange].map((one, index) =>
+      project.hook("claude", "PreToolUse", edit(`strange-${index}`), {
+        LEASEHOLD_URL: `http://127.0.0.1:${(one.address() as AddressInfo).port}`,
+      }),
+    ),
+  );
+  for (const one of [silent, strange]) {
+    one.closeAllConnections();
+    one.close();
+  }
+  assert.match(answers[0]?.denied ?? "", /no answer within/);
+  assert.match(answers[1]?.denied ?? "", /is no Leasehold/);
+  assert.match((await open).stdout, /did not end within 3 s/);
+});
+
+test("what is no payload is denied before a write, in the tool's own words, and never a crash", async () => {
+  const payloads = [
+    "",
+    "{",
+    "null",
+    "[]",
+    '"x"',
+    "{}",
+    '{"session_id": 1}',
+    '{"session_id": "x"}',
+    '{"session_id":"x","tool_name":"Edit"}',
+    '{"session_id":"x","tool_name":"Edit","tool_input":[]}',
+    '{"session_id":"x","tool_name":"Edit","tool_input":{"file_path":""}}',
+    '{"session_id":"x","tool_name":"apply_patch","tool_input":{"command":"no patch"}}',
+    '{"session_id":"x","tool_name":"Bash","tool_input":{"command":5}}',
+    "\u0000\u0001",
+  ];
+  const rest = [...payloads.entries()];
+  const work = async (): Promise<void> => {
+    for (let next = rest.shift(); next !== undefined; next = rest.shift()) {
+      const [index, payload] = next;
+      const [tool, event] = befores[index % befores.length] ?? befores[0];
+      const { denied, code, stderr } = await project.hook(tool, event, payload);
+      assert.deepEqual([code, stderr], [0, ""], payload);
+      assert.match(denied ?? "", /^Leasehold: /, `${tool} ${payload}`);
+    }
+  };
+  await Promise.all([work(), work(), work()]);
+  const later = await project.hook("claude", "PostToolUse", "{");
+  assert.equal(later.code, 1, "after a write there is nothing to deny");
+  assert.match(later.stderr, /^leasehold: .*no JSON/);
+});
+
+test("tools that are not known pass; events and tools that are none are a clear no", async () => {
+  const unknown = payloadOf("claude", "PreToolUse", "s", project.root, "WebSearch", { query: "x" });
+  assert.deepEqual([(await project.hook("claude", "PreToolUse", unknown)).stdout], ["{}\n"]);
+  for (const args of [["claude", "Dance"], ["emacs", "PreToolUse"], ["claude"], [], ["git", "dance"]]) {
+    const { code, stderr, stdout } = await run(
+      process.execPath,
+      [binary, "guard", "hook", ...args],
+      project.root,
+      project.env,
+      "{}",
+    );
+    assert.ok(code === 2 || (args[0] === "git" && code === 1), args.join(" "));
+    assert.match(stderr, /^leasehold: ".*" is no .*one of/, args.join(" "));
+    assert.equal(stdout, "");
+  }
+});
+
+test("a hook that cannot even start is a no: it ends with 2", async () => {
+  const command = project.command("claude", "PreToolUse").replace(binary, join(project.state, "gone.cjs"));
+  const { code } = await run("/bin/sh", ["-c", command], project.root, project.env, "{}");
+  assert.equal(code, 2);
+});
+
+test("a very large write is guarded, one beyond the limit is denied", async () => {
+  const content = "x".repeat(8 * 2 ** 20);
+  const large = payloadOf("claude", "PreToolUse", "large", project.root, "Write", {
+    file_path: join(project.root, "src/large.ts"),
+    content,
+  });
+  assert.equal((await project.hook("claude", "PreToolUse", large)).denied, null);
+  const beyond = await project.hook("claude", "PreToolUse", `{"session_id":"${"x".repeat(65 * 2 ** 20)}"}`);
+  assert.match(beyond.denied ?? "", /larger than 64 MiB/);
+});
+
+test("a settings file that cannot be meant is a no that says what to write", async () => {
+  const wrong = [
+    ["{", /no JSON/],
+    ['{"unreachable": "maybe"}', /"unreachable" in \.leasehold\.json .*"closed", "open"/],
+    ['{"ttl_ms": "long"}', /"ttl_ms"/],
+    ['{"repository": "a/b"}', /"repository"/],
+    ['{"scope": "planet"}', /"scope"/],
+  ] as const;
+  for (const [text, reason] of wrong) {
+    project.write(".leasehold.json", text);
+    assert.match((await project.hook("claude", "PreToolUse", edit("settings"))).denied ?? "", reason, text);
+  }
+  project.write(".leasehold.json", "{}");
+});
+
+test("a repository that names a server elsewhere is not given the key", async () => {
+  const seen: (string | undefined)[] = [];
+  const spy = createServer((request, response) => {
+    seen.push(request.headers.authorization);
+    response.end("{}");
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => spy.once("listening", resolve));
+  const { port } = spy.address() as AddressInfo;
+  // By a name that is no loopback address, and yet leads here.
+  project.write(".leasehold.json", JSON.stringify({ url: `http://0.0.0.0:${port}` }));
+  await project.hook("claude", "PreToolUse", edit("spied"), { LEASEHOLD_URL: "", LEASEHOLD_KEY: "secret" });
+  project.write(".leasehold.json", "{}");
+  spy.closeAllConnections();
+  spy.close();
+  assert.deepEqual([seen.length > 0, seen.filter((one) => one !== undefined)], [true, []]);
+});
