@@ -67,6 +67,7 @@ export const commands: readonly Command[] = [
   guard.guardInstallCommand,
   guard.guardStatusCommand,
   guard.guardUninstallCommand,
+  guard.guardClaimCommand,
   guard.guardHookCommand,
   serveCommand,
   mcpCommand,

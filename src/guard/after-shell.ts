@@ -4,10 +4,11 @@ import { findRepository, type Repository } from "../names/repository.ts";
 import type { Lease } from "../sdk/wire.ts";
 import { type HookAnswer, pass } from "./answers.ts";
 import { unmarkCommit } from "./commit-marks.ts";
-import { type HookCall, purposeOf } from "./hook-call.ts";
-import { heldByOthers, lease, renew } from "./leasing.ts";
+import type { HookCall } from "./hook-call.ts";
+import { judgeUnleased } from "./judging.ts";
+import { renew } from "./leasing.ts";
 import { covers } from "./name-match.ts";
-import { noteRead, noteWritten } from "./noting.ts";
+import { noteWritten } from "./noting.ts";
 import { checkoutFolder } from "./places.ts";
 import { readPrivateJson, remove } from "./private-files.ts";
 import { pictureFile } from "./shell-plan.ts";
@@ -15,11 +16,9 @@ import { shellWrites } from "./shell-writes.ts";
 import { isOutside, type Target, targetOf } from "./targets.ts";
 import { changedPaths, pictureTree, type TreePicture } from "./tree.ts";
 import { readWriteMark, versionOf } from "./versions.ts";
-import { logViolation, violationWords } from "./violations.ts";
 
-const readFilesMax = 50;
-const reportedMax = 100;
-const writingMsMax = 600_000;
+/** A tool may ask its user between our word and its write; one that was refused then leaves the mark behind. */
+const writingMsMax = 120_000;
 
 export async function afterShell(call: HookCall, command: string): Promise<HookAnswer> {
   const { payload, session, environment } = call;
@@ -28,7 +27,6 @@ export async function afterShell(call: HookCall, command: string): Promise<HookA
     const repository = findRepository(folder);
     if (repository !== null) unmarkCommit(checkoutFolder(repository, environment), session.agentId);
   }
-  for (const path of writes.named.slice(0, readFilesMax)) noteRead(session.agentFolder, path, "/");
   const held = await renew(call, true);
   for (const { path } of [...writes.mutated, ...writes.deleted]) noteIfHeld(call, path, held);
   for (const [from, to] of [...writes.renamed, ...writes.copied]) {
@@ -46,7 +44,7 @@ export async function afterShell(call: HookCall, command: string): Promise<HookA
   return changed.length === 0 ? pass : await judge(call, repository, changed, held);
 }
 
-/** Of what has changed: ours and leased is well, another's own write is not ours, and the rest nobody was asked about. */
+/** Of what has changed: ours and leased is well, another's own write is not ours, and about the rest nobody was asked. */
 async function judge(
   call: HookCall,
   repository: Repository,
@@ -64,31 +62,7 @@ async function judge(
     }
     return !isOthersWrite(checkout, target, call.session.agentId);
   });
-  if (unasked.length === 0) return pass;
-  const others = await heldByOthers(call.server, repository.name, [call.session.agentId]);
-  const violations = unasked.flatMap((target) => {
-    const holder = others.find(({ resource }) => covers(resource, target.resource));
-    return holder === undefined ? [] : [{ target, holder }];
-  });
-  const free = unasked.filter((target) => !violations.some((one) => one.target === target)).slice(0, reportedMax);
-  if (free.length > 0) {
-    const intents = free.map(({ resource }) => ({ predicate: "MUTATES" as const, resource }));
-    const verdict = await lease(call, intents, purposeOf(call), 0);
-    if (verdict.kind === "granted") for (const target of free) noteWritten(call, target);
-  }
-  if (violations.length > 0) {
-    for (const { target, holder } of violations) logViolation(checkout, call, target.resource, holder);
-    return {
-      ...pass,
-      violation: violationWords(violations.map(({ target, holder }) => ({ resource: target.resource, holder }))),
-    };
-  }
-  const names = free.slice(0, 5).map(({ resource }) => resource);
-  const more = free.length - names.length;
-  return {
-    ...pass,
-    context: `Leasehold: that command also changed ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}, which could not be seen from its text; nobody else holds it, and it is leased for you now.`,
-  };
+  return await judgeUnleased(call, repository, unasked);
 }
 
 /** It writes there now, or what is there is what it wrote. */

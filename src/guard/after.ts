@@ -2,26 +2,25 @@
 import { type HookAnswer, pass } from "./answers.ts";
 import { Unreachable } from "./control-plane.ts";
 import type { HookCall } from "./hook-call.ts";
-import { planWrites } from "./intents.ts";
+import { planWrites, type TargetFile } from "./intents.ts";
 import { renew } from "./leasing.ts";
-import { noteRead, noteWritten } from "./noting.ts";
+import { covers } from "./name-match.ts";
+import { noteWritten } from "./noting.ts";
+import type { Target } from "./targets.ts";
 import { actionOf } from "./tools.ts";
 import { plain } from "./words.ts";
 
 export async function after(call: HookCall): Promise<HookAnswer> {
-  const { payload, session, settings } = call;
+  const { payload, settings } = call;
   const action = actionOf(payload.toolName, payload.toolInput);
   if (action === null || action.kind === "none") return pass;
   try {
     switch (action.kind) {
       case "read":
-        for (const path of action.paths) noteRead(session.agentFolder, path, payload.cwd);
         await renew(call, true);
         return pass;
       case "write":
-        for (const { target } of planWrites(action, payload.cwd).files) noteWritten(call, target);
-        await renew(call, true);
-        return pass;
+        return await afterWrite(call, planWrites(action, payload.cwd).files);
       case "shell":
         return await (await import("./after-shell.ts")).afterShell(call, action.command);
     }
@@ -30,4 +29,17 @@ export async function after(call: HookCall): Promise<HookAnswer> {
     // The next write is denied if it is still so; what was done is not undone by saying more.
     return { ...pass, notice: `Leasehold: no server answers at ${settings.url}: ${plain(error.message)}` };
   }
+}
+
+/** The tool may have asked its user meanwhile, for longer than the lease lasted. */
+async function afterWrite(call: HookCall, files: readonly TargetFile[]): Promise<HookAnswer> {
+  const held = await renew(call, true);
+  const unleased: Target[] = [];
+  for (const { target } of files) {
+    if (held.some(({ resource }) => covers(resource, target.resource))) noteWritten(call, target);
+    else unleased.push(target);
+  }
+  const [first] = unleased;
+  if (first === undefined) return pass;
+  return await (await import("./judging.ts")).judgeUnleased(call, first.repository, unleased);
 }

@@ -4,6 +4,7 @@ import { Unreachable } from "./control-plane.ts";
 import { type HookCall, purposeOf } from "./hook-call.ts";
 import { type Plan, planWrites, type TargetFile } from "./intents.ts";
 import { lease, releaseAll, renew } from "./leasing.ts";
+import { noteRead } from "./noting.ts";
 import { checkoutFolder } from "./places.ts";
 import { type Action, actionOf } from "./tools.ts";
 import { markWrite, noteSeen, readWriteMark, seenVersion, versionOf } from "./versions.ts";
@@ -17,7 +18,14 @@ export async function before(call: HookCall): Promise<HookAnswer> {
       `Leasehold: this call of ${payload.toolName} does not say which file it writes, so it cannot be guarded.`,
     );
   }
-  if (action.kind === "none" || action.kind === "read") return pass;
+  if (action.kind === "none") return pass;
+  if (action.kind === "read") {
+    // Before it reads, and not after: what is written in between must count as not seen.
+    for (const path of action.paths) noteRead(call.session.agentFolder, path, payload.cwd);
+    // Nobody's reading depends on the server.
+    await renew(call, true).catch(() => []);
+    return pass;
+  }
   try {
     return await decide(call, await planOf(call, action));
   } catch (error) {
@@ -73,14 +81,17 @@ async function decide(call: HookCall, { intents, files, outside }: Plan): Promis
  * The lease says that nobody else writes now; it does not say that nobody did since the agent looked. An edit of a part
  * is applied to what is there, and so its agent is told once; one that replaces the whole would undo what it never saw.
  */
-function staleFiles({ session: { agentFolder } }: HookCall, files: readonly TargetFile[]): readonly TargetFile[] {
-  return files.filter(({ target: { path }, isWhole }) => {
-    const seen = seenVersion(agentFolder, path);
+function staleFiles(call: HookCall, files: readonly TargetFile[]): readonly TargetFile[] {
+  const { agentFolder } = call.session;
+  return files.filter(({ target, isWhole }) => {
+    const seen = seenVersion(agentFolder, target.path);
     if (seen === null) return false;
-    const now = versionOf(path);
+    const now = versionOf(target.path);
     if (seen === now) return false;
-    if (!isWhole) noteSeen(agentFolder, path, now);
-    return true;
+    if (isWhole) return true;
+    noteSeen(agentFolder, target.path, now);
+    // A formatter of its own, or its user: the edit will find what it looks for, or not.
+    return writerOf(call, [{ target, isWhole }]) !== null;
   });
 }
 

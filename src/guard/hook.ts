@@ -21,7 +21,7 @@ export interface HookResult {
 const blocked = 2;
 /** A write of a very large file comes with its content. */
 export const inputBytesMax = 64 * 2 ** 20;
-export const inputMs = 5_000;
+export const inputMs = 3_000;
 /** Beyond what waiting for a lease may take; every installed hook is given more than both. */
 const workMs = 15_000;
 

@@ -20,7 +20,8 @@ export async function start({ payload, server, settings, session, environment }:
   if (repository === null) return pass;
   const rules =
     `This repository (${repository.name}) is shared with other agents through Leasehold. Files are leased for you when you write them; ` +
-    "a write is denied while another agent holds the file. Then do other work first, and read the file again before you change it.";
+    "a write is denied while another agent holds the file. Then do other work first, and read the file again before you change it. " +
+    "To reserve files before you work on them, run `leasehold guard claim PATH…`.";
   try {
     const others = othersWords(await heldByOthers(server, repository.name, [session.agentId], 1));
     const news =

@@ -4,21 +4,25 @@ import { findRepository } from "../names/repository.ts";
 import { markCommit } from "./commit-marks.ts";
 import type { HookCall } from "./hook-call.ts";
 import { addRename, addTarget, endOf, finished, type Gathering, type Plan } from "./intents.ts";
+import { noteRead } from "./noting.ts";
 import { checkoutFolder, fileName } from "./places.ts";
 import { writePrivate } from "./private-files.ts";
 import { type ShellWrites, shellWrites } from "./shell-writes.ts";
 import { isFolder, targetOf } from "./targets.ts";
 import { pictureTree, runGit } from "./tree.ts";
 
+const readFilesMax = 50;
+
 export async function planShell(call: HookCall, command: string): Promise<Plan> {
   const writes = shellWrites(command, call.payload.cwd);
+  for (const path of writes.named.slice(0, readFilesMax)) noteRead(call.session.agentFolder, path, "/");
   const [plan] = await Promise.all([planOf(writes), rememberTree(call, command, writes)]);
   return plan;
 }
 
 async function planOf(writes: ShellWrites): Promise<Plan> {
   const found: Gathering = { intents: new Map(), files: new Map(), outside: new Set() };
-  for (const { path, isTree } of writes.mutated)
+  for (const { path, isTree } of [...writes.mutated, ...writes.claimed])
     addTarget(found, "MUTATES", targetOf(path, "/", { isTree: isTree || isFolder(path) }), false);
   for (const { path, isTree } of writes.deleted) {
     addTarget(

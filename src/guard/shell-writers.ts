@@ -7,6 +7,8 @@ export interface Writes {
   readonly deleted?: readonly Word[];
   readonly deletedTrees?: readonly Word[];
   readonly renamed?: readonly (readonly [from: Word, to: Word])[];
+  /** Reserved before anything is written: `leasehold guard claim`. */
+  readonly claimed?: readonly Word[];
   readonly copied?: readonly (readonly [from: Word, to: Word])[];
   /** It may write more than that. */
   readonly isVague?: true;
@@ -25,6 +27,10 @@ const readers =
 
 export const writers: Readonly<Record<string, Writer>> = {
   ...Object.fromEntries(readers.split(" ").map((name) => [name, nothing])),
+  leasehold: (words) =>
+    words[0]?.text === "guard" && words[1]?.text === "claim"
+      ? { claimed: operands(words.slice(2)) }
+      : { isVague: true },
   tee: (words) => ({ mutated: operands(words) }),
   sed: inPlace(/^-\w*i|^--in-place/, /^-[efl]$/),
   perl: inPlace(/^-\w*i/, /^-[eE]$/),

@@ -92,6 +92,15 @@ test("what git does is asked of git, and what it only looks at is let be", () =>
   for (const [command, ...writes] of cases) assert.deepEqual(said(command), writes, command);
 });
 
+test("what is claimed is to be leased, and counts neither as written nor as read", () => {
+  const { claimed, mutated, named, isClear } = shellWrites("leasehold guard claim src/a.ts lib/", cwd);
+  assert.deepEqual(claimed, [
+    { path: "/r/src/a.ts", isTree: false },
+    { path: "/r/lib", isTree: true },
+  ]);
+  assert.deepEqual([mutated, named, isClear], [[], [], true]);
+});
+
 test("files that a command names count as read", () => {
   assert.deepEqual(shellWrites("cat src/a.ts; head -n 5 b.ts < c.ts", cwd).named, [
     "/r/src/a.ts",

@@ -15,6 +15,8 @@ export interface ShellWrites {
   readonly mutated: readonly ShellPath[];
   readonly deleted: readonly ShellPath[];
   readonly renamed: readonly (readonly [from: ShellPath, to: ShellPath])[];
+  /** To be leased, and not written by this command. */
+  readonly claimed: readonly ShellPath[];
   /** Only the second is written. */
   readonly copied: readonly (readonly [from: ShellPath, to: ShellPath])[];
   /** Words that may name files it reads. */
@@ -31,6 +33,7 @@ interface Gathering {
   mutated: ShellPath[];
   deleted: ShellPath[];
   renamed: (readonly [ShellPath, ShellPath])[];
+  claimed: ShellPath[];
   copied: (readonly [ShellPath, ShellPath])[];
   named: string[];
   git: GitWrites[];
@@ -62,6 +65,7 @@ export function shellWrites(command: string, cwd: string): ShellWrites {
     mutated: [],
     deleted: [],
     renamed: [],
+    claimed: [],
     copied: [],
     named: [],
     git: [],
@@ -109,7 +113,8 @@ function readCommand(
   const [program, ...rest] = words;
   if (program === undefined || all.every((word) => /^\w+\+?=/.test(word.text))) return folder;
   const name = program.text.split("/").at(-1) ?? "";
-  for (const word of rest) found.named.push(...knownPath(word, folder));
+  // What is claimed is named, and yet not looked at.
+  if (name !== "leasehold") for (const word of rest) found.named.push(...knownPath(word, folder));
 
   if (name === "cd" || name === "pushd") {
     const [target] = rest.filter(({ text }) => !text.startsWith("-"));
@@ -146,6 +151,7 @@ function readCommand(
   }
   for (const word of writes.mutated ?? []) note(found.mutated, at(word));
   for (const word of writes.mutatedTrees ?? []) note(found.mutated, at(word, true));
+  for (const word of writes.claimed ?? []) note(found.claimed, at(word));
   for (const word of writes.deleted ?? []) note(found.deleted, at(word));
   for (const word of writes.deletedTrees ?? []) note(found.deleted, at(word, true));
   for (const list of ["renamed", "copied"] as const) {

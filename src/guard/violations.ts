@@ -45,7 +45,7 @@ export function violationWords(violations: readonly { readonly resource: string;
   });
   const more = violations.length - shown.length;
   return (
-    `Leasehold: VIOLATION: that command changed ${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}. ` +
+    `Leasehold: VIOLATION: that changed ${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}. ` +
     "Take your change back if you can do so without touching theirs (do not reset the file: that would undo theirs too), " +
     "tell the user, and write there only when the lease has ended. It is noted in the checkout's log of violations."
   );

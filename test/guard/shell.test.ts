@@ -44,7 +44,7 @@ test("a write that its text does not show is found in the tree: held by another,
   assert.equal(asked.denied, null);
   assert.match(
     told?.told ?? "",
-    /VIOLATION: that command changed FILE:\/shop\/src\/b\.ts, which holder holds \(MUTATES, for "a refactoring"/,
+    /VIOLATION: that changed FILE:\/shop\/src\/b\.ts, which holder holds \(MUTATES, for "a refactoring"/,
   );
   assert.match(told?.stdout ?? "", /"decision":"block"/);
   const { stdout } = await project.cli(["guard", "status", "--json"]);
@@ -55,6 +55,17 @@ test("a write that its text does not show is found in the tree: held by another,
     "claude-sly",
     "FILE:/shop/src/b.ts",
   ]);
+});
+
+test("a lease that ran out while the tool asked its user is taken again, or the write was a violation", async () => {
+  const input = { file_path: join(project.root, "src/a.ts") };
+  await hook("PreToolUse", "asking", "Edit", input);
+  await fixture.post("/v1/revoke", { agent_id: "claude-asking", reason: "as if its time had run out" });
+  project.write("src/a.ts", "late");
+  assert.match((await hook("PostToolUse", "asking", "Edit", input)).told, /not leased before.*leased for you now/);
+  await fixture.post("/v1/revoke", { agent_id: "claude-asking", reason: "again" });
+  await hold("holder", "src/a.ts");
+  assert.match((await hook("PostToolUse", "asking", "Edit", input)).told, /VIOLATION.*holder holds/);
 });
 
 test("held by nobody, it is leased for the session afterwards", async () => {

@@ -11,6 +11,8 @@ import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
 import { clientFor, pause, proxyTo, serve, until, untilAborted } from "./harness.ts";
 
 const file = "FILE:/src/auth.ts";
+/** How long the partition lasts at least. The long form: LEASEHOLD_PARTITION_MS=30000. */
+const partitionMs = Number(process.env["LEASEHOLD_PARTITION_MS"] ?? 0);
 
 test("cut off, the work is stopped before its lease can have ended, and begins again when the server is back", async (t) => {
   const server = await serve(t);
@@ -25,6 +27,7 @@ test("cut off, the work is stopped before its lease can have ended, and begins a
         if (attempt > 1) return attempt;
         await pause(300);
         proxy.hush();
+        const cutOff = pause(partitionMs);
         const lost = await untilAborted(signal).catch((error: unknown) => error);
         const stoppedAt = Date.now();
         assert.ok(lost instanceof LeaseLost);
@@ -33,6 +36,7 @@ test("cut off, the work is stopped before its lease can have ended, and begins a
           const lease = await near.call("get_lease", { lease_id: ends[0]?.leaseId ?? "" });
           return lease.state === "EXPIRED" ? true : null;
         }, "the lease has ended on the server");
+        await cutOff;
         proxy.heal();
         throw lost;
       },

@@ -114,6 +114,36 @@ export const guardStatusCommand: Command = {
   },
 };
 
+export const guardClaimCommand: Command = {
+  name: "guard claim",
+  summary: "reserves files for the coding agent that runs this, before it works on them",
+  usage: "PATH…",
+  words: [1, 200],
+  about:
+    "For agents that are guarded: the guard leases the files when it lets this command run, and denies it where another " +
+    "holds one of them. The command itself shows who holds them now; the exit code is 7 if nobody does, as where no guard is.",
+  flags: {},
+  examples: [["leasehold guard claim src/auth.ts src/login/", "said by an agent, before it reads and thinks"]],
+  run: async (call) => {
+    const client = await call.connect();
+    const found: { readonly resource: string; readonly holder: string | null }[] = [];
+    for (const word of call.words) {
+      const resource = call.resource(word);
+      const { leases } = await client.call("list_leases", { resource, limit: 1 });
+      found.push({ resource, holder: leases[0]?.agent_id ?? null });
+    }
+    const { out } = call;
+    out.show({ claims: found }, () =>
+      found
+        .map(({ resource, holder }) =>
+          plain(`${resource} ${holder === null ? "is held by nobody" : `is held by ${holder}`}`),
+        )
+        .join("\n"),
+    );
+    return found.every(({ holder }) => holder !== null) ? exitCodes.done : exitCodes.notSo;
+  },
+};
+
 export const guardHookCommand: Command = {
   name: "guard hook",
   summary: "what the installed hooks run; they answer to the tool, not to people",

@@ -32,6 +32,8 @@ has the tools, and how the usual clients are told of it.`,
   ],
   run: async (call) => {
     const sets = readToolsets(call.text("toolsets"));
+    // A server that is started here keeps the secret that agents' tokens are made with: it is for this user alone.
+    process.umask(0o077);
     const note = (text: string): void => call.out.note(plain(text));
     const { Session } = await import("../../mcp/session.ts");
     const { serveOverStdio } = await import("../../mcp/stdio.ts");

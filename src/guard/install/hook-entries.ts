@@ -21,17 +21,17 @@ interface Matchers {
 
 const matchers: Readonly<Record<GuardedTool, Matchers>> = {
   claude: {
-    before: `Edit|MultiEdit|Write|NotebookEdit|Bash|${mcpWriters}`,
-    after: `Read|Edit|MultiEdit|Write|NotebookEdit|Bash|${mcpWriters}`,
+    before: `Read|Edit|MultiEdit|Write|NotebookEdit|Bash|${mcpWriters}`,
+    after: `Edit|MultiEdit|Write|NotebookEdit|Bash|${mcpWriters}`,
   },
   codex: { before: `Bash|apply_patch|Edit|Write|${mcpWriters}`, after: `Bash|apply_patch|Edit|Write|${mcpWriters}` },
   cursor: {
-    before: "Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell",
-    after: "Read|Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell",
+    before: "Read|Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell",
+    after: "Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell",
   },
   gemini: {
-    before: `write_file|replace|edit|run_shell_command|${mcpWriters}`,
-    after: `read_file|read_many_files|write_file|replace|edit|run_shell_command|${mcpWriters}`,
+    before: `read_file|read_many_files|write_file|replace|edit|run_shell_command|${mcpWriters}`,
+    after: `write_file|replace|edit|run_shell_command|${mcpWriters}`,
   },
 };
 
@@ -61,6 +61,7 @@ export function removeHooks(tool: GuardedTool, config: Json): Json {
     const kept = listIn(tool, hooks, event).filter((one) => !isOwn(tool, one));
     if (kept.length < value.length) hooks = withField(hooks, event, kept.length === 0 ? undefined : kept);
   }
+  if (hooks === found) return config;
   return withField(config, "hooks", Object.keys(hooks).length === 0 ? undefined : hooks);
 }
 

@@ -1,0 +1,127 @@
+/**
+ * How long a coding agent waits for its hooks: from the start of the installed command, as its tool starts it, to its
+ * end; Node's start, the server's answer and its write to disk included. Beside it, what an empty Node takes.
+ *
+ *   npm run bench:guard [-- --runs 60]
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { startServer } from "../src/server/server.ts";
+import { percentile } from "./children.ts";
+
+const { values } = parseArgs({ options: { runs: { type: "string", default: "60" } } });
+const runs = Number(values.runs);
+const barMs = 150;
+const binary = fileURLToPath(new URL("../bin/leasehold.cjs", import.meta.url));
+const filesInRepository = 2_000;
+
+const folder = mkdtempSync(join(tmpdir(), "leasehold-bench-guard-"));
+const root = join(folder, "shop");
+const server = await startServer({ port: 0, data: join(folder, "data"), logLevel: "silent" });
+const { PATH = "" } = process.env;
+const env = {
+  PATH,
+  HOME: folder,
+  LEASEHOLD_URL: server.address.url,
+  LEASEHOLD_STATE: join(folder, "state"),
+  CLAUDE_PROJECT_DIR: root,
+};
+try {
+  makeRepository();
+  const isGood = await measureAll();
+  if (!isGood) process.exitCode = 1;
+} finally {
+  await server.close();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function makeRepository(): void {
+  for (let index = 0; index < filesInRepository; index++) {
+    const path = join(root, `src/module-${index % 40}`);
+    mkdirSync(path, { recursive: true });
+    writeFileSync(join(path, `file-${index}.ts`), `export const value = ${index};\n`);
+  }
+  const git = (...args: readonly string[]) =>
+    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.com", ...args], {
+      cwd: root,
+      env,
+      stdio: "ignore",
+    });
+  git("init", "-q");
+  git("add", ".");
+  git("commit", "-qm", "first");
+  execFileSync(process.execPath, [binary, "guard", "install", "claude"], { cwd: root, env, stdio: "ignore" });
+}
+
+async function measureAll(): Promise<boolean> {
+  const { hooks } = JSON.parse(readFileSync(join(root, ".claude/settings.json"), "utf8")) as {
+    readonly hooks: Readonly<Record<string, readonly { readonly hooks: readonly { readonly command: string }[] }[]>>;
+  };
+  const command = (event: string) => hooks[event]?.[0]?.hooks[0]?.command ?? "";
+  const file = (run: number) => join(root, `src/module-${run % 40}/file-${run % 40}.ts`);
+  const tool = (name: string, input: object) => ({ tool_name: name, tool_input: input });
+  const payload = (event: string, run: number, more: object) =>
+    JSON.stringify({
+      session_id: `session-${run % 4}`,
+      cwd: root,
+      hook_event_name: event,
+      tool_use_id: `t${run}`,
+      ...more,
+    });
+  await time(command("PreToolUse"), payload("PreToolUse", 0, tool("Edit", { file_path: file(0) }))); // Fills the compile cache.
+
+  const kinds: readonly (readonly [name: string, event: string | null, more: (run: number) => object])[] = [
+    ["an empty Node, for comparison", null, () => ({})],
+    ["before an edit", "PreToolUse", (run) => tool("Edit", { file_path: file(run) })],
+    ["after an edit", "PostToolUse", (run) => tool("Edit", { file_path: file(run) })],
+    ["before a read", "PreToolUse", (run) => tool("Read", { file_path: file(run) })],
+    ["before a command that only looks", "PreToolUse", () => tool("Bash", { command: "ls -la && git log -1" })],
+    [
+      "before a command that writes a file",
+      "PreToolUse",
+      (run) => tool("Bash", { command: `sed -i s/a/b/ ${file(run)}` }),
+    ],
+    ["before a command that may write anything", "PreToolUse", () => tool("Bash", { command: "npm test" })],
+    ["after it", "PostToolUse", () => tool("Bash", { command: "npm test" })],
+    ["at the start of a session", "SessionStart", () => ({ source: "startup" })],
+    ["at the end of a turn", "Stop", () => ({})],
+  ];
+  let isGood = true;
+  console.log(
+    `${runs} runs each, a repository of ${filesInRepository} files\n| hook | p50 ms | p95 ms |\n| --- | --- | --- |`,
+  );
+  for (const [name, event, more] of kinds) {
+    const times: number[] = [];
+    for (let run = 0; run < runs; run++) {
+      times.push(
+        event === null
+          ? await time(`${process.execPath} -e 0`, "")
+          : await time(command(event), payload(event, run, more(run))),
+      );
+    }
+    const sorted = times.toSorted((a, b) => a - b);
+    const [p50, p95] = [percentile(sorted, 0.5), percentile(sorted, 0.95)];
+    if (event !== null && p95 >= barMs) isGood = false;
+    console.log(
+      `| ${name} | ${p50.toFixed(0)} | ${p95.toFixed(0)}${event !== null && p95 >= barMs ? " (over the bar)" : ""} |`,
+    );
+  }
+  console.log(isGood ? `every p95 is under ${barMs} ms` : `not every p95 is under ${barMs} ms; is the machine busy?`);
+  return isGood;
+}
+
+function time(command: string, input: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const began = performance.now();
+    const child = spawn("/bin/sh", ["-c", command], { cwd: root, env, stdio: ["pipe", "ignore", "inherit"] });
+    child.stdin.on("error", () => undefined);
+    child.stdin.end(input);
+    child.once("close", (code) =>
+      code === 0 ? resolve(performance.now() - began) : reject(new Error(`${command} ended with ${code}`)),
+    );
+  });
+}

@@ -1,0 +1,160 @@
+/**
+ * The setting that Klock's makers published: five agents, seven of ten files that they want are ones that all want, and
+ * what a task touches grows while it works. A task is well if all that it wrote is there at its end, and nothing else
+ * was lost by it. Three ways: without coordination; optimistic, by comparing what was read at the end; with the guards.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { edited } from "./edits.ts";
+import { type Random, randomFrom } from "./random.ts";
+import { makePlace, type Place } from "./repository.ts";
+import { openSession } from "./session.ts";
+
+export type GrowingWay = "no coordination" | "optimistic" | "guards";
+
+export interface GrowingScale {
+  readonly agents: number;
+  readonly tasksEach: number;
+  /** Files that a task comes to touch, one after the other. */
+  readonly steps: number;
+  readonly sharedFiles: number;
+  readonly contention: number;
+  readonly thinkMs: readonly [min: number, max: number];
+}
+
+export interface GrowingResult {
+  readonly way: GrowingWay;
+  readonly tasks: number;
+  readonly succeeded: number;
+  /** Gave up after too many tries. */
+  readonly aborted: number;
+  readonly retries: number;
+  readonly ms: number;
+}
+
+interface Task {
+  readonly id: string;
+  readonly steps: readonly { readonly file: string; readonly thinkMs: number }[];
+}
+
+const optimisticTriesMax = 5;
+const retryMs = 200;
+const waitMs = 2_000;
+
+export async function runGrowing(
+  way: GrowingWay,
+  scale: GrowingScale,
+  seed: number,
+  limitMs: number,
+): Promise<GrowingResult> {
+  const random = randomFrom(seed);
+  const lists = Array.from({ length: scale.agents }, (_, agent) => tasksOf(agent, scale, random));
+  const files = new Set(lists.flat().flatMap(({ steps }) => steps.map(({ file }) => file)));
+  // A task that is told to die takes its own writes back first, and lets go after that.
+  const place = await makePlace([...files], { wait_ms: waitMs, on_die: "keep" });
+  try {
+    const counts = { retries: 0, aborted: 0 };
+    const committed: Task[] = [];
+    const end = AbortSignal.timeout(limitMs);
+    const began = performance.now();
+    const run = { "no coordination": uncoordinated, optimistic, guards: guarded }[way];
+    await Promise.all(
+      lists.map(async (tasks, agent) => {
+        for (const task of tasks) {
+          if (end.aborted) return;
+          if (await run(place, task, agent, counts, end)) committed.push(task);
+          else counts.aborted++;
+        }
+      }),
+    );
+    const ms = performance.now() - began;
+    const succeeded = committed.filter(({ id, steps }) =>
+      steps.every(({ file }) => place.read(file).split("\n").includes(id)),
+    );
+    return { way, tasks: lists.flat().length, succeeded: succeeded.length, ...counts, ms };
+  } finally {
+    await place.remove();
+  }
+}
+
+function tasksOf(agent: number, scale: GrowingScale, random: Random): readonly Task[] {
+  return Array.from({ length: scale.tasksEach }, (_, index) => {
+    const files = new Set<string>();
+    while (files.size < scale.steps) {
+      const isShared = random.chance(scale.contention);
+      files.add(
+        isShared
+          ? `shared-${random.below(scale.sharedFiles)}.txt`
+          : `own-${agent}-${random.below(scale.steps * 2)}.txt`,
+      );
+    }
+    const steps = [...files].map((file) => ({ file, thinkMs: Math.round(random.between(...scale.thinkMs)) }));
+    return { id: `task-${agent}-${index}`, steps };
+  });
+}
+
+type Runner = (
+  place: Place,
+  task: Task,
+  agent: number,
+  counts: { retries: number },
+  end: AbortSignal,
+) => Promise<boolean>;
+
+/** All is read as the task comes to it, and written at its end. */
+const uncoordinated: Runner = async (place, { id, steps }) => {
+  const read: (readonly [file: string, text: string])[] = [];
+  for (const { file, thinkMs } of steps) {
+    read.push([file, place.read(file)]);
+    await pause(thinkMs);
+  }
+  for (const [file, text] of read) place.write(file, edited(text, id));
+  return true;
+};
+
+/** The same, but what was read is compared before it is written; if anything differs, all is done again. */
+const optimistic: Runner = async (place, { id, steps }, _agent, counts) => {
+  for (let tries = 0; tries < optimisticTriesMax; tries++) {
+    if (tries > 0) counts.retries++;
+    const read: (readonly [file: string, text: string])[] = [];
+    for (const { file, thinkMs } of steps) {
+      read.push([file, place.read(file)]);
+      await pause(thinkMs);
+    }
+    if (read.every(([file, text]) => place.read(file) === text)) {
+      for (const [file, text] of read) place.write(file, edited(text, id));
+      return true;
+    }
+  }
+  return false;
+};
+
+/** Each file is claimed when the task comes to it. Who cannot have one takes its writes back, lets go, and begins anew. */
+const guarded: Runner = async (place, { id, steps }, agent, counts, end) => {
+  const session = openSession(place, `grower-${agent}`);
+  for (let isFirst = true; !end.aborted; isFirst = false) {
+    if (!isFirst) {
+      counts.retries++;
+      await pause(retryMs);
+    }
+    const undo: (readonly [file: string, text: string])[] = [];
+    let isBlocked = false;
+    for (const { file, thinkMs } of steps) {
+      if ((await session.claim(file)).isDenied) {
+        isBlocked = true;
+        break;
+      }
+      const text = await session.read(file);
+      await pause(thinkMs);
+      if ((await session.mayWrite(file)).isDenied) {
+        isBlocked = true;
+        break;
+      }
+      undo.push([file, text]);
+      await session.wrote(file, edited(text, id));
+    }
+    if (isBlocked) for (const [file, text] of undo) await session.wrote(file, text);
+    await session.endTurn();
+    if (!isBlocked) return true;
+  }
+  return false;
+};

@@ -1,0 +1,50 @@
+/** Files that a session wrote without a lease: leased for it now where nobody holds them, and else a violation. */
+import type { Repository } from "../names/repository.ts";
+import { type HookAnswer, pass } from "./answers.ts";
+import { type HookCall, purposeOf } from "./hook-call.ts";
+import { heldByOthers, lease } from "./leasing.ts";
+import { covers } from "./name-match.ts";
+import { noteWritten } from "./noting.ts";
+import { checkoutFolder } from "./places.ts";
+import type { Target } from "./targets.ts";
+import { markWrite, versionOf } from "./versions.ts";
+import { logViolation, violationWords } from "./violations.ts";
+
+const reportedMax = 100;
+
+export async function judgeUnleased(
+  call: HookCall,
+  repository: Repository,
+  targets: readonly Target[],
+): Promise<HookAnswer> {
+  if (targets.length === 0) return pass;
+  const checkout = checkoutFolder(repository, call.environment);
+  const { agentId } = call.session;
+  const others = await heldByOthers(call.server, repository.name, [agentId]);
+  const violations = targets.flatMap((target) => {
+    const holder = others.find(({ resource }) => covers(resource, target.resource));
+    return holder === undefined ? [] : [{ target, holder }];
+  });
+  const free = targets.filter((target) => !violations.some((one) => one.target === target)).slice(0, reportedMax);
+  if (free.length > 0) {
+    const intents = free.map(({ resource }) => ({ predicate: "MUTATES" as const, resource }));
+    const verdict = await lease(call, intents, purposeOf(call), 0);
+    if (verdict.kind === "granted") for (const target of free) noteWritten(call, target);
+  }
+  if (violations.length > 0) {
+    for (const { target, holder } of violations) {
+      logViolation(checkout, call, target.resource, holder);
+      // So that the holder, at its next write, is told by whom.
+      markWrite(checkout, target.path, { agentId, state: "written", version: versionOf(target.path), at: Date.now() });
+    }
+    const words = violationWords(violations.map(({ target, holder }) => ({ resource: target.resource, holder })));
+    return { ...pass, violation: words };
+  }
+  const names = free.slice(0, 5).map(({ resource }) => resource);
+  const more = free.length - names.length;
+  const shown = `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  return {
+    ...pass,
+    context: `Leasehold: that also changed ${shown}, which was not leased before; nobody else holds it, and it is leased for you now.`,
+  };
+}
