@@ -47,7 +47,7 @@ const published: readonly GrowingRow[] = [
 ];
 
 const edits = planEdits(scale, randomFrom(seed));
-const limitMs = (20 * edits.reduce((sum, one) => sum + one.thinkMs, 0)) / scale.agents;
+const limitMs = Math.round((20 * edits.reduce((sum, one) => sum + one.thinkMs, 0)) / scale.agents);
 console.log(
   `${scale.agents} agents, ${edits.length} edits on ${scale.files} files, ${thinkMs.join(" to ")} ms of thinking each, seed ${seed}\n`,
 );
@@ -56,9 +56,9 @@ const fleet: FleetResult[] = [];
 for (const way of ["no guards", "guards", "guards, claiming first"] satisfies Way[]) {
   const result = await runFleet(way, scale, edits, limitMs);
   fleet.push(result);
-  const { lost, stuck, denials, rereads, crashes, ms, idealMs } = result;
+  const { lost, stuck, denials, rereads, crashes, unanswered, ms, idealMs } = result;
   console.log(
-    `${way}: ${lost} edits lost, ${stuck} agents stuck, ${denials} denials, ${rereads} read again, ${crashes} crashes, ${seconds(ms)} (ideal ${seconds(idealMs)}, ${(idealMs / ms).toFixed(2)} of its speed)`,
+    `${way}: ${lost} edits lost, ${stuck} agents stuck, ${denials} denials, ${rereads} read again, ${crashes} crashes, ${unanswered} calls that the server was too late for, ${seconds(ms)} (ideal ${seconds(idealMs)}, ${(idealMs / ms).toFixed(2)} of its speed)`,
   );
 }
 

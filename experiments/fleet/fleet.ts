@@ -13,6 +13,8 @@ export interface FleetResult {
   readonly denials: number;
   readonly rereads: number;
   readonly crashes: number;
+  /** The server was too late, and so the answer was no. */
+  readonly unanswered: number;
   readonly ms: number;
   readonly idealMs: number;
   /** Agents that had not come to their end when the time was up. */
@@ -24,18 +26,19 @@ const ttlMs = 10_000;
 /** How long a hook stands in line before it says no. */
 const waitMs = 1_000;
 const restartMs = 300;
-const retryMs = 400;
+const retryMs = 1_000;
 
 interface Counts {
   denials: number;
   rereads: number;
   crashes: number;
+  unanswered: number;
 }
 
 export async function runFleet(way: Way, scale: Scale, edits: readonly Edit[], limitMs: number): Promise<FleetResult> {
   const place = await makePlace(fileNames(scale), { ttl_ms: ttlMs, wait_ms: way === "guards" ? waitMs : 0 });
   try {
-    const counts: Counts = { denials: 0, rereads: 0, crashes: 0 };
+    const counts: Counts = { denials: 0, rereads: 0, crashes: 0, unanswered: 0 };
     const end = AbortSignal.timeout(limitMs);
     const began = performance.now();
     const agents = Array.from({ length: scale.agents }, (_, agent) => {
@@ -93,9 +96,9 @@ async function guarded(
       continue;
     }
     counts.denials++;
-    // Not at the very end: the file may soon be free.
-    rest.splice(Math.min(2, rest.length), 0, edit);
-    if (++refusals > rest.length || refusals > 2) await pause(retryMs);
+    rest.push(edit);
+    // All that is left was tried: it waits a while.
+    if (++refusals >= rest.length) await pause(retryMs);
   }
   await session.endTurn();
   return true;
@@ -116,6 +119,7 @@ async function attempt(
     if (crash === "thinking") return "crashed";
     const told = await session.mayWrite(file);
     if (told.isDenied) {
+      if (told.why === "unanswered") counts.unanswered++;
       if (told.why !== "stale") return "denied";
       counts.rereads++;
       continue;

@@ -2,7 +2,9 @@
 import { join } from "node:path";
 import type { Place } from "./repository.ts";
 
-export type Told = { readonly isDenied: false } | { readonly isDenied: true; readonly why: "stale" | "die" | "held" };
+export type Told =
+  | { readonly isDenied: false }
+  | { readonly isDenied: true; readonly why: "stale" | "unanswered" | "held" };
 
 export interface Session {
   /** Reserves a file, as a command that the agent runs. */
@@ -28,10 +30,14 @@ export function openSession(place: Place, id: string): Session {
     };
     const reason = said?.permissionDecision === "deny" ? (said.permissionDecisionReason ?? "") : null;
     if (reason === null) return { isDenied: false };
-    if (reason.includes("no server answers") || reason.includes("guard failed")) throw new Error(reason);
+    if (reason.includes("guard failed")) throw new Error(reason);
     return {
       isDenied: true,
-      why: reason.includes("since you read it") ? "stale" : reason.includes("given back") ? "die" : "held",
+      why: reason.includes("since you read it")
+        ? "stale"
+        : reason.includes("no server answers")
+          ? "unanswered"
+          : "held",
     };
   };
   const tool = (name: string, input: object) => ({ tool_name: name, tool_input: input, tool_use_id: `toolu_${name}` });

@@ -1,8 +1,10 @@
 /** Which agent's tool is about to commit: git's hook runs in another process, and must not take the agent for a stranger. */
-import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { nodeModule } from "./node-module.ts";
 import { fileName } from "./places.ts";
 import { readPrivateJson, remove, writePrivate } from "./private-files.ts";
+
+const { readdirSync, readFileSync } = nodeModule("node:fs");
 
 interface CommitMark {
   readonly agentId: string;

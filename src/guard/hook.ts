@@ -22,8 +22,8 @@ const blocked = 2;
 /** A write of a very large file comes with its content. */
 export const inputBytesMax = 64 * 2 ** 20;
 export const inputMs = 3_000;
-/** Beyond what waiting for a lease may take; every installed hook is given more than both. */
-const workMs = 15_000;
+/** Beyond what all calls and the longest wait for a lease take; every installed hook is given more than this. */
+const answerMsMax = 40_000;
 
 export async function runHook(
   args: readonly string[],
@@ -79,7 +79,7 @@ async function answerTo(
 async function withinTime(work: Promise<HookAnswer>): Promise<HookAnswer> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new TooLate()), workMs + 20_000);
+    timer = setTimeout(() => reject(new TooLate()), answerMsMax);
   });
   try {
     return await Promise.race([work, late]);

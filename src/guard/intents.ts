@@ -1,9 +1,11 @@
 /** What is to be leased before a tool runs: its targets as intents, each once. */
-import { existsSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
+import { nodeModule } from "./node-module.ts";
 import type { ShellPath } from "./shell-writes.ts";
 import { isFolder, isOutside, type Outside, type Target, targetOf } from "./targets.ts";
 import type { Action } from "./tools.ts";
+
+const { existsSync } = nodeModule("node:fs");
 
 export interface Intent {
   readonly predicate: "MUTATES" | "DELETES" | "RENAMES";

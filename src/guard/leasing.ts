@@ -1,15 +1,17 @@
 /** Asks for leases as a session's agent, keeps them alive with every call, and gives them back with what became of them. */
-import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Blocker, Lease } from "../sdk/wire.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import type { Intent } from "./intents.ts";
 import { covers } from "./name-match.ts";
+import { nodeModule } from "./node-module.ts";
 import { fileName } from "./places.ts";
 import { readPrivateJson, remove, writePrivate } from "./private-files.ts";
 import { callAs, isRegistered, type Session } from "./session.ts";
 import type { Settings } from "./settings.ts";
 import { versionOf } from "./versions.ts";
+
+const { readdirSync } = nodeModule("node:fs");
 
 export type Verdict =
   | { readonly kind: "granted" }

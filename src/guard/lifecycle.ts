@@ -1,15 +1,17 @@
 /** A session's beginning, its prompts and its ends. */
-import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { findRepository } from "../names/repository.ts";
 import { type HookAnswer, pass } from "./answers.ts";
 import { Unreachable } from "./control-plane.ts";
 import { type HookCall, purposeFrom } from "./hook-call.ts";
 import { heldByOthers, releaseAll } from "./leasing.ts";
+import { nodeModule } from "./node-module.ts";
 import { sessionsFolder } from "./places.ts";
 import { remove, writePrivate } from "./private-files.ts";
 import { agentsOf } from "./session.ts";
 import { othersWords, plain } from "./words.ts";
+
+const { readdirSync, statSync } = nodeModule("node:fs");
 
 const sessionKeptMs = 7 * 24 * 3_600_000;
 

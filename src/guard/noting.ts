@@ -1,10 +1,12 @@
 /** What a session has read and written, noted for its next write and for those who come after it. */
-import { lstatSync } from "node:fs";
 import type { HookCall } from "./hook-call.ts";
 import { noteWrote } from "./leasing.ts";
+import { nodeModule } from "./node-module.ts";
 import { checkoutFolder } from "./places.ts";
 import { isOutside, type Target, targetOf } from "./targets.ts";
 import { markWrite, noteSeen, versionOf } from "./versions.ts";
+
+const { lstatSync } = nodeModule("node:fs");
 
 export function noteWritten({ session, environment }: HookCall, target: Target): void {
   const version = versionOf(target.path);

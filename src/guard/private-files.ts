@@ -1,6 +1,8 @@
 /** Small files for this user alone, written whole or not at all: several hooks of a session may run at once. */
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { nodeModule } from "./node-module.ts";
+
+const { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } = nodeModule("node:fs");
 
 const folderMode = 0o700;
 const fileMode = 0o600;

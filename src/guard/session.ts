@@ -1,5 +1,4 @@
 /** A session of a coding agent as an agent of the control plane: its id, its token, and what it has leased. */
-import { readdirSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import type { Answer, ControlPlane } from "./control-plane.ts";
@@ -7,6 +6,8 @@ import { nodeModule } from "./node-module.ts";
 import { fileName, sessionFolder } from "./places.ts";
 import { createPrivate, readPrivate, readPrivateJson, remove, writePrivate } from "./private-files.ts";
 import type { Environment } from "./settings.ts";
+
+const { readdirSync } = nodeModule("node:fs");
 
 export interface Session {
   readonly tool: string;

@@ -1,7 +1,9 @@
 /** What a repository's `.leasehold.json` and the environment say about its guards. */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFile } from "../names/repository.ts";
+import { nodeModule } from "./node-module.ts";
+
+const { readFileSync } = nodeModule("node:fs");
 
 export interface Settings {
   readonly url: string;

@@ -1,7 +1,9 @@
 /** From a path that a tool is about to touch to the name that is leased: where it really leads, and in which checkout. */
-import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { findRepository, type Repository } from "../names/repository.ts";
+import { nodeModule } from "./node-module.ts";
+
+const { lstatSync, readlinkSync, realpathSync } = nodeModule("node:fs");
 
 export interface Target {
   /** Where the path really leads; a pattern where the name is one. */

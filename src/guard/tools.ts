@@ -81,9 +81,6 @@ export function actionOf(toolName: string, input: Input): Action | null {
   return action.kind === "none" ? null : action;
 }
 
-/** For matchers: the tools that are asked about before they run, and after. */
-export const writingTools = /edit|write|replace|create|delete|move|rename|patch|bash|shell|exec|terminal/i;
-
 function reader(isWhole: boolean): Reader {
   return (input) => {
     const paths = pathsIn(input);

@@ -2,9 +2,10 @@
  * What a checkout looks like, quickly: git's own index tells which tracked files are as they were, so only what differs
  * from it is looked at, and what is untracked. Two such pictures tell which files changed between them.
  */
-import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { nodeModule } from "./node-module.ts";
+
+const { lstatSync } = nodeModule("node:fs");
 
 export interface TreePicture {
   readonly head: string;

@@ -2,11 +2,12 @@
  * What files are, by their hash: what a session has seen of them, so that it cannot overwrite what it never saw; and who
  * wrote them last in this checkout, so that a change is not blamed on the wrong one.
  */
-import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { nodeModule } from "./node-module.ts";
 import { fileName } from "./places.ts";
-import { readPrivate, readPrivateJson, remove, writePrivate } from "./private-files.ts";
+import { readPrivate, readPrivateJson, writePrivate } from "./private-files.ts";
+
+const { readFileSync, statSync } = nodeModule("node:fs");
 
 const hashBytesMax = 64 * 2 ** 20;
 
@@ -44,10 +45,6 @@ export function readWriteMark(checkout: string, path: string): WriteMark | null 
 
 export function markWrite(checkout: string, path: string, mark: WriteMark): void {
   writePrivate(markPath(checkout, path), JSON.stringify(mark));
-}
-
-export function forgetWrite(checkout: string, path: string): void {
-  remove(markPath(checkout, path));
 }
 
 function markPath(checkout: string, path: string): string {

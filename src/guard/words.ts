@@ -11,7 +11,7 @@ export function blockedReason(blockers: readonly Blocker[], total: number, isDea
   return [
     `Leasehold: ${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`,
     "Do not write there by another way. Go on with other work, and when the lease has ended read the file again and then make your change;",
-    `\`leasehold ls ${first}\` shows who holds it.`,
+    `\`leasehold ls ${quoted(first)}\` shows who holds it.`,
     ...(isDead && released > 0
       ? [
           `So that nobody waits in a ring, your own ${released === 1 ? "lease was" : `${released} leases were`} given back: read those files again before you change them.`,
@@ -35,7 +35,7 @@ function holderWords({
 
 export function purposeWords(purpose: string | null): string {
   if (purpose === null || purpose === "") return "";
-  const text = plain(purpose);
+  const text = plain(purpose).replaceAll('"', "'");
   return `, for "${text.length > purposeLengthMax ? `${text.slice(0, purposeLengthMax)}…` : text}"`;
 }
 
@@ -75,6 +75,11 @@ export function othersWords(leases: readonly Lease[]): string | null {
 export function remaining(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1_000));
   return seconds < 120 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** An agent may run what it is told to: a name that somebody chose must not become a command. */
+function quoted(name: string): string {
+  return /^[\w./:@+-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 
 export function plain(text: string): string {

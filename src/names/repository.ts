@@ -3,8 +3,10 @@
  * the same file: by `.leasehold.json`, else by where it came from, else by its folder. Git's files are read directly:
  * it takes a tenth of the time, and works where git is not installed. The command line and the guards both name by this.
  */
-import { readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+
+// Not imported: that would load all of its exports, streams too, and hooks start often.
+const { readFileSync, statSync } = process.getBuiltinModule("node:fs");
 
 export interface Repository {
   readonly root: string;
@@ -104,7 +106,7 @@ function folderName(root: string, git: string): string {
   );
 }
 
-export function isName(text: string): boolean {
+function isName(text: string): boolean {
   return /^[\p{L}\p{N}_][\p{L}\p{N}._-]*$/u.test(text) && text.length <= 128;
 }
 
