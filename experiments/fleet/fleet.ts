@@ -22,7 +22,7 @@ export interface FleetResult {
 }
 
 /** Longer than an agent thinks; a crashed one's leases are free after it. */
-const ttlMs = 10_000;
+const ttlMs = 12_000;
 /** How long a hook stands in line before it says no. */
 const waitMs = 1_000;
 const restartMs = 300;
