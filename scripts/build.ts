@@ -3,6 +3,7 @@
  * JavaScript with declarations. Only what the command line and the SDK reach is compiled; tests stay here.
  */
 import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { bundleHook } from "./hook-bundle.ts";
 import { run } from "./run.ts";
 
 const outDir = "dist";
@@ -15,6 +16,7 @@ export async function build(): Promise<number> {
     return code;
   }
   for (const path of globSync(`${outDir}/**/*.d.ts`)) writeFileSync(path, withJsNames(readFileSync(path, "utf8")));
+  writeFileSync(`${outDir}/guard/hook.cjs`, bundleHook());
   return 0;
 }
 

@@ -1,9 +1,11 @@
 /** What cells do: set up and tear down as they are told, fail at it, forget it, or answer for a time long past (G6, G7). */
+import type { Actor } from "../src/kernel/commands.ts";
+import { hostOf } from "./hosting.ts";
 import { send } from "./send.ts";
-import { type CellJob, entropyOf, operator, type World } from "./world.ts";
+import { type CellJob, entropyOf, operator, type SimCell, type World } from "./world.ts";
 
 export function cellTurn(world: World): void {
-  const { random, jobs, store } = world;
+  const { random, jobs } = world;
   // Mostly what was asked last; what is older has often run out of time, and is reported all the same.
   const at = random.chance(0.8) ? jobs.length - 1 : random.below(jobs.length);
   const [job] = jobs.splice(at, 1);
@@ -11,17 +13,42 @@ export function cellTurn(world: World): void {
   const outcome = random.weighted({ done: 86, failed: 5, forgotten: 5, twice: 4 });
   if (outcome === "forgotten") return; // Its time will run out.
   if (outcome === "twice") jobs.push(job);
-  const generation = store.lease.get(`${job.tenant} ${job.leaseId}`)?.generation ?? 1;
+  const host = hostOf(world, job.lease);
+  // Somebody else's program, for which a supervisor reports: what it has set up nobody knows.
+  if (host === undefined) report(world, job, outcome === "failed", operator, null);
+  else work(world, host, job, outcome === "failed");
+}
+
+function report(world: World, job: CellJob, failed: boolean, actor: Actor, cellId: string | null): void {
+  const { random, store } = world;
+  const generation = store.lease.get(`${job.tenant} ${job.lease.id}`)?.generation ?? 1;
   send(world, {
     tenant: job.tenant,
-    actor: operator,
+    actor,
     entropy: entropyOf(world),
-    type: reportOf(job, outcome === "failed"),
-    leaseId: job.leaseId,
+    type: reportOf(job, failed),
+    cellId,
+    leaseId: job.lease.id,
     generation: random.chance(0.95) ? generation : generation + 1,
     coordinate: job.does === "bind" ? "127.0.0.1:7200" : null,
-    reason: outcome === "failed" ? "the process did not answer" : null,
+    reason: failed ? "the process did not answer" : null,
   });
+}
+
+/** A cell that enrolled: it knows what it has, and says nothing that is not so. */
+function work(world: World, cell: SimCell, job: CellJob, failed: boolean): void {
+  const { id, generation, fence, resource } = job.lease;
+  if (job.does === "bind") {
+    // What it has torn down once, or comes after its end, it does not set up (see src/cell/core.ts).
+    const isOver = cell.over.has(id) || world.now >= job.until;
+    if (!isOver && !failed) cell.bindings.set(id, { resource, generation, fence, endedAs: null });
+    return report(world, job, isOver || failed, cell.actor, cell.id);
+  }
+  cell.over.add(id);
+  const binding = cell.bindings.get(id);
+  if (!failed) cell.bindings.delete(id);
+  else if (binding !== undefined) cell.bindings.set(id, { ...binding, endedAs: "lease_revoked" });
+  report(world, job, failed, cell.actor, cell.id);
 }
 
 function reportOf({ does }: CellJob, failed: boolean) {

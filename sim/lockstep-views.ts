@@ -12,6 +12,7 @@ export function recordsOf(state: State): Records {
     agent: [],
     digest: [],
     resource: [],
+    cell: [],
     request: [],
     lease: [],
     key: [],

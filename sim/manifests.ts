@@ -49,6 +49,10 @@ function intentFor(world: World, tenant: SimTenant): IntentInput {
   ]);
   const resource = nameFor(world, tenant);
   const units = tenant.counted.includes(resource) ? random.pick([null, 1, 1, 2, 2, 3, 6]) : null;
+  // Any one of a pattern, where something of it is declared.
+  const isChoice = resource.includes("*") && tenant.counted.length + tenant.bound.length > 0 && random.chance(0.5);
+  if (isChoice && predicate !== "RENAMES")
+    return { predicate, resource, units: random.pick([1, 1, 2]), to: null, pick: "any" };
   const target = predicate === "RENAMES" ? tenant.names.find((name) => name !== resource) : undefined;
   return predicate === "RENAMES" && target === undefined
     ? { predicate: "MUTATES", resource, units, to: null }

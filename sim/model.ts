@@ -179,6 +179,13 @@ function decide(model: Model, command: Command, now: number): Prediction {
     case "bind_failed":
     case "teardown_confirmed":
     case "teardown_failed":
+    case "enrol_cell":
+    case "cell_heartbeat":
+    case "cell_left":
+    case "cell_ended":
+    case "withdraw_cell":
+    case "readmit_cell":
+    case "report_violation":
     case "set_tenant_quotas":
     case "create_key":
     case "delete_key":

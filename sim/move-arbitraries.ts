@@ -32,6 +32,7 @@ const weights: Readonly<Record<Verb, number>> = {
   resume_tenant: 4,
   set_tenant_settings: 4,
   report_binding: 0,
+  cell_speaks: 0,
 };
 
 const clock: fc.Arbitrary<ClockMove> = fc.oneof(
@@ -50,7 +51,7 @@ const intent = fc.record({
 });
 
 export const anyMove = movesOf(weights);
-export const anyMoveOrReport = movesOf({ ...weights, report_binding: 70 });
+export const anyMoveOrReport = movesOf({ ...weights, report_binding: 70, cell_speaks: 60 });
 
 function movesOf(weightOf: Readonly<Record<Verb, number>>): fc.Arbitrary<Move> {
   const verbs = Object.entries(weightOf).map(([verb, weight]) => ({ weight, arbitrary: fc.constant(verb as Verb) }));
@@ -96,9 +97,10 @@ export const anyBoard: fc.Arbitrary<Board> = fc
     capacities: names.includes("GPU:/x") ? { "GPU:/x": capacity } : {},
     strategy,
     bound: [],
+    choice: false,
   }));
 
-/** The same with cells: some names are bound. */
+/** The same with cells and a choice: some names are bound, and patterns over them may be any one of them. */
 export const anyBoardWithCells: fc.Arbitrary<Board> = fc
-  .tuple(anyBoard, fc.subarray(["FILE:/a", "FILE:/b", "GPU:/x"]))
-  .map(([board, bound]) => ({ ...board, bound: bound.filter((name) => board.names.includes(name)) }));
+  .tuple(anyBoard, fc.subarray(["FILE:/a", "FILE:/b", "GPU:/x"]), fc.boolean())
+  .map(([board, bound, choice]) => ({ ...board, choice, bound: bound.filter((name) => board.names.includes(name)) }));

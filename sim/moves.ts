@@ -3,7 +3,7 @@
  * leases"). So a list of moves can be drawn at random, cut down to a short one that still fails, and played on the
  * kernel, on the oracle and on a restored kernel alike.
  */
-import type { Actor, Command, DeclareResource, IntentInput } from "../src/kernel/commands.ts";
+import type { Actor, Asked, Command, DeclareResource, IntentInput } from "../src/kernel/commands.ts";
 import { predicates } from "../src/kernel/predicates.ts";
 import { agentStates, type Strategy } from "../src/kernel/records.ts";
 
@@ -36,6 +36,7 @@ export const verbs = [
   "resume_tenant",
   "set_tenant_settings",
   "report_binding",
+  "cell_speaks",
 ] as const;
 export type Verb = (typeof verbs)[number];
 
@@ -72,6 +73,8 @@ export interface Board {
   readonly strategy: Strategy;
   /** Those that a cell hosts (G6); the oracle knows no cells, so its boards have none. */
   readonly bound: readonly string[];
+  /** Whether patterns are asked for with `pick`; the oracle knows of no choice either. */
+  readonly choice: boolean;
 }
 
 /** What a move's numbers are read against; ids are those of whoever is asked. */
@@ -191,7 +194,7 @@ export function commandFor(move: Move, board: Board, known: Known, entropy: read
     case "fence_resource":
       return { ...above, type: "fence_resource", resource, reason: "test" };
     case "reset_resource":
-      return { ...above, type: "reset_resource", resource };
+      return { ...above, type: "reset_resource", resource, probed: true };
     case "withdraw_resource":
       return { ...above, type: "withdraw_resource", resource, revoke: move.flag };
     case "declare_resource": {
@@ -204,8 +207,10 @@ export function commandFor(move: Move, board: Board, known: Known, entropy: read
         move.other % 5,
       );
       const { id: leaseId, generation } = lease;
-      return { ...above, type, leaseId, generation, coordinate: "here", reason: null };
+      return { ...above, type, cellId: null, leaseId, generation, coordinate: "here", reason: null };
     }
+    case "cell_speaks":
+      return cellCommand(move, board, known, above);
     case "suspend_tenant":
     case "resume_tenant":
       return { ...above, type: move.verb, tenantId, reason: "test" };
@@ -216,6 +221,49 @@ export function commandFor(move: Move, board: Board, known: Known, entropy: read
         tenantId,
         settings: { strategy: move.flag ? "wait_die" : "wound_wait" },
       };
+  }
+}
+
+/** What the cell says, or who withdraws it: mostly it enrols and beats, so that mostly it is ready. */
+function cellCommand(move: Move, board: Board, known: Known, above: Asked): Command {
+  const cellId = "cell-1";
+  const session = `s${move.ttl % 2}`;
+  const inventory = board.bound
+    .filter((_, index) => move.idle !== index)
+    .map((resource, index) => ({
+      resource,
+      driver: "tcp",
+      capacity: board.capacities[resource] ?? null,
+      hardware: move.flag ? ["h100"] : [],
+      ready: move.wait !== index,
+      fault: null,
+      fenced: move.key === 3 + index ? "left behind" : null,
+    }));
+  const lease = known.leases[move.nth % Math.max(1, known.leases.length)];
+  switch (move.nth % 6) {
+    case 0:
+    case 1: {
+      const bindings = known.leases
+        .filter((_, index) => index % 3 !== move.key % 3)
+        .map(({ id, generation }, index) => {
+          const isOver = index % 4 === move.key % 4;
+          return { leaseId: id, generation, fence: 0, endedAs: isOver ? "lease_expired" : null };
+        });
+      return { ...above, type: "enrol_cell", cellId, session, version: null, inventory, bindings };
+    }
+    case 2:
+    case 3:
+      return { ...above, type: "cell_heartbeat", cellId, session, inventory: move.flag ? inventory : null };
+    case 4: {
+      const failure = move.key === 3 ? "it does not die" : null;
+      const code = move.flag ? "lease_expired" : "lease_revoked";
+      const { id: leaseId, generation } = lease ?? { id: "lse_none", generation: 1 };
+      return { ...above, type: "cell_ended", cellId, leaseId, generation, code, failure };
+    }
+    default:
+      if (move.other === 0) return { ...above, type: "withdraw_cell", cellId, revoke: move.flag };
+      if (move.other === 1) return { ...above, type: "cell_left", cellId, session, reason: "shut down" };
+      return { ...above, type: "readmit_cell", cellId };
   }
 }
 
@@ -241,7 +289,11 @@ function intentFor(intent: Move["intents"][number], board: Board): IntentInput {
   const predicate = nth(predicates, intent.predicate);
   const resource = nth(board.names, intent.name);
   const units = Object.hasOwn(board.capacities, resource) ? intent.units : null;
-  return { predicate, resource, units, to: predicate === "RENAMES" ? nth(board.names, intent.to) : null };
+  const to = predicate === "RENAMES" ? nth(board.names, intent.to) : null;
+  const leavesChoice = board.choice && to === null && resource.includes("*") && intent.to > 1;
+  return leavesChoice
+    ? { predicate, resource, units: intent.units, to, pick: "any" }
+    : { predicate, resource, units, to };
 }
 
 function nth<T>(list: readonly T[], at: number): T {

@@ -1,7 +1,8 @@
 /** What operators do: take away, fence and reset, withdraw, pause, suspend, and change the rules under way. */
 import { count } from "./counters.ts";
+import { cleanUp } from "./hosting.ts";
 import { isPattern } from "./model/names.ts";
-import { send } from "./send.ts";
+import { send, settleInSlices } from "./send.ts";
 import { entropyOf, operator, type SimTenant, type World } from "./world.ts";
 
 const habits = {
@@ -53,8 +54,7 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
       send(world, { ...asked, type: "fence_resource", resource, reason });
       return;
     case "reset":
-      send(world, { ...asked, type: "reset_resource", resource: fencedIn(world, tenant) ?? resource });
-      return;
+      return reset(world, tenant, fencedIn(world, tenant) ?? resource);
     case "withdraw":
       if (isPattern(resource) && random.chance(0.9)) return;
       send(world, { ...asked, type: "withdraw_resource", resource, revoke: random.chance(0.5) });
@@ -80,7 +80,12 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
       return;
     }
     case "quotas": {
-      const quotas = random.pick([{ leasesMax: 4 }, { leasesMax: 10_000 }, { waitersMax: 100, patternsMax: 100 }]);
+      const quotas = random.pick([
+        { leasesMax: 4 },
+        { leasesMax: 10_000 },
+        { waitersMax: 100, patternsMax: 100 },
+        { kinds: {} },
+      ]);
       send(world, { ...asked, type: "set_tenant_quotas", tenantId, quotas });
       return;
     }
@@ -101,6 +106,21 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
       send(world, { ...asked, type: "delete_key", keyId: `key-${random.below(3)}` });
       return;
   }
+}
+
+/** What is bound is reset through its cell, which has then seen it clean (G7). */
+function reset(world: World, tenant: SimTenant, resource: string): void {
+  const asked = { tenant: tenant.id, actor: operator, entropy: entropyOf(world) };
+  if (world.random.chance(0.1)) {
+    send(world, { ...asked, type: "reset_resource", resource, probed: false });
+    return;
+  }
+  settleInSlices(world);
+  const isClosing = [...world.store.lease.values()].some(
+    (one) => one.tenant === tenant.id && one.resource === resource,
+  );
+  if (!isClosing) cleanUp(world, tenant.id, resource);
+  send(world, { ...asked, type: "reset_resource", resource, probed: true });
 }
 
 /** Of the agent's, or of a task's: its own, or one of its manifest's. */

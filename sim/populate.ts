@@ -1,6 +1,7 @@
 /** What a world consists of, drawn from its seed: a small one is all friction, a large one is all traffic. */
 import { predicates } from "../src/kernel/predicates.ts";
 import type { TenantQuotas, TenantSettings } from "../src/kernel/records.ts";
+import { openCells } from "./hosting.ts";
 import { send } from "./send.ts";
 import { staff } from "./tasks/workers.ts";
 import { entropyOf, operator, type SimAgent, type SimTenant, type World } from "./world.ts";
@@ -63,6 +64,7 @@ function found(world: World, tenant: SimTenant): void {
     const cell = tenant.bound.includes(resource) ? "cell-1" : null;
     send(world, { ...asked, type: "declare_resource", resource, capacity, cell });
   }
+  openCells(world, tenant);
 }
 
 function register(world: World, tenant: SimTenant, id: string): void {
@@ -102,6 +104,7 @@ function quotasFor({ random, size }: World): Partial<TenantQuotas> {
     { patternsMax: 2 * factor },
     { leaseTimeMsMax: 12_000 },
     { tenantLeaseTimeMsMax: 200_000 * factor },
+    { kinds: { FILE: 4 * factor, GPU: 3 * factor, PORT: 2 * factor } },
     { resourcesMax: 4 * factor, agentsMax: 200 },
   ]);
 }

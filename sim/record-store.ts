@@ -5,6 +5,7 @@
 import type { Handle } from "../src/kernel/kernel.ts";
 import type {
   Agent,
+  Cell,
   Counters,
   Digest,
   Key,
@@ -24,6 +25,7 @@ export interface RecordStore {
   readonly agent: Map<string, Agent>;
   readonly digest: Map<string, Digest>;
   readonly resource: Map<string, Resource>;
+  readonly cell: Map<string, Cell>;
   readonly request: Map<string, Request>;
   readonly lease: Map<string, Lease>;
   readonly key: Map<string, Key>;
@@ -46,6 +48,7 @@ export function createRecordStore(): RecordStore {
     agent: new Map(),
     digest: new Map(),
     resource: new Map(),
+    cell: new Map(),
     request: new Map(),
     lease: new Map(),
     key: new Map(),
@@ -105,6 +108,7 @@ function storedAs({ kind, record }: StoredRecord): string {
     case "task_type":
       return `${record.tenant} ${record.taskType}`;
     case "agent":
+    case "cell":
     case "request":
     case "lease":
     case "task":

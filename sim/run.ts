@@ -5,6 +5,7 @@ import { cellTurn } from "./cells.ts";
 import { passTime } from "./clock.ts";
 import type { Counters } from "./counters.ts";
 import { count } from "./counters.ts";
+import { hostingTurn } from "./hosting.ts";
 import { violated } from "./invariants/step.ts";
 import { operatorTurn } from "./operators.ts";
 import { populate } from "./populate.ts";
@@ -68,6 +69,7 @@ function stepOnce(world: World): void {
       twins: world.hasTasks && size === "small" ? 12 : 0,
       operator: 60,
       cell: world.jobs.length > 0 ? 200 * rare : 0,
+      hosting: world.cells.length > 0 ? 50 * rare : 0,
       settle: 15,
       restart: world.hasTasks ? 20 : 40,
       compare: 12,
@@ -85,6 +87,8 @@ function stepOnce(world: World): void {
       return operatorTurn(world, tenant);
     case "cell":
       return cellTurn(world);
+    case "hosting":
+      return hostingTurn(world);
     case "settle":
       return settleInSlices(world);
     case "restart":

@@ -9,6 +9,7 @@ import type { Reply } from "../src/kernel/replies.ts";
 import type { EndedTask } from "../src/kernel/task-records.ts";
 import type { TaskEntry } from "../src/kernel/task-state.ts";
 import { count } from "./counters.ts";
+import { checkBindings } from "./invariants/cells.ts";
 import { checkInvariants } from "./invariants/check.ts";
 import { type Step, violated } from "./invariants/step.ts";
 import { fingerprint, keep } from "./record-store.ts";
@@ -80,6 +81,7 @@ function finish(world: World, outcome: KernelStep, done: Pick<Step, "command" | 
   if (world.hasTasks) noteTasks(world, step);
   const thoroughly = world.size === "small" || (done.settled && world.step % 97 === 0);
   checkInvariants(world.memory, step, thoroughly);
+  checkBindings(step, world.cells);
   checkEvents(world, events);
 }
 

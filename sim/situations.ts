@@ -4,6 +4,7 @@ import type { KernelEvent } from "../src/kernel/events.ts";
 import type { Lease } from "../src/kernel/records.ts";
 import type { Reply } from "../src/kernel/replies.ts";
 import { count } from "./counters.ts";
+import { tell } from "./hosting.ts";
 import type { World } from "./world.ts";
 
 const manyAtOnce = 8;
@@ -12,12 +13,15 @@ export function noteReply({ counters }: World, command: Command, reply: Reply): 
   count(counters, `command ${command.type}`);
   if (reply.type === "refused") {
     count(counters, `refused ${reply.code}`);
+    if (reply.reason === "quota" && reply.detail.includes("units of")) count(counters, "G2 quota on a type");
     if (reply.reason !== undefined) count(counters, `denied ${reply.reason}`);
     if (reply.code === "stale_epoch") count(counters, "A3 command of an older instance");
   }
   if (reply.type === "paused") count(counters, `paused ${reply.reason}`);
   if (command.type !== "acquire") return;
   count(counters, `verdict ${reply.type}`);
+  const leavesChoice = command.intents.some(({ pick }) => pick === "any");
+  if (leavesChoice) count(counters, `any one ${reply.type}`);
   if (command.dryRun) count(counters, "W12 dry run");
   if (reply.type === "granted" && reply.observe !== null) count(counters, "A4 grant with an update");
   if (reply.type === "died" && reply.attempt > 1) count(counters, "W5 died again");
@@ -31,10 +35,10 @@ export function noteEvents(world: World, events: readonly KernelEvent[]): void {
     count(counters, `event ${event.type}`);
     switch (event.type) {
       case "lease.binding":
-        world.jobs.push({ tenant: event.tenant, leaseId: event.lease.id, does: "bind" });
+        tell(world, event.lease, "bind");
         break;
       case "lease.closing":
-        world.jobs.push({ tenant: event.tenant, leaseId: event.lease.id, does: "teardown" });
+        tell(world, event.lease, "teardown");
         break;
       case "lease.granted":
         if (event.lease.linkedTo !== null) count(counters, "C7 rename granted");
@@ -54,12 +58,14 @@ export function noteEvents(world: World, events: readonly KernelEvent[]): void {
         tellHolder(world, event.lease);
         if (event.reason === "wounded") count(counters, "W7 wounded");
         if (event.reason === "idle") count(counters, "L10 revoked as idle");
+        if (event.reason === "cell_lost_binding") count(counters, "G6 a cell lost a binding");
         break;
       case "lease.revived":
         count(counters, "L9 held, verified and revived");
         break;
       case "request.granted":
         count(counters, "W3 waiter granted");
+        if (event.request.picked.length > 0) count(counters, "W3 waiter granted any one");
         break;
       default:
         break;

@@ -198,7 +198,7 @@ export function commandOf(move: TaskMove, state: State, options: Options, entrop
     case "fence":
       return { ...who, type: "fence_resource", resource, reason: "test" };
     case "reset":
-      return { ...who, type: "reset_resource", resource };
+      return { ...who, type: "reset_resource", resource, probed: true };
     case "declare":
       return { ...who, type: "declare_resource", resource: "GPU:/0", capacity: 1 + (a % 3), cell: null };
     case "suspend":

@@ -2,6 +2,7 @@
 import { createHash, type Hash } from "node:crypto";
 import type { Acquire, Actor, Command } from "../src/kernel/commands.ts";
 import { createState, type State } from "../src/kernel/kernel.ts";
+import type { Lease } from "../src/kernel/records.ts";
 import type { CreateTask, PollTasks, SubmitReceipt } from "../src/kernel/task-commands.ts";
 import type { EndedTask, Receipt } from "../src/kernel/task-records.ts";
 import type { Counters } from "./counters.ts";
@@ -71,8 +72,30 @@ export interface SimLedger {
 /** What a cell has been told to do and has not reported yet. */
 export interface CellJob {
   readonly tenant: string;
-  readonly leaseId: string;
+  /** As it was when the cell was told. */
+  readonly lease: Lease;
   readonly does: "bind" | "teardown";
+  /** Afterwards it is not set up any more. */
+  readonly until: number;
+}
+
+/** A cell that enrolled, and what it has set up in truth. */
+export interface SimCell {
+  readonly tenant: string;
+  readonly id: string;
+  readonly actor: Actor;
+  session: string;
+  readonly bindings: Map<string, SimBinding>;
+  /** Leases that it has ended once; it does not begin them again. */
+  readonly over: Set<string>;
+}
+
+export interface SimBinding {
+  readonly resource: string;
+  readonly generation: number;
+  readonly fence: number;
+  /** It is to be gone, and is not. */
+  readonly endedAs: string | null;
 }
 
 export interface World {
@@ -88,6 +111,7 @@ export interface World {
   readonly transcript: Hash;
   readonly tenants: SimTenant[];
   readonly jobs: CellJob[];
+  readonly cells: SimCell[];
   /** Commands under way; each arrives at the step it was given, if ever. */
   readonly mail: { readonly atStep: number; readonly command: Command }[];
   /** The last commands, for whoever reads about a violation. */
@@ -111,6 +135,7 @@ export function createWorld(seed: number, counters: Counters): World {
     transcript: createHash("sha256"),
     tenants: [],
     jobs: [],
+    cells: [],
     mail: [],
     recent: [],
     state: createState(),

@@ -24,8 +24,9 @@ const reach: Readonly<Record<string, Reach>> = {
   mcp: { areas: ["protocol", "sdk"], typesOf: [], packages: ["@modelcontextprotocol/server"] },
   // It opens the store that it gives to the engine, and looks at names and state as the kernel does.
   server: { areas: ["engine", "protocol", "kernel", "store", "ledger", "mcp", "token"], typesOf: [], packages: "any" },
-  // It is published by itself, without dependencies: what it needs of the protocol is written out by scripts/sdk-wire.ts.
-  sdk: { areas: [], typesOf: ["protocol"], packages: [] },
+  // It is published without dependencies: what it needs of the protocol is written out by scripts/sdk-wire.ts. Tokens,
+  // which import nothing, go with it.
+  sdk: { areas: ["token"], typesOf: ["protocol"], packages: [] },
   // Outside its folder node/ it imports nothing of Node either, and so runs in a browser; a test beside it holds that.
   token: { areas: [], typesOf: [], packages: [] },
   cell: { areas: ["protocol", "sdk", "token"], typesOf: [], packages: "any" },

@@ -68,7 +68,7 @@ async function unguarded(place: Place, edits: readonly Edit[], counts: Counts): 
   return true;
 }
 
-/** One that is denied goes on with other work, and comes back to it: as the guard advises. */
+/** One that is denied goes on with other work, and comes back to that file after a while: as the guard advises. */
 async function guarded(
   place: Place,
   edits: readonly Edit[],
@@ -79,14 +79,11 @@ async function guarded(
   const rest = [...edits];
   let life = 0;
   let session = openSession(place, `agent-${edits[0]?.agent}-${life}`);
-  let refusals = 0;
-  for (let edit = rest.shift(); edit !== undefined; edit = rest.shift()) {
+  const triedAt = new Map<string, number>();
+  for (let edit = await next(rest, triedAt); edit !== null; edit = await next(rest, triedAt)) {
     if (end.aborted) return false;
     const result = await attempt(place, session, edit, way, counts);
-    if (result === "done") {
-      refusals = 0;
-      continue;
-    }
+    if (result === "done") continue;
     if (result === "crashed") {
       counts.crashes++;
       await pause(restartMs);
@@ -96,12 +93,25 @@ async function guarded(
       continue;
     }
     counts.denials++;
+    triedAt.set(edit.file, performance.now());
     rest.push(edit);
-    // All that is left was tried: it waits a while.
-    if (++refusals >= rest.length) await pause(retryMs);
   }
   await session.endTurn();
   return true;
+}
+
+/** The first whose file was not denied just now; if there is none, the one whose file has been left alone longest. */
+async function next(rest: Edit[], triedAt: ReadonlyMap<string, number>): Promise<Edit | null> {
+  const now = performance.now();
+  const leftMs = ({ file }: Edit): number => Math.max(0, (triedAt.get(file) ?? -retryMs) + retryMs - now);
+  const best = rest.reduce<Edit | null>(
+    (one, other) => (one !== null && leftMs(one) <= leftMs(other) ? one : other),
+    null,
+  );
+  if (best === null) return null;
+  await pause(leftMs(best));
+  rest.splice(rest.indexOf(best), 1);
+  return best;
 }
 
 async function attempt(

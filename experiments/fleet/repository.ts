@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { stageHook } from "../../scripts/hook-bundle.ts";
 import { startServer } from "../../src/server/server.ts";
 
 const binary = fileURLToPath(new URL("../../bin/leasehold.cjs", import.meta.url));
@@ -49,7 +50,9 @@ export async function makePlace(files: readonly string[], settings: object): Pro
   writeFileSync(join(root, ".leasehold.json"), JSON.stringify({ repository: "fleet", ...settings }));
   git("add", ".");
   git("commit", "-qm", "first");
-  execFileSync(process.execPath, [binary, "guard", "install", "claude", "git"], { cwd: root, env, stdio: "ignore" });
+  const program = `${process.execPath} ${stageHook(join(folder, "package"))}`;
+  const install = ["guard", "install", "claude", "git", "--command", program];
+  execFileSync(process.execPath, [binary, ...install], { cwd: root, env, stdio: "ignore" });
   const { hooks } = JSON.parse(readFileSync(join(root, ".claude/settings.json"), "utf8")) as {
     readonly hooks: Readonly<Record<string, readonly { readonly hooks: readonly { readonly command: string }[] }[]>>;
   };

@@ -2,6 +2,7 @@
  * Small wrong changes to the kernel, each of which some test must find. `find` is exact and stands once in the file, so
  * that a mutant whose code has moved on is noticed and brought up to date, and never quietly changes nothing.
  */
+import { cellMutants } from "./planted-cells.ts";
 import { taskMutants } from "./planted-tasks.ts";
 
 export interface Mutant {
@@ -15,6 +16,7 @@ export interface Mutant {
 
 export const mutants: readonly Mutant[] = [
   ...taskMutants,
+  ...cellMutants,
 
   // Time (L3, L4, L9, L10)
   {
@@ -167,15 +169,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a pattern over a fenced resource is granted",
     file: "decide.ts",
-    find: "const fencedOne = findResource(tenant, wish.name, ({ record }) => record.fenced);",
+    find: "const fencedOne = findResource(tenant, name, ({ record }) => record.fenced);",
     replace:
-      "const exact = tenant.resources.get(wish.name.text); const fencedOne = exact?.record.fenced ? exact : undefined;",
+      "const exact = tenant.resources.get(name.text); const fencedOne = exact?.record.fenced ? exact : undefined;",
   },
   {
     name: "a fenced resource is granted",
     file: "decide.ts",
-    find: "const fencedOne = findResource(tenant, wish.name, ({ record }) => record.fenced);",
-    replace: "const fencedOne = findResource(tenant, wish.name, () => false);",
+    find: "const fencedOne = findResource(tenant, name, ({ record }) => record.fenced);",
+    replace: "const fencedOne = findResource(tenant, name, () => false);",
   },
 
   // Waiting (W1–W12)

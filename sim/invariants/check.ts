@@ -1,5 +1,6 @@
 /** All invariants after every step: everything against everything in small worlds, what changed in large ones. */
 import { checkActor, checkWounds } from "./actors.ts";
+import { checkChoices, checkKinds, checkReadiness } from "./cells.ts";
 import { checkAllConflicts, checkNewConflicts } from "./conflicts.ts";
 import { checkFences, type FenceMemory } from "./fences.ts";
 import { checkLateCompletes, createGrantMemory, type GrantMemory } from "./late-completes.ts";
@@ -68,8 +69,11 @@ export function checkInvariants(memory: Memory, step: Step, thoroughly: boolean)
       checkAllConflicts(view);
       checkAllWaits(view, step);
       checkIdleStates(view);
+      checkChoices(view, step);
     } else checkTouchedWaits(view, step);
     if (step.settled) checkEnds(view, step);
+    checkReadiness(view, step);
+    checkKinds(view, step);
     checkTaskWaits(view, step);
     checkTaskOvertaking(view, step);
     if (thoroughly) checkTasks(memory, view, step);

@@ -55,7 +55,7 @@ export function checkGrantReply({ command, reply, store }: Step): void {
 
 /** The ids are given in the manifest's order, so each lease can be held against its intent. */
 function checkWhole(store: RecordStore, request: Request): void {
-  const claims = claimsOf(request.intents);
+  const claims = claimsOf(request.intents, request.picked);
   if (request.leaseIds.length !== claims.length) violated("W6", "a manifest was granted in part", request);
   for (const [index, claim] of claims.entries()) {
     const id = request.leaseIds[index] ?? "";

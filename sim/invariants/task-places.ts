@@ -80,7 +80,7 @@ function checkParked({ field, waiters }: TenantView, task: TaskEntry): void {
     }
     case "request": {
       const { record: request } = parkedOn;
-      const conflicts = claimsOf(request.intents).some((one) =>
+      const conflicts = claimsOf(request.intents, request.picked).some((one) =>
         claims.some((claim) => claimsConflict(field, claim, one)),
       );
       if (request.state !== "WAITING" || !conflicts) {

@@ -19,9 +19,11 @@ export function checkTaskWaits(view: TenantView, step: Step): void {
   }
 }
 
-/** W9, C6: something of it is fenced, withdrawn or bound by now, or is more than there is. */
-function isBarred({ resources }: TenantView, intents: Parameters<typeof claimsOf>[0]): boolean {
+/** W9, C6, G2: something of it is fenced, withdrawn or bound by now, or is more than there is or may be. */
+function isBarred({ resources, tenant }: TenantView, intents: Parameters<typeof claimsOf>[0]): boolean {
   const claims = claimsOf(intents);
+  const kinds = Object.keys(tenant.quotas.kinds);
+  if (claims.some(({ resource }) => kinds.some((kind) => resource.startsWith(`${kind}:`)))) return true;
   return [...resources.values()].some(({ name, fenced, withdrawn, cell, capacity }) => {
     const units = claims.reduce((sum, claim) => sum + (claim.resource === name ? claim.units : 0), 0);
     if (units > 0 && (cell !== null || (capacity !== null && units > capacity))) return true;

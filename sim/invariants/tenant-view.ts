@@ -59,7 +59,7 @@ export function viewsOf(store: RecordStore): TenantView[] {
     const waiters = requests.map((request) => ({
       request,
       agentId: request.holder,
-      claims: claimsOf(request.intents),
+      claims: claimsOf(request.intents, request.picked),
       priority: priorityOf(request.holder) ?? Number.NaN,
     }));
     waiters.sort((a, b) => (byAge ? a.priority - b.priority : 0) || a.request.arrival - b.request.arrival);
@@ -68,10 +68,10 @@ export function viewsOf(store: RecordStore): TenantView[] {
   });
 }
 
-/** A rename asks for its name and for its target (C7). */
-export function claimsOf(intents: readonly Intent[]): Claim[] {
-  return intents.flatMap(({ predicate, resource, units, to }) => {
-    const claim = { predicate, resource, units };
+/** A rename asks for its name and for its target (C7); what left a choice asks for what was picked. */
+export function claimsOf(intents: readonly Intent[], picked: readonly string[] = []): Claim[] {
+  return intents.flatMap(({ predicate, resource, units, to }, index) => {
+    const claim = { predicate, resource: picked[index] ?? resource, units };
     return to === null ? [claim] : [claim, { ...claim, resource: to }];
   });
 }

@@ -39,7 +39,7 @@ function checkTaskTimestamp(memory: TimestampMemory, before: Task | null, after:
   memory.set(after.tenant, after.timestamp);
 }
 
-export function checkDeath(view: TenantView, { command, reply }: Step): void {
+export function checkDeath(view: TenantView, { command, reply, events }: Step): void {
   if (command?.type !== "acquire" || command.tenant !== view.tenant.id || reply?.type !== "died") return;
   if (view.tenant.settings.strategy !== "wait_die") violated("W7", "Wound-Wait let somebody die", command);
   const older =
@@ -47,10 +47,14 @@ export function checkDeath(view: TenantView, { command, reply }: Step): void {
     [...view.tasks.values()].some((task) => task.timestamp < reply.priority);
   if (!older) violated("W2", "the oldest unit of work of its tenant died", command, reply);
 
+  // Where it left a choice, what it died of is at the one that was picked: its event names it, and a dry run has none.
+  const died = events.find((event) => event.type === "request.died");
+  if (died === undefined && command.intents.some(({ pick }) => pick === "any")) return;
+  let at = 0;
   const claims = command.intents.flatMap(({ predicate: wish, resource, units, to }) => {
     const predicate = predicates.find((one) => one === wish) ?? "MUTATES";
     const names = to === null || to === undefined ? [resource] : [resource, to];
-    return names.map((name) => ({ predicate, resource: name, units: units ?? 1 }));
+    return names.map((name) => ({ predicate, resource: died?.resources[at++] ?? name, units: units ?? 1 }));
   });
   const { leases, requests } = inTheWay(view.field, command.agentId, claims, view.waiters, "covered");
   const isOlder = (holder: string) => (view.priorityOf(holder) ?? 0) < reply.priority;

@@ -38,7 +38,7 @@ export function checkOvertaking(view: TenantView, step: Step): void {
     // Its own new leases must not count as covering what it asked for.
     const leases = view.field.leases.filter((lease) => !after.leaseIds.includes(lease.id));
     const field = { ...view.field, leases };
-    const { requests } = inTheWay(field, after.agentId, claimsOf(after.intents), ahead);
+    const { requests } = inTheWay(field, after.agentId, claimsOf(after.intents, after.picked), ahead);
     const [overtaken] = requests;
     if (overtaken !== undefined) violated("W3", "a request overtook a conflicting one", after, overtaken.request);
   }
@@ -102,7 +102,9 @@ function namesOf(change: Change, tenantId: string): string[] {
       return change.before?.tenant === tenantId || change.after?.tenant === tenantId ? leaseNames(change) : [];
     case "request": {
       const request = change.after ?? change.before;
-      return request?.tenant === tenantId ? claimsOf(request.intents).map((claim) => claim.resource) : [];
+      return request?.tenant === tenantId
+        ? claimsOf(request.intents, request.picked).map((claim) => claim.resource)
+        : [];
     }
     case "resource": {
       const resource = change.after ?? change.before;

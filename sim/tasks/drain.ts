@@ -51,7 +51,8 @@ function competeForAll(world: World): void {
   count(world.counters, "tasks drained among agents");
 }
 
-const competingRoundsMax = 400;
+/** Longer, at 750 ms each in the mean, than the longest lease of an agent that will not come back: 300 s. */
+const competingRoundsMax = 600;
 
 function takeOrLetGo(world: World, tenant: SimTenant, agent: SimAgent): void {
   const asked = { tenant: tenant.id, actor: operator, entropy: entropyOf(world), agentId: agent.id };

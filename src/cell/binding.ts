@@ -29,6 +29,8 @@ export class Binding {
   private readonly passes = new Set<Pass>();
   private readonly onEnd: (binding: Binding) => void;
   private readonly waiting: (() => void)[] = [];
+  /** For a driver that has to tell somebody else. */
+  onRenew: ((lease: CellLease) => void) | null = null;
 
   constructor(cell: string, lease: CellLease, clock: CellClock, onEnd: (binding: Binding) => void = () => {}) {
     this.cell = cell;
@@ -46,6 +48,7 @@ export class Binding {
   /** G8: connections that are open stay open. */
   renew(lease: CellLease): void {
     this.lease = lease;
+    this.onRenew?.(lease);
   }
 
   /** Everything under way is cut before this returns (G6). */

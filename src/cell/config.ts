@@ -3,6 +3,8 @@
  * on. Only a file that is no cell's at all stops it.
  */
 import { dirname, resolve } from "node:path";
+import { cellLinkLimits } from "../protocol/cell-link.ts";
+import { limits } from "../protocol/limits.ts";
 import { type DriverName, drivers, isDriverName, type MakeDriver } from "./drivers/index.ts";
 import { Fields } from "./fields.ts";
 
@@ -56,6 +58,9 @@ export function readCellConfig(text: string, file: string): CellConfig {
   const teardownMs = fields.integer("teardown_ms", driverMs, 9_000);
   const given = fields.raw("resources");
   if (!Array.isArray(given)) fields.fault("resources", "is missing; give a list of resources");
+  else if (given.length > cellLinkLimits.inventoryMax) {
+    fields.fault("resources", `has ${given.length} entries; a cell hosts up to ${cellLinkLimits.inventoryMax}`);
+  }
   const faults = fields.finish();
   if (faults.length > 0) throw new ConfigUnusable(`${file}: ${faults.join("; ")}`);
   const folder = dirname(file);
@@ -95,6 +100,12 @@ function readResource(
   const driver = fields.text("driver");
   const capacity = fields.integer("capacity", [1, 1_000_000_000], null);
   const hardware = [...new Set([...shared, ...(fields.list("hardware") ?? [])])];
+  if (hardware.length > cellLinkLimits.hardwareMax || hardware.some((label) => !isLabel(label))) {
+    fields.fault(
+      "hardware",
+      `has a label too many, too long or empty; give up to ${cellLinkLimits.hardwareMax} short ones`,
+    );
+  }
   const options = fields.raw("options") ?? {};
   if (!isDriverName(driver)) {
     if (driver !== "")
@@ -103,6 +114,10 @@ function readResource(
   }
   const { make, faults } = drivers[driver](options, `resources[${at}].options`, folder);
   return { config: { resource, driver, capacity, hardware, make }, faults: [...fields.finish(), ...faults] };
+}
+
+function isLabel(text: string): boolean {
+  return text !== "" && text.length <= limits.labelLengthMax;
 }
 
 function hasDots(resource: string): boolean {

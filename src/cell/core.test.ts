@@ -200,3 +200,42 @@ test("an inventory tells kinds, capacity, drivers and labels, and what is bound"
   assert.deepEqual([entry?.kind, entry?.driver, entry?.capacity, entry?.ready], ["THING", "exec", 2, true]);
   assert.equal(entry?.bindings[0]?.lease, lease.id);
 });
+
+test("L3: what is bound but not granted yet ends as early as the grant could, unless the grant says otherwise", async () => {
+  const { address } = await startHttp((_request, response) => void response.end());
+  const options = { target: `http://${address}` };
+  const { core, events } = makeCell([{ resource: "API:/a", driver: "http", options }]);
+  const [granted, forgotten] = [newLease("API:/a", 10_000), newLease("API:/a", 10_000)];
+  await Promise.all([core.bind(granted, 200), core.bind(forgotten, 200)]);
+  await core.renew({ ...granted, expiresAt: Date.now() + 60_000 });
+  await eventually(() => events.length > 0);
+  assert.deepEqual(
+    events.map((event) => event.type === "ended" && [event.lease.id, event.code]),
+    [[forgotten.id, "lease_expired"]],
+  );
+  // Told once more, the bind begins the count anew: the grant is still to come.
+  const again = newLease("API:/a", 10_000);
+  await core.bind(again, 60_000);
+  await core.bind(again, 60_000);
+  assert.deepEqual(
+    core
+      .inventory()[0]
+      ?.bindings.map(({ lease }) => lease)
+      .toSorted(),
+    [again.id, granted.id].toSorted(),
+  );
+});
+
+test("a cell that is drained binds nothing more, and reports the end of all it had", async () => {
+  const { address } = await startHttp((_request, response) => void response.end());
+  const { core, events } = makeCell([{ resource: "API:/a", driver: "http", options: { target: `http://${address}` } }]);
+  const leases = [newLease("API:/a"), newLease("API:/a")];
+  for (const lease of leases) await core.bind(lease);
+  await core.drain();
+  assert.deepEqual(
+    events.map((event) => event.type === "ended" && [event.lease.id, event.code, event.failure]),
+    leases.map(({ id }) => [id, "lease_revoked", null]),
+  );
+  assert.equal(core.inventory()[0]?.ready, false);
+  await failsWith("cell_not_ready", core.bind(newLease("API:/a")));
+});

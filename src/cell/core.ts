@@ -34,6 +34,9 @@ export interface CellCoreOptions {
 /** How often all ends are looked at beside their timers, which stand still while the machine sleeps. */
 const watchMs = 250;
 const timerMsMax = 2 ** 31 - 1;
+/** As many as one hello to the control plane can name. */
+const bindingsMax = 10_000;
+const leavingFault = "the cell is shutting down";
 
 export class CellCore {
   readonly clock: CellClock;
@@ -47,6 +50,7 @@ export class CellCore {
   private readonly log: (line: string) => void;
   private readonly watcher: NodeJS.Timeout;
   private starting: Promise<readonly string[]> | null = null;
+  private isLeaving = false;
 
   constructor(config: CellConfig, keys: SigningKeys, options: CellCoreOptions = {}) {
     this.config = config;
@@ -75,15 +79,23 @@ export class CellCore {
     return this.starting;
   }
 
-  async bind(lease: CellLease): Promise<Bound> {
+  /**
+   * With `ttlMs` the lease is still to be granted: it then ends so long after the grant, which comes after our answer.
+   * Until the control plane has told that end (`renew`), the earliest that it can be holds: whoever is cut off, stopped
+   * or killed in between must not let anybody in for longer (L3).
+   */
+  async bind(lease: CellLease, ttlMs: number = Number.POSITIVE_INFINITY): Promise<Bound> {
     await this.start();
+    if (this.isLeaving) throw new CellFailure("cell_not_ready", leavingFault);
     const hosted = this.find(lease.resource);
     const known = hosted.find(lease.id);
-    if (known !== null) return await this.bindAgain(hosted, known.binding, lease);
+    if (known !== null) return await this.bindAgain(hosted, known.binding, lease, ttlMs);
     const end = hosted.door.endOf(lease.id);
     if (end !== null) throw new CellFailure(end, "The lease has ended here already.");
     if (this.clock.now() >= lease.expiresAt)
       throw new CellFailure("lease_expired", "The lease has ended before it was bound.");
+    if (this.boundCount() >= bindingsMax)
+      throw new CellFailure("lease_denied", `The cell has ${bindingsMax} bindings, and takes no more.`);
     hosted.admit(lease);
     const binding = new Binding(this.config.cell, lease, this.clock, (ended) => this.whenEnded(hosted, ended));
     hosted.add(binding);
@@ -91,7 +103,8 @@ export class CellCore {
     try {
       this.remember();
       const coordinate = await hosted.bind(binding);
-      return { coordinate, token: this.mint(lease) };
+      this.awaitGrant(binding, lease, ttlMs);
+      return { coordinate, token: this.mint(binding.lease) };
     } catch (error) {
       await this.endAsTold(hosted, binding, "lease_revoked").catch(() => {});
       throw error instanceof CellFailure ? error : new CellFailure("bind_failed", reasonOf(error), error);
@@ -144,7 +157,33 @@ export class CellCore {
   }
 
   inventory(): readonly InventoryEntry[] {
-    return [...this.hosted.values()].map((hosted) => hosted.describe());
+    const entries = [...this.hosted.values()].map((hosted) => hosted.describe());
+    return this.isLeaving ? entries.map((entry) => ({ ...entry, ready: false, fault: leavingFault })) : entries;
+  }
+
+  /** Tries again what could not be opened: a port that was taken, a folder that was missing. */
+  async mend(): Promise<void> {
+    if (this.isLeaving) return;
+    const broken = [...this.hosted.values()].filter(({ isBroken }) => isBroken);
+    await Promise.all(broken.map((hosted) => hosted.start()));
+  }
+
+  /** Resolves when nothing is being torn down: what is not named in an inventory then is gone for sure. */
+  async settled(): Promise<void> {
+    for (const hosted of this.hosted.values()) {
+      const ending = hosted.all().filter(({ endedAs }) => endedAs !== null);
+      await Promise.allSettled(ending.map((binding) => hosted.tearDown(binding)));
+    }
+  }
+
+  /** Before a shut-down: nothing is bound any more, and what is ends, each with its own report. */
+  async drain(): Promise<void> {
+    this.isLeaving = true;
+    await this.starting?.catch(() => {});
+    for (const hosted of this.hosted.values()) for (const binding of hosted.live()) binding.end("lease_revoked");
+    await this.settled();
+    // The reports are given a step after the ends that they tell of.
+    await new Promise((resolve) => setImmediate(resolve));
   }
 
   /** Faults of the configuration, for the log and the control plane. */
@@ -179,12 +218,19 @@ export class CellCore {
     await this.tearDown(hosted, binding).catch(() => {});
   }
 
-  private async bindAgain(hosted: HostedResource, binding: Binding, lease: CellLease): Promise<Bound> {
+  private async bindAgain(hosted: HostedResource, binding: Binding, lease: CellLease, ttlMs: number): Promise<Bound> {
     if (lease.generation !== binding.lease.generation || lease.fence !== binding.lease.fence) {
       throw new CellFailure("stale_generation", `The lease is at generation ${binding.lease.generation}.`);
     }
     const coordinate = await hosted.bind(binding);
+    this.awaitGrant(binding, lease, ttlMs);
     return { coordinate, token: this.mint(binding.lease) };
+  }
+
+  private awaitGrant(binding: Binding, lease: CellLease, ttlMs: number): void {
+    if (ttlMs === Number.POSITIVE_INFINITY) return;
+    binding.renew({ ...lease, expiresAt: Math.min(lease.expiresAt, this.clock.now() + ttlMs) });
+    this.arm(binding);
   }
 
   private async endAsTold(hosted: HostedResource, binding: Binding, code: EndCode): Promise<void> {
@@ -219,6 +265,12 @@ export class CellCore {
       }
       this.rememberIfPossible();
     }
+  }
+
+  private boundCount(): number {
+    let count = 0;
+    for (const hosted of this.hosted.values()) count += hosted.all().length;
+    return count;
   }
 
   private find(resource: string): HostedResource {

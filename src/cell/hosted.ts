@@ -5,7 +5,7 @@ import type { CellClock } from "./clock.ts";
 import type { ResourceConfig } from "./config.ts";
 import { Doorkeeper } from "./doorkeeper.ts";
 import { type Driver, NothingBegun, type ProbeResult } from "./driver.ts";
-import { CellFailure, reasonOf } from "./failure.ts";
+import { CellFailure, type EndCode, reasonOf } from "./failure.ts";
 import type { CellLease } from "./lease.ts";
 import { within } from "./time-limit.ts";
 
@@ -26,7 +26,7 @@ export interface InventoryEntry {
     readonly fence: number;
     readonly units: number;
     readonly expiresAt: number;
-    readonly endedAs: string | null;
+    readonly endedAs: EndCode | null;
     readonly inFlight: number;
     readonly operations: number;
     readonly bytesIn: number;
@@ -86,10 +86,16 @@ export class HostedResource {
       await within(this.place.bindMs, () => this.driver.start());
       this.fault = null;
     } catch (error) {
-      this.fault = `${this.resource} cannot be used: ${reasonOf(error)}`;
-      this.place.log(this.fault);
+      const fault = `${this.resource} cannot be used: ${reasonOf(error)}`;
+      // It is tried again and again; the same line each time would tell nothing.
+      if (fault !== this.fault) this.place.log(fault);
+      this.fault = fault;
     }
     return this.fault;
+  }
+
+  get isBroken(): boolean {
+    return this.fault !== null;
   }
 
   find(leaseId: string): Known | null {

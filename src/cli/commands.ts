@@ -3,6 +3,8 @@ import type { Command } from "./command.ts";
 import { acquireCommand } from "./commands/acquire.ts";
 import * as agents from "./commands/agents.ts";
 import { backupCommand } from "./commands/backup.ts";
+import { cellCommand } from "./commands/cell.ts";
+import * as cells from "./commands/cells.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { digestCommand } from "./commands/digest.ts";
 import { doctorCommand } from "./commands/doctor.ts";
@@ -25,6 +27,8 @@ import { runCommand } from "./commands/run.ts";
 import { serveCommand } from "./commands/serve.ts";
 import * as tasks from "./commands/tasks.ts";
 import * as tenants from "./commands/tenants.ts";
+import * as token from "./commands/token.ts";
+import * as tokenKeys from "./commands/token-keys.ts";
 import { topCommand } from "./commands/top.ts";
 import { transferCommand } from "./commands/transfer.ts";
 import { verifyCommand } from "./commands/verify.ts";
@@ -51,6 +55,14 @@ export const commands: readonly Command[] = [
   resources.resourcesFenceCommand,
   resources.resourcesResetCommand,
   resources.resourcesWithdrawCommand,
+  cellCommand,
+  cells.cellsCommand,
+  cells.cellsWithdrawCommand,
+  cells.cellsReadmitCommand,
+  token.tokenInspectCommand,
+  token.tokenNarrowCommand,
+  tokenKeys.tokenVerifyCommand,
+  tokenKeys.tokenRotateCommand,
   eventsCommand,
   tasks.tasksAddCommand,
   tasks.tasksListCommand,

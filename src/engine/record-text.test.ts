@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { quotasDefault, settingsDefault } from "../kernel/limits.ts";
 import { predicates } from "../kernel/predicates.ts";
-import { type Agent, agentStates, type Lease } from "../kernel/records.ts";
+import { type Agent, agentStates, type Cell, type Lease, type Resource } from "../kernel/records.ts";
 import { type EndedTask, type Payload, type Task, type TaskKey, taskStatuses } from "../kernel/task-records.ts";
 import { toColumns } from "../store/list-columns.ts";
 import { leaseText, readLease, readLeases, readRecord, recordText } from "./record-text.ts";
@@ -112,7 +112,13 @@ const anyTask: fc.Arbitrary<Task> = fc.record(
         requires: someTexts,
         intents: fc.array(
           fc.record(
-            { predicate: fc.constantFrom(...predicates), resource: text, units: fc.nat(), to: orNull(text) },
+            {
+              predicate: fc.constantFrom(...predicates),
+              resource: text,
+              units: fc.nat(),
+              to: orNull(text),
+              pick: fc.constantFrom("any", null),
+            },
             { noNullPrototype: true },
           ),
           { maxLength: 2 },
@@ -279,3 +285,55 @@ test("a stored lease is JSON that other programs read too, and reads the same wh
     }),
   );
 });
+
+test("S1: what a cell said, and what an intent left open, comes back as it was stored", () => {
+  const cell: Cell = {
+    tenant: "t1",
+    id: "c1",
+    session: "s1",
+    keyId: "key-1",
+    state: "GONE",
+    goneReason: "shut down",
+    withdrawn: true,
+    version: "0.1.0",
+    enrolledAt: 1,
+    changedAt: 2,
+    aliveBy: 3,
+  };
+  assert.deepEqual(readRecord("cell", recordText("cell", cell), 7), { kind: "cell", record: cell, row: 7 });
+  const resource: Resource = { ...plainResource, driver: "tcp", hardware: ["h100"], fault: "hot", cell: "c1" };
+  assert.deepEqual(readRecord("resource", recordText("resource", resource), 7).record, resource);
+});
+
+test("S1: data from before there were cells reads as if none had ever said anything, and nothing was left open", () => {
+  const older = without(plainResource, ["driver", "hardware", "fault"]);
+  assert.deepEqual(readRecord("resource", JSON.stringify(older), 7).record, plainResource);
+  const intent = { predicate: "MUTATES", resource: "FILE:/a", units: 1, to: null };
+  const intents = [{ ...intent, pick: null }];
+  const request = readRecord("request", JSON.stringify({ id: "req_1", intents: [intent] }), 7);
+  assert.deepEqual(request.record, { id: "req_1", intents, picked: [] });
+  const digest = readRecord("digest", JSON.stringify({ agentId: "a", intentBacklog: [intent] }), 7);
+  assert.deepEqual(digest.record, { agentId: "a", intentBacklog: intents });
+  const quotas = without(quotasDefault, ["kinds"]);
+  const tenant = readRecord("tenant", JSON.stringify({ id: "t1", settings: settingsDefault, quotas }), 7);
+  assert.deepEqual(tenant.record, { id: "t1", settings: settingsDefault, quotas: quotasDefault });
+});
+
+function without(record: object, names: readonly string[]): object {
+  return Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name)));
+}
+
+const plainResource: Resource = {
+  tenant: "t1",
+  name: "GPU:/0",
+  capacity: null,
+  cell: null,
+  driver: null,
+  hardware: [],
+  fault: null,
+  fenced: false,
+  fenceReason: null,
+  fencedAt: null,
+  withdrawn: false,
+  declaredAt: 1,
+};

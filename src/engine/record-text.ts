@@ -5,11 +5,22 @@
 import type { RestoredRecord } from "../kernel/kernel.ts";
 import { quotasDefault, settingsDefault } from "../kernel/limits.ts";
 import { type Predicate, predicates } from "../kernel/predicates.ts";
-import type { Agent, Counters, Lease, LeaseState, RecordKind, RecordOf, Tenant } from "../kernel/records.ts";
+import type {
+  Agent,
+  Counters,
+  Digest,
+  Lease,
+  LeaseState,
+  RecordKind,
+  RecordOf,
+  Request,
+  Resource,
+  Tenant,
+} from "../kernel/records.ts";
 import type { Payload, Task, TaskKey } from "../kernel/task-records.ts";
 import type { ListColumns } from "../store/store.ts";
 import { quote } from "./json-quote.ts";
-import { payloadText, readPayload, readTask, taskKeyText, taskText } from "./task-text.ts";
+import { payloadText, readPayload, readTask, taskKeyText, taskText, withPick } from "./task-text.ts";
 
 export function recordText<K extends RecordKind>(kind: K, record: RecordOf[K]): string {
   switch (kind) {
@@ -223,6 +234,12 @@ export function readRecord(kind: string, text: string, row: number): RestoredRec
       return { kind, record: readCounters(text), row };
     case "tenant":
       return { kind, record: readTenant(text), row };
+    case "resource":
+      return { kind, record: readResource(text), row };
+    case "request":
+      return { kind, record: readRequest(text), row };
+    case "digest":
+      return { kind, record: readDigest(text), row };
     default:
       return { kind, record: JSON.parse(text), row } as RestoredRecord;
   }
@@ -231,6 +248,28 @@ export function readRecord(kind: string, text: string, row: number): RestoredRec
 /** Data from before there was a ledger has no number for it. */
 function readCounters(text: string): Counters {
   return { receipts: 0, ...(JSON.parse(text) as Omit<Counters, "receipts"> & Partial<Counters>) };
+}
+
+/** Data from before cells enrolled does not say what they told of a resource. */
+function readResource(text: string): Resource {
+  const resource = JSON.parse(text) as Omit<Resource, "driver" | "hardware" | "fault"> & Partial<Resource>;
+  return {
+    ...resource,
+    driver: resource.driver ?? null,
+    hardware: resource.hardware ?? [],
+    fault: resource.fault ?? null,
+  };
+}
+
+/** Nor did intents leave a choice then. */
+function readRequest(text: string): Request {
+  const request = JSON.parse(text) as Omit<Request, "picked"> & Partial<Request>;
+  return { ...request, picked: request.picked ?? [], intents: request.intents.map(withPick) };
+}
+
+function readDigest(text: string): Digest {
+  const digest = JSON.parse(text) as Digest;
+  return { ...digest, intentBacklog: digest.intentBacklog.map(withPick) };
 }
 
 /** What can be set has grown since older data was written; what it does not know is as usual. */

@@ -40,14 +40,16 @@ async function planOf(call: HookCall, action: Extract<Action, { kind: "write" | 
   return await (await import("./shell-plan.ts")).planShell(call, action.command);
 }
 
-async function decide(call: HookCall, { intents, files, outside }: Plan): Promise<HookAnswer> {
+async function decide(call: HookCall, { intents, files, outside, isClear }: Plan): Promise<HookAnswer> {
   const notice =
     outside.length === 0
       ? null
       : `Leasehold: not guarded, because it lies in no repository: ${outside.slice(0, 5).join(", ")}`;
   if (intents.length === 0) {
     // A command without known writes may run for long: what its session holds must outlast it.
-    await renew(call, false);
+    await renew(call, false).catch((error: unknown) => {
+      if (!isClear || !(error instanceof Unreachable)) throw error;
+    });
     return { ...pass, notice };
   }
   const verdict = await lease(call, intents, purposeOf(call));

@@ -24,6 +24,8 @@ export interface Plan {
   readonly files: readonly TargetFile[];
   /** In no repository. */
   readonly outside: readonly string[];
+  /** Nothing but this is written. */
+  readonly isClear: boolean;
 }
 
 /** The server takes 256 in one manifest (S4); more are leased as the folder that they have in common. */
@@ -49,7 +51,7 @@ export function planWrites({ writes, renames }: Extract<Action, { kind: "write" 
   for (const [from, to] of renames) {
     addRename(found, { path: resolve(cwd, from), isTree: false }, { path: resolve(cwd, to), isTree: false });
   }
-  return finished(found);
+  return finished(found, true);
 }
 
 export function addTarget(
@@ -87,11 +89,12 @@ export function endOf(from: ShellPath, to: ShellPath): string {
   return to.isTree || isFolder(to.path) ? join(to.path, basename(from.path)) : to.path;
 }
 
-export function finished({ intents, files, outside }: Gathering): Plan {
+export function finished({ intents, files, outside }: Gathering, isClear: boolean): Plan {
   const all = [...intents.values()];
   return {
     intents: all.length > intentsMax ? [{ predicate: "MUTATES", resource: commonFolder(all) }] : all,
     files: [...files.values()],
+    isClear,
     outside: [...outside].filter(
       (path) => !path.startsWith("/dev/") && (existsSync(path) || !path.startsWith("/proc/")),
     ),

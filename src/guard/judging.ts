@@ -8,7 +8,7 @@ import { noteWritten } from "./noting.ts";
 import { checkoutFolder } from "./places.ts";
 import type { Target } from "./targets.ts";
 import { markWrite, versionOf } from "./versions.ts";
-import { logViolation, violationWords } from "./violations.ts";
+import { logViolation, reportViolations, violationWords } from "./violations.ts";
 
 const reportedMax = 100;
 
@@ -37,8 +37,9 @@ export async function judgeUnleased(
       // So that the holder, at its next write, is told by whom.
       markWrite(checkout, target.path, { agentId, state: "written", version: versionOf(target.path), at: Date.now() });
     }
-    const words = violationWords(violations.map(({ target, holder }) => ({ resource: target.resource, holder })));
-    return { ...pass, violation: words };
+    const found = violations.map(({ target, holder }) => ({ resource: target.resource, holder }));
+    await reportViolations(call, found);
+    return { ...pass, violation: violationWords(found) };
   }
   const names = free.slice(0, 5).map(({ resource }) => resource);
   const more = free.length - names.length;

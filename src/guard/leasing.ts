@@ -6,7 +6,7 @@ import type { Intent } from "./intents.ts";
 import { covers } from "./name-match.ts";
 import { nodeModule } from "./node-module.ts";
 import { fileName } from "./places.ts";
-import { readPrivateJson, remove, writePrivate } from "./private-files.ts";
+import { readPrivate, readPrivateJson, remove, writePrivate } from "./private-files.ts";
 import { callAs, isRegistered, type Session } from "./session.ts";
 import type { Settings } from "./settings.ts";
 import { versionOf } from "./versions.ts";
@@ -29,6 +29,7 @@ export interface Asking {
   readonly session: Session;
 }
 
+const holdingFile = "holding";
 /** What keeps everybody else out. */
 const writing: ReadonlySet<string> = new Set(["MUTATES", "DELETES", "RENAMES"]);
 
@@ -51,10 +52,15 @@ export async function lease(
     hold_ms: waitMs,
     purpose,
   };
+  noteHolding(session);
   const { status, body } = await callAs(session, server, (token) =>
     server.call("POST", "/v1/acquire", wish, { token, holdMs: waitMs }),
   );
-  if (status === 200) return { kind: "granted" };
+  if (status === 200) {
+    // Once more: another hook of this agent may have released all, and said so, in between.
+    noteHolding(session);
+    return { kind: "granted" };
+  }
   const { error, detail, blocked_by: by, blocked_by_total: total, request_id: request } = body;
   if (status === 202 && typeof request === "string") {
     // It would go on waiting in line without anybody who collects it.
@@ -80,9 +86,19 @@ async function whoIsThere({ server, session }: Asking, intents: readonly Intent[
   return { kind: "blocked", isDead: false, blockers, total: typeof total === "number" ? total : blockers.length };
 }
 
+/** Written before anything is asked for, so that it is there whenever the agent may hold something. */
+function noteHolding({ agentFolder }: Session): void {
+  writePrivate(join(agentFolder, holdingFile), "");
+}
+
+/** False only if it holds nothing for certain: then most hooks need no server. */
+function mayHold(session: Session): boolean {
+  return readPrivate(join(session.agentFolder, holdingFile)) !== null && isRegistered(session);
+}
+
 /** All that it holds, for another TTL. */
 export async function renew({ server, session }: Asking, isActive: boolean): Promise<readonly Lease[]> {
-  if (!isRegistered(session)) return [];
+  if (!mayHold(session)) return [];
   const { status, body } = await callAs(session, server, (token) =>
     server.call("POST", "/v1/heartbeat", { agent_id: session.agentId, activity: isActive }, { token }),
   );
@@ -102,7 +118,7 @@ export function noteWrote({ agentFolder }: Session, { resource, path }: Wrote): 
 
 /** Gives all back; how many there were. */
 export async function releaseAll({ server, session }: Asking): Promise<number> {
-  if (!isRegistered(session)) return 0;
+  if (!mayHold(session)) return 0;
   const folder = join(session.agentFolder, "wrote");
   const versions: Record<string, string> = {};
   for (const name of filesIn(folder)) {
@@ -114,7 +130,9 @@ export async function releaseAll({ server, session }: Asking): Promise<number> {
   );
   remove(folder);
   const { leases } = body as { readonly leases?: unknown };
-  return status === 200 && Array.isArray(leases) ? leases.length : 0;
+  if (status !== 200 || !Array.isArray(leases)) return 0;
+  remove(join(session.agentFolder, holdingFile));
+  return leases.length;
 }
 
 function filesIn(folder: string): readonly string[] {

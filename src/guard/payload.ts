@@ -1,4 +1,5 @@
 /** What the coding agents tell their hooks, decoded once: names of events, sessions and tools differ, their meaning does not. */
+import { resolve } from "node:path";
 
 export const guardedTools = ["claude", "codex", "cursor", "gemini"] as const;
 export type GuardedTool = (typeof guardedTools)[number];
@@ -14,6 +15,7 @@ export const moments: Readonly<Record<GuardedTool, Readonly<Record<string, Momen
     PostToolUse: "after",
     PostToolUseFailure: "after",
     Stop: "turn-end",
+    SubagentStart: "start",
     SubagentStop: "subagent-end",
     SessionEnd: "end",
   },
@@ -23,6 +25,7 @@ export const moments: Readonly<Record<GuardedTool, Readonly<Record<string, Momen
     PreToolUse: "before",
     PostToolUse: "after",
     Stop: "turn-end",
+    SubagentStart: "start",
     SubagentStop: "subagent-end",
     SessionEnd: "end",
   },
@@ -56,6 +59,7 @@ export const toolTitles: Readonly<Record<GuardedTool, string>> = {
 export interface Payload {
   readonly sessionId: string;
   readonly subagent: string | null;
+  /** Of the tool itself where it names one: relative paths start there. */
   readonly cwd: string;
   readonly toolName: string;
   readonly toolInput: Readonly<Record<string, unknown>>;
@@ -92,12 +96,21 @@ export function readPayload(text: string, moment: Moment, here: string): Payload
   return {
     sessionId,
     subagent: textIn(read, "agent_id") ?? textIn(read, "subagent_id"),
-    cwd: textIn(read, "cwd") ?? (typeof root === "string" ? root : here),
+    cwd: resolve(textIn(read, "cwd") ?? (typeof root === "string" ? root : here), folderIn(input) ?? "."),
     toolName: toolName ?? "",
     toolInput: input,
     toolUseId: textIn(read, "tool_use_id"),
     prompt: textIn(read, "prompt"),
   };
+}
+
+/** Where a shell is to run its command: each has its own word for it. */
+function folderIn(input: Readonly<Record<string, unknown>>): string | null {
+  for (const field of ["working_directory", "workdir", "dir_path", "directory"]) {
+    const folder = textIn(input, field);
+    if (folder !== null && !folder.includes("\0")) return folder;
+  }
+  return null;
 }
 
 /** Some send the arguments as they came from the model: as text. A text that is no JSON is a patch or a command. */

@@ -16,7 +16,9 @@ const readFilesMax = 50;
 export async function planShell(call: HookCall, command: string): Promise<Plan> {
   const writes = shellWrites(command, call.payload.cwd);
   for (const path of writes.named.slice(0, readFilesMax)) noteRead(call.session.agentFolder, path, "/");
-  const [plan] = await Promise.all([planOf(writes), rememberTree(call, command, writes)]);
+  // What may write anything is judged afterwards, with the server's help: without one there is nobody to judge.
+  const reached = writes.isClear ? null : call.server.call("GET", "/healthz");
+  const [plan] = await Promise.all([planOf(writes), rememberTree(call, command, writes), reached]);
   return plan;
 }
 
@@ -42,7 +44,7 @@ async function planOf(writes: ShellWrites): Promise<Plan> {
         addTarget(found, "MUTATES", targetOf(join(root, path), "/", { isLink: true }), false);
     }
   }
-  return finished(found);
+  return finished(found, writes.isClear);
 }
 
 async function pathsFromGit(folder: string, ask: readonly string[]): Promise<readonly string[]> {

@@ -27,10 +27,7 @@ const readers =
 
 export const writers: Readonly<Record<string, Writer>> = {
   ...Object.fromEntries(readers.split(" ").map((name) => [name, nothing])),
-  leasehold: (words) =>
-    words[0]?.text === "guard" && words[1]?.text === "claim"
-      ? { claimed: operands(words.slice(2)) }
-      : { isVague: true },
+  leasehold: ownCommand,
   tee: (words) => ({ mutated: operands(words) }),
   sed: inPlace(/^-\w*i|^--in-place/, /^-[efl]$/),
   perl: inPlace(/^-\w*i/, /^-[eE]$/),
@@ -76,6 +73,13 @@ export const writers: Readonly<Record<string, Writer>> = {
   isort: formatter(null),
   "clang-format": formatter(/^-i$/),
 };
+
+/** Those that start a command of their own, or change what is configured, may write anything; `serve` must always do. */
+function ownCommand([verb, ...rest]: readonly Word[]): Writes {
+  if (verb?.text === "guard" && rest[0]?.text === "claim") return { claimed: operands(rest.slice(1)) };
+  if (verb?.text === "guard" && rest[0]?.text === "status") return {};
+  return /^(?:guard|init|run|work|cell|mcp)$/.test(verb?.text ?? "") ? { isVague: true } : {};
+}
 
 /** What stands there without a dash; flags that take a value are named. */
 function operands(words: readonly Word[], valued: RegExp | null = null): readonly Word[] {

@@ -1,6 +1,7 @@
 /**
  * What a tool is about to do, by its name and input. The agents' tools differ in names and agree in kind, and a tool of
- * an MCP server (`mcp__files__write_file`) is known by the end of its name; so one table serves all.
+ * an MCP server (`mcp__files__write_file`, Cursor's `MCP:write_file`, Gemini's `mcp_files_write_file`) is known by the end
+ * of its name; so one table serves all.
  */
 import { patchPaths } from "./patch.ts";
 
@@ -32,6 +33,7 @@ const pathFields = [
   "path",
   "filePath",
   "target_file",
+  "target_notebook",
   "file",
   "filename",
 ];
@@ -49,6 +51,7 @@ const readers: Readonly<Record<string, Reader>> = {
   edit_file: edits,
   notebookedit: edits,
   edit_notebook: edits,
+  editnotebook: edits,
   write: overwrites,
   write_file: overwrites,
   create: overwrites,
@@ -74,8 +77,9 @@ const readers: Readonly<Record<string, Reader>> = {
 
 /** Null where a tool that is known to write does not say what: that cannot be guarded. */
 export function actionOf(toolName: string, input: Input): Action | null {
-  const name = (toolName.split("__").at(-1) ?? "").toLowerCase();
-  const read = Object.hasOwn(readers, name) ? readers[name] : undefined;
+  const name = (toolName.split(/__|:/).at(-1) ?? "").toLowerCase();
+  const [, known = name] = /^mcp_.*_((?:read|write|edit|create|delete|move|rename)_file)$/.exec(name) ?? [];
+  const read = Object.hasOwn(readers, known) ? readers[known] : undefined;
   if (read === undefined) return none;
   const action = read(input);
   return action.kind === "none" ? null : action;

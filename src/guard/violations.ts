@@ -1,8 +1,13 @@
-/** Writes that went past a lease: told to the agent that did it, and kept in the checkout for whoever looks. */
+/**
+ * Writes that went past a lease: told to the agent that did it, kept in the checkout for whoever looks, and reported to
+ * the server, whose event tells the holder.
+ */
 import { join } from "node:path";
 import type { Lease } from "../sdk/wire.ts";
+import { Unreachable } from "./control-plane.ts";
 import type { HookCall } from "./hook-call.ts";
 import { appendPrivate, readPrivate } from "./private-files.ts";
+import { callAs } from "./session.ts";
 import { plain, purposeWords, remaining } from "./words.ts";
 
 export interface Violation {
@@ -14,7 +19,14 @@ export interface Violation {
   readonly lease_id: string;
 }
 
+export interface Found {
+  readonly resource: string;
+  readonly holder: Lease;
+}
+
 const shownMax = 5;
+/** A command that overwrote more than that is known by these. */
+const reportedMax = 20;
 
 export function logViolation(checkout: string, { session, payload }: HookCall, resource: string, holder: Lease): void {
   const violation: Violation = {
@@ -28,6 +40,18 @@ export function logViolation(checkout: string, { session, payload }: HookCall, r
   appendPrivate(violationsFile(checkout), JSON.stringify(violation));
 }
 
+/** As events (`lease.violated`). The agent is told, and the log has it, whether or not the server can be. */
+export async function reportViolations({ session, server }: HookCall, found: readonly Found[]): Promise<void> {
+  const reports = found.slice(0, reportedMax).map(({ resource, holder }) => {
+    const path = `/v1/leases/${encodeURIComponent(holder.id)}/violations`;
+    const body = { agent_id: session.agentId, resource };
+    return callAs(session, server, (token) => server.call("POST", path, body, { token }));
+  });
+  for (const { reason } of (await Promise.allSettled(reports)).filter((one) => one.status === "rejected")) {
+    if (!(reason instanceof Unreachable)) throw reason;
+  }
+}
+
 export function readViolations(checkout: string): readonly Violation[] {
   const lines = (readPrivate(violationsFile(checkout)) ?? "").split("\n").filter((line) => line !== "");
   return lines.flatMap((line) => {
@@ -39,7 +63,7 @@ export function readViolations(checkout: string): readonly Violation[] {
   });
 }
 
-export function violationWords(violations: readonly { readonly resource: string; readonly holder: Lease }[]): string {
+export function violationWords(violations: readonly Found[]): string {
   const shown = violations.slice(0, shownMax).map(({ resource, holder }) => {
     return `${resource}, which ${plain(holder.agent_id)} holds (${holder.predicate}${purposeWords(holder.purpose)}, ${remaining(holder.expires_in_ms)} left)`;
   });

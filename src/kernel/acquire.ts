@@ -6,11 +6,12 @@ import { findAgent, findTenant } from "./actors.ts";
 import { becomeExecuting, becomePaused } from "./agent-life.ts";
 import type { Acquire } from "./commands.ts";
 import type { Obstacles } from "./conflicts.ts";
-import { decide } from "./decide.ts";
+import { decide, findStandingBar } from "./decide.ts";
 import { endLeases } from "./holding.ts";
 import { requestIdWith, suffixFrom } from "./ids.ts";
 import { nameOf, withLinked } from "./lease-life.ts";
 import { fingerprintOf, type Manifest, readManifest } from "./manifest.ts";
+import { leavesChoice, pickNames } from "./picking.ts";
 import { serve } from "./queue.ts";
 import type { Millis, Request } from "./records.ts";
 import { refuse } from "./refusals.ts";
@@ -34,10 +35,10 @@ export function acquire(state: State, command: Acquire, now: Millis): Reply {
   if ("code" in tenant) return tenant;
   const agent = findAgent(tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
-  const manifest = readManifest(tenant, command);
-  if (manifest.type === "refused") return manifest;
+  const asked = readManifest(tenant, command);
+  if (asked.type === "refused") return asked;
 
-  const fingerprint = command.requestKey === null ? "" : fingerprintOf(command, manifest.intents);
+  const fingerprint = command.requestKey === null ? "" : fingerprintOf(command, asked.intents);
   const known = command.requestKey === null ? undefined : agent.keys.get(command.requestKey);
   if (known !== undefined && !command.dryRun) {
     if (known.record.fingerprint === fingerprint) return describeRequest(state, tenant, known);
@@ -48,7 +49,10 @@ export function acquire(state: State, command: Acquire, now: Millis): Reply {
   if (agent.record.restarting) {
     return refuse("verify_required", "The agent announced a restart; call verify-all before it acquires.");
   }
-  const decision = decide(tenant, agent, manifest, now);
+  const picked = leavesChoice(asked.intents) ? pickNames(tenant, agent, asked, now) : asked;
+  const manifest = picked.type === "manifest" ? picked : asked;
+  const decision =
+    picked.type === "manifest" ? decide(tenant, agent, picked, now) : (findStandingBar(tenant, agent) ?? picked);
   if (command.dryRun) return foretell(tenant, agent, decision, manifest, command, now);
   switch (decision.type) {
     case "refused":
@@ -179,6 +183,7 @@ function addRequest(
     fingerprint,
     state: "WAITING",
     intents: manifest.intents,
+    picked: manifest.picked,
     ttl: manifest.ttl,
     idleTimeout: command.idleTimeoutMs,
     purpose: command.purpose,

@@ -1,7 +1,7 @@
 /** Who may do what (L13, A3). Keys and tokens are checked at the edge; here it is decided what they allow. */
 import type { Actor } from "./commands.ts";
 import { type Refusal, refuse } from "./refusals.ts";
-import type { AgentEntry, Party, State, TenantEntry } from "./state.ts";
+import type { AgentEntry, CellEntry, Party, State, TenantEntry } from "./state.ts";
 
 export function isAbove({ role }: Actor): boolean {
   return role === "operator" || role === "supervisor";
@@ -38,6 +38,17 @@ export function findAgent(tenant: TenantEntry, actor: Actor, agentId: string): A
     return refuse("agent_unknown", "There is no such agent; register it first.", { field: "agent_id" });
   }
   return mayActFor(actor, agent) ?? agent;
+}
+
+/** A cell's id belongs to the key that enrolled it first, for as long as there is that key. */
+export function mayActAsCell({ keys }: State, cell: CellEntry | undefined, actor: Actor): Refusal | null {
+  if (isAbove(actor)) return null;
+  if (actor.role !== "cell") return refuse("forbidden", "This takes a cell's key, or a supervisor's.");
+  const owner = cell?.record.keyId ?? null;
+  if (owner === null || owner === actor.keyId || !keys.has(owner)) return null;
+  return refuse("cell_taken", "A cell of this id is enrolled with another key; give this one another id.", {
+    field: "cell",
+  });
 }
 
 export function requireAbove(actor: Actor): Refusal | null {

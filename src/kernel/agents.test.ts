@@ -195,8 +195,8 @@ test("A2: a digest is stored as sent, in canonical names, with the timestamp and
     resumePoint: "after parse",
     context: { seen: [1, { two: "three" }], done: false },
     intentBacklog: [
-      { predicate: "MUTATES", resource: "FILE:/\u00e9", units: 1, to: null },
-      { predicate: "RENAMES", resource: "FILE:/a", units: 1, to: "FILE:/b" },
+      { predicate: "MUTATES", resource: "FILE:/\u00e9", units: 1, to: null, pick: null },
+      { predicate: "RENAMES", resource: "FILE:/a", units: 1, to: "FILE:/b", pick: null },
     ],
     resolutionStrategy: "MERGE",
     priority: world.agent("a").priority,

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { EnrolCell } from "./commands.ts";
 import { limits } from "./limits.ts";
 import { type RefusalCode, refusalCodes } from "./refusals.ts";
 import { taskRefusals } from "./tasks-world.ts";
 import {
   type Ask,
+  type AskOf,
   actor,
   createWorld,
   found,
@@ -76,7 +78,7 @@ const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>
     declare("FILE:/a/*", 4),
     declare("FILE:", 4),
     { type: "fence_resource", resource: "FILE:/../x", reason: "" },
-    { type: "reset_resource", resource: "x" },
+    { type: "reset_resource", resource: "x", probed: true },
     { type: "withdraw_resource", resource: "", revoke: true },
     { type: "revoke", target: { resourcePrefix: "nonsense" }, reason: "" },
     { type: "resume_agent", agentId: "young", assumed: ["nonsense"] },
@@ -105,6 +107,7 @@ const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>
     world.acquire("young", "RENAMES FILE:/a"),
     world.acquire("young", "DELETES FILE:/a > FILE:/b"),
     world.acquire("young", "RENAMES FILE:/a > FILE:/a"),
+    world.acquire("young", "RENAMES FILE:/* > FILE:/b any"),
   ],
   invalid_ttl: ({ world }) => [0, 99, -1, 100.5, Number.NaN, 2 ** 53].map((ttlMs) => acquire(world, { ttlMs })),
   invalid_wait_timeout: ({ world }) =>
@@ -200,7 +203,10 @@ const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>
     { type: "collect_request", requestId: "req_never" },
     { type: "cancel_request", requestId: "" },
   ],
-  resource_unknown: () => [{ type: "reset_resource", resource: "FILE:/never" }],
+  resource_unknown: ({ world }) => [
+    { type: "reset_resource", resource: "FILE:/never", probed: true },
+    world.acquire("young", "MUTATES GPU:/* any"),
+  ],
   tenant_unknown: ({ world }) => [
     { ...world.acquire("young", "MUTATES FILE:/free"), tenant: "t9" },
     { type: "suspend_tenant", tenantId: "t9", reason: null },
@@ -245,6 +251,30 @@ const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>
     return [key()];
   },
   lease_not_binding: ({ lease }) => [report("bind_confirmed", lease.id), report("bind_failed", lease.id)],
+  invalid_cell: ({ world }) => {
+    enrol(world, "c1");
+    return [enrolment(""), enrolment("a cell"), enrolment("c1", { session: "" })];
+  },
+  cell_taken: ({ world }) => {
+    enrol(world, "c1");
+    return [enrolment("c1", { actor: { ...cell, keyId: "key-2" } })];
+  },
+  stale_session: ({ world }) => {
+    enrol(world, "c1");
+    return [{ type: "cell_heartbeat", cellId: "c1", session: "s0", inventory: null }];
+  },
+  cell_unknown: () => [
+    { type: "cell_heartbeat", cellId: "never", session: "s1", inventory: null },
+    { type: "cell_left", cellId: "never", session: "s1", reason: "" },
+    { type: "cell_ended", cellId: "never", leaseId: "lse_x", generation: 1, code: "lease_expired", failure: null },
+    { type: "withdraw_cell", cellId: "never", revoke: true },
+    { type: "readmit_cell", cellId: "never" },
+  ],
+  probe_required: ({ world }) => {
+    bound(world);
+    world.fence("GPU:/9");
+    return [{ type: "reset_resource", resource: "GPU:/9", probed: false }];
+  },
   lease_not_closing: ({ lease }) => [report("teardown_confirmed", lease.id), report("teardown_failed", lease.id)],
 };
 
@@ -328,7 +358,19 @@ function report(
   type: "bind_confirmed" | "bind_failed" | "teardown_confirmed" | "teardown_failed",
   leaseId: string,
 ): Ask {
-  return { type, leaseId, generation: 1, coordinate: null, reason: null };
+  return { type, cellId: null, leaseId, generation: 1, coordinate: null, reason: null };
+}
+
+const cell = { role: "cell", agentId: null, epoch: null, keyId: "key-1" } as const;
+
+function enrolment(cellId: string, more: Partial<AskOf<EnrolCell>> = {}): Ask {
+  const asked = { type: "enrol_cell", actor: cell, cellId, session: "s1", version: null } as const;
+  return { ...asked, inventory: [], bindings: [], ...more };
+}
+
+function enrol(world: World, cellId: string): void {
+  world.expect("key", world.ask(key({ role: "cell" })));
+  world.expect("cell_enrolled", world.ask(enrolment(cellId)));
 }
 
 /** A lease of young's on a bound resource. */

@@ -1,5 +1,5 @@
 /** What can be asked of the kernel. Every edge (HTTP, stream, MCP, cells) translates to these and decides nothing. */
-import type { Key, Role, TenantQuotas, TenantSettings } from "./records.ts";
+import type { CellBinding, CellResource, Key, Role, TenantQuotas, TenantSettings } from "./records.ts";
 import type { TaskCommand } from "./task-commands.ts";
 
 /** Two random 32-bit numbers drawn by the engine: ids and jitter come from them (nothing random lives in here). */
@@ -25,6 +25,8 @@ export interface IntentInput {
   readonly resource: string;
   readonly units?: number | null;
   readonly to?: string | null;
+  /** "any": whichever declared resource of the pattern is ready and has room. */
+  readonly pick?: "any" | null;
 }
 
 export interface DigestInput {
@@ -135,6 +137,13 @@ export interface DowngradeLease extends Asked {
   readonly leaseId: string;
   readonly predicate: string;
 }
+/** A guard has found that this agent wrote what another's lease stands against. */
+export interface ReportViolation extends Asked {
+  readonly type: "report_violation";
+  readonly agentId: string;
+  readonly leaseId: string;
+  readonly resource: string;
+}
 export interface Revoke extends Asked {
   readonly type: "revoke";
   readonly target: { readonly leaseId: string } | { readonly agentId: string } | { readonly resourcePrefix: string };
@@ -155,6 +164,7 @@ export interface FenceResource extends Asked {
 export interface ResetResource extends Asked {
   readonly type: "reset_resource";
   readonly resource: string;
+  readonly probed: boolean;
 }
 export interface WithdrawResource extends Asked {
   readonly type: "withdraw_resource";
@@ -164,10 +174,55 @@ export interface WithdrawResource extends Asked {
 /** A cell's reports (G6, G7). */
 export interface ReportBinding extends Asked {
   readonly type: "bind_confirmed" | "bind_failed" | "teardown_confirmed" | "teardown_failed";
+  /** Which cell speaks; null: a supervisor does for it. */
+  readonly cellId: string | null;
   readonly leaseId: string;
   readonly generation: number;
   readonly coordinate: string | null;
   readonly reason: string | null;
+}
+/** A cell comes, or comes back, and says what it believes; the stricter of both beliefs wins. */
+export interface EnrolCell extends Asked {
+  readonly type: "enrol_cell";
+  readonly cellId: string;
+  readonly session: string;
+  readonly version: string | null;
+  readonly inventory: readonly CellResource[];
+  readonly bindings: readonly CellBinding[];
+}
+export interface CellHeartbeat extends Asked {
+  readonly type: "cell_heartbeat";
+  readonly cellId: string;
+  readonly session: string;
+  /** null: as it was. */
+  readonly inventory: readonly CellResource[] | null;
+}
+/** A cell was shut down in order. */
+export interface CellLeft extends Asked {
+  readonly type: "cell_left";
+  readonly cellId: string;
+  readonly session: string;
+  readonly reason: string;
+}
+/** A cell has ended a binding by itself: by its own clock (G11), or because of a fence. */
+export interface CellEnded extends Asked {
+  readonly type: "cell_ended";
+  readonly cellId: string;
+  readonly leaseId: string;
+  readonly generation: number;
+  readonly code: string;
+  /** Why it could not be torn down; null: it is gone. */
+  readonly failure: string | null;
+}
+/** G12, for all resources of a cell. */
+export interface WithdrawCell extends Asked {
+  readonly type: "withdraw_cell";
+  readonly cellId: string;
+  readonly revoke: boolean;
+}
+export interface ReadmitCell extends Asked {
+  readonly type: "readmit_cell";
+  readonly cellId: string;
 }
 export interface CreateTenant extends Asked {
   readonly type: "create_tenant";
@@ -217,11 +272,18 @@ export type Command =
   | TransferLease
   | DowngradeLease
   | Revoke
+  | ReportViolation
   | DeclareResource
   | FenceResource
   | ResetResource
   | WithdrawResource
   | ReportBinding
+  | EnrolCell
+  | CellHeartbeat
+  | CellLeft
+  | CellEnded
+  | WithdrawCell
+  | ReadmitCell
   | CreateTenant
   | SuspendTenant
   | SetTenantSettings

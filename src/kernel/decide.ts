@@ -3,6 +3,7 @@
  * in its way, by Wait-Die or Wound-Wait (W2, W7).
  */
 import { decidingPriority } from "./agent-life.ts";
+import { whyNotReady } from "./cell-life.ts";
 import {
   addObstacles,
   createObstacles,
@@ -14,12 +15,14 @@ import {
   obstaclesTotal,
   ownUnits,
 } from "./conflicts.ts";
+import { findOverKind } from "./kind-quotas.ts";
 import { limits } from "./limits.ts";
 import type { Manifest } from "./manifest.ts";
 import type { Millis } from "./records.ts";
 import { type Refusal, refuse } from "./refusals.ts";
 import type { PauseReason } from "./replies.ts";
 import { placeOf, unitsWished } from "./request-life.ts";
+import type { ResourceName } from "./resource-name.ts";
 import type { AgentEntry, LeaseEntry, TenantEntry } from "./state.ts";
 import { blockersOf } from "./verdicts.ts";
 import { planWounds } from "./wound.ts";
@@ -35,7 +38,8 @@ const noWounds: readonly LeaseEntry[] = [];
 const plainGrant: Decision = { type: "grant", wounds: noWounds };
 
 export function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifest, now: Millis): Decision {
-  const barred = findBar(tenant, agent, manifest) ?? findDenial(tenant, agent, manifest, now);
+  const barred =
+    findStandingBar(tenant, agent) ?? findBar(tenant, manifest) ?? findDenial(tenant, agent, manifest, now);
   if (barred !== null) return barred;
   const { strategy } = tenant.record.settings;
   const priority = decidingPriority(tenant, agent, now);
@@ -64,8 +68,10 @@ export function displacesUnits({ wishes }: Pick<Manifest, "wishes">): boolean {
   return wishes.some(({ wish }) => wish.counted !== null && wish.counted.waitingUnits > 0);
 }
 
-/** W9: somebody must act first. */
-function findBar(tenant: TenantEntry, agent: AgentEntry, { wishes }: Manifest): Decision | null {
+type Bar = Extract<Decision, { readonly type: "pause" }>;
+
+/** W9: somebody must act first, whatever is asked for. */
+export function findStandingBar(tenant: TenantEntry, agent: AgentEntry): Bar | null {
   if (tenant.record.suspended) {
     return {
       type: "pause",
@@ -82,27 +88,35 @@ function findBar(tenant: TenantEntry, agent: AgentEntry, { wishes }: Manifest): 
       resource: null,
     };
   }
+  return null;
+}
+
+function findBar(tenant: TenantEntry, { wishes }: Manifest): Bar | null {
+  if (tenant.resources.size === 0) return null;
   for (const { wish } of wishes) {
-    const fencedOne = findResource(tenant, wish.name, ({ record }) => record.fenced);
-    const resource = fencedOne ?? findResource(tenant, wish.name, ({ record }) => record.withdrawn);
-    if (resource === undefined) continue;
-    const { name } = resource.record;
-    if (fencedOne !== undefined) {
-      return {
-        type: "pause",
-        reason: "resource_fenced",
-        detail: `${name} is fenced; an operator must reset it.`,
-        resource: name,
-      };
-    }
-    return {
-      type: "pause",
-      reason: "resource_withdrawn",
-      detail: `${name} was withdrawn; declare it again.`,
-      resource: name,
-    };
+    const bar = barOn(tenant, wish.name);
+    if (bar !== null) return bar;
   }
   return null;
+}
+
+/** Why nothing can be leased on a name: a fence, a withdrawal, or a cell that is not there to set it up. */
+export function barOn(tenant: TenantEntry, name: ResourceName): Bar | null {
+  const fencedOne = findResource(tenant, name, ({ record }) => record.fenced);
+  const closed = fencedOne ?? findResource(tenant, name, ({ record }) => record.withdrawn);
+  if (closed !== undefined) {
+    const { name: text } = closed.record;
+    return fencedOne === undefined
+      ? bar("resource_withdrawn", `${text} was withdrawn; declare it again.`, text)
+      : bar("resource_fenced", `${text} is fenced; an operator must reset it.`, text);
+  }
+  const resource = tenant.cells.size === 0 ? undefined : tenant.resources.get(name.text);
+  const notReady = resource === undefined ? null : whyNotReady(tenant, resource.record);
+  return notReady === null ? null : bar("cell_not_ready", notReady, name.text);
+}
+
+function bar(reason: PauseReason, detail: string, resource: string): Bar {
+  return { type: "pause", reason, detail, resource };
 }
 
 /** G2: first the tenant's quota, then the resource's capacity. */
@@ -116,6 +130,9 @@ function findDenial(tenant: TenantEntry, agent: AgentEntry, { wishes }: Manifest
     return denied("quota", `The tenant may hold ${quotas.patternsMax} patterns.`);
   }
   if (isLeaseTimeUsedUp(tenant, now)) return denied("quota", "The tenant's lease time for today is used up.");
+  const over = findOverKind(tenant, wishes);
+  if (over !== null)
+    return denied("quota", `The tenant may hold ${over.most} units of ${over.kind}, waiting ones too.`);
   for (const { wish } of wishes) {
     if (wish.counted === null) continue;
     const capacity = wish.counted.record.capacity ?? 0;

@@ -55,7 +55,7 @@ function readDigest(input: DigestInput): Omit<Digest, "tenant" | "agentId" | "pr
     });
   }
   const intentBacklog: Intent[] = [];
-  for (const { predicate: text, resource, units, to } of input.intentBacklog) {
+  for (const { predicate: text, resource, units, to, pick } of input.intentBacklog) {
     const field = `intent_backlog.${intentBacklog.length}`;
     const predicate = readPredicate(text);
     if (predicate === undefined)
@@ -64,7 +64,13 @@ function readDigest(input: DigestInput): Omit<Digest, "tenant" | "agentId" | "pr
     if ("code" in name) return name;
     const target = to === null || to === undefined ? null : readName(to, `${field}.to`);
     if (target !== null && "code" in target) return target;
-    intentBacklog.push({ predicate, resource: name.text, units: units ?? 1, to: target?.text ?? null });
+    intentBacklog.push({
+      predicate,
+      resource: name.text,
+      units: units ?? 1,
+      to: target?.text ?? null,
+      pick: pick ?? null,
+    });
   }
   return { checkpointId, resumePoint, context, intentBacklog, resolutionStrategy };
 }

@@ -1,5 +1,5 @@
 /** What happened, in the past tense and in order. Edges pass events on; nothing in the kernel depends on them. */
-import type { Agent, AgentState, Lease, Millis, Request, Resource } from "./records.ts";
+import type { Agent, AgentState, Cell, Lease, Millis, Request, Resource } from "./records.ts";
 import type { Receipt, Task } from "./task-records.ts";
 
 interface Happened {
@@ -17,6 +17,7 @@ export interface LeaseEvent extends Happened {
     | "lease.revived"
     | "lease.transferred"
     | "lease.downgraded"
+    | "lease.violated"
     | "lease.closing"
     | "lease.released"
     | "lease.expired"
@@ -49,6 +50,10 @@ export interface AgentTransitioned extends Happened {
 export interface ResourceEvent extends Happened {
   readonly type: "resource.declared" | "resource.fenced" | "resource.reset" | "resource.withdrawn";
   readonly resource: Resource;
+}
+export interface CellEvent extends Happened {
+  readonly type: "cell.enrolled" | "cell.gone" | "cell.withdrawn" | "cell.readmitted";
+  readonly cell: Cell;
 }
 export interface TenantEvent extends Happened {
   readonly type: "tenant.created" | "tenant.suspended" | "tenant.resumed" | "tenant.changed";
@@ -85,4 +90,5 @@ export type KernelEvent =
   | AgentEvent
   | AgentTransitioned
   | ResourceEvent
+  | CellEvent
   | TenantEvent;

@@ -111,7 +111,7 @@ test("G7: a name that was only fenced leaves nothing behind when it is reset, a 
   world.fence("FILE:/x");
   world.reset("FILE:/x");
   assert.equal(records(world.base.state), before);
-  world.refused("resource_unknown", { type: "reset_resource", resource: "FILE:/x" });
+  world.refused("resource_unknown", { type: "reset_resource", resource: "FILE:/x", probed: true });
   world.declare("GPU:/0", 4);
   world.fence("GPU:/0");
   world.reset("GPU:/0");
@@ -421,7 +421,7 @@ test("G7: a resource is not reset while a lease on it is still being torn down",
   const lease = bind(world, "a");
   world.fence("GPU:/0");
   assert.equal(world.lease(lease.id)?.state, "CLOSING");
-  world.refused("resource_in_use", { type: "reset_resource", resource: "GPU:/0" });
+  world.refused("resource_in_use", { type: "reset_resource", resource: "GPU:/0", probed: true });
   world.tornDown(lease);
   world.reset("GPU:/0");
 });
@@ -431,7 +431,7 @@ test("cells are heard only for what is awaited: the state and the generation mus
   const wait = world.waits("a", "MUTATES GPU:/0");
   const lease = found(leasesOf(world, wait)[0], "lease");
   const report = (type: "bind_confirmed" | "bind_failed" | "teardown_confirmed" | "teardown_failed", generation = 1) =>
-    ({ type, leaseId: lease.id, generation, coordinate: null, reason: null }) as const;
+    ({ type, cellId: null, leaseId: lease.id, generation, coordinate: null, reason: null }) as const;
   world.refused("lease_not_closing", report("teardown_confirmed"));
   world.refused("lease_not_closing", report("teardown_failed"));
   assert.equal(world.refused("stale_generation", report("bind_confirmed", 2)).generation, 1);

@@ -104,7 +104,13 @@ function whyNotTransferred(
       }
     }
     const obstacles = createObstacles();
-    const intent = { predicate: lease.record.predicate, resource: name.text, units: lease.record.units, to: null };
+    const intent = {
+      predicate: lease.record.predicate,
+      resource: name.text,
+      units: lease.record.units,
+      to: null,
+      pick: null,
+    };
     addObstacles(obstacles, tenant, makeWish(tenant, intent, name), receiver, lastPlace, 0, Number.NEGATIVE_INFINITY);
     const waitDie = tenant.record.settings.strategy === "wait_die";
     for (const { party } of obstacles.claims.keys()) {

@@ -4,7 +4,8 @@
  */
 import { acquire } from "./acquire.ts";
 import { dropFailedDigest, pauseAgent, registerAgent, restartAgent, transitionAgent, verifyAll } from "./agents.ts";
-import { reportBinding } from "./cells.ts";
+import { enrolCell } from "./cell-enrol.ts";
+import { cellEnded, cellHeartbeat, cellLeft, readmitCell, reportBinding, withdrawCell } from "./cells.ts";
 import type { Command } from "./commands.ts";
 import { earliest } from "./deadlines.ts";
 import { resumeAgent, saveDigest } from "./digests.ts";
@@ -26,6 +27,7 @@ import type { Receipt } from "./task-records.ts";
 import type { ReadyTask } from "./task-state.ts";
 import { setTaskType } from "./task-types.ts";
 import { createKey, createTenant, deleteKey, setTenantQuotas, setTenantSettings, suspendTenant } from "./tenants.ts";
+import { reportViolation } from "./violations.ts";
 
 export { answerForEnded } from "./ended.ts";
 export { receiptFingerprint } from "./receipt-content.ts";
@@ -145,6 +147,8 @@ function decide(state: State, command: Command, now: Millis): Reply {
       return downgradeLease(state, command, now);
     case "revoke":
       return revoke(state, command, now);
+    case "report_violation":
+      return reportViolation(state, command, now);
     case "declare_resource":
       return declareResource(state, command, now);
     case "fence_resource":
@@ -158,6 +162,18 @@ function decide(state: State, command: Command, now: Millis): Reply {
     case "teardown_confirmed":
     case "teardown_failed":
       return reportBinding(state, command, now);
+    case "enrol_cell":
+      return enrolCell(state, command, now);
+    case "cell_heartbeat":
+      return cellHeartbeat(state, command, now);
+    case "cell_left":
+      return cellLeft(state, command, now);
+    case "cell_ended":
+      return cellEnded(state, command, now);
+    case "withdraw_cell":
+      return withdrawCell(state, command, now);
+    case "readmit_cell":
+      return readmitCell(state, command, now);
     case "create_tenant":
       return createTenant(state, command, now);
     case "suspend_tenant":

@@ -8,6 +8,7 @@ import { canonicalName, type Wish } from "./conflicts.ts";
 import { schedule, unschedule } from "./deadlines.ts";
 import type { LeaseEvent } from "./events.ts";
 import { leaseIdWith } from "./ids.ts";
+import { addKind, takeKind } from "./kind-quotas.ts";
 import { limits } from "./limits.ts";
 import { EXCLUSIVE, type Predicate, strengthOf } from "./predicates.ts";
 import type { EndedLeaseState, Lease, Millis } from "./records.ts";
@@ -114,6 +115,7 @@ export function place(state: State, tenant: TenantEntry, entry: LeaseEntry, node
   if (node.mark !== null) (node.mark as ResourceEntry).heldUnits += entry.record.units;
   entry.wild = wild;
   if (wild) tenant.patternCount++;
+  if (tenant.kindUnits !== null) addKind(tenant, entry.record.resource, entry.record.units);
   linkToParty(entry, party);
   scheduleEnd(state, entry);
 }
@@ -236,6 +238,7 @@ export function finishLease(
     if (resource.parked !== null) unparkFrom(state, tenant, resource);
   }
   if (entry.wild) tenant.patternCount--;
+  if (tenant.kindUnits !== null) takeKind(state, tenant, entry.record.resource, entry.record.units);
   take("held", entry);
   unlinkFromParty(entry);
   addLeaseTime(state, tenant, now - entry.record.acquiredAt, now);

@@ -21,6 +21,7 @@ export const quotasDefault: TenantQuotas = {
   tasksMax: 2_000_000,
   leaseTimeMsMax: null,
   tenantLeaseTimeMsMax: null,
+  kinds: {},
 };
 
 export const limits = {
@@ -49,6 +50,16 @@ export const limits = {
   /** G6, G7: a cell that has not bound or torn down by then has failed. */
   bindMs: 10_000,
   teardownMs: 10_000,
+  /** A cell that was not heard of for so long is gone. */
+  cellAliveMs: 15_000,
+  cellsMax: 10_000,
+  cellInventoryMax: 10_000,
+  cellBindingsMax: 100_000,
+  cellHardwareMax: 64,
+  /** So many resources one can be picked from. */
+  pickMatchesMax: 1_000,
+  /** Types with a quota of their own. */
+  kindsMax: 256,
   /** L11: how far a restore jumps ahead; far more than any backup's age in grants, and 2^13 restores fit below 2^53. */
   restoreFenceJump: 2 ** 40,
   // Tasks (T1–T13).

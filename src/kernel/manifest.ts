@@ -2,6 +2,7 @@
 import type { Acquire, IntentInput } from "./commands.ts";
 import { makeWish } from "./conflicts.ts";
 import { limits } from "./limits.ts";
+import { leavesChoice } from "./picking.ts";
 import { readPredicate } from "./predicates.ts";
 import type { Intent } from "./records.ts";
 import { type Refusal, refuse } from "./refusals.ts";
@@ -13,6 +14,8 @@ export interface Manifest {
   readonly type: "manifest";
   readonly intents: readonly Intent[];
   readonly wishes: readonly LinkedWish[];
+  /** Where an intent has `pick`: what each stands for (see picking.ts). */
+  readonly picked: readonly string[];
   readonly ttl: number;
   readonly waitTimeout: number;
   readonly warnings: readonly string[];
@@ -96,7 +99,7 @@ function readTerms(
     waitTimeout = settings.waitTimeoutMsMax;
     warnings = [...warnings, `wait_timeout_ms was capped at ${waitTimeout}.`];
   }
-  return { type: "manifest", intents, wishes, ttl, waitTimeout, warnings };
+  return { type: "manifest", intents, wishes, picked: none, ttl, waitTimeout, warnings };
 }
 
 function readIntent(
@@ -129,17 +132,20 @@ function readIntent(
     return refuse("invalid_target", "RENAMES, and nothing else, names its target in `to`.", { field: `${field}.to` });
   }
   if (to === null) {
-    const intent: Intent = { predicate, resource: name.text, units, to: null };
+    const intent: Intent = { predicate, resource: name.text, units, to: null, pick: input.pick ?? null };
     intents.push(intent);
     wishes.push({ wish: makeWish(tenant, intent, name), linkedIndex: null });
     return null;
+  }
+  if (input.pick === "any") {
+    return refuse("invalid_target", "A rename says what it renames; leave pick out.", { field: `${field}.pick` });
   }
   const target = readName(to, `${field}.to`);
   if ("code" in target) return target;
   if (target.text === name.text) {
     return refuse("invalid_target", "A rename needs a target that is another name.", { field: `${field}.to` });
   }
-  const intent: Intent = { predicate, resource: name.text, units, to: target.text };
+  const intent: Intent = { predicate, resource: name.text, units, to: target.text, pick: null };
   intents.push(intent);
   wishes.push({ wish: makeWish(tenant, intent, name), linkedIndex: wishes.length + 1 });
   wishes.push({ wish: makeWish(tenant, intent, target), linkedIndex: wishes.length - 1 });
@@ -170,7 +176,11 @@ function findDuplicate(intents: readonly Intent[]): number | null {
 /** Tells a repeated request from another one under the same key (W10). Not secret: two 32-bit FNV-1a sums will do. */
 export function fingerprintOf(command: Acquire, intents: readonly Intent[]): string {
   const { ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, tokens } = command;
-  return fingerprint(JSON.stringify([intents, ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, tokens]));
+  // Without a choice it is the sum that was taken before there was one: stored requests are found again.
+  const asked = leavesChoice(intents)
+    ? intents
+    : intents.map(({ predicate, resource, units, to }) => ({ predicate, resource, units, to }));
+  return fingerprint(JSON.stringify([asked, ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, tokens]));
 }
 
 export function fingerprint(text: string): string {

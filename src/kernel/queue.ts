@@ -3,6 +3,7 @@
  * fit are granted in the same step (W3). Nobody else is woken.
  */
 import { isFree } from "./conflicts.ts";
+import { servePicking } from "./picking.ts";
 import { EXCLUSIVE, PROVIDING, SHARED, type Strength, strengthsConflict } from "./predicates.ts";
 import type { Millis } from "./records.ts";
 import { grantWaiter, unitsWished } from "./request-life.ts";
@@ -42,6 +43,7 @@ export function serve(state: State, tenant: TenantEntry, names: readonly Resourc
     if (request.party.kind === "task") wakeWaitingTask(state, tenant, request.party);
     else grantWaiter(state, tenant, request, now);
   }
+  if (tenant.picking.size > 0) servePicking(state, tenant, names, now);
 }
 
 export function fits(tenant: TenantEntry, request: RequestEntry): boolean {

@@ -58,6 +58,8 @@ export interface Intent {
   readonly units: number;
   /** Where a rename goes (C7). */
   readonly to: string | null;
+  /** "any": the resource is a pattern, and one declared resource that it matches is chosen. */
+  readonly pick: "any" | null;
 }
 
 /**
@@ -76,6 +78,8 @@ export interface Request {
   readonly fingerprint: string;
   readonly state: RequestState;
   readonly intents: readonly Intent[];
+  /** Where an intent has `pick`: for each intent the name that it stands for now. Empty where none has. */
+  readonly picked: readonly string[];
   readonly ttl: number;
   readonly idleTimeout: number | null;
   readonly purpose: string | null;
@@ -169,6 +173,8 @@ export interface TenantQuotas {
   readonly leaseTimeMsMax: number | null;
   /** Lease time of all of the tenant's leases together, per day (L10); null: no limit. */
   readonly tenantLeaseTimeMsMax: number | null;
+  /** Units of live leases by the resources' type ({"GPU": 4}); a type that is not named has no limit (G2). */
+  readonly kinds: Readonly<Record<string, number>>;
 }
 
 export interface Tenant {
@@ -200,8 +206,13 @@ export interface Resource {
   readonly name: string;
   /** Units, for a counted resource (C6). */
   readonly capacity: number | null;
-  /** The cell that hosts it, where it is bound (G6). */
+  /** The cell that hosts it, where it is bound (G6), and what that cell says of it. */
   readonly cell: string | null;
+  readonly driver: string | null;
+  /** Labels of what it runs on, for tokens that are narrowed to them (G4). */
+  readonly hardware: readonly string[];
+  /** Why its cell cannot serve it now. */
+  readonly fault: string | null;
   readonly fenced: boolean;
   readonly fenceReason: string | null;
   readonly fencedAt: Millis | null;
@@ -209,7 +220,47 @@ export interface Resource {
   readonly declaredAt: Millis;
 }
 
-export const roles = ["operator", "supervisor", "agent", "worker", "reader"] as const;
+/** What a cell says of one resource that it hosts. */
+export interface CellResource {
+  readonly resource: string;
+  readonly driver: string;
+  readonly capacity: number | null;
+  readonly hardware: readonly string[];
+  readonly ready: boolean;
+  readonly fault: string | null;
+  /** Why the cell has fenced it by itself (G7). */
+  readonly fenced: string | null;
+}
+
+/** What a cell believes to be bound, or to have ended by itself. */
+export interface CellBinding {
+  readonly leaseId: string;
+  readonly generation: number;
+  readonly fence: number;
+  readonly endedAs: string | null;
+}
+
+/** A process that hosts resources and enforces the leases on them. */
+export interface Cell {
+  readonly tenant: string;
+  readonly id: string;
+  /** Of the process that enrolled last; empty once it has left. */
+  readonly session: string;
+  /** Whose key enrolled it first; null where a supervisor did. */
+  readonly keyId: string | null;
+  readonly state: "READY" | "GONE";
+  readonly goneReason: string | null;
+  /** G12: nothing new is leased on its resources. */
+  readonly withdrawn: boolean;
+  readonly version: string | null;
+  readonly enrolledAt: Millis;
+  /** When it last became READY or GONE, or was withdrawn or readmitted. */
+  readonly changedAt: Millis;
+  /** Unless it is heard of by then, it is GONE. */
+  readonly aliveBy: Millis;
+}
+
+export const roles = ["operator", "supervisor", "agent", "worker", "reader", "cell"] as const;
 export type Role = (typeof roles)[number];
 
 /** A credential, known by its hash only. */
@@ -229,6 +280,7 @@ export interface RecordOf {
   readonly agent: Agent;
   readonly digest: Digest;
   readonly resource: Resource;
+  readonly cell: Cell;
   readonly request: Request;
   readonly lease: Lease;
   readonly key: Key;

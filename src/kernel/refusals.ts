@@ -33,10 +33,13 @@ export const refusalCodes = [
   "invalid_worker_id",
   "invalid_task",
   "invalid_receipt",
+  "invalid_cell",
   // Who asks may not.
   "forbidden",
   "not_lease_holder",
   "stale_epoch",
+  "cell_taken",
+  "stale_session",
   // What was named is not there.
   "agent_unknown",
   "lease_unknown",
@@ -48,6 +51,7 @@ export const refusalCodes = [
   "task_unknown",
   "receipt_unknown",
   "dependency_unknown",
+  "cell_unknown",
   // It is there, but has ended (G9, L4).
   "lease_expired",
   "lease_released",
@@ -71,6 +75,7 @@ export const refusalCodes = [
   "key_exists",
   "lease_not_binding",
   "lease_not_closing",
+  "probe_required",
   "complete_without_accept",
   "already_completed",
   "stale_fence",

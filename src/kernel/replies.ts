@@ -1,5 +1,5 @@
 /** What a command is answered with. Records in a reply are as they were when the command was decided. */
-import type { Agent, Digest, Key, Lease, Millis, Request, Resource, Tenant } from "./records.ts";
+import type { Agent, Cell, Digest, Key, Lease, Millis, Request, Resource, Tenant } from "./records.ts";
 import type { Refusal } from "./refusals.ts";
 import type { Payload, Receipt, Task, TaskType } from "./task-records.ts";
 
@@ -95,6 +95,16 @@ export type TaskReply =
   | { readonly type: "receipt_known"; readonly receiptId: string }
   | { readonly type: "task_type"; readonly taskType: TaskType };
 
+/** What a cell and the kernel believed, compared: what the cell is to do, and what of its inventory was not taken. */
+export interface CellEnrolled {
+  readonly type: "cell_enrolled";
+  readonly cell: Cell;
+  readonly bind: readonly Lease[];
+  readonly update: readonly Lease[];
+  readonly teardown: readonly { readonly leaseId: string; readonly code: string }[];
+  readonly refused: readonly { readonly resource: string; readonly message: string }[];
+}
+
 export type Reply =
   | TaskReply
   | Refusal
@@ -112,6 +122,8 @@ export type Reply =
     }
   | { readonly type: "revoked"; readonly count: number }
   | { readonly type: "resource"; readonly resource: Resource; readonly created: boolean }
+  | CellEnrolled
+  | { readonly type: "cell"; readonly cell: Cell }
   | { readonly type: "tenant"; readonly tenant: Tenant; readonly created: boolean }
   | { readonly type: "key"; readonly key: Key }
   | { readonly type: "done" };

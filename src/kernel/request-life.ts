@@ -7,8 +7,10 @@ import { canonicalName, makeWish, type Wish } from "./conflicts.ts";
 import { schedule, unschedule } from "./deadlines.ts";
 import type { RequestEvent } from "./events.ts";
 import { suffixOf } from "./ids.ts";
+import { addKind, takeKind } from "./kind-quotas.ts";
 import { beginLease, cellOf, emitLease, expiryFor, type GrantTerms, updateLease } from "./lease-life.ts";
 import { limits } from "./limits.ts";
+import { patternsOf } from "./picking.ts";
 import type { Intent, Lease, Millis, Request, RequestState } from "./records.ts";
 import { nodeFor, type Place, put, take } from "./resource-index.ts";
 import {
@@ -33,10 +35,15 @@ export interface LinkedWish {
   readonly linkedIndex: number | null;
 }
 
-export function wishesOf(tenant: TenantEntry, intents: readonly Intent[]): LinkedWish[] {
+export function wishesOf(
+  tenant: TenantEntry,
+  intents: readonly Intent[],
+  picked: readonly string[] = nothingPicked,
+): LinkedWish[] {
   const wishes: LinkedWish[] = [];
+  let at = 0;
   for (const intent of intents) {
-    const wish = makeWish(tenant, intent, canonicalName(intent.resource));
+    const wish = makeWish(tenant, intent, canonicalName(picked[at++] ?? intent.resource));
     if (intent.to === null) wishes.push({ wish, linkedIndex: null });
     else {
       wishes.push({ wish, linkedIndex: wishes.length + 1 });
@@ -45,6 +52,8 @@ export function wishesOf(tenant: TenantEntry, intents: readonly Intent[]): Linke
   }
   return wishes;
 }
+
+const nothingPicked: readonly string[] = [];
 
 /** C6: what the manifest takes of the wish's counted resource altogether. */
 export function unitsWished(wishes: readonly { readonly wish: Wish }[], { counted }: Wish): number {
@@ -65,7 +74,7 @@ export function placeOf(tenant: TenantEntry, priority: number, arrival: number):
 export function enqueue(state: State, tenant: TenantEntry, request: RequestEntry): void {
   const { record, party } = request;
   const { order, suborder } = placeOf(tenant, party.priority, record.arrival);
-  for (const { wish } of wishesOf(tenant, record.intents)) {
+  for (const { wish } of wishesOf(tenant, record.intents, record.picked)) {
     const { name, intent, strength, counted } = wish;
     const claim: Claim = {
       request,
@@ -82,8 +91,10 @@ export function enqueue(state: State, tenant: TenantEntry, request: RequestEntry
     put("waiting", nodeFor(rootOf(tenant, name.type), name), claim);
     if (counted !== null) counted.waitingUnits += intent.units;
     if (name.wild) tenant.patternCount++;
+    if (tenant.kindUnits !== null) addKind(tenant, name.text, intent.units);
     request.claims.push(claim);
   }
+  if (record.picked.length > 0) tenant.picking.set(request, patternsOf(record.intents));
   tenant.waitingCount++;
   if (party.open === noRequests) (party as TaskEntry).open = new Set();
   party.open.add(request);
@@ -98,8 +109,10 @@ function dequeue(state: State, tenant: TenantEntry, request: RequestEntry): void
       if (claim.counted.parked !== null) unparkFrom(state, tenant, claim.counted);
     }
     if (claim.name.wild) tenant.patternCount--;
+    if (tenant.kindUnits !== null) takeKind(state, tenant, claim.name.text, claim.intent.units);
   }
   request.claims.length = 0;
+  if (request.record.picked.length > 0) tenant.picking.delete(request);
   tenant.waitingCount--;
   request.party.open.delete(request);
   unschedule(state.waits, request);
@@ -138,7 +151,7 @@ export function beginLeases(
 export function grantWaiter(state: State, tenant: TenantEntry, request: RequestEntry, now: Millis): void {
   const { record, party } = request;
   dequeue(state, tenant, request);
-  const wishes = wishesOf(tenant, record.intents);
+  const wishes = wishesOf(tenant, record.intents, record.picked);
   const terms: GrantTerms = {
     suffix: suffixOf(record.id),
     ttl: record.ttl,

@@ -10,7 +10,7 @@ import { limits } from "./limits.ts";
 import { serve } from "./queue.ts";
 import type { Intent, Lease, Millis } from "./records.ts";
 import { refuse } from "./refusals.ts";
-import type { Observe, Reply } from "./replies.ts";
+import type { Observe, PauseReason, Reply } from "./replies.ts";
 import { endWait, liveLeasesOf, unitsWished } from "./request-life.ts";
 import type { LeaseEntry, Party, RequestEntry, State, TenantEntry } from "./state.ts";
 import { blockersOf } from "./verdicts.ts";
@@ -88,10 +88,7 @@ export function describeRequest(state: State, tenant: TenantEntry, request: Requ
     case "PAUSED":
       return {
         type: "paused",
-        reason:
-          record.fateReason === "tenant_suspended" || record.fateReason === "resource_withdrawn"
-            ? record.fateReason
-            : "resource_fenced",
+        reason: pauseReasonOf(record.fateReason),
         detail: "The wait ended because somebody must act first; submit again when they have.",
         resource: null,
       };
@@ -100,6 +97,12 @@ export function describeRequest(state: State, tenant: TenantEntry, request: Requ
         reason: "bind_failed",
       });
   }
+}
+
+function pauseReasonOf(fate: string | null): PauseReason {
+  return fate === "tenant_suspended" || fate === "resource_withdrawn" || fate === "cell_not_ready"
+    ? fate
+    : "resource_fenced";
 }
 
 function describeWait(tenant: TenantEntry, request: RequestEntry): Reply {

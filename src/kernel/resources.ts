@@ -68,7 +68,9 @@ export function declareResource(state: State, command: DeclareResource, now: Mil
     });
   }
   const entry = known ?? addResource(tenant, name, now);
-  entry.record = { ...entry.record, capacity, cell, withdrawn: false };
+  // What a cell said of it is not so of another's, or of nobody's.
+  const said = cell === entry.record.cell ? {} : { driver: null, hardware: [], fault: null };
+  entry.record = { ...entry.record, ...said, capacity, cell, withdrawn: false };
   changed(state, entry);
   emitResource(state, entry, "resource.declared", now);
   serve(state, tenant, [name], now);
@@ -77,12 +79,15 @@ export function declareResource(state: State, command: DeclareResource, now: Mil
   return { type: "resource", resource: entry.record, created: known === undefined };
 }
 
-function addResource(tenant: TenantEntry, name: ResourceName, now: Millis): ResourceEntry {
+export function addResource(tenant: TenantEntry, name: ResourceName, now: Millis): ResourceEntry {
   const record: Resource = {
     tenant: tenant.record.id,
     name: name.text,
     capacity: null,
     cell: null,
+    driver: null,
+    hardware: [],
+    fault: null,
     fenced: false,
     fenceReason: null,
     fencedAt: null,
@@ -104,7 +109,7 @@ export function placeResource(tenant: TenantEntry, record: Resource, name: Resou
   return entry;
 }
 
-function isUsed(tenant: TenantEntry, name: ResourceName): boolean {
+export function isUsed(tenant: TenantEntry, name: ResourceName): boolean {
   const root = findRoot(tenant, name.type);
   if (root === undefined) return false;
   return search(root, name, {
@@ -118,7 +123,7 @@ function isUsed(tenant: TenantEntry, name: ResourceName): boolean {
 }
 
 /** Whether somebody would then wait for units in the direction that W2 and W7 forbid. */
-function turnsAWait(tenant: TenantEntry, resource: ResourceEntry, capacity: number): boolean {
+export function turnsAWait(tenant: TenantEntry, resource: ResourceEntry, capacity: number): boolean {
   if (capacity >= (resource.record.capacity ?? 0)) return false;
   const waitDie = tenant.record.settings.strategy === "wait_die";
   const isForbidden = (waiter: Party, other: Party): boolean =>
@@ -222,7 +227,16 @@ export function resetResource(state: State, command: ResetResource, now: Millis)
       field: "resource",
     });
   if (!entry.record.fenced) return { type: "resource", resource: entry.record, created: false };
-  const intent = { predicate: "MUTATES", resource: name.text, units: 1, to: null } as const;
+  if (entry.record.cell !== null && !command.probed) {
+    return refuse(
+      "probe_required",
+      "It is bound, and only its cell can see that it is clean: reset it through its cell.",
+      {
+        field: "resource",
+      },
+    );
+  }
+  const intent = { predicate: "MUTATES", resource: name.text, units: 1, to: null, pick: null } as const;
   const everything = { intent, name, strength: EXCLUSIVE, counted: null } as const;
   if (isObstructed(tenant, everything, nobody, lastPlace, 0)) {
     return refuse("resource_in_use", "A lease on it is still being torn down; reset it when that is confirmed.", {
@@ -235,6 +249,7 @@ export function resetResource(state: State, command: ResetResource, now: Millis)
   const { capacity, cell, withdrawn } = entry.record;
   if (capacity === null && cell === null && !withdrawn) removeResource(tenant, entry);
   unbarAll(state, tenant);
+  serve(state, tenant, [name], now);
   return { type: "resource", resource: entry.record, created: false };
 }
 
@@ -275,7 +290,7 @@ function findName(
   return "code" in name ? name : { tenant, name };
 }
 
-function emitResource(
+export function emitResource(
   state: State,
   entry: ResourceEntry,
   type: "resource.declared" | "resource.fenced" | "resource.reset" | "resource.withdrawn",

@@ -1,8 +1,10 @@
 /** A kernel from its records alone, and its records again. What is restored goes on as if nothing had happened. */
 import { scheduleForgetting } from "./agent-life.ts";
+import { placeCell } from "./cell-life.ts";
 import { canonicalName, makeWish } from "./conflicts.ts";
 import { schedule } from "./deadlines.ts";
 import { requestIdOf } from "./ids.ts";
+import { countKinds } from "./kind-quotas.ts";
 import { place } from "./lease-life.ts";
 import { limits } from "./limits.ts";
 import type { Lease, RecordKind, Request, StoredRecord } from "./records.ts";
@@ -46,6 +48,7 @@ interface Sorted {
   readonly agents: Of<"agent">[];
   readonly digests: Of<"digest">[];
   readonly resources: Of<"resource">[];
+  readonly cells: Of<"cell">[];
   readonly requests: Of<"request">[];
   readonly keys: Of<"key">[];
   readonly tasks: Of<"task">[];
@@ -89,6 +92,7 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
     const counters = sorted.counters.get(record.id);
     if (counters === undefined) throw new Error(`The counters of tenant ${record.id} are missing.`);
     const tenant = storedAs(createTenantEntry(record, counters.record), row);
+    countKinds(tenant);
     storedAs(tenant.counters, counters.row);
     state.tenants.set(record.id, tenant);
   }
@@ -104,6 +108,7 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
   for (const { record, row } of sorted.resources) {
     storedAs(placeResource(tenantOf(state, record.tenant), record, canonicalName(record.name)), row);
   }
+  for (const { record, row } of sorted.cells) storedAs(placeCell(state, tenantOf(state, record.tenant), record), row);
   restoreTasks(state, sorted);
   for (const { record, row } of sorted.requests) restoreRequest(state, record, row);
   return { state, unordered: new Set() };
@@ -122,6 +127,7 @@ export function endRestore({ state, unordered }: Restoring): State {
     for (const { claims } of tenant.requests.values()) {
       if (claims.length > 0) state.unserved.push({ tenant, names: claims.map(({ name }) => name) });
     }
+    for (const names of tenant.picking.values()) state.unserved.push({ tenant, names });
   }
   return state;
 }
@@ -138,6 +144,7 @@ function sort(records: Iterable<RestoredRecord>): Sorted {
     agents: [],
     digests: [],
     resources: [],
+    cells: [],
     requests: [],
     keys: [],
     tasks: [],
@@ -162,6 +169,9 @@ function sort(records: Iterable<RestoredRecord>): Sorted {
         break;
       case "resource":
         sorted.resources.push(stored);
+        break;
+      case "cell":
+        sorted.cells.push(stored);
         break;
       case "request":
         sorted.requests.push(stored);
@@ -242,7 +252,7 @@ function restoreLease(
   node: Node,
 ): void {
   const tenant = tenantOf(state, record.tenant);
-  const intent = { predicate: record.predicate, resource: record.resource, units: record.units, to: null };
+  const intent = { predicate: record.predicate, resource: record.resource, units: record.units, to: null, pick: null };
   const entry = createLeaseEntry(record, partyOf(state, record), makeWish(tenant, intent, name).strength);
   const request = tenant.requests.size === 0 ? undefined : tenant.requests.get(requestIdOf(record.id));
   // Handed over, it no longer belongs to the request through which it was granted.
@@ -319,6 +329,7 @@ export function* liveHandles(state: State): Generator<Handle> {
       if (agent.digest !== null) yield agent.digest;
     }
     yield* tenant.resources.values();
+    yield* tenant.cells.values();
     yield* tenant.requests.values();
     yield* tenant.leases.values();
     for (const task of tenant.tasks.values()) {

@@ -3,6 +3,7 @@
  * settled in the order of its deadline, each end together with the grants that it makes possible (L6).
  */
 import { forgetIfIdle } from "./agent-life.ts";
+import { settleCell } from "./cell-life.ts";
 import { bindFailed, teardownFailed } from "./cells.ts";
 import { earliest } from "./deadlines.ts";
 import { endLeases } from "./holding.ts";
@@ -57,6 +58,8 @@ function settleOne(state: State, now: Millis): void {
       return forgetTaskKey(state, tenant, end);
     case "worker":
       return forgetWorkerIfIdle(state, tenant, end, now);
+    case "cell":
+      return settleCell(state, tenant, end, now);
   }
 }
 

@@ -7,6 +7,7 @@ import type { KernelEvent } from "./events.ts";
 import type { Strength } from "./predicates.ts";
 import type {
   Agent,
+  Cell,
   Counters,
   Digest,
   Intent,
@@ -113,6 +114,10 @@ export interface ResourceEntry extends Entry<"resource">, Mark {
   parked: Parking | null;
 }
 
+export interface CellEntry extends Due, Entry<"cell"> {
+  readonly kind: "cell";
+}
+
 export interface TenantEntry extends Entry<"tenant"> {
   readonly counters: CountersEntry;
   /** One tree per resource type; `findRoot` and `rootOf` are the ways in. */
@@ -123,6 +128,11 @@ export interface TenantEntry extends Entry<"tenant"> {
   readonly leases: TextMap<LeaseEntry>;
   readonly requests: TextMap<RequestEntry>;
   readonly resources: Map<string, ResourceEntry>;
+  readonly cells: Map<string, CellEntry>;
+  /** Waiting requests that may be granted another resource than the one they wait for, with their patterns. */
+  readonly picking: Map<RequestEntry, readonly ResourceName[]>;
+  /** Units leased and waited for by type, where the tenant has a quota on one (G2); null where it has none. */
+  kindUnits: Map<string, number> | null;
   readonly tasks: TextMap<TaskEntry>;
   readonly book: TaskBook;
   waitingCount: number;
@@ -143,7 +153,7 @@ export interface State {
   /** When waits time out; settled before anything else that is due (L3). */
   readonly waits: Deadlines<RequestEntry>;
   /** Every other deadline. */
-  readonly ends: Deadlines<LeaseEntry | RequestEntry | AgentEntry | TaskEntry | TaskKeyEntry | WorkerEntry>;
+  readonly ends: Deadlines<LeaseEntry | RequestEntry | AgentEntry | TaskEntry | TaskKeyEntry | WorkerEntry | CellEntry>;
   /** What timed-out waiters have freed, each in turn; whoever else waits for it is yet to be served. */
   readonly unserved: Freed[];
   /** How many of those have been served. */
@@ -215,6 +225,9 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
     leases: new TextMap<LeaseEntry>(recordId, idHash),
     requests: new TextMap<RequestEntry>(recordId, idHash),
     resources: new Map(),
+    cells: new Map(),
+    picking: new Map(),
+    kindUnits: null,
     tasks: new TextMap<TaskEntry>(recordId, idHash),
     book: createTaskBook(),
     waitingCount: 0,
@@ -307,6 +320,20 @@ export function createResourceEntry(record: Resource, name: ResourceName, node: 
     heldUnits: 0,
     waitingUnits: 0,
     parked: null,
+  };
+}
+
+export function createCellEntry(record: Cell): CellEntry {
+  return {
+    kind: "cell",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    dueAt: 0,
+    dueOrder: 0,
+    tenantId: record.tenant,
+    slot: -1,
   };
 }
 

@@ -102,6 +102,26 @@ test("T11: what somebody must act on: a fence, a withdrawal, a bound resource, a
   assert.deepEqual(world.kindsOf(id), ["tenant_suspended", "quota"]);
 });
 
+test("T11, G6: a manifest on a resource that a cell hosts by now: the cell is named while it is not ready", () => {
+  const world = createTaskWorld();
+  world.idles("w.1");
+  const id = world.create({ intents: "MUTATES GPU:/1" });
+  const inventory = [
+    { resource: "GPU:/1", driver: "tcp", capacity: null, hardware: [], ready: true, fault: null, fenced: null },
+  ];
+  const enrolled = { cellId: "c1", session: "s1", version: null, inventory, bindings: [] };
+  world.expect("cell_enrolled", world.ask({ type: "enrol_cell", ...enrolled }));
+  world.idles("w.1");
+  assert.equal(world.placeOf(id), "barred");
+  assert.equal(world.explain(id)[0]?.detail, "Its manifest names a resource that is bound to a cell.");
+  world.expect("cell", world.ask({ type: "cell_left", cellId: "c1", session: "s1", reason: "shut down" }));
+  const detail = "The cell c1 of GPU:/1 is gone: shut down.";
+  assert.deepEqual(world.explain(id)[0], { kind: "cell_not_ready", detail, resource: "GPU:/1" });
+  world.idles("w.1");
+  world.declare("GPU:/1");
+  assert.equal(world.offered("w.1").task.id, id);
+});
+
 test("T11: who has it and until when, and that a dead one must be sent again", () => {
   const world = createTaskWorld();
   const id = world.create({ maxAttempts: 1, leaseDurationMs: 1_000 });

@@ -1,8 +1,10 @@
 /** Why a task is not running (T11): everything that it waits for, named so that somebody can do something about it. */
 
+import { whyNotReady } from "./cell-life.ts";
 import { findResource, obstaclesTotal } from "./conflicts.ts";
 import { earliest } from "./deadlines.ts";
 import { isLeaseTimeUsedUp } from "./decide.ts";
+import { findOverKind } from "./kind-quotas.ts";
 import { limits } from "./limits.ts";
 import type { Millis } from "./records.ts";
 import type { Blocker } from "./replies.ts";
@@ -31,6 +33,7 @@ export type WaitingFor =
       readonly total: number;
     }
   | { readonly kind: "resource_fenced"; readonly detail: string; readonly resource: string }
+  | { readonly kind: "cell_not_ready"; readonly detail: string; readonly resource: string }
   | { readonly kind: "tenant_suspended"; readonly detail: string }
   | { readonly kind: "quota"; readonly detail: string }
   /** No worker seen lately has these capabilities. */
@@ -107,6 +110,8 @@ function explainManifest(tenant: TenantEntry, task: TaskEntry): WaitingFor[] {
   const { intents } = task.record.spec;
   if (intents.length === 0) return [];
   const wishes = wishesOf(tenant, intents);
+  const over = findOverKind(tenant, wishes, task.open);
+  if (over !== null) return [{ kind: "quota", detail: `The tenant may hold ${over.most} units of ${over.kind}.` }];
   for (const { wish } of wishes) {
     const fenced = findResource(tenant, wish.name, ({ record }) => record.fenced || record.withdrawn);
     if (fenced !== undefined) {
@@ -120,6 +125,11 @@ function explainManifest(tenant: TenantEntry, task: TaskEntry): WaitingFor[] {
     if (wish.counted !== null && unitsWished(wishes, wish) > capacity) {
       return [{ kind: "quota", detail: `${wish.name.text} has ${capacity} units in all, and the task wants more.` }];
     }
+  }
+  for (const { wish } of wishes) {
+    const bound = tenant.resources.get(wish.name.text)?.record;
+    const detail = bound === undefined ? null : whyNotReady(tenant, bound);
+    if (detail !== null) return [{ kind: "cell_not_ready", detail, resource: wish.name.text }];
   }
   if (needsCells(tenant, wishes))
     return [{ kind: "quota", detail: "Its manifest names a resource that is bound to a cell." }];

@@ -1,6 +1,7 @@
 /** Decodes what a task is asked to be: each fault names its field and what is wrong with it, and nothing is guessed (S3). */
 import { limits } from "./limits.ts";
 import { readIntents } from "./manifest.ts";
+import { leavesChoice } from "./picking.ts";
 import { type Refusal, refuse } from "./refusals.ts";
 import { needsCells } from "./request-life.ts";
 import type { TenantEntry } from "./state.ts";
@@ -19,6 +20,9 @@ export function readTask(tenant: TenantEntry, input: TaskInput): TaskSpec | Refu
       "on bound resources",
       "A task's manifest cannot name bound resources; acquire them as an agent.",
     );
+  }
+  if (leavesChoice(read.intents)) {
+    return wrong("intents", "with pick", "A task's manifest says what it wants; name the resources, without pick.");
   }
   if (input.speculative === true && read.intents.length > 0) {
     return wrong(

@@ -7,6 +7,7 @@ import { addObstacles, createObstacles, findObstacle, findResource, lastPlace, t
 import { displacesUnits } from "./decide.ts";
 import { endLeases } from "./holding.ts";
 import { requestIdWith, suffixOf } from "./ids.ts";
+import { findOverKind } from "./kind-quotas.ts";
 import { taskPrefix } from "./lease-life.ts";
 import { limits } from "./limits.ts";
 import { fits } from "./queue.ts";
@@ -26,7 +27,7 @@ export function claimManifest(
   now: Millis,
 ): readonly LinkedWish[] | null {
   const wishes = wishesOf(tenant, task.record.spec.intents);
-  if (isBarred(tenant, wishes)) {
+  if (isBarred(tenant, task, wishes)) {
     giveUpPlace(state, tenant, task, now);
     bar(tenant, task);
     return null;
@@ -56,13 +57,17 @@ function obstacleTo(tenant: TenantEntry, task: TaskEntry, wishes: readonly Linke
 export function canRunNow(tenant: TenantEntry, task: TaskEntry): boolean {
   if (isKeyFull(task)) return false;
   const wishes = wishesOf(tenant, task.record.spec.intents);
-  if (isBarred(tenant, wishes)) return false;
+  if (isBarred(tenant, task, wishes)) return false;
   const [request] = task.open;
   return request === undefined ? obstacleTo(tenant, task, wishes) === null : fits(tenant, request);
 }
 
-/** Neither waiting nor trying again helps: fenced, withdrawn or bound by now, or more units than there are (W9, C6). */
-export function isBarred(tenant: TenantEntry, wishes: readonly LinkedWish[]): boolean {
+/**
+ * Neither waiting nor trying again helps: fenced, withdrawn or bound by now, more units than there are, or than the
+ * tenant may have (W9, C6, G2).
+ */
+function isBarred(tenant: TenantEntry, task: TaskEntry, wishes: readonly LinkedWish[]): boolean {
+  if (findOverKind(tenant, wishes, task.open) !== null) return true;
   if (tenant.resources.size === 0) return false;
   if (needsCells(tenant, wishes)) return true;
   return wishes.some(({ wish }) => {
@@ -138,6 +143,7 @@ function queueFor(state: State, tenant: TenantEntry, task: TaskEntry, now: Milli
     fingerprint: "",
     state: "WAITING",
     intents: record.spec.intents,
+    picked: [],
     ttl: record.spec.leaseDuration,
     idleTimeout: null,
     purpose: record.spec.taskSummary,

@@ -205,7 +205,7 @@ function chooserFor(
   };
 }
 
-const wholeTask = { predicate: "MUTATES", units: 1, to: null } as const;
+const wholeTask = { predicate: "MUTATES", units: 1, to: null, pick: null } as const;
 
 function offer(
   state: State,

@@ -9,6 +9,7 @@ import type {
   SuspendTenant,
 } from "./commands.ts";
 import { endBinding, endLeases } from "./holding.ts";
+import { countKinds } from "./kind-quotas.ts";
 import { limits, quotasDefault, settingsDefault } from "./limits.ts";
 import type { Millis, TenantQuotas, TenantSettings } from "./records.ts";
 import { type Refusal, refuse } from "./refusals.ts";
@@ -97,7 +98,10 @@ export function setTenantQuotas(state: State, command: SetTenantQuotas, now: Mil
   const tenant = findForOperator(state, command);
   if ("code" in tenant) return tenant;
   const quotas: TenantQuotas = { ...tenant.record.quotas, ...command.quotas };
-  for (const [field, value] of Object.entries(quotas) as [keyof TenantQuotas, number | null][]) {
+  const { kinds, ...numbers } = quotas;
+  const wrongKind = whyNotKinds(kinds);
+  if (wrongKind !== null) return refuse("invalid_quotas", wrongKind, { field: "kinds" });
+  for (const [field, value] of Object.entries(numbers) as [keyof TenantQuotas, number | null][]) {
     const mayBeNull = field === "leaseTimeMsMax" || field === "tenantLeaseTimeMsMax";
     if (value === null ? mayBeNull : Number.isSafeInteger(value) && value >= 0) continue;
     return refuse("invalid_quotas", `${wireName(field)} is a whole number${mayBeNull ? " or null" : ""}.`, {
@@ -106,8 +110,23 @@ export function setTenantQuotas(state: State, command: SetTenantQuotas, now: Mil
   }
   tenant.record = { ...tenant.record, quotas };
   changed(state, tenant);
+  countKinds(tenant);
+  unbarAll(state, tenant);
   emit(state, { type: "tenant.changed", tenant: tenant.record.id, at: now });
   return { type: "tenant", tenant: tenant.record, created: false };
+}
+
+const kindPattern = /^[A-Z][A-Z0-9_]*$/;
+
+/** Tasks are not resources that one could have too many of: they have a quota of their own. */
+function whyNotKinds(kinds: TenantQuotas["kinds"]): string | null {
+  const entries = Object.entries(kinds);
+  if (entries.length > limits.kindsMax) return `kinds names at most ${limits.kindsMax} types.`;
+  for (const [kind, most] of entries) {
+    if (!kindPattern.test(kind) || kind === "TASK") return `${kind.slice(0, 64)} is not the type of a resource.`;
+    if (!(Number.isSafeInteger(most) && most >= 0)) return `The quota on ${kind} is a whole number.`;
+  }
+  return null;
 }
 
 /** Refusals name fields as callers write them. */

@@ -57,7 +57,7 @@ export interface Terms {
   readonly entropy?: Entropy;
 }
 
-/** One or more intents, as text: "MUTATES FILE:/a", "CONSUMES GPU:/0 x3", "RENAMES FILE:/a > FILE:/b". */
+/** One or more intents, as text: "MUTATES FILE:/a", "CONSUMES GPU:/0 x3", "RENAMES FILE:/a > FILE:/b", "MUTATES GPU:/* any". */
 export type Intents = string | readonly string[];
 
 export type World = ReturnType<typeof createWorld>;
@@ -139,7 +139,7 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
   ): Lease => {
     const now = entry()?.leases.get(id)?.record.generation ?? generation;
     const coordinate = words.coordinate ?? null;
-    const ask: Ask = { type, leaseId: id, generation: now, coordinate, reason: words.reason ?? null };
+    const ask: Ask = { type, cellId: null, leaseId: id, generation: now, coordinate, reason: words.reason ?? null };
     return expect("lease", perform(ask)).lease;
   };
   const transition = (agentId: string, to: AgentState | "DIE_RESTART"): Agent =>
@@ -273,7 +273,8 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
       expect("resource", perform({ type: "declare_resource", resource, capacity, cell })).resource,
     fence: (resource: string, reason = "test"): Resource =>
       expect("resource", perform({ type: "fence_resource", resource, reason })).resource,
-    reset: (resource: string): Resource => expect("resource", perform({ type: "reset_resource", resource })).resource,
+    reset: (resource: string): Resource =>
+      expect("resource", perform({ type: "reset_resource", resource, probed: true })).resource,
     withdraw: (resource: string, revoke = false): Resource =>
       expect("resource", perform({ type: "withdraw_resource", resource, revoke })).resource,
     bound: (lease: Lease, coordinate = "here:1"): Lease => report("bind_confirmed", lease, { coordinate }),
@@ -322,6 +323,7 @@ export function intentOf(text: string): IntentInput {
   return {
     predicate,
     resource,
+    ...(rest.includes("any") ? { pick: "any" } : {}),
     ...(units === undefined ? {} : { units: Number(units.slice(1)) }),
     ...(rest.includes(">") && to !== undefined ? { to } : {}),
   };

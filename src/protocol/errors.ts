@@ -16,6 +16,10 @@ export type EdgeCode =
   | "request_timeout"
   | "assumption_failed"
   | "tenant_mismatch"
+  | "token_invalid"
+  | "stale_token"
+  | "caveat_failed"
+  | "reset_failed"
   | "artifact_unknown"
   | "artifact_too_large"
   | "artifact_mismatch"
@@ -81,6 +85,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
     400,
     "Send a `worker_id` of the form `{type}.{instance}`, such as `worker.codegen-1`: letters, digits and `. _ : @ / -`.",
   ),
+  invalid_cell: refused(400, "Mend the part of the cell's inventory that `detail` names; its name is its own choice."),
   invalid_task: refused(400, "Mend the part of the task that `field` names; `reason` says what is wrong with it."),
   invalid_receipt: refused(
     422,
@@ -90,12 +95,16 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   // Who asks may not.
   unauthorized: refused(401, "Send `Authorization: Bearer <key or agent token>` with one that is valid."),
   stale_epoch: refused(401, "Another instance has taken the agent up: stop, or resume it yourself for a new token."),
+  token_invalid: refused(401, "Show the whole token of a live lease of this tenant, for this resource."),
+  stale_token: refused(401, "The lease was issued anew: use its present token."),
+  caveat_failed: refused(401, "Use a wider token, or ask for less; `caveat` says which one stands in the way."),
   forbidden: refused(403, "Use a credential whose role, tenant or agent allows it."),
   not_lease_holder: refused(403, "Use the token of the agent that holds the lease, or a supervisor's key."),
   lease_denied: refused(
     403,
     "See `reason`: quota (let go of something, or raise it), capacity (ask for fewer units), self_blocked (release what you hold there), bind_failed (ask the cell's operator).",
   ),
+  cell_taken: refused(403, "The name belongs to the key that enrolled it first: use that key, or another name."),
   tenant_mismatch: refused(403, "Leave `tenant_id` out, or use the credential of that tenant."),
   host_not_allowed: refused(403, "Use a host name that the server is configured for."),
   origin_not_allowed: refused(403, "Call from a page of an allowed origin, or from no page at all."),
@@ -109,6 +118,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
     "Use the `request_id` of the reply; requests that ended are forgotten after ten minutes.",
   ),
   resource_unknown: refused(404, "Declare the resource first, or check its spelling."),
+  cell_unknown: refused(404, "Start the cell, or check its name: none has enrolled under it."),
   tenant_unknown: refused(404, "Create the tenant first, or check its id."),
   digest_unknown: refused(404, "Save a digest first; a dropped one is gone."),
   key_unknown: refused(404, "Check the key's id; it may have been deleted already."),
@@ -148,6 +158,9 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   key_exists: refused(409, "Ask for a key again: each has an id of its own."),
   lease_not_binding: refused(409, "Report a binding only while the lease is BINDING, with its present generation."),
   lease_not_closing: refused(409, "Report a teardown only while the lease is CLOSING, with its present generation."),
+  stale_session: refused(409, "A newer process of the same cell has enrolled: stop this one."),
+  probe_required: refused(409, "The resource has a cell: reset it through the cell, which probes it."),
+  reset_failed: refused(409, "The cell could not reset it, or its probe has not seen it clean; `detail` says why."),
   complete_without_accept: refused(409, "Send the `accepted` receipt of this lease first."),
   already_completed: refused(
     409,

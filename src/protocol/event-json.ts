@@ -3,7 +3,7 @@ import type { KernelEvent, TaskEvent } from "../kernel/events.ts";
 import { isoTime } from "./iso-time.ts";
 import { escaped } from "./json-text.ts";
 import { leaseText } from "./lease-json.ts";
-import { agentObject, requestObject, resourceObject } from "./record-json.ts";
+import { agentObject, cellObject, requestObject, resourceObject } from "./record-json.ts";
 
 export function eventText(event: KernelEvent): string {
   return `{"type":"${event.type}","at":"${isoTime(event.at)}",${contentText(event)}}`;
@@ -20,6 +20,7 @@ function contentText(event: KernelEvent): string {
     case "lease.revived":
     case "lease.transferred":
     case "lease.downgraded":
+    case "lease.violated":
     case "lease.closing":
     case "lease.released":
     case "lease.expired":
@@ -50,6 +51,11 @@ function contentText(event: KernelEvent): string {
     case "resource.reset":
     case "resource.withdrawn":
       return `"resource":${JSON.stringify(resourceObject(event.resource))}`;
+    case "cell.enrolled":
+    case "cell.gone":
+    case "cell.withdrawn":
+    case "cell.readmitted":
+      return `"cell":${JSON.stringify(cellObject(event.cell))}`;
     case "task.created":
     case "task.offered":
     case "task.accepted":

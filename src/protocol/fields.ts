@@ -1,6 +1,6 @@
 /** The fields that many operations share, each with its bounds, its words and the code of a value out of bounds. */
 import { limits } from "./limits.ts";
-import { choice, flag, integer, list, map, nothing, optional, record, sometimes, text } from "./schema.ts";
+import { choice, flag, integer, list, map, optional, record, text } from "./schema.ts";
 import { predicates } from "./vocabulary.ts";
 
 export const agentId = text({
@@ -57,7 +57,6 @@ export const version = text({
   "x-error": "invalid_version",
 });
 
-/** API.md's `pick` stands in the shape of an intent; nothing but null is taken until something is picked. */
 export const intent = record(
   {
     predicate,
@@ -78,7 +77,11 @@ export const intent = record(
         "x-error": "invalid_target",
       }),
     ),
-    pick: sometimes(nothing({ description: "Reserved; null." })),
+    pick: optional(
+      choice(["any"], {
+        description: "`any`: one of the declared resources that the pattern matches, on a ready cell and with room.",
+      }),
+    ),
   },
   { title: "Intent", description: "One predicate on one resource." },
 );

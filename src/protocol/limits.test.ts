@@ -11,7 +11,7 @@ import { agentStates, predicates, roles } from "./vocabulary.ts";
 
 test("what the wire allows is what the kernel allows (S4)", () => {
   const shared = Object.entries(limits).filter(([name]) => Object.hasOwn(kernelLimits, name));
-  assert.equal(shared.length, 21);
+  assert.equal(shared.length, 22);
   for (const [name, value] of shared) assert.equal(value, kernelLimits[name as keyof typeof kernelLimits], name);
   assert.equal(limits.resourceLengthMax, resourceNameLimits.lengthMax);
 });

@@ -29,6 +29,7 @@ const sharedLimits = {
   taskPollMax: 1_000,
   taskBodyBytesMax: 102_400,
   receiptTextMax: 4_096,
+  kindsMax: 256,
 } as const satisfies Pick<
   Kernel,
   | "ttlMsMin"
@@ -52,6 +53,7 @@ const sharedLimits = {
   | "taskPollMax"
   | "taskBodyBytesMax"
   | "receiptTextMax"
+  | "kindsMax"
 >;
 
 export const limits = {
@@ -67,6 +69,8 @@ export const limits = {
   pageMax: 1_000,
   pageDefault: 100,
   cursorLengthMax: 2_048,
+  /** A token with all the caveats that it can have. */
+  tokenLengthMax: 16_384,
   eventTypesMax: 64,
   /** How deep free JSON (a digest's context) may nest; JSON.stringify has a stack, and a caller must not end it. */
   jsonDepthMax: 64,

@@ -10,7 +10,7 @@ import type { Answer, AnswerContext } from "./answer.ts";
 import { type Check, type Checked, checkOf } from "./check.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { Fault } from "./explain.ts";
-import type { CreateTasks, Query, QueryReply, SubmitReceipts, WithdrawCell } from "./queries.ts";
+import type { CreateTasks, Query, QueryReply, RotateTokenKeys, SubmitReceipts } from "./queries.ts";
 import { replyAnswer } from "./reply-json.ts";
 import { type Node, record, type Static, type TProperties, type TSchema } from "./schema.ts";
 
@@ -27,7 +27,7 @@ export type Tag =
   | "Operating";
 
 /** What a command's input becomes: the kernel's command, or several at once. */
-export type Decoded = Command | WithdrawCell | CreateTasks | SubmitReceipts;
+export type Decoded = Command | RotateTokenKeys | CreateTasks | SubmitReceipts;
 
 /** Input that has passed its operation's check. */
 export type Input = Readonly<Record<string, unknown>>;

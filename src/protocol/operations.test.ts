@@ -13,7 +13,7 @@ const asked: Asked = {
   minted: { id: "key_1", hash: "hash" },
 };
 
-/** All parts of API.md, tokens excepted. */
+/** All parts of API.md. */
 const inApi = `
 POST /v1/agents | GET /v1/agents | GET /v1/agents/{agent_id} | POST /v1/agents/{agent_id}/transition
 POST /v1/agents/{agent_id}/restart | POST /v1/agents/{agent_id}/pause | POST /v1/agents/{agent_id}/unpause
@@ -22,10 +22,10 @@ POST /v1/agents/{agent_id}/verify-all
 POST /v1/acquire | GET /v1/requests/{request_id} | DELETE /v1/requests/{request_id}
 POST /v1/leases/{lease_id}/heartbeat | POST /v1/heartbeat | POST /v1/leases/{lease_id}/renew
 POST /v1/leases/{lease_id}/release | DELETE /v1/leases/{lease_id} | POST /v1/release
-POST /v1/leases/{lease_id}/transfer | POST /v1/leases/{lease_id}/downgrade
+POST /v1/leases/{lease_id}/transfer | POST /v1/leases/{lease_id}/downgrade | POST /v1/leases/{lease_id}/violations
 GET /v1/leases | GET /v1/leases/{lease_id} | POST /v1/revoke
 PUT /v1/resources | GET /v1/resources | POST /v1/resources/fence | POST /v1/resources/reset
-POST /v1/resources/withdraw | GET /v1/cells
+POST /v1/resources/withdraw | GET /v1/cells | POST /v1/tokens/verify
 POST /v1/tasks | POST /v1/tasks/batch | GET /v1/tasks | GET /v1/tasks/{task_id} | POST /v1/tasks/{task_id}/cancel
 GET /v1/tasks/{task_id}/explain | POST /v1/tasks/{task_id}/redrive
 POST /lease | POST /lease/{lease_id}/heartbeat | POST /lease/{lease_id}/release
@@ -41,6 +41,10 @@ POST /v1/keys | GET /v1/keys | DELETE /v1/keys | DELETE /v1/keys/{key_id}`;
 /** What API.md does not name, and a running server needs. */
 const beyondApi = [
   "POST /v1/backup",
+  "GET /v1/cells/connect",
+  "POST /v1/cells/{cell}/readmit",
+  "GET /v1/token-keys",
+  "POST /v1/token-keys/rotate",
   "GET /v1/requests",
   "PUT /v1/task-types/{task_type}",
   "GET /v1/task-types",
@@ -153,7 +157,7 @@ test("an acquire becomes the kernel's command, with null for what was left out",
     actor: asked.actor,
     entropy: [1, 2],
     agentId: "agt_1",
-    intents: [{ predicate: "RENAMES", resource: "FILE:/a", units: null, to: "FILE:/b" }],
+    intents: [{ predicate: "RENAMES", resource: "FILE:/a", units: null, to: "FILE:/b", pick: null }],
     ttlMs: null,
     waitTimeoutMs: null,
     idleTimeoutMs: null,

@@ -4,6 +4,7 @@ import { acquire, cancelRequest, getRequest, listRequests } from "./operations/a
 import * as agents from "./operations/agents.ts";
 import { getArtifact, putArtifact } from "./operations/artifacts.ts";
 import { backup } from "./operations/backup.ts";
+import * as cells from "./operations/cells.ts";
 import { getDigest, resumeAgent, saveDigest } from "./operations/digests.ts";
 import { releaseAll, releaseLease, revoke } from "./operations/ending.ts";
 import * as holding from "./operations/holding.ts";
@@ -14,6 +15,7 @@ import * as resources from "./operations/resources.ts";
 import { listTaskTypes, listWorkers, setTaskType } from "./operations/task-types.ts";
 import * as tasks from "./operations/tasks.ts";
 import * as tenants from "./operations/tenants.ts";
+import * as tokens from "./operations/tokens.ts";
 import * as watching from "./operations/watching.ts";
 import { heartbeatTask, pollTasks, releaseTask } from "./operations/workers.ts";
 
@@ -42,6 +44,7 @@ export const operations: readonly Operation[] = [
   releaseAll,
   holding.transferLease,
   holding.downgradeLease,
+  holding.reportViolation,
   holding.listLeases,
   holding.getLease,
   revoke,
@@ -51,7 +54,11 @@ export const operations: readonly Operation[] = [
   resources.fenceResource,
   resources.resetResource,
   resources.withdrawResource,
-  resources.listCells,
+
+  cells.listCells,
+  cells.readmitCell,
+  cells.connectCell,
+  tokens.verifyToken,
 
   tasks.createTask,
   tasks.createTasks,
@@ -95,6 +102,8 @@ export const operations: readonly Operation[] = [
   createKey,
   listKeys,
   deleteKey,
+  tokens.listTokenKeys,
+  tokens.rotateTokenKeys,
   backup,
 ];
 

@@ -1,6 +1,6 @@
 /** Questions that change nothing, and their answers, beside the kernel's commands and replies. */
 import type { Actor } from "../kernel/commands.ts";
-import type { Agent, Key, Lease, LeaseState, Request, Resource, Role, Tenant } from "../kernel/records.ts";
+import type { Agent, Cell, Key, Lease, LeaseState, Request, Resource, Role, Tenant } from "../kernel/records.ts";
 import type { Reply } from "../kernel/replies.ts";
 import type { ReceiptInput, TaskInput } from "../kernel/task-commands.ts";
 import type { Obligation, Payload, ReceiptPhase, Task, TaskStatus, TaskType, Worker } from "../kernel/task-records.ts";
@@ -47,6 +47,16 @@ export interface ListResources extends Asked, Paging {
 }
 export interface ListCells extends Asked, Paging {
   readonly type: "list_cells";
+}
+/** G5, for data planes without a cell of their own. */
+export interface VerifyToken extends Asked {
+  readonly type: "verify_token";
+  readonly token: string;
+  readonly resource: string | null;
+  readonly operation: string | null;
+}
+export interface ListTokenKeys extends Asked {
+  readonly type: "list_token_keys";
 }
 export interface ListTenants extends Asked, Paging {
   readonly type: "list_tenants";
@@ -115,6 +125,8 @@ export type Query =
   | ListRequests
   | ListResources
   | ListCells
+  | VerifyToken
+  | ListTokenKeys
   | ListTenants
   | ListKeys;
 
@@ -124,12 +136,34 @@ export interface OpenRequest {
   readonly wait: Extract<Reply, { readonly type: "waiting" }>;
 }
 
-/** A process that hosts resources (G6). */
-export interface Cell {
+/** A cell with what it hosts. */
+export interface CellView {
+  readonly cell: Cell;
+  /** To the server that is asked. */
+  readonly isConnected: boolean;
+  readonly resources: readonly {
+    readonly resource: Resource;
+    /** Live ones. */
+    readonly leases: number;
+  }[];
+}
+
+/** What a token was narrowed by, as whoever verifies it found it (G4). */
+export interface TokenCaveat {
+  readonly type: string;
+  readonly expiresAt?: number;
+  readonly path?: string;
+  readonly operations?: readonly string[];
+  readonly program?: string;
+  readonly hardware?: string;
+  readonly bytesMax?: number;
+}
+
+/** A master key of tokens, without the key. */
+export interface TokenKeyInfo {
   readonly id: string;
-  readonly ready: boolean;
-  /** How many it hosts. */
-  readonly resources: number;
+  readonly createdAt: number;
+  readonly retiresAt: number | null;
 }
 
 /** A task with all that is known of it. */
@@ -172,7 +206,7 @@ export type Page =
   | (Listed & { readonly type: "lease_page"; readonly leases: readonly Lease[] })
   | (Listed & { readonly type: "request_page"; readonly requests: readonly OpenRequest[] })
   | (Listed & { readonly type: "resource_page"; readonly resources: readonly Resource[] })
-  | (Listed & { readonly type: "cell_page"; readonly cells: readonly Cell[] })
+  | (Listed & { readonly type: "cell_page"; readonly cells: readonly CellView[] })
   | (Listed & { readonly type: "tenant_page"; readonly tenants: readonly Tenant[] })
   | (Listed & { readonly type: "key_page"; readonly keys: readonly Key[] })
   | (Listed & { readonly type: "task_page"; readonly tasks: readonly Task[] })
@@ -198,7 +232,17 @@ export type Told =
     }
   | { readonly type: "ledger_head"; readonly head: LedgerHead };
 
-export type QueryReply = Reply | Page | Told;
+/** What is told of tokens and their keys. */
+export type TokenTold =
+  | {
+      readonly type: "token_verified";
+      readonly tenant: string;
+      readonly lease: Lease;
+      readonly caveats: readonly TokenCaveat[];
+    }
+  | { readonly type: "token_keys"; readonly keys: readonly TokenKeyInfo[] };
+
+export type QueryReply = Reply | Page | Told | TokenTold;
 
 /** One of many that came together: as it is to be tried, or what is wrong with it. */
 export type BatchItem<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: Fault };
@@ -212,9 +256,7 @@ export interface SubmitReceipts extends Asked {
   readonly items: readonly BatchItem<ReceiptInput>[];
 }
 
-/** Several kernel commands at once: every resource that the cell hosts is withdrawn (G12). */
-export interface WithdrawCell extends Asked {
-  readonly type: "withdraw_cell";
-  readonly cell: string;
-  readonly revoke: boolean;
+/** A new master key for tokens; it lies beside the data, and the kernel knows nothing of it. */
+export interface RotateTokenKeys extends Asked {
+  readonly type: "rotate_token_keys";
 }

@@ -1,8 +1,19 @@
 /** The other records as the wire shows them. They are asked for seldom, so objects will do. */
-import type { Agent, AgentState, Digest, Intent, Key, Millis, Request, Resource, Tenant } from "../kernel/records.ts";
+import type {
+  Agent,
+  AgentState,
+  Cell,
+  Digest,
+  Intent,
+  Key,
+  Millis,
+  Request,
+  Resource,
+  Tenant,
+} from "../kernel/records.ts";
 import { isoTime } from "./iso-time.ts";
 import { blockerObject } from "./lease-json.ts";
-import type { Cell, OpenRequest } from "./queries.ts";
+import type { CellView, OpenRequest } from "./queries.ts";
 import type { ResourceState } from "./vocabulary.ts";
 
 export function agentObject(agent: Agent) {
@@ -38,8 +49,8 @@ export function digestObject(digest: Digest) {
   };
 }
 
-export function intentObject({ predicate, resource, units, to }: Intent) {
-  return { predicate, resource, units, to };
+export function intentObject({ predicate, resource, units, to, pick }: Intent) {
+  return { predicate, resource, units, to, ...(pick !== null && { pick }) };
 }
 
 export function requestObject(request: Request) {
@@ -77,6 +88,7 @@ export function resourceObject(resource: Resource) {
     state: resourceState(resource),
     capacity: resource.capacity,
     cell: resource.cell,
+    ...(resource.cell !== null && { driver: resource.driver, hardware: resource.hardware, fault: resource.fault }),
     reason: resource.fenceReason,
     fenced_at: resource.fencedAt === null ? null : isoTime(resource.fencedAt),
     declared_at: isoTime(resource.declaredAt),
@@ -87,8 +99,35 @@ export function resourceState({ fenced, withdrawn }: Resource): ResourceState {
   return fenced ? "FENCED" : withdrawn ? "WITHDRAWN" : "READY";
 }
 
-export function cellObject({ id, ready, resources }: Cell) {
-  return { cell: id, ready, resources };
+/** Never its session or key: with them another could speak for it. */
+export function cellObject({ id, state, goneReason, withdrawn, version, enrolledAt, changedAt }: Cell) {
+  return {
+    cell: id,
+    state,
+    reason: goneReason,
+    withdrawn,
+    version,
+    since: isoTime(changedAt),
+    enrolled_at: isoTime(enrolledAt),
+  };
+}
+
+export function cellViewObject({ cell, isConnected, resources }: CellView) {
+  return {
+    ...cellObject(cell),
+    connected: isConnected,
+    resources: resources.map(({ resource, leases }) => ({
+      resource: resource.name,
+      driver: resource.driver,
+      capacity: resource.capacity,
+      hardware: resource.hardware,
+      ready: resource.fault === null && !resource.fenced && !resource.withdrawn,
+      fault: resource.fault,
+      fenced: resource.fenceReason,
+      withdrawn: resource.withdrawn,
+      leases,
+    })),
+  };
 }
 
 export function tenantObject({ id, suspended, suspendReason, settings, quotas, createdAt }: Tenant) {
@@ -115,6 +154,7 @@ export function tenantObject({ id, suspended, suspendReason, settings, quotas, c
       tasks_max: quotas.tasksMax,
       lease_time_ms_max: quotas.leaseTimeMsMax,
       tenant_lease_time_ms_max: quotas.tenantLeaseTimeMsMax,
+      kinds: quotas.kinds,
     },
     created_at: isoTime(createdAt),
   };

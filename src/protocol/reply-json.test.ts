@@ -7,6 +7,7 @@ import { assumptionFailedAnswer } from "./reply-json.ts";
 import { answerOf, type SampleBody, sampleContext } from "./sample-answers.ts";
 import {
   sampleAgent,
+  sampleCell,
   sampleDigest,
   sampleKey,
   sampleLease,
@@ -114,7 +115,9 @@ test("a new key is shown with its secret once, and no answer ever shows a hash",
 test("the other replies have the shape that their operation declares", () => {
   const tenant = sampleTenant();
   const fenced = sampleResource({ fenced: true, fenceReason: "dirty", fencedAt: now, capacity: null });
-  const cells = [{ id: "cell-1", ready: true, resources: 3 }];
+  const bound = sampleResource({ cell: "lab-1", driver: "http", hardware: ["a100"], fault: "its port is taken" });
+  const cell = sampleCell({ state: "GONE", goneReason: "no heartbeat came in time" });
+  const cells = [{ cell, isConnected: false, resources: [{ resource: bound, leases: 3 }] }];
   answerOf("get_agent", { type: "agent", agent: sampleAgent({ pausedAt: now }), created: false });
   answerOf("list_agents", { type: "agent_page", agents: [sampleAgent()], nextCursor: "next" });
   answerOf("save_digest", { type: "digest", digest: sampleDigest({ context: null }) });
@@ -130,12 +133,19 @@ test("the other replies have the shape that their operation declares", () => {
     "FENCED",
   );
   answerOf("list_resources", { type: "resource_page", resources: [fenced], nextCursor: null });
-  answerOf("withdraw_resource", {
-    type: "resource_page",
-    resources: [sampleResource({ withdrawn: true })],
-    nextCursor: null,
-  });
-  answerOf("list_cells", { type: "cell_page", cells, nextCursor: null });
+  answerOf("list_resources", { type: "resource_page", resources: [bound], nextCursor: null });
+  answerOf("withdraw_resource", { type: "resource", resource: sampleResource({ withdrawn: true }), created: false });
+  answerOf("withdraw_resource", { type: "cell", cell: sampleCell({ withdrawn: true }) });
+  answerOf("readmit_cell", { type: "cell", cell });
+  const listed = answerOf("list_cells", { type: "cell_page", cells, nextCursor: null });
+  assert.ok(!listed.body.includes(cell.session) && !listed.body.includes(cell.keyId ?? ""));
+  const caveats = [
+    { type: "expiry", expiresAt: now },
+    { type: "operations", operations: ["read"] },
+    { type: "bytes", bytesMax: 9 },
+  ];
+  answerOf("verify_token", { type: "token_verified", tenant: "acme", lease: sampleLease(), caveats });
+  answerOf("list_token_keys", { type: "token_keys", keys: [{ id: "k", createdAt: now, retiresAt: now }] });
   assert.equal(answerOf("create_tenant", { type: "tenant", tenant, created: true }).status, 201);
   answerOf("set_tenant_settings", { type: "tenant", tenant, created: false });
   answerOf("list_tenants", { type: "tenant_page", tenants: [tenant], nextCursor: null });

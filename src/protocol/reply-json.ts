@@ -10,6 +10,7 @@ import {
   agentObject,
   agentState,
   cellObject,
+  cellViewObject,
   digestObject,
   keyObject,
   openRequestObject,
@@ -18,6 +19,7 @@ import {
 } from "./record-json.ts";
 import { obligationObject, taskObject, taskTypeObject, workerObject } from "./task-json.ts";
 import { taskReplyAnswer } from "./task-replies.ts";
+import { tokenKeyObject, verifiedTokenObject } from "./token-json.ts";
 import { observationObject, verdictAnswer } from "./verdict-json.ts";
 import { unknownState } from "./vocabulary.ts";
 
@@ -44,6 +46,8 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
       return answerJson(200, { revoked: reply.count });
     case "resource":
       return answerJson(reply.created ? 201 : 200, resourceObject(reply.resource));
+    case "cell":
+      return answerJson(200, cellObject(reply.cell));
     case "tenant":
       return answerJson(reply.created ? 201 : 200, tenantObject(reply.tenant));
     case "key":
@@ -65,7 +69,7 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "resource_page":
       return answerJson(200, { resources: reply.resources.map(resourceObject), next_cursor: reply.nextCursor });
     case "cell_page":
-      return answerJson(200, { cells: reply.cells.map(cellObject), next_cursor: reply.nextCursor });
+      return answerJson(200, { cells: reply.cells.map(cellViewObject), next_cursor: reply.nextCursor });
     case "tenant_page":
       return answerJson(200, { tenants: reply.tenants.map(tenantObject), next_cursor: reply.nextCursor });
     case "key_page":
@@ -87,6 +91,13 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
         200,
         `{"receipts":${receiptsText(reply.receipts)},"next_cursor":${JSON.stringify(reply.nextCursor)}}`,
       );
+    case "token_verified":
+      return answerJson(200, verifiedTokenObject(reply, context.now));
+    case "token_keys":
+      return answerJson(200, { keys: reply.keys.map(tokenKeyObject) });
+    // Cells are told over their own link.
+    case "cell_enrolled":
+      throw new TypeError("an enrolment is no answer");
     default:
       return taskReplyAnswer(reply, context);
   }

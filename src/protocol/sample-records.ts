@@ -1,5 +1,5 @@
 /** Records for the tests of the encoders: each complete and plausible, with what a test is about put over it. */
-import type { Agent, Digest, Key, Lease, Request, Resource, Tenant } from "../kernel/records.ts";
+import type { Agent, Cell, Digest, Key, Lease, Request, Resource, Tenant } from "../kernel/records.ts";
 import type { Payload, Receipt, Task } from "../kernel/task-records.ts";
 
 export const sampleNow = Date.UTC(2026, 10, 15, 20, 59, 51, 123);
@@ -47,7 +47,8 @@ export function sampleRequest(over: Partial<Request> = {}): Request {
     key: null,
     fingerprint: "",
     state: "WAITING",
-    intents: [{ predicate: "MUTATES", resource: "FILE:/src/auth.ts", units: 1, to: null }],
+    intents: [{ predicate: "MUTATES", resource: "FILE:/src/auth.ts", units: 1, to: null, pick: null }],
+    picked: [],
     ttl: 60_000,
     idleTimeout: null,
     purpose: null,
@@ -91,7 +92,7 @@ export function sampleDigest(over: Partial<Digest> = {}): Digest {
     checkpointId: "step-3",
     resumePoint: "tests written",
     context: { branch: "rename-login" },
-    intentBacklog: [{ predicate: "MUTATES", resource: "FILE:/src/auth.ts", units: 1, to: null }],
+    intentBacklog: [{ predicate: "MUTATES", resource: "FILE:/src/auth.ts", units: 1, to: null, pick: null }],
     resolutionStrategy: "RETRY",
     priority: 1_763_240_391_123,
     savedAt: sampleNow,
@@ -105,11 +106,31 @@ export function sampleResource(over: Partial<Resource> = {}): Resource {
     name: "GPU:/rack-1/a100",
     capacity: 4,
     cell: null,
+    driver: null,
+    hardware: [],
+    fault: null,
     fenced: false,
     fenceReason: null,
     fencedAt: null,
     withdrawn: false,
     declaredAt: sampleNow,
+    ...over,
+  };
+}
+
+export function sampleCell(over: Partial<Cell> = {}): Cell {
+  return {
+    tenant: "default",
+    id: "lab-1",
+    session: "never shown",
+    keyId: "key_1",
+    state: "READY",
+    goneReason: null,
+    withdrawn: false,
+    version: "0.1.0",
+    enrolledAt: sampleNow,
+    changedAt: sampleNow,
+    aliveBy: sampleNow + 15_000,
     ...over,
   };
 }
@@ -138,6 +159,7 @@ export function sampleTenant(over: Partial<Tenant> = {}): Tenant {
       tasksMax: 10,
       leaseTimeMsMax: null,
       tenantLeaseTimeMsMax: 86_400_000,
+      kinds: { GPU: 4 },
     },
     createdAt: sampleNow,
     ...over,
@@ -169,7 +191,7 @@ export function sampleTask(over: Partial<Task> = {}): Task {
       expectedArtifactMime: "text/x-python",
       taskPriority: 0,
       requires: ["python"],
-      intents: [{ predicate: "MUTATES", resource: "FILE:/src/csv.py", units: 1, to: null }],
+      intents: [{ predicate: "MUTATES", resource: "FILE:/src/csv.py", units: 1, to: null, pick: null }],
       maxAttempts: 3,
       maxOffers: 10,
       leaseDuration: 900_000,

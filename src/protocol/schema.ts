@@ -62,6 +62,11 @@ export function flag(options: Notes = {}) {
   return Type.Unsafe<boolean>({ type: "boolean", ...options });
 }
 
+/** A flag that has one value here, and so tells two shapes apart. */
+export function always<const T extends boolean>(value: T, options: Notes = {}) {
+  return Type.Unsafe<T>({ type: "boolean", enum: [value], ...options });
+}
+
 export function choice<const T extends string>(values: readonly T[], options: Notes = {}) {
   return Type.Unsafe<T>({ type: "string", enum: [...values], ...options });
 }

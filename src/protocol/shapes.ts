@@ -2,6 +2,7 @@
 import { intent } from "./fields.ts";
 import { limits } from "./limits.ts";
 import {
+  always,
   anything,
   choice,
   either,
@@ -16,6 +17,7 @@ import {
   time,
 } from "./schema.ts";
 import {
+  cellStates,
   denialReasons,
   leaseStates,
   pauseReasons,
@@ -215,6 +217,9 @@ export const resource = record(
     state: choice(resourceStates),
     capacity: nullable(integer()),
     cell: nullable(text()),
+    driver: sometimes(nullable(text({ description: "What its cell serves it with." }))),
+    hardware: sometimes(list(text())),
+    fault: sometimes(nullable(text({ description: "Why its cell cannot serve it now." }))),
     reason: nullable(text()),
     fenced_at: nullable(time()),
     declared_at: time(),
@@ -222,7 +227,74 @@ export const resource = record(
   { title: "Resource" },
 );
 
-export const cell = record({ cell: text(), ready: flag(), resources: integer() }, { title: "Cell" });
+const cellFields = {
+  cell: text(),
+  state: choice(cellStates),
+  reason: nullable(text({ description: "Why it is gone." })),
+  withdrawn: flag({ description: "Nothing new is leased on its resources (G12)." }),
+  version: nullable(text()),
+  since: time({ description: "When this last changed." }),
+  enrolled_at: time(),
+};
+
+export const cell = record(cellFields, { title: "Cell" });
+
+export const cellView = record(
+  {
+    ...cellFields,
+    connected: flag({ description: "To this server, now." }),
+    resources: list(
+      record({
+        resource: text(),
+        driver: nullable(text()),
+        capacity: nullable(integer()),
+        hardware: list(text()),
+        ready: flag(),
+        fault: nullable(text({ description: "Why the cell cannot serve it." })),
+        fenced: nullable(text({ description: "Why nothing is leased on it until it is reset." })),
+        withdrawn: flag(),
+        leases: integer({ description: "Live ones." }),
+      }),
+    ),
+  },
+  { title: "CellView" },
+);
+
+export const verifiedToken = record(
+  {
+    valid: always(true),
+    tenant: text(),
+    lease,
+    caveats: list(
+      record({
+        type: text(),
+        expires_at: sometimes(time()),
+        path: sometimes(text()),
+        operations: sometimes(list(text())),
+        program: sometimes(text()),
+        hardware: sometimes(text()),
+        bytes_max: sometimes(integer()),
+      }),
+      { description: "What the token was narrowed by; all of it allows what was asked." },
+    ),
+  },
+  { title: "VerifiedToken" },
+);
+
+export const tokenKeys = record(
+  {
+    keys: list(
+      record({
+        key_id: text(),
+        created_at: time(),
+        retires_at: nullable(
+          time({ description: "Nothing made with it is taken from then on; null: the present one." }),
+        ),
+      }),
+    ),
+  },
+  { title: "TokenKeys", description: "The master keys of tokens, without the keys." },
+);
 
 export const tenant = record(
   {
@@ -248,6 +320,7 @@ export const tenant = record(
       tasks_max: integer(),
       lease_time_ms_max: nullable(integer()),
       tenant_lease_time_ms_max: nullable(integer()),
+      kinds: map(integer(), {}, limits.kindsMax),
     }),
     created_at: time(),
   },

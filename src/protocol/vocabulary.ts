@@ -2,6 +2,7 @@
 import type { KernelEvent } from "../kernel/events.ts";
 import type { predicates as kernelPredicates } from "../kernel/predicates.ts";
 import type {
+  Cell,
   agentStates as kernelAgentStates,
   resolutionStrategies as kernelResolutionStrategies,
   roles as kernelRoles,
@@ -43,7 +44,14 @@ export const wireAgentStates = [...agentStates, "DIE_RESTART"] as const;
 
 export const resolutionStrategies = ["RETRY", "ABORT", "MERGE"] as const satisfies typeof kernelResolutionStrategies;
 
-export const roles = ["operator", "supervisor", "agent", "worker", "reader"] as const satisfies typeof kernelRoles;
+export const roles = [
+  "operator",
+  "supervisor",
+  "agent",
+  "worker",
+  "reader",
+  "cell",
+] as const satisfies typeof kernelRoles;
 
 export const leaseStates = keysOf<LeaseState>({
   BINDING: true,
@@ -60,6 +68,8 @@ export const unknownState = "UNKNOWN";
 
 export const resourceStates = ["READY", "FENCED", "WITHDRAWN"] as const;
 export type ResourceState = (typeof resourceStates)[number];
+
+export const cellStates = keysOf<Cell["state"]>({ READY: true, GONE: true });
 
 export const strategies = keysOf<Strategy>({ wait_die: true, wound_wait: true });
 
@@ -123,6 +133,7 @@ export const eventTypes = keysOf<KernelEvent["type"]>({
   "lease.revived": true,
   "lease.transferred": true,
   "lease.downgraded": true,
+  "lease.violated": true,
   "lease.closing": true,
   "lease.released": true,
   "lease.expired": true,
@@ -143,6 +154,10 @@ export const eventTypes = keysOf<KernelEvent["type"]>({
   "resource.fenced": true,
   "resource.reset": true,
   "resource.withdrawn": true,
+  "cell.enrolled": true,
+  "cell.gone": true,
+  "cell.withdrawn": true,
+  "cell.readmitted": true,
   "tenant.created": true,
   "tenant.suspended": true,
   "tenant.resumed": true,

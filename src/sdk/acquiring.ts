@@ -33,8 +33,11 @@ export interface AcquireSteps {
   readonly outlasts: boolean;
 }
 
-/** One question to the server is held no longer than this; then it is asked again. */
-const holdMsMax = 25_000;
+/**
+ * One question to the server is held no longer than this; then it is asked again. Short enough that a dead connection is
+ * noticed, and the grant that waits behind it still collected, before it lapses (W8: 10 s).
+ */
+const holdMsMax = 5_000;
 /** With less time than this left, a wait that is over is not begun again. */
 const lastWaitMsMin = 50;
 /** What is waited for at most at once; the server has a cap of its own. */

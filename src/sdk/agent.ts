@@ -15,6 +15,7 @@ import {
   type VerifiedLease,
 } from "./digest.ts";
 import { type Died, LeaseholdError } from "./errors.ts";
+import { type Hold, type HoldOptions, holdUntilReleased } from "./hold.ts";
 import { drawKey, type OperationName } from "./idempotency.ts";
 import type { AgentState, OperationAnswers, RegisteredAgent } from "./wire.ts";
 import { type Held, type Siblings, type WithLeaseOptions, type Work, workUnder } from "./with-lease.ts";
@@ -84,6 +85,11 @@ export class Agent implements Actor {
   /** As the client's, in this agent's name: its pieces of work do not stand in each other's way (C2). */
   withLease<T>(manifest: Manifest, body: (held: Held) => Promise<T> | T, options: WithLeaseOptions = {}): Promise<T> {
     return workUnder(this, this.siblings, manifest, body, options);
+  }
+
+  /** As the client's, in this agent's name. */
+  hold(manifest: Manifest, options: HoldOptions = {}): Promise<Hold> {
+    return holdUntilReleased((body) => this.withLease(manifest, body, { ...options, retryLost: "never" }));
   }
 
   async transition(to: AgentState, options: CallOptions = {}): Promise<AgentState> {

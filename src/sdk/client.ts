@@ -8,10 +8,12 @@ import { AgentPool, alone } from "./agent-pool.ts";
 import { type Clock, type Mark, systemClock, Timekeeper } from "./clock.ts";
 import { aborted, errorOf, LeaseholdError } from "./errors.ts";
 import { type EventsOptions, followEvents, type LeaseholdEvent } from "./events.ts";
+import { type Hold, type HoldOptions, holdUntilReleased } from "./hold.ts";
 import type { Fetch } from "./http.ts";
-import { isRepeatable, keyed, type OperationName } from "./idempotency.ts";
+import { isRepeatable, keyed, type OperationName, takesLong } from "./idempotency.ts";
 import { openKeeper } from "./keeper.ts";
 import { Lane, type Transport } from "./lane.ts";
+import { LeaseWatch } from "./lease-watch.ts";
 import { backOffMs, type Limited, limited, sleep } from "./timing.ts";
 import { type Answered, type Credentials, headersFor, WireBroken } from "./transport.ts";
 import type { OperationAnswers, OperationInputs } from "./wire.ts";
@@ -63,7 +65,11 @@ export interface AskOptions extends CallOptions {
 
 const timeoutMsDefault = 30_000;
 const retriesDefault = 8;
-/** One attempt that gets no answer in this time is made again, if it may be. */
+/**
+ * One attempt that gets no answer in this time is made again, if it may be: on another connection, since after a
+ * partition the old ones often stay dead. Twice as long each time, for a server that is only slow.
+ */
+const attemptMsFirst = 3_000;
 const attemptMsMax = 10_000;
 const backOffMsBase = 50;
 const backOffMsCap = 2_000;
@@ -71,6 +77,7 @@ const backOffMsCap = 2_000;
 export class Client {
   readonly url: string;
   readonly time: Timekeeper;
+  readonly watch = new LeaseWatch();
   private readonly options: ClientOptions;
   private readonly lanes = new Map<string, Lane>();
   private readonly closing = new AbortController();
@@ -112,7 +119,10 @@ export class Client {
       const sentAt = this.time.mark();
       const leftMs = endAt - performance.now();
       const send = (signal: AbortSignal) => lane.send(name, request, signal, options.cleansUp === true);
-      const outcome = await this.attempt(send, Math.min(leftMs, attemptMsMax + holdMs), options.signal);
+      const isLast = !mayRepeat || attempt >= retries;
+      const attemptMs = isLast ? attemptMsMax : Math.min(attemptMsFirst * 2 ** attempt, attemptMsMax);
+      const limitMs = takesLong(name) ? leftMs : Math.min(leftMs, attemptMs + holdMs);
+      const outcome = await this.attempt(send, Math.max(limitMs, 1), options.signal);
       if (!(outcome instanceof LeaseholdError)) {
         if (outcome.status < 300) return { answer: outcome.body as OperationAnswer<N>, sentAt };
         const refusal = errorOf(outcome.status, outcome.body);
@@ -121,6 +131,7 @@ export class Client {
       } else {
         if (outcome.code === "aborted" || outcome.code === "closed") throw outcome;
         await this.pauseBefore(attempt, outcome, mayRepeat, retries, endAt, options.signal);
+        if (outcome.code === "timeout" && !lane.isStreaming) await lane.clear(options.signal);
       }
     }
   }
@@ -139,6 +150,11 @@ export class Client {
       (actor) => workUnder(actor, alone, manifest, begin, options),
       () => hasBegun,
     );
+  }
+
+  /** As `withLease`, for leases that outlive a function: they are kept until they are released, or lost. */
+  hold(manifest: Manifest, options: HoldOptions = {}): Promise<Hold> {
+    return holdUntilReleased((body) => this.withLease(manifest, body, { ...options, retryLost: "never" }));
   }
 
   /** Registers an agent, or takes one up that another process has left (A3). */
@@ -172,7 +188,7 @@ export class Client {
     } = {},
     options: CallOptions = {},
   ): Promise<Response> {
-    const fetcher = this.options.fetch ?? fetch;
+    const { fetcher } = this;
     const headers = { ...headersFor(this.credentials(options.token)), ...init.headers };
     const signals = [this.closing.signal, ...(options.signal === undefined ? [] : [options.signal])];
     try {
@@ -191,6 +207,11 @@ export class Client {
     for (const lane of this.lanes.values()) lane.close();
     this.lanes.clear();
     return Promise.resolve();
+  }
+
+  /** What carries requests, also those to cells. */
+  get fetcher(): Fetch {
+    return this.options.fetch ?? fetch;
   }
 
   get isClosed(): boolean {

@@ -55,6 +55,11 @@ export class LeaseholdError extends Error {
     return numberIn(this.body, "retry_after_ms");
   }
 
+  /** The reason that the server gives beside the code; null where there is none. */
+  get reasonSaid(): string | null {
+    return textIn(this.body, "reason");
+  }
+
   /** What stands in the way, where something does (W11). */
   get blockedBy(): readonly Blocker[] {
     return listIn<Blocker>(this.body, "blocked_by");
@@ -74,14 +79,14 @@ export class Died extends LeaseholdError {
 /** PAUSED: neither waiting nor retrying helps until somebody acts (W9). */
 export class Paused extends LeaseholdError {
   get reason(): string {
-    return textIn(this.body, "reason") ?? "";
+    return this.reasonSaid ?? "";
   }
 }
 
 /** Not for this tenant, this resource or this agent (G2). */
 export class Denied extends LeaseholdError {
   get reason(): string {
-    return textIn(this.body, "reason") ?? "";
+    return this.reasonSaid ?? "";
   }
 }
 
@@ -106,6 +111,11 @@ export class AssumptionFailed extends LeaseholdError {
   get observationUpdate(): ObservationUpdate | null {
     return (fieldOf(this.body, "observation_update") as ObservationUpdate | undefined) ?? null;
   }
+}
+
+/** Of `stale_generation`: how often the lease has been issued by now. */
+export function generationIn({ body }: LeaseholdError): number | null {
+  return numberIn(body, "generation");
 }
 
 /** From a refusal's status and body. */

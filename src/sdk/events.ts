@@ -19,6 +19,8 @@ export interface EventsOptions extends Pick<CallOptions, "signal" | "token"> {
   readonly silenceMs?: number | undefined;
   /** Told of each break, before it comes back. */
   readonly onReconnect?: ((error: unknown) => void) | undefined;
+  /** Told when it is connected, and each time that it is so again. */
+  readonly onOpen?: (() => void) | undefined;
 }
 
 /** What an event tells beside its type depends on the type; see the documentation of the wire. */
@@ -56,11 +58,14 @@ export async function* followEvents(client: Client, options: EventsOptions = {})
       if (signal?.aborted === true) throw aborted(signal, false);
       const response = await client.fetch(pathOf(options, position), {}, { signal: cut.signal, token: options.token });
       if (!response.ok) throw errorOf(response.status, await bodyOf(response));
+      options.onOpen?.();
       for await (const frame of framesOf(response, silenceMs, cut)) {
         failures = 0;
         if (frame.id !== null) position = frame.id;
-        if (frame.data !== null && frame.id !== null)
-          yield { ...(JSON.parse(frame.data) as Omit<LeaseholdEvent, "seq">), seq: frame.id } as LeaseholdEvent;
+        if (frame.data === null || frame.id === null) continue;
+        const event = { ...(JSON.parse(frame.data) as Omit<LeaseholdEvent, "seq">), seq: frame.id } as LeaseholdEvent;
+        client.watch.notice(event);
+        yield event;
       }
       throw new LeaseholdError({ code: "unreachable", detail: "The event stream ended." });
     } catch (error) {

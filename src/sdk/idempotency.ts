@@ -24,6 +24,8 @@ export const safe: ReadonlySet<OperationName> = new Set<OperationName>([
   "fence_resource",
   "reset_resource",
   "withdraw_resource",
+  "readmit_cell",
+  "verify_token",
   "suspend_tenant",
   "resume_tenant",
   "set_tenant_settings",
@@ -57,12 +59,19 @@ export const once: ReadonlySet<OperationName> = new Set<OperationName>([
   "renew_lease",
   "transfer_lease",
   "downgrade_lease",
+  "report_violation",
   "revoke",
   "redrive_task",
   "create_tenant",
   "create_key",
   "delete_key",
+  "rotate_token_keys",
 ]);
+
+/** These wait for a cell, which may take its time; sent again, they would begin anew. */
+export function takesLong(name: OperationName): boolean {
+  return name === "reset_resource" || name === "renew_lease";
+}
 
 /** One that is in no list is taken for one that may be sent once. */
 export function isRepeatable(name: OperationName): boolean {

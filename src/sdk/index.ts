@@ -6,7 +6,9 @@ export type { Clock } from "./clock.ts";
 export type { DigestFile, DigestInput, Resumed, SavedDigest, VerifiedLease } from "./digest.ts";
 export * from "./errors.ts";
 export type { EventsOptions, LeaseholdEvent } from "./events.ts";
-export { LeaseLost, type LossReason } from "./lease-lost.ts";
+export type { Hold, HoldOptions } from "./hold.ts";
+export { type LeaseEndCode, LeaseLost, type LossReason } from "./lease-lost.ts";
+export { LiveLease, type LiveNarrowing } from "./live-lease.ts";
 export {
   type EscalationClass,
   type StopReason,
@@ -17,6 +19,7 @@ export {
   TaskStopped,
 } from "./task-outcome.ts";
 export type { TaskContext, TaskEnd, TaskHandler } from "./task-run.ts";
+export { type InspectedToken, inspectToken, type Narrowing, narrow } from "./tokens.ts";
 export type * from "./wire.ts";
 export type { Held, WithLeaseOptions } from "./with-lease.ts";
 export { Worker, type WorkerOptions } from "./worker.ts";

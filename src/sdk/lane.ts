@@ -5,6 +5,7 @@
 import { createHttpWire, type Fetch } from "./http.ts";
 import type { OperationName } from "./idempotency.ts";
 import { canStream, commandCharsMax, inFlightMax, openStream, type StreamWire } from "./stream.ts";
+import { limited } from "./timing.ts";
 import type { Answered, Credentials, Wire } from "./transport.ts";
 
 export type Transport = "auto" | "http" | "stream";
@@ -13,6 +14,8 @@ export type Transport = "auto" | "http" | "stream";
 const manyInFlight = 8;
 /** After a stream that would not open, HTTP is used for so long before the next attempt. */
 const noStreamMs = 10_000;
+const probeMs = 1_000;
+const probesMax = 4;
 
 export interface LaneOptions {
   readonly url: string;
@@ -27,6 +30,7 @@ export class Lane implements Wire {
   private stream: StreamWire | null = null;
   private noStreamUntil = 0;
   private inFlight = 0;
+  private clearing: Promise<void> | null = null;
 
   constructor(options: LaneOptions) {
     this.options = options;
@@ -43,6 +47,32 @@ export class Lane implements Wire {
       return await this.wireFor(input, mayHold).send(name, input, signal);
     } finally {
       this.inFlight--;
+    }
+  }
+
+  /**
+   * After a call that was not answered in time. What a partition left dead is not only the connection of that call: the
+   * platform keeps others, and would take one of them next. So short questions are asked until one is answered; each
+   * that is not takes its connection with it.
+   */
+  clear(signal: AbortSignal | undefined): Promise<void> {
+    this.clearing ??= this.probe(signal).finally(() => {
+      this.clearing = null;
+    });
+    return this.clearing;
+  }
+
+  private async probe(signal: AbortSignal | undefined): Promise<void> {
+    for (let count = 0; count < probesMax && signal?.aborted !== true; count++) {
+      const limit = limited(probeMs, signal);
+      try {
+        await this.http.send("healthz", {}, limit.signal);
+        return;
+      } catch {
+        // Dropped, with its connection.
+      } finally {
+        limit.stop();
+      }
     }
   }
 

@@ -1,7 +1,10 @@
-/** Losing a lease: why, and who has the resource now. */
+/** Losing a lease: how it ended, why, and who has the resource now. */
 import { type Actor, askAs } from "./actor.ts";
 import { LeaseholdError } from "./errors.ts";
 import type { Lease } from "./wire.ts";
+
+/** How a lease ends, in the words that whoever is shown its token uses too (G9). A closed list. */
+export type LeaseEndCode = "lease_expired" | "lease_revoked" | "lease_released" | "stale_token" | "resource_fenced";
 
 export type LossReason =
   /** No word from the server in time: the lease may have ended, so the work was stopped before that (A7). */
@@ -15,25 +18,51 @@ export type LossReason =
   /** Another instance has taken the agent up (A3). */
   | "taken_up"
   /** The agent let go of all it held because another of its requests died (W5). */
-  | "rolled_back";
+  | "rolled_back"
+  /** The cell that has the resource could not be reached to issue the lease anew (G8). */
+  | "cell_not_ready"
+  /** The lease was issued anew to somebody else: transferred, or renewed where its token cannot be had. */
+  | "stale"
+  /** The resource was fenced, and all that was live on it ended (G7). */
+  | "fenced";
+
+const ends: Readonly<Record<LossReason, LeaseEndCode>> = {
+  no_contact: "lease_expired",
+  overslept: "lease_expired",
+  expired: "lease_expired",
+  cell_not_ready: "lease_expired",
+  revoked: "lease_revoked",
+  released: "lease_released",
+  rolled_back: "lease_released",
+  taken_up: "stale_token",
+  stale: "stale_token",
+  fenced: "resource_fenced",
+};
 
 export interface Loss {
   readonly reason: LossReason;
   readonly detail: string;
   readonly leases: readonly Lease[];
+  /** What was given as the reason on the server, such as the words of whoever revoked it. */
+  readonly said?: string | null;
   readonly cause?: unknown;
 }
 
 export class LeaseLost extends LeaseholdError {
   readonly reason: LossReason;
+  readonly end: LeaseEndCode;
+  /** The server's own reason, where it has one: "maintenance", "idle", "cell_lost_binding". */
+  readonly said: string | null;
   /** Those that were held. */
   readonly leases: readonly Lease[];
   /** Who holds what overlaps with them now; null where it could not be asked. */
   holders: readonly Lease[] | null = null;
 
-  constructor({ reason, detail, leases, cause }: Loss) {
+  constructor({ reason, detail, leases, said = null, cause }: Loss) {
     super({ code: "lease_lost", detail, ...(cause !== undefined && { cause }) });
     this.reason = reason;
+    this.end = ends[reason];
+    this.said = said;
     this.leases = leases;
   }
 
@@ -42,6 +71,44 @@ export class LeaseLost extends LeaseholdError {
     const names = holders.map(({ agent_id: agent, resource, predicate }) => `${agent} (${predicate} ${resource})`);
     this.message += names.length === 0 ? " Nobody else holds it now." : ` It is held now by ${names.join(", ")}.`;
   }
+}
+
+/** What a refusal says about the leases of whoever was refused; null where it may pass. */
+export function lossIn(error: unknown): Omit<Loss, "leases"> | null {
+  if (!(error instanceof LeaseholdError)) return null;
+  const { code, detail } = error;
+  const loss = (reason: LossReason, words = detail) => ({
+    reason,
+    detail: words,
+    said: error.reasonSaid,
+    cause: error,
+  });
+  switch (code) {
+    case "lease_expired":
+      return loss("expired");
+    case "lease_revoked":
+      return loss(revokedBy(error.reasonSaid));
+    case "lease_released":
+      return loss("released");
+    case "paused":
+      return error.reasonSaid === "resource_fenced" ? loss("fenced") : null;
+    case "stale_epoch":
+      return loss("taken_up", "Another instance has taken this agent up; its leases are that one's now.");
+    case "not_lease_holder":
+      return loss("stale", "The lease is another agent's now.");
+    case "lease_unknown":
+      return loss("revoked", "The server knows this lease no longer.");
+    case "agent_unknown":
+    case "tenant_unknown":
+      return loss("revoked", "The server knows this agent no longer.");
+    default:
+      return null;
+  }
+}
+
+/** Fencing revokes what is live, and says so as the reason (G7). */
+export function revokedBy(said: string | null | undefined): LossReason {
+  return said === "resource_fenced" ? "fenced" : "revoked";
 }
 
 /** So long is asked around, and no longer: whoever lost a lease wants to know that first of all. */

@@ -1,6 +1,6 @@
 /**
  * Calls over one WebSocket, many in flight. All calls of one turn of the event loop leave in one frame, and answers
- * come by id as they are ready. When it breaks, every call that waits is told, and the caller's retry decides.
+ * come by id as they are ready. When it breaks, or has fallen silent, every call that waits is told, and the caller's retry decides.
  */
 import { timeUp } from "./timing.ts";
 import { type Answered, type Credentials, headersFor, type Wire, WireBroken } from "./transport.ts";
@@ -12,6 +12,15 @@ const frameCharsMax = 256 * 1_024;
 export const commandCharsMax = 200 * 1_024;
 /** The server refuses more than 10,000 unanswered commands. */
 export const inFlightMax = 8_000;
+/**
+ * While calls wait, the peer is listened to in ticks; after some without a word it is asked for one, and after some more
+ * it is taken for dead. Ticks are counted and not time, so that a program that stood still does not blame the peer.
+ */
+const tickMs = 500;
+const ticksBeforePing = 4;
+const ticksBeforeEnd = 10;
+/** Calls have ids from 1. */
+const pingFrame = '{"id":0,"op":"healthz","input":{}}';
 /** An open WebSocket keeps a process alive, so an idle one is closed. */
 const idleMs = 5_000;
 
@@ -59,6 +68,8 @@ class Stream implements StreamWire {
   private isOver = false;
   private heard = 0;
   private idleTimer: ReturnType<typeof setTimeout> | null = null;
+  private ticking: ReturnType<typeof setInterval> | null = null;
+  private quietTicks = 0;
 
   constructor(url: string, credentials: Credentials, onEnd: () => void) {
     this.onEnd = onEnd;
@@ -103,6 +114,7 @@ class Stream implements StreamWire {
       if (signal.aborted) return reject(new WireBroken("no answer in time", false));
       signal.addEventListener("abort", onAbort, { once: true });
       this.stopIdleTimer();
+      this.listen();
       const forget = (): void => signal.removeEventListener("abort", onAbort);
       this.waiting.set(id, { resolve, reject, forget, isSent: false });
       this.outbox.push({ id, text: `{"id":${id},"op":"${name}","input":${JSON.stringify(input)}}` });
@@ -147,8 +159,24 @@ class Stream implements StreamWire {
     sendFrame();
   }
 
+  private listen(): void {
+    this.ticking ??= setInterval(() => {
+      if (this.waiting.size === 0) return this.stopListening();
+      this.quietTicks++;
+      if (this.quietTicks === ticksBeforePing && this.isOpen) this.socket.send(pingFrame);
+      if (this.quietTicks >= ticksBeforeEnd) this.end();
+    }, tickMs);
+  }
+
+  private stopListening(): void {
+    if (this.ticking !== null) clearInterval(this.ticking);
+    this.ticking = null;
+    this.quietTicks = 0;
+  }
+
   private receive(text: string): void {
     this.heard++;
+    this.quietTicks = 0;
     let frame: unknown;
     try {
       frame = JSON.parse(text);
@@ -185,6 +213,7 @@ class Stream implements StreamWire {
     if (this.isOver) return;
     this.isOver = true;
     this.stopIdleTimer();
+    this.stopListening();
     this.socket.close();
     const broken = [...this.waiting.values()];
     this.waiting.clear();

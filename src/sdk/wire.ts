@@ -11,7 +11,7 @@ export type AgentState =
   | "COMPLETED"
   | "ABORTED"
   | "DIE_RESTART";
-export type Role = "operator" | "supervisor" | "agent" | "worker" | "reader";
+export type Role = "operator" | "supervisor" | "agent" | "worker" | "reader" | "cell";
 export interface Agent {
   readonly agent_id: string;
   readonly state: AgentState;
@@ -44,8 +44,43 @@ export interface Blocker {
 }
 export interface Cell {
   readonly cell: string;
-  readonly ready: boolean;
-  readonly resources: number;
+  readonly state: "READY" | "GONE";
+  /** Why it is gone. */
+  readonly reason: string | null;
+  /** Nothing new is leased on its resources (G12). */
+  readonly withdrawn: boolean;
+  readonly version: string | null;
+  /** When this last changed. */
+  readonly since: string;
+  readonly enrolled_at: string;
+}
+export interface CellView {
+  readonly cell: string;
+  readonly state: "READY" | "GONE";
+  /** Why it is gone. */
+  readonly reason: string | null;
+  /** Nothing new is leased on its resources (G12). */
+  readonly withdrawn: boolean;
+  readonly version: string | null;
+  /** When this last changed. */
+  readonly since: string;
+  readonly enrolled_at: string;
+  /** To this server, now. */
+  readonly connected: boolean;
+  readonly resources: readonly {
+    readonly resource: string;
+    readonly driver: string | null;
+    readonly capacity: number | null;
+    readonly hardware: readonly string[];
+    readonly ready: boolean;
+    /** Why the cell cannot serve it. */
+    readonly fault: string | null;
+    /** Why nothing is leased on it until it is reset. */
+    readonly fenced: string | null;
+    readonly withdrawn: boolean;
+    /** Live ones. */
+    readonly leases: number;
+  }[];
 }
 export interface CreatedTask {
   readonly task_id: string;
@@ -91,8 +126,8 @@ export interface Intent {
   readonly units?: number | null | undefined;
   /** Where a rename goes; with RENAMES only. */
   readonly to?: string | null | undefined;
-  /** Reserved; null. */
-  readonly pick?: null | undefined;
+  /** `any`: one of the declared resources that the pattern matches, on a ready cell and with room. */
+  readonly pick?: "any" | null | undefined;
 }
 export interface Key {
   readonly key_id: string;
@@ -431,6 +466,11 @@ export interface Resource {
   readonly state: "READY" | "FENCED" | "WITHDRAWN";
   readonly capacity: number | null;
   readonly cell: string | null;
+  /** What its cell serves it with. */
+  readonly driver?: string | null;
+  readonly hardware?: readonly string[];
+  /** Why its cell cannot serve it now. */
+  readonly fault?: string | null;
   readonly reason: string | null;
   readonly fenced_at: string | null;
   readonly declared_at: string;
@@ -602,8 +642,32 @@ export interface Tenant {
     readonly tasks_max: number;
     readonly lease_time_ms_max: number | null;
     readonly tenant_lease_time_ms_max: number | null;
+    readonly kinds: Readonly<Record<string, number>>;
   };
   readonly created_at: string;
+}
+export interface TokenKeys {
+  readonly keys: readonly {
+    readonly key_id: string;
+    readonly created_at: string;
+    /** Nothing made with it is taken from then on; null: the present one. */
+    readonly retires_at: string | null;
+  }[];
+}
+export interface VerifiedToken {
+  readonly valid: true;
+  readonly tenant: string;
+  readonly lease: Lease;
+  /** What the token was narrowed by; all of it allows what was asked. */
+  readonly caveats: readonly {
+    readonly type: string;
+    readonly expires_at?: string;
+    readonly path?: string;
+    readonly operations?: readonly string[];
+    readonly program?: string;
+    readonly hardware?: string;
+    readonly bytes_max?: number;
+  }[];
 }
 export interface Waiting {
   readonly verdict: "WAIT";
@@ -788,6 +852,14 @@ export interface OperationInputs {
     /** What the holder intends to do with the resource. */
     readonly predicate: Predicate;
   };
+  readonly report_violation: {
+    /** The lease's id. */
+    readonly lease_id: string;
+    /** The agent's id. */
+    readonly agent_id: string;
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    readonly resource: string;
+  };
   readonly list_leases: {
     /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
     readonly resource?: string | null | undefined;
@@ -855,6 +927,18 @@ export interface OperationInputs {
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
+  };
+  readonly readmit_cell: {
+    /** The cell's name. */
+    readonly cell: string;
+  };
+  readonly verify_token: {
+    /** The token that was shown, whole. */
+    readonly token: string;
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    readonly resource?: string | null | undefined;
+    /** What is to be done, such as `read`, for tokens that are narrowed to operations. */
+    readonly operation?: string | null | undefined;
   };
   readonly create_task: {
     /** The kind of work, such as `code.generate`. */
@@ -1189,6 +1273,8 @@ export interface OperationInputs {
     readonly lease_time_ms_max?: number | null | undefined;
     /** Lease time of all leases together, per day; null: no limit. */
     readonly tenant_lease_time_ms_max?: number | null | undefined;
+    /** Units of live leases by the type of resource, such as `GPU`; replaces what there was (G2). */
+    readonly kinds?: Readonly<Record<string, number>> | null | undefined;
   };
   readonly create_key: {
     /** What the key allows. */
@@ -1212,6 +1298,8 @@ export interface OperationInputs {
     /** The key's id, not its secret. */
     readonly key_id: string;
   };
+  readonly list_token_keys: Readonly<Record<string, never>>;
+  readonly rotate_token_keys: Readonly<Record<string, never>>;
 }
 
 /** What each operation answers where it is not refused. */
@@ -1270,6 +1358,7 @@ export interface OperationAnswers {
   };
   readonly transfer_lease: Lease;
   readonly downgrade_lease: Lease;
+  readonly report_violation: Lease;
   readonly list_leases: {
     readonly leases: readonly Lease[];
     /** null on the last page. */
@@ -1287,18 +1376,14 @@ export interface OperationAnswers {
   };
   readonly fence_resource: Resource;
   readonly reset_resource: Resource;
-  readonly withdraw_resource:
-    | Resource
-    | {
-        readonly resources: readonly Resource[];
-        /** null on the last page. */
-        readonly next_cursor: string | null;
-      };
+  readonly withdraw_resource: Resource | Cell;
   readonly list_cells: {
-    readonly cells: readonly Cell[];
+    readonly cells: readonly CellView[];
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
+  readonly readmit_cell: Cell;
+  readonly verify_token: VerifiedToken;
   readonly create_task: CreatedTask;
   readonly create_tasks: CreatedTasks;
   readonly get_task: TaskWithReceipts;
@@ -1371,6 +1456,8 @@ export interface OperationAnswers {
     readonly next_cursor: string | null;
   };
   readonly delete_key: Key;
+  readonly list_token_keys: TokenKeys;
+  readonly rotate_token_keys: TokenKeys;
 }
 
 export interface Route {
@@ -1402,6 +1489,7 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   release_all: { method: "POST", path: "/v1/release" },
   transfer_lease: { method: "POST", path: "/v1/leases/{lease_id}/transfer" },
   downgrade_lease: { method: "POST", path: "/v1/leases/{lease_id}/downgrade" },
+  report_violation: { method: "POST", path: "/v1/leases/{lease_id}/violations" },
   list_leases: { method: "GET", path: "/v1/leases" },
   get_lease: { method: "GET", path: "/v1/leases/{lease_id}" },
   revoke: { method: "POST", path: "/v1/revoke" },
@@ -1411,6 +1499,8 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   reset_resource: { method: "POST", path: "/v1/resources/reset" },
   withdraw_resource: { method: "POST", path: "/v1/resources/withdraw" },
   list_cells: { method: "GET", path: "/v1/cells" },
+  readmit_cell: { method: "POST", path: "/v1/cells/{cell}/readmit" },
+  verify_token: { method: "POST", path: "/v1/tokens/verify" },
   create_task: { method: "POST", path: "/v1/tasks" },
   create_tasks: { method: "POST", path: "/v1/tasks/batch" },
   get_task: { method: "GET", path: "/v1/tasks/{task_id}" },
@@ -1444,6 +1534,8 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   create_key: { method: "POST", path: "/v1/keys" },
   list_keys: { method: "GET", path: "/v1/keys" },
   delete_key: { method: "DELETE", path: "/v1/keys/{key_id}" },
+  list_token_keys: { method: "GET", path: "/v1/token-keys" },
+  rotate_token_keys: { method: "POST", path: "/v1/token-keys/rotate" },
 };
 
 export type ErrorCode =
@@ -1473,13 +1565,18 @@ export type ErrorCode =
   | "invalid_capacity"
   | "invalid_key"
   | "invalid_worker_id"
+  | "invalid_cell"
   | "invalid_task"
   | "invalid_receipt"
   | "unauthorized"
   | "stale_epoch"
+  | "token_invalid"
+  | "stale_token"
+  | "caveat_failed"
   | "forbidden"
   | "not_lease_holder"
   | "lease_denied"
+  | "cell_taken"
   | "tenant_mismatch"
   | "host_not_allowed"
   | "origin_not_allowed"
@@ -1488,6 +1585,7 @@ export type ErrorCode =
   | "lease_unknown"
   | "request_unknown"
   | "resource_unknown"
+  | "cell_unknown"
   | "tenant_unknown"
   | "digest_unknown"
   | "key_unknown"
@@ -1517,6 +1615,9 @@ export type ErrorCode =
   | "key_exists"
   | "lease_not_binding"
   | "lease_not_closing"
+  | "stale_session"
+  | "probe_required"
+  | "reset_failed"
   | "complete_without_accept"
   | "already_completed"
   | "stale_fence"
@@ -1570,13 +1671,18 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   invalid_capacity: false,
   invalid_key: false,
   invalid_worker_id: false,
+  invalid_cell: false,
   invalid_task: false,
   invalid_receipt: false,
   unauthorized: false,
   stale_epoch: false,
+  token_invalid: false,
+  stale_token: false,
+  caveat_failed: false,
   forbidden: false,
   not_lease_holder: false,
   lease_denied: false,
+  cell_taken: false,
   tenant_mismatch: false,
   host_not_allowed: false,
   origin_not_allowed: false,
@@ -1585,6 +1691,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   lease_unknown: false,
   request_unknown: false,
   resource_unknown: false,
+  cell_unknown: false,
   tenant_unknown: false,
   digest_unknown: false,
   key_unknown: false,
@@ -1614,6 +1721,9 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   key_exists: false,
   lease_not_binding: false,
   lease_not_closing: false,
+  stale_session: false,
+  probe_required: false,
+  reset_failed: false,
   complete_without_accept: false,
   already_completed: false,
   stale_fence: false,
@@ -1649,6 +1759,7 @@ export type EventType =
   | "lease.revived"
   | "lease.transferred"
   | "lease.downgraded"
+  | "lease.violated"
   | "lease.closing"
   | "lease.released"
   | "lease.expired"
@@ -1669,6 +1780,10 @@ export type EventType =
   | "resource.fenced"
   | "resource.reset"
   | "resource.withdrawn"
+  | "cell.enrolled"
+  | "cell.gone"
+  | "cell.withdrawn"
+  | "cell.readmitted"
   | "tenant.created"
   | "tenant.suspended"
   | "tenant.resumed"

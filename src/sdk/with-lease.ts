@@ -2,11 +2,12 @@
  * Work under leases: acquires them, keeps them, stops the work before they can have ended, and gives them back. Nothing
  * is asked beside the acquire and the release while all goes well.
  */
-import { type AcquireOptions, acquireLeases, type Manifest } from "./acquiring.ts";
+import { type AcquireOptions, acquireLeases, intentsOf, type Manifest } from "./acquiring.ts";
 import { type Actor, askAs } from "./actor.ts";
 import { type Died, LeaseholdError } from "./errors.ts";
 import { Holding, type HoldingOptions } from "./holding.ts";
 import { LeaseLost, lookUpHolders } from "./lease-lost.ts";
+import { LiveLease } from "./live-lease.ts";
 import { sleep } from "./timing.ts";
 import type { Lease, LeaseEnd, ObservationUpdate } from "./wire.ts";
 
@@ -31,6 +32,8 @@ export interface Held {
   readonly warnings: readonly string[];
   /** What happened to the resources while the agent was paused (A4); null where it was not. */
   readonly observationUpdate: ObservationUpdate | null;
+  /** The lease on it, by its name or as the manifest named it: its token, where to connect, how it ends. */
+  leaseOf(resource: string): LiveLease;
   /** The number to show to the resource with every write. */
   fenceOf(resource: string): number;
   remainingMs(): number;
@@ -128,7 +131,8 @@ async function runOnce<T>(
   signal?.addEventListener("abort", cancel, { once: true });
   await holding.begin();
 
-  const held = heldOf(holding, versions, attempt, answer.warnings, answer.observation_update ?? null);
+  const names = intentsOf(manifest).map(({ resource }) => resource);
+  const held = heldOf(holding, names, versions, attempt, answer.warnings, answer.observation_update ?? null);
   const ran = await run(body, held);
   holding.finish();
   const died = work.end();
@@ -210,9 +214,12 @@ function mayBeginAgain({ reason }: LeaseLost, { retryLost = "contact" }: WithLea
     case "no_contact":
     case "overslept":
     case "expired":
+    case "cell_not_ready":
       return retryLost !== "never";
     case "revoked":
     case "released":
+    case "stale":
+    case "fenced":
       return retryLost === "always";
     case "taken_up":
     case "rolled_back":
@@ -226,11 +233,20 @@ function givenUp({ reason }: AbortSignal, error: unknown): LeaseholdError {
 
 function heldOf(
   holding: Holding,
+  names: readonly string[],
   versions: Map<string, string>,
   attempt: number,
   warnings: readonly string[],
   observationUpdate: ObservationUpdate | null,
 ): Held {
+  // The leases come in the manifest's order. A rename has two, and then only their own names count.
+  const asked = names.length === holding.held.length ? names : [];
+  const leaseOf = (resource: string): LiveLease => {
+    const at = asked.indexOf(resource);
+    const found = holding.held.find(({ lease }) => lease.resource === resource) ?? holding.held[at];
+    if (found === undefined) throw new RangeError(`No lease on ${resource} is held here.`);
+    return new LiveLease(holding, found);
+  };
   return {
     signal: holding.signal,
     get leases() {
@@ -239,11 +255,8 @@ function heldOf(
     attempt,
     warnings,
     observationUpdate,
-    fenceOf(resource) {
-      const lease = holding.leases.find((one) => one.resource === resource);
-      if (lease === undefined) throw new RangeError(`No lease on ${resource} is held here.`);
-      return lease.fence;
-    },
+    leaseOf,
+    fenceOf: (resource) => leaseOf(resource).fence,
     remainingMs: () => holding.remainingMs(),
     assertHeld: () => holding.assertHeld(),
     setVersion: (resource, version) => versions.set(resource, version),

@@ -40,7 +40,7 @@ export interface WorkerParts {
 
 type PollInput = OperationInputs["poll_tasks"];
 
-const holdMs = 20_000;
+const holdMs = 10_000;
 const maxBusyMsDefault = 60_000;
 const drainMsDefault = 10_000;
 /** T6: the pauses between polls, after nothing and after an error. */

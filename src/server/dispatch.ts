@@ -14,10 +14,13 @@ import { type Answer, type AnswerContext, errorAnswer } from "../protocol/answer
 import { statusOf } from "../protocol/errors.ts";
 import { type CommandOperation, holdMsOf, type Input, type Operation } from "../protocol/operation.ts";
 import { assumptionsOf } from "../protocol/operations/digests.ts";
-import type { WithdrawCell } from "../protocol/queries.ts";
+import type { QueryReply } from "../protocol/queries.ts";
 import { assumptionFailedAnswer } from "../protocol/reply-json.ts";
 import { StoreFault } from "../store/faults.ts";
 import { mintAgentToken } from "./agent-tokens.ts";
+import { renewLease } from "./cells/renewing.ts";
+import { resetResource } from "./cells/resetting.ts";
+import { rotateTokenKeys } from "./cells/token-keys.ts";
 import { createTask, createTasks } from "./creating-tasks.ts";
 import { hashSecret, newKeyId, newSecret } from "./key-ring.ts";
 import { runQuery } from "./queries.ts";
@@ -48,7 +51,9 @@ export function dispatch(
       runQuery(service, operation.decode(input, { ...caller, entropy: drawEntropy() })).then(
         ({ reply, now }) => {
           if (reply.type === "refused") service.tally.note(reply);
-          respond(operation.encode(reply, { now }));
+          respond(
+            operation.encode(reply, isOwnLease(reply, caller) ? { now, tokenOf: service.tokens.at(now) } : { now }),
+          );
         },
         (fault: unknown) => respond(faultAnswer(service, fault)),
       );
@@ -57,6 +62,11 @@ export function dispatch(
       respond(errorAnswer("not_found", `${operation.name} is not a command; see /openapi.json.`));
       return null;
   }
+}
+
+/** Its holder's own credential: those above it may act for it, but have no need of what it shows at the resource. */
+function isOwnLease(reply: QueryReply, { actor }: Caller): boolean {
+  return reply.type === "lease" && actor.role === "agent" && actor.agentId === reply.lease.agentId;
 }
 
 function runCommand(
@@ -73,8 +83,12 @@ function runCommand(
   const asked = { tenant, actor, entropy: drawEntropy() };
   const command = operation.decode(input, minted === undefined ? asked : { ...asked, minted });
   switch (command.type) {
-    case "withdraw_cell":
-      withdrawCell(service, command).then(({ reply, now }) => respond(operation.encode(reply, { now })), failed);
+    case "rotate_token_keys":
+      try {
+        respond(operation.encode(rotateTokenKeys(service), { now: engine.now() }));
+      } catch (fault) {
+        failed(fault);
+      }
       return null;
     case "poll_tasks":
       return poll(service, operation, command, holdMsOf(input), respond, failed);
@@ -103,7 +117,7 @@ function runCommand(
   const holdMs = holdMsOf(input);
   const held: Held = { until: holdMs === 0 ? 0 : engine.now() + holdMs, isGone: false, drop: null };
   const decided = ({ reply, now }: Decided): void => {
-    const context: AnswerContext = { now };
+    const context = contextFor(service, command, now);
     if (reply.type === "waiting" && holdMs > 0 && !held.isGone) {
       return hold(service, command, reply, held, decided, failed);
     }
@@ -115,17 +129,41 @@ function runCommand(
     }
     if (command.type === "delete_key") service.keys.noteChange();
     if (needsMore(reply)) {
-      answerWithMore(service, operation, command, input, { reply, now }).then(respond, failed);
+      answerWithMore(service, operation, command, input, reply, context).then(respond, failed);
       return;
     }
     respond(operation.encode(reply, context));
   };
+  switch (command.type) {
+    case "renew_lease":
+      renewLease(service, command).then(decided, failed);
+      return null;
+    case "reset_resource":
+      resetResource(service, command).then(decided, failed);
+      return null;
+  }
   engine.submit(command, decided, failed);
   if (holdMs === 0) return null;
   return () => {
     held.isGone = true;
     held.drop?.();
   };
+}
+
+/** To the holder, of what it holds with this answer: whoever hands a lease on is shown no token of it any more. */
+const showTokens: ReadonlySet<Command["type"]> = new Set([
+  "acquire",
+  "collect_request",
+  "heartbeat",
+  "heartbeat_all",
+  "renew_lease",
+  "downgrade_lease",
+  "heartbeat_task",
+]);
+
+function contextFor({ tokens }: Service, command: Command, now: Millis): AnswerContext {
+  const isShown = showTokens.has(command.type) && !(command.type === "acquire" && command.dryRun);
+  return isShown ? { now, tokenOf: tokens.at(now) } : { now };
 }
 
 interface Held {
@@ -170,7 +208,7 @@ function hold(
 
 /** Dropped whenever its client goes away, held or not: an offer that nobody hears is given back (T2). */
 function poll(
-  { polls, tally }: Service,
+  { polls, tally, tokens }: Service,
   operation: CommandOperation,
   command: PollTasks,
   holdMs: number,
@@ -179,7 +217,7 @@ function poll(
 ): () => void {
   const answered = ({ reply, now }: Decided): void => {
     tally.note(reply);
-    respond(operation.encode(reply, { now, inList: command.maxTasks > 1 }));
+    respond(operation.encode(reply, { now, inList: command.maxTasks > 1, tokenOf: tokens.at(now) }));
   };
   return polls.ask(command, holdMs, answered, failed);
 }
@@ -190,30 +228,29 @@ function needsMore(reply: Reply): boolean {
   return needsHistory(reply) || isForHistory(reply) || (reply.type === "granted" && reply.observe !== null);
 }
 
-type Answerable = Pick<Decided, "reply" | "now">;
-
 async function answerWithMore(
   { engine }: Service,
   operation: CommandOperation,
   command: Command,
   input: Input,
-  { reply, now }: Answerable,
+  reply: Reply,
+  shown: AnswerContext,
 ): Promise<Answer> {
   const { tenant } = command;
   switch (reply.type) {
     case "agent":
       return operation.encode(reply, {
-        now,
+        ...shown,
         agentToken: mintAgentToken(engine.secret, { tenant, agentId: reply.agent.id, epoch: reply.agent.epoch }),
       });
     case "granted": {
       const observation = reply.observe === null ? undefined : await observe(engine.store, tenant, reply.observe);
-      return operation.encode(reply, observation === undefined ? { now } : { now, observation });
+      return operation.encode(reply, observation === undefined ? shown : { ...shown, observation });
     }
     case "resumed": {
       const observation = await observe(engine.store, tenant, reply.observe);
       const { id: agentId, epoch } = reply.agent;
-      const context = { now, observation, agentToken: mintAgentToken(engine.secret, { tenant, agentId, epoch }) };
+      const context = { ...shown, observation, agentToken: mintAgentToken(engine.secret, { tenant, agentId, epoch }) };
       const failed = failedAssumptions(assumptionsOf(input), observation);
       if (failed.length === 0) return operation.encode(reply, context);
       const actor = { role: "supervisor", agentId: null, epoch: null } as const;
@@ -225,26 +262,9 @@ async function answerWithMore(
       const answered = isForTasks
         ? await answerFromHistory(engine, command, reply)
         : await completeReply(engine.store, command, reply);
-      return operation.encode(answered, { now });
+      return operation.encode(answered, shown);
     }
   }
-}
-
-/** G12: every resource that the cell hosts. */
-async function withdrawCell({ engine }: Service, { tenant, actor, cell, revoke }: WithdrawCell): Promise<Answerable> {
-  const names = await engine.ask((state) => {
-    const resources = state.tenants.get(tenant)?.resources.values() ?? [];
-    return [...resources].filter(({ record }) => record.cell === cell).map(({ record }) => record.name);
-  });
-  let last: Answerable = {
-    reply: { type: "refused", code: "resource_unknown", detail: "No resource is hosted by this cell.", field: "cell" },
-    now: engine.now(),
-  };
-  for (const resource of names) {
-    last = await engine.command({ type: "withdraw_resource", tenant, actor, resource, revoke, entropy: drawEntropy() });
-    if (last.reply.type === "refused") return last;
-  }
-  return last;
 }
 
 /** What the caller is told of a fault; of one that nobody expects, the log is told more. */

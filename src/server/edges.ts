@@ -29,6 +29,7 @@ export function createEdges({ service, metrics, version, isClosing, events, back
     put_artifact: artifacts.put,
     get_artifact: artifacts.get,
     stream: answering(() => upgradeNeeded),
+    connect_cell: answering(() => upgradeNeeded),
     healthz: answering(() => healthy),
     readyz: answering(() => (service.engine.isServing && !isClosing() ? ready : notReady)),
     openapi: answering(() => {

@@ -3,6 +3,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { State } from "../kernel/kernel.ts";
 import type { TenantEntry } from "../kernel/state.ts";
+import { addCellMetrics } from "./cell-metrics.ts";
 import type { Service } from "./service.ts";
 import { addTaskMetrics } from "./task-metrics.ts";
 
@@ -62,10 +63,12 @@ export function createMetrics(service: Service, counts: ServerCounts, version: s
 
   const events = new Map<string, number>();
   const noteTask = addTaskMetrics(service, register);
+  const noteCell = addCellMetrics(service, register);
   const stopCounting = engine.subscribe((batch) => {
     for (const { event } of batch) {
       events.set(event.type, (events.get(event.type) ?? 0) + 1);
       noteTask(event);
+      noteCell(event);
     }
   });
   const verdicts = () => Object.entries(tally.verdicts).map(([verdict, total]) => [verdict, total] as const);
@@ -145,6 +148,7 @@ export function createMetrics(service: Service, counts: ServerCounts, version: s
       stopCounting();
       engine.vitals.onCommit = null;
       engine.vitals.onLateness = null;
+      service.cells.vitals.onAnswered = null;
     },
   };
 }

@@ -8,10 +8,8 @@ import type { AgentEntry, KeyEntry, ResourceEntry, TenantEntry } from "../kernel
 import type { TaskType, Worker } from "../kernel/task-records.ts";
 import type { TaskTypeEntry, WorkerEntry } from "../kernel/task-state.ts";
 import type {
-  Cell,
   GetAgent,
   ListAgents,
-  ListCells,
   ListKeys,
   ListResources,
   ListTaskTypes,
@@ -22,6 +20,9 @@ import type {
   QueryReply,
 } from "../protocol/queries.ts";
 import { agentState, resourceState } from "../protocol/record-json.ts";
+import { listCells } from "./cells/cell-queries.ts";
+import { tokenKeys } from "./cells/token-keys.ts";
+import { verifyToken } from "./cells/verify-token.ts";
 import { getLease, listLeases, type Queried } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { findTenantFor } from "./readers.ts";
@@ -31,7 +32,7 @@ import { scan } from "./scan.ts";
 import type { Service } from "./service.ts";
 import { getTask, listTasks } from "./task-queries.ts";
 
-export async function runQuery({ engine }: Service, query: Query): Promise<Queried> {
+export async function runQuery({ engine, cells, tokens }: Service, query: Query): Promise<Queried> {
   switch (query.type) {
     case "get_agent":
     case "get_digest":
@@ -47,7 +48,11 @@ export async function runQuery({ engine }: Service, query: Query): Promise<Queri
     case "list_resources":
       return listResources(engine, query);
     case "list_cells":
-      return listCells(engine, query);
+      return listCells(engine, cells, query);
+    case "verify_token":
+      return verifyToken(engine, tokens, query);
+    case "list_token_keys":
+      return { reply: tokenKeys(tokens), now: engine.now() };
     case "list_tenants":
       return listTenants(engine, query);
     case "list_keys":
@@ -116,25 +121,6 @@ function listResources(engine: Engine, query: ListResources): Promise<Queried> {
     keyOf: ({ name }) => name,
     reply: (resources, nextCursor) => ({ type: "resource_page", resources, nextCursor }),
   });
-}
-
-/** A cell is known by what it hosts. None can report yet that it is ready. */
-async function listCells(engine: Engine, query: ListCells): Promise<Queried> {
-  const after = readCursor("cells", query.cursor);
-  let hosted = new Map<string, number>();
-  const begin = (state: State) => {
-    hosted = new Map();
-    return inTenant(query, ({ resources }) => resources.values())(state);
-  };
-  const { refusal, now } = await scan<ResourceEntry>(engine, begin, ({ record: { cell } }) => {
-    if (cell !== null) hosted.set(cell, (hosted.get(cell) ?? 0) + 1);
-  });
-  if (refusal !== null) return { reply: refusal, now };
-  const page = new PageBuilder<Cell>(query.limit, after);
-  for (const [id, resources] of hosted) page.offer(id, { id, ready: false, resources });
-  const { items, lastKey } = page.build();
-  const nextCursor = lastKey === null ? null : cursorFor("cells", lastKey);
-  return { reply: { type: "cell_page", cells: items, nextCursor }, now };
 }
 
 function listTenants(engine: Engine, query: ListTenants): Promise<Queried> {

@@ -1,7 +1,10 @@
 /** What every edge of the server shares: the engine, who may ask, who watches what, and what is counted. */
 import type { Engine, EngineLog } from "../engine/engine.ts";
 import type { Actor } from "../kernel/commands.ts";
+import type { MasterKeys } from "../token/node/master-keys.ts";
 import { AgentTokenCache } from "./agent-token-cache.ts";
+import { CellDesk } from "./cells/desk.ts";
+import { TokenOffice } from "./cells/tokens.ts";
 import { createEventHub, type EventHub } from "./event-hub.ts";
 import { KeyRing } from "./key-ring.ts";
 import { createPollDesk, type PollDesk } from "./poll-desk.ts";
@@ -15,6 +18,8 @@ export interface Service {
   readonly requests: RequestWatch;
   readonly polls: PollDesk;
   readonly receipts: ReceiptDesk;
+  readonly cells: CellDesk;
+  readonly tokens: TokenOffice;
   readonly keys: KeyRing;
   readonly agentTokens: AgentTokenCache;
   readonly events: EventHub;
@@ -31,9 +36,17 @@ export interface Caller {
   readonly meter: Meter | null;
 }
 
-export function createService(engine: Engine, rateLimit: RateLimit | null, log: EngineLog): Service {
+export function createService(
+  engine: Engine,
+  rateLimit: RateLimit | null,
+  masterKeys: MasterKeys,
+  log: EngineLog,
+): Service {
+  const tokens = new TokenOffice(masterKeys);
   return {
     engine,
+    tokens,
+    cells: new CellDesk(engine, tokens, log),
     requests: watchRequests(engine),
     polls: createPollDesk(engine),
     receipts: createReceiptDesk(engine),

@@ -3,6 +3,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Engine, EngineLog } from "../engine/engine.ts";
+import { MasterKeys } from "../token/node/master-keys.ts";
 import { ArtifactFiles } from "./artifact-files.ts";
 import { createArtifactHandlers } from "./artifacts.ts";
 import { createBackup } from "./backup.ts";
@@ -12,6 +13,7 @@ import { createEdges } from "./edges.ts";
 import { createEventStreams } from "./events.ts";
 import { createGate, isLoopback } from "./gate.ts";
 import { createHttp } from "./http.ts";
+import { hashSecret } from "./key-ring.ts";
 import { createMcp } from "./mcp/routes.ts";
 import { createMetrics } from "./metrics.ts";
 import { NoKeys } from "./no-keys.ts";
@@ -33,7 +35,9 @@ export async function serve(
 ): Promise<RunningServer> {
   const { host, port, log, rateLimit, rateBurst, requestTimeoutMs } = config;
   const limit = rateLimit === 0 ? null : { perSecond: rateLimit, burst: Math.max(rateBurst, 1) };
-  const service = createService(engine, limit, log);
+  // The secret is another one after a restore, and then no older token is good (S6).
+  const masterKeys = MasterKeys.open(folder, engine.now(), hashSecret(engine.secret));
+  const service = createService(engine, limit, masterKeys, log);
   const onLoopback = isLoopback(host);
   if (!onLoopback && service.keys.isEmpty) throw new NoKeys(host);
 
@@ -77,6 +81,7 @@ export async function serve(
     gate,
     isLoopback: onLoopback,
     streams,
+    cells: service.cells,
     isStillKnown: readers.isStillKnown,
     lookEveryMs: config.signOfLifeMs,
     isClosing: () => isClosing,

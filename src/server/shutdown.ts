@@ -28,6 +28,7 @@ export async function shutDown(options: ShutDownOptions): Promise<void> {
   service.polls.wakeAll();
   eventStreams.close();
   streams.close();
+  service.cells.close();
   const idle = setInterval(() => server.closeIdleConnections(), lookMs);
   const deadline = setTimeout(() => connections.destroyAll(), deadlineMs);
   await allGone;

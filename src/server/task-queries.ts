@@ -71,6 +71,7 @@ function waitsObject(waits: WaitingFor, now: Millis): Waits {
       return { kind, detail, blocked_by: blockers, blocked_by_total: waits.total };
     }
     case "resource_fenced":
+    case "cell_not_ready":
       return { kind, detail, resource: waits.resource };
     case "worker":
       return { kind, detail, requires: waits.requires };

@@ -1,8 +1,12 @@
-/** What leads out of plain HTTP: the stream's WebSocket is let through the same door as a request; the rest is not. */
+/** What leads out of plain HTTP: two WebSockets are let through the same door as a request; the rest is not. */
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
+import { WebSocketServer } from "ws";
 import { type Answer, errorAnswer } from "../protocol/answer.ts";
-import { stream as operation } from "../protocol/operations/watching.ts";
+import { cellLinkLimits } from "../protocol/cell-link.ts";
+import { connectCell } from "../protocol/operations/cells.ts";
+import { stream } from "../protocol/operations/watching.ts";
+import type { CellDesk } from "./cells/desk.ts";
 import type { Gate } from "./gate.ts";
 import { authenticate, type Credentials, isCaller, shownIn } from "./keys.ts";
 import type { Readers } from "./readers.ts";
@@ -15,26 +19,36 @@ export interface UpgradeOptions {
   readonly gate: Gate;
   readonly isLoopback: boolean;
   readonly streams: StreamServer;
+  readonly cells: CellDesk;
   readonly isStillKnown: Readers["isStillKnown"];
   /** How often open streams are held against what they were let in with. */
   readonly lookEveryMs: number;
   readonly isClosing: () => boolean;
 }
 
+/** Takes over a socket whose caller is known. */
+type Door = (request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller) => void;
+interface Admitted {
+  readonly caller: Caller;
+  readonly operation: typeof stream | typeof connectCell;
+}
+
 /** Returns how to stop looking after them. */
 export function takeUpgrades(server: Server, options: UpgradeOptions): () => void {
   const open = new Map<Duplex, Credentials>();
+  const toCells = cellDoor(options.cells);
   server.on("upgrade", (request, socket, head) => {
     // A client that goes away in the middle is none of the server's trouble.
     socket.on("error", () => socket.destroy());
-    const caller = admit(request, options);
-    if (!isCaller(caller)) {
-      options.service.tally.refuseWith(caller);
-      return sendRaw(socket, caller);
+    const admitted = admit(request, options);
+    if (!("caller" in admitted)) {
+      options.service.tally.refuseWith(admitted);
+      return sendRaw(socket, admitted);
     }
     open.set(socket, shownIn(request));
     socket.once("close", () => open.delete(socket));
-    options.streams.upgrade(request, socket, head, caller);
+    const door: Door = admitted.operation === connectCell ? toCells : options.streams.upgrade;
+    door(request, socket, head, admitted.caller);
   });
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
     socket.on("error", () => socket.destroy());
@@ -45,6 +59,17 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): () => voi
     sendAnswer(response, noExpectation);
   });
   return endUnknown(open, options);
+}
+
+function cellDoor(cells: CellDesk): Door {
+  const server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: cellLinkLimits.frameBytesMax,
+  });
+  return (request, socket, head, caller) => {
+    server.handleUpgrade(request, socket, head, (webSocket) => cells.accept(webSocket, caller));
+  };
 }
 
 /** A stream ends at once when its key is deleted, and soon after another instance took its agent up (A3). */
@@ -58,17 +83,20 @@ function endUnknown(open: ReadonlyMap<Duplex, Credentials>, { service, isStillKn
   return () => clearInterval(timer);
 }
 
-function admit(request: IncomingMessage, { service, gate, isLoopback, isClosing }: UpgradeOptions): Caller | Answer {
+function admit(request: IncomingMessage, { service, gate, isLoopback, isClosing }: UpgradeOptions): Admitted | Answer {
   if (isClosing()) return shuttingDown;
   const turnedAway = gate.check(request);
   if (turnedAway !== null) return turnedAway;
   const [path] = (request.url ?? "").split("?", 1);
-  if (path !== operation.path) return notHere;
+  const operation = [stream, connectCell].find((one) => one.path === path);
+  if (operation === undefined) return notHere;
   const caller = authenticate(service, shownIn(request), isLoopback);
   if (!isCaller(caller)) return caller;
-  if (operation.roles !== "anyone" && !operation.roles.includes(caller.actor.role)) return notAllowed;
+  if (operation.roles !== "anyone" && !operation.roles.includes(caller.actor.role)) {
+    return errorAnswer("forbidden", `A key with the role ${caller.actor.role} may not open ${operation.path}.`);
+  }
   if (!isHandshake(request.headers)) return noHandshake;
-  return service.limiter.take(caller.meter) ?? caller;
+  return service.limiter.take(caller.meter) ?? { caller, operation };
 }
 
 /** Looked at here too, so that a bad one is refused in the words of the wire and not in the library's. */
@@ -79,8 +107,10 @@ function isHandshake(headers: IncomingMessage["headers"]): boolean {
 const shuttingDown = errorAnswer("shutting_down", "The server is shutting down; try again when it is back.", {
   retry_after_ms: 1_000,
 });
-const notHere = errorAnswer("not_found", "The WebSocket is at /v1/stream; see /openapi.json.");
-const notAllowed = errorAnswer("forbidden", "A key with this role may not open the stream.");
+const notHere = errorAnswer(
+  "not_found",
+  "The WebSockets are at /v1/stream, and for cells at /v1/cells/connect; see /openapi.json.",
+);
 const noHandshake = errorAnswer(
   "invalid_request",
   "This is no WebSocket handshake; send Sec-WebSocket-Version: 13 and a Sec-WebSocket-Key.",

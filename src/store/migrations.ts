@@ -145,6 +145,9 @@ export const migrations: readonly string[] = [
   CREATE VIEW ledger AS SELECT tenant, sequence, id, task_id, phase, body ->> '$.status' AS status, recipient_ai,
     source_system, ${isoTime("stored_at")} AS stored_at, hash, body FROM receipts;
   `,
+  `
+  ${view("cell", "cells", ["tenant", "id", "state", "goneReason", "withdrawn", "version"], ["enrolledAt", "changedAt", "aliveBy"])}
+  `,
 ];
 
 /** R1, for whoever has a shell on the database. It costs an insert nothing. */

@@ -37,8 +37,17 @@ test("without a server every tool's write is denied, with the command that helps
     assert.match(denied ?? "", /no server answers at http:\/\/127\.0\.0\.1:9 .*`leasehold serve`/, tool);
   });
   await Promise.all(each);
-  const look = payloadOf("claude", "PreToolUse", "down", project.root, "Bash", { command: "ls && cat src/a.ts" });
-  assert.equal((await project.hook("claude", "PreToolUse", look, nowhere)).denied, null);
+  const shell = async (session: string, command: string) => {
+    const payload = payloadOf("claude", "PreToolUse", session, project.root, "Bash", { command });
+    return (await project.hook("claude", "PreToolUse", payload, nowhere)).denied;
+  };
+  // One that holds something has leases to renew, and is not stopped from looking either.
+  assert.equal((await project.hook("claude", "PreToolUse", edit("cut-off"))).denied, null);
+  for (const session of ["down", "cut-off"]) {
+    assert.equal(await shell(session, "ls && cat src/a.ts"), null);
+    assert.equal(await shell(session, "nohup npx leasehold serve &"), null, "what helps must be possible");
+    assert.match((await shell(session, "npm test")) ?? "", /no server answers/, "it may write anything");
+  }
   const start = await project.hook(
     "claude",
     "SessionStart",

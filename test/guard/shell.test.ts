@@ -47,6 +47,8 @@ test("a write that its text does not show is found in the tree: held by another,
     /VIOLATION: that changed FILE:\/shop\/src\/b\.ts, which holder holds \(MUTATES, for "a refactoring"/,
   );
   assert.match(told?.stdout ?? "", /"decision":"block"/);
+  const { text } = await fixture.get("/v1/events?follow=false&since=0&types=lease.violated");
+  assert.match(text, /"agent_id":"holder".*"claude-sly wrote FILE:\/shop\/src\/b\.ts"/, "its holder can hear of it");
   const { stdout } = await project.cli(["guard", "status", "--json"]);
   const { violations } = JSON.parse(stdout) as {
     readonly violations: readonly { readonly agent_id: string; readonly resource: string }[];

@@ -61,6 +61,7 @@ const special: ReadonlyMap<string, Fields> = new Map(
     read_checkpoint: { agent_id: "" },
     accept_task: { lease_id: "", task_id: null, source_system: null, dedupe_key: null },
     renew_lease: { generation: null },
+    report_violation: { agent_id: "other" },
     declare_resource: { resource: "GPU:/rack-1/a100" },
     complete_task: {
       lease_id: "",

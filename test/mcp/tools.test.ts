@@ -74,11 +74,13 @@ test("each tool is listed, and answers a call in its own shape or with a code of
     if (isError) assert.ok(isErrorCode(String(body.error)), `${tool.name}: ${text}`);
     else assert.ok(text.length > 0 && text.length < 2_000, tool.name);
   }
-  // All go well but those that come too late, or are about a key that is not there.
+  // All go well but those that come too late, or are about a key, a cell or a token that is not there.
   assert.deepEqual([...refusals].sort(), [
     ["delete_key", "key_unknown"],
     ["escalate_task", "already_completed"],
+    ["readmit_cell", "cell_unknown"],
     ["redrive_task", "task_not_dead"],
+    ["verify_token", "token_invalid"],
   ]);
 });
 

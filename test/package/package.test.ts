@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { environmentOf, listProcesses } from "../../src/cell/processes.ts";
 import { type Running, startServerWith } from "./installed.ts";
 import { pack, run, unpackInto, writeProgram } from "./packing.ts";
 
@@ -79,4 +82,24 @@ test("installed, the command line works, its watchdog too", async () => {
   assert.equal(ran.code, 3, ran.stderr);
   assert.match(ran.stdout, /^\d+\n$/);
   assert.equal((await line("ls", "--json")).code, 0);
+});
+
+test("installed, a cell binds a process, and its guard ends that when the cell is killed", async () => {
+  const config = join(project, "cell.json");
+  const options = { command: ["sleep", "1000"], grace_ms: 0 };
+  writeFileSync(
+    config,
+    JSON.stringify({ cell: "pack", resources: [{ resource: "BOX:/p", driver: "process", options }] }),
+  );
+  const args = ["node_modules/leasehold/bin/leasehold.cjs", "cell", "--server", server.url, "--config", config];
+  const cell = spawn(process.execPath, args, { cwd: project, stdio: ["ignore", "pipe", "inherit"] });
+  await once(cell.stdout, "data");
+  const asked = ["node_modules/leasehold/bin/leasehold.cjs", "acquire", "BOX:/p", "--wait", "20s", "--json"];
+  const acquired = await run(process.execPath, asked, { cwd: project, env: { LEASEHOLD_URL: server.url } });
+  assert.equal(acquired.code, 0, acquired.stderr);
+  const sleepers = () =>
+    listProcesses().filter(({ pid }) => environmentOf(pid).some((one) => one.includes("=pack|BOX:/p|")));
+  assert.equal(sleepers().length, 1);
+  cell.kill("SIGKILL");
+  while (sleepers().length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
 });

@@ -6,11 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { serve } from "./harness.ts";
+import { service, startCell } from "./real-cell.ts";
 
 const sdk = new URL("../../src/sdk/index.ts", import.meta.url).href;
 
 test("every example in docs/sdk.md runs, and ends by itself", async (t) => {
   const server = await serve(t);
+  const behind = await service(t);
+  await startCell(t, server.address.url, behind.url, ["GPU:/lab/a", "GPU:/lab/b"]);
   const folder = mkdtempSync(join(tmpdir(), "leasehold-docs-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const text = readFileSync(new URL("../../docs/sdk.md", import.meta.url), "utf8");
@@ -39,4 +42,6 @@ test("every example in docs/sdk.md runs, and ends by itself", async (t) => {
   assert.match(outputs[0] ?? "", /^written under fence \d+$/m);
   assert.ok(outputs.some((said) => said.includes("revoked")));
   assert.ok(outputs.some((said) => said.includes("agent_unknown 404 false")));
+  assert.ok(outputs.some((said) => said.includes("200 under fence")));
+  assert.ok(outputs.some((said) => said.includes("only read")));
 });

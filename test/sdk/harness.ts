@@ -31,12 +31,15 @@ export interface Proxy {
   /** The requests go through, their answers do not, and then the connections are reset. */
   loseAnswers(count: number): void;
   heal(): void;
+  /** New connections go through; those that there were stay silent for ever, as after a partition of a real network. */
+  healNew(): void;
   readonly connections: number;
 }
 
 /** Between client and server, on TCP. */
 export async function proxyTo(t: TestContext, { address }: RunningServer): Promise<Proxy> {
   const pairs = new Set<readonly [Socket, Socket]>();
+  const dead = new Set<Socket>();
   let isHushed = false;
   let toLose = 0;
   const server = createServer((near) => {
@@ -44,10 +47,10 @@ export async function proxyTo(t: TestContext, { address }: RunningServer): Promi
     const pair = [near, far] as const;
     pairs.add(pair);
     near.on("data", (data) => {
-      if (!isHushed) far.write(data);
+      if (!isHushed && !dead.has(near)) far.write(data);
     });
     far.on("data", (data) => {
-      if (isHushed) return;
+      if (isHushed || dead.has(near)) return;
       if (toLose > 0) {
         toLose--;
         near.resetAndDestroy();
@@ -88,6 +91,10 @@ export async function proxyTo(t: TestContext, { address }: RunningServer): Promi
     heal: () => {
       isHushed = false;
       destroyAll();
+    },
+    healNew: () => {
+      isHushed = false;
+      for (const [near] of pairs) dead.add(near);
     },
     get connections() {
       return pairs.size;

@@ -51,6 +51,42 @@ test("cut off, the work is stopped before its lease can have ended, and begins a
   }
 });
 
+for (const transport of ["http", "stream"] as const) {
+  // Whoever waits for the time limit of what was lost takes 35 s and more.
+  test(`what a partition left dead is given up for new connections (${transport})`, { timeout: 30_000 }, async (t) => {
+    const server = await serve(t);
+    const proxy = await proxyTo(t, server);
+    const near = clientFor(t, server.address.url);
+    const client = clientFor(t, proxy.url, { transport });
+    const older = await client.agent({ id: "older" });
+    const younger = await near.agent({ id: "younger" });
+    let waited: Promise<string> | undefined;
+    await younger.withLease(file, async () => {
+      const isWaiting = new Promise<void>((resolve) => {
+        waited = older.withLease(file, () => "granted", { onWait: () => resolve() });
+      });
+      await isWaiting;
+      await until(() => (server.service.requests.size > 0 ? true : null), "the question is held");
+      proxy.hush();
+      await pause(100);
+      proxy.healNew();
+    });
+    assert.equal(await waited, "granted");
+    const attempt = await older.withLease(
+      "FILE:/other",
+      async ({ signal, attempt }) => {
+        if (attempt > 1) return attempt;
+        proxy.hush();
+        await untilAborted(signal).catch(() => undefined);
+        proxy.healNew();
+        throw signal.reason;
+      },
+      { ttlMs: 800 },
+    );
+    assert.equal(attempt, 2);
+  });
+}
+
 test("connections that break again and again cost no lease", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);

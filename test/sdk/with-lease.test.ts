@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Client } from "../../src/sdk/client.ts";
 import { Died, LeaseholdError } from "../../src/sdk/errors.ts";
 import { LeaseLost } from "../../src/sdk/lease-lost.ts";
+import { inspectToken } from "../../src/sdk/tokens.ts";
 import { clientFor, pause, serve, until, untilAborted, withCode } from "./harness.ts";
 
 const file = "FILE:/src/auth.ts";
@@ -176,6 +177,65 @@ test("a revoked lease stops the work, and the error says why and who has it now"
     ["next"],
   );
   assert.match(lost.message, /next \(MUTATES/);
+});
+
+test("work that lasts hears of a revocation as it happens, long before its next heartbeat", async (t) => {
+  const server = await serve(t);
+  const client = clientFor(t, server.address.url);
+  const work = client.withLease(
+    file,
+    async ({ leases, signal }) => {
+      await until(() => (server.service.events.size > 0 ? true : null), "the stream of events is open");
+      await client.call("revoke", { lease_id: leases[0]?.id, reason: "maintenance" });
+      await untilAborted(signal);
+    },
+    { ttlMs: 300_000 },
+  );
+  const lost = await work.catch((error: unknown) => error);
+  assert.ok(lost instanceof LeaseLost, String(lost));
+  assert.deepEqual([lost.reason, lost.end, lost.said], ["revoked", "lease_revoked", "maintenance"]);
+});
+
+test("what the caller's own events tell about a lease is heard by the work under it", async (t) => {
+  const server = await serve(t);
+  const client = clientFor(t, server.address.url);
+  const following = new AbortController();
+  const heard = (async () => {
+    for await (const { type } of client.events({ signal: following.signal })) if (type === "lease.revoked") return;
+  })();
+  const work = client.withLease(
+    file,
+    async ({ leases, signal }) => {
+      await until(() => (server.service.events.size > 0 ? true : null), "it follows");
+      await client.call("revoke", { lease_id: leases[0]?.id, reason: "maintenance" });
+      await untilAborted(signal);
+    },
+    { ttlMs: 300_000, watch: false },
+  );
+  await assert.rejects(work, (error) => error instanceof LeaseLost && error.said === "maintenance");
+  await heard;
+});
+
+test("an unbound lease with a token has a fresh one after each heartbeat, of the same generation", async (t) => {
+  const server = await serve(t);
+  const client = clientFor(t, server.address.url);
+  const tokens: string[] = [];
+  await client.withLease(
+    file,
+    async ({ leaseOf }) => {
+      const lease = leaseOf(file);
+      tokens.push(lease.token);
+      lease.onToken((token) => tokens.push(token));
+      await until(() => (tokens.length >= 3 ? true : null), "two heartbeats");
+      assert.equal(lease.token, tokens.at(-1));
+      const { lease: live } = await client.call("verify_token", { token: lease.token, resource: file });
+      assert.equal(live.id, lease.id);
+    },
+    { ttlMs: 600, tokens: true },
+  );
+  const said = tokens.map((token) => inspectToken(token));
+  assert.deepEqual([...new Set(said.map(({ generation }) => generation))], [1]);
+  assert.ok(said.every(({ expiresAt }, index) => expiresAt > (said[index - 1]?.expiresAt ?? 0)));
 });
 
 test("work that returns as if nothing had happened after its lease was revoked has failed all the same", async (t) => {

@@ -45,7 +45,8 @@ export function readHttpOptions(value: unknown, where: string): { options: HttpO
     listening: readListening(fields),
     answerMs: fields.integer("answer_ms", [1, 3_600_000], 30_000),
   };
-  if (text !== "" && !URL.canParse(text)) fields.fault("target", "is no address; give http://host:port");
+  if (text !== "" && fields.faults.length === 0 && !URL.canParse(text))
+    fields.fault("target", "is no address; give http://host:port");
   return { options, faults: fields.finish() };
 }
 

@@ -13,6 +13,7 @@ import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
 import { Fields } from "../fields.ts";
 import { HttpDoor } from "../http-door.ts";
 import { type Listening, readListening } from "../listening.ts";
+import { processGuard } from "../process-guard.ts";
 import { markName, ProcessTree } from "../process-tree.ts";
 import { environmentOf, hasProc, listProcesses } from "../processes.ts";
 import { type Start, serveRun } from "./process-run.ts";
@@ -78,6 +79,8 @@ export class ProcessDriver implements Driver {
     const group = this.options.cgroup === null ? null : new ControlGroup(this.options.cgroup, this.groupName(id));
     const running = { tree: new ProcessTree(this.markOf(id)), group };
     this.running.set(id, running);
+    this.guard(binding);
+    binding.onRenew = () => this.guard(binding);
     if (this.options.command !== null) await this.startFixed(this.options.command, binding);
     return this.door.address === null ? "" : `http://${this.door.address}`;
   }
@@ -89,6 +92,7 @@ export class ProcessDriver implements Driver {
     for (const group of this.groupsLeft(binding.lease.id)) await group.end(killMs);
     await binding.whenIdle();
     this.running.delete(binding.lease.id);
+    processGuard.drop(this.markOf(binding.lease.id));
   }
 
   async probe(): Promise<ProbeResult> {
@@ -101,13 +105,23 @@ export class ProcessDriver implements Driver {
     const { graceMs, killMs } = this.options;
     await new ProcessTree(this.markOf(null)).end(graceMs, killMs);
     for (const group of this.groupsLeft()) await group.end(killMs);
-    for (const { tree } of this.running.values()) tree.stopWatching();
+    for (const [id, { tree }] of this.running) {
+      tree.stopWatching();
+      processGuard.drop(this.markOf(id));
+    }
     this.running.clear();
   }
 
   async stop(): Promise<void> {
     for (const { tree } of this.running.values()) tree.stopWatching();
     await this.door.close();
+  }
+
+  /** A cell that is stopped or killed cannot end what it has started; its guard does (G11). */
+  private guard({ lease, clock }: Binding): void {
+    const { graceMs, killMs, cgroup } = this.options;
+    const group = cgroup === null ? null : { folder: cgroup, name: this.groupName(lease.id) };
+    processGuard.keep({ mark: this.markOf(lease.id), leftMs: lease.expiresAt - clock.now(), graceMs, killMs, group });
   }
 
   private serve(request: IncomingMessage, response: ServerResponse): void {
@@ -161,7 +175,10 @@ export class ProcessDriver implements Driver {
     });
     // A program that is not there is reported by "error", and must not be thrown at whoever comes by.
     child.on("error", () => {});
-    for (const tree of child.pid === undefined ? [] : [running.tree, own]) tree.lead(child.pid ?? 0);
+    if (child.pid !== undefined) {
+      for (const tree of [running.tree, own]) tree.lead(child.pid);
+      processGuard.lead(this.markOf(id), child.pid);
+    }
     return { child, tree: own };
   }
 

@@ -32,7 +32,8 @@ export function readTcpOptions(value: unknown, where: string): { options: TcpOpt
     listening: readListening(fields),
     connectMs: fields.integer("connect_ms", [1, 3_600_000], 5_000),
   };
-  if (text !== "" && !URL.canParse(`tcp://${text}`)) fields.fault("target", "is no address; give host:port");
+  if (text !== "" && fields.faults.length === 0 && !URL.canParse(`tcp://${text}`))
+    fields.fault("target", "is no address; give host:port");
   return { options, faults: fields.finish() };
 }
 

@@ -12,7 +12,7 @@ const columns: readonly Column<Resource>[] = [
   { title: "STATE", cell: ({ state }) => state, colour: ({ state }) => (state === "READY" ? "green" : "red") },
   { title: "CAPACITY", cell: ({ capacity }) => (capacity === null ? "-" : String(capacity)) },
   { title: "CELL", cell: ({ cell }) => cell ?? "-" },
-  { title: "REASON", cell: ({ reason }) => reason ?? "", gives: "end" },
+  { title: "REASON", cell: ({ reason, fault }) => reason ?? fault ?? "", gives: "end" },
 ];
 
 function show(call: Call, resource: Resource): number {
@@ -23,19 +23,26 @@ function show(call: Call, resource: Resource): number {
 export const resourcesCommand: Command = {
   name: "resources",
   summary: "lists resources that were declared, fenced or withdrawn",
-  usage: "[PREFIX] [--state STATE]",
+  usage: "[PREFIX] [--state STATE | --fenced]",
   words: [0, 1],
   about: "Most resources need no declaration, and are not listed: `leasehold ls` shows what is leased.",
-  flags: { state: { sign: "STATE", words: `only in this state: ${resourceStates.join(", ")}` }, limit: limitFlag },
+  flags: {
+    state: { sign: "STATE", words: `only in this state: ${resourceStates.join(", ")}` },
+    fenced: { words: "only what is fenced, and why" },
+    limit: limitFlag,
+  },
   examples: [
     ["leasehold resources", "all of them"],
-    ["leasehold resources --state FENCED", "what waits for somebody to look at it?"],
+    ["leasehold resources --fenced", "what waits for somebody to look at it?"],
     ["leasehold resources GPU:/ --json", "by the beginning of their names"],
   ],
   run: async (call) => {
     const { words, out } = call;
     const [prefix] = words;
-    const state = call.choice("state", resourceStates);
+    const chosen = call.choice("state", resourceStates);
+    const isFenced = call.isSet("fenced");
+    if (isFenced && chosen !== null) throw new UsageProblem("--fenced is a state already; leave --state out");
+    const state = isFenced ? "FENCED" : chosen;
     const limit = limitOf(call);
     const client = await call.connect();
     const { items, hasMore } = await listAll(
@@ -96,6 +103,8 @@ export const resourcesResetCommand: Command = {
   summary: "frees a fenced resource, once it is clean",
   usage: "RES",
   words: [1, 1],
+  about:
+    "One that a cell hosts is reset by its driver and then probed, and stays fenced unless the probe has seen it clean.",
   flags: {},
   examples: [["leasehold resources reset GPU:/rack-1/a100", "it can be leased again"]],
   run: async (call) => {
@@ -109,7 +118,7 @@ export const resourcesWithdrawCommand: Command = {
   summary: "withdraws a resource, or all of a cell: no new leases",
   usage: "RES | --cell ID [--revoke]",
   words: [0, 1],
-  about: "What is live runs out, or is taken away with --revoke. Declaring it again undoes this.",
+  about: "What is live runs out, or is taken away with --revoke. Declaring it again undoes this; a cell is readmitted.",
   flags: {
     cell: { sign: "ID", words: "all that this cell hosts" },
     revoke: { words: "take away what is live" },
@@ -125,8 +134,8 @@ export const resourcesWithdrawCommand: Command = {
     if ((name === undefined) === (cell === null)) throw new UsageProblem("name a resource, or a cell with --cell");
     const target = name === undefined ? { cell } : { resource: call.resource(name) };
     const answer = await (await call.connect()).call("withdraw_resource", { ...target, revoke: call.isSet("revoke") });
-    const resources = "resources" in answer ? answer.resources : [answer];
-    out.show(answer, () => out.table(resources, columns, "It hosts nothing."));
+    if ("resource" in answer) out.show(answer, () => out.table([answer], columns, "There is none."));
+    else out.show(answer, () => `${answer.cell} is withdrawn, and with it all that it hosts.`);
     return exitCodes.done;
   },
 };

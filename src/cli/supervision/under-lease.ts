@@ -39,7 +39,7 @@ export async function runUnderLease({ actor, leases, sentAt, guard, graceMs, sta
   const ttlMs = Math.min(...leases.map(({ ttl }) => ttl));
   const marginMs = Math.min(Math.max(ttlMs / 10, marginMsMin), marginMsMax);
   const graceFittingMs = Math.min(graceMs, ttlMs / 4);
-  const holding = new Holding(actor, leases, sentAt, { marginMs: marginMs + graceFittingMs });
+  const holding = new Holding(actor, leases, sentAt, { marginMs: marginMs + graceFittingMs, watch: false });
   await holding.begin();
   let group = 0;
   const tellGuard = (): void => {
@@ -55,7 +55,7 @@ export async function runUnderLease({ actor, leases, sentAt, guard, graceMs, sta
     });
     const telling = setInterval(tellGuard, Math.min(500, ttlMs / 10));
     const listening = new AbortController();
-    void listenForLosses(actor, leases, listening.signal, (reason, detail) => holding.lose(reason, detail));
+    void listenForLosses(actor, leases, listening.signal, (reason, detail) => holding.lose({ reason, detail }));
     const stopping = stopWhenLost(holding, child, guard, graceFittingMs);
     try {
       const code = await child.ended;

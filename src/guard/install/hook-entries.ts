@@ -12,7 +12,8 @@ export const hookFiles: Readonly<Record<GuardedTool, string>> = {
 
 /** More than a hook takes at the very most; a tool that gives up on its hook goes on without it. */
 const timeoutSeconds = 45;
-const mcpWriters = "mcp__.*__(write|edit|create|move|delete|rename|replace).*";
+const writing = "(write|edit|create|move|delete|rename|replace).*";
+const mcpWriters = `mcp__.*__${writing}`;
 
 interface Matchers {
   readonly before: string;
@@ -26,12 +27,12 @@ const matchers: Readonly<Record<GuardedTool, Matchers>> = {
   },
   codex: { before: `Bash|apply_patch|Edit|Write|${mcpWriters}`, after: `Bash|apply_patch|Edit|Write|${mcpWriters}` },
   cursor: {
-    before: "Read|Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell",
-    after: "Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell",
+    before: `Read|Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell|MCP:${writing}`,
+    after: `Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell|MCP:${writing}`,
   },
   gemini: {
-    before: `read_file|read_many_files|write_file|replace|edit|run_shell_command|${mcpWriters}`,
-    after: `write_file|replace|edit|run_shell_command|${mcpWriters}`,
+    before: `read_file|read_many_files|write_file|replace|edit|run_shell_command|mcp_.*_${writing}`,
+    after: `write_file|replace|edit|run_shell_command|mcp_.*_${writing}`,
   },
 };
 

@@ -210,6 +210,17 @@ export const leaseTools: readonly Tool[] = [
     sentence: (body) => `${textIn(body, "id")} is ${textIn(body, "predicate")} now.`,
   }),
   toolOf({
+    name: "report_violation",
+    title: "Own up to a write past a lease",
+    set: "leases",
+    effect: "adds",
+    operation: "report_violation",
+    description:
+      "If you find that you, or a command that you ran, changed something that another agent holds: name their lease " +
+      "(who_holds shows it) and what was changed. Nothing is taken from anybody; the holder is told, so that it looks again.",
+    sentence: (body) => `${textIn(body, "agent_id")}, who holds ${textIn(body, "resource")}, is told.`,
+  }),
+  toolOf({
     name: "revoke_leases",
     title: "Take leases away",
     set: "operating",

@@ -28,6 +28,7 @@ const growing: ReadonlySet<string> = new Set([
   "create_key",
   "renew_lease",
   "redrive_task",
+  "rotate_token_keys",
 ]);
 
 export function restTools(written: readonly Tool[]): readonly Tool[] {

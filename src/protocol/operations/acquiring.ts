@@ -186,10 +186,11 @@ export const cancelRequest = command({
 
 /** One shape for all, whatever was left out: the kernel's code stays quick, and its fingerprints equal (W10). */
 export function decodeIntents(intents: readonly Static<typeof intent>[]): readonly IntentInput[] {
-  return intents.map(({ predicate, resource, units, to }) => ({
+  return intents.map(({ predicate, resource, units, to, pick }) => ({
     predicate,
     resource,
     units: units ?? null,
     to: to ?? null,
+    pick: pick ?? null,
   }));
 }

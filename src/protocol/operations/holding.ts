@@ -87,8 +87,11 @@ export const renewLease = command({
   description:
     "A fresh grant under the same id: the next generation, a new fence, a fresh token; the old ones are stale (G8).",
   example: { ...example, generation: 1 },
-  replies: [ok(shapes.lease, "The lease, issued anew.")],
-  errors: [...ends, "stale_generation", "renew_required", "verify_required"],
+  replies: [
+    ok(shapes.lease, "The lease, issued anew; on a bound resource, once its cell has taken it."),
+    ok(shapes.paused, "PAUSED: its cell does not answer.", 423),
+  ],
+  errors: [...ends, "stale_generation", "renew_required", "verify_required", "resource_fenced"],
   decode: (input, { tenant, actor, entropy }) => ({
     type: "renew_lease",
     tenant,
@@ -143,6 +146,31 @@ export const downgradeLease = command({
   }),
 });
 
+export const reportViolation = command({
+  name: "report_violation",
+  tag: "Holding",
+  method: "POST",
+  path: "/v1/leases/{lease_id}/violations",
+  fields: { lease_id: leaseId, agent_id: agentId, resource },
+  roles: acting,
+  summary: "Reports a write that went past a lease",
+  description:
+    "By the guard of the agent that wrote: what its tool did shows only afterwards. It ends nothing and takes nothing " +
+    "away; the holder and whoever watches are told, by `lease.violated`.",
+  example: { ...example, ...agentExample, resource: "FILE:/src/auth.ts" },
+  replies: [ok(shapes.lease, "The lease that stood against it.")],
+  errors: ["lease_unknown", "agent_unknown", "stale_epoch", "invalid_resource"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "report_violation",
+    tenant,
+    actor,
+    entropy,
+    agentId: input.agent_id,
+    leaseId: input.lease_id,
+    resource: input.resource,
+  }),
+});
+
 export const listLeases = query({
   name: "list_leases",
   tag: "Holding",
@@ -181,7 +209,7 @@ export const getLease = query({
   fields: { lease_id: leaseId },
   roles: reading,
   summary: "Shows a lease",
-  description: "Ended leases too, for a day by default (L16).",
+  description: "Ended leases too, for a day by default (L16). Only its holder is shown its token.",
   example,
   replies: [ok(shapes.lease, "The lease.")],
   errors: ["lease_unknown"],

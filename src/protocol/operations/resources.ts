@@ -1,11 +1,11 @@
-/** Resources: declaring, fencing and withdrawing them (C6, G7, G12). */
+/** Resources: declaring, fencing and withdrawing them (C6, G7, G12). What hosts them is in cells.ts. */
 import { pageOf, paging, reason, resource } from "../fields.ts";
 import { limits } from "../limits.ts";
 import { command, ok, query } from "../operation.ts";
 import { choice, either, flag, integer, optional, text } from "../schema.ts";
 import * as shapes from "../shapes.ts";
 import { resourceStates } from "../vocabulary.ts";
-import { above, reading, watching } from "./roles.ts";
+import { above, reading } from "./roles.ts";
 
 const example = { resource: "GPU:/rack-1/a100" };
 
@@ -104,16 +104,27 @@ export const resetResource = command({
   roles: above,
   summary: "Frees a fenced resource",
   description:
-    "Answered once the probe has seen that it is clean; for an unbound resource the caller's word is the probe (G7).",
+    "The cell resets it and probes it; answered once the probe has seen that it is clean. For an unbound resource the " +
+    "caller's word is the probe (G7).",
   example,
-  replies: [ok(shapes.resource, "Free again.")],
-  errors: ["invalid_resource", "reserved_resource", "resource_unknown", "resource_in_use", "resource_fenced"],
+  replies: [ok(shapes.resource, "Free again."), ok(shapes.paused, "PAUSED: its cell is not connected.", 423)],
+  errors: [
+    "invalid_resource",
+    "reserved_resource",
+    "resource_unknown",
+    "resource_in_use",
+    "resource_fenced",
+    "probe_required",
+    "reset_failed",
+  ],
   decode: (input, { tenant, actor, entropy }) => ({
     type: "reset_resource",
     tenant,
     actor,
     entropy,
     resource: input.resource,
+    // Nobody can say so from outside; the server does, once the cell has.
+    probed: false,
   }),
 });
 
@@ -130,32 +141,16 @@ export const withdrawResource = command({
   exactlyOne: ["resource", "cell"],
   roles: above,
   summary: "Withdraws a resource, or all of a cell",
-  description: "No new leases on it; the live ones run out, or are revoked (G12). Declare it again to undo this.",
+  description:
+    "No new leases on it; the live ones run out, or are revoked (G12). Declare a resource again, or readmit the cell, to " +
+    "undo this.",
   example: { ...example, revoke: false },
-  replies: [
-    ok(
-      either([shapes.resource, shapes.page("resources", shapes.resource)]),
-      "Withdrawn; for a cell, all that it hosts.",
-    ),
-  ],
-  errors: ["invalid_resource", "reserved_resource", "resource_unknown"],
+  replies: [ok(either([shapes.resource, shapes.cell]), "Withdrawn; for a cell, all that it hosts.")],
+  errors: ["invalid_resource", "reserved_resource", "resource_unknown", "cell_unknown"],
   decode: (input, { tenant, actor, entropy }) => {
     const revoke = input.revoke ?? false;
-    if (typeof input.cell === "string") return { type: "withdraw_cell", tenant, actor, cell: input.cell, revoke };
+    if (typeof input.cell === "string")
+      return { type: "withdraw_cell", tenant, actor, entropy, cellId: input.cell, revoke };
     return { type: "withdraw_resource", tenant, actor, entropy, resource: input.resource ?? "", revoke };
   },
-});
-
-export const listCells = query({
-  name: "list_cells",
-  tag: "Resources",
-  method: "GET",
-  path: "/v1/cells",
-  fields: { ...paging },
-  roles: watching,
-  summary: "Lists cells",
-  description: "The processes that host resources, whether they are ready, and how many they host.",
-  example: { limit: 20 },
-  replies: [ok(shapes.page("cells", shapes.cell), "One page.")],
-  decode: (input, { tenant, actor }) => ({ type: "list_cells", tenant, actor, ...pageOf(input) }),
 });

@@ -15,5 +15,9 @@ export const watching: readonly Role[] = ["operator", "supervisor", "reader"];
 export const delegating: readonly Role[] = ["operator", "supervisor", "agent", "worker"];
 /** Does work: as the worker_ids that it used first, or above them. */
 export const working: readonly Role[] = ["operator", "supervisor", "worker"];
+/** Speaks for a cell: the cell itself, or above it. */
+export const hosting: readonly Role[] = ["operator", "supervisor", "cell"];
+/** Is shown tokens, and asks whether they are good. */
+export const guarding: readonly Role[] = ["operator", "supervisor", "agent", "worker", "reader", "cell"];
 /** Looks at tasks and receipts. */
 export const following: readonly Role[] = ["operator", "supervisor", "agent", "worker", "reader"];

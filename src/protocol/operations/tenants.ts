@@ -3,7 +3,7 @@ import type { TenantQuotas, TenantSettings } from "../../kernel/records.ts";
 import { pageOf, paging, reason, tenantId } from "../fields.ts";
 import { limits } from "../limits.ts";
 import { command, ok, query } from "../operation.ts";
-import { choice, integer, optional } from "../schema.ts";
+import { choice, integer, map, optional } from "../schema.ts";
 import * as shapes from "../shapes.ts";
 import { strategies } from "../vocabulary.ts";
 import { operating } from "./roles.ts";
@@ -153,11 +153,22 @@ export const setTenantQuotas = command({
     tasks_max: quota("Tasks."),
     lease_time_ms_max: quota("The longest that one lease may live, however often it is extended; null: no limit."),
     tenant_lease_time_ms_max: quota("Lease time of all leases together, per day; null: no limit."),
+    kinds: optional(
+      map(
+        integer({ maximum: limits.unitsMax, "x-error": "invalid_quotas" }),
+        { minLength: 1, maxLength: limits.labelLengthMax },
+        limits.kindsMax,
+        {
+          description: "Units of live leases by the type of resource, such as `GPU`; replaces what there was (G2).",
+          "x-error": "invalid_quotas",
+        },
+      ),
+    ),
   },
   roles: operating,
   summary: "Changes a tenant's quotas",
   description: "Those that are left out stay as they are. They apply to what is new.",
-  example: { ...example, leases_max: 10_000, lease_time_ms_max: 3_600_000 },
+  example: { ...example, leases_max: 10_000, lease_time_ms_max: 3_600_000, kinds: { GPU: 4 } },
   replies: shown,
   errors: ["tenant_unknown", "invalid_tenant_id", "invalid_quotas"],
   decode: (input, { tenant, actor, entropy }) => {
@@ -168,6 +179,7 @@ export const setTenantQuotas = command({
       resourcesMax: input.resources_max,
       patternsMax: input.patterns_max,
       tasksMax: input.tasks_max,
+      kinds: input.kinds,
     });
     // Of these two null is a value, no limit, and not the same as left out.
     const { lease_time_ms_max: leaseTime, tenant_lease_time_ms_max: tenantLeaseTime } = input;

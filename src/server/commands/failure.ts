@@ -1,6 +1,7 @@
 /** How a command that cannot be done ends: one line that says what to do, and a code that a script can tell apart. */
 import { LedgerKeyUnusable } from "../../ledger/key-file.ts";
 import { StoreFault } from "../../store/faults.ts";
+import { MasterKeysUnusable } from "../../token/node/master-keys.ts";
 import { ConfigProblem } from "../config.ts";
 import { NoKeys } from "../no-keys.ts";
 
@@ -23,7 +24,7 @@ export class CommandFailed extends Error {
 
 export function describeFailure(error: unknown): { readonly line: string; readonly code: number } {
   if (error instanceof ConfigProblem || error instanceof NoKeys) return { line: error.message, code: exitCodes.usage };
-  if (error instanceof CommandFailed || error instanceof LedgerKeyUnusable)
+  if (error instanceof CommandFailed || error instanceof LedgerKeyUnusable || error instanceof MasterKeysUnusable)
     return { line: error.message, code: exitCodes.failed };
   if (error instanceof StoreFault) {
     if (error.code === "store_locked") return { line: error.message, code: exitCodes.dataLocked };

@@ -38,11 +38,26 @@ test("the master key is made at the first start, for its owner alone, and found 
 
 test("a cell checks and mints with keys of its own, which open no other cell", () => {
   const master = MasterKeys.open(newFolder(), now);
-  const cell = new CellKeys("c1", master.cellKeys("c1"));
-  const stolen = new CellKeys("c1", master.cellKeys("c2"));
+  const cell = new CellKeys("c1", master.cellKeys("acme", "c1"));
+  const stolen = new CellKeys("c1", master.cellKeys("acme", "c2"));
   assert.equal(codeOf(cell, mint(master, claims, now)), "ok");
   assert.equal(codeOf(master, mint(cell, claims, now)), "ok");
   assert.equal(codeOf(master, mint(stolen, claims, now)), "token_invalid");
+});
+
+test("another tenant's cell of the same name is another cell", () => {
+  const master = MasterKeys.open(newFolder(), now);
+  const namesake = new CellKeys("c1", master.cellKeys("mallory", "c1"));
+  assert.equal(codeOf(master, mint(namesake, claims, now)), "token_invalid");
+  assert.equal(codeOf(namesake, mint(master, claims, now)), "token_invalid");
+});
+
+test("a list of the keys has all but the keys", () => {
+  const master = MasterKeys.open(newFolder(), now);
+  const id = master.rotate(now + 1, 1_000);
+  const [old, present] = master.list();
+  assert.deepEqual(present, { id, createdAt: now + 1, retiresAt: null });
+  assert.deepEqual([old?.createdAt, old?.retiresAt], [now, now + 1_001]);
 });
 
 test("a tenant's key makes no token of another tenant", () => {
@@ -56,7 +71,7 @@ test("rotation: old tokens stay good for the overlap, new ones are made with the
   const folder = newFolder();
   const master = MasterKeys.open(folder, now);
   const other = MasterKeys.open(folder, now);
-  const cell = new CellKeys("c1", master.cellKeys("c1"));
+  const cell = new CellKeys("c1", master.cellKeys("acme", "c1"));
   const old = mint(master, claims, now);
   const id = master.rotate(now);
   assert.equal(master.current("acme", "c1").keyId, id);
@@ -65,13 +80,29 @@ test("rotation: old tokens stay good for the overlap, new ones are made with the
   assert.equal(codeOf(other, fresh), "token_invalid");
   other.reload();
   assert.equal(codeOf(other, fresh), "ok");
-  cell.install(master.cellKeys("c1"));
+  cell.install(master.cellKeys("acme", "c1"));
   assert.equal(codeOf(cell, fresh), "ok");
   assert.equal(codeOf(cell, old), "ok");
   assert.equal(codeOf(master, old, now + overlapMsDefault), "token_invalid");
   master.rotate(now + overlapMsDefault);
-  assert.equal(master.cellKeys("c1").length, 2);
+  assert.equal(master.cellKeys("acme", "c1").length, 2);
   assert.equal(statSync(join(folder, masterKeyFileName)).mode & 0o777, 0o600);
+});
+
+test("S6: beside data that was restored from a backup every older key is void at once", () => {
+  const folder = newFolder();
+  const first = MasterKeys.open(folder, now);
+  const token = mint(first, claims, now);
+  // A file of before such marks belongs to the data that it lies beside.
+  assert.equal(codeOf(MasterKeys.open(folder, now, "data 1"), token), "ok");
+  const same = MasterKeys.open(folder, now, "data 1");
+  assert.equal(codeOf(same, token), "ok");
+  same.rotate(now);
+  assert.equal(codeOf(MasterKeys.open(folder, now, "data 1"), token), "ok");
+  const restored = MasterKeys.open(folder, now, "data 2");
+  assert.equal(restored.list().length, 1);
+  assert.equal(codeOf(restored, token), "token_invalid");
+  assert.equal(codeOf(MasterKeys.open(folder, now, "data 2"), mint(restored, claims, now)), "ok");
 });
 
 test("a key file that others may read, or that is damaged, is refused in one line and never replaced", () => {
@@ -99,7 +130,7 @@ test("a key file that others may read, or that is damaged, is refused in one lin
 test("keys are not shown when what holds them is logged", () => {
   const folder = newFolder();
   const master = MasterKeys.open(folder, now);
-  const [key] = master.cellKeys("c1");
+  const [key] = master.cellKeys("acme", "c1");
   assert(key !== undefined);
   const cell = new CellKeys("c1", [key]);
   cell.current("acme", "c1");

@@ -27,11 +27,15 @@ export const overlapMsDefault = tokenLimits.lifeMsMax + 60_000;
 const cellsRememberedMax = 10_000;
 const othersMay = 0o077;
 
-interface MasterKey {
+export interface MasterKeyInfo {
   readonly id: string;
-  readonly key: Uint8Array;
   readonly createdAt: number;
+  /** From then on nothing made with it is taken; null for the present one. */
   readonly retiresAt: number | null;
+}
+
+interface MasterKey extends MasterKeyInfo {
+  readonly key: Uint8Array;
 }
 
 export class MasterKeysUnusable extends Error {
@@ -46,18 +50,27 @@ export class MasterKeysUnusable extends Error {
 export class MasterKeys implements SigningKeys {
   readonly file: string;
   #keys: readonly MasterKey[];
+  /** Which data the keys belong to. */
+  #mark: string | null;
   readonly #cells = new Map<string, CellKeys>();
 
-  private constructor(file: string, keys: readonly MasterKey[]) {
+  private constructor(file: string, { keys, mark }: KeyFile) {
     this.file = file;
     this.#keys = keys;
+    this.#mark = mark;
   }
 
-  /** Of a data folder that is ours. A file that cannot be read is never replaced. */
-  static open(folder: string, now: number): MasterKeys {
+  /**
+   * Of a data folder that is ours. A file that cannot be read is never replaced. The mark tells the data apart: beside
+   * data with another one, which was restored from a backup, all older keys are void at once (S6).
+   */
+  static open(folder: string, now: number, mark: string | null = null): MasterKeys {
     const file = join(folder, masterKeyFileName);
     try {
-      return new MasterKeys(file, readOrMake(file, now));
+      const found = readOrMake(file, now, mark);
+      if (mark === null || found.mark === mark) return new MasterKeys(file, found);
+      replace(file, { mark, keys: found.mark === null ? found.keys : [newKey(now)] });
+      return new MasterKeys(file, read(file));
     } catch (cause) {
       throw new MasterKeysUnusable(file, cause);
     }
@@ -70,7 +83,7 @@ export class MasterKeys implements SigningKeys {
       .filter(({ retiresAt }) => retiresAt === null || retiresAt > now)
       .map((key) => ({ ...key, retiresAt: key.retiresAt ?? now + overlapMs }));
     const made = newKey(now);
-    replace(this.file, [...kept, made]);
+    replace(this.file, { keys: [...kept, made], mark: this.#mark });
     this.reload();
     return made.id;
   }
@@ -78,45 +91,62 @@ export class MasterKeys implements SigningKeys {
   /** After another process has rotated. */
   reload(): void {
     try {
-      this.#keys = read(this.file);
+      const { keys, mark } = read(this.file);
+      this.#keys = keys;
+      this.#mark = mark;
     } catch (cause) {
       throw new MasterKeysUnusable(this.file, cause);
     }
-    for (const [cell, keys] of this.#cells) keys.install(this.cellKeys(cell));
+    this.#cells.clear();
   }
 
-  /** What a cell is given when it enrols, and after every rotation. */
-  cellKeys(cell: string): readonly CellKey[] {
-    return this.#keys.map(({ id, key, retiresAt }) => ({ id, key: deriveKey(key, "cell", cell), retiresAt }));
+  /**
+   * What a cell is given when it enrols, and after every rotation. Two tenants may each have a cell of one name; these
+   * are two cells, and the keys of one open nothing of the other's.
+   */
+  cellKeys(tenant: string, cell: string): readonly CellKey[] {
+    const name = nameOf(tenant, cell);
+    return this.#keys.map(({ id, key, retiresAt }) => ({ id, key: deriveKey(key, "cell", name), retiresAt }));
+  }
+
+  /** For those who look after them: everything but the keys. */
+  list(): readonly MasterKeyInfo[] {
+    return this.#keys.map(({ id, createdAt, retiresAt }) => ({ id, createdAt, retiresAt }));
   }
 
   current(tenant: string, cell: string): SigningKey {
-    return this.#of(cell).current(tenant, cell);
+    return this.#of(tenant, cell).current(tenant, cell);
   }
 
   find(keyId: string, tenant: string, cell: string, now: number): HmacKey | null {
-    return this.#of(cell).find(keyId, tenant, cell, now);
+    return this.#of(tenant, cell).find(keyId, tenant, cell, now);
   }
 
-  #of(cell: string): CellKeys {
-    const known = this.#cells.get(cell);
+  #of(tenant: string, cell: string): CellKeys {
+    const name = nameOf(tenant, cell);
+    const known = this.#cells.get(name);
     if (known !== undefined) return known;
     if (this.#cells.size >= cellsRememberedMax) this.#cells.clear();
-    const keys = new CellKeys(cell, this.cellKeys(cell));
-    this.#cells.set(cell, keys);
+    const keys = new CellKeys(cell, this.cellKeys(tenant, cell));
+    this.#cells.set(name, keys);
     return keys;
   }
 }
 
+/** A tenant's id has no slash in it, so that no two cells have one name. */
+function nameOf(tenant: string, cell: string): string {
+  return `${tenant}/${cell}`;
+}
+
 /** Two servers that start at once on one folder agree: the second finds the first one's file. */
-function readOrMake(file: string, now: number): readonly MasterKey[] {
+function readOrMake(file: string, now: number, mark: string | null): KeyFile {
   try {
     return read(file);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ENOENT") throw cause;
   }
   const partial = `${file}.${process.pid}.new`;
-  writeSynced(partial, [newKey(now)]);
+  writeSynced(partial, { keys: [newKey(now)], mark });
   try {
     linkSync(partial, file);
   } catch (cause) {
@@ -128,7 +158,7 @@ function readOrMake(file: string, now: number): readonly MasterKey[] {
   return read(file);
 }
 
-function replace(file: string, keys: readonly MasterKey[]): void {
+function replace(file: string, keys: KeyFile): void {
   const partial = `${file}.${process.pid}.new`;
   writeSynced(partial, keys);
   renameSync(partial, file);
@@ -147,8 +177,14 @@ function idOf(key: Uint8Array): string {
     .slice(0, 12);
 }
 
+interface KeyFile {
+  readonly keys: readonly MasterKey[];
+  readonly mark: string | null;
+}
+
 interface StoredKeys {
   readonly version: 1;
+  readonly data?: string;
   readonly keys: readonly {
     readonly id: string;
     readonly key: string;
@@ -157,7 +193,7 @@ interface StoredKeys {
   }[];
 }
 
-function read(file: string): readonly MasterKey[] {
+function read(file: string): KeyFile {
   const handle = openSync(file, "r");
   let text: string;
   try {
@@ -166,12 +202,12 @@ function read(file: string): readonly MasterKey[] {
   } finally {
     closeSync(handle);
   }
-  const keys = decode(text);
-  if (!keys.some(({ retiresAt }) => retiresAt === null)) throw new Error("it names no present key");
-  return keys;
+  const found = decode(text);
+  if (!found.keys.some(({ retiresAt }) => retiresAt === null)) throw new Error("it names no present key");
+  return found;
 }
 
-function decode(text: string): readonly MasterKey[] {
+function decode(text: string): KeyFile {
   let stored: Partial<StoredKeys>;
   try {
     stored = JSON.parse(text) as Partial<StoredKeys>;
@@ -180,18 +216,20 @@ function decode(text: string): readonly MasterKey[] {
     throw new Error("it is not JSON");
   }
   if (stored.version !== 1 || !Array.isArray(stored.keys)) throw new Error("it has another form");
-  return stored.keys.map((entry: Partial<StoredKeys["keys"][number]>) => {
+  const keys = stored.keys.map((entry: Partial<StoredKeys["keys"][number]>) => {
     const key = new Uint8Array(Buffer.from(String(entry.key), "base64url"));
     const retiresAt = entry.retires_at ?? null;
     if (key.length !== keyBytes || entry.id !== idOf(key)) throw new Error("a key in it is damaged");
     if (retiresAt !== null && !Number.isSafeInteger(retiresAt)) throw new Error("a key's end in it is no time");
     return { id: entry.id, key, createdAt: Number(entry.created_at), retiresAt };
   });
+  return { keys, mark: typeof stored.data === "string" ? stored.data : null };
 }
 
-function writeSynced(file: string, keys: readonly MasterKey[]): void {
+function writeSynced(file: string, { keys, mark }: KeyFile): void {
   const stored: StoredKeys = {
     version: 1,
+    ...(mark !== null && { data: mark }),
     keys: keys.map(({ id, key, createdAt, retiresAt }) => ({
       id,
       key: Buffer.from(key).toString("base64url"),

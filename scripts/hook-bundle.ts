@@ -1,0 +1,74 @@
+/**
+ * The hook in one file, as the package has it. A coding agent waits for its hooks at every step, and of what they take
+ * a third was Node's finding, reading and linking of two dozen small modules. Each module becomes a function that is run
+ * when it is first used, so that what a hook does not need is not even compiled. The modules import in few and plain
+ * ways, which is what makes this short; a way that is not known here stops the build.
+ */
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const source = fileURLToPath(new URL("../src", import.meta.url));
+const entry = join(source, "guard/hook-main.ts");
+
+/** A CommonJS module with what `hook-main.ts` exports. */
+export function bundleHook(): string {
+  const bodies = new Map<string, string>();
+  const queue = [entry];
+  for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
+    if (bodies.has(path)) continue;
+    const { body, imported } = functionBody(path);
+    bodies.set(path, body);
+    queue.push(...imported);
+  }
+  const makers = [...bodies].map(([path, body]) => `${nameOf(path)}() {\n${body}\n},`);
+  return [
+    '"use strict";',
+    "const made = new Map();",
+    "function use(name) {",
+    "  if (!made.has(name)) made.set(name, makers[name]());",
+    "  return made.get(name);",
+    "}",
+    `const makers = {\n${makers.join("\n")}\n};`,
+    `module.exports = use(${nameOf(entry)});`,
+    "",
+  ].join("\n");
+}
+
+/** Lays it out in a folder as the package has it; the path of the program. What is measured is what users run. */
+export function stageHook(folder: string): string {
+  for (const part of ["bin", "dist/guard"]) mkdirSync(join(folder, part), { recursive: true });
+  const program = join(folder, "bin/leasehold.cjs");
+  copyFileSync(join(source, "../bin/leasehold.cjs"), program);
+  writeFileSync(join(folder, "dist/guard/hook.cjs"), bundleHook());
+  return program;
+}
+
+function functionBody(path: string): { readonly body: string; readonly imported: readonly string[] } {
+  const imported: string[] = [];
+  const exported: string[] = [];
+  const use = (from: string): string => {
+    if (!from.startsWith(".")) return `process.getBuiltinModule(${JSON.stringify(from)})`;
+    const target = join(dirname(path), from);
+    imported.push(target);
+    return `use(${nameOf(target)})`;
+  };
+  const body = stripTypeScriptTypes(readFileSync(path, "utf8"))
+    .replaceAll(/^import\s+\{([^}]*)\}\s+from\s+"([^"]+)";/gm, (_, list: string, from: string) => {
+      const names = list.split(",").flatMap((one) => (one.trim() === "" ? [] : [one.trim().replace(/ as /, ": ")]));
+      return names.length === 0 ? "" : `const { ${names.join(", ")} } = ${use(from)};`;
+    })
+    .replaceAll(/\bimport\("([^"]+)"\)/g, (_, from: string) => `Promise.resolve(${use(from)})`)
+    .replaceAll(/^export ((?:async )?function|class|const) (\w+)/gm, (_, kind: string, name: string) => {
+      exported.push(name);
+      return `${kind} ${name}`;
+    });
+  const left = /^\s*(?:import|export)\b.*|\bimport\(.*|\bimport\.meta\b.*/m.exec(body);
+  if (left !== null) throw new Error(`${path} imports or exports in a way that the bundle does not know: ${left[0]}`);
+  return { body: `${body}\nreturn { ${exported.join(", ")} };`, imported };
+}
+
+function nameOf(path: string): string {
+  return JSON.stringify(relative(source, path));
+}

@@ -1,0 +1,172 @@
+/** Mutants of what cells are heard for, of picking, and of quotas by type (see planted.ts). */
+import type { Mutant } from "./planted.ts";
+
+export const cellMutants: readonly Mutant[] = [
+  // Enrolling and comparing (G6, G7)
+  {
+    name: "cells: a lease that its cell has lost lives on",
+    file: "cell-enrol.ts",
+    find: 'if (binding === null) return finishGone(state, tenant, lease, "REVOKED", lost, now);',
+    replace: "if (binding === null) return [];",
+  },
+  {
+    name: "cells: what a cell is still taking down counts as free",
+    file: "cell-enrol.ts",
+    find: "if (binding !== null) return [];",
+    replace: "if (binding !== null && binding.endedAs === null) return [];",
+  },
+  {
+    name: "cells: a cell that knows of a later grant is believed",
+    file: "cell-enrol.ts",
+    find: "if (binding.endedAs === null && !isAhead(binding, record)) return [];",
+    replace: "if (binding.endedAs === null) return [];",
+  },
+  {
+    name: "cells: a binding that nobody knows stays",
+    file: "cell-enrol.ts",
+    find: "if (!alive.has(leaseId)) teardown.push(",
+    replace: "if (false) teardown.push(",
+  },
+  {
+    name: "cells: what was lost before it was granted is granted",
+    file: "cell-enrol.ts",
+    find: "else if (binding === null && record.cellBy === null) awaitAgain(state, lease, now);",
+    replace: "",
+  },
+  {
+    name: "cells: coming back readmits a withdrawn cell",
+    file: "cell-enrol.ts",
+    find: "withdrawn: known?.record.withdrawn ?? false,",
+    replace: "withdrawn: false,",
+  },
+  {
+    name: "cells: any key takes any cell",
+    file: "actors.ts",
+    find: "if (owner === null || owner === actor.keyId || !keys.has(owner)) return null;",
+    replace: "if (owner !== undefined) return null;",
+  },
+  {
+    name: "cells: an older session is heard",
+    file: "cells.ts",
+    find: "  if (cell.record.session !== command.session) return staleSession();\n  const { inventory }",
+    replace: "  const { inventory }",
+  },
+  {
+    name: "cells: a late heartbeat brings back who has left",
+    file: "cells.ts",
+    find: 'loseCell(state, tenant, cell, command.reason, "", now);',
+    replace: "loseCell(state, tenant, cell, command.reason, cell.record.session, now);",
+  },
+  {
+    name: "cells: an inventory takes what another cell has",
+    file: "cell-inventory.ts",
+    find: "if (owner !== null && owner !== id) return",
+    replace: "",
+  },
+  {
+    name: "cells: what is no longer in the inventory is still leased",
+    file: "cell-inventory.ts",
+    find: "if (!listed.has(resource.record.name)) change(",
+    replace: "if (false) change(",
+  },
+  {
+    name: "cells: a fence of the cell's own is not heard of",
+    file: "cell-inventory.ts",
+    find: "for (const { name, reason } of fences) fence(state, tenant, name, reason, now);",
+    replace: "",
+  },
+  {
+    name: "cells: who waits is left waiting when the cell goes",
+    file: "cell-life.ts",
+    find: "else addWaiters(paused, resource);",
+    replace: "",
+  },
+  {
+    name: "cells: a gone cell's resources are leased",
+    file: "cell-life.ts",
+    find: 'if (cell.state === "GONE") return',
+    replace: "if (cell.id === null) return",
+  },
+  {
+    name: "cells: a cell that failed to tear down is believed",
+    file: "cells.ts",
+    find: "if (command.failure !== null) {",
+    replace: "if (command.failure === undefined) {",
+  },
+  {
+    name: "cells: a bound resource is reset on somebody's word",
+    file: "resources.ts",
+    find: "if (entry.record.cell !== null && !command.probed) {",
+    replace: "if (entry.record.cell === null && !command.probed) {",
+  },
+  {
+    name: "cells: a restored kernel never misses a cell",
+    file: "cell-life.ts",
+    find: "  tenant.cells.set(record.id, entry);\n  scheduleSilence(state, entry);",
+    replace: "  tenant.cells.set(record.id, entry);",
+  },
+
+  // Any one of a pattern
+  {
+    name: "picking: who waits for that very one is passed over",
+    file: "picking.ts",
+    find: "const elsewhere: Place = lastPlace;",
+    replace: "const elsewhere: Place = { order: 0, suborder: 0 };",
+  },
+  {
+    name: "picking: who stood behind a mover is not served",
+    file: "picking.ts",
+    find: "state.unserved.push({ tenant, names: request.claims.map(({ name }) => name) });",
+    replace: "",
+  },
+  {
+    name: "picking: the fullest is picked",
+    file: "picking.ts",
+    find: "loadOf(a) - loadOf(b) || waitersOf(a)",
+    replace: "loadOf(b) - loadOf(a) || waitersOf(a)",
+  },
+  {
+    name: "picking: one resource serves two choices of a manifest",
+    file: "picking.ts",
+    find: "    taken.add(name.text);\n",
+    replace: "",
+  },
+  {
+    name: "picking: what is freed elsewhere is not noticed",
+    file: "queue.ts",
+    find: "if (tenant.picking.size > 0) servePicking(state, tenant, names, now);",
+    replace: "",
+  },
+  {
+    name: "picking: a crash leaves what was freed elsewhere unserved",
+    file: "restore.ts",
+    find: "for (const names of tenant.picking.values()) state.unserved.push({ tenant, names });",
+    replace: "",
+  },
+  {
+    name: "picking: what is not ready is picked",
+    file: "picking.ts",
+    find: "barOn(tenant, name) === null && !taken.has(name.text)",
+    replace: "!taken.has(name.text)",
+  },
+
+  // Quotas by type (G2)
+  {
+    name: "kinds: what waits is not counted",
+    file: "request-life.ts",
+    find: "if (tenant.kindUnits !== null) addKind(tenant, name.text, intent.units);",
+    replace: "",
+  },
+  {
+    name: "kinds: what has ended is counted for ever",
+    file: "kind-quotas.ts",
+    find: "addKind(tenant, resource, -units);",
+    replace: "",
+  },
+  {
+    name: "kinds: a quota that is set later does not see what is there",
+    file: "kind-quotas.ts",
+    find: "for (const { record } of tenant.leases.values()) addKind(tenant, record.resource, record.units);",
+    replace: "",
+  },
+];

@@ -1,0 +1,104 @@
+/** Runs a cell: hosts the resources of a configuration, and enforces the leases on them. */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { CellConfig } from "../../cell/config.ts";
+import type { Call, Command } from "../command.ts";
+import { readAddress } from "../connection.ts";
+import { untilTold } from "../ending-signals.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { Failure, UsageProblem } from "../problem.ts";
+import { version } from "../version.ts";
+
+export const cellCommand: Command = {
+  name: "cell",
+  summary: "runs a cell: hosts resources, and enforces the leases on them",
+  usage: "--config FILE [--server URL] [--check]",
+  words: [0, 0],
+  about: `It enrols with a cell's key (\`leasehold keys create --role cell\`), binds and tears down as the server says, and ends
+leases by its own clock where the server is out of reach. A resource that is wrong or cannot be opened is one line on
+standard error, and the others go on. SIGTERM ends everything that is bound, tells the server, and leaves.`,
+  flags: {
+    config: { sign: "FILE", words: "the cell's configuration; docs/cells.md says what stands in it" },
+    server: { sign: "URL", words: "the server, as --url" },
+    check: { words: "look at the configuration, say what is wrong, and end" },
+  },
+  examples: [
+    ["leasehold cell --config cell.json --check", "is the configuration right?"],
+    ["LEASEHOLD_KEY=… leasehold cell --server https://leases.lab:7117 --config cell.json", "run it"],
+  ],
+  run: async (call) => {
+    const config = await readConfig(call);
+    if (call.isSet("check")) return check(call, config);
+    const { url, key } = readAddress(
+      { text: (flag) => (flag === "url" ? (call.text("server") ?? call.text("url")) : call.text(flag)) },
+      call.environment,
+    );
+    const { out } = call;
+    const { runCell } = await import("../../cell/cell-process.ts");
+    const end = await untilTold((told) => {
+      // Who says it twice does not want to wait for drivers.
+      told.addEventListener("abort", () => setImmediate(exitOnNextSignal));
+      return runCell({
+        config,
+        url,
+        key,
+        version,
+        told,
+        log: (line) => out.note(line),
+        onWelcome: ({ tenant }, core) => {
+          const resources = core.inventory().map(({ resource, ready }) => ({ resource, ready }));
+          const ready = resources.filter((one) => one.ready).length;
+          out.show(
+            { cell: config.cell, url, tenant, resources },
+            () =>
+              `cell ${config.cell} is linked to ${url} (tenant ${tenant}); ${ready} of ${resources.length} resources are ready`,
+          );
+        },
+      });
+    });
+    if (end.type === "left") return exitCodes.done;
+    if (end.isReplaced)
+      throw new Failure(`another process has taken the place of the cell ${config.cell}: ${end.reason}`);
+    throw new UsageProblem(
+      `the server at ${url} does not take this cell: ${end.reason}; give a cell's key in LEASEHOLD_KEY`,
+    );
+  },
+};
+
+async function readConfig(call: Call): Promise<CellConfig> {
+  const given = call.text("config");
+  if (given === null) throw new UsageProblem("name the cell's configuration with --config FILE");
+  const file = resolve(call.cwd, given);
+  const { readCellConfig, ConfigUnusable } = await import("../../cell/config.ts");
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new UsageProblem(`the configuration ${given} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
+  try {
+    return readCellConfig(text, file);
+  } catch (error) {
+    throw error instanceof ConfigUnusable ? new UsageProblem(error.message) : error;
+  }
+}
+
+function check({ out }: Call, { cell, resources, faults }: CellConfig): number {
+  for (const fault of faults) out.note(fault);
+  const listed = resources.map(({ resource, driver, capacity, hardware }) => ({
+    resource,
+    driver,
+    capacity,
+    hardware,
+  }));
+  out.show({ cell, resources: listed, faults }, () =>
+    faults.length === 0
+      ? `cell ${cell}: ${resources.length} resources, and nothing is wrong with them`
+      : `cell ${cell}: ${resources.length} resources could be used; ${faults.length} faults`,
+  );
+  return faults.length === 0 ? exitCodes.done : exitCodes.notSo;
+}
+
+function exitOnNextSignal(): void {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(exitCodes.failed));
+}

@@ -1,0 +1,160 @@
+/** Capability tokens: looked into and narrowed here, without a server; checked and their keys rotated there. */
+import { type Caveat, type FoundCaveat, inspect, narrow, tokenLimits, tokenPrefix } from "../../token/index.ts";
+import type { Call, Command } from "../command.ts";
+import { showDuration } from "../durations.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { plain } from "../plain-text.ts";
+import { Failure, UsageProblem } from "../problem.ts";
+
+const tokenUsage = "[TOKEN]";
+const tokenAbout =
+  "Without TOKEN, or with -, it is read from standard input, where other users of the machine do not see it.";
+
+export const tokenInspectCommand: Command = {
+  name: "token inspect",
+  summary: "shows what a token says, without its secret",
+  usage: tokenUsage,
+  words: [0, 1],
+  about: `${tokenAbout} Whether it is true only the cell and the server know: see \`token verify\`.`,
+  flags: {},
+  examples: [["leasehold token inspect < token.txt", "whose is it, and until when?"]],
+  run: async (call) => {
+    const inspected = inspect(await readToken(call));
+    if ("code" in inspected) throw new Failure(`${inspected.detail} (${inspected.code})`, exitCodes.notSo);
+    const { claims, caveats } = inspected;
+    const body = {
+      tenant: claims.tenant,
+      cell: claims.cell,
+      resource: claims.resource,
+      lease_id: claims.lease,
+      generation: claims.generation,
+      fence: claims.fence,
+      key_id: claims.keyId,
+      expires_at: timeText(claims.expiresAt),
+      ends_at: timeText(inspected.expiresAt),
+      caveats: caveats.map(caveatJson),
+    };
+    const leftMs = inspected.expiresAt - Date.now();
+    call.out.show(body, () => {
+      const rows = Object.entries(body).filter(([name]) => name !== "caveats");
+      const lines = rows.map(([name, value]) => `${name.padEnd(12)}${plain(String(value))}`);
+      lines.push(
+        `${"left".padEnd(12)}${leftMs > 0 ? showDuration(leftMs) : "none: it has ended, by this machine's clock"}`,
+      );
+      for (const caveat of caveats) lines.push(`${"only".padEnd(12)}${plain(caveatWords(caveat))}`);
+      return lines.join("\n");
+    });
+    return exitCodes.done;
+  },
+};
+
+export const tokenNarrowCommand: Command = {
+  name: "token narrow",
+  summary: "makes a token that can do less, without a server",
+  usage: `${tokenUsage} --operations read --path /reports …`,
+  words: [0, 1],
+  about: `${tokenAbout} Nobody can widen it again; the caveats add up.`,
+  flags: {
+    operations: { sign: "LIST", words: "only these, with commas between: read, write, connect, run" },
+    path: { sign: "PATH", words: "only this path of the resource and what is below it" },
+    for: { sign: "TIME", words: "only so long from now" },
+    until: { sign: "TIME", words: "only until this time, such as 2031-05-01T12:00:00Z" },
+    program: { sign: "PATH", words: "only for the program with this real path" },
+    hardware: { sign: "LABEL", words: "only on hardware with this label" },
+    bytes: { sign: "N", words: "only so many bytes, over all operations" },
+  },
+  examples: [
+    ["leasehold token narrow --operations read --path /reports --for 30s < token.txt", "for a helper that only reads"],
+  ],
+  run: async (call) => {
+    const caveats = readCaveats(call);
+    if (caveats.length === 0) throw new UsageProblem("say by what with --operations, --path, --for and the like");
+    const narrowed = narrow(await readToken(call), caveats);
+    if (typeof narrowed !== "string") throw new UsageProblem(`${narrowed.detail} (${narrowed.code})`);
+    call.out.show({ token: narrowed }, () => narrowed);
+    return exitCodes.done;
+  },
+};
+
+function readCaveats(call: Call): readonly Caveat[] {
+  const caveats: Caveat[] = [];
+  const operations = call.text("operations");
+  const names = operations?.split(",").map((name) => name.trim());
+  if (names !== undefined) caveats.push({ type: "operations", operations: [...new Set(names)].sort() });
+  const path = call.text("path");
+  if (path !== null) caveats.push({ type: "path", path });
+  const forMs = call.durationMs("for");
+  if (forMs !== null) caveats.push({ type: "expiry", expiresAt: Date.now() + forMs });
+  const until = call.text("until");
+  if (until !== null) caveats.push({ type: "expiry", expiresAt: readTime(until) });
+  const program = call.text("program");
+  if (program !== null) caveats.push({ type: "program", program });
+  const hardware = call.text("hardware");
+  if (hardware !== null) caveats.push({ type: "hardware", hardware });
+  const bytesMax = call.integer("bytes");
+  if (bytesMax !== null) caveats.push({ type: "bytes", bytesMax });
+  return caveats;
+}
+
+function readTime(text: string): number {
+  const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isSafeInteger(at) && at >= 0) return at;
+  throw new UsageProblem(`--until is "${text.slice(0, 80)}"; give a time such as 2031-05-01T12:00:00Z`);
+}
+
+/** What is wrong with it is said without repeating it: it opens something. */
+export async function readToken({ words }: Call): Promise<string> {
+  const [word] = words;
+  const text = word === undefined || word === "-" ? await readInput() : word;
+  const token = text.trim();
+  if (token.startsWith(tokenPrefix) && !/\s/.test(token)) return token;
+  throw new UsageProblem(
+    `that is no token; give one that begins with ${tokenPrefix}, as an argument or on standard input`,
+  );
+}
+
+async function readInput(): Promise<string> {
+  if (process.stdin.isTTY) throw new UsageProblem("give the token as an argument, or on standard input");
+  let text = "";
+  for await (const chunk of process.stdin.setEncoding("utf8")) {
+    text += String(chunk);
+    if (text.length > 2 * tokenLimits.textLengthMax) break;
+  }
+  return text;
+}
+
+/** A token may name any number; not each is a date. */
+function timeText(at: number): string {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? String(at) : date.toISOString();
+}
+
+function caveatJson(caveat: FoundCaveat): object {
+  switch (caveat.type) {
+    case "expiry":
+      return { type: caveat.type, expires_at: timeText(caveat.expiresAt) };
+    case "bytes":
+      return { type: caveat.type, bytes_max: caveat.bytesMax };
+    default:
+      return caveat;
+  }
+}
+
+function caveatWords(caveat: FoundCaveat): string {
+  switch (caveat.type) {
+    case "expiry":
+      return `until ${timeText(caveat.expiresAt)}`;
+    case "path":
+      return `${caveat.path} and below`;
+    case "operations":
+      return caveat.operations.join(", ");
+    case "program":
+      return `the program ${caveat.program}`;
+    case "hardware":
+      return `hardware ${caveat.hardware}`;
+    case "bytes":
+      return `${caveat.bytesMax} bytes`;
+    case "unknown":
+      return `something that this version does not know (kind ${caveat.code}); no cell takes it that does not`;
+  }
+}

@@ -1,0 +1,60 @@
+/** Who waits until a cell has taken a new generation: from then on the old token is dead there too (G8). */
+import type { CellDone } from "../../protocol/cell-link.ts";
+
+export type Taken =
+  | { readonly type: "taken" }
+  /** The cell has ended it: by its own clock, or because its resource is fenced. */
+  | { readonly type: "ended"; readonly code: string }
+  /** It did not say anything in time. */
+  | { readonly type: "silent" };
+
+interface Waiter {
+  readonly generation: number;
+  readonly settle: (taken: Taken) => void;
+}
+
+/** How long an answer waits for the cell. */
+const takenMsMax = 5_000;
+
+export class Renewals {
+  private readonly waiters = new Map<string, Set<Waiter>>();
+
+  await(tenant: string, leaseId: string, generation: number): Promise<Taken> {
+    const name = nameOf(tenant, leaseId);
+    return new Promise((resolve) => {
+      const waiter: Waiter = {
+        generation,
+        settle: (taken) => {
+          clearTimeout(timer);
+          waiting.delete(waiter);
+          if (waiting.size === 0 && this.waiters.get(name) === waiting) this.waiters.delete(name);
+          resolve(taken);
+        },
+      };
+      const timer = setTimeout(() => waiter.settle({ type: "silent" }), takenMsMax);
+      const waiting = this.waiters.get(name) ?? new Set();
+      this.waiters.set(name, waiting);
+      waiting.add(waiter);
+    });
+  }
+
+  /** An update was answered. That a newer generation is there already says the same of the older ones. */
+  note(tenant: string, leaseId: string, generation: number, done: CellDone): void {
+    for (const waiter of [...(this.waiters.get(nameOf(tenant, leaseId)) ?? [])]) {
+      if (waiter.generation > generation) continue;
+      const isTaken = done.ok || done.code === "stale_generation";
+      waiter.settle(isTaken ? { type: "taken" } : { type: "ended", code: done.code });
+    }
+  }
+
+  /** Nobody will answer any more. */
+  giveUp(): void {
+    for (const waiting of [...this.waiters.values()]) {
+      for (const waiter of [...waiting]) waiter.settle({ type: "silent" });
+    }
+  }
+}
+
+function nameOf(tenant: string, leaseId: string): string {
+  return `${tenant}/${leaseId}`;
+}

@@ -1,0 +1,57 @@
+/** Lifting a fence (G7): the cell resets the resource and probes it, and only what a probe has seen clean is free again. */
+import type { Decided } from "../../engine/engine.ts";
+import type { ResetResource } from "../../kernel/commands.ts";
+import { parseResourceName } from "../../kernel/resource-name.ts";
+import { errorAnswer } from "../../protocol/answer.ts";
+import type { CellDone } from "../../protocol/cell-link.ts";
+import { verdictAnswer } from "../../protocol/verdict-json.ts";
+import { Refused } from "../refused.ts";
+import type { Service } from "../service.ts";
+
+/** A driver may take its time to reset and to look; one that takes longer is asked again by an operator. */
+const resetMsMax = 55_000;
+
+export async function resetResource(service: Service, command: ResetResource): Promise<Decided> {
+  const { engine, cells } = service;
+  const { tenant } = command;
+  const hosted = await findFencedOfCell(service, command);
+  // For an unbound resource the caller's word is the probe; and what is not fenced needs none.
+  if (hosted === null) return engine.command({ ...command, probed: false });
+  const { cell, resource } = hosted;
+  const asked = async (op: "reset" | "probe"): Promise<CellDone | null> => {
+    if (!cells.isConnected(tenant, cell)) throw notReady(cell, resource);
+    return cells.order(tenant, cell, { op, resource });
+  };
+  for (const op of ["reset", "probe"] as const) {
+    const done = await withinTime(asked(op));
+    if (done === null) throw notReady(cell, resource);
+    if (!done.ok || done.clean === false || (op === "probe" && done.clean !== true)) {
+      const detail = done.detail === undefined || done.detail === "" ? `The ${op} has not seen it clean.` : done.detail;
+      throw new Refused(errorAnswer("reset_failed", detail, { resource, cell }));
+    }
+  }
+  return engine.command({ ...command, probed: true });
+}
+
+function findFencedOfCell({ engine }: Service, { tenant, resource }: ResetResource) {
+  const name = parseResourceName(resource);
+  if ("problem" in name) return null;
+  return engine.ask(({ tenants }) => {
+    const record = tenants.get(tenant)?.resources.get(name.text)?.record;
+    if (record === undefined || record.cell === null || !record.fenced) return null;
+    return { cell: record.cell, resource: record.name };
+  });
+}
+
+async function withinTime(done: Promise<CellDone | null>): Promise<CellDone | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), resetMsMax);
+  });
+  return Promise.race([done, late]).finally(() => clearTimeout(timer));
+}
+
+function notReady(cell: string, resource: string): Refused {
+  const detail = `The cell ${cell} is not connected, or does not answer; start it, or look at its log, then try again.`;
+  return new Refused(verdictAnswer({ type: "paused", reason: "cell_not_ready", detail, resource }, { now: 0 }));
+}

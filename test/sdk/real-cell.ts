@@ -1,0 +1,55 @@
+/** A real cell in this process, with a gateway to a real service of few words. */
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { TestContext } from "node:test";
+import { runCell } from "../../src/cell/cell-process.ts";
+import { readCellConfig } from "../../src/cell/config.ts";
+
+export interface Behind {
+  readonly url: string;
+  /** What `/stream` has open. */
+  readonly streams: Set<ServerResponse>;
+}
+
+export async function service(t: TestContext): Promise<Behind> {
+  const streams = new Set<ServerResponse>();
+  const server = createServer(async (request, response) => {
+    if (request.url === "/stream") {
+      streams.add(response);
+      response.on("close", () => streams.delete(response));
+      response.write("begun\n");
+      return;
+    }
+    let text = "";
+    for await (const chunk of request) text += String(chunk);
+    const { "leasehold-fence": fence } = request.headers;
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ text, fence }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, streams };
+}
+
+export async function startCell(t: TestContext, url: string, target: string, names: readonly string[]): Promise<void> {
+  const resources = names.map((resource) => ({ resource, driver: "http", options: { target } }));
+  const config = readCellConfig(JSON.stringify({ cell: "lab-1", resources }), "/lab-1.json");
+  const told = new AbortController();
+  const welcomed = Promise.withResolvers<void>();
+  const ended = runCell({
+    config,
+    url,
+    key: null,
+    version: "0.0.0",
+    log: () => undefined,
+    onWelcome: () => welcomed.resolve(),
+    told: told.signal,
+  });
+  t.after(async () => {
+    told.abort("the test is over");
+    await ended;
+  });
+  await welcomed.promise;
+}

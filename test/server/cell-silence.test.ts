@@ -1,0 +1,15 @@
+/** In a process of its own: its time is simulated, and the sockets of other tests would get stuck in it. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cellLinkLimits } from "../../src/protocol/cell-link.ts";
+import { openLink } from "./cell-peer.ts";
+import { serve } from "./harness.ts";
+
+test("who says nothing is not waited for any longer than the limit", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const server = await serve(t);
+  const peer = await openLink(t, server.address.url);
+  t.mock.timers.tick(cellLinkLimits.helloMsMax);
+  t.mock.timers.reset();
+  assert.equal((await peer.closed).code, 4003);
+});

@@ -1,0 +1,181 @@
+/**
+ * Holders that use their tokens all the time: while the lease lives, and on purpose for a while after it has ended.
+ * They renew, release, let run out; and whatever they are refused they try again.
+ */
+import { request as askHttp } from "node:http";
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Random } from "../sim/random.ts";
+import type { CellChecker } from "./cell-checker.ts";
+import type { Service } from "./cell-services.ts";
+
+interface Lease {
+  readonly id: string;
+  readonly fence: number;
+  readonly expires_at: string;
+  readonly token: string;
+  readonly coordinate: string;
+}
+
+interface Acquired {
+  readonly leases?: readonly Lease[];
+  readonly verdict?: string;
+  readonly reason?: string;
+  readonly error?: string;
+}
+
+export interface Tally {
+  grants: number;
+  renewals: number;
+  releases: number;
+  /** Uses that a gateway refused, with any of its codes. */
+  refused: number;
+  resets: number;
+  fences: number;
+  /** To acquire, by verdict or error. */
+  readonly answers: Record<string, number>;
+}
+
+export interface HolderWorld {
+  readonly url: string;
+  readonly checker: CellChecker;
+  readonly random: Random;
+  readonly tally: Tally;
+  readonly isOver: () => boolean;
+}
+
+/** null: nobody answered. */
+export async function call<T>(url: string, path: string, body?: object): Promise<{ status: number; body: T } | null> {
+  try {
+    const response = await fetch(`${url}${path}`, {
+      method: body === undefined ? "GET" : "POST",
+      headers: body === undefined ? {} : { "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(20_000),
+    });
+    return { status: response.status, body: (await response.json()) as T };
+  } catch {
+    return null;
+  }
+}
+
+export async function hold(name: string, service: Service, world: HolderWorld): Promise<void> {
+  const { url, checker, random, tally, isOver } = world;
+  const { resource } = service;
+  for (let at = 1; !isOver(); at++) {
+    // Another one each time: nobody is in his own way (C2), and the answer to an earlier grant may have been lost.
+    const agent = `${name}-${at}`;
+    if ((await call(url, "/v1/agents", { agent_id: agent })) === null) {
+      await sleep(random.between(50, 200));
+      continue;
+    }
+    const ttl = random.between(1_000, 4_000);
+    const intents = [{ predicate: "MUTATES", resource }];
+    const asked = { agent_id: agent, intents, ttl_ms: ttl, wait_timeout_ms: 8_000, hold_ms: 8_000 };
+    const answer = await call<Acquired>(url, "/v1/acquire", asked);
+    const word =
+      answer === null ? "nobody there" : (answer.body.reason ?? answer.body.verdict ?? answer.body.error ?? "?");
+    tally.answers[word] = (tally.answers[word] ?? 0) + 1;
+    const [lease] = answer?.status === 200 ? (answer.body.leases ?? []) : [];
+    if (lease === undefined) {
+      await sleep(random.between(100, 400));
+      continue;
+    }
+    tally.grants++;
+    learn(checker, resource, lease);
+    await nobodyElseIsIn(service, lease, checker);
+    await use(lease, service, world);
+  }
+}
+
+function learn(checker: CellChecker, resource: string, { id, fence, expires_at: at }: Lease): void {
+  checker.know(id, { resource, fence, endsAt: Date.parse(at) });
+}
+
+/** G6: the resource is free when the teardown is confirmed. Our own look may lag a little. */
+async function nobodyElseIsIn(service: Service, lease: Lease, checker: CellChecker): Promise<void> {
+  const others = (): string[] => [...service.inside()].filter((id) => id !== lease.id);
+  if (others().length === 0) return;
+  await sleep(300);
+  const late = others().filter((id) => (checker.leases.get(id)?.fence ?? Number.POSITIVE_INFINITY) < lease.fence);
+  if (late.length > 0)
+    checker.violations.push(`${service.resource}: ${lease.id} was granted while ${late.join()} was in`);
+}
+
+async function use(first: Lease, service: Service, world: HolderWorld): Promise<void> {
+  const { url, checker, random, tally, isOver } = world;
+  let lease = first;
+  let isUsing = true;
+  const using = [
+    requests(
+      () => lease,
+      service,
+      () => isUsing,
+      world,
+    ),
+    line(first, service, () => isUsing),
+  ];
+  const renewals = random.chance(0.4) ? random.between(1, 3) : 0;
+  for (let at = 0; at < renewals && !isOver(); at++) {
+    await sleep(leftMs(lease) * 0.6);
+    const answer = await call<Lease>(url, `/v1/leases/${lease.id}/renew`, {});
+    if (answer?.status !== 200) break;
+    tally.renewals++;
+    lease = answer.body;
+    learn(checker, service.resource, lease);
+  }
+  await sleep(random.below(leftMs(lease) + 200));
+  if (random.chance(0.5) && (await call(url, `/v1/leases/${lease.id}/release`, {}))?.status === 200) tally.releases++;
+  // To go on after the end is what a holder must not get away with.
+  await sleep(random.between(200, 1_000));
+  isUsing = false;
+  await Promise.all(using);
+}
+
+function leftMs({ expires_at: at }: Lease): number {
+  return Math.max(0, Date.parse(at) - Date.now());
+}
+
+async function requests(
+  present: () => Lease,
+  { resource }: Service,
+  isUsing: () => boolean,
+  { tally }: HolderWorld,
+): Promise<void> {
+  if (!resource.startsWith("API:")) return;
+  const stream = askHttp(`${present().coordinate}/stream`, { headers: bearer(present()) });
+  stream.on("error", () => {});
+  stream.on("response", (answer) => answer.on("error", () => {}).resume());
+  stream.end();
+  while (isUsing()) {
+    const { coordinate } = present();
+    const signal = AbortSignal.timeout(1_000);
+    await fetch(coordinate, { headers: bearer(present()), signal })
+      .then(async (answer) => {
+        await answer.arrayBuffer();
+        if (!answer.ok) tally.refused++;
+      })
+      .catch(() => undefined);
+    await sleep(15);
+  }
+  stream.destroy();
+}
+
+function bearer({ token }: Lease): { readonly authorization: string } {
+  return { authorization: `Bearer ${token}` };
+}
+
+/** One connection that stays open across renewals (G8), and its lease's name on every line. */
+async function line({ id, token, coordinate }: Lease, { resource }: Service, isUsing: () => boolean): Promise<void> {
+  if (!resource.startsWith("DB:")) return;
+  const { port } = new URL(coordinate);
+  const socket = connect(Number(port), "127.0.0.1");
+  socket.on("error", () => {});
+  socket.resume();
+  socket.write(`${token}\n`);
+  while (isUsing()) {
+    if (!socket.destroyed) socket.write(`${id}\n`);
+    await sleep(15);
+  }
+  socket.destroy();
+}

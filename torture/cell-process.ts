@@ -1,0 +1,81 @@
+/** The real cell as a process of its own, started, stopped and killed at will. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const binary = join(import.meta.dirname, "../bin/leasehold.cjs");
+const linkedMsMax = 60_000;
+const lookMs = 10;
+
+/** Whoever ends early takes its cells along. */
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+export interface CellProcess {
+  readonly child: ChildProcess;
+  readonly output: { stdout: string; stderr: string };
+  readonly exited: Promise<unknown>;
+  /** Has said so often that it is linked. */
+  linked(times?: number): Promise<void>;
+  kill(signal?: NodeJS.Signals): Promise<void>;
+  /** Comes back when the system says that it stands still. */
+  stop(): Promise<void>;
+  goOn(): void;
+}
+
+export interface CellOptions {
+  readonly url?: string;
+  readonly settings?: object;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export function spawnCell(
+  folder: string,
+  name: string,
+  resources: readonly object[],
+  url: string,
+  { settings = {}, env = {} }: CellOptions = {},
+): CellProcess {
+  const config = join(folder, `${name}.json`);
+  writeFileSync(config, JSON.stringify({ cell: name, state_file: `${name}.state.json`, ...settings, resources }));
+  const { PATH, HOME } = process.env;
+  const child = spawn(process.execPath, [binary, "cell", "--server", url, "--config", config], {
+    env: { PATH, HOME, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  running.add(child);
+  child.once("exit", () => running.delete(child));
+  const output = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk) => (output.stdout += String(chunk)));
+  child.stderr.on("data", (chunk) => (output.stderr += String(chunk)));
+  const exited = once(child, "exit");
+  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  const cell: CellProcess = {
+    child,
+    output,
+    exited,
+    async linked(times = 1) {
+      const end = performance.now() + linkedMsMax;
+      while (output.stdout.split("is linked").length <= times) {
+        if (hasEnded()) throw new Error(`the cell ${name} has ended: ${output.stderr}`);
+        if (performance.now() > end) throw new Error(`the cell ${name} is not linked in time: ${output.stderr}`);
+        await sleep(lookMs);
+      }
+    },
+    async kill(signal = "SIGKILL") {
+      if (hasEnded()) return;
+      child.kill(signal);
+      await exited;
+    },
+    async stop() {
+      child.kill("SIGSTOP");
+      while (!/\) T /.test(readFileSync(`/proc/${child.pid}/stat`, "utf8"))) await sleep(lookMs);
+    },
+    goOn: () => void child.kill("SIGCONT"),
+  };
+  return cell;
+}
