@@ -3,6 +3,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Engine, EngineLog } from "../engine/engine.ts";
+import { boundHeapGrowth } from "../engine/heap-growth.ts";
 import { ArtifactFiles } from "./artifact-files.ts";
 import { createArtifactHandlers } from "./artifacts.ts";
 import { createBackup } from "./backup.ts";
@@ -85,6 +86,7 @@ export async function serve(
   await listen(server, port, host);
   server.on("error", (fault) => log.error({ err: fault }, "a connection could not be taken"));
   const stopPruning = startPruning(engine, config, log);
+  const heapGrowth = boundHeapGrowth();
 
   let closing: Promise<void> | null = null;
   return {
@@ -102,6 +104,7 @@ export async function serve(
         deadlineMs: config.shutdownTimeoutMs,
       }).finally(() => {
         stopPruning();
+        heapGrowth.close();
         stopLooking();
         metrics.close();
         closed();
