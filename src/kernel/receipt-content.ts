@@ -14,7 +14,7 @@ import {
   escalationClasses,
   type OutcomeKind,
   outcomeKinds,
-  type ReceiptContent,
+  type ReceiptDraft,
   type ReceiptPhase,
   receiptPhases,
 } from "./task-records.ts";
@@ -63,21 +63,18 @@ export function fillReceipt(
   task: TaskEntry,
   sender: Sender,
   now: Millis,
-): ReceiptContent | Refusal {
+): ReceiptDraft | Refusal {
   const problem = findSizeProblem(input);
   if (problem !== null) return problem;
   switch (phase) {
     case "accepted":
-      return (
-        findAbsent(input, [...outcomeFields, ...escalationFields, "completedAt"]) ??
-        acceptedOf(input, task, sender, now)
-      );
+      return findAbsent(input, notWhenAccepted) ?? acceptedOf(input, task, sender, now);
     case "complete":
       return findAbsent(input, escalationFields) ?? completeOf(input, task, sender, now);
     case "escalate":
-      return findAbsent(input, ["status"]) ?? escalateOf(input, task, sender, now);
+      return findAbsent(input, notWhenEscalated) ?? escalateOf(input, task, sender, now);
     case "progress":
-      return findAbsent(input, ["status", ...escalationFields, "completedAt"]) ?? progressOf(input, task, sender, now);
+      return findAbsent(input, notInProgress) ?? progressOf(input, task, sender, now);
   }
 }
 
@@ -94,6 +91,10 @@ const outcomeFields: readonly Nullable[] = [
   "artifactMime",
   "artifactRefs",
 ];
+
+const notWhenAccepted: readonly Nullable[] = [...outcomeFields, ...escalationFields, "completedAt"];
+const notWhenEscalated: readonly Nullable[] = ["status"];
+const notInProgress: readonly Nullable[] = ["status", ...escalationFields, "completedAt"];
 
 /** What has no place in this phase. */
 function findAbsent(input: ReceiptInput, fields: readonly Nullable[]): Refusal | null {
@@ -114,7 +115,7 @@ function contentOf(
   sender: Sender,
   recipientAi: string,
   now: Millis,
-): ReceiptContent {
+): ReceiptDraft {
   const { spec } = record;
   return {
     phase,
@@ -155,19 +156,25 @@ function contentOf(
     readAt: input.readAt,
     archivedAt: input.archivedAt,
     metadata: input.metadata ?? null,
+    tenant: record.tenant,
+    // Its place in the ledger is given when it is appended.
+    sequence: 0,
+    id: "",
+    obligationId: null,
+    storedAt: now,
   };
 }
 
-function acceptedOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: Millis): ReceiptContent | Refusal {
+function acceptedOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: Millis): ReceiptDraft | Refusal {
   if (input.retryRequested === true) return invalidReceipt("retry_requested", "must be false when a task is accepted");
   return contentOf(input, "accepted", task, sender, input.recipientAi ?? sender.workerId, now);
 }
 
-function progressOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: Millis): ReceiptContent {
+function progressOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: Millis): ReceiptDraft {
   return contentOf(input, "progress", task, sender, input.recipientAi ?? task.record.spec.principalAi, now);
 }
 
-function completeOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: Millis): ReceiptContent | Refusal {
+function completeOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: Millis): ReceiptDraft | Refusal {
   const status = completeStatuses.find((one) => one === input.status) satisfies CompleteStatus | undefined;
   if (status === undefined)
     return invalidReceipt("status", `must be ${oneOf(completeStatuses)} when a task is complete`);
@@ -176,16 +183,15 @@ function completeOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: M
   const place = input.artifactPointer ?? input.artifactLocation;
   const outcomeKind = readOutcomeKind(input, place);
   if (typeof outcomeKind !== "string") return outcomeKind;
-  const times = { status, outcomeKind, completedAt: input.completedAt ?? now };
-  if (outcomeKind !== "artifact_pointer" && outcomeKind !== "mixed") return { ...content, ...times };
+  content.status = status;
+  content.outcomeKind = outcomeKind;
+  content.completedAt = input.completedAt ?? now;
+  if (outcomeKind !== "artifact_pointer" && outcomeKind !== "mixed") return content;
   if (place === null) return invalidReceipt("artifact_pointer", `is needed for outcome_kind ${outcomeKind}`);
-  return {
-    ...content,
-    ...times,
-    artifactPointer: place,
-    artifactLocation: input.artifactLocation ?? place,
-    artifactMime: input.artifactMime ?? spec.expectedArtifactMime ?? "application/octet-stream",
-  };
+  content.artifactPointer = place;
+  content.artifactLocation = input.artifactLocation ?? place;
+  content.artifactMime = input.artifactMime ?? spec.expectedArtifactMime ?? "application/octet-stream";
+  return content;
 }
 
 /** Said, or seen from what there is. */
@@ -198,7 +204,7 @@ function readOutcomeKind({ outcomeKind, outcomeText }: ReceiptInput, place: stri
   return outcomeText === null ? "none" : "response_text";
 }
 
-function escalateOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: Millis): ReceiptContent | Refusal {
+function escalateOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: Millis): ReceiptDraft | Refusal {
   const kind = escalationClasses.find((one) => one === input.escalationClass) satisfies EscalationClass | undefined;
   if (kind === undefined) return invalidReceipt("escalation_class", `must be ${oneOf(escalationClasses)}`);
   if (input.escalationReason === null) return invalidReceipt("escalation_reason", "must say why");
@@ -206,13 +212,12 @@ function escalateOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: M
   if (input.recipientAi !== null && input.recipientAi !== to) {
     return invalidReceipt("recipient_ai", "must be whom it is escalated to (escalation_to)");
   }
-  return {
-    ...contentOf(input, "escalate", task, sender, to, now),
-    escalationClass: kind,
-    escalationReason: input.escalationReason,
-    escalationTo: to,
-    completedAt: input.completedAt,
-  };
+  const content = contentOf(input, "escalate", task, sender, to, now);
+  content.escalationClass = kind;
+  content.escalationReason = input.escalationReason;
+  content.escalationTo = to;
+  content.completedAt = input.completedAt;
+  return content;
 }
 
 /** The limits of LegiVellum receipts, in bytes; names and pointers have one of our own. */

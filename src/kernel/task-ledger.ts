@@ -3,7 +3,7 @@ import { ownIdPrefix } from "./receipt-content.ts";
 import type { Millis } from "./records.ts";
 import { changed, emit, type State, type TenantEntry } from "./state.ts";
 import { unlistObligation, updateTask } from "./task-life.ts";
-import type { Receipt, ReceiptContent, TaskAttempt } from "./task-records.ts";
+import type { Receipt, ReceiptDraft, TaskAttempt } from "./task-records.ts";
 import type { TaskEntry } from "./task-state.ts";
 
 /** As what the control plane signs receipts of its own. */
@@ -14,7 +14,7 @@ export function appendReceipt(
   state: State,
   tenant: TenantEntry,
   task: TaskEntry,
-  content: ReceiptContent,
+  draft: ReceiptDraft,
   givenId: string | null,
   now: Millis,
 ): Receipt {
@@ -22,14 +22,11 @@ export function appendReceipt(
   const sequence = counters.record.receipts + 1;
   counters.record = { ...counters.record, receipts: sequence };
   changed(state, counters);
-  const receipt: Receipt = {
-    ...content,
-    tenant: tenant.record.id,
-    sequence,
-    id: givenId ?? receiptIdOf(sequence),
-    obligationId: task.record.obligation?.id ?? null,
-    storedAt: now,
-  };
+  draft.sequence = sequence;
+  draft.id = givenId ?? receiptIdOf(sequence);
+  draft.obligationId = task.record.obligation?.id ?? null;
+  draft.storedAt = now;
+  const receipt: Receipt = draft;
   state.receipts.push(receipt);
   emit(state, { type: "receipt.stored", tenant: tenant.record.id, at: now, receipt });
   updateTask(state, task, { lastReceiptId: receipt.id });
@@ -50,17 +47,14 @@ export function policyReceipt(
   now: Millis,
 ): Receipt {
   const { principalAi } = task.record.spec;
-  const content = {
-    ...blankContent(task, now),
-    phase: "escalate",
-    causedByReceiptId: attempt?.receiptId ?? task.record.lastReceiptId,
-    fromPrincipal: attempt?.workerId ?? null,
-    recipientAi: principalAi,
-    escalationClass: "policy",
-    escalationReason: reason,
-    escalationTo: principalAi,
-  } as const;
-  return appendReceipt(state, tenant, task, content, null, now);
+  const draft = blankDraft(task, now);
+  draft.phase = "escalate";
+  draft.causedByReceiptId = attempt?.receiptId ?? task.record.lastReceiptId;
+  draft.fromPrincipal = attempt?.workerId ?? null;
+  draft.escalationClass = "policy";
+  draft.escalationReason = reason;
+  draft.escalationTo = principalAi;
+  return appendReceipt(state, tenant, task, draft, null, now);
 }
 
 /** T13: the principal called the task off while somebody was bound to it. */
@@ -71,18 +65,16 @@ export function canceledReceipt(
   reason: string | null,
   now: Millis,
 ) {
-  const content = {
-    ...blankContent(task, now),
-    phase: "complete",
-    status: "canceled",
-    outcomeKind: reason === null ? "none" : "response_text",
-    outcomeText: reason,
-    completedAt: now,
-  } as const;
-  return appendReceipt(state, tenant, task, content, null, now);
+  const draft = blankDraft(task, now);
+  draft.phase = "complete";
+  draft.status = "canceled";
+  draft.outcomeKind = reason === null ? "none" : "response_text";
+  draft.outcomeText = reason;
+  draft.completedAt = now;
+  return appendReceipt(state, tenant, task, draft, null, now);
 }
 
-function blankContent({ record }: TaskEntry, now: Millis): ReceiptContent {
+function blankDraft({ record }: TaskEntry, now: Millis): ReceiptDraft {
   const { spec } = record;
   return {
     phase: "progress",
@@ -123,6 +115,11 @@ function blankContent({ record }: TaskEntry, now: Millis): ReceiptContent {
     readAt: null,
     archivedAt: null,
     metadata: null,
+    tenant: record.tenant,
+    sequence: 0,
+    id: "",
+    obligationId: null,
+    storedAt: now,
   };
 }
 

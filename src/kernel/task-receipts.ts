@@ -36,7 +36,7 @@ import {
   unlistObligation,
   updateTask,
 } from "./task-life.ts";
-import type { PastAttempt, Receipt, ReceiptContent, ReceiptPhase, TaskAttempt } from "./task-records.ts";
+import type { PastAttempt, Receipt, ReceiptDraft, ReceiptPhase, TaskAttempt } from "./task-records.ts";
 import { resumeSpeculation, speculateAt } from "./task-speculation.ts";
 import type { TaskEntry } from "./task-state.ts";
 import { noteDuration } from "./task-types.ts";
@@ -166,7 +166,7 @@ function write(
   task: TaskEntry,
   speaker: Speaker,
   input: ReceiptInput,
-  content: ReceiptContent,
+  content: ReceiptDraft,
   now: Millis,
 ): Receipt {
   if (content.phase === "accepted") open(state, tenant, task, content, now);
@@ -201,7 +201,7 @@ function mark(state: State, { book }: TenantEntry, task: TaskEntry, input: Recei
 }
 
 /** T3, R5: the obligation opens, or goes on under a new custodian where the last one lost it. */
-function open(state: State, tenant: TenantEntry, task: TaskEntry, { recipientAi }: ReceiptContent, now: Millis): void {
+function open(state: State, tenant: TenantEntry, task: TaskEntry, { recipientAi }: ReceiptDraft, now: Millis): void {
   const { obligation, id, live } = task.record;
   if (obligation !== null && obligation.state !== "CLOSED") {
     // A second worker that tries the same task does not take it over (T8).

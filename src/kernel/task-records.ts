@@ -234,3 +234,6 @@ export interface Receipt extends ReceiptContent {
   readonly obligationId: string | null;
   readonly storedAt: Millis;
 }
+
+/** A receipt on its way: one object from the first field to the last, because each step of each task makes one. */
+export type ReceiptDraft = { -readonly [K in keyof Receipt]: Receipt[K] };

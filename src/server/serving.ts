@@ -3,6 +3,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Engine, EngineLog } from "../engine/engine.ts";
+import { boundHeapGrowth } from "../engine/heap-growth.ts";
 import { MasterKeys } from "../token/node/master-keys.ts";
 import { ArtifactFiles } from "./artifact-files.ts";
 import { createArtifactHandlers } from "./artifacts.ts";
@@ -90,6 +91,7 @@ export async function serve(
   await listen(server, port, host);
   server.on("error", (fault) => log.error({ err: fault }, "a connection could not be taken"));
   const stopPruning = startPruning(engine, config, log);
+  const heapGrowth = boundHeapGrowth();
 
   let closing: Promise<void> | null = null;
   return {
@@ -107,6 +109,7 @@ export async function serve(
         deadlineMs: config.shutdownTimeoutMs,
       }).finally(() => {
         stopPruning();
+        heapGrowth.close();
         stopLooking();
         metrics.close();
         closed();

@@ -56,7 +56,7 @@ export function receipt(sequence: number, other: Partial<StoredReceipt> = {}): S
   return {
     tenant: "t",
     sequence,
-    id: `rcp_${String(sequence).padStart(10, "0")}`,
+    id: `rcp_${sequence.toString(32).padStart(10, "0")}`,
     taskId: endedTask(Math.ceil(sequence / 2)).id,
     phase: "complete",
     recipientAi: "planner",

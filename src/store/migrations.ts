@@ -35,6 +35,9 @@ function pragma(db: DatabaseSync, name: "application_id" | "user_version"): numb
   return Number(db.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
 }
 
+/** How receipt ids begin that are made of the receipt's number, in the digits of base 32. */
+export const ownReceiptIds = "rcp_";
+
 export const migrations: readonly string[] = [
   `
   PRAGMA application_id = ${applicationId};
@@ -104,9 +107,10 @@ export const migrations: readonly string[] = [
     hash TEXT,
     body TEXT
   ) STRICT;
-  -- Unique, because two receipts in one place would be two truths. Ids are not: clients may choose them.
+  -- Unique, because two receipts in one place would be two truths. Ids are not: clients may choose them; those that
+  -- the ledger gives are made of the sequence number, and need no index of their own.
   CREATE UNIQUE INDEX receipts_by_sequence ON receipts (tenant, sequence);
-  CREATE INDEX receipts_by_id ON receipts (tenant, id);
+  CREATE INDEX receipts_by_id ON receipts (tenant, id) WHERE NOT id GLOB '${ownReceiptIds}*';
   CREATE INDEX receipts_by_task ON receipts (tenant, task_id);
   CREATE INDEX receipts_by_dedupe ON receipts (tenant, dedupe) WHERE dedupe IS NOT NULL;
 

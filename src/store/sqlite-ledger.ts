@@ -2,6 +2,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { numberOf, type Row, textOf } from "./columns.ts";
 import { StoreFault } from "./faults.ts";
+import { ownReceiptIds } from "./migrations.ts";
 import type { Handlers } from "./sqlite-calls.ts";
 import {
   type LedgerHead,
@@ -29,8 +30,12 @@ export type LedgerCalls =
   | "signedHeads";
 
 export function prepareLedgerQueries(db: DatabaseSync): Handlers<LedgerCalls> {
-  const byIds = db.prepare(`
-    SELECT * FROM receipts WHERE tenant = ? AND id IN (SELECT value FROM json_each(?)) ORDER BY key`);
+  const byGivenIds = db.prepare(`
+    SELECT * FROM receipts INDEXED BY receipts_by_id
+    WHERE tenant = ? AND NOT id GLOB '${ownReceiptIds}*' AND id IN (SELECT value FROM json_each(?))`);
+  const bySequences = db.prepare(`
+    SELECT * FROM receipts INDEXED BY receipts_by_sequence
+    WHERE tenant = ? AND sequence IN (SELECT value FROM json_each(?))`);
   const byDedupe = db.prepare(`
     SELECT * FROM receipts WHERE tenant = ? AND dedupe IN (SELECT value FROM json_each(?)) ORDER BY key`);
   const ofTask = db.prepare("SELECT * FROM receipts WHERE tenant = ? AND task_id = ? ORDER BY key LIMIT ?");
@@ -39,7 +44,15 @@ export function prepareLedgerQueries(db: DatabaseSync): Handlers<LedgerCalls> {
     WHERE tenant = ? AND sequence > ? ORDER BY sequence LIMIT ?`);
   const heads = db.prepare("SELECT * FROM heads WHERE tenant = ? AND sequence > ? ORDER BY sequence, key LIMIT ?");
   return {
-    receiptsById: ({ tenant, ids }) => byIds.all(tenant, JSON.stringify(ids)).map(receiptFrom),
+    receiptsById: ({ tenant, ids }) => {
+      const own = ids.filter((id) => id.startsWith(ownReceiptIds));
+      const given = own.length === ids.length ? [] : ids.filter((id) => !id.startsWith(ownReceiptIds));
+      const found = [
+        ...(own.length === 0 ? [] : bySequences.all(tenant, JSON.stringify(own.map(sequenceIn)))),
+        ...(given.length === 0 ? [] : byGivenIds.all(tenant, JSON.stringify(given))),
+      ].map(receiptFrom);
+      return found.filter(({ id }) => ids.includes(id)).sort((a, b) => a.sequence - b.sequence);
+    },
     receiptsByDedupe: ({ tenant, keys }) => byDedupe.all(tenant, JSON.stringify(keys)).map(receiptFrom),
     receiptsOfTask: ({ tenant, taskId }) => ofTask.all(tenant, taskId, taskReceiptsMax).map(receiptFrom),
     receiptsPage: preparePage(db),
@@ -119,6 +132,12 @@ export function ledgerHeads(db: DatabaseSync): readonly LedgerHead[] {
     hash: textOf(row, "hash"),
     signedSequence: numberOf(row, "signed_sequence"),
   }));
+}
+
+/** -1, which no receipt has, for what is no number. */
+function sequenceIn(id: string): number {
+  const sequence = Number.parseInt(id.slice(ownReceiptIds.length), 32);
+  return Number.isSafeInteger(sequence) ? sequence : -1;
 }
 
 function receiptFrom(row: Row): StoredReceipt {
