@@ -37,8 +37,11 @@ interface Task {
 }
 
 const optimisticTriesMax = 5;
-const retryMs = 200;
-const waitMs = 2_000;
+/** Who is told to die waits about as long as a step takes, and longer each time. */
+const retryMs = 1_000;
+const retryMsMax = 4_000;
+/** Who is older stands in line until the file is free. */
+const waitMs = 15_000;
 
 export async function runGrowing(
   way: GrowingWay,
@@ -131,10 +134,10 @@ const optimistic: Runner = async (place, { id, steps }, _agent, counts) => {
 /** Each file is claimed when the task comes to it. Who cannot have one takes its writes back, lets go, and begins anew. */
 const guarded: Runner = async (place, { id, steps }, agent, counts, end) => {
   const session = openSession(place, `grower-${agent}`);
-  for (let isFirst = true; !end.aborted; isFirst = false) {
-    if (!isFirst) {
+  for (let tries = 0; !end.aborted; tries++) {
+    if (tries > 0) {
       counts.retries++;
-      await pause(retryMs);
+      await pause(Math.min(retryMsMax, retryMs * 2 ** (tries - 1)));
     }
     const undo: (readonly [file: string, text: string])[] = [];
     let isBlocked = false;

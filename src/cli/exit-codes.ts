@@ -21,7 +21,8 @@ export const exitMeanings: Readonly<Record<ExitName, string>> = {
   dataTooNew: "the data was written by a newer Leasehold",
   cannotListen: "the server cannot listen at that address",
   unavailable: "the server cannot serve now, or does not answer in time; try again",
-  notSo: "what was checked is not so: `verify`, `token verify`, `token inspect`, `cell --check`, `ledger verify`, `doctor`",
+  notSo:
+    "what was checked is not so: `verify`, `token verify`, `token inspect`, `cell --check`, `ledger verify`, `doctor`",
   notGranted: "the lease was not granted: in somebody's way, or not in time; `run -E` chooses another code",
   leaseLost: "`run` and `work`: the lease was lost, and so the command was stopped",
   cannotRun: "`run` and `work`: the command cannot be executed",

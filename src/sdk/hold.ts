@@ -9,7 +9,6 @@ export interface Hold extends Omit<Held, "attempt"> {
   readonly lease: LiveLease;
   /** Gives them back; settles when the server has them. Once they are lost there is nothing to give back. */
   release(): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** `work` runs a body under leases; this one lasts until it is released or told to stop. */
@@ -43,6 +42,5 @@ function holdOf(held: Held, release: () => Promise<void>): Hold {
     },
     lease,
     release,
-    [Symbol.asyncDispose]: release,
   };
 }

@@ -156,7 +156,8 @@ export class Holding implements RenewalHost, Watcher {
   noticed({ type, reason, lease }: LeaseholdEvent): void {
     const one = this.held.find(({ id }) => id === lease?.id);
     if (one === undefined || lease === undefined || this.isStopped) return;
-    const detail = `The lease ${lease.predicate} on ${lease.resource} has ended (${type.replace("lease.", "")}${reason === undefined ? "" : `: ${reason}`}).`;
+    const how = type === "lease.closing" ? "ended" : type.replace("lease.", "");
+    const detail = `The lease ${lease.predicate} on ${lease.resource} was ${how}${reason === undefined ? "" : ` (${reason})`}.`;
     const said = reason ?? null;
     switch (type) {
       case "lease.revoked":

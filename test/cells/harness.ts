@@ -32,6 +32,8 @@ export interface Plane extends Client {
   restart(): Promise<void>;
   kill(): Promise<void>;
   start(): Promise<void>;
+  /** Does not wait until it is linked. */
+  begin(name: string, resources: readonly object[], options?: CellOptions): CellProcess;
   cell(name: string, resources: readonly object[], options?: CellOptions): Promise<CellProcess>;
   acquire(agent: string, resource: string, more?: object): Promise<{ status: number; body: AcquireBody; text: string }>;
   /** Which must be granted. */
@@ -58,7 +60,9 @@ export async function startPlane(t: TestContext): Promise<Plane> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   let server = spawnServer(port, join(folder, "data"));
+  const cells: CellProcess[] = [];
   t.after(async () => {
+    for (const cell of cells) await cell.kill();
     await server.kill();
     rmSync(folder, { recursive: true, force: true });
   });
@@ -81,9 +85,13 @@ export async function startPlane(t: TestContext): Promise<Plane> {
       await plane.kill();
       await plane.start();
     },
-    async cell(name, resources, options) {
+    begin(name, resources, options) {
       const cell = spawnCell(folder, name, resources, options?.url ?? url, options);
-      t.after(() => cell.kill());
+      cells.push(cell);
+      return cell;
+    },
+    async cell(name, resources, options) {
+      const cell = plane.begin(name, resources, options);
       await cell.linked();
       return cell;
     },
@@ -93,7 +101,15 @@ export async function startPlane(t: TestContext): Promise<Plane> {
       return await client.post<AcquireBody>("/v1/acquire", { agent_id: agent, intents, hold_ms: 20_000, ...more });
     },
     async grantBound(agent, resource, more) {
-      const { status, body, text } = await plane.acquire(agent, resource, more);
+      const { status, body, text } = await until(
+        async () => {
+          const answer = await plane.acquire(agent, resource, more);
+          // Whoever was there before may still be torn down; a younger one is told to ask again.
+          return answer.body.error === "die" ? null : answer;
+        },
+        `${agent} is granted ${resource}`,
+        30_000,
+      );
       assert.equal(status, 200, text);
       const [lease] = body.leases ?? [];
       assert.ok(lease !== undefined, text);
@@ -156,4 +172,4 @@ export async function ask(url: string, token: string, init: RequestInit = {}): P
   }
 }
 
-export { type CellProcess, spawnCell, until };
+export { until };

@@ -1,5 +1,5 @@
 // A user's program, as it is run under every platform that the SDK is for. Prints "all is well" if it is.
-import { createClient, LeaseholdError } from "leasehold/sdk";
+import { createClient, inspectToken, LeaseholdError, narrow } from "leasehold/sdk";
 
 const client = createClient({ url: globalThis.process.env.LEASEHOLD_URL });
 const check = (isSo, what) => {
@@ -38,6 +38,11 @@ const lost = await client
   )
   .catch((error) => error);
 check(lost instanceof LeaseholdError && lost.code === "lease_lost", String(lost));
+
+const narrowed = await client.withLease(name, ({ leaseOf }) => narrow(leaseOf(name).token, { operations: ["read"] }), {
+  tokens: true,
+});
+check(inspectToken(narrowed).caveats[0].type === "operations", "a token is narrowed without the server");
 
 for await (const event of client.events({ since: 0, types: ["lease.granted"] })) {
   check(event.type === "lease.granted" && event.lease.id !== "", "events are told");
