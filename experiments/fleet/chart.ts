@@ -55,6 +55,7 @@ export function chartSvg(
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${at}" viewBox="0 0 ${width} ${at}" font-family="system-ui, sans-serif" font-size="13">`,
+    "<title>A fleet of coding agents without guards and with them</title>",
     `<rect width="${width}" height="${at}" fill="#ffffff"/>`,
     ...parts,
     "</svg>",

@@ -38,7 +38,9 @@ test("the package has what users need and nothing else", () => {
   for (const path of [...Object.values(bin), ...entries, "LICENSE", "README.md"]) {
     assert.ok(files.includes(path.replace(/^\.\//, "")), path);
   }
-  const strange = files.filter((path) => !/^(bin\/|dist\/.*\.(js|d\.ts)$|dist\/guard\/hook\.cjs$|package\.json|LICENSE|README\.md)/.test(path));
+  const strange = files.filter(
+    (path) => !/^(bin\/|dist\/.*\.(js|d\.ts)$|dist\/guard\/hook\.cjs$|package\.json|LICENSE|README\.md)/.test(path),
+  );
   assert.deepEqual(strange, []);
   assert.deepEqual(
     files.filter((path) => /\.test\.|sample-|contract/.test(path)),
