@@ -13,6 +13,9 @@ let count = 0;
 let isWarm = false;
 let isOver = false;
 
+/** An answer's number and status, and in an answer to acquire the id of its first lease. */
+const replies = /\{"id":(-?\d+),"status":(\d+)(?:,"body":\{"verdict":"GRANTED",[^[]*\[\{"id":"([^"]+)")?/g;
+
 interface Lane {
   step: 0 | 1 | 2;
   readonly leaseIds: string[];
@@ -43,18 +46,18 @@ class Client {
     this.socket.on("message", (data) => this.receive(String(data)));
   }
 
+  /** By pattern and not by parser: a load must cost less than what it measures. */
   private receive(text: string): void {
-    const frame = JSON.parse(text) as Reply | Reply[];
-    for (const reply of Array.isArray(frame) ? frame : [frame]) {
-      if (reply.status >= 300) throw new Error(`Not a success: ${JSON.stringify(reply)}`);
-      if (reply.id === -1) {
+    for (const [, id, status, leaseId] of text.matchAll(replies)) {
+      if (Number(status) >= 300) throw new Error(`Not a success: ${text.slice(0, 500)}`);
+      if (id === "-1") {
         for (const lane of this.lanes.keys()) this.send(lane);
         continue;
       }
-      const laneIndex = Math.floor(reply.id / perFrame);
+      const laneIndex = Math.floor(Number(id) / perFrame);
       const lane = this.lanes[laneIndex];
       if (lane === undefined) continue;
-      if (lane.step === 0) lane.leaseIds[reply.id % perFrame] = reply.body.leases?.[0]?.id ?? "";
+      if (lane.step === 0) lane.leaseIds[Number(id) % perFrame] = leaseId ?? "";
       if (--lane.awaited > 0) continue;
       if (isWarm && !isOver) {
         count += perFrame;
@@ -85,12 +88,6 @@ class Client {
     lane.sentAt = performance.now();
     this.socket.send(`[${commands.join(",")}]`);
   }
-}
-
-interface Reply {
-  readonly id: number;
-  readonly status: number;
-  readonly body: { readonly leases?: readonly { readonly id: string }[] };
 }
 
 for (let index = 0; index < connections; index++) new Client(index);
