@@ -41,7 +41,7 @@ export function checkReadiness(view: TenantView, step: Step): void {
   for (const change of step.changes) {
     if (change.kind !== "lease" || change.before !== null || change.after?.tenant !== view.tenant.id) continue;
     const hosted = view.resources.get(change.after.resource);
-    const isOver = change.after.state === "CLOSING";
+    const isOver = change.after.state === "CLOSING" || wentIn(step, hosted?.cell ?? null);
     if (hosted !== undefined && !isOver && step.command !== null && !isReady(step.store, hosted)) {
       violated("G6", "a lease began on a resource whose cell is not ready", change.after, hosted);
     }
@@ -104,4 +104,15 @@ export function checkKinds(view: TenantView, step: Step): void {
     const units = claims.reduce((sum, claim) => sum + claim.units, 0);
     if (units > most) violated("G2", `${units} units of ${kind} are leased or waited for, and ${most} may be`);
   }
+}
+
+/** What falls due before a command is settled in its order: the grant may have come before the cell's silence. */
+function wentIn({ changes }: Step, cellId: string | null): boolean {
+  return changes.some(
+    (change) =>
+      change.kind === "cell" &&
+      change.after?.id === cellId &&
+      change.before?.state === "READY" &&
+      change.after.state === "GONE",
+  );
 }

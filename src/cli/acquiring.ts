@@ -48,7 +48,9 @@ function noteOnce(out: Output): (verdict: Waiting | Died) => void {
   return (verdict) => {
     if (wasSaid || !process.stderr.isTTY) return;
     wasSaid = true;
-    out.note(`waits: ${blockedWords(verdict instanceof Died ? verdict.blockedBy : verdict.blocked_by)}`);
+    const blockers = verdict instanceof Died ? verdict.blockedBy : verdict.blocked_by;
+    // Nobody is in the way of a lease that its cell is setting up (G6).
+    out.note(blockers.length === 0 ? "waits for its cell" : `waits: ${blockedWords(blockers)}`);
   };
 }
 
