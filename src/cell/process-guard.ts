@@ -1,5 +1,6 @@
 /** The cell's end of the guard of its processes: one for all of them, kept told, and started anew if it should end. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { uptimeMs, uptimeResolutionMs } from "../sdk/node/shared-time.ts";
 import type { GuardWord } from "./process-guard-main.ts";
@@ -60,7 +61,7 @@ class ProcessGuard {
     child.once("exit", () => setTimeout(() => this.startAnew(), restartMs).unref());
     child.stdin.on("error", () => {});
     child.unref();
-    (child.stdin as unknown as { unref?: () => void }).unref?.();
+    if (child.stdin instanceof Socket) child.stdin.unref();
     for (const word of [...this.words.values()].flat()) child.stdin.write(`${JSON.stringify(word)}\n`);
   }
 

@@ -183,8 +183,9 @@ export type OutcomeKind = (typeof outcomeKinds)[number];
 export const escalationClasses = ["owner", "capability", "trust", "policy", "scope", "other"] as const;
 export type EscalationClass = (typeof escalationClasses)[number];
 
-/** What a receipt says, whoever writes it. Null is what the wire calls NA or TBD. */
-export interface ReceiptContent {
+/** R1: written once, never changed. Its hash, and that of the one before, are added by whoever stores it (R6). */
+export interface Receipt {
+  // What it says, whoever writes it. Null is what the wire calls NA or TBD.
   readonly phase: ReceiptPhase;
   readonly taskId: string;
   readonly parentTaskId: string | null;
@@ -223,10 +224,7 @@ export interface ReceiptContent {
   readonly readAt: Millis | null;
   readonly archivedAt: Millis | null;
   readonly metadata: unknown;
-}
-
-/** R1: written once, never changed. Its hash, and that of the one before, are added by whoever stores it (R6). */
-export interface Receipt extends ReceiptContent {
+  // Its place in the ledger.
   readonly tenant: string;
   /** 1 for the tenant's first; no number is left out. */
   readonly sequence: number;

@@ -35,7 +35,7 @@ function pragma(db: DatabaseSync, name: "application_id" | "user_version"): numb
   return Number(db.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
 }
 
-/** How receipt ids begin that are made of the receipt's number, in the digits of base 32. */
+/** How the ledger's own ids begin. A copy, because what a migration has made stays as it is; a test holds the two together. */
 export const ownReceiptIds = "rcp_";
 
 export const migrations: readonly string[] = [
