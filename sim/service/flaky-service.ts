@@ -126,7 +126,9 @@ export class FlakyService {
     const asked = { tenant, actor: operator, entropy: drawEntropy(), endedDependencies: null };
     const command: CreateTask = { ...asked, type: "create_task", task };
     return this.follow(async () => {
-      const decided = await new Promise<Decided>((resolve, reject) => createTask(engine, command, resolve, reject));
+      const decided = await new Promise<Decided>((resolve, reject) =>
+        createTask(engine, command, (found) => () => resolve(found), reject),
+      );
       return decided.reply;
     });
   }
@@ -137,7 +139,7 @@ export class FlakyService {
       () =>
         new Promise<ReceiptAnswer>((resolve, reject) =>
           desk.submit({ tenant, actor: operator }, [receipt], {
-            stored: (_, stored, created) => resolve({ type: "stored", receipt: stored.receipt, created }),
+            stored: (_, stored, created) => () => resolve({ type: "stored", receipt: stored.receipt, created }),
             refused: (_, { code }) => resolve({ type: "refused", code }),
             answered: (_, answer) => reject(new Error(`a receipt was answered with ${answer.status}`)),
             failed: reject,

@@ -15,13 +15,21 @@ import { createLedgerKey, type LedgerKey, type PublicLedgerKey } from "../ledger
 import type { SealedReceipt } from "../ledger/seal.ts";
 import type { SignedHead, Store } from "../store/store.ts";
 import { Alarm } from "./alarm.ts";
-import { addStep, createBatch, hasChanges, type NumberedEvent, type OpenBatch, toStoreBatch } from "./batch.ts";
+import {
+  addStep,
+  createBatch,
+  hasChanges,
+  type NumberedEvent,
+  type OpenBatch,
+  toStoreBatch,
+  type Waiting,
+} from "./batch.ts";
 import { type Clock, describeWallOffset, startClock, systemTime, type TimeSources } from "./clock.ts";
 import { DatabaseUnavailable, ShuttingDown } from "./faults.ts";
 import { LedgerChain, noLedger } from "./ledger-chain.ts";
 import { type ReadyListener, ReadyTasks } from "./ready-tasks.ts";
 import { recover } from "./recovery.ts";
-import { createVitals, type Vitals } from "./vitals.ts";
+import { createVitals, rowsIn, type Vitals } from "./vitals.ts";
 
 export interface EngineOptions {
   readonly store: Store;
@@ -53,6 +61,8 @@ export type EventListener = (events: readonly NumberedEvent[]) => void;
 /** How many due items are settled before others get their turn, and how full a batch may get meanwhile. */
 const settleSlice = 125;
 const settleBatchMax = 500;
+/** Answers and events of one batch, past which whoever can wait is asked to. */
+const batchAim = 768;
 const reopenMsMin = 50;
 const reopenMsMax = 5_000;
 const noReceipts: readonly SealedReceipt[] = [];
@@ -65,6 +75,7 @@ export class Engine {
   private readonly listeners = new Set<EventListener>();
   private readonly recoveryListeners: (() => void)[] = [];
   private readonly ready = new ReadyTasks();
+  private readonly roomListeners: (() => void)[] = [];
   private key: LedgerKey | null = null;
   private ledger = noLedger;
   /** Every key that has signed heads of this ledger, the present one among them. */
@@ -117,13 +128,35 @@ export class Engine {
     return this.durableSeq;
   }
 
+  /** How many answers wait in the batch that fills, behind the commit that is under way. */
+  get waitingCount(): number {
+    return this.batch.waiting.length;
+  }
+
   /** Decides a command. The callbacks come when it is durable, or when that is not known (S2). */
   submit(command: Command, done: (decided: Decided) => void, failed: (fault: Error) => void): void {
-    this.enter((now) => {
-      const outcome = apply(this.state, command, now);
-      const decided: Decided = { reply: outcome.reply, now, receipts: this.collect(outcome, now) };
-      this.batch.waiting.push({ settled: () => done(decided), failed });
-    }, failed);
+    this.prepare(command, (decided) => () => done(decided), failed);
+  }
+
+  /**
+   * The same for whoever puts the answer into words at once: what `word` returns says it, and is called when that may
+   * be said. Until then only the words are kept in memory, and not all that they were made of.
+   */
+  prepare(command: Command, word: (decided: Decided) => () => void, failed: (fault: Error) => void): void {
+    const now = this.clock.now();
+    if (this.isClear(now)) this.decide(command, now, word, failed);
+    else this.enter((later) => this.decide(command, later, word, failed), failed);
+  }
+
+  private decide(
+    command: Command,
+    now: Millis,
+    word: (decided: Decided) => () => void,
+    failed: (fault: Error) => void,
+  ): void {
+    const outcome = apply(this.state, command, now);
+    const receipts = this.collect(outcome, now);
+    this.batch.waiting.push({ settled: word({ reply: outcome.reply, now, receipts }), failed });
   }
 
   command(command: Command): Promise<Decided> {
@@ -158,6 +191,21 @@ export class Engine {
    */
   onReady(listener: ReadyListener): () => void {
     return this.ready.listen(listener);
+  }
+
+  /**
+   * Whoever can wait for `onRoom` should. All that a batch answers and tells is in memory until it is durable: if that
+   * is more than the collector's young generation holds, it is copied and kept for long, and collecting costs as much
+   * as all the rest (0007).
+   */
+  get isFull(): boolean {
+    const { waiting, events } = this.batch;
+    return waiting.length + events.length >= batchAim;
+  }
+
+  /** Called whenever the batch that fills is an empty one again. */
+  onRoom(listener: () => void): void {
+    this.roomListeners.push(listener);
   }
 
   /** The key that signs at present. */
@@ -209,6 +257,11 @@ export class Engine {
     }
   }
 
+  /** Nothing stands before a command that comes now. */
+  private isClear(now: Millis): boolean {
+    return this.phase === "serving" && this.queue.length === 0 && this.settleSlice(now);
+  }
+
   /** Decides now, or after what is due has been settled. */
   private enter(decide: (now: Millis) => void, failed: (fault: Error) => void): void {
     const run = (now: Millis): void => {
@@ -216,8 +269,7 @@ export class Engine {
       else failed(this.phase === "closed" ? new ShuttingDown() : new DatabaseUnavailable());
     };
     const now = this.clock.now();
-    if (this.phase !== "serving") return run(now);
-    if (this.queue.length === 0 && this.settleSlice(now)) return run(now);
+    if (this.phase !== "serving" || this.isClear(now)) return run(now);
     this.queue.push(run);
     this.setQueue();
   }
@@ -303,30 +355,40 @@ export class Engine {
     if (isQuiet && heads.length === 0) {
       if (batch.waiting.length === 0) return;
       this.batch = createBatch();
-      return this.deliver(batch);
+      this.deliver(batch.waiting, batch.events);
+      return this.tellRoom();
     }
     this.batch = createBatch();
     const { incarnation } = this;
     const began = performance.now();
     const stored = toStoreBatch(batch, heads, () => this.nextRow++);
+    const rows = rowsIn(stored);
+    // The rest of the batch is not needed any more, and would be kept in memory by what waits for the commit.
+    const { waiting, events } = batch;
+    const ends = this.ledger.ends(batch.receipts);
     this.committing = this.store.commit(stored).then(
       () => {
         if (incarnation !== this.incarnation) return;
         this.committing = null;
-        this.vitals.noteCommit(performance.now() - began, batch.waiting.length, stored);
-        this.deliver(batch);
+        this.vitals.noteCommit({ ms: performance.now() - began, answered: waiting.length, rows });
+        this.ledger.stored(ends);
+        this.deliver(waiting, events);
         this.flush();
         if (this.queue.length > 0 || hasDue(this.state, this.clock.now())) this.runQueue();
       },
       (fault: unknown) => {
-        if (incarnation === this.incarnation) this.failCommit(batch, fault);
+        if (incarnation === this.incarnation) this.failCommit(waiting, fault);
       },
     );
+    this.tellRoom();
+  }
+
+  private tellRoom(): void {
+    for (const listener of this.roomListeners) listener();
   }
 
   /** Replies first: who is told WAIT can begin to watch before the grant of the same batch is announced. */
-  private deliver({ waiting, events, receipts }: OpenBatch): void {
-    this.ledger.stored(receipts);
+  private deliver(waiting: readonly Waiting[], events: readonly NumberedEvent[]): void {
     const last = events.at(-1);
     if (last !== undefined) this.durableSeq = last.seq;
     for (const { settled } of waiting) settled();
@@ -334,13 +396,14 @@ export class Engine {
     for (const listener of this.listeners) listener(events);
   }
 
-  private failCommit(batch: OpenBatch, fault: unknown): void {
+  private failCommit(waiting: readonly Waiting[], fault: unknown): void {
     this.options.log.error({ err: fault }, "a commit failed: memory is dropped and the store is opened again (S2)");
     const unavailable = new DatabaseUnavailable(fault);
-    const lost = [...batch.waiting, ...this.batch.waiting];
+    const lost = [...waiting, ...this.batch.waiting];
     const wasClosing = this.phase === "closed";
     this.drop();
     for (const { failed } of lost) failed(unavailable);
+    this.tellRoom();
     if (!wasClosing) void this.reopen();
   }
 

@@ -27,6 +27,13 @@ interface Chain {
   unsignedSince: Millis;
 }
 
+/** How far a chain had come when a batch was sent off. */
+export interface ChainEnd {
+  readonly chain: Chain;
+  readonly sequence: number;
+  readonly hash: string;
+}
+
 export class LedgerChain {
   readonly key: LedgerKey;
   private readonly chains = new Map<string, Chain>();
@@ -81,11 +88,20 @@ export class LedgerChain {
     return null;
   }
 
-  /** Those receipts are on the disk now. */
-  stored(receipts: readonly SealedReceipt[]): void {
-    for (const { receipt, hash } of receipts) {
-      const chain = this.chainOf(receipt.tenant);
-      chain.durableSequence = receipt.sequence;
+  /** Where the chains of these receipts have come to with them. */
+  ends(receipts: readonly SealedReceipt[]): readonly ChainEnd[] {
+    const tenants = new Set<string>();
+    for (const { receipt } of receipts) tenants.add(receipt.tenant);
+    return Array.from(tenants, (tenant) => {
+      const chain = this.chainOf(tenant);
+      return { chain, sequence: chain.sequence, hash: chain.hash };
+    });
+  }
+
+  /** So far they are on the disk now. */
+  stored(ends: readonly ChainEnd[]): void {
+    for (const { chain, sequence, hash } of ends) {
+      chain.durableSequence = sequence;
       chain.durableHash = hash;
     }
   }

@@ -8,19 +8,22 @@ export interface CommitNote {
 }
 
 export interface Vitals {
-  noteCommit(ms: number, answered: number, batch: Batch): void;
+  noteCommit(note: CommitNote): void;
   noteLateness(ms: number): void;
   onCommit: ((note: CommitNote) => void) | null;
   onLateness: ((ms: number) => void) | null;
+}
+
+export function rowsIn({ puts, removes, ended, endedTasks, receipts, heads }: Batch): number {
+  return puts.length + removes.length + ended.length + endedTasks.length + receipts.length + heads.length;
 }
 
 export function createVitals(): Vitals {
   return {
     onCommit: null,
     onLateness: null,
-    noteCommit(ms, answered, { puts, removes, ended, endedTasks, receipts, heads }) {
-      const added = ended.length + endedTasks.length + receipts.length + heads.length;
-      this.onCommit?.({ ms, answered, rows: puts.length + removes.length + added });
+    noteCommit(note) {
+      this.onCommit?.(note);
     },
     noteLateness(ms) {
       this.onLateness?.(ms);

@@ -11,18 +11,18 @@ import { createGathering } from "./gathering.ts";
 import type { Service } from "./service.ts";
 import { answerFromHistory, isForHistory } from "./task-history.ts";
 
-/** Submits at once, and looks into history only where the kernel asks for it. */
+/** Submits at once, and looks into history only where the kernel asks for it. What `word` returns says the answer. */
 export function createTask(
   engine: Engine,
   command: CreateTask,
-  done: (decided: Decided) => void,
+  word: (decided: Decided) => () => void,
   failed: (fault: unknown) => void,
 ): void {
-  engine.submit(
+  engine.prepare(
     command,
     (decided) => {
-      if (isSettled(decided, command)) return done(decided);
-      complete(engine, command, decided).then(done, failed);
+      if (isSettled(decided, command)) return word(decided);
+      return () => void complete(engine, command, decided).then((completed) => word(completed)(), failed);
     },
     failed,
   );
@@ -42,7 +42,7 @@ async function complete(engine: Engine, command: CreateTask, decided: Decided): 
   const endedDependencies: Readonly<Record<string, TaskStatus>> = Object.fromEntries(statuses);
   // Drawn anew: the first try has used its numbers for nothing, but the clock has moved on.
   const again = { ...command, endedDependencies, entropy: drawEntropy() };
-  return new Promise((resolve, reject) => createTask(engine, again, resolve, reject));
+  return new Promise((resolve, reject) => createTask(engine, again, (found) => () => resolve(found), reject));
 }
 
 /** All are submitted in one turn, and answered when all are durable. */
@@ -65,8 +65,11 @@ export function createTasks(
       engine,
       { type: "create_task", tenant, actor, entropy, task, endedDependencies: null },
       ({ reply, now }) => {
-        tally.note(reply);
-        gathering.settle(index, createdAnswer(reply, { now }));
+        const answered = createdAnswer(reply, { now });
+        return () => {
+          tally.note(reply);
+          gathering.settle(index, answered);
+        };
       },
       gathering.fail,
     );

@@ -77,7 +77,7 @@ function runCommand(
   respond: Respond,
 ): (() => void) | null {
   const { engine } = service;
-  const failed = (fault: unknown): void => respond(faultAnswer(service, fault));
+  const failed = failureTo(service, respond);
   const keySecret = operation.name === "create_key" ? newSecret() : null;
   const minted = keySecret === null ? undefined : { id: newKeyId(), hash: hashSecret(keySecret) };
   const asked = { tenant, actor, entropy: drawEntropy() };
@@ -96,10 +96,11 @@ function runCommand(
       createTask(
         engine,
         command,
-        ({ reply, now }) => {
-          service.tally.note(reply);
-          respond(operation.encode(reply, { now }));
-        },
+        ({ reply, now }) =>
+          () => {
+            service.tally.note(reply);
+            respond(operation.encode(reply, { now }));
+          },
         failed,
       );
       return null;
@@ -148,6 +149,11 @@ function runCommand(
     held.isGone = true;
     held.drop?.();
   };
+}
+
+/** Apart, because what it is made in is kept in memory until the answer: here nothing of what was asked. */
+function failureTo(service: Service, respond: Respond): (fault: unknown) => void {
+  return (fault) => respond(faultAnswer(service, fault));
 }
 
 /** To the holder, of what it holds with this answer: whoever hands a lease on is shown no token of it any more. */

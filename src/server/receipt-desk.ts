@@ -9,15 +9,17 @@ import type { Actor } from "../kernel/commands.ts";
 import { dedupeMarksOf } from "../kernel/receipt-content.ts";
 import type { Millis } from "../kernel/records.ts";
 import type { Refusal } from "../kernel/refusals.ts";
+import type { Reply } from "../kernel/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../kernel/task-commands.ts";
 import { type Answer, errorAnswer } from "../protocol/answer.ts";
 import type { ShownReceipt } from "../protocol/receipt-json.ts";
 import { KeyLookup } from "./key-lookup.ts";
-import { answerLate, answerRepeated, needsLook } from "./receipt-history.ts";
+import { answerLate, answerRepeated, type Late, needsLook } from "./receipt-history.ts";
 
 /** Told what became of each, by its place: stored, now or before, or refused, by the kernel or at the edge. */
 export interface Heard {
-  stored(index: number, stored: ShownReceipt, created: boolean): void;
+  /** What it returns says so: a receipt is put into words when it is decided, and told of when it is durable. */
+  stored(index: number, stored: ShownReceipt, created: boolean): () => void;
   refused(index: number, refusal: Refusal, now: Millis): void;
   answered(index: number, answer: Answer): void;
   /** What became of it is not known (S2). */
@@ -44,20 +46,33 @@ export function createReceiptDesk(engine: Engine): ReceiptDesk {
   function decide(asked: ReceiptsAsked, receipt: ReceiptInput, index: number, heard: Heard): void {
     const { tenant, actor } = asked;
     const command: SubmitReceipt = { type: "submit_receipt", tenant, actor, receipt, entropy: drawEntropy() };
-    engine.submit(
+    engine.prepare(
       command,
       (decided) => {
         const { reply, now } = decided;
         if (reply.type === "receipt") return heard.stored(index, sealedIn(decided), true);
-        if (reply.type === "refused" && !needsLook(reply)) return heard.refused(index, reply, now);
-        answerLate(engine, command, reply).then((found) => {
-          if (found.type === "again") decide(asked, found.receipt, index, heard);
-          else if (found.type === "stored") heard.stored(index, found.stored, false);
-          else heard.refused(index, found.refusal, now);
-        }, heard.failed);
+        if (reply.type === "refused" && !needsLook(reply)) return () => heard.refused(index, reply, now);
+        return () => decideLate(asked, command, reply, now, index, heard);
       },
       heard.failed,
     );
+  }
+
+  function decideLate(
+    asked: ReceiptsAsked,
+    command: SubmitReceipt,
+    reply: Reply,
+    now: Millis,
+    index: number,
+    heard: Heard,
+  ): void {
+    answerLate(engine, command, reply).then((found) => settle(asked, found, now, index, heard), heard.failed);
+  }
+
+  function settle(asked: ReceiptsAsked, found: Late, now: Millis, index: number, heard: Heard): void {
+    if (found.type === "again") decide(asked, found.receipt, index, heard);
+    else if (found.type === "stored") heard.stored(index, found.stored, false)();
+    else heard.refused(index, found.refusal, now);
   }
 
   /** Receipts of one call may share a mark; those that do wait for the first of them. */
@@ -80,11 +95,10 @@ export function createReceiptDesk(engine: Engine): ReceiptDesk {
           const before = (marks[index] ?? []).map((mark) => known.get(mark)).find((one) => one !== undefined);
           if (before === undefined) decide(asked, receipt, index, counting);
           else {
-            answerRepeated(engine, asked.tenant, receipt, before).then((found) => {
-              if (found.type === "again") decide(asked, found.receipt, index, counting);
-              else if (found.type === "stored") counting.stored(index, found.stored, false);
-              else counting.refused(index, found.refusal, engine.now());
-            }, counting.failed);
+            answerRepeated(engine, asked.tenant, receipt, before).then(
+              (found) => settle(asked, found, engine.now(), index, counting),
+              counting.failed,
+            );
           }
         }
       });
@@ -167,8 +181,11 @@ function countdown(heard: Heard, count: number, last: () => void): Heard {
   };
   return {
     stored(index, stored, created) {
-      heard.stored(index, stored, created);
-      after();
+      const say = heard.stored(index, stored, created);
+      return () => {
+        say();
+        after();
+      };
     },
     refused(index, refusal, now) {
       heard.refused(index, refusal, now);

@@ -17,7 +17,10 @@ export function submitReceipt(
   failed: Failed,
 ): void {
   receipts.submit({ tenant, actor }, [receipt], {
-    stored: (_index, stored, created) => respond(answer(created ? 201 : 200, receiptText(stored))),
+    stored(_index, stored, created) {
+      const text = receiptText(stored);
+      return () => respond(answer(created ? 201 : 200, text));
+    },
     refused(_index, refusal, now) {
       tally.note(refusal);
       respond(receiptAnswer(refusal, { now }));
@@ -44,7 +47,10 @@ export function submitReceipts(
     return null;
   });
   receipts.submit({ tenant, actor }, good, {
-    stored: (index, stored, created) => gathering.add(index, created ? 201 : 200, receiptMarkText(stored)),
+    stored(index, stored, created) {
+      const text = receiptMarkText(stored);
+      return () => gathering.add(index, created ? 201 : 200, text);
+    },
     refused(index, refusal, now) {
       tally.note(refusal);
       gathering.settle(index, receiptAnswer(refusal, { now }));

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Engine, EngineLog } from "../engine/engine.ts";
 import { boundHeapGrowth } from "../engine/heap-growth.ts";
+import { leaveThingsYoung } from "../engine/pretenuring.ts";
 import { MasterKeys } from "../token/node/master-keys.ts";
 import { ArtifactFiles } from "./artifact-files.ts";
 import { createArtifactHandlers } from "./artifacts.ts";
@@ -92,6 +93,7 @@ export async function serve(
   server.on("error", (fault) => log.error({ err: fault }, "a connection could not be taken"));
   const stopPruning = startPruning(engine, config, log);
   const heapGrowth = boundHeapGrowth();
+  leaveThingsYoung();
 
   let closing: Promise<void> | null = null;
   return {

@@ -21,6 +21,7 @@ import {
 } from "../protocol/stream.ts";
 import { dispatch, faultAnswer } from "./dispatch.ts";
 import { followEvents } from "./events.ts";
+import { Intake } from "./intake.ts";
 import type { Readers } from "./readers.ts";
 import type { Caller, Service } from "./service.ts";
 
@@ -43,13 +44,14 @@ export interface StreamServer {
 export function createStreamServer(service: Service, readers: Readers): StreamServer {
   const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: limits.bodyBytesMax });
   const connections = new Set<Connection>();
+  const intake = new Intake(service.engine);
   return {
     get connections() {
       return connections.size;
     },
     upgrade(request, socket, head, caller) {
       server.handleUpgrade(request, socket, head, (webSocket) => {
-        const connection = new Connection(service, readers, webSocket, caller);
+        const connection = new Connection(service, readers, intake, webSocket, caller);
         connections.add(connection);
         webSocket.on("close", () => {
           connections.delete(connection);
@@ -77,17 +79,18 @@ class Connection {
   private inFlight = 0;
   private isOver = false;
 
-  constructor(service: Service, readers: Readers, socket: WebSocket, caller: Caller) {
+  constructor(service: Service, readers: Readers, intake: Intake, socket: WebSocket, caller: Caller) {
     this.service = service;
     this.readers = readers;
     this.socket = socket;
     this.caller = caller;
-    socket.on("message", (data, isBinary) => this.receive(data, isBinary));
+    socket.on("message", (data, isBinary) => intake.take(socket, () => this.receive(data, isBinary)));
     // The close that follows an error is what ends the connection.
     socket.on("error", () => socket.terminate());
   }
 
   private receive(data: RawData, isBinary: boolean): void {
+    if (this.isOver) return;
     if (isBinary) return this.reply(null, errorAnswer("invalid_request", "Send frames of text, not of bytes."));
     let frame: unknown;
     try {

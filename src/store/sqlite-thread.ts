@@ -27,12 +27,17 @@ export class SqliteThread {
 
   call<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
     if (this.#over !== null) return Promise.reject(this.#over);
-    return new Promise<Reply<Name>>((resolve, reject) => {
-      if (this.#waiting.length === 0) this.#worker.ref();
+    if (this.#waiting.length === 0) this.#worker.ref();
+    const call: Call = { name, send };
+    this.#worker.postMessage(call);
+    return this.#answer();
+  }
+
+  /** Apart from the call, because whatever waits for an answer would keep all that was sent in memory till then. */
+  #answer<Name extends CallName>(): Promise<Reply<Name>> {
+    return new Promise((resolve, reject) => {
       // The reply is what the handler of the same name returned; Calls ties the two.
       this.#waiting.push({ resolve: (reply) => resolve(reply as Reply<Name>), reject });
-      const call: Call = { name, send };
-      this.#worker.postMessage(call);
     });
   }
 

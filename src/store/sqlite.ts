@@ -96,11 +96,12 @@ class SqliteStore implements Store {
     return this.#write("ledgerHeads", null);
   }
 
+  /** Nothing is awaited here: a function that waits keeps what it was given in memory, here a whole batch (0007). */
   async commit(batch: Batch): Promise<void> {
     if (this.#refusal !== null) throw this.#refusal;
     const { lastEnded } = this.#position;
     this.#position = positionAfter(this.#position, batch);
-    await this.#write("commit", flatten(batch, lastEnded, this.#position));
+    return this.#write("commit", flatten(batch, lastEnded, this.#position)).then(nothing);
   }
 
   async prune(limits: PruneLimits): Promise<Pruned> {
@@ -211,15 +212,16 @@ class SqliteStore implements Store {
   }
 
   /** Whatever fails in the writer has made it unfit: it rolls back, lets go of the data and refuses the rest (S2). */
-  async #write<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
-    if (this.#refusal !== null || this.#writer === null) throw this.#refusal ?? new StoreClosed();
-    try {
-      return await this.#writer.call(name, send);
-    } catch (error) {
-      if (error instanceof StoreFault) this.#refusal ??= error;
-      throw error;
-    }
+  /** As with a commit, nothing is awaited. */
+  #write<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
+    if (this.#refusal !== null || this.#writer === null) return Promise.reject(this.#refusal ?? new StoreClosed());
+    return this.#writer.call(name, send).catch(this.#fail);
   }
+
+  readonly #fail = (error: unknown): never => {
+    if (error instanceof StoreFault) this.#refusal ??= error;
+    throw error;
+  };
 
   /** A query that fails has failed alone: it changed nothing. */
   async #read<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
@@ -234,3 +236,5 @@ class SqliteStore implements Store {
     await Promise.all(threads.map((thread) => thread?.stop()));
   }
 }
+
+function nothing(): void {}
