@@ -36,6 +36,16 @@ export async function startEcho(): Promise<Running> {
   return await startServer(["bench/echo.ts", String(port)], port, "", "/readyz");
 }
 
+/** What this machine does at the moment, for figures that are held against no server of their own: bare echoes a second. */
+export async function measureEcho(seconds: number): Promise<number> {
+  const echo = await startEcho();
+  try {
+    return (await runLoad<{ readonly rate: number }>("load-http.ts", echo.port, 64, seconds, "echo")).rate;
+  } finally {
+    await echo.stop();
+  }
+}
+
 async function startServer(args: string[], port: number, dataFolder: string, readyPath: string): Promise<Running> {
   const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
   const stop = async (signal: NodeJS.Signals = "SIGTERM"): Promise<void> => {

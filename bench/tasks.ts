@@ -5,7 +5,16 @@
  *
  *   npm run bench:tasks [-- --quick]
  */
-import { format, median, memoryOf, type Running, removeFolder, runLoad, startLeasehold } from "./children.ts";
+import {
+  format,
+  measureEcho,
+  median,
+  memoryOf,
+  type Running,
+  removeFolder,
+  runLoad,
+  startLeasehold,
+} from "./children.ts";
 
 const isQuick = process.argv.includes("--quick");
 const tasksCount = 20_000;
@@ -37,6 +46,13 @@ function tell(what: string, value: string, bar: string, isMet: boolean): void {
   console.log(`${what}: ${value} (bar ${bar}${isMet ? "" : "; MISSED"})`);
 }
 
+async function tellEcho(): Promise<void> {
+  console.log(
+    `(bare echo server on this machine at the moment: ${format(await measureEcho(isQuick ? 1 : 3))} requests/s)`,
+  );
+}
+
+await tellEcho();
 const batches = await onServer(async ({ port }) => {
   const created: number[] = [];
   const batched: number[] = [];
@@ -72,6 +88,7 @@ tell(
   single >= bars.single,
 );
 
+await tellEcho();
 const lone = await onServer(({ port }) =>
   runLoad<{ p50: number; p99: number }>("load-tasks.ts", "lone", port, isQuick ? 200 : 1_000),
 );
