@@ -196,7 +196,7 @@ export class Engine {
   /**
    * Whoever can wait for `onRoom` should. All that a batch answers and tells is in memory until it is durable: if that
    * is more than the collector's young generation holds, it is copied and kept for long, and collecting costs as much
-   * as all the rest (0007).
+   * as all the rest (0013).
    */
   get isFull(): boolean {
     const { waiting, events } = this.batch;

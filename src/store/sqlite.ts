@@ -96,7 +96,7 @@ class SqliteStore implements Store {
     return this.#write("ledgerHeads", null);
   }
 
-  /** Nothing is awaited here: a function that waits keeps what it was given in memory, here a whole batch (0007). */
+  /** Nothing is awaited here: a function that waits keeps what it was given in memory, here a whole batch (0013). */
   async commit(batch: Batch): Promise<void> {
     if (this.#refusal !== null) throw this.#refusal;
     const { lastEnded } = this.#position;
