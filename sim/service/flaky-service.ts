@@ -3,9 +3,10 @@
  * the process is killed in the middle of one, or restarted in order. Whoever had asked then hears nothing, or that the
  * outcome is not known (S2).
  */
-import { type Decided, Engine } from "../../src/engine/engine.ts";
+import { Engine } from "../../src/engine/engine.ts";
 import { drawEntropy } from "../../src/engine/entropy.ts";
 import { completeReply, needsHistory } from "../../src/engine/history.ts";
+import type { Decided } from "../../src/engine/terms.ts";
 import type { Command } from "../../src/kernel/commands.ts";
 import type { State } from "../../src/kernel/kernel.ts";
 import type { Reply } from "../../src/kernel/replies.ts";

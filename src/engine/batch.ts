@@ -40,6 +40,17 @@ export function hasChanges({ changes, events }: OpenBatch): boolean {
   return changes.size > 0 || events.length > 0;
 }
 
+/** Answers and events, past which whoever can wait is asked to. */
+const batchAim = 768;
+
+/**
+ * All that a batch answers and tells is in memory until it is durable: if that is more than the collector's young
+ * generation holds, it is copied and kept for long, and collecting costs as much as all the rest (0013).
+ */
+export function isFull({ waiting, events }: OpenBatch): boolean {
+  return waiting.length + events.length >= batchAim;
+}
+
 /**
  * Receipts are sealed, and events put into words, at once: the records they hold are at hand, and the work is spread
  * over the turns.

@@ -3,11 +3,12 @@ import { test } from "node:test";
 import type { Acquire, Command } from "../kernel/commands.ts";
 import type { Lease } from "../kernel/records.ts";
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../store/memory.ts";
-import { Engine, type EngineOptions } from "./engine.ts";
+import { Engine } from "./engine.ts";
 import { drawEntropy } from "./entropy.ts";
 import { DatabaseUnavailable, ShuttingDown } from "./faults.ts";
 import { completeReply, observe } from "./history.ts";
 import { readLease } from "./record-text.ts";
+import type { EngineOptions } from "./terms.ts";
 
 const operator = { role: "operator", agentId: null, epoch: null } as const;
 const asked = { tenant: "default", actor: operator } as const;
@@ -247,7 +248,7 @@ test("L3, L6: what is due is settled by the engine's own timer, and its events a
   });
   await engine.command(register("old"));
   await engine.command(register("young"));
-  await grant(engine, "young", "FILE:/x", { ttlMs: 150 });
+  await grant(engine, "young", "FILE:/x", { ttlMs: 1_500 });
   const { reply } = await engine.command(acquire("old", "FILE:/x"));
   assert.equal(reply.type, "waiting");
   while (!types.includes("request.granted")) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -7,10 +7,8 @@
  *   opening ──► serving ──► (commit fails) ──► opening …       close() from any of them ──► closed
  */
 import type { Command } from "../kernel/commands.ts";
-import type { KernelEvent } from "../kernel/events.ts";
 import { apply, createState, hasDue, nextDeadline, type State, type Step, settle } from "../kernel/kernel.ts";
 import type { Millis } from "../kernel/records.ts";
-import type { Reply } from "../kernel/replies.ts";
 import { createLedgerKey, type LedgerKey, type PublicLedgerKey } from "../ledger/keys.ts";
 import type { SealedReceipt } from "../ledger/seal.ts";
 import type { SignedHead, Store } from "../store/store.ts";
@@ -19,6 +17,7 @@ import {
   addStep,
   createBatch,
   hasChanges,
+  isFull,
   type NumberedEvent,
   type OpenBatch,
   toStoreBatch,
@@ -27,44 +26,16 @@ import {
 import { type Clock, describeWallOffset, startClock, systemTime, type TimeSources } from "./clock.ts";
 import { DatabaseUnavailable, ShuttingDown } from "./faults.ts";
 import { LedgerChain, noLedger } from "./ledger-chain.ts";
+import { NextTurn } from "./next-turn.ts";
 import { type ReadyListener, ReadyTasks } from "./ready-tasks.ts";
 import { recover } from "./recovery.ts";
+import { reopen } from "./reopening.ts";
+import type { Decided, EngineOptions, EventListener } from "./terms.ts";
 import { createVitals, rowsIn, type Vitals } from "./vitals.ts";
-
-export interface EngineOptions {
-  readonly store: Store;
-  /** How an event is put into the words that are stored and sent. */
-  readonly encodeEvent: (event: KernelEvent) => string;
-  readonly log: EngineLog;
-  readonly time?: TimeSources;
-  /** What signs the heads of the ledger, asked for once the data is ours. Absent: a key that is gone with the process. */
-  readonly ledgerKey?: () => LedgerKey;
-}
-
-export interface EngineLog {
-  info(details: object, message: string): void;
-  warn(details: object, message: string): void;
-  error(details: object, message: string): void;
-}
-
-/** A decided command, durable by the time anybody holds this. */
-export interface Decided {
-  readonly reply: Reply;
-  /** When it was decided: remaining times in the reply are as of then. */
-  readonly now: Millis;
-  /** What it added to the ledger, in order, with its place in the chain. */
-  readonly receipts: readonly SealedReceipt[];
-}
-
-export type EventListener = (events: readonly NumberedEvent[]) => void;
 
 /** How many due items are settled before others get their turn, and how full a batch may get meanwhile. */
 const settleSlice = 125;
 const settleBatchMax = 500;
-/** Answers and events of one batch, past which whoever can wait is asked to. */
-const batchAim = 768;
-const reopenMsMin = 50;
-const reopenMsMax = 5_000;
 const noReceipts: readonly SealedReceipt[] = [];
 
 export class Engine {
@@ -85,10 +56,10 @@ export class Engine {
   private clock: Clock;
   private batch: OpenBatch = createBatch();
   private committing: Promise<void> | null = null;
-  private flushIsSet = false;
+  private readonly nextFlush = new NextTurn(() => this.flush());
   /** Commands that came while something was due: they are decided after it (L3). */
   private queue: ((now: Millis) => void)[] = [];
-  private queueIsSet = false;
+  private readonly nextQueue = new NextTurn(() => this.runQueue());
   /** For the kernel's next deadline. */
   private readonly deadline = new Alarm(() => {
     if (this.phase === "serving") this.runQueue();
@@ -193,14 +164,9 @@ export class Engine {
     return this.ready.listen(listener);
   }
 
-  /**
-   * Whoever can wait for `onRoom` should. All that a batch answers and tells is in memory until it is durable: if that
-   * is more than the collector's young generation holds, it is copied and kept for long, and collecting costs as much
-   * as all the rest (0013).
-   */
+  /** Whoever can wait for `onRoom` should. */
   get isFull(): boolean {
-    const { waiting, events } = this.batch;
-    return waiting.length + events.length >= batchAim;
+    return isFull(this.batch);
   }
 
   /** Called whenever the batch that fills is an empty one again. */
@@ -271,7 +237,7 @@ export class Engine {
     const now = this.clock.now();
     if (this.phase !== "serving" || this.isClear(now)) return run(now);
     this.queue.push(run);
-    this.setQueue();
+    this.nextQueue.set();
   }
 
   /** True when nothing is due by then any more. A command is decided at the time for which this was found. */
@@ -283,15 +249,6 @@ export class Engine {
     const settled = settle(this.state, now, settleSlice);
     this.collect(settled, now);
     return !settled.more;
-  }
-
-  private setQueue(): void {
-    if (this.queueIsSet) return;
-    this.queueIsSet = true;
-    setImmediate(() => {
-      this.queueIsSet = false;
-      this.runQueue();
-    });
   }
 
   private runQueue(): void {
@@ -312,7 +269,7 @@ export class Engine {
 
   /** A full batch waits for the one before it, whose commit calls again; else the next turn goes on. */
   private resumeQueue(): void {
-    if (this.committing === null || this.batch.changes.size < settleBatchMax) this.setQueue();
+    if (this.committing === null || this.batch.changes.size < settleBatchMax) this.nextQueue.set();
   }
 
   private collect(step: Step, now: Millis): readonly SealedReceipt[] {
@@ -336,12 +293,7 @@ export class Engine {
 
   /** One commit per turn of the loop: whatever arrives in the same turn shares its fsync. */
   private setFlush(): void {
-    if (this.flushIsSet || this.committing !== null) return;
-    this.flushIsSet = true;
-    setImmediate(() => {
-      this.flushIsSet = false;
-      this.flush();
-    });
+    if (this.committing === null) this.nextFlush.set();
   }
 
   private flush(): void {
@@ -404,7 +356,12 @@ export class Engine {
     this.drop();
     for (const { failed } of lost) failed(unavailable);
     this.tellRoom();
-    if (!wasClosing) void this.reopen();
+    if (!wasClosing)
+      void reopen(
+        () => this.recoverOnce(),
+        () => this.phase === "opening",
+        this.options.log,
+      );
   }
 
   private drop(): void {
@@ -417,23 +374,6 @@ export class Engine {
     this.disarm();
     if (this.phase === "serving") this.phase = "opening";
     this.runQueue();
-  }
-
-  private async reopen(): Promise<void> {
-    for (let wait = reopenMsMin; this.phase === "opening"; wait = Math.min(wait * 2, reopenMsMax)) {
-      await new Promise((resolve) => setTimeout(resolve, wait));
-      if (this.phase !== "opening") return;
-      try {
-        await this.recoverOnce();
-        this.options.log.info({}, "the store is open again, and the service goes on from what is stored");
-        return;
-      } catch (fault) {
-        this.options.log.warn(
-          { err: fault, retryInMs: Math.min(wait * 2, reopenMsMax) },
-          "the store cannot be opened yet",
-        );
-      }
-    }
   }
 
   private async recoverOnce(): Promise<void> {

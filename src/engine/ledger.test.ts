@@ -9,11 +9,12 @@ import { readStoredReceipt } from "../ledger/stored.ts";
 import { verifyLedger } from "../ledger/verify.ts";
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../store/memory.ts";
 import type { SignedHead } from "../store/store.ts";
-import { Engine, type EngineOptions } from "./engine.ts";
+import { Engine } from "./engine.ts";
 import { DatabaseUnavailable } from "./faults.ts";
 import { completeReply } from "./history.ts";
 import { headEvery, headMs } from "./ledger-chain.ts";
 import { readEndedTask } from "./task-text.ts";
+import type { EngineOptions } from "./terms.ts";
 import { createTask, heartbeatTask, poll, releaseTask, submit } from "./test-tasks.ts";
 
 const key = createLedgerKey();

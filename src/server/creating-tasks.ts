@@ -1,7 +1,8 @@
 /** Creating tasks, one or many: what they depend on may have ended, and then history says how (T12). */
-import type { Decided, Engine } from "../engine/engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import { drawEntropy } from "../engine/entropy.ts";
 import { readEndedTask } from "../engine/task-text.ts";
+import type { Decided } from "../engine/terms.ts";
 import type { CreateTask } from "../kernel/task-commands.ts";
 import type { TaskStatus } from "../kernel/task-records.ts";
 import { type Answer, faultAnswer } from "../protocol/answer.ts";

@@ -2,10 +2,11 @@
  * From an operation and its checked input to an answer, the same for HTTP, the stream and MCP. It translates and waits;
  * what is right is decided in the kernel.
  */
-import type { Decided } from "../engine/engine.ts";
+
 import { drawEntropy } from "../engine/entropy.ts";
 import { DatabaseUnavailable, ShuttingDown } from "../engine/faults.ts";
 import { completeReply, failedAssumptions, needsHistory, observe } from "../engine/history.ts";
+import type { Decided } from "../engine/terms.ts";
 import type { Command } from "../kernel/commands.ts";
 import type { Millis } from "../kernel/records.ts";
 import type { Reply } from "../kernel/replies.ts";

@@ -4,6 +4,7 @@
  * their turn, while the last still wait.
  */
 import type { Engine } from "../engine/engine.ts";
+import { NextTurn } from "../engine/next-turn.ts";
 
 /** Where frames come from. */
 export interface Source {
@@ -19,11 +20,14 @@ interface Held {
 export class Intake {
   private readonly engine: Engine;
   private held: Held[] = [];
-  private drainIsSet = false;
 
   constructor(engine: Engine) {
     this.engine = engine;
-    engine.onRoom(() => this.setDrain());
+    // In a turn of its own: the answers of the batch before leave first.
+    const next = new NextTurn(() => this.drain());
+    engine.onRoom(() => {
+      if (this.held.length > 0) next.set();
+    });
   }
 
   /** Runs now, or in its turn when there is room. */
@@ -31,16 +35,6 @@ export class Intake {
     if (this.held.length === 0 && !this.engine.isFull) return run();
     source.pause();
     this.held.push({ source, run });
-  }
-
-  /** In a turn of its own: the answers of the batch before leave first. */
-  private setDrain(): void {
-    if (this.drainIsSet || this.held.length === 0) return;
-    this.drainIsSet = true;
-    setImmediate(() => {
-      this.drainIsSet = false;
-      this.drain();
-    });
   }
 
   private drain(): void {

@@ -5,8 +5,9 @@
  *
  *   asking ──► (nothing there) ──► waiting ──► (work came) ──► asking …       ──► over: answered, or the client is gone
  */
-import type { Decided, Engine } from "../engine/engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import { drawEntropy } from "../engine/entropy.ts";
+import type { Decided } from "../engine/terms.ts";
 import type { ReadyTask } from "../kernel/kernel.ts";
 import type { Millis } from "../kernel/records.ts";
 import type { Offer } from "../kernel/replies.ts";

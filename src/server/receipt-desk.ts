@@ -3,8 +3,9 @@
  * key was used for a task that has ended, the ledger says (R3). So a receipt with a key is looked up before it is
  * submitted, and two with the same key go one after the other.
  */
-import type { Decided, Engine } from "../engine/engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import { drawEntropy } from "../engine/entropy.ts";
+import type { Decided } from "../engine/terms.ts";
 import type { Actor } from "../kernel/commands.ts";
 import { dedupeMarksOf } from "../kernel/receipt-content.ts";
 import type { Millis } from "../kernel/records.ts";

@@ -2,7 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Engine, type EngineLog } from "../engine/engine.ts";
+import { Engine } from "../engine/engine.ts";
+import type { EngineLog } from "../engine/terms.ts";
 import { openLedgerKey } from "../ledger/key-file.ts";
 import { eventText } from "../protocol/event-json.ts";
 import { createMemoryStore } from "../store/memory.ts";

@@ -1,5 +1,6 @@
 /** What every edge of the server shares: the engine, who may ask, who watches what, and what is counted. */
-import type { Engine, EngineLog } from "../engine/engine.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { EngineLog } from "../engine/terms.ts";
 import type { Actor } from "../kernel/commands.ts";
 import type { MasterKeys } from "../token/node/master-keys.ts";
 import { AgentTokenCache } from "./agent-token-cache.ts";

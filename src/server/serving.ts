@@ -2,9 +2,10 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import type { Engine, EngineLog } from "../engine/engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import { boundHeapGrowth } from "../engine/heap-growth.ts";
 import { leaveThingsYoung } from "../engine/pretenuring.ts";
+import type { EngineLog } from "../engine/terms.ts";
 import { MasterKeys } from "../token/node/master-keys.ts";
 import { ArtifactFiles } from "./artifact-files.ts";
 import { createArtifactHandlers } from "./artifacts.ts";

@@ -5,8 +5,9 @@
  */
 import type { WebSocket } from "ws";
 import type { NumberedEvent } from "../../engine/batch.ts";
-import type { Decided, Engine, EngineLog } from "../../engine/engine.ts";
+import type { Engine } from "../../engine/engine.ts";
 import { drawEntropy } from "../../engine/entropy.ts";
+import type { Decided, EngineLog } from "../../engine/terms.ts";
 import type { Command } from "../../kernel/commands.ts";
 import type { Cell, Lease } from "../../kernel/records.ts";
 import type { CellEnrolled } from "../../kernel/replies.ts";

@@ -1,6 +1,7 @@
 /** A cell's hello, decided by the kernel and durable before it is welcomed; and the words in which both speak of it. */
-import type { Decided } from "../../engine/engine.ts";
+
 import { drawEntropy } from "../../engine/entropy.ts";
+import type { Decided } from "../../engine/terms.ts";
 import type { EnrolCell } from "../../kernel/commands.ts";
 import type { limits as kernelLimits } from "../../kernel/limits.ts";
 import type { CellBinding, CellResource } from "../../kernel/records.ts";

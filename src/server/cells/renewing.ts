@@ -1,5 +1,5 @@
 /** A renewal of a bound lease is answered when its cell has taken it: then the old token is dead everywhere (G8). */
-import type { Decided } from "../../engine/engine.ts";
+import type { Decided } from "../../engine/terms.ts";
 import type { RenewLease } from "../../kernel/commands.ts";
 import { errorAnswer } from "../../protocol/answer.ts";
 import { cellEndCodes } from "../../protocol/cell-link.ts";

@@ -1,5 +1,5 @@
 /** Lifting a fence (G7): the cell resets the resource and probes it, and only what a probe has seen clean is free again. */
-import type { Decided } from "../../engine/engine.ts";
+import type { Decided } from "../../engine/terms.ts";
 import type { ResetResource } from "../../kernel/commands.ts";
 import { parseResourceName } from "../../kernel/resource-name.ts";
 import { errorAnswer } from "../../protocol/answer.ts";
