@@ -18,6 +18,7 @@ process.on("exit", () => {
 export interface CellProcess {
   readonly child: ChildProcess;
   readonly output: { stdout: string; stderr: string };
+  /** It is gone, and all that it said is in `output`. */
   readonly exited: Promise<unknown>;
   /** Has said so often that it is linked. */
   linked(times?: number): Promise<void>;
@@ -57,7 +58,7 @@ export function spawnCell(
   const cell: CellProcess = {
     child,
     output,
-    exited,
+    exited: once(child, "close"),
     async linked(times = 1) {
       const end = performance.now() + linkedMsMax;
       while (output.stdout.split("is linked").length <= times) {

@@ -95,10 +95,10 @@ test("G7: a driver that fails, crashes, or hangs on bind fails that lease only, 
     "sleep 1000",
     "trap '' TERM; while :; do sleep 1000; done",
   ]) {
-    const cell = makeExecCell({ bind }, { bind_ms: 150 });
+    const cell = makeExecCell({ bind }, { bind_ms: 1_000 });
     const lease = newLease(resource);
     const error = await failsWith("bind_failed", cell.core.bind(lease));
-    assert.match(error.message, /broken|SIGKILL|longer than 150 ms/);
+    assert.match(error.message, /broken|SIGKILL|longer than 1000 ms/);
     assert.deepEqual(cell.told(), [`bind ${lease.id}`, `teardown ${lease.id}`]);
     assert.deepEqual([cell.core.inventory()[0]?.fenced, cell.core.inventory()[0]?.bindings.length], [null, 0]);
     assert.deepEqual(cell.events, []);
@@ -108,7 +108,7 @@ test("G7: a driver that fails, crashes, or hangs on bind fails that lease only, 
 test("G7: a teardown that fails or hangs fences the resource, ends what else is live on it, and stays until a probe has seen it clean", async () => {
   for (const teardown of ["exit 1", "sleep 1000"]) {
     const flag = join(scratch, `flag-${cells}`);
-    const cell = makeExecCell({ teardown, probe: `test -e ${flag}` }, { teardown_ms: 200 });
+    const cell = makeExecCell({ teardown, probe: `test -e ${flag}` }, { teardown_ms: 1_000 });
     const [lease, other] = [newLease(resource), newLease(resource)];
     await cell.core.bind(lease);
     await cell.core.bind(other);
@@ -134,11 +134,13 @@ test("a reset that fails lifts nothing", async () => {
 });
 
 test("a lease that is revoked while it is bound is not handed out, and is torn down after", async () => {
-  const cell = makeExecCell({ bind: "sleep 0.2; echo thing://1" });
+  const gate = join(scratch, `gate-${cells}`);
+  const cell = makeExecCell({ bind: `while [ ! -e ${gate} ]; do sleep 0.05; done; echo thing://1` });
   const lease = newLease(resource);
   const binding = cell.core.bind(lease);
   await eventually(() => cell.told().length === 1);
   const down = cell.core.teardown(lease.id, "lease_revoked");
+  writeFileSync(gate, "");
   await failsWith("lease_revoked", binding);
   await down;
   assert.deepEqual(cell.told(), [`bind ${lease.id}`, `teardown ${lease.id}`]);
@@ -146,7 +148,7 @@ test("a lease that is revoked while it is bound is not handed out, and is torn d
 
 test("G11: nobody has to tell a cell that a lease has ended", async () => {
   const cell = makeExecCell({});
-  const lease = newLease(resource, 150);
+  const lease = newLease(resource, 2_000);
   await cell.core.bind(lease);
   await eventually(() => cell.events.length > 0);
   assert.deepEqual(cell.events, [{ type: "ended", lease, code: "lease_expired", failure: null }]);
@@ -206,7 +208,7 @@ test("L3: what is bound but not granted yet ends as early as the grant could, un
   const options = { target: `http://${address}` };
   const { core, events } = makeCell([{ resource: "API:/a", driver: "http", options }]);
   const [granted, forgotten] = [newLease("API:/a", 10_000), newLease("API:/a", 10_000)];
-  await Promise.all([core.bind(granted, 200), core.bind(forgotten, 200)]);
+  await Promise.all([core.bind(granted, 1_500), core.bind(forgotten, 1_500)]);
   await core.renew({ ...granted, expiresAt: Date.now() + 60_000 });
   await eventually(() => events.length > 0);
   assert.deepEqual(

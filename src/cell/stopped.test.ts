@@ -39,7 +39,7 @@ test("G11: a cell that was stopped over a lease's end passes nothing of a stream
     const timer = setInterval(() => response.write("x".repeat(1_000)), 1);
     response.on("close", () => clearInterval(timer));
   });
-  const cell = await startCell("API:/a", "http", { target: `http://${service.address}` }, 1_200);
+  const cell = await startCell("API:/a", "http", { target: `http://${service.address}` }, 3_000);
   const headers = { authorization: `Bearer ${cell.token}` };
   const request = ask(`${cell.coordinate}/`, { headers });
   request.on("error", () => {});
@@ -74,7 +74,7 @@ test("G11: what was sent to a stopped cell does not reach the service when the l
       reached += String(chunk);
     });
   });
-  const cell = await startCell("DB:/a", "tcp", { target: service.address }, 1_200);
+  const cell = await startCell("DB:/a", "tcp", { target: service.address }, 3_000);
   const socket = connect(Number(new URL(cell.coordinate).port), "127.0.0.1");
   socket.on("error", () => {});
   socket.write(`${cell.token}\nbefore`);
@@ -120,7 +120,7 @@ async function startSleeper(ttlMs: number): Promise<Child & { readonly pid: numb
 }
 
 test("G11: what a stopped cell has started ends with the lease, though the cell cannot end it", async () => {
-  const cell = await startSleeper(1_500);
+  const cell = await startSleeper(3_000);
   await stop(cell);
   await eventually(() => !isAlive(cell.pid));
   assert.match(readFileSync(`/proc/${cell.child.pid}/stat`, "utf8"), /\) T /);

@@ -10,6 +10,9 @@ const web = (service: string, more: object = {}) => [
   { resource: "API:/a", driver: "http", options: { target: `http://${service}`, ...more } },
 ];
 
+/** Told so, or cut off: a gateway resets the connections that it has when the lease ends. */
+const isRefused = (status: number): boolean => status === 410 || status === 0;
+
 const isOver = ({ expires_at: at }: BoundLease): boolean => Date.now() > Date.parse(at);
 
 /** Tries to get the resource all the time; says how often it was granted. */
@@ -75,7 +78,7 @@ describe("what breaks", { concurrency: 3 }, () => {
     const plane = await startPlane(t);
     const service = await serveHttp(t, (_request, response) => void response.end("served"));
     const cell = await plane.cell("web", web(service));
-    const lease = await plane.grantBound("ann", "API:/a", { ttl_ms: 1_500 });
+    const lease = await plane.grantBound("ann", "API:/a", { ttl_ms: 3_000 });
     await cell.stop();
     const contest = contend(plane, "API:/a");
     const late = ask(lease.coordinate, lease.token);
@@ -113,7 +116,7 @@ describe("what breaks", { concurrency: 3 }, () => {
     await until(async () => {
       const over = isOver(lease);
       const { status } = await ask(lease.coordinate, lease.token);
-      if (over) assert.equal(status, 410, "not a moment longer");
+      if (over) assert.ok(isRefused(status), `${status}, but not a moment longer`);
       return status === 410 ? true : null;
     }, "the cell ends it");
     await contest.stop();
@@ -149,8 +152,8 @@ describe("what breaks", { concurrency: 3 }, () => {
     await until(async () => {
       const over = isOver(lease);
       const { status } = await ask(lease.coordinate, lease.token);
-      if (over) assert.equal(status, 410);
-      return over ? true : null;
+      if (over) assert.ok(isRefused(status), `${status}`);
+      return over && status === 410 ? true : null;
     }, "it ends");
     await plane.start();
     await cell.linked(2);

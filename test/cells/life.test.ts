@@ -26,10 +26,11 @@ const isAlive = (pid: number): boolean => {
 describe("leases on real things", { concurrency: 2 }, () => {
   test("http: granted, used, narrowed, renewed, released; the next holder gets it, and only with its own token", async (t) => {
     const plane = await startPlane(t);
+    let finish: (() => void) | null = null;
     const service = await serveHttp(t, (request, response) => {
       if (request.url === "/slow") {
         response.write("begun ");
-        setTimeout(() => response.end("and ended"), 1_000);
+        finish = () => void response.end("and ended");
       } else response.end(`${request.method} ${request.headers["leasehold-fence"]}`);
     });
     await plane.cell("web", [{ resource: "API:/a", driver: "http", options: { target: `http://${service}` } }]);
@@ -44,11 +45,13 @@ describe("leases on real things", { concurrency: 2 }, () => {
     assert.equal((await ask(`${lease.coordinate}/docs/a`, reading, { method: "POST" })).error, "caveat_failed");
     assert.equal((await ask(`${lease.coordinate}/other`, reading)).error, "caveat_failed");
     const slow = ask(`${lease.coordinate}/slow`, lease.token);
+    const end = await until<() => void>(() => finish, "the slow one is under way");
     const renewal = await plane.post<BoundLease>(`/v1/leases/${lease.id}/renew`);
     assert.equal(renewal.status, 200, renewal.text);
     assert.equal(renewal.body.generation, lease.generation + 1);
     assert.equal((await ask(lease.coordinate, lease.token)).error, "stale_token");
     assert.equal((await ask(lease.coordinate, renewal.body.token)).text, `GET ${renewal.body.fence}`);
+    end();
     assert.equal((await slow).text, "begun and ended", "G8: what is open stays open");
     assert.equal((await plane.post(`/v1/leases/${lease.id}/release`)).status, 200);
     const next = await plane.grantBound("ben", "API:/a");
@@ -69,14 +72,17 @@ describe("leases on real things", { concurrency: 2 }, () => {
   test("tcp: a lease that expires in the middle of a transfer cuts it, and its successor gets through", async (t) => {
     const plane = await startPlane(t);
     let arrived = 0;
+    let open = 0;
     const service = await serveTcp(t, (socket) => {
+      open++;
+      socket.on("close", () => open--);
       socket.on("data", (chunk) => {
         arrived += chunk.length;
         socket.write(chunk);
       });
     });
     await plane.cell("db", [{ resource: "DB:/a", driver: "tcp", options: { target: service } }]);
-    const lease = await plane.grantBound("ann", "DB:/a", { ttl_ms: 1_500 });
+    const lease = await plane.grantBound("ann", "DB:/a", { ttl_ms: 3_000 });
     const { port } = new URL(lease.coordinate);
     const socket = connect(Number(port), "127.0.0.1");
     socket.on("error", () => {});
@@ -89,6 +95,7 @@ describe("leases on real things", { concurrency: 2 }, () => {
     late.write(`${lease.token}\nmore`);
     const [line] = (await once(late, "data")) as [Buffer];
     assert.equal((JSON.parse(String(line)) as { error: string }).error, "lease_expired");
+    await until(() => (open === 0 ? true : null), "all that came through before has arrived");
     const before = arrived;
     const next = await plane.grantBound("ben", "DB:/a");
     const second = connect(Number(port), "127.0.0.1");
@@ -237,7 +244,10 @@ test("faults of a configuration are one line each, and the cell goes on with the
     { resource: "API:/d", driver: "http", options: { target: `http://${service}`, listen: `127.0.0.1:${plane.port}` } },
     { resource: "FILE:/e", driver: "files", options: { folder: "missing" } },
   ]);
-  const lines = cell.output.stderr.trim().split("\n");
+  const lines = await until(() => {
+    const found = cell.output.stderr.trim().split("\n");
+    return found.length >= 4 ? found : null;
+  }, "each fault is told");
   assert.equal(lines.length, 4, cell.output.stderr);
   for (const line of lines) assert.match(line, /^leasehold: /);
   await plane.grantBound("ann", "API:/a");

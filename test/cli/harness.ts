@@ -114,7 +114,7 @@ export async function inTurns<T>(items: readonly T[], work: (item: T) => Promise
   await Promise.all([worker(), worker(), worker()]);
 }
 
-export async function until<T>(look: () => Promise<T | null> | T | null, what: string, withinMs = 15_000): Promise<T> {
+export async function until<T>(look: () => Promise<T | null> | T | null, what: string, withinMs = 30_000): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
     const found = await look();

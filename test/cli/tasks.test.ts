@@ -96,7 +96,7 @@ describe("tasks", () => {
   });
 
   test("a cancelled task ends its command", async () => {
-    const id = await add("long", "--lease", "2s");
+    const id = await add("long", "--lease", "5s");
     const running = server.begin(
       work("long", "trap 'echo told >&2; exit 1' TERM; echo up >&2; while :; do sleep 0.05; done"),
     );

@@ -9,7 +9,7 @@ import { describeViolations } from "../../torture/violations.ts";
 test("S1, L7, L11, W10: killed with -9 under load and started again, the server has kept its word, six times over", async (t) => {
   const dataFolder = mkdtempSync(join(tmpdir(), "leasehold-kill-"));
   const seed = Date.now() % 1_000_000;
-  const { findings, kills } = await runRounds({ dataFolder, rounds: 6, seconds: 0.4, seed, agents: 16 });
+  const { findings, kills } = await runRounds({ dataFolder, rounds: 6, seconds: 1, seed, agents: 16 });
   const { tally, verified, violations, events, settled } = findings;
   assert.equal(violations.length, 0, `seed ${seed}, data in ${dataFolder}: ${describeViolations(violations)}`);
   assert.equal(kills, 6);

@@ -57,7 +57,7 @@ test("a call that is held beats for its agent as long as it lasts", async (t) =>
 async function waiting(t: Parameters<typeof serve>[0], thinkMs: number) {
   const server = await serve(t);
   const { service, register, grant, post } = server;
-  await server.call("PUT", "/v1/tenants/default/settings", { claim_within_ms: 200 });
+  await server.call("PUT", "/v1/tenants/default/settings", { claim_within_ms: 1_000 });
   await register("older");
   await register("younger");
   const lease = await grant("younger", "FILE:/a");
@@ -83,14 +83,14 @@ test("a grant that comes while the model thinks is kept for it past the claim ti
   presence.attend(operator, "older", requestId);
   await post(`/v1/leases/${lease.id}/release`);
   await until(async () => ((await holders(get)).includes("older") ? true : null), "it is granted");
-  await pause(600);
+  await pause(2_500);
   assert.deepEqual(await holders(get), ["older"]);
   const asked = await get<{ readonly verdict: string }>(`/v1/requests/${requestId}`);
   assert.equal(asked.body.verdict, "GRANTED");
 });
 
 test("a model that does not come back loses the grant to the next in line", async (t) => {
-  const { presence, lease, requestId, post, get } = await waiting(t, 500);
+  const { presence, lease, requestId, post, get } = await waiting(t, 2_500);
   presence.attend(operator, "older", requestId);
   await post(`/v1/leases/${lease.id}/release`);
   await until(async () => ((await holders(get)).includes("older") ? true : null), "it is granted");
@@ -98,12 +98,12 @@ test("a model that does not come back loses the grant to the next in line", asyn
 });
 
 test("a model that comes back keeps what was collected for it", async (t) => {
-  const { presence, lease, requestId, post, get } = await waiting(t, 1_500);
+  const { presence, lease, requestId, post, get } = await waiting(t, 3_000);
   presence.attend(operator, "older", requestId);
   await post(`/v1/leases/${lease.id}/release`);
   await until(async () => ((await holders(get)).includes("older") ? true : null), "it is granted");
   presence.enter(operator, "older")();
-  await pause(1_800);
+  await pause(3_500);
   assert.deepEqual(await holders(get), ["older"]);
 });
 

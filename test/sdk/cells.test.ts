@@ -9,7 +9,7 @@ import { clientFor, pause, proxyTo, serve, until } from "./harness.ts";
 import { service, startCell } from "./real-cell.ts";
 
 const gpu = "GPU:/lab/a";
-const ttlMs = 4_000;
+const ttlMs = 6_000;
 
 async function heldGpu(t: TestContext, client: Client, more: object = {}): Promise<Hold> {
   const hold = await client.hold(gpu, { ttlMs, ...more });

@@ -26,7 +26,7 @@ test("every example in docs/sdk.md runs, and ends by itself", async (t) => {
         .replace('"leasehold/sdk"', JSON.stringify(sdk))
         .replace("createClient()", `createClient({ url: "${server.address.url}" })`);
       writeFileSync(path, here);
-      const child = spawn(process.execPath, [path], { stdio: ["ignore", "pipe", "pipe"], timeout: 20_000 });
+      const child = spawn(process.execPath, [path], { stdio: ["ignore", "pipe", "pipe"], timeout: 90_000 });
       let said = "";
       child.stdout.on("data", (data) => {
         said += String(data);
@@ -34,7 +34,8 @@ test("every example in docs/sdk.md runs, and ends by itself", async (t) => {
       child.stderr.on("data", (data) => {
         said += String(data);
       });
-      const [exit] = (await once(child, "exit")) as [number | null];
+      // Not "exit", at which some of its words may still be on their way.
+      const [exit] = (await once(child, "close")) as [number | null];
       assert.equal(exit, 0, `example ${index + 1}:\n${code}\n${said}`);
       return said;
     }),

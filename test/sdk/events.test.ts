@@ -39,14 +39,20 @@ test("a reader that was cut off before its first event misses none", async (t) =
   const far = clientFor(t, proxy.url, {
     fetch: async (...asked) => {
       const response = await fetch(...asked);
-      isFollowing();
-      return response;
+      // Its position is in the first words.
+      const heard = new TransformStream<Uint8Array, Uint8Array>({
+        transform(chunk, controller) {
+          controller.enqueue(chunk);
+          isFollowing();
+        },
+      });
+      return new Response(response.body?.pipeThrough(heard) ?? null, response);
     },
   });
   const next = far.events({ types: ["agent.registered"] }).next();
   await following;
-  // Its position is in the first words, which may still be on their way.
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  // By the next turn of the loop they have been read.
+  await new Promise((resolve) => setImmediate(resolve));
   proxy.cut();
   await near.call("register_agent", { agent_id: "first" });
   const { value } = await next;

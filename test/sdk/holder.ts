@@ -13,7 +13,7 @@ try {
         await pause(10);
       }
     },
-    { ttlMs: 500, retryLost: "never" },
+    { ttlMs: 2_000, retryLost: "never" },
   );
 } catch (error) {
   console.log(error instanceof LeaseLost ? `lost ${error.reason}` : `failed ${String(error)}`);

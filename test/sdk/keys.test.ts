@@ -30,13 +30,13 @@ test("with a key for workers alone, tasks are done, heartbeats from the thread i
   const { key } = await above.call("create_key", { role: "worker" });
   const worker = clientFor(t, server.address.url, { key }).worker({
     handler: async (_task, { remainingMs }) => {
-      await new Promise((resolve) => setTimeout(resolve, 1_200));
+      await new Promise((resolve) => setTimeout(resolve, 4_000));
       assert.ok(remainingMs() > 0);
       return "kept";
     },
   });
   t.after(() => worker.drain().catch(() => undefined));
-  const task = { task_type: "a.b", principal_ai: "me", lease_duration_ms: 800 };
+  const task = { task_type: "a.b", principal_ai: "me", lease_duration_ms: 3_000 };
   const { task_id: id } = await above.call("create_task", task);
   const done = await until(async () => {
     const found = await above.call("get_task", { task_id: id });

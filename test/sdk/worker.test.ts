@@ -117,14 +117,14 @@ test("a handler that blocks its event loop for longer than its lease keeps the l
   workerFor(t, client, {
     onEnd: (_id, end) => ends.push(end),
     handler: (_task, { signal, remainingMs }) => {
-      const end = performance.now() + 2_500;
+      const end = performance.now() + 4_500;
       while (performance.now() < end);
       assert.ok(remainingMs() > 0);
       assert.ok(!signal.aborted);
       return "busy but well";
     },
   });
-  const { task_id: id } = await client.call("create_task", { ...task, lease_duration_ms: 1_000 });
+  const { task_id: id } = await client.call("create_task", { ...task, lease_duration_ms: 3_000 });
   const done = await untilStatus(client, id, "succeeded");
   assert.deepEqual(
     done.receipts.map(({ phase }) => phase),
@@ -165,7 +165,8 @@ test("a handler that is stuck past its limit loses its lease, whether it blocks 
       });
     },
   });
-  const second = await client.call("create_task", brief);
+  // Long enough that it cannot be lost before the run is too long.
+  const second = await client.call("create_task", { ...brief, lease_duration_ms: 3_000 });
   await untilStatus(client, second.task_id, "dead");
   assert.deepEqual(ends, ["dropped"]);
   assert.deepEqual(reasons, ["overrun"]);
@@ -186,7 +187,7 @@ test("a task that is called off stops its handler, with the reason", async (t) =
       });
     },
   });
-  const { task_id: id } = await client.call("create_task", { ...task, lease_duration_ms: 300 });
+  const { task_id: id } = await client.call("create_task", { ...task, lease_duration_ms: 1_500 });
   await until(() => (isRunning ? true : null), "it runs");
   await until(async () => {
     const { progress } = (await client.call("get_task", { task_id: id })) as { progress?: unknown };
@@ -215,7 +216,7 @@ test("cut off from the server, the handler is stopped before its lease can have 
       });
     },
   });
-  const { task_id: id } = await near.call("create_task", { ...task, lease_duration_ms: 500, requeue_delay_ms: 0 });
+  const { task_id: id } = await near.call("create_task", { ...task, lease_duration_ms: 8_000, requeue_delay_ms: 0 });
   const events = near.events({ since: 0, types: ["lease.expired", "task.requeued"] });
   const { value: ended } = await events.next();
   await events.return();

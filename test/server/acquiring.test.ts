@@ -113,7 +113,7 @@ test("a hold that sees nothing new ends in time with WAIT, and can be taken up a
 test("W8: a grant whose client has gone away is passed on to the next in line", async (t) => {
   const server = await serve(t);
   const { register, grant, post, get, call } = server;
-  await call("PUT", "/v1/tenants/default/settings", { claim_within_ms: 200 });
+  await call("PUT", "/v1/tenants/default/settings", { claim_within_ms: 1_500 });
   await register("oldest");
   await register("older");
   await register("young");

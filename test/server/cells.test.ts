@@ -274,7 +274,12 @@ test("pick: any one of a pattern that is ready and has room is granted, and the 
   const any = async (agent: string) => {
     await server.register(agent);
     const intents = [{ predicate: "MUTATES", resource: "GPU:/lab/*", pick: "any" }];
-    return server.post<WireGranted>("/v1/acquire", { agent_id: agent, intents, hold_ms: 10_000, wait_timeout_ms: 100 });
+    return server.post<WireGranted>("/v1/acquire", {
+      agent_id: agent,
+      intents,
+      hold_ms: 10_000,
+      wait_timeout_ms: 1_000,
+    });
   };
   const granted = [await any("alice"), await any("bob")].map(({ body }) => body.leases[0]);
   assert.deepEqual(granted.map((lease) => lease?.resource).sort(), ["GPU:/lab/a", "GPU:/lab/c"]);

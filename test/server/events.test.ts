@@ -87,6 +87,7 @@ test("filters choose by type, by agent, and by what overlaps with a resource; li
     if (name !== "elsewhere") assert.ok(expected.length > 0, name);
     const stored = await follow(url, { query: `${query}&since=0` });
     await has(stored, expected.length);
+    await until(() => ((live[name]?.events.length ?? 0) >= expected.length ? true : null), `${name}, live`);
     await pause(20);
     assert.deepEqual(idsOf(stored.events), expected, `${name}, stored`);
     assert.deepEqual(idsOf(live[name]?.events ?? []), expected, `${name}, live`);

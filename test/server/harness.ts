@@ -119,12 +119,16 @@ export function mutates(...resources: readonly string[]) {
   return resources.map((resource) => ({ predicate: "MUTATES", resource }));
 }
 
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+/** After a standstill a timer comes before what has arrived meanwhile; so many turns of the loop let that in too. */
+const turnsAfter = 10;
+
+export async function pause(ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, ms));
+  for (let turn = 0; turn < turnsAfter; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Asks again until it is so, because it will be soon; fails if it is not. */
-export async function until<T>(look: () => Promise<T | null> | T | null, what: string, withinMs = 15_000): Promise<T> {
+export async function until<T>(look: () => Promise<T | null> | T | null, what: string, withinMs = 30_000): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
     const found = await look();

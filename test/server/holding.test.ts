@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WireGranted, WireLease } from "../../src/protocol/wire-types.ts";
-import { mutates, pause, serve } from "./harness.ts";
+import { mutates, pause, serve, until } from "./harness.ts";
 
 test("L4: a heartbeat extends a lease, and each end is refused with the code that says which", async (t) => {
   const { register, grant, post } = await serve(t);
@@ -135,10 +135,12 @@ test("L8: VERIFY_ALL tells the truth about each lease: alive, ended or never the
 test("L9: what a restarting agent misses is held for it, and lives again after VERIFY_ALL", async (t) => {
   const { register, grant, post, get } = await serve(t);
   await register("alice");
-  const lease = await grant("alice", "FILE:/a", { ttl_ms: 1_000 });
+  const lease = await grant("alice", "FILE:/a", { ttl_ms: 2_000 });
   assert.equal((await post("/v1/agents/alice/restart")).body.state, "DIE_RESTART");
-  await pause(1_030);
-  assert.equal((await get(`/v1/leases/${lease.id}`)).body.state, "HELD");
+  await until(
+    async () => ((await get(`/v1/leases/${lease.id}`)).body.state === "HELD" ? true : null),
+    "its time is up, and it is held",
+  );
   const early = await post(`/v1/leases/${lease.id}/heartbeat`);
   assert.deepEqual([early.status, early.body.error], [409, "verify_required"]);
   await post("/v1/agents/alice/verify-all");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { operations } from "../../src/protocol/operations.ts";
-import { mutates, pause, serve } from "./harness.ts";
+import { mutates, serve, until } from "./harness.ts";
 
 test("health, readiness, the document and a page that says what this is are there for anyone", async (t) => {
   const { get, post } = await serve(t);
@@ -26,8 +26,10 @@ test("metrics tell of grants, verdicts, refusals, waits, commits, lateness, dela
   await post("/v1/acquire", { agent_id: "old", intents: mutates("FILE:/a") });
   await post("/v1/leases/lse_never/heartbeat");
   await post("/v1/acquire", { nonsense: true });
-  await pause(150);
-  const { text, headers } = await get("/metrics");
+  const { text, headers } = await until(async () => {
+    const metrics = await get("/metrics");
+    return metrics.text.includes('leasehold_events_total{type="lease.expired"} 1\n') ? metrics : null;
+  }, "the short one has ended");
   assert.match(headers.get("content-type") ?? "", /^text\/plain; version=0\.0\.4/);
   const value = (line: string): number => {
     const found = text.split("\n").find((one) => one.startsWith(`${line} `));

@@ -5,7 +5,7 @@ import { type TestContext, test } from "node:test";
 import { WebSocket } from "ws";
 import type { WireOffer } from "../../src/protocol/wire-types.ts";
 import type { RunningServer } from "../../src/server/server.ts";
-import { failingStore, serve, until } from "./harness.ts";
+import { failingStore, pause, serve, until } from "./harness.ts";
 import { taskClientOf } from "./task-client.ts";
 
 const hold = { hold_ms: 20_000 };
@@ -62,7 +62,7 @@ test("T7, T8: the worker that had the task is woken first, then the healthier on
   const server = await serve(t);
   const { create, offered, accept, send } = taskClientOf(server);
   // "bad" loses one task, and is less healthy from then on.
-  const lost = await create({ lease_duration_ms: 1_000, requeue_delay_ms: 1_500 });
+  const lost = await create({ lease_duration_ms: 2_000, requeue_delay_ms: 4_000 });
   await accept(await offered("worker.bad"));
   await until(async () => ((await taskClientOf(server).show(lost)).status === "retry_pending" ? true : null), "lost");
   const good = offered("worker.good", hold);
@@ -156,7 +156,7 @@ test("T2: an offer for a client that is gone before it is told is given back at 
   asking.end(body);
   const commit = await until<() => void>(() => letGo, "the offer is on its way to the disk");
   asking.destroy();
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await pause(50);
   disk.beforeCommit = null;
   commit();
   await until(async () => ((await show(taskId)).status === "queued" ? true : null), "it is given back");

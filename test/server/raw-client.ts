@@ -9,7 +9,7 @@ export interface RawAnswer {
 }
 
 /** Sends, and reads until the answer is whole or the connection has ended. */
-export function sendRaw(port: number, bytes: string | Buffer, withinMs = 5_000): Promise<RawAnswer> {
+export function sendRaw(port: number, bytes: string | Buffer, withinMs = 20_000): Promise<RawAnswer> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");
     let received = Buffer.alloc(0);

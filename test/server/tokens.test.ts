@@ -142,7 +142,7 @@ test("G8: a heartbeat of an unbound lease brings a token for the new end; renewa
 test("L3, L9: a token is not honoured past the end of its lease, nor while the lease is held", async (t) => {
   const server = await serve(t);
   const lease = await grantWithToken(server, "alice", file, { ttl_ms: 150 });
-  const held = await grantWithToken(server, "bob", "FILE:/b", { ttl_ms: 150 });
+  const held = await grantWithToken(server, "bob", "FILE:/b", { ttl_ms: 2_000 });
   await server.post("/v1/agents/bob/restart");
   for (const { token } of [lease, held]) {
     await until(async () => ((await check(server, token)).status === 410 ? true : null), "it has ended");

@@ -62,7 +62,7 @@ test("a worker that was stopped past its lease wakes and completes: 409 with the
   const server = await serveOnDisk(t);
   const { create, poll, accept, complete, show } = taskClientOf(server);
   const taskId = await create({ lease_duration_ms: 2_000, requeue_delay_ms: 0 });
-  const zombie = startWorker(t, server.address.url, "worker.zombie", 200);
+  const zombie = startWorker(t, server.address.url, "worker.zombie", 1_500);
   await zombie.step("accepted");
   zombie.child.kill("SIGSTOP");
   const offer = await until<WireOffer>(() => poll("worker.other"), "the task is offered to another");
@@ -82,7 +82,7 @@ test("while another is at work the zombie is stale_fence, and the other's result
   const server = await serveOnDisk(t);
   const { create, poll, accept, complete, show } = taskClientOf(server);
   const taskId = await create({ lease_duration_ms: 2_000, requeue_delay_ms: 0 });
-  const zombie = startWorker(t, server.address.url, "worker.zombie", 100);
+  const zombie = startWorker(t, server.address.url, "worker.zombie", 1_500);
   await zombie.step("accepted");
   zombie.child.kill("SIGSTOP");
   const offer = await until<WireOffer>(() => poll("worker.other"), "the task is offered to another");

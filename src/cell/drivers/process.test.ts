@@ -72,7 +72,7 @@ test("G6: children that ignore SIGTERM, fork twice, and leave session and group 
   await cell.core.bind(first);
   const found = await pidsIn(pids, 4);
   assert(found.every(isAlive));
-  const lease = renewed(first, 100);
+  const lease = renewed(first, 1_000);
   await cell.core.renew(lease);
   await eventually(() => cell.events.length > 0);
   assert.deepEqual(cell.events, [{ type: "ended", lease, code: "lease_expired", failure: null }]);
@@ -84,7 +84,7 @@ test("a child that forgets its environment is found by its session, its parent, 
 }, async () => {
   const pids = join(scratch, "clean.pids");
   const clean = script("clean.sh", `trap '' TERM; echo $$ >> ${pids}; sleep 1000 & sleep 1000`);
-  const main = script("main2.sh", `env -i setsid ${clean} & env -i ${clean} & sleep 0.8; exit 0`);
+  const main = script("main2.sh", `env -i setsid ${clean} & env -i ${clean} & sleep 2; exit 0`);
   const cell = makeProcessCell({ command: [main] });
   const lease = newLease(resource);
   await cell.core.bind(lease);

@@ -89,7 +89,7 @@ test("G9: a wrong, missing, endless or narrowed-away token gets one typed line a
 
 test("G6: connections are cut when the lease expires, in the middle of a transfer", async () => {
   const cell = makeTcpCell();
-  const { port, token, lease } = await boundTo(cell, 300);
+  const { port, token, lease } = await boundTo(cell, 1_500);
   const line = open(port, `${token}\n`);
   await eventually(() => line.received().startsWith("ok\n"));
   const chatter = setInterval(() => line.socket.writable && line.socket.write("tick\n"), 2);
@@ -102,7 +102,7 @@ test("G6: connections are cut when the lease expires, in the middle of a transfe
 
 test("G8: a connection outlives a renewal; the old token opens no new one", async () => {
   const cell = makeTcpCell();
-  const { port, token, lease } = await boundTo(cell, 300);
+  const { port, token, lease } = await boundTo(cell, 1_500);
   const line = open(port, `${token}\n`);
   await eventually(() => line.received().startsWith("ok\n"));
   await cell.core.renew(renewed(lease));
