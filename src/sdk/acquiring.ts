@@ -53,10 +53,14 @@ export async function acquireLeases(
   const endAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs;
   const intents = intentsOf(manifest);
   let input: AcquireInput | null = null;
+  let isUnverified = false;
   for (;;) {
     if (signal?.aborted === true) throw aborted(signal, false);
     const leftMs = Math.max(endAt - performance.now(), 0);
     try {
+      // A restart was announced for the agent while it was out of reach (L9): first the truth, then more leases.
+      if (isUnverified) await askAs(actor, "verify_all", { agent_id: actor.agentId });
+      isUnverified = false;
       input ??= inputOf(actor, intents, options, leftMs);
       const first = await submit(actor, input, signal);
       if (first.answer.verdict === "GRANTED") return { answer: first.answer, sentAt: first.sentAt };
@@ -68,6 +72,7 @@ export async function acquireLeases(
       if (leftMs === 0 || hasWaited || !comesBack(error, steps.outlasts)) throw error;
       // Whether it took effect is settled by sending exactly the same again (W10).
       if (!error.outcomeUnknown) input = null;
+      isUnverified = isUnverified || error.code === "verify_required";
       if (error instanceof Died) {
         onWait?.(error);
         await steps.rollBack(error);
@@ -180,6 +185,7 @@ function comesBack(error: LeaseholdError, outlasts: boolean): boolean {
     case "wait_timeout":
     case "request_unknown":
       return true;
+    case "verify_required":
     case "unreachable":
     case "timeout":
     case "shutting_down":

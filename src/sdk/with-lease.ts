@@ -6,7 +6,7 @@ import { type AcquireOptions, acquireLeases, intentsOf, type Manifest } from "./
 import { type Actor, askAs } from "./actor.ts";
 import { type Died, LeaseholdError } from "./errors.ts";
 import { Holding, type HoldingOptions } from "./holding.ts";
-import { LeaseLost, lookUpHolders } from "./lease-lost.ts";
+import { LeaseLost, lookUpHolders, lossIn } from "./lease-lost.ts";
 import { LiveLease } from "./live-lease.ts";
 import { sleep } from "./timing.ts";
 import type { Lease, LeaseEnd, ObservationUpdate } from "./wire.ts";
@@ -97,10 +97,14 @@ export async function workUnder<T>(
   const work = new Work();
   siblings.add(work);
   try {
+    let lost: LeaseLost | null = null;
     for (let attempt = 1; ; attempt++) {
-      const outcome = await runOnce(actor, siblings, work, manifest, body, options, attempt);
+      const outcome = await runOnce(actor, siblings, work, manifest, body, options, attempt).catch((error: unknown) => {
+        throw takenUpMeanwhile(error, lost) ?? error;
+      });
       if (outcome.type === "done") return outcome.value;
       if (outcome.type === "failed") throw outcome.error;
+      lost = outcome.lost;
     }
   } finally {
     siblings.delete(work);
@@ -110,7 +114,7 @@ export async function workUnder<T>(
 type Outcome<T> =
   | { readonly type: "done"; readonly value: T }
   | { readonly type: "failed"; readonly error: unknown }
-  | { readonly type: "again" };
+  | { readonly type: "again"; readonly lost: LeaseLost | null };
 
 async function runOnce<T>(
   actor: Actor,
@@ -143,12 +147,18 @@ async function runOnce<T>(
   if (ran.type === "failed") {
     if (signal?.aborted === true) return { type: "failed", error: givenUp(signal, ran.error) };
     if (died !== null) await sleep(died.retryAfterMs ?? 0, signal);
-    if (died !== null || (lost !== null && mayBeginAgain(lost, options))) return { type: "again" };
+    if (died !== null || (lost !== null && mayBeginAgain(lost, options))) return { type: "again", lost };
   }
   if (lost === null) return ran;
   await lookUpHolders(actor, lost);
   if (ran.type === "failed" && ran.error !== lost) lost.cause ??= ran.error;
   return { type: "failed", error: lost };
+}
+
+/** What was lost for want of contact was another instance's by then; only coming back tells. */
+function takenUpMeanwhile(error: unknown, lost: LeaseLost | null): LeaseLost | null {
+  const loss = lost === null ? null : lossIn(error);
+  return lost === null || loss?.reason !== "taken_up" ? null : new LeaseLost({ ...loss, leases: lost.leases });
 }
 
 /** Work that was never begun because its leases were gone by then has failed as well. */
@@ -196,9 +206,8 @@ async function release(
     return ended === undefined ? null : lossOf(ended, leases);
   } catch (error) {
     if (!(error instanceof LeaseholdError)) throw error;
-    if (error.code !== "stale_epoch" || holding.lost !== null) return null;
-    const detail = "Another instance has taken this agent up; its leases are that one's now.";
-    return new LeaseLost({ reason: "taken_up", detail, leases, cause: error });
+    const loss = holding.lost === null ? lossIn(error) : null;
+    return loss?.reason === "taken_up" ? new LeaseLost({ ...loss, leases }) : null;
   }
 }
 

@@ -88,6 +88,44 @@ for (const transport of ["http", "stream"] as const) {
   });
 }
 
+test("L9: a restart that is announced for an agent out of reach does not keep its work from beginning again", async (t) => {
+  const server = await serve(t);
+  const proxy = await proxyTo(t, server);
+  const operator = clientFor(t, server.address.url);
+  const agent = await clientFor(t, proxy.url).agent({ id: "a" });
+  const attempts = await agent.withLease(
+    file,
+    async ({ attempt, signal }) => {
+      if (attempt > 1) return attempt;
+      proxy.hush();
+      await operator.call("restart_agent", { agent_id: "a" });
+      return await untilAborted(signal).finally(() => proxy.heal());
+    },
+    { ttlMs: 2_000 },
+  );
+  assert.equal(attempts, 2);
+});
+
+test("who comes back after a partition and finds its agent taken up is told so, and does not begin again", async (t) => {
+  const server = await serve(t);
+  const proxy = await proxyTo(t, server);
+  const other = clientFor(t, server.address.url);
+  const agent = await clientFor(t, proxy.url).agent({ id: "a" });
+  let attempts = 0;
+  const work = agent.withLease(
+    file,
+    async ({ signal }) => {
+      attempts++;
+      proxy.hush();
+      await other.agent({ id: "a" });
+      await untilAborted(signal).finally(() => proxy.heal());
+    },
+    { ttlMs: 2_000 },
+  );
+  await assert.rejects(work, (error) => error instanceof LeaseLost && error.reason === "taken_up");
+  assert.equal(attempts, 1);
+});
+
 test("connections that break again and again cost no lease", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
