@@ -1,6 +1,6 @@
 /**
- * Records as they are stored: JSON with what is null, false or usual left out, because most of a lease is. Leases and
- * agents are written by hand, for nearly every command changes one; a test holds that nothing is lost on the way.
+ * Records as they are stored: JSON with what is null, false or usual left out, because most of a lease is. A test
+ * holds that nothing is lost on the way.
  */
 import type { RestoredRecord } from "../kernel/kernel.ts";
 import { quotasDefault, settingsDefault } from "../kernel/limits.ts";
@@ -42,37 +42,52 @@ export function recordText<K extends RecordKind>(kind: K, record: RecordOf[K]): 
 /**
  * A list of what every lease has, in this order, and after it an object of what only some have. Without names it is
  * parsed in half the time, which a million leases at a restart feel, and is a third smaller; the store's view `leases`
- * puts the names back for people. An ended lease in history reads the same.
+ * puts the names back for people. An ended lease in history reads the same. Measured: through one list and the
+ * language's own routine it takes half as long as put together from pieces, which are joined only when they are sent.
  */
 export function leaseText(lease: Lease): string {
-  const { tenant, id, resource, predicate, agentId, state, fence, generation, acquiredAt, expiresAt, ttl } = lease;
-  const always = `[${quote(tenant)},${quote(id)},${quote(resource)},"${predicate}",${quote(agentId)},"${state}",${fence},${generation},${acquiredAt},${expiresAt},${ttl}`;
-  const rest = restText(lease);
-  return rest === "" ? `${always}]` : `${always},{${rest.slice(1)}}]`;
+  const list: LeaseList = [
+    lease.tenant,
+    lease.id,
+    lease.resource,
+    lease.predicate,
+    lease.agentId,
+    lease.state,
+    lease.fence,
+    lease.generation,
+    lease.acquiredAt,
+    lease.expiresAt,
+    lease.ttl,
+  ];
+  const rest = restOf(lease);
+  if (rest !== null) list.push(rest);
+  return JSON.stringify(list);
 }
 
-function restText(lease: Lease): string {
-  let text = "";
-  if (lease.holder !== lease.agentId) text += `,"holder":${quote(lease.holder)}`;
-  if (lease.units !== 1) text += `,"units":${lease.units}`;
-  if (lease.purpose !== null) text += `,"purpose":${quote(lease.purpose)}`;
-  if (lease.tokens) text += `,"tokens":true`;
-  if (lease.idleTimeout !== null) text += `,"idleTimeout":${lease.idleTimeout}`;
-  if (lease.activeAt !== lease.acquiredAt) text += `,"activeAt":${lease.activeAt}`;
-  if (lease.claimBy !== null) text += `,"claimBy":${lease.claimBy}`;
-  if (lease.heldUntil !== null) text += `,"heldUntil":${lease.heldUntil}`;
-  if (lease.verified) text += `,"verified":true`;
-  if (lease.linkedTo !== null) text += `,"linkedTo":${quote(lease.linkedTo)}`;
-  if (lease.cell !== null) text += `,"cell":${quote(lease.cell)}`;
-  if (lease.cellBy !== null) text += `,"cellBy":${lease.cellBy}`;
-  if (lease.coordinate !== null) text += `,"coordinate":${quote(lease.coordinate)}`;
-  if (lease.closingAs !== null) text += `,"closingAs":"${lease.closingAs}"`;
-  if (lease.endedAt !== null) text += `,"endedAt":${lease.endedAt}`;
-  if (lease.endReason !== null) text += `,"endReason":${quote(lease.endReason)}`;
-  if (lease.version !== null) text += `,"version":${quote(lease.version)}`;
-  return text;
+/** Null for most leases. */
+function restOf(lease: Lease): LeaseRest | null {
+  let rest: LeaseRest | null = null;
+  if (lease.holder !== lease.agentId) (rest ??= {}).holder = lease.holder;
+  if (lease.units !== 1) (rest ??= {}).units = lease.units;
+  if (lease.purpose !== null) (rest ??= {}).purpose = lease.purpose;
+  if (lease.tokens) (rest ??= {}).tokens = true;
+  if (lease.idleTimeout !== null) (rest ??= {}).idleTimeout = lease.idleTimeout;
+  if (lease.activeAt !== lease.acquiredAt) (rest ??= {}).activeAt = lease.activeAt;
+  if (lease.claimBy !== null) (rest ??= {}).claimBy = lease.claimBy;
+  if (lease.heldUntil !== null) (rest ??= {}).heldUntil = lease.heldUntil;
+  if (lease.verified) (rest ??= {}).verified = true;
+  if (lease.linkedTo !== null) (rest ??= {}).linkedTo = lease.linkedTo;
+  if (lease.cell !== null) (rest ??= {}).cell = lease.cell;
+  if (lease.cellBy !== null) (rest ??= {}).cellBy = lease.cellBy;
+  if (lease.coordinate !== null) (rest ??= {}).coordinate = lease.coordinate;
+  if (lease.closingAs !== null) (rest ??= {}).closingAs = lease.closingAs;
+  if (lease.endedAt !== null) (rest ??= {}).endedAt = lease.endedAt;
+  if (lease.endReason !== null) (rest ??= {}).endReason = lease.endReason;
+  if (lease.version !== null) (rest ??= {}).version = lease.version;
+  return rest;
 }
 
+type LeaseRest = { -readonly [K in keyof Lease]?: Lease[K] };
 type LeaseList = [
   tenant: string,
   id: string,
