@@ -60,30 +60,33 @@ export function leaseText(lease: Lease): string {
     lease.ttl,
   ];
   const rest = restOf(lease);
-  if (rest !== null) list.push(rest);
+  for (const _ in rest) {
+    list.push(rest);
+    break;
+  }
   return JSON.stringify(list);
 }
 
-/** Null for most leases. */
-function restOf(lease: Lease): LeaseRest | null {
-  let rest: LeaseRest | null = null;
-  if (lease.holder !== lease.agentId) (rest ??= {}).holder = lease.holder;
-  if (lease.units !== 1) (rest ??= {}).units = lease.units;
-  if (lease.purpose !== null) (rest ??= {}).purpose = lease.purpose;
-  if (lease.tokens) (rest ??= {}).tokens = true;
-  if (lease.idleTimeout !== null) (rest ??= {}).idleTimeout = lease.idleTimeout;
-  if (lease.activeAt !== lease.acquiredAt) (rest ??= {}).activeAt = lease.activeAt;
-  if (lease.claimBy !== null) (rest ??= {}).claimBy = lease.claimBy;
-  if (lease.heldUntil !== null) (rest ??= {}).heldUntil = lease.heldUntil;
-  if (lease.verified) (rest ??= {}).verified = true;
-  if (lease.linkedTo !== null) (rest ??= {}).linkedTo = lease.linkedTo;
-  if (lease.cell !== null) (rest ??= {}).cell = lease.cell;
-  if (lease.cellBy !== null) (rest ??= {}).cellBy = lease.cellBy;
-  if (lease.coordinate !== null) (rest ??= {}).coordinate = lease.coordinate;
-  if (lease.closingAs !== null) (rest ??= {}).closingAs = lease.closingAs;
-  if (lease.endedAt !== null) (rest ??= {}).endedAt = lease.endedAt;
-  if (lease.endReason !== null) (rest ??= {}).endReason = lease.endReason;
-  if (lease.version !== null) (rest ??= {}).version = lease.version;
+/** Empty for most leases. */
+function restOf(lease: Lease): LeaseRest {
+  const rest: LeaseRest = {};
+  if (lease.holder !== lease.agentId) rest.holder = lease.holder;
+  if (lease.units !== 1) rest.units = lease.units;
+  if (lease.purpose !== null) rest.purpose = lease.purpose;
+  if (lease.tokens) rest.tokens = true;
+  if (lease.idleTimeout !== null) rest.idleTimeout = lease.idleTimeout;
+  if (lease.activeAt !== lease.acquiredAt) rest.activeAt = lease.activeAt;
+  if (lease.claimBy !== null) rest.claimBy = lease.claimBy;
+  if (lease.heldUntil !== null) rest.heldUntil = lease.heldUntil;
+  if (lease.verified) rest.verified = true;
+  if (lease.linkedTo !== null) rest.linkedTo = lease.linkedTo;
+  if (lease.cell !== null) rest.cell = lease.cell;
+  if (lease.cellBy !== null) rest.cellBy = lease.cellBy;
+  if (lease.coordinate !== null) rest.coordinate = lease.coordinate;
+  if (lease.closingAs !== null) rest.closingAs = lease.closingAs;
+  if (lease.endedAt !== null) rest.endedAt = lease.endedAt;
+  if (lease.endReason !== null) rest.endReason = lease.endReason;
+  if (lease.version !== null) rest.version = lease.version;
   return rest;
 }
 
