@@ -26,6 +26,7 @@ import {
 import { type Clock, describeWallOffset, startClock, systemTime, type TimeSources } from "./clock.ts";
 import { DatabaseUnavailable, ShuttingDown } from "./faults.ts";
 import { LedgerChain, noLedger } from "./ledger-chain.ts";
+import { Listeners } from "./listeners.ts";
 import { NextTurn } from "./next-turn.ts";
 import { type ReadyListener, ReadyTasks } from "./ready-tasks.ts";
 import { recover } from "./recovery.ts";
@@ -43,10 +44,10 @@ export class Engine {
   readonly store: Store;
   private readonly options: EngineOptions;
   private readonly time: TimeSources;
-  private readonly listeners = new Set<EventListener>();
-  private readonly recoveryListeners: (() => void)[] = [];
+  private readonly eventListeners = new Listeners<Parameters<EventListener>>();
+  private readonly recoveryListeners = new Listeners();
+  private readonly roomListeners = new Listeners();
   private readonly ready = new ReadyTasks();
-  private readonly roomListeners: (() => void)[] = [];
   private key: LedgerKey | null = null;
   private ledger = noLedger;
   /** Every key that has signed heads of this ledger, the present one among them. */
@@ -116,7 +117,7 @@ export class Engine {
   prepare(command: Command, word: (decided: Decided) => () => void, failed: (fault: Error) => void): void {
     const now = this.clock.now();
     if (this.isClear(now)) this.decide(command, now, word, failed);
-    else this.enter((later) => this.decide(command, later, word, failed), failed);
+    else this.postpone((later) => this.decide(command, later, word, failed), failed);
   }
 
   private decide(
@@ -137,11 +138,14 @@ export class Engine {
   /** Looks at the state, and is answered when all that it saw is durable (S1). */
   ask<T>(look: (state: State, now: Millis) => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.enter((now) => {
+      const see = (now: Millis): void => {
         const seen = look(this.state, now);
         this.batch.waiting.push({ settled: () => resolve(seen), failed: reject });
         this.setFlush();
-      }, reject);
+      };
+      const now = this.clock.now();
+      if (this.isClear(now)) see(now);
+      else this.postpone(see, reject);
     });
   }
 
@@ -152,8 +156,7 @@ export class Engine {
 
   /** Called with the events of each batch, in order, once they are durable and after its replies have left. */
   subscribe(listener: EventListener): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    return this.eventListeners.add(listener);
   }
 
   /**
@@ -171,7 +174,7 @@ export class Engine {
 
   /** Called whenever the batch that fills is an empty one again. */
   onRoom(listener: () => void): void {
-    this.roomListeners.push(listener);
+    this.roomListeners.add(listener);
   }
 
   /** The key that signs at present. */
@@ -187,7 +190,7 @@ export class Engine {
 
   /** Called when the service goes on after a failed commit: what that commit held was announced to nobody (S2). */
   onRecovery(listener: () => void): void {
-    this.recoveryListeners.push(listener);
+    this.recoveryListeners.add(listener);
   }
 
   /** No new work; what is under way is committed and answered. */
@@ -228,14 +231,13 @@ export class Engine {
     return this.phase === "serving" && this.queue.length === 0 && this.settleSlice(now);
   }
 
-  /** Decides now, or after what is due has been settled. */
-  private enter(decide: (now: Millis) => void, failed: (fault: Error) => void): void {
+  /** Until what is due has been settled; whoever comes while nothing is served, then or by then, is told so. */
+  private postpone(decide: (now: Millis) => void, failed: (fault: Error) => void): void {
     const run = (now: Millis): void => {
       if (this.phase === "serving") decide(now);
       else failed(this.phase === "closed" ? new ShuttingDown() : new DatabaseUnavailable());
     };
-    const now = this.clock.now();
-    if (this.phase !== "serving" || this.isClear(now)) return run(now);
+    if (this.phase !== "serving") return run(this.clock.now());
     this.queue.push(run);
     this.nextQueue.set();
   }
@@ -308,7 +310,7 @@ export class Engine {
       if (batch.waiting.length === 0) return;
       this.batch = createBatch();
       this.deliver(batch.waiting, batch.events);
-      return this.tellRoom();
+      return this.roomListeners.tell();
     }
     this.batch = createBatch();
     const { incarnation } = this;
@@ -332,11 +334,7 @@ export class Engine {
         if (incarnation === this.incarnation) this.failCommit(waiting, fault);
       },
     );
-    this.tellRoom();
-  }
-
-  private tellRoom(): void {
-    for (const listener of this.roomListeners) listener();
+    this.roomListeners.tell();
   }
 
   /** Replies first: who is told WAIT can begin to watch before the grant of the same batch is announced. */
@@ -344,8 +342,7 @@ export class Engine {
     const last = events.at(-1);
     if (last !== undefined) this.durableSeq = last.seq;
     for (const { settled } of waiting) settled();
-    if (last === undefined) return;
-    for (const listener of this.listeners) listener(events);
+    if (last !== undefined) this.eventListeners.tell(events);
   }
 
   private failCommit(waiting: readonly Waiting[], fault: unknown): void {
@@ -355,7 +352,7 @@ export class Engine {
     const wasClosing = this.phase === "closed";
     this.drop();
     for (const { failed } of lost) failed(unavailable);
-    this.tellRoom();
+    this.roomListeners.tell();
     if (!wasClosing)
       void reopen(
         () => this.recoverOnce(),
@@ -396,6 +393,6 @@ export class Engine {
     );
     this.phase = "serving";
     this.arm();
-    if (this.incarnation > 0) for (const listener of this.recoveryListeners) listener();
+    if (this.incarnation > 0) this.recoveryListeners.tell();
   }
 }

@@ -1,16 +1,16 @@
 import type { ReadyTask } from "../kernel/kernel.ts";
+import { Listeners } from "./listeners.ts";
 
 export type ReadyListener = (ready: readonly ReadyTask[]) => void;
 
 /** Gathers the tasks that can be offered until somebody is told, and tells nobody from within telling. */
 export class ReadyTasks {
-  private readonly listeners = new Set<ReadyListener>();
+  private readonly listeners = new Listeners<Parameters<ReadyListener>>();
   private gathered: ReadyTask[] = [];
   isAnnouncing = false;
 
   listen(listener: ReadyListener): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    return this.listeners.add(listener);
   }
 
   add(ready: readonly ReadyTask[]): void {
@@ -24,7 +24,7 @@ export class ReadyTasks {
     this.gathered = [];
     this.isAnnouncing = true;
     try {
-      for (const listener of this.listeners) listener(ready);
+      this.listeners.tell(ready);
     } finally {
       this.isAnnouncing = false;
     }

@@ -10,7 +10,6 @@ import type { Actor } from "../kernel/commands.ts";
 import { dedupeMarksOf } from "../kernel/receipt-content.ts";
 import type { Millis } from "../kernel/records.ts";
 import type { Refusal } from "../kernel/refusals.ts";
-import type { Reply } from "../kernel/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../kernel/task-commands.ts";
 import { type Answer, errorAnswer } from "../protocol/answer.ts";
 import type { ShownReceipt } from "../protocol/receipt-json.ts";
@@ -53,21 +52,12 @@ export function createReceiptDesk(engine: Engine): ReceiptDesk {
         const { reply, now } = decided;
         if (reply.type === "receipt") return heard.stored(index, sealedIn(decided), true);
         if (reply.type === "refused" && !needsLook(reply)) return () => heard.refused(index, reply, now);
-        return () => decideLate(asked, command, reply, now, index, heard);
+        return () => {
+          answerLate(engine, command, reply).then((found) => settle(asked, found, now, index, heard), heard.failed);
+        };
       },
       heard.failed,
     );
-  }
-
-  function decideLate(
-    asked: ReceiptsAsked,
-    command: SubmitReceipt,
-    reply: Reply,
-    now: Millis,
-    index: number,
-    heard: Heard,
-  ): void {
-    answerLate(engine, command, reply).then((found) => settle(asked, found, now, index, heard), heard.failed);
   }
 
   function settle(asked: ReceiptsAsked, found: Late, now: Millis, index: number, heard: Heard): void {

@@ -211,13 +211,13 @@ class SqliteStore implements Store {
     return this.#read("signedHeads", query);
   }
 
-  /** Whatever fails in the writer has made it unfit: it rolls back, lets go of the data and refuses the rest (S2). */
-  /** As with a commit, nothing is awaited. */
+  /** Nothing is awaited here either, for the sake of commits. */
   #write<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
     if (this.#refusal !== null || this.#writer === null) return Promise.reject(this.#refusal ?? new StoreClosed());
     return this.#writer.call(name, send).catch(this.#fail);
   }
 
+  /** Whatever fails in the writer has made it unfit: it rolls back, lets go of the data and refuses the rest (S2). */
   readonly #fail = (error: unknown): never => {
     if (error instanceof StoreFault) this.#refusal ??= error;
     throw error;

@@ -2,15 +2,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type TestContext, test } from "node:test";
-import { WebSocket } from "ws";
 import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
 import { serve, until } from "./harness.ts";
-
-interface Reply {
-  readonly id: number;
-  readonly status: number;
-  readonly body: { readonly error?: string; readonly leases?: readonly { readonly fence: number }[] };
-}
+import { openStream } from "./stream-client.ts";
 
 /** A server whose commits wait until they are let go. */
 async function serveHeld(t: TestContext) {
@@ -29,18 +23,6 @@ async function serveHeld(t: TestContext) {
   return { server, disk, letGo, decided };
 }
 
-async function openStream(t: TestContext, url: string) {
-  const socket = new WebSocket(`${url.replace("http", "ws")}/v1/stream`);
-  const replies = new Map<number, Reply>();
-  socket.on("message", (data) => {
-    const frame = JSON.parse(String(data)) as Reply | Reply[];
-    for (const reply of Array.isArray(frame) ? frame : [frame]) replies.set(reply.id, reply);
-  });
-  t.after(() => socket.terminate());
-  await once(socket, "open");
-  return { socket, replies };
-}
-
 /** A frame of acquires, the first with this number. */
 function frameOf(first: number, count: number): string {
   return JSON.stringify(
@@ -54,15 +36,16 @@ function frameOf(first: number, count: number): string {
 
 test("of a burst no more is decided than a batch holds; the rest follows in its order, and all is answered", async (t) => {
   const { server, letGo, decided } = await serveHeld(t);
-  const { socket, replies } = await openStream(t, server.address.url);
+  const { socket, frames } = await openStream(t, server.address.url);
   for (let frame = 0; frame < 40; frame++) socket.send(frameOf(frame * 100, 100));
   await until(() => (server.service.engine.isFull ? true : null), "a batch is full");
   // One batch may be under way while the other fills; a frame is never cut.
   const most = decided();
   assert.ok(most < 1_500, `${most} of 4,000 were decided at once`);
   letGo();
-  await until(() => (replies.size === 4_000 ? true : null), "all are answered");
-  const fences = Array.from({ length: 4_000 }, (_, id) => replies.get(id)?.body.leases?.[0]?.fence ?? Number.NaN);
+  await until(() => (frames.length === 4_000 ? true : null), "all are answered");
+  const fenceBy = new Map(frames.map(({ id, body }) => [id, body?.leases?.[0]?.fence]));
+  const fences = Array.from({ length: 4_000 }, (_, id) => fenceBy.get(id) ?? Number.NaN);
   assert.ok(fences.every((fence, index) => index === 0 || fence > (fences[index - 1] ?? Number.NaN)));
 });
 
@@ -76,22 +59,22 @@ test("a poll that waited in line and whose client has gone meanwhile is dropped,
   );
   await once(gone.socket, "close");
   letGo();
-  await until(() => (busy.replies.size === 2_000 ? true : null), "the others are answered");
+  await until(() => (busy.frames.length === 2_000 ? true : null), "the others are answered");
   await until(() => (server.service.polls.size === 0 ? true : null), "no poll is held");
 });
 
 test("S2: what waited while a commit failed is answered too, and the stream goes on", async (t) => {
   const { server, disk, letGo } = await serveHeld(t);
-  const { socket, replies } = await openStream(t, server.address.url);
+  const { socket, frames, answer } = await openStream(t, server.address.url);
   for (let frame = 0; frame < 20; frame++) socket.send(frameOf(frame * 100, 100));
   await until(() => (server.service.engine.isFull ? true : null), "a batch is full");
   disk.failNextCommit = "lost";
   letGo();
-  await until(() => (replies.size === 2_000 ? true : null), "all are answered");
-  const said = new Set(Array.from(replies.values(), ({ body }) => body.error ?? "granted"));
+  await until(() => (frames.length === 2_000 ? true : null), "all are answered");
+  const said = new Set(frames.map(({ body }) => body?.error ?? "granted"));
   said.delete("granted");
   assert.deepEqual([...said], ["database_unavailable"]);
   await until(async () => ((await server.get("/readyz")).status === 200 ? true : null), "the service goes on");
   socket.send(frameOf(5_000, 1));
-  await until(() => (replies.get(5_000)?.status === 200 ? true : null), "the stream goes on");
+  assert.equal((await answer(5_000)).status, 200);
 });
