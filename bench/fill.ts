@@ -5,9 +5,10 @@
  *
  *   node bench/fill.ts FOLDER LEASES EXPIRES_AT_MS
  */
+
+import { recordText } from "../src/engine/codec/record-text.ts";
 import { drawEntropy } from "../src/engine/entropy.ts";
-import { recordText } from "../src/engine/record-text.ts";
-import type { Acquire, Command } from "../src/kernel/commands.ts";
+import type { Acquire, Command } from "../src/kernel/contract/commands.ts";
 import { apply, createState, liveHandles, type State } from "../src/kernel/kernel.ts";
 import { createSqliteStore } from "../src/store/sqlite.ts";
 import type { LiveRow } from "../src/store/store.ts";

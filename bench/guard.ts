@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { stageHook } from "../scripts/hook-bundle.ts";
-import { startServer } from "../src/server/server.ts";
+import { startServer } from "../src/server/start.ts";
 import { percentile } from "./children.ts";
 
 const { values } = parseArgs({ options: { runs: { type: "string", default: "60" } } });

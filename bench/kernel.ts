@@ -6,7 +6,7 @@
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { Acquire, Command, ReleaseLease } from "../src/kernel/commands.ts";
+import type { Acquire, Command, ReleaseLease } from "../src/kernel/contract/commands.ts";
 import { apply, createState, type State, settle } from "../src/kernel/kernel.ts";
 
 setFlagsFromString("--expose-gc");

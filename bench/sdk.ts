@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, type Transport } from "../src/sdk/client.ts";
-import { startServer } from "../src/server/server.ts";
+import { startServer } from "../src/server/start.ts";
 import { percentile } from "./children.ts";
 
 const ratioMax = 1.5;

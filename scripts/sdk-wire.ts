@@ -7,11 +7,11 @@
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { errorCodes, errors } from "../src/protocol/errors.ts";
+import { errorCodes, errors } from "../src/protocol/answers/errors.ts";
 import type { Operation } from "../src/protocol/operation.ts";
 import { operations } from "../src/protocol/operations.ts";
-import type { Node } from "../src/protocol/schema.ts";
-import { eventTypes, leaseStates, predicates, roles, wireAgentStates } from "../src/protocol/vocabulary.ts";
+import type { Node } from "../src/protocol/schema/schema.ts";
+import { eventTypes, leaseStates, predicates, roles, wireAgentStates } from "../src/protocol/schema/vocabulary.ts";
 
 export const wirePath = "src/sdk/wire.ts";
 

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { tools } from "../src/mcp/tools.ts";
-import { startServer } from "../src/server/server.ts";
+import { startServer } from "../src/server/start.ts";
 import { byHarm, exampleFor, populate } from "../test/mcp/examples.ts";
 import { connectHttp } from "../test/mcp/harness.ts";
 

@@ -2,10 +2,10 @@
  * What agents do: little state machines with a poor memory. They ask, hold, hand on, let go, crash, come back as
  * another instance while the old one still talks, lose answers and send things twice or too late.
  */
-import type { Actor, Command } from "../src/kernel/commands.ts";
-import { agentStates } from "../src/kernel/records.ts";
-import type { Refusal } from "../src/kernel/refusals.ts";
-import type { Reply } from "../src/kernel/replies.ts";
+import type { Actor, Command } from "../src/kernel/contract/commands.ts";
+import { agentStates } from "../src/kernel/contract/records.ts";
+import type { Refusal } from "../src/kernel/contract/refusals.ts";
+import type { Reply } from "../src/kernel/contract/replies.ts";
 import { badCommand } from "./bad-input.ts";
 import { count } from "./counters.ts";
 import { manifestFor } from "./manifests.ts";

@@ -1,5 +1,5 @@
 /** What cells do: set up and tear down as they are told, fail at it, forget it, or answer for a time long past (G6, G7). */
-import type { Actor } from "../src/kernel/commands.ts";
+import type { Actor } from "../src/kernel/contract/commands.ts";
 import { hostOf } from "./hosting.ts";
 import { send } from "./send.ts";
 import { type CellJob, entropyOf, operator, type SimCell, type World } from "./world.ts";

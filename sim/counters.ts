@@ -1,5 +1,5 @@
 /** How often each rule was hit. A simulation that never meets a rule says nothing about it, so none may be at nought. */
-import { refusalCodes } from "../src/kernel/refusals.ts";
+import { refusalCodes } from "../src/kernel/contract/refusals.ts";
 import { taskSituations } from "./tasks/task-situations.ts";
 
 export type Counters = Map<string, number>;

@@ -2,8 +2,8 @@
  * Cells that enrol: they beat, lose their connection, die and come back with what they have or without it, end things by
  * themselves, and leave. What a cell has set up is the truth about the world outside; the kernel only hears of it.
  */
-import type { CellResource, Lease } from "../src/kernel/records.ts";
-import type { CellEnrolled } from "../src/kernel/replies.ts";
+import type { CellResource, Lease } from "../src/kernel/contract/records.ts";
+import type { CellEnrolled } from "../src/kernel/contract/replies.ts";
 import { count } from "./counters.ts";
 import { violated } from "./invariants/step.ts";
 import { send } from "./send.ts";

@@ -1,6 +1,7 @@
 /** What is compared: the oracle's lists and the kernel's records, written down in the same words. */
+
+import type { RecordKind, RecordOf } from "../src/kernel/contract/records.ts";
 import { type State, snapshot } from "../src/kernel/kernel.ts";
-import type { RecordKind, RecordOf } from "../src/kernel/records.ts";
 import { blankTenant, type Model, type ModelTenant, queue } from "./model.ts";
 
 export type Records = { readonly [K in RecordKind]: RecordOf[K][] };

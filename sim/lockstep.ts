@@ -3,10 +3,10 @@
  * until when, who waits in which order, and every agent's state. The first difference is thrown with the transcript.
  */
 
-import type { Command } from "../src/kernel/commands.ts";
+import type { Command } from "../src/kernel/contract/commands.ts";
+import type { RecordOf } from "../src/kernel/contract/records.ts";
+import type { Reply } from "../src/kernel/contract/replies.ts";
 import { apply, createState, nextDeadline, type State } from "../src/kernel/kernel.ts";
-import type { RecordOf } from "../src/kernel/records.ts";
-import type { Reply } from "../src/kernel/replies.ts";
 import { kernelView, modelView, onlyTenant, recordsOf } from "./lockstep-views.ts";
 import { createModel, type Model, nextDeadlineOf, type Prediction, predict } from "./model.ts";
 import { type Board, commandFor, type Known, type Move, opening } from "./moves.ts";

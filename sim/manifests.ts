@@ -1,5 +1,5 @@
 /** Manifests as agents might send them: mostly one file, sometimes a handful, a rename, units, or half the tree. */
-import type { Acquire, Actor, IntentInput } from "../src/kernel/commands.ts";
+import type { Acquire, Actor, IntentInput } from "../src/kernel/contract/commands.ts";
 import { entropyOf, type SimAgent, type SimTenant, type World } from "./world.ts";
 
 const purposes = [null, null, "rename login()", "run the tests"];

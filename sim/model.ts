@@ -5,7 +5,7 @@
  *
  * Leases and requests bear its own ids ("R3", "R3.1"); whoever compares matches the kernel's to them by their order.
  */
-import type { Actor, Command } from "../src/kernel/commands.ts";
+import type { Actor, Command } from "../src/kernel/contract/commands.ts";
 import { acquire, present } from "./model/acquiring.ts";
 import { register, takeUp, transition, verifyAll } from "./model/agents.ts";
 import { endAllOf, endLease, endRequest } from "./model/ending.ts";

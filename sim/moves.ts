@@ -3,9 +3,9 @@
  * leases"). So a list of moves can be drawn at random, cut down to a short one that still fails, and played on the
  * kernel, on the oracle and on a restored kernel alike.
  */
-import type { Actor, Asked, Command, DeclareResource, IntentInput } from "../src/kernel/commands.ts";
-import { predicates } from "../src/kernel/predicates.ts";
-import { agentStates, type Strategy } from "../src/kernel/records.ts";
+import type { Actor, Asked, Command, DeclareResource, IntentInput } from "../src/kernel/contract/commands.ts";
+import { predicates } from "../src/kernel/contract/predicates.ts";
+import { agentStates, type Strategy } from "../src/kernel/contract/records.ts";
 
 export const verbs = [
   "acquire",

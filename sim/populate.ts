@@ -1,6 +1,6 @@
 /** What a world consists of, drawn from its seed: a small one is all friction, a large one is all traffic. */
-import { predicates } from "../src/kernel/predicates.ts";
-import type { TenantQuotas, TenantSettings } from "../src/kernel/records.ts";
+import { predicates } from "../src/kernel/contract/predicates.ts";
+import type { TenantQuotas, TenantSettings } from "../src/kernel/contract/records.ts";
 import { openCells } from "./hosting.ts";
 import { send } from "./send.ts";
 import { staff } from "./tasks/workers.ts";

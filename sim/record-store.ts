@@ -2,7 +2,7 @@
  * What a store would hold: every record that an outcome listed as changed, put or removed. The simulation restores
  * from here and not from a snapshot, so that a change the kernel forgot to list is lost and found out.
  */
-import type { Handle } from "../src/kernel/kernel.ts";
+
 import type {
   Agent,
   Cell,
@@ -16,8 +16,9 @@ import type {
   Resource,
   StoredRecord,
   Tenant,
-} from "../src/kernel/records.ts";
-import type { Payload, Task, TaskKey, TaskType, Worker } from "../src/kernel/task-records.ts";
+} from "../src/kernel/contract/records.ts";
+import type { Payload, Task, TaskKey, TaskType, Worker } from "../src/kernel/contract/task-records.ts";
+import type { Handle } from "../src/kernel/kernel.ts";
 
 export interface RecordStore {
   readonly tenant: Map<string, Tenant>;

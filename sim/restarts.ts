@@ -2,8 +2,9 @@
  * The process dies and comes back: the kernel is dropped and made anew from what a store would hold. What the kernel
  * says it holds must be what the store was told, or a change was forgotten.
  */
+
+import type { StoredRecord } from "../src/kernel/contract/records.ts";
 import { restore, snapshot } from "../src/kernel/kernel.ts";
-import type { StoredRecord } from "../src/kernel/records.ts";
 import { count } from "./counters.ts";
 import { violated } from "./invariants/step.ts";
 import { allRecords, fingerprint } from "./record-store.ts";

@@ -2,12 +2,12 @@
  * Sends a command to the kernel as an engine would, and holds what comes back against the invariants. Sometimes what is
  * due is settled in slices first, as an engine does between I/O; then a refusal can be seen to change nothing.
  */
-import type { Command } from "../src/kernel/commands.ts";
-import type { KernelEvent } from "../src/kernel/events.ts";
+import type { Command } from "../src/kernel/contract/commands.ts";
+import type { KernelEvent } from "../src/kernel/contract/events.ts";
+import type { Reply } from "../src/kernel/contract/replies.ts";
+import type { EndedTask } from "../src/kernel/contract/task-records.ts";
 import { apply, hasDue, type Step as KernelStep, nextDeadline, settle, snapshot } from "../src/kernel/kernel.ts";
-import type { Reply } from "../src/kernel/replies.ts";
-import type { EndedTask } from "../src/kernel/task-records.ts";
-import type { TaskEntry } from "../src/kernel/task-state.ts";
+import type { TaskEntry } from "../src/kernel/memory/task-state.ts";
 import { count } from "./counters.ts";
 import { checkBindings } from "./invariants/cells.ts";
 import { checkInvariants } from "./invariants/check.ts";

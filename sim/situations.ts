@@ -1,8 +1,8 @@
 /** Watches what is answered and what happens, and counts which rules were met. Cells learn of their work here. */
-import type { Command } from "../src/kernel/commands.ts";
-import type { KernelEvent } from "../src/kernel/events.ts";
-import type { Lease } from "../src/kernel/records.ts";
-import type { Reply } from "../src/kernel/replies.ts";
+import type { Command } from "../src/kernel/contract/commands.ts";
+import type { KernelEvent } from "../src/kernel/contract/events.ts";
+import type { Lease } from "../src/kernel/contract/records.ts";
+import type { Reply } from "../src/kernel/contract/replies.ts";
 import { count } from "./counters.ts";
 import { tell } from "./hosting.ts";
 import type { World } from "./world.ts";

@@ -3,12 +3,12 @@
  * be drawn, cut down and played on two kernels alike.
  */
 import fc from "fast-check";
-import type { Actor, Command, Entropy } from "../src/kernel/commands.ts";
-import type { Strategy } from "../src/kernel/records.ts";
-import type { State } from "../src/kernel/state.ts";
-import type { TaskAttempt } from "../src/kernel/task-records.ts";
-import { plainReceipt, plainTask } from "../src/kernel/tasks-world.ts";
-import { intentOf } from "../src/kernel/test-world.ts";
+import type { Actor, Command, Entropy } from "../src/kernel/contract/commands.ts";
+import type { Strategy } from "../src/kernel/contract/records.ts";
+import type { TaskAttempt } from "../src/kernel/contract/task-records.ts";
+import type { State } from "../src/kernel/memory/state.ts";
+import { plainReceipt, plainTask } from "../src/kernel/testing/tasks-world.ts";
+import { intentOf } from "../src/kernel/testing/test-world.ts";
 
 const verbs = {
   create: 60,

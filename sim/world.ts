@@ -1,10 +1,10 @@
 /** One simulated world: the kernel, what a store would hold, the clock, and everybody who speaks to it. */
 import { createHash, type Hash } from "node:crypto";
-import type { Acquire, Actor, Command } from "../src/kernel/commands.ts";
+import type { Acquire, Actor, Command } from "../src/kernel/contract/commands.ts";
+import type { Lease } from "../src/kernel/contract/records.ts";
+import type { CreateTask, PollTasks, SubmitReceipt } from "../src/kernel/contract/task-commands.ts";
+import type { EndedTask, Receipt } from "../src/kernel/contract/task-records.ts";
 import { createState, type State } from "../src/kernel/kernel.ts";
-import type { Lease } from "../src/kernel/records.ts";
-import type { CreateTask, PollTasks, SubmitReceipt } from "../src/kernel/task-commands.ts";
-import type { EndedTask, Receipt } from "../src/kernel/task-records.ts";
 import type { Counters } from "./counters.ts";
 import { createMemory, type Memory } from "./invariants/check.ts";
 import { createRandom, type Random } from "./random.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { errorCodes, errors } from "../src/protocol/errors.ts";
-import { errorsDocument } from "../src/protocol/errors-doc.ts";
+import { errorCodes, errors } from "../src/protocol/answers/errors.ts";
+import { errorsDocument } from "../src/protocol/documents/errors-doc.ts";
 
 const page = readFileSync("docs/errors.md", "utf8");
 
@@ -17,7 +17,7 @@ test("each row says the statuses, whether to retry, and what to do, as the code 
     const row = `| \`${code}\` | ${statuses.join(", ")} | ${retryable ? "yes" : "no"} | ${whatToDo} |`;
     assert.ok(
       page.includes(row),
-      `docs/errors.md differs on ${code}; node src/protocol/errors-doc.ts > docs/errors.md`,
+      `docs/errors.md differs on ${code}; node src/protocol/documents/errors-doc.ts > docs/errors.md`,
     );
   }
   assert.equal(page, errorsDocument());

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { type RunningServer, startServer } from "../src/server/server.ts";
+import { type RunningServer, startServer } from "../src/server/start.ts";
 import { type Ended, run as runProgram } from "./package/packing.ts";
 
 let server: RunningServer;

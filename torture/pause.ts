@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { startServer } from "../src/server/server.ts";
+import { startServer } from "../src/server/start.ts";
 import { openSet, type SharedSet } from "./pause-set.ts";
 
 export interface PauseResult {

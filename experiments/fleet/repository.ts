@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stageHook } from "../../scripts/hook-bundle.ts";
-import { startServer } from "../../src/server/server.ts";
+import { startServer } from "../../src/server/start.ts";
 
 const binary = fileURLToPath(new URL("../../bin/leasehold.cjs", import.meta.url));
 

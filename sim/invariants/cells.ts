@@ -1,6 +1,6 @@
 /** What cells have set up and what the kernel believes of it (G6, G7, G11), and what is leased where no cell is there. */
 
-import type { Resource } from "../../src/kernel/records.ts";
+import type { Resource } from "../../src/kernel/contract/records.ts";
 import { inTheWay, isFree } from "../model/conflicts.ts";
 import { overlap } from "../model/names.ts";
 import type { RecordStore } from "../record-store.ts";

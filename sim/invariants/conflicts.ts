@@ -1,5 +1,5 @@
 /** No two conflicting live leases of different holders (C1), and no more units granted than there are (C6). */
-import type { Lease } from "../../src/kernel/records.ts";
+import type { Lease } from "../../src/kernel/contract/records.ts";
 import { claimsConflict, unitsIn } from "../model/conflicts.ts";
 import { type Step, violated } from "./step.ts";
 import type { TenantView } from "./tenant-view.ts";

@@ -1,5 +1,5 @@
 /** Per tenant, fences only grow and none is given twice (L11); generations grow with them. */
-import type { Lease } from "../../src/kernel/records.ts";
+import type { Lease } from "../../src/kernel/contract/records.ts";
 import { type Step, violated } from "./step.ts";
 
 /** The greatest fence ever seen of each tenant, restarts of the kernel included. */

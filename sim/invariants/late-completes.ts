@@ -2,8 +2,8 @@
  * T13's hardest row, by looking at everything: a result that comes after its lease was lost counts only if nobody else was
  * granted what the task had held since then, and the task itself was not offered again with its manifest.
  */
-import type { Lease } from "../../src/kernel/records.ts";
-import type { Task } from "../../src/kernel/task-records.ts";
+import type { Lease } from "../../src/kernel/contract/records.ts";
+import type { Task } from "../../src/kernel/contract/task-records.ts";
 import { type Claim, claimsConflict, type Field } from "../model/conflicts.ts";
 import { overlap } from "../model/names.ts";
 import { type Step, violated } from "./step.ts";

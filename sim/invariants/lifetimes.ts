@@ -1,5 +1,5 @@
 /** Nothing alive after its end (L3), ended is final (L12), and nobody holds what its state does not allow (A1). */
-import type { Lease } from "../../src/kernel/records.ts";
+import type { Lease } from "../../src/kernel/contract/records.ts";
 import { type Step, violated } from "./step.ts";
 import type { TenantView } from "./tenant-view.ts";
 

@@ -1,6 +1,6 @@
 /** A manifest is granted whole or not at all (W6), and a wait ends in one of the ways that were promised (W2). */
-import { limits } from "../../src/kernel/limits.ts";
-import type { Request } from "../../src/kernel/records.ts";
+import { limits } from "../../src/kernel/contract/limits.ts";
+import type { Request } from "../../src/kernel/contract/records.ts";
 import type { RecordStore } from "../record-store.ts";
 import { type Step, violated } from "./step.ts";
 import { claimsOf } from "./tenant-view.ts";

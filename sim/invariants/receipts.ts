@@ -2,8 +2,8 @@
  * The ledger (R1, T3, T4): no gap, no number twice; nothing is accepted or completed that was not offered and accepted
  * before; every obligation is opened once and closed once; and what has ended takes no receipt any more.
  */
-import type { Reply } from "../../src/kernel/replies.ts";
-import type { EndedTask, Receipt, Task } from "../../src/kernel/task-records.ts";
+import type { Reply } from "../../src/kernel/contract/replies.ts";
+import type { EndedTask, Receipt, Task } from "../../src/kernel/contract/task-records.ts";
 import { type Step, violated } from "./step.ts";
 
 export interface ReceiptMemory {

@@ -1,9 +1,9 @@
 /** What one step did, as the invariants are shown it. */
-import type { Command } from "../../src/kernel/commands.ts";
-import type { KernelEvent } from "../../src/kernel/events.ts";
+import type { Command } from "../../src/kernel/contract/commands.ts";
+import type { KernelEvent } from "../../src/kernel/contract/events.ts";
+import type { Reply } from "../../src/kernel/contract/replies.ts";
+import type { EndedTask, Receipt } from "../../src/kernel/contract/task-records.ts";
 import type { State } from "../../src/kernel/kernel.ts";
-import type { Reply } from "../../src/kernel/replies.ts";
-import type { EndedTask, Receipt } from "../../src/kernel/task-records.ts";
 import type { Change, RecordStore } from "../record-store.ts";
 
 export interface Step {

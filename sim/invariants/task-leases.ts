@@ -1,8 +1,8 @@
 /** A task's leases are granted, extended and ended together (T10), and its concurrency key is kept to (T12). */
 
-import { limits } from "../../src/kernel/limits.ts";
-import type { Lease } from "../../src/kernel/records.ts";
-import type { Task } from "../../src/kernel/task-records.ts";
+import { limits } from "../../src/kernel/contract/limits.ts";
+import type { Lease } from "../../src/kernel/contract/records.ts";
+import type { Task } from "../../src/kernel/contract/task-records.ts";
 import { type Step, violated } from "./step.ts";
 import { claimsOf, type TenantView } from "./tenant-view.ts";
 

@@ -1,9 +1,9 @@
 /**
- * A queued task stands in exactly one place, and what put it there is still so (see src/kernel/task-state.ts): whoever is
+ * A queued task stands in exactly one place, and what put it there is still so (see src/kernel/memory/task-state.ts): whoever is
  * parked has a live obstacle that conflicts, so that its end brings the task back, and no wake-up is lost.
  */
-import type { TenantEntry } from "../../src/kernel/state.ts";
-import type { TaskEntry } from "../../src/kernel/task-state.ts";
+import type { TenantEntry } from "../../src/kernel/memory/state.ts";
+import type { TaskEntry } from "../../src/kernel/memory/task-state.ts";
 import { claimsConflict, unitsIn, unitsLeft } from "../model/conflicts.ts";
 import { type Step, violated } from "./step.ts";
 import { claimsOf, type TenantView } from "./tenant-view.ts";

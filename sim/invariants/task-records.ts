@@ -1,7 +1,7 @@
 /** Every task is somewhere, once (T4, T13): alive in one status that its record bears out, or over for good. */
 
-import { limits } from "../../src/kernel/limits.ts";
-import type { EndedTask, Task } from "../../src/kernel/task-records.ts";
+import { limits } from "../../src/kernel/contract/limits.ts";
+import type { EndedTask, Task } from "../../src/kernel/contract/task-records.ts";
 import { isFinal } from "./receipts.ts";
 import { type Step, violated } from "./step.ts";
 

@@ -1,6 +1,6 @@
 /** One tenant's records, arranged so that the naive rules of sim/model can be asked about them. */
-import type { Agent, Intent, Lease, Request, Resource, Tenant } from "../../src/kernel/records.ts";
-import type { Task } from "../../src/kernel/task-records.ts";
+import type { Agent, Intent, Lease, Request, Resource, Tenant } from "../../src/kernel/contract/records.ts";
+import type { Task } from "../../src/kernel/contract/task-records.ts";
 import type { Claim, Field, Waiting } from "../model/conflicts.ts";
 import type { RecordStore } from "../record-store.ts";
 

@@ -3,8 +3,8 @@
  * without something older in its way, so the oldest of a tenant never does; and as those before it begin and end, every
  * unit becomes the oldest. That is why none dies for ever.
  */
-import { predicates } from "../../src/kernel/predicates.ts";
-import type { Task } from "../../src/kernel/task-records.ts";
+import { predicates } from "../../src/kernel/contract/predicates.ts";
+import type { Task } from "../../src/kernel/contract/task-records.ts";
 import { inTheWay } from "../model/conflicts.ts";
 import { type Step, violated } from "./step.ts";
 import type { TenantView } from "./tenant-view.ts";

@@ -1,5 +1,5 @@
 /** Who waits, waits rightly: in the one direction (W2, W7), for something (W3), and not past its end (W4). */
-import type { Request } from "../../src/kernel/records.ts";
+import type { Request } from "../../src/kernel/contract/records.ts";
 import { inTheWay, isFree } from "../model/conflicts.ts";
 import { overlap } from "../model/names.ts";
 import type { Change } from "../record-store.ts";

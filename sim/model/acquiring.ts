@@ -1,6 +1,6 @@
 /** One submitted manifest and its fate, in the order of the decisions (0004, "Acquiring"). */
-import type { Acquire } from "../../src/kernel/commands.ts";
-import { type Predicate, predicates } from "../../src/kernel/predicates.ts";
+import type { Acquire } from "../../src/kernel/contract/commands.ts";
+import { type Predicate, predicates } from "../../src/kernel/contract/predicates.ts";
 import { type Claim, type InTheWay, inTheWay, isFree, unitsIn } from "./conflicts.ts";
 import { ttlMsMin } from "./numbers.ts";
 import { aheadOf, grant, mayWait, queue, serve, wound } from "./waiting.ts";

@@ -2,7 +2,7 @@
  * Who stands in whose way (C1, C2, C6), by comparing everything with everything. The oracle asks it about its own
  * lists, and the simulation's invariants about the kernel's records.
  */
-import type { Predicate } from "../../src/kernel/predicates.ts";
+import type { Predicate } from "../../src/kernel/contract/predicates.ts";
 import { covers, overlap } from "./names.ts";
 
 /** One name that a manifest asks for, or that a lease holds. A rename is two of them. */

@@ -1,5 +1,5 @@
 /** What is done with a lease once it is held (L4, L5, L13 to L15, G8). */
-import { type Predicate, predicates } from "../../src/kernel/predicates.ts";
+import { type Predicate, predicates } from "../../src/kernel/contract/predicates.ts";
 import { claimsConflict, inTheWay, unitsIn } from "./conflicts.ts";
 import { endLease, leaveRequest, noteIdle } from "./ending.ts";
 import { aheadOf, queue, serve } from "./waiting.ts";

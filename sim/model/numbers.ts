@@ -1,5 +1,5 @@
 /** The numbers that RULES.md and the decisions name, written down a second time so that a slip in either is seen. */
-import type { TenantSettings } from "../../src/kernel/records.ts";
+import type { TenantSettings } from "../../src/kernel/contract/records.ts";
 
 export const tenantDefaults: TenantSettings = {
   strategy: "wait_die",

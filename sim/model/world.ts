@@ -2,8 +2,8 @@
  * What the oracle remembers: plain lists, changed in place and searched from end to end. No index, no heap, no
  * ordering that is kept up; whatever is asked is worked out anew from these lists.
  */
-import type { Predicate } from "../../src/kernel/predicates.ts";
-import type { AgentState, TenantSettings } from "../../src/kernel/records.ts";
+import type { Predicate } from "../../src/kernel/contract/predicates.ts";
+import type { AgentState, TenantSettings } from "../../src/kernel/contract/records.ts";
 import type { Claim, Field } from "./conflicts.ts";
 import { overlap } from "./names.ts";
 

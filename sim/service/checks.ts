@@ -1,8 +1,8 @@
 /** What must be true in the end, read from the disk alone: from the tasks that live, those that are over, and the ledger. */
 import { isDeepStrictEqual } from "node:util";
-import { readRecord } from "../../src/engine/record-text.ts";
-import { readEndedTask } from "../../src/engine/task-text.ts";
-import type { EndedTask, Receipt, Task } from "../../src/kernel/task-records.ts";
+import { readRecord } from "../../src/engine/codec/record-text.ts";
+import { readEndedTask } from "../../src/engine/codec/task-text.ts";
+import type { EndedTask, Receipt, Task } from "../../src/kernel/contract/task-records.ts";
 import { readStoredReceipt } from "../../src/ledger/stored.ts";
 import { verifyLedger } from "../../src/ledger/verify.ts";
 import { count } from "../counters.ts";

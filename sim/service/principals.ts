@@ -1,5 +1,5 @@
 /** Those who create tasks, and insist until they know each one's id; some of them change their minds. Agents get in the way. */
-import type { TaskInput } from "../../src/kernel/task-commands.ts";
+import type { TaskInput } from "../../src/kernel/contract/task-commands.ts";
 import { count } from "../counters.ts";
 import { blankTask } from "../tasks/inputs.ts";
 import { attempt, insist } from "./network.ts";

@@ -1,6 +1,6 @@
 /** What the simulated service, its workers and those who create tasks share. */
-import type { ReceiptInput } from "../../src/kernel/task-commands.ts";
-import type { Receipt } from "../../src/kernel/task-records.ts";
+import type { ReceiptInput } from "../../src/kernel/contract/task-commands.ts";
+import type { Receipt } from "../../src/kernel/contract/task-records.ts";
 import { type Counters, count } from "../counters.ts";
 import { createRandom, type Random } from "../random.ts";
 import { FlakyService } from "./flaky-service.ts";

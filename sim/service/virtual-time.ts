@@ -1,6 +1,6 @@
 /** Time that passes only when everything that was begun has been answered: what is due next happens next, however long off. */
 import type { TimeSources } from "../../src/engine/clock.ts";
-import { createDeadlines, type Due, earliest, schedule, unschedule } from "../../src/kernel/deadlines.ts";
+import { createDeadlines, type Due, earliest, schedule, unschedule } from "../../src/kernel/index/heap.ts";
 import { beginning } from "../world.ts";
 
 interface Planned extends Due {

@@ -3,8 +3,8 @@
  * die at any point and come back under the same id, or be stopped past its lease and wake up as if nothing had happened,
  * perhaps when a second one of its kind has long taken over.
  */
-import type { Offer } from "../../src/kernel/replies.ts";
-import type { ReceiptInput } from "../../src/kernel/task-commands.ts";
+import type { Offer } from "../../src/kernel/contract/replies.ts";
+import type { ReceiptInput } from "../../src/kernel/contract/task-commands.ts";
 import { count } from "../counters.ts";
 import { blankReceipt } from "../tasks/inputs.ts";
 import type { ReceiptAnswer } from "./flaky-service.ts";

@@ -1,9 +1,9 @@
 /** Asks about tasks as an engine does: what the kernel does not know is looked up in history, and the kernel's rules answer for it. */
-import type { Command } from "../../src/kernel/commands.ts";
+import type { Command } from "../../src/kernel/contract/commands.ts";
+import type { Refusal } from "../../src/kernel/contract/refusals.ts";
+import type { Reply } from "../../src/kernel/contract/replies.ts";
+import type { TaskStatus } from "../../src/kernel/contract/task-records.ts";
 import { answerForEndedTask } from "../../src/kernel/kernel.ts";
-import type { Refusal } from "../../src/kernel/refusals.ts";
-import type { Reply } from "../../src/kernel/replies.ts";
-import type { TaskStatus } from "../../src/kernel/task-records.ts";
 import { count } from "../counters.ts";
 import { violated } from "../invariants/step.ts";
 import { send } from "../send.ts";

@@ -1,6 +1,6 @@
 /** Tasks, polls and settings that are mostly refused: each must leave everything as it was (S3). */
-import type { Command } from "../../src/kernel/commands.ts";
-import type { TaskInput } from "../../src/kernel/task-commands.ts";
+import type { Command } from "../../src/kernel/contract/commands.ts";
+import type { TaskInput } from "../../src/kernel/contract/task-commands.ts";
 import { entropyOf, operator, type SimTenant, type World } from "../world.ts";
 import { blankTask } from "./inputs.ts";
 

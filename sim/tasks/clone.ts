@@ -3,7 +3,7 @@
  * they never change; functions are what they are.
  */
 import type { State } from "../../src/kernel/kernel.ts";
-import { noRequests } from "../../src/kernel/task-state.ts";
+import { noRequests } from "../../src/kernel/memory/task-state.ts";
 
 export function cloneState(state: State): State {
   const copies = new Map<object, object>([[noRequests, noRequests]]);

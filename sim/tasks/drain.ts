@@ -2,9 +2,10 @@
  * No starvation (T7, T10, T12): when operators have put everything right, agents ask for nothing more, and workers that
  * can do everything poll and finish what they get, then every task that can run has ended after a bounded number of rounds.
  */
+
+import { quotasDefault } from "../../src/kernel/contract/limits.ts";
+import type { Task } from "../../src/kernel/contract/task-records.ts";
 import { nextDeadline } from "../../src/kernel/kernel.ts";
-import { quotasDefault } from "../../src/kernel/limits.ts";
-import type { Task } from "../../src/kernel/task-records.ts";
 import { count } from "../counters.ts";
 import { violated } from "../invariants/step.ts";
 import { manifestFor } from "../manifests.ts";

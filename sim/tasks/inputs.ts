@@ -1,5 +1,5 @@
 /** Tasks and receipts with nothing said that need not be, to be filled in by whoever sends them. */
-import type { ReceiptInput, TaskInput } from "../../src/kernel/task-commands.ts";
+import type { ReceiptInput, TaskInput } from "../../src/kernel/contract/task-commands.ts";
 
 export function blankTask(taskType: string, principalAi: string): TaskInput {
   return {

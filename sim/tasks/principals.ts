@@ -1,6 +1,6 @@
 /** What those do who want something done: create tasks of every kind, create them twice, call them off, send them again. */
-import type { IntentInput } from "../../src/kernel/commands.ts";
-import type { SetTaskType, TaskInput } from "../../src/kernel/task-commands.ts";
+import type { IntentInput } from "../../src/kernel/contract/commands.ts";
+import type { SetTaskType, TaskInput } from "../../src/kernel/contract/task-commands.ts";
 import { isPattern } from "../model/names.ts";
 import type { Random } from "../random.ts";
 import { entropyOf, operator, type SimTenant, supervisor, type World } from "../world.ts";

@@ -1,5 +1,5 @@
 /** Receipts as workers send them: short ones, full ones, with and without keys, of others' tasks, and misshapen. */
-import type { ReceiptInput } from "../../src/kernel/task-commands.ts";
+import type { ReceiptInput } from "../../src/kernel/contract/task-commands.ts";
 import type { HeldTask, SimTenant, SimWorker, World } from "../world.ts";
 import { blankReceipt } from "./inputs.ts";
 

@@ -1,6 +1,6 @@
 /** Watches what becomes of tasks, and counts which rules were met (see ../counters.ts). */
-import type { TaskEvent } from "../../src/kernel/events.ts";
-import type { Task } from "../../src/kernel/task-records.ts";
+import type { TaskEvent } from "../../src/kernel/contract/events.ts";
+import type { Task } from "../../src/kernel/contract/task-records.ts";
 import { type Counters, count } from "../counters.ts";
 import type { Step } from "../invariants/step.ts";
 import type { Change } from "../record-store.ts";

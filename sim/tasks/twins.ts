@@ -3,10 +3,10 @@
  * the same, and must answer the same and hold the same afterwards. So a task that could be offered, and is not because
  * nobody woke it up, is found: the restored one looks at every task anew.
  */
-import type { Command } from "../../src/kernel/commands.ts";
+import type { Command } from "../../src/kernel/contract/commands.ts";
+import { quotasDefault } from "../../src/kernel/contract/limits.ts";
+import type { Reply } from "../../src/kernel/contract/replies.ts";
 import { apply, nextDeadline, restore, type State, settle, snapshot } from "../../src/kernel/kernel.ts";
-import { quotasDefault } from "../../src/kernel/limits.ts";
-import type { Reply } from "../../src/kernel/replies.ts";
 import { count } from "../counters.ts";
 import { violated } from "../invariants/step.ts";
 import { allRecords, fingerprint } from "../record-store.ts";

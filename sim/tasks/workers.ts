@@ -2,9 +2,9 @@
  * What workers do: poll, accept, say how it goes, finish, give back, hand on; and all of it too late, twice, in the wrong
  * order, after a crash, or in somebody else's name. They believe what they were told until they hear otherwise.
  */
-import type { Command } from "../../src/kernel/commands.ts";
-import type { Reply } from "../../src/kernel/replies.ts";
-import type { PollTasks, SubmitReceipt } from "../../src/kernel/task-commands.ts";
+import type { Command } from "../../src/kernel/contract/commands.ts";
+import type { Reply } from "../../src/kernel/contract/replies.ts";
+import type { PollTasks, SubmitReceipt } from "../../src/kernel/contract/task-commands.ts";
 import { count } from "../counters.ts";
 import {
   entropyOf,

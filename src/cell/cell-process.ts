@@ -3,7 +3,7 @@
  * tells the control plane so, and leaves; or until the control plane will not have it.
  */
 import { randomBytes } from "node:crypto";
-import type { CellWelcome } from "../protocol/cell-link.ts";
+import type { CellWelcome } from "../protocol/resources/cell-link.ts";
 import { CellKeys, keyBytes } from "../token/node/cell-keys.ts";
 import type { CellConfig } from "./config.ts";
 import { CellCore } from "./core.ts";

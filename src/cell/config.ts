@@ -3,8 +3,8 @@
  * on. Only a file that is no cell's at all stops it.
  */
 import { dirname, resolve } from "node:path";
-import { cellLinkLimits } from "../protocol/cell-link.ts";
-import { limits } from "../protocol/limits.ts";
+import { cellLinkLimits } from "../protocol/resources/cell-link.ts";
+import { limits } from "../protocol/schema/limits.ts";
 import { type DriverName, drivers, isDriverName, type MakeDriver } from "./drivers/index.ts";
 import { Fields } from "./fields.ts";
 

@@ -18,7 +18,7 @@ import {
   linkReason,
   readServerFrame,
   type ServerFrame,
-} from "../protocol/cell-link.ts";
+} from "../protocol/resources/cell-link.ts";
 import type { CellKeys } from "../token/node/cell-keys.ts";
 import type { CellCore } from "./core.ts";
 import type { EndedReport, EndedReports } from "./ended-reports.ts";

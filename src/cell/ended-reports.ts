@@ -2,7 +2,7 @@
  * What the cell has ended of its own accord, kept until the control plane has noted it: over breaks of the connection,
  * and where an answer is late. Told twice it does no harm.
  */
-import { type CellEnded, linkReason } from "../protocol/cell-link.ts";
+import { type CellEnded, linkReason } from "../protocol/resources/cell-link.ts";
 import type { CellEvent } from "./core.ts";
 
 export type EndedReport = Omit<CellEnded, "seq">;

@@ -2,7 +2,7 @@
  * What the control plane tells a cell to do, done, and the answer. Commands are begun in the order in which they came
  * and end in any: a bind that takes its time holds up no teardown of another lease.
  */
-import { type CellDo, type CellDone, type CellLinkLease, linkReason } from "../protocol/cell-link.ts";
+import { type CellDo, type CellDone, type CellLinkLease, linkReason } from "../protocol/resources/cell-link.ts";
 import type { CellCore } from "./core.ts";
 import { CellFailure, reasonOf } from "./failure.ts";
 import type { CellLease } from "./lease.ts";

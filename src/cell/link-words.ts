@@ -1,5 +1,10 @@
 /** What a cell says of itself on its link: what it hosts, and what it believes is bound. */
-import { type CellInventoryEntry, type CellLinkBinding, cellLinkLimits, linkReason } from "../protocol/cell-link.ts";
+import {
+  type CellInventoryEntry,
+  type CellLinkBinding,
+  cellLinkLimits,
+  linkReason,
+} from "../protocol/resources/cell-link.ts";
 import type { CellCore } from "./core.ts";
 
 export function linkInventory(core: CellCore): readonly CellInventoryEntry[] {

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CellWelcome } from "../protocol/cell-link.ts";
+import type { CellWelcome } from "../protocol/resources/cell-link.ts";
 import type { CellKeys } from "../token/node/cell-keys.ts";
 import { CellConnection, type ConnectionEnd } from "./connection.ts";
 import type { CellCore, CellEvent } from "./core.ts";

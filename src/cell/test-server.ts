@@ -13,7 +13,7 @@ import {
   linkFrameText,
   readCellFrame,
   type ServerFrame,
-} from "../protocol/cell-link.ts";
+} from "../protocol/resources/cell-link.ts";
 import { CellKeys } from "../token/node/cell-keys.ts";
 import { readCellConfig } from "./config.ts";
 import { CellCore } from "./core.ts";

@@ -5,7 +5,7 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { RunningServer } from "../server/server.ts";
+import type { RunningServer } from "../server/start.ts";
 import type { Environment } from "./command.ts";
 
 export interface EmbeddedServer {
@@ -31,7 +31,7 @@ export function embeddedServer({ url, data, environment, note }: EmbeddedOptions
 
   const ensure = async (): Promise<void> => {
     const { hostname, port, protocol } = new URL(url);
-    const { isLoopback } = await import("../server/gate.ts");
+    const { isLoopback } = await import("../server/http/gate.ts");
     for (let attempt = 0; attempt < attempts; attempt++) {
       if (await answers(url)) return;
       // Only here can one be started, and only once.
@@ -40,7 +40,7 @@ export function embeddedServer({ url, data, environment, note }: EmbeddedOptions
         const { LEASEHOLD_DATA } = environment;
         const folder = data ?? (LEASEHOLD_DATA || join(homedir(), ".leasehold", "data"));
         const host = hostname.replace(/^\[|\]$/g, "");
-        const { startServer } = await import("../server/server.ts");
+        const { startServer } = await import("../server/start.ts");
         running = await startServer({ host, port: Number(port || 80), data: folder, log: quiet(note) });
         note(`no server answered at ${url}, so one was started in this process, with its data in ${folder}`);
         return;

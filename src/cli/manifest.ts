@@ -2,7 +2,7 @@
  * A manifest as it is typed. Mode, units and target are said before or after the names they are about, as with `flock`:
  * `-x src/auth.ts -s src/types/` is one MUTATES and one CONSUMES, granted together or not at all (W6).
  */
-import { predicates } from "../protocol/vocabulary.ts";
+import { predicates } from "../protocol/schema/vocabulary.ts";
 import type { Intent } from "../sdk/wire.ts";
 import type { Call, Flags, Token } from "./command.ts";
 import { UsageProblem } from "./problem.ts";

@@ -1,1 +1,1 @@
-export { version } from "../server/version.ts";
+export { version } from "../server/config/version.ts";

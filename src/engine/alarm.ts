@@ -1,4 +1,4 @@
-import type { Millis } from "../kernel/records.ts";
+import type { Millis } from "../kernel/contract/records.ts";
 
 /** The longest that a timer can be set for. */
 const timerMsMax = 2 ** 31 - 1;

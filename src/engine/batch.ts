@@ -1,15 +1,15 @@
 /** The batch under way: what has changed since the last one was sent off, and who waits for it to be durable. */
-import type { KernelEvent } from "../kernel/events.ts";
+import type { KernelEvent } from "../kernel/contract/events.ts";
+import { writes } from "../kernel/contract/predicates.ts";
+import type { Lease, Millis } from "../kernel/contract/records.ts";
+import type { Payload, Task } from "../kernel/contract/task-records.ts";
 import type { Handle, Step } from "../kernel/kernel.ts";
-import { writes } from "../kernel/predicates.ts";
-import type { Lease, Millis } from "../kernel/records.ts";
-import type { Payload, Task } from "../kernel/task-records.ts";
 import type { SealedReceipt } from "../ledger/seal.ts";
 import { storedReceipt } from "../ledger/stored.ts";
 import type { Batch, EndedLease, EndedTaskRow, LiveRow, SignedHead } from "../store/store.ts";
+import { leaseText, recordText } from "./codec/record-text.ts";
+import { endedTaskText } from "./codec/task-text.ts";
 import type { LedgerChain } from "./ledger-chain.ts";
-import { leaseText, recordText } from "./record-text.ts";
-import { endedTaskText } from "./task-text.ts";
 
 /** An event with its place in the one sequence, and as the text that is stored and sent. */
 export interface NumberedEvent {

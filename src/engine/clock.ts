@@ -2,7 +2,7 @@
  * L7: the control plane's time. It starts at the later of the wall clock and the last committed time, and from then on
  * advances by the monotonic clock alone; a step of the wall clock does not move it, and it never runs backwards.
  */
-import type { Millis } from "../kernel/records.ts";
+import type { Millis } from "../kernel/contract/records.ts";
 
 export interface Clock {
   now(): Millis;

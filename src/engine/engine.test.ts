@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Acquire, Command } from "../kernel/commands.ts";
-import type { Lease } from "../kernel/records.ts";
+import type { Acquire, Command } from "../kernel/contract/commands.ts";
+import type { Lease } from "../kernel/contract/records.ts";
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../store/memory.ts";
+import { readLease } from "./codec/record-text.ts";
 import { Engine } from "./engine.ts";
 import { drawEntropy } from "./entropy.ts";
 import { DatabaseUnavailable, ShuttingDown } from "./faults.ts";
 import { completeReply, observe } from "./history.ts";
-import { readLease } from "./record-text.ts";
 import type { EngineOptions } from "./terms.ts";
 
 const operator = { role: "operator", agentId: null, epoch: null } as const;

@@ -6,9 +6,9 @@
  *
  *   opening ──► serving ──► (commit fails) ──► opening …       close() from any of them ──► closed
  */
-import type { Command } from "../kernel/commands.ts";
+import type { Command } from "../kernel/contract/commands.ts";
+import type { Millis } from "../kernel/contract/records.ts";
 import { apply, createState, hasDue, nextDeadline, type State, type Step, settle } from "../kernel/kernel.ts";
-import type { Millis } from "../kernel/records.ts";
 import { createLedgerKey, type LedgerKey, type PublicLedgerKey } from "../ledger/keys.ts";
 import type { SealedReceipt } from "../ledger/seal.ts";
 import type { SignedHead, Store } from "../store/store.ts";

@@ -1,6 +1,6 @@
 /** Random numbers for ids and jitter, drawn from the system in large portions because each draw is a system call. */
 import { randomFillSync } from "node:crypto";
-import type { Entropy } from "../kernel/commands.ts";
+import type { Entropy } from "../kernel/contract/commands.ts";
 
 const pool = new Uint32Array(16_384);
 let used = pool.length;

@@ -2,15 +2,15 @@
  * What the kernel cannot say because it knows only the living: how a lease ended, and what happened to resources since
  * a checkpoint. The store's history says it; ended is final, so asking after the decision cannot race.
  */
-import type { Command } from "../kernel/commands.ts";
+import type { Command } from "../kernel/contract/commands.ts";
+import type { Lease, Millis } from "../kernel/contract/records.ts";
+import type { LostLease, Observe, Reply } from "../kernel/contract/replies.ts";
 import { answerForEnded, answerForEndedTask } from "../kernel/kernel.ts";
-import { namesOverlap } from "../kernel/pattern.ts";
-import type { Lease, Millis } from "../kernel/records.ts";
-import type { LostLease, Observe, Reply } from "../kernel/replies.ts";
-import { parseResourceName, type ResourceName } from "../kernel/resource-name.ts";
+import { namesOverlap } from "../kernel/names/pattern.ts";
+import { parseResourceName, type ResourceName } from "../kernel/names/resource-name.ts";
 import type { EndedLease, History, ResourceFilter } from "../store/store.ts";
-import { readLease } from "./record-text.ts";
-import { readEndedTask } from "./task-text.ts";
+import { readLease } from "./codec/record-text.ts";
+import { readEndedTask } from "./codec/task-text.ts";
 
 /** Whether the reply leaves something that only history can tell. */
 export function needsHistory(reply: Reply): boolean {

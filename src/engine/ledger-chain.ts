@@ -4,8 +4,8 @@
  * is forgotten with the rest of memory (S2), and the chain goes on from the disk.
  */
 
-import type { Millis } from "../kernel/records.ts";
-import type { Receipt } from "../kernel/task-records.ts";
+import type { Millis } from "../kernel/contract/records.ts";
+import type { Receipt } from "../kernel/contract/task-records.ts";
 import { type Head, signHead } from "../ledger/head.ts";
 import type { LedgerKey } from "../ledger/keys.ts";
 import { genesisHash } from "../ledger/receipt-text.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Lease } from "../kernel/records.ts";
-import type { Task } from "../kernel/task-records.ts";
+import type { Lease } from "../kernel/contract/records.ts";
+import type { Task } from "../kernel/contract/task-records.ts";
 import { headText } from "../ledger/head.ts";
 import { createLedgerKey, type LedgerKey, signatureCheck } from "../ledger/keys.ts";
 import { genesisHash } from "../ledger/receipt-text.ts";
@@ -9,13 +9,13 @@ import { readStoredReceipt } from "../ledger/stored.ts";
 import { verifyLedger } from "../ledger/verify.ts";
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../store/memory.ts";
 import type { SignedHead } from "../store/store.ts";
+import { readEndedTask } from "./codec/task-text.ts";
 import { Engine } from "./engine.ts";
 import { DatabaseUnavailable } from "./faults.ts";
 import { completeReply } from "./history.ts";
 import { headEvery, headMs } from "./ledger-chain.ts";
-import { readEndedTask } from "./task-text.ts";
 import type { EngineOptions } from "./terms.ts";
-import { createTask, heartbeatTask, poll, releaseTask, submit } from "./test-tasks.ts";
+import { createTask, heartbeatTask, poll, releaseTask, submit } from "./testing/test-tasks.ts";
 
 const key = createLedgerKey();
 

@@ -1,5 +1,6 @@
 /** From what is stored to a kernel that serves: open, load, restore, and what a first start or a restore adds. */
 import { randomBytes } from "node:crypto";
+import type { Millis } from "../kernel/contract/records.ts";
 import {
   apply,
   beginRestore,
@@ -11,13 +12,12 @@ import {
   restoreLeases,
   type State,
 } from "../kernel/kernel.ts";
-import type { Millis } from "../kernel/records.ts";
 import type { LedgerKey, PublicLedgerKey } from "../ledger/keys.ts";
 import { StoreFault } from "../store/faults.ts";
 import type { LedgerHead, LiveRow, Opened, Store } from "../store/store.ts";
+import { leaseLists, readLeases, readRecord, recordText } from "./codec/record-text.ts";
 import { drawEntropy } from "./entropy.ts";
 import { heapRoomFor } from "./heap-room.ts";
-import { leaseLists, readLeases, readRecord, recordText } from "./record-text.ts";
 
 export const defaultTenant = "default";
 

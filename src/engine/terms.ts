@@ -1,7 +1,7 @@
 /** What the engine is given, and what it gives. */
-import type { KernelEvent } from "../kernel/events.ts";
-import type { Millis } from "../kernel/records.ts";
-import type { Reply } from "../kernel/replies.ts";
+import type { KernelEvent } from "../kernel/contract/events.ts";
+import type { Millis } from "../kernel/contract/records.ts";
+import type { Reply } from "../kernel/contract/replies.ts";
 import type { LedgerKey } from "../ledger/keys.ts";
 import type { SealedReceipt } from "../ledger/seal.ts";
 import type { Store } from "../store/store.ts";

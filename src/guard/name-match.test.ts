@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { nameCovers } from "../kernel/pattern.ts";
-import { parseResourceName } from "../kernel/resource-name.ts";
+import { nameCovers } from "../kernel/names/pattern.ts";
+import { parseResourceName } from "../kernel/names/resource-name.ts";
 import { covers } from "./name-match.ts";
 
 test("a leased name covers a file exactly where the kernel says so", () => {

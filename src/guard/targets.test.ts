@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { parseResourceName, resourceNameLimits } from "../kernel/resource-name.ts";
+import { parseResourceName, resourceNameLimits } from "../kernel/names/resource-name.ts";
 import { nameLengthMax, nameSegmentsMax, targetOf } from "./targets.ts";
 
 const place = realpathSync(mkdtempSync(join(tmpdir(), "leasehold-targets-")));

@@ -2,35 +2,52 @@
  * The kernel's surface. A pure state machine: no I/O, no clock, no randomness. Same commands, same times, same random
  * inputs: same replies, events and records, byte for byte.
  */
-import { acquire } from "./acquire.ts";
-import { dropFailedDigest, pauseAgent, registerAgent, restartAgent, transitionAgent, verifyAll } from "./agents.ts";
-import { enrolCell } from "./cell-enrol.ts";
-import { cellEnded, cellHeartbeat, cellLeft, readmitCell, reportBinding, withdrawCell } from "./cells.ts";
-import type { Command } from "./commands.ts";
-import { earliest } from "./deadlines.ts";
-import { resumeAgent, saveDigest } from "./digests.ts";
-import type { KernelEvent } from "./events.ts";
-import { downgradeLease, revoke, transferLease } from "./handing-over.ts";
-import { heartbeat, heartbeatAll, releaseAll, releaseLease, renewLease } from "./holding.ts";
-import type { Millis } from "./records.ts";
-import type { Reply } from "./replies.ts";
-import { cancelRequest, collectRequest } from "./requests.ts";
-import { declareResource, fenceResource, resetResource, withdrawResource } from "./resources.ts";
-import { isDue, serveFreed, settleDue } from "./settle.ts";
-import type { Handle, State } from "./state.ts";
-import { createTask } from "./task-create.ts";
-import { cancelTask, redriveTask } from "./task-ends.ts";
-import { heartbeatTask, releaseTask } from "./task-holding.ts";
-import { pollTasks } from "./task-poll.ts";
-import { submitReceipt } from "./task-receipts.ts";
-import type { Receipt } from "./task-records.ts";
-import type { ReadyTask } from "./task-state.ts";
-import { setTaskType } from "./task-types.ts";
-import { createKey, createTenant, deleteKey, setTenantQuotas, setTenantSettings, suspendTenant } from "./tenants.ts";
-import { reportViolation } from "./violations.ts";
 
-export { answerForEnded } from "./ended.ts";
-export { receiptFingerprint } from "./receipt-content.ts";
+import {
+  dropFailedDigest,
+  pauseAgent,
+  registerAgent,
+  restartAgent,
+  transitionAgent,
+  verifyAll,
+} from "./agents/agents.ts";
+import { resumeAgent, saveDigest } from "./agents/digests.ts";
+import type { Command } from "./contract/commands.ts";
+import type { KernelEvent } from "./contract/events.ts";
+import type { Millis } from "./contract/records.ts";
+import type { Reply } from "./contract/replies.ts";
+import type { Receipt } from "./contract/task-records.ts";
+import { earliest } from "./index/heap.ts";
+import { downgradeLease, revoke, transferLease } from "./leases/handing-over.ts";
+import { heartbeat, heartbeatAll, releaseAll, releaseLease, renewLease } from "./leases/holding.ts";
+import { reportViolation } from "./leases/violations.ts";
+import type { Handle, State } from "./memory/state.ts";
+import type { ReadyTask } from "./memory/task-state.ts";
+import { submitReceipt } from "./receipts/submit-receipt.ts";
+import { acquire } from "./requests/acquire.ts";
+import { cancelRequest, collectRequest } from "./requests/requests.ts";
+import { enrolCell } from "./resources/cell-enrol.ts";
+import { cellEnded, cellHeartbeat, cellLeft, readmitCell, reportBinding, withdrawCell } from "./resources/cells.ts";
+import { declareResource, fenceResource, resetResource, withdrawResource } from "./resources/resources.ts";
+import { isDue, serveFreed, settleDue } from "./settle.ts";
+import { createTask } from "./tasks/task-create.ts";
+import { cancelTask, redriveTask } from "./tasks/task-ends.ts";
+import { heartbeatTask, releaseTask } from "./tasks/task-holding.ts";
+import { pollTasks } from "./tasks/task-poll.ts";
+import { setTaskType } from "./tasks/task-types.ts";
+import {
+  createKey,
+  createTenant,
+  deleteKey,
+  setTenantQuotas,
+  setTenantSettings,
+  suspendTenant,
+} from "./tenants/tenants.ts";
+
+export { answerForEnded } from "./leases/ended.ts";
+export { createState, type Handle, type State } from "./memory/state.ts";
+export type { ReadyTask } from "./memory/task-state.ts";
+export { receiptFingerprint } from "./receipts/receipt-content.ts";
 export {
   beginRestore,
   endRestore,
@@ -42,10 +59,8 @@ export {
   restoreLeases,
   snapshot,
 } from "./restore.ts";
-export { createState, type Handle, type State } from "./state.ts";
-export { answerForEndedTask } from "./task-ended.ts";
-export { explainTask, type WaitingFor } from "./task-explain.ts";
-export type { ReadyTask } from "./task-state.ts";
+export { answerForEndedTask } from "./tasks/task-ended.ts";
+export { explainTask, type WaitingFor } from "./tasks/task-explain.ts";
 
 export interface Step {
   readonly events: readonly KernelEvent[];

@@ -4,11 +4,11 @@ import fc from "fast-check";
 import { recordsOf } from "../../sim/lockstep-views.ts";
 import { anyBoardWithCells, anyMoveOrReport } from "../../sim/move-arbitraries.ts";
 import { type Board, commandFor, type Known, type Move, opening } from "../../sim/moves.ts";
-import type { KernelEvent } from "./events.ts";
+import type { KernelEvent } from "./contract/events.ts";
+import { limits } from "./contract/limits.ts";
+import type { StoredRecord } from "./contract/records.ts";
+import type { Blocker } from "./contract/replies.ts";
 import { apply, createState, nextDeadline, restore, type State, settle, snapshot } from "./kernel.ts";
-import { limits } from "./limits.ts";
-import type { StoredRecord } from "./records.ts";
-import type { Blocker } from "./replies.ts";
 
 /** The same games every time; other and more ones for a hunt: RESTORE_SEED=7 RESTORE_RUNS=100000 npm test src/kernel/restore */
 const { RESTORE_RUNS = "2000", RESTORE_SEED = "1" } = process.env;

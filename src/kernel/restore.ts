@@ -1,17 +1,14 @@
 /** A kernel from its records alone, and its records again. What is restored goes on as if nothing had happened. */
-import { scheduleForgetting } from "./agent-life.ts";
-import { placeCell } from "./cell-life.ts";
-import { canonicalName, makeWish } from "./conflicts.ts";
-import { schedule } from "./deadlines.ts";
-import { requestIdOf } from "./ids.ts";
-import { countKinds } from "./kind-quotas.ts";
-import { place } from "./lease-life.ts";
-import { limits } from "./limits.ts";
-import type { Lease, RecordKind, Request, StoredRecord } from "./records.ts";
-import { enqueue } from "./request-life.ts";
-import { isOutOfOrder, type Node, nodesFor, putInOrder } from "./resource-index.ts";
-import type { ResourceName } from "./resource-name.ts";
-import { placeResource } from "./resources.ts";
+import { scheduleForgetting } from "./agents/agent-life.ts";
+import { requestIdOf } from "./contract/ids.ts";
+import { limits } from "./contract/limits.ts";
+import type { Lease, RecordKind, Request, StoredRecord } from "./contract/records.ts";
+import type { Task } from "./contract/task-records.ts";
+import { canonicalName, makeWish } from "./deciding/conflicts.ts";
+import { countKinds } from "./deciding/quotas.ts";
+import { schedule } from "./index/heap.ts";
+import { isOutOfOrder, type Node, nodesFor, putInOrder } from "./index/resource-tree.ts";
+import { place } from "./leases/lease-life.ts";
 import {
   changed,
   createAgentEntry,
@@ -26,16 +23,19 @@ import {
   rootOf,
   type State,
   type TenantEntry,
-} from "./state.ts";
-import { haunt } from "./task-contest.ts";
-import { placeTask, placeTaskKey } from "./task-create.ts";
-import { isFinal, listObligation } from "./task-life.ts";
-import { enterQueue } from "./task-queue.ts";
-import type { Task } from "./task-records.ts";
-import { resumeSpeculation } from "./task-speculation.ts";
-import { createPayloadEntry } from "./task-state.ts";
-import { placeTaskType } from "./task-types.ts";
-import { placeWorker } from "./workers.ts";
+} from "./memory/state.ts";
+import { createPayloadEntry } from "./memory/task-state.ts";
+import type { ResourceName } from "./names/resource-name.ts";
+import { enqueue } from "./requests/request-life.ts";
+import { placeCell } from "./resources/cell-life.ts";
+import { placeResource } from "./resources/resources.ts";
+import { haunt } from "./tasks/task-contest.ts";
+import { placeTask, placeTaskKey } from "./tasks/task-create.ts";
+import { isFinal, listObligation } from "./tasks/task-life.ts";
+import { enterQueue } from "./tasks/task-queue.ts";
+import { resumeSpeculation } from "./tasks/task-speculation.ts";
+import { placeTaskType } from "./tasks/task-types.ts";
+import { placeWorker } from "./tasks/workers.ts";
 
 /** A record together with the number that it is stored under, which its handle keeps. */
 export type RestoredRecord = StoredRecord & { readonly row?: number };

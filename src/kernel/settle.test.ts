@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KernelEvent } from "./events.ts";
+import type { KernelEvent } from "./contract/events.ts";
+import { limits } from "./contract/limits.ts";
+import type { Millis } from "./contract/records.ts";
 import { apply, createState, hasDue, nextDeadline, restore, type State, settle, snapshot } from "./kernel.ts";
-import { limits } from "./limits.ts";
-import type { Millis } from "./records.ts";
-import { createWorld, found, operator, records, type World } from "./test-world.ts";
+import { createWorld, found, operator, records, type World } from "./testing/test-world.ts";
 
 /** A world in which something of every kind falls due in the next days, much of it at the same instants. */
 function createEventfulWorld(): World {

@@ -2,20 +2,20 @@
  * What is due by now. Waits whose timeout has passed end before anything is granted (L3); then everything else is
  * settled in the order of its deadline, each end together with the grants that it makes possible (L6).
  */
-import { forgetIfIdle } from "./agent-life.ts";
-import { settleCell } from "./cell-life.ts";
-import { bindFailed, teardownFailed } from "./cells.ts";
-import { earliest } from "./deadlines.ts";
-import { endLeases } from "./holding.ts";
-import { emitLease, updateLease } from "./lease-life.ts";
-import { limits } from "./limits.ts";
-import { serve } from "./queue.ts";
-import type { Lease, Millis } from "./records.ts";
-import { endWait, forget } from "./request-life.ts";
-import type { LeaseEntry, State, TenantEntry } from "./state.ts";
-import { forgetTaskKey } from "./task-create.ts";
-import { settleTask } from "./task-queue.ts";
-import { forgetWorkerIfIdle } from "./workers.ts";
+import { forgetIfIdle } from "./agents/agent-life.ts";
+import { limits } from "./contract/limits.ts";
+import type { Lease, Millis } from "./contract/records.ts";
+import { earliest } from "./index/heap.ts";
+import { endLeases } from "./leases/holding.ts";
+import { emitLease, updateLease } from "./leases/lease-life.ts";
+import type { LeaseEntry, State, TenantEntry } from "./memory/state.ts";
+import { serve } from "./requests/queue.ts";
+import { endWait, forget } from "./requests/request-life.ts";
+import { settleCell } from "./resources/cell-life.ts";
+import { bindFailed, teardownFailed } from "./resources/cells.ts";
+import { forgetTaskKey } from "./tasks/task-create.ts";
+import { settleTask } from "./tasks/task-queue.ts";
+import { forgetWorkerIfIdle } from "./tasks/workers.ts";
 
 /** Settles at most `limit` items. True: more is due. */
 export function settleDue(state: State, now: Millis, limit: number): boolean {

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { anyTaskMove, commandOf, type Options, openingOf, type TaskMove } from "../../sim/task-moves.ts";
-import type { KernelEvent } from "./events.ts";
+import type { KernelEvent } from "./contract/events.ts";
+import type { StoredRecord, Strategy } from "./contract/records.ts";
+import type { Blocker } from "./contract/replies.ts";
+import type { Receipt } from "./contract/task-records.ts";
 import { apply, createState, nextDeadline, restore, type State, settle, snapshot } from "./kernel.ts";
-import type { StoredRecord, Strategy } from "./records.ts";
-import type { Blocker } from "./replies.ts";
-import { leaveQueue, makeReady } from "./task-queue.ts";
-import type { Receipt } from "./task-records.ts";
-import { beginning } from "./test-world.ts";
+import { leaveQueue, makeReady } from "./tasks/task-queue.ts";
+import { beginning } from "./testing/test-world.ts";
 
 /** The same games every time; other and more ones for a hunt: RESTORE_SEED=7 RESTORE_RUNS=100000 npm test src/kernel/tasks-restore */
 const { RESTORE_RUNS = "300", RESTORE_SEED = "1" } = process.env;

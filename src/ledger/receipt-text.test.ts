@@ -7,7 +7,7 @@ import {
   outcomeKinds,
   type Receipt,
   receiptPhases,
-} from "../kernel/task-records.ts";
+} from "../kernel/contract/task-records.ts";
 import { beginsAs, genesisHash, readReceipt, receiptText, textStart } from "./receipt-text.ts";
 import { sampleReceipt } from "./sample-receipt.ts";
 import { hashOf, seal } from "./seal.ts";

@@ -3,7 +3,7 @@
  * stand in a fixed order, and those by which the store searches come first, so that its columns can be compared with
  * the text without parsing it. What is null, false or 0 is left out.
  */
-import type { Receipt } from "../kernel/task-records.ts";
+import type { Receipt } from "../kernel/contract/task-records.ts";
 import { asciiJson, quoted } from "./ascii-json.ts";
 import { readTime, timeOf } from "./iso-time.ts";
 

@@ -1,5 +1,5 @@
 /** A receipt as a worker leaves one behind, for tests and measurements. */
-import type { Receipt } from "../kernel/task-records.ts";
+import type { Receipt } from "../kernel/contract/task-records.ts";
 
 export function sampleReceipt(sequence: number, other: Partial<Receipt> = {}): Receipt {
   const task = Math.ceil(sequence / 2);

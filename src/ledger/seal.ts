@@ -1,6 +1,6 @@
 /** R6: each receipt holds the hash of the one before, and is hashed itself. */
 import { hash } from "node:crypto";
-import type { Receipt } from "../kernel/task-records.ts";
+import type { Receipt } from "../kernel/contract/task-records.ts";
 import { receiptText } from "./receipt-text.ts";
 
 /** A receipt with its place in the chain. */

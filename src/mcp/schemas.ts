@@ -4,7 +4,7 @@
  * offered, and free JSON is offered as an object, which is what models send there; the rest is taken all the same.
  */
 import type { ReplyShape } from "../protocol/operation.ts";
-import { type Node, record, type TProperties } from "../protocol/schema.ts";
+import { type Node, record, type TProperties } from "../protocol/schema/schema.ts";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 export type ObjectSchema = JsonSchema & { readonly type: "object" };

@@ -3,8 +3,9 @@
  * process does for it as long as it lives: it registers, beats for what it holds and waits for, and at its end lets go.
  * If it is killed instead, the leases run out by themselves, and soon, because their TTL is the short one.
  */
+
+import { acting } from "../protocol/operating/roles.ts";
 import type { Input, Operation } from "../protocol/operation.ts";
-import { acting } from "../protocol/operations/roles.ts";
 import type { Client, OperationInput, OperationName } from "../sdk/client.ts";
 import { LeaseholdError } from "../sdk/errors.ts";
 import { drawKey } from "../sdk/idempotency.ts";

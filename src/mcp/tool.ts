@@ -1,11 +1,12 @@
 /** What a tool is, and how one is made of an operation: its schemas, its hints, and the way from arguments to an answer. */
-import { checkOf } from "../protocol/check.ts";
-import { errors, isErrorCode } from "../protocol/errors.ts";
-import type { Fault } from "../protocol/explain.ts";
-import { agentId } from "../protocol/fields.ts";
+
+import { errors, isErrorCode } from "../protocol/answers/errors.ts";
 import type { Input, Operation, ReplyShape } from "../protocol/operation.ts";
 import { findOperation } from "../protocol/operations.ts";
-import { optional, record, type TProperties, text } from "../protocol/schema.ts";
+import { checkOf } from "../protocol/schema/check.ts";
+import type { Fault } from "../protocol/schema/explain.ts";
+import { agentId } from "../protocol/schema/fields.ts";
+import { optional, record, type TProperties, text } from "../protocol/schema/schema.ts";
 import type { Answered, Body, Door } from "./door.ts";
 import { inputSchemaOf, type ObjectSchema, outputSchemaOf } from "./schemas.ts";
 import { refusalSentence } from "./sentences.ts";

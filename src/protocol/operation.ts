@@ -4,15 +4,15 @@
  * those named in the path come from there, the others from the query (GET, DELETE) or the body (POST, PUT).
  */
 import type { TObject } from "typebox";
-import type { Actor, Command, Entropy } from "../kernel/commands.ts";
-import type { Role } from "../kernel/records.ts";
-import type { Answer, AnswerContext } from "./answer.ts";
-import { type Check, type Checked, checkOf } from "./check.ts";
-import type { ErrorCode } from "./errors.ts";
-import type { Fault } from "./explain.ts";
-import type { CreateTasks, Query, QueryReply, RotateTokenKeys, SubmitReceipts } from "./queries.ts";
-import { replyAnswer } from "./reply-json.ts";
-import { type Node, record, type Static, type TProperties, type TSchema } from "./schema.ts";
+import type { Actor, Command, Entropy } from "../kernel/contract/commands.ts";
+import type { Role } from "../kernel/contract/records.ts";
+import type { Answer, AnswerContext } from "./answers/answer.ts";
+import type { ErrorCode } from "./answers/errors.ts";
+import type { CreateTasks, Query, QueryReply, RotateTokenKeys, SubmitReceipts } from "./answers/queries.ts";
+import { replyAnswer } from "./answers/reply-json.ts";
+import { type Check, type Checked, checkOf } from "./schema/check.ts";
+import type { Fault } from "./schema/explain.ts";
+import { type Node, record, type Static, type TProperties, type TSchema } from "./schema/schema.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "DELETE";
 export type Tag =

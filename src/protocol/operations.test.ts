@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { errors } from "./errors.ts";
-import { readHttp } from "./http-input.ts";
+import { errors } from "./answers/errors.ts";
+import { readHttp } from "./http/http-input.ts";
 import { type Asked, holdMsOf, type Input, type Operation, type Route } from "./operation.ts";
 import { findOperation, operations } from "./operations.ts";
-import type { Node } from "./schema.ts";
+import type { Node } from "./schema/schema.ts";
 
 const asked: Asked = {
   tenant: "default",

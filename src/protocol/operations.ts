@@ -1,23 +1,24 @@
 /** All operations, in the order in which the documents show them. HTTP routes, stream, OpenAPI, MCP and SDK are made of it. */
+
+import * as agents from "./agents/agents.ts";
+import { getDigest, resumeAgent, saveDigest } from "./agents/digests.ts";
+import { acquire, cancelRequest, getRequest, listRequests } from "./leases/acquiring.ts";
+import { releaseAll, releaseLease, revoke } from "./leases/ending.ts";
+import * as holding from "./leases/holding.ts";
+import { backup } from "./operating/backup.ts";
+import { createKey, deleteKey, listKeys } from "./operating/keys.ts";
+import * as tenants from "./operating/tenants.ts";
 import type { Operation } from "./operation.ts";
-import { acquire, cancelRequest, getRequest, listRequests } from "./operations/acquiring.ts";
-import * as agents from "./operations/agents.ts";
-import { getArtifact, putArtifact } from "./operations/artifacts.ts";
-import { backup } from "./operations/backup.ts";
-import * as cells from "./operations/cells.ts";
-import { getDigest, resumeAgent, saveDigest } from "./operations/digests.ts";
-import { releaseAll, releaseLease, revoke } from "./operations/ending.ts";
-import * as holding from "./operations/holding.ts";
-import { createKey, deleteKey, listKeys } from "./operations/keys.ts";
-import { getInbox, getLedgerHead, listObligations } from "./operations/ledger.ts";
-import * as receipts from "./operations/receipts.ts";
-import * as resources from "./operations/resources.ts";
-import { listTaskTypes, listWorkers, setTaskType } from "./operations/task-types.ts";
-import * as tasks from "./operations/tasks.ts";
-import * as tenants from "./operations/tenants.ts";
-import * as tokens from "./operations/tokens.ts";
-import * as watching from "./operations/watching.ts";
-import { heartbeatTask, pollTasks, releaseTask } from "./operations/workers.ts";
+import { getArtifact, putArtifact } from "./receipts/artifacts.ts";
+import { getInbox, getLedgerHead, listObligations } from "./receipts/ledger.ts";
+import * as receipts from "./receipts/receipts.ts";
+import * as cells from "./resources/cells.ts";
+import * as resources from "./resources/resources.ts";
+import * as tokens from "./resources/tokens.ts";
+import { listTaskTypes, listWorkers, setTaskType } from "./tasks/task-types.ts";
+import * as tasks from "./tasks/tasks.ts";
+import { heartbeatTask, pollTasks, releaseTask } from "./tasks/workers.ts";
+import * as watching from "./watching/watching.ts";
 
 export const operations: readonly Operation[] = [
   agents.registerAgent,

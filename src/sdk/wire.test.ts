@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { wirePath, wireText } from "../../scripts/sdk-wire.ts";
-import { readHttp } from "../protocol/http-input.ts";
+import { readHttp } from "../protocol/http/http-input.ts";
 import { operations } from "../protocol/operations.ts";
 import { requestFor } from "./http.ts";
 import { keyFields, type OperationName, once, safe } from "./idempotency.ts";

@@ -1,18 +1,18 @@
 /** What every edge of the server shares: the engine, who may ask, who watches what, and what is counted. */
 import type { Engine } from "../engine/engine.ts";
 import type { EngineLog } from "../engine/terms.ts";
-import type { Actor } from "../kernel/commands.ts";
+import type { Actor } from "../kernel/contract/commands.ts";
 import type { MasterKeys } from "../token/node/master-keys.ts";
-import { AgentTokenCache } from "./agent-token-cache.ts";
+import { AgentTokenCache } from "./auth/agent-token-cache.ts";
+import { KeyRing } from "./auth/key-ring.ts";
+import { createRateLimiter, type Meter, type RateLimit, type RateLimiter } from "./auth/rate-limit.ts";
 import { CellDesk } from "./cells/desk.ts";
 import { TokenOffice } from "./cells/tokens.ts";
-import { createEventHub, type EventHub } from "./event-hub.ts";
-import { KeyRing } from "./key-ring.ts";
-import { createPollDesk, type PollDesk } from "./poll-desk.ts";
-import { createRateLimiter, type Meter, type RateLimit, type RateLimiter } from "./rate-limit.ts";
-import { createReceiptDesk, type ReceiptDesk } from "./receipt-desk.ts";
-import { type RequestWatch, watchRequests } from "./request-watch.ts";
-import { createTally, type Tally } from "./tally.ts";
+import { createEventHub, type EventHub } from "./events/event-hub.ts";
+import { createTally, type Tally } from "./operating/tally.ts";
+import { createReceiptDesk, type ReceiptDesk } from "./receipts/receipt-desk.ts";
+import { type RequestWatch, watchRequests } from "./tasks/held-requests.ts";
+import { createPollDesk, type PollDesk } from "./tasks/poll-desk.ts";
 
 export interface Service {
   readonly engine: Engine;

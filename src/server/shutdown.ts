@@ -3,10 +3,10 @@
  * what is under way is committed and answered, and then the data is let go.
  */
 import type { Server } from "node:http";
-import type { Connections } from "./connections.ts";
-import type { EventStreams } from "./events.ts";
+import type { EventStreams } from "./events/sse.ts";
+import type { Connections } from "./http/connections.ts";
 import type { Service } from "./service.ts";
-import type { StreamServer } from "./stream.ts";
+import type { StreamServer } from "./stream/stream.ts";
 
 export interface ShutDownOptions {
   readonly server: Server;

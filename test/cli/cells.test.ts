@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import * as shapes from "../../src/protocol/shapes.ts";
+import * as shapes from "../../src/protocol/leases/shapes.ts";
 import type { CellView, Resource } from "../../src/sdk/wire.ts";
 import { mint } from "../../src/token/index.ts";
 import { CellKeys } from "../../src/token/node/cell-keys.ts";

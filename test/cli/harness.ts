@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { checkOf } from "../../src/protocol/check.ts";
-import type { TSchema } from "../../src/protocol/schema.ts";
+import { checkOf } from "../../src/protocol/schema/check.ts";
+import type { TSchema } from "../../src/protocol/schema/schema.ts";
 
 export const binary = fileURLToPath(new URL("../../bin/leasehold.cjs", import.meta.url));
 

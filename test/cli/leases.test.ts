@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import * as shapes from "../../src/protocol/shapes.ts";
+import * as shapes from "../../src/protocol/leases/shapes.ts";
 import type { Lease, OpenRequest } from "../../src/sdk/wire.ts";
 import { assertFits, type Folder, makeFolder, type Server, startServer, until } from "./harness.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import * as shapes from "../../src/protocol/shapes.ts";
+import * as shapes from "../../src/protocol/leases/shapes.ts";
 import type { Agent, Key, Resource, Tenant } from "../../src/sdk/wire.ts";
 import {
   assertFits,

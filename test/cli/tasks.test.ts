@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { getTask } from "../../src/protocol/operations/tasks.ts";
-import * as receiptShapes from "../../src/protocol/receipt-shapes.ts";
-import * as taskShapes from "../../src/protocol/task-shapes.ts";
+import * as receiptShapes from "../../src/protocol/receipts/receipt-shapes.ts";
+import * as taskShapes from "../../src/protocol/tasks/task-shapes.ts";
+import { getTask } from "../../src/protocol/tasks/tasks.ts";
 import type { OperationAnswers, Receipt, Task } from "../../src/sdk/wire.ts";
 import { assertFits, type Folder, makeFolder, type Server, startServer, until } from "./harness.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createRandom } from "../../sim/random.ts";
-import type { WireGranted, WireLease } from "../../src/protocol/wire-types.ts";
+import type { WireGranted, WireLease } from "../../src/protocol/testing/wire-types.ts";
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/store.ts";
 import { follow, type SeenEvent } from "../server/event-client.ts";

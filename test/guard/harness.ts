@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { hookFiles } from "../../src/guard/install/hook-entries.ts";
 import type { GuardedTool } from "../../src/guard/payload.ts";
-import { type RunningServer, startServer } from "../../src/server/server.ts";
+import { type RunningServer, startServer } from "../../src/server/start.ts";
 import { type Client, clientOf } from "../server/harness.ts";
 
 export const binary = fileURLToPath(new URL("../../bin/leasehold.cjs", import.meta.url));

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { legivellumTools } from "../../src/mcp/legivellum/tools.ts";
 import { isForModels } from "../../src/mcp/tools/rest.ts";
 import { tools } from "../../src/mcp/tools.ts";
-import { isErrorCode } from "../../src/protocol/errors.ts";
+import { isErrorCode } from "../../src/protocol/answers/errors.ts";
 import { operations } from "../../src/protocol/operations.ts";
 import { serve } from "../server/harness.ts";
 import { byHarm, exampleFor, populate } from "./examples.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HistoryPruned } from "../../src/sdk/errors.ts";
-import { startServer } from "../../src/server/server.ts";
+import { startServer } from "../../src/server/start.ts";
 import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
 import { clientFor, proxyTo, serve, withCode } from "./harness.ts";
 

@@ -6,7 +6,7 @@ import type { TestContext } from "node:test";
 import { type Client, type ClientOptions, createClient } from "../../src/sdk/client.ts";
 import type { LeaseholdError } from "../../src/sdk/errors.ts";
 import { LeaseholdError as ErrorClass } from "../../src/sdk/errors.ts";
-import { type RunningServer, type ServerOptions, startServer } from "../../src/server/server.ts";
+import { type RunningServer, type ServerOptions, startServer } from "../../src/server/start.ts";
 
 export { pause, until } from "../server/harness.ts";
 

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { type TestContext, test } from "node:test";
 import type { Clock } from "../../src/sdk/clock.ts";
 import { LeaseLost } from "../../src/sdk/lease-lost.ts";
-import { startServer } from "../../src/server/server.ts";
+import { startServer } from "../../src/server/start.ts";
 import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
 import { clientFor, pause, proxyTo, serve, until, untilAborted } from "./harness.ts";
 

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { WireDied, WireGranted, WireLease, WirePaused, WireWaiting } from "../../src/protocol/wire-types.ts";
+import type {
+  WireDied,
+  WireGranted,
+  WireLease,
+  WirePaused,
+  WireWaiting,
+} from "../../src/protocol/testing/wire-types.ts";
 import { held, mutates, pause, serve } from "./harness.ts";
 
 test("W6: a manifest is granted whole over HTTP, with fences that grow and the time that is left", async (t) => {

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import type { ServerOptions } from "../../src/server/server.ts";
+import type { ServerOptions } from "../../src/server/start.ts";
 import { serve } from "./harness.ts";
 
 interface Put {

@@ -12,7 +12,7 @@ import {
   cellLinkPath,
   readServerFrame,
   type ServerFrame,
-} from "../../src/protocol/cell-link.ts";
+} from "../../src/protocol/resources/cell-link.ts";
 import { CellKeys } from "../../src/token/node/cell-keys.ts";
 import { until } from "./harness.ts";
 

@@ -1,7 +1,7 @@
 /** In a process of its own: its time is simulated, and the sockets of other tests would get stuck in it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cellLinkLimits } from "../../src/protocol/cell-link.ts";
+import { cellLinkLimits } from "../../src/protocol/resources/cell-link.ts";
 import { openLink } from "./cell-peer.ts";
 import { serve } from "./harness.ts";
 

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
-import type { WireLease, WireWaiting } from "../../src/protocol/wire-types.ts";
+import type { WireLease, WireWaiting } from "../../src/protocol/testing/wire-types.ts";
 import { clientOf, mutates, until } from "./harness.ts";
 
 interface Run {

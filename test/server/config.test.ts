@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { environmentName, fileName, loadConfig, names, settings } from "../../src/server/config.ts";
-import { readFlags } from "../../src/server/flags.ts";
-import { helpText } from "../../src/server/help.ts";
+import { environmentName, fileName, loadConfig, names, settings } from "../../src/server/config/config.ts";
+import { readFlags } from "../../src/server/config/flags.ts";
+import { helpText } from "../../src/server/config/help.ts";
 
 function configFile(t: TestContext, text: string): string {
   const folder = mkdtempSync(join(tmpdir(), "leasehold-config-"));

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
-import { createGate } from "../../src/server/gate.ts";
-import { createMeter, createRateLimiter } from "../../src/server/rate-limit.ts";
+import { createMeter, createRateLimiter } from "../../src/server/auth/rate-limit.ts";
+import { createGate } from "../../src/server/http/gate.ts";
 import { pause, serve, until } from "./harness.ts";
 import { sendRaw } from "./raw-client.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DatabaseUnavailable, ShuttingDown } from "../../src/engine/faults.ts";
 import { faultAnswer } from "../../src/server/dispatch.ts";
-import { answerForError } from "../../src/server/http-errors.ts";
+import { answerForError } from "../../src/server/http/errors.ts";
 import { StoreFault } from "../../src/store/faults.ts";
 import { serve } from "./harness.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { parseResourceName, type ResourceName } from "../../src/kernel/resource-name.ts";
-import { type EventFilter, matches, Subject } from "../../src/server/event-filter.ts";
-import { FollowerIndex } from "../../src/server/follower-index.ts";
+import { parseResourceName, type ResourceName } from "../../src/kernel/names/resource-name.ts";
+import { type EventFilter, matches, Subject } from "../../src/server/events/event-filter.ts";
+import { FollowerIndex } from "../../src/server/events/follower-index.ts";
 
 const segment = fc.constantFrom("a", "b", "c", "*", "**", "a*", "?");
 const resource = fc

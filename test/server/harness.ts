@@ -1,11 +1,11 @@
 /** A server on a free port with its data in memory, and a client that holds every answer to what its operation says. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { findAnswerFault } from "../../src/protocol/conformance.ts";
 import type { Operation } from "../../src/protocol/operation.ts";
 import { operations } from "../../src/protocol/operations.ts";
-import type { WireGranted, WireLease, WireRegisteredAgent } from "../../src/protocol/wire-types.ts";
-import { type RunningServer, type ServerOptions, startServer } from "../../src/server/server.ts";
+import { findAnswerFault } from "../../src/protocol/testing/conformance.ts";
+import type { WireGranted, WireLease, WireRegisteredAgent } from "../../src/protocol/testing/wire-types.ts";
+import { type RunningServer, type ServerOptions, startServer } from "../../src/server/start.ts";
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../../src/store/memory.ts";
 
 /** What a test may look for in a body of any kind. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { WireGranted, WireLease } from "../../src/protocol/wire-types.ts";
+import type { WireGranted, WireLease } from "../../src/protocol/testing/wire-types.ts";
 import { mutates, pause, serve, until } from "./harness.ts";
 
 test("L4: a heartbeat extends a lease, and each end is refused with the code that says which", async (t) => {

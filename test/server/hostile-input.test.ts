@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findAnswerFault } from "../../src/protocol/conformance.ts";
-import { comesWith, isErrorCode } from "../../src/protocol/errors.ts";
+import { comesWith, isErrorCode } from "../../src/protocol/answers/errors.ts";
 import type { Operation } from "../../src/protocol/operation.ts";
 import { operations } from "../../src/protocol/operations.ts";
-import type { Node } from "../../src/protocol/schema.ts";
+import type { Node } from "../../src/protocol/schema/schema.ts";
+import { findAnswerFault } from "../../src/protocol/testing/conformance.ts";
 import { serve } from "./harness.ts";
 import { malformedBodies, oddBodies, oddHeads, post, randomFrom } from "./hostile-bytes.ts";
 import { brokenInputs, brokenTwice, jsonOf, splitInput } from "./hostile-values.ts";

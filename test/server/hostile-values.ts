@@ -1,6 +1,6 @@
 /** Bad input, made from the schemas: each case breaks exactly one thing, and is wrong beyond doubt. */
 import type { Input, Operation, Route } from "../../src/protocol/operation.ts";
-import type { Node } from "../../src/protocol/schema.ts";
+import type { Node } from "../../src/protocol/schema/schema.ts";
 
 export interface Broken {
   readonly what: string;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { cursorFor, PageBuilder, readCursor } from "../../src/server/paging.ts";
-import { Refused } from "../../src/server/refused.ts";
+import { Refused } from "../../src/server/http/refused.ts";
+import { cursorFor, PageBuilder, readCursor } from "../../src/server/queries/paging.ts";
 
 test("pages put together are the whole list in order, whatever the order in which the items came", () => {
   fc.assert(

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { type TestContext, test } from "node:test";
 import { WebSocket } from "ws";
-import type { WireOffer } from "../../src/protocol/wire-types.ts";
-import type { RunningServer } from "../../src/server/server.ts";
+import type { WireOffer } from "../../src/protocol/testing/wire-types.ts";
+import type { RunningServer } from "../../src/server/start.ts";
 import { failingStore, pause, serve, until } from "./harness.ts";
 import { taskClientOf } from "./task-client.ts";
 

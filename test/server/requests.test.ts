@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { WireOpenRequest } from "../../src/protocol/wire-types.ts";
+import type { WireOpenRequest } from "../../src/protocol/testing/wire-types.ts";
 import { mutates, serve } from "./harness.ts";
 
 interface RequestPage {

@@ -6,7 +6,7 @@ import type {
   WireOffer,
   WireReceipt,
   WireTask,
-} from "../../src/protocol/wire-types.ts";
+} from "../../src/protocol/testing/wire-types.ts";
 import type { Answered, Body, CallOptions, Client } from "./harness.ts";
 import { until } from "./harness.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { KernelEvent } from "../../src/kernel/events.ts";
-import type { WireOffer, WireOpenRequest, WireTask } from "../../src/protocol/wire-types.ts";
+import type { KernelEvent } from "../../src/kernel/contract/events.ts";
+import type { WireOffer, WireOpenRequest, WireTask } from "../../src/protocol/testing/wire-types.ts";
 import { mutates, serve } from "./harness.ts";
 import { taskClientOf } from "./task-client.ts";
 

@@ -1,7 +1,7 @@
 /** Every row of T13's table, over HTTP. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { WireTask, WireTaskLease } from "../../src/protocol/wire-types.ts";
+import type { WireTask, WireTaskLease } from "../../src/protocol/testing/wire-types.ts";
 import { mutates, serve, until } from "./harness.ts";
 import { taskClientOf } from "./task-client.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { newReceipt } from "../../src/protocol/receipt-fields.ts";
-import type { TSchema } from "../../src/protocol/schema.ts";
-import { newTask, taskExample } from "../../src/protocol/task-fields.ts";
+import { newReceipt } from "../../src/protocol/receipts/receipt-fields.ts";
+import type { TSchema } from "../../src/protocol/schema/schema.ts";
+import { newTask, taskExample } from "../../src/protocol/tasks/task-fields.ts";
 import { serve } from "./harness.ts";
 import { brokenInputs, jsonOf } from "./hostile-values.ts";
 import { type Refused, taskClientOf } from "./task-client.ts";

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { WireCreatedTask, WireOffer, WireOffers, WireTask, WireTaskLease } from "../../src/protocol/wire-types.ts";
+import type {
+  WireCreatedTask,
+  WireOffer,
+  WireOffers,
+  WireTask,
+  WireTaskLease,
+} from "../../src/protocol/testing/wire-types.ts";
 import { failingStore, serve, until } from "./harness.ts";
 import { type Refused, taskClientOf } from "./task-client.ts";
 

@@ -7,8 +7,8 @@ import { createInterface } from "node:readline";
 import { type TestContext, test } from "node:test";
 import { hashOf } from "../../src/ledger/seal.ts";
 import { readStoredReceipt } from "../../src/ledger/stored.ts";
-import type { WireOffer } from "../../src/protocol/wire-types.ts";
-import type { RunningServer } from "../../src/server/server.ts";
+import type { WireOffer } from "../../src/protocol/testing/wire-types.ts";
+import type { RunningServer } from "../../src/server/start.ts";
 import { serve, until } from "./harness.ts";
 import { taskClientOf } from "./task-client.ts";
 

@@ -1,5 +1,5 @@
 /** Agents: who there is, and what can be done about them. */
-import { wireAgentStates } from "../../protocol/vocabulary.ts";
+import { wireAgentStates } from "../../protocol/schema/vocabulary.ts";
 import type { Agent } from "../../sdk/wire.ts";
 import type { Call, Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";

@@ -1,6 +1,6 @@
 /** A copy of everything, from a running server. */
 import { statSync } from "node:fs";
-import { loadConfig } from "../../server/config.ts";
+import { loadConfig } from "../../server/config/config.ts";
 import type { Command } from "../command.ts";
 import { readAddress } from "../connection.ts";
 import { exitCodes } from "../exit-codes.ts";

@@ -1,5 +1,5 @@
 /** What happens, as it happens or from history. */
-import { eventTypes } from "../../protocol/vocabulary.ts";
+import { eventTypes } from "../../protocol/schema/vocabulary.ts";
 import type { Client } from "../../sdk/client.ts";
 import { followEvents, type LeaseholdEvent } from "../../sdk/events.ts";
 import type { EventType } from "../../sdk/wire.ts";

@@ -1,5 +1,5 @@
 /** What somebody answers for. */
-import { obligationStates } from "../../protocol/vocabulary.ts";
+import { obligationStates } from "../../protocol/schema/vocabulary.ts";
 import type { Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { limitFlag, limitOf, listAll, moreLine } from "../pages.ts";

@@ -1,7 +1,7 @@
 /** Keys: of a running server, or with --data on the data itself while no server runs on it. */
-import { roles } from "../../protocol/vocabulary.ts";
+import { roles } from "../../protocol/schema/vocabulary.ts";
 import type { Key } from "../../sdk/wire.ts";
-import { loadConfig } from "../../server/config.ts";
+import { loadConfig } from "../../server/config/config.ts";
 import type { Call, Command, Flag } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { limitFlag, limitOf, listAll, moreLine } from "../pages.ts";

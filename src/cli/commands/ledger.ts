@@ -1,5 +1,5 @@
 /** The ledger as a whole: whether it is whole, a copy that others can check, and how far it has come. */
-import { loadConfig } from "../../server/config.ts";
+import { loadConfig } from "../../server/config/config.ts";
 import type { Call, Command, Flags } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 

@@ -1,6 +1,6 @@
 /** Who holds what, and who waits. */
 
-import { leaseStates } from "../../protocol/vocabulary.ts";
+import { leaseStates } from "../../protocol/schema/vocabulary.ts";
 import type { OpenRequest } from "../../sdk/wire.ts";
 import type { Command } from "../command.ts";
 import { showDuration } from "../durations.ts";

@@ -1,5 +1,5 @@
 /** The ledger's receipts. */
-import { receiptPhases } from "../../protocol/vocabulary.ts";
+import { receiptPhases } from "../../protocol/schema/vocabulary.ts";
 import type { Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { limitFlag, limitOf, listAll, moreLine } from "../pages.ts";

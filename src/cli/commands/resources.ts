@@ -1,5 +1,5 @@
 /** Resources: declared, fenced and withdrawn. */
-import { resourceStates } from "../../protocol/vocabulary.ts";
+import { resourceStates } from "../../protocol/schema/vocabulary.ts";
 import type { Resource } from "../../sdk/wire.ts";
 import type { Call, Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";

@@ -1,5 +1,5 @@
 /** Puts a backup in place of the data. */
-import { loadConfig } from "../../server/config.ts";
+import { loadConfig } from "../../server/config/config.ts";
 import type { Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 

@@ -1,5 +1,5 @@
 /** Runs the server; its settings are the server's own. */
-import { helpText } from "../../server/help.ts";
+import { helpText } from "../../server/config/help.ts";
 import type { Command } from "../command.ts";
 import { version } from "../version.ts";
 

@@ -1,6 +1,6 @@
 /** Tasks: giving work to others, and what became of it. */
 import { readFileSync } from "node:fs";
-import { taskStatuses } from "../../protocol/vocabulary.ts";
+import { taskStatuses } from "../../protocol/schema/vocabulary.ts";
 import type { OperationInputs, Task } from "../../sdk/wire.ts";
 import type { Call, Command, Flags } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";

@@ -1,5 +1,5 @@
 /** Tenants: worlds of their own. */
-import { strategies } from "../../protocol/vocabulary.ts";
+import { strategies } from "../../protocol/schema/vocabulary.ts";
 import type { Tenant } from "../../sdk/wire.ts";
 import type { Call, Command, Flags } from "../command.ts";
 import { showDuration } from "../durations.ts";

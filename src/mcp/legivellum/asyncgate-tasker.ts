@@ -1,11 +1,22 @@
 /** `asyncgate.*` for those who give work: create, look, cancel, and read what came of it. */
-import { limits } from "../../protocol/limits.ts";
+
 import { findOperation } from "../../protocol/operations.ts";
-import * as receiptShapes from "../../protocol/receipt-shapes.ts";
-import { anything, choice, flag, integer, list, nullable, optional, record, text } from "../../protocol/schema.ts";
-import { taskId } from "../../protocol/task-fields.ts";
-import { createdTask, task } from "../../protocol/task-shapes.ts";
-import { taskStatuses } from "../../protocol/vocabulary.ts";
+import * as receiptShapes from "../../protocol/receipts/receipt-shapes.ts";
+import { limits } from "../../protocol/schema/limits.ts";
+import {
+  anything,
+  choice,
+  flag,
+  integer,
+  list,
+  nullable,
+  optional,
+  record,
+  text,
+} from "../../protocol/schema/schema.ts";
+import { taskStatuses } from "../../protocol/schema/vocabulary.ts";
+import { taskId } from "../../protocol/tasks/task-fields.ts";
+import { createdTask, task } from "../../protocol/tasks/task-shapes.ts";
 import { counted, textIn } from "../sentences.ts";
 import type { Tool } from "../tool.ts";
 import { type Asking, asItIs, type GateAnswer, gateTool, inMs, passed } from "./gate-tool.ts";

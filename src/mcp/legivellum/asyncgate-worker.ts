@@ -1,7 +1,8 @@
 /** `asyncgate.*` for those who do the work, and what the server says of itself. */
-import { limits } from "../../protocol/limits.ts";
+
 import type { Input } from "../../protocol/operation.ts";
-import { receipt } from "../../protocol/receipt-shapes.ts";
+import { receipt } from "../../protocol/receipts/receipt-shapes.ts";
+import { limits } from "../../protocol/schema/limits.ts";
 import {
   anything,
   choice,
@@ -13,9 +14,9 @@ import {
   record,
   text,
   time,
-} from "../../protocol/schema.ts";
-import { taskId, taskLeaseId, workerId } from "../../protocol/task-fields.ts";
-import { taskLease } from "../../protocol/task-shapes.ts";
+} from "../../protocol/schema/schema.ts";
+import { taskId, taskLeaseId, workerId } from "../../protocol/tasks/task-fields.ts";
+import { taskLease } from "../../protocol/tasks/task-shapes.ts";
 import { counted, listIn, textIn } from "../sentences.ts";
 import type { Tool } from "../tool.ts";
 import { offersOf, saidOnce } from "../tools/tasks.ts";

@@ -3,9 +3,10 @@
  * tools share: the tenant is the credential's own and a contradicting one is refused; a credential may be given as an
  * argument; and a `trace_id` is taken and not used.
  */
-import { checkOf } from "../../protocol/check.ts";
+
 import type { Input } from "../../protocol/operation.ts";
-import { optional, record, type TProperties, type TSchema, text } from "../../protocol/schema.ts";
+import { checkOf } from "../../protocol/schema/check.ts";
+import { optional, record, type TProperties, type TSchema, text } from "../../protocol/schema/schema.ts";
 import type { Answered, Body, Door } from "../door.ts";
 import { inputSchemaOf, outputSchemaOf } from "../schemas.ts";
 import {

@@ -1,8 +1,9 @@
 /** `receiptgate.*`: the ledger, under the names of ReceiptGate. */
-import { limits } from "../../protocol/limits.ts";
-import { chain, obligation, receipt } from "../../protocol/receipt-shapes.ts";
-import { anything, choice, flag, list, nullable, optional, record, text } from "../../protocol/schema.ts";
-import { taskId } from "../../protocol/task-fields.ts";
+
+import { chain, obligation, receipt } from "../../protocol/receipts/receipt-shapes.ts";
+import { limits } from "../../protocol/schema/limits.ts";
+import { anything, choice, flag, list, nullable, optional, record, text } from "../../protocol/schema/schema.ts";
+import { taskId } from "../../protocol/tasks/task-fields.ts";
 import type { Body } from "../door.ts";
 import { counted, textIn } from "../sentences.ts";
 import type { Tool } from "../tool.ts";

@@ -1,7 +1,8 @@
 /** Acquiring, waiting for, keeping and giving back leases: what an agent does most. */
-import { agentId, duration, paging, resource } from "../../protocol/fields.ts";
+
 import type { Input } from "../../protocol/operation.ts";
-import { integer, optional, type TProperties } from "../../protocol/schema.ts";
+import { agentId, duration, paging, resource } from "../../protocol/schema/fields.ts";
+import { integer, optional, type TProperties } from "../../protocol/schema/schema.ts";
 import type { Door } from "../door.ts";
 import { limits } from "../limits.ts";
 import { counted, leasesOf, listIn, named, textIn, verdictSentence } from "../sentences.ts";

@@ -1,9 +1,9 @@
 /** Work: giving it to others, taking it, and the receipts that make a promise of it (T1 to T13). */
 import { createHash } from "node:crypto";
 import type { Input, ReplyShape } from "../../protocol/operation.ts";
-import { optional, type TProperties, type TSchema } from "../../protocol/schema.ts";
-import { workerId } from "../../protocol/task-fields.ts";
-import { offers } from "../../protocol/task-shapes.ts";
+import { optional, type TProperties, type TSchema } from "../../protocol/schema/schema.ts";
+import { workerId } from "../../protocol/tasks/task-fields.ts";
+import { offers } from "../../protocol/tasks/task-shapes.ts";
 import type { Answered, Body } from "../door.ts";
 import { limits } from "../limits.ts";
 import { counted, listIn, named, textIn } from "../sentences.ts";

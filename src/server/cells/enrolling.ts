@@ -2,11 +2,11 @@
 
 import { drawEntropy } from "../../engine/entropy.ts";
 import type { Decided } from "../../engine/terms.ts";
-import type { EnrolCell } from "../../kernel/commands.ts";
-import type { limits as kernelLimits } from "../../kernel/limits.ts";
-import type { CellBinding, CellResource } from "../../kernel/records.ts";
-import type { RefusalCode } from "../../kernel/refusals.ts";
-import type { CellEnrolled } from "../../kernel/replies.ts";
+import type { EnrolCell } from "../../kernel/contract/commands.ts";
+import type { limits as kernelLimits } from "../../kernel/contract/limits.ts";
+import type { CellBinding, CellResource } from "../../kernel/contract/records.ts";
+import type { RefusalCode } from "../../kernel/contract/refusals.ts";
+import type { CellEnrolled } from "../../kernel/contract/replies.ts";
 import {
   type CellHello,
   type CellInventoryEntry,
@@ -14,7 +14,7 @@ import {
   type CellLinkKey,
   type CellWelcome,
   cellCloseCodes,
-} from "../../protocol/cell-link.ts";
+} from "../../protocol/resources/cell-link.ts";
 import type { CellKey } from "../../token/node/cell-keys.ts";
 import type { Caller } from "../service.ts";
 

@@ -14,7 +14,7 @@ import {
   linkReason,
   readCellFrame,
   type ServerFrame,
-} from "../../protocol/cell-link.ts";
+} from "../../protocol/resources/cell-link.ts";
 import type { Caller } from "../service.ts";
 
 /** A command, before it has its number. */

@@ -1,9 +1,9 @@
 /** From what is durable to what a cell has to do, and from its answer to what the kernel is told (G6, G7). */
 import { drawEntropy } from "../../engine/entropy.ts";
-import type { ReportBinding } from "../../kernel/commands.ts";
-import type { KernelEvent } from "../../kernel/events.ts";
-import type { Lease } from "../../kernel/records.ts";
-import { type CellDone, type CellEndCode, type CellLinkLease, linkReason } from "../../protocol/cell-link.ts";
+import type { ReportBinding } from "../../kernel/contract/commands.ts";
+import type { KernelEvent } from "../../kernel/contract/events.ts";
+import type { Lease } from "../../kernel/contract/records.ts";
+import { type CellDone, type CellEndCode, type CellLinkLease, linkReason } from "../../protocol/resources/cell-link.ts";
 import type { CellLink, CellOrder } from "./link.ts";
 
 /** What follows from an event for the cell of its lease; null: nothing. */

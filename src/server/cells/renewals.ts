@@ -1,5 +1,5 @@
 /** Who waits until a cell has taken a new generation: from then on the old token is dead there too (G8). */
-import type { CellDone } from "../../protocol/cell-link.ts";
+import type { CellDone } from "../../protocol/resources/cell-link.ts";
 
 export type Taken =
   | { readonly type: "taken" }

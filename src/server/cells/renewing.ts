@@ -1,10 +1,10 @@
 /** A renewal of a bound lease is answered when its cell has taken it: then the old token is dead everywhere (G8). */
 import type { Decided } from "../../engine/terms.ts";
-import type { RenewLease } from "../../kernel/commands.ts";
-import { errorAnswer } from "../../protocol/answer.ts";
-import { cellEndCodes } from "../../protocol/cell-link.ts";
-import { verdictAnswer } from "../../protocol/verdict-json.ts";
-import { Refused } from "../refused.ts";
+import type { RenewLease } from "../../kernel/contract/commands.ts";
+import { errorAnswer } from "../../protocol/answers/answer.ts";
+import { verdictAnswer } from "../../protocol/leases/verdict-json.ts";
+import { cellEndCodes } from "../../protocol/resources/cell-link.ts";
+import { Refused } from "../http/refused.ts";
 import type { Service } from "../service.ts";
 
 export async function renewLease({ engine, cells }: Service, command: RenewLease): Promise<Decided> {

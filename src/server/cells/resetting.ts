@@ -1,11 +1,11 @@
 /** Lifting a fence (G7): the cell resets the resource and probes it, and only what a probe has seen clean is free again. */
 import type { Decided } from "../../engine/terms.ts";
-import type { ResetResource } from "../../kernel/commands.ts";
-import { parseResourceName } from "../../kernel/resource-name.ts";
-import { errorAnswer } from "../../protocol/answer.ts";
-import type { CellDone } from "../../protocol/cell-link.ts";
-import { verdictAnswer } from "../../protocol/verdict-json.ts";
-import { Refused } from "../refused.ts";
+import type { ResetResource } from "../../kernel/contract/commands.ts";
+import { parseResourceName } from "../../kernel/names/resource-name.ts";
+import { errorAnswer } from "../../protocol/answers/answer.ts";
+import { verdictAnswer } from "../../protocol/leases/verdict-json.ts";
+import type { CellDone } from "../../protocol/resources/cell-link.ts";
+import { Refused } from "../http/refused.ts";
 import type { Service } from "../service.ts";
 
 /** A driver may take its time to reset and to look; one that takes longer is asked again by an operator. */

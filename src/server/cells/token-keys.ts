@@ -1,5 +1,5 @@
 /** The master keys, as an operator sees and rotates them. */
-import type { TokenTold } from "../../protocol/queries.ts";
+import type { TokenTold } from "../../protocol/answers/queries.ts";
 import type { Service } from "../service.ts";
 import type { TokenOffice } from "./tokens.ts";
 

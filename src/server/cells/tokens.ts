@@ -2,7 +2,7 @@
  * The tokens that leave with answers (G3). They are made with the keys of the cell that hosts the resource, and are what
  * the cell itself would make; for unbound resources the control plane is the cell.
  */
-import type { Lease, Millis } from "../../kernel/records.ts";
+import type { Lease, Millis } from "../../kernel/contract/records.ts";
 import { mint } from "../../token/index.ts";
 import type { CellKey } from "../../token/node/cell-keys.ts";
 import type { MasterKeys } from "../../token/node/master-keys.ts";

@@ -4,11 +4,11 @@
  */
 import type { Engine } from "../../engine/engine.ts";
 import { endedLeases } from "../../engine/history.ts";
-import { namesOverlap } from "../../kernel/pattern.ts";
-import type { Lease, Millis, Resource } from "../../kernel/records.ts";
-import { parseResourceName } from "../../kernel/resource-name.ts";
-import { errorAnswer } from "../../protocol/answer.ts";
-import type { VerifyToken } from "../../protocol/queries.ts";
+import type { Lease, Millis, Resource } from "../../kernel/contract/records.ts";
+import { namesOverlap } from "../../kernel/names/pattern.ts";
+import { parseResourceName } from "../../kernel/names/resource-name.ts";
+import { errorAnswer } from "../../protocol/answers/answer.ts";
+import type { VerifyToken } from "../../protocol/answers/queries.ts";
 import {
   type Decoded,
   decodeToken,
@@ -17,10 +17,10 @@ import {
   type Verified,
   verifyDecoded,
 } from "../../token/index.ts";
-import type { Queried } from "../lease-queries.ts";
-import { findTenantFor } from "../readers.ts";
-import { Refused } from "../refused.ts";
-import { isRefusal } from "../scan.ts";
+import { findTenantFor } from "../auth/may-read.ts";
+import { Refused } from "../http/refused.ts";
+import type { Queried } from "../queries/lease-queries.ts";
+import { isRefusal } from "../queries/scan.ts";
 import { endCodeOf } from "./orders.ts";
 import { controlCell, type TokenOffice } from "./tokens.ts";
 

@@ -2,8 +2,8 @@
 import { open, rename, rm } from "node:fs/promises";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { backup } from "../../protocol/operations/backup.ts";
-import type { Config } from "../config.ts";
+import { backup } from "../../protocol/operating/backup.ts";
+import type { Config } from "../config/config.ts";
 import { CommandFailed } from "./failure.ts";
 
 interface Target {

@@ -2,8 +2,8 @@
 import { LedgerKeyUnusable } from "../../ledger/key-file.ts";
 import { StoreFault } from "../../store/faults.ts";
 import { MasterKeysUnusable } from "../../token/node/master-keys.ts";
-import { ConfigProblem } from "../config.ts";
-import { NoKeys } from "../no-keys.ts";
+import { ConfigProblem } from "../config/config.ts";
+import { NoKeys } from "../config/no-keys.ts";
 
 export const exitCodes = {
   done: 0,

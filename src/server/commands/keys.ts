@@ -5,15 +5,15 @@
 import { Engine } from "../../engine/engine.ts";
 import { drawEntropy } from "../../engine/entropy.ts";
 import { defaultTenant } from "../../engine/recovery.ts";
-import type { Command } from "../../kernel/commands.ts";
-import type { Role } from "../../kernel/records.ts";
-import type { Reply } from "../../kernel/replies.ts";
+import type { Command } from "../../kernel/contract/commands.ts";
+import type { Role } from "../../kernel/contract/records.ts";
+import type { Reply } from "../../kernel/contract/replies.ts";
 import { openLedgerKey } from "../../ledger/key-file.ts";
-import { eventText } from "../../protocol/event-json.ts";
-import { roles } from "../../protocol/vocabulary.ts";
+import { roles } from "../../protocol/schema/vocabulary.ts";
+import { eventText } from "../../protocol/watching/event-json.ts";
 import { createSqliteStore } from "../../store/sqlite.ts";
-import { type Config, ConfigProblem } from "../config.ts";
-import { hashSecret, newKeyId, newSecret } from "../key-ring.ts";
+import { hashSecret, newKeyId, newSecret } from "../auth/key-ring.ts";
+import { type Config, ConfigProblem } from "../config/config.ts";
 import { CommandFailed } from "./failure.ts";
 
 interface KeyWish {

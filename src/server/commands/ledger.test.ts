@@ -8,12 +8,12 @@ import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, test } from "node:test";
 import { Engine } from "../../engine/engine.ts";
-import { createTask, poll, submit } from "../../engine/test-tasks.ts";
+import { createTask, poll, submit } from "../../engine/testing/test-tasks.ts";
 import { headJson } from "../../ledger/head.ts";
 import { keyFileName, LedgerKeyUnusable, openLedgerKey } from "../../ledger/key-file.ts";
 import { createSqliteStore } from "../../store/sqlite.ts";
 import { dataFiles } from "../../store/sqlite-files.ts";
-import { ConfigProblem } from "../config.ts";
+import { ConfigProblem } from "../config/config.ts";
 import { CommandFailed } from "./failure.ts";
 import { exportLedger, verifyLedger } from "./ledger.ts";
 
@@ -174,7 +174,7 @@ describe("R6: ledger verify", () => {
 
   test("killed with -9 again and again, the service leaves a whole ledger with all that it acknowledged", async () => {
     const folder = newFolder();
-    const child = join(import.meta.dirname, "../../engine/ledger.child.ts");
+    const child = join(import.meta.dirname, "../../engine/testing/ledger.child.ts");
     let acknowledged = new Map<string, string>();
     for (let round = 1; round <= 4; round += 1) {
       const running = spawn(process.execPath, [child, folder], { stdio: ["ignore", "pipe", "inherit"] });

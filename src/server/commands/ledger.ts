@@ -14,7 +14,7 @@ import type { PublicLedgerKey } from "../../ledger/keys.ts";
 import { type Verdict, Verifier } from "../../ledger/verify.ts";
 import { type LedgerFile, openLedgerFile } from "../../store/ledger-file.ts";
 import type { SignedHead, StoredReceipt } from "../../store/store.ts";
-import { ConfigProblem } from "../config.ts";
+import { ConfigProblem } from "../config/config.ts";
 import { CommandFailed } from "./failure.ts";
 import { linesOf } from "./file-lines.ts";
 import { createProgress, type Progress } from "./progress.ts";

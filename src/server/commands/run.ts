@@ -1,8 +1,8 @@
 /** Which command is meant, and what it is given. */
-import { ConfigProblem, type Environment, loadConfig } from "../config.ts";
-import { readFlags } from "../flags.ts";
-import { helpText } from "../help.ts";
-import { version } from "../version.ts";
+import { ConfigProblem, type Environment, loadConfig } from "../config/config.ts";
+import { readFlags } from "../config/flags.ts";
+import { helpText } from "../config/help.ts";
+import { version } from "../config/version.ts";
 import { exitCodes } from "./failure.ts";
 
 /** Flags that only some commands take. */

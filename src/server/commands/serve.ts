@@ -1,8 +1,8 @@
 /** Runs the server until it is told to stop. */
 import pino from "pino";
-import type { Config } from "../config.ts";
-import { startServer } from "../server.ts";
-import { version } from "../version.ts";
+import type { Config } from "../config/config.ts";
+import { version } from "../config/version.ts";
+import { startServer } from "../start.ts";
 import { exitCodes } from "./failure.ts";
 
 export async function serve(config: Config): Promise<number> {

@@ -1,12 +1,12 @@
 /** The door into the engine of the same process: as the caller that the request's credential names, or as its agent. */
 import type { Answered, Body, Door } from "../../mcp/door.ts";
 import { limits } from "../../mcp/limits.ts";
-import type { Answer } from "../../protocol/answer.ts";
-import { errorAnswer } from "../../protocol/answer.ts";
+import type { Answer } from "../../protocol/answers/answer.ts";
+import { errorAnswer } from "../../protocol/answers/answer.ts";
+import { acting } from "../../protocol/operating/roles.ts";
 import type { Input, Operation } from "../../protocol/operation.ts";
-import { acting } from "../../protocol/operations/roles.ts";
+import { authenticate, isCaller } from "../auth/authenticate.ts";
 import { dispatch } from "../dispatch.ts";
-import { authenticate, isCaller } from "../keys.ts";
 import type { Caller, Service } from "../service.ts";
 import type { LostAnswers } from "./lost-answers.ts";
 import type { Presence } from "./presence.ts";

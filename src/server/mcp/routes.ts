@@ -5,9 +5,9 @@
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Toolset } from "../../mcp/tool.ts";
-import { errorAnswer } from "../../protocol/answer.ts";
-import { limits } from "../../protocol/limits.ts";
-import { sendAnswer } from "../send.ts";
+import { errorAnswer } from "../../protocol/answers/answer.ts";
+import { limits } from "../../protocol/schema/limits.ts";
+import { sendAnswer } from "../http/send.ts";
 import type { Service } from "../service.ts";
 import { createDoor } from "./door.ts";
 import { sendResponse, webRequest } from "./exchange.ts";

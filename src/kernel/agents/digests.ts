@@ -1,0 +1,104 @@
+/** An agent's checkpoint (A2), and taking it up again (A3, A4). */
+
+import type { DigestInput, ResumeAgent, SaveDigest } from "../contract/commands.ts";
+import { limits } from "../contract/limits.ts";
+import { readPredicate } from "../contract/predicates.ts";
+import { type Digest, type Intent, type Millis, resolutionStrategies } from "../contract/records.ts";
+import { type Refusal, refuse } from "../contract/refusals.ts";
+import type { Reply } from "../contract/replies.ts";
+import { readName } from "../deciding/manifest.ts";
+import { findAgent, findTenant } from "../memory/actors.ts";
+import { changed, createDigestEntry, leasesOf, type State } from "../memory/state.ts";
+import { takeUp } from "./agents.ts";
+
+export function saveDigest(state: State, command: SaveDigest, now: Millis): Reply {
+  const tenant = findTenant(state, command.tenant);
+  if ("code" in tenant) return tenant;
+  const agent = findAgent(tenant, command.actor, command.agentId);
+  if ("code" in agent) return agent;
+  const read = readDigest(command.digest);
+  if ("code" in read) return read;
+  const digest: Digest = {
+    ...read,
+    tenant: tenant.record.id,
+    agentId: agent.record.id,
+    priority: agent.record.priority,
+    savedAt: now,
+  };
+  if (agent.digest === null) agent.digest = createDigestEntry(digest);
+  else agent.digest.record = digest;
+  changed(state, agent.digest);
+  return { type: "digest", digest };
+}
+
+function readDigest(input: DigestInput): Omit<Digest, "tenant" | "agentId" | "priority" | "savedAt"> | Refusal {
+  const { checkpointId, resumePoint, context } = input;
+  for (const [field, text] of [
+    ["checkpoint_id", checkpointId],
+    ["resume_point", resumePoint],
+  ] as const) {
+    if (text.length === 0 || text.length > limits.keyLengthMax) {
+      return refuse("invalid_digest", `${field} has 1 to ${limits.keyLengthMax} characters.`, { field });
+    }
+  }
+  const resolutionStrategy = resolutionStrategies.find((one) => one === input.resolutionStrategy);
+  if (resolutionStrategy === undefined) {
+    return refuse("invalid_digest", "resolution_strategy is RETRY, ABORT or MERGE.", { field: "resolution_strategy" });
+  }
+  if ((JSON.stringify(context) ?? "").length > limits.digestBytesMax) {
+    return refuse("invalid_digest", `context has at most ${limits.digestBytesMax} characters as JSON.`, {
+      field: "context",
+    });
+  }
+  if (input.intentBacklog.length > limits.intentsMax) {
+    return refuse("invalid_digest", `intent_backlog takes at most ${limits.intentsMax} intents.`, {
+      field: "intent_backlog",
+    });
+  }
+  const intentBacklog: Intent[] = [];
+  for (const { predicate: text, resource, units, to, pick } of input.intentBacklog) {
+    const field = `intent_backlog.${intentBacklog.length}`;
+    const predicate = readPredicate(text);
+    if (predicate === undefined)
+      return refuse("invalid_predicate", "There is no such predicate.", { field: `${field}.predicate` });
+    const name = readName(resource, `${field}.resource`);
+    if ("code" in name) return name;
+    const target = to === null || to === undefined ? null : readName(to, `${field}.to`);
+    if (target !== null && "code" in target) return target;
+    intentBacklog.push({
+      predicate,
+      resource: name.text,
+      units: units ?? 1,
+      to: target?.text ?? null,
+      pick: pick ?? null,
+    });
+  }
+  return { checkpointId, resumePoint, context, intentBacklog, resolutionStrategy };
+}
+
+export function resumeAgent(state: State, command: ResumeAgent, now: Millis): Reply {
+  const tenant = findTenant(state, command.tenant);
+  if ("code" in tenant) return tenant;
+  const agent = findAgent(tenant, command.actor, command.agentId);
+  if ("code" in agent) return agent;
+  if (agent.digest === null) return refuse("digest_unknown", "The agent has no checkpoint; start from planning.");
+  const resources = new Set<string>();
+  for (const [index, text] of command.assumed.entries()) {
+    const name = readName(text, `assumptions.${index}.resource`);
+    if ("code" in name) return name;
+    resources.add(name.text);
+  }
+  const digest = agent.digest.record;
+  for (const { resource, to } of digest.intentBacklog) {
+    resources.add(resource);
+    if (to !== null) resources.add(to);
+  }
+  takeUp(state, tenant, agent, null, now);
+  return {
+    type: "resumed",
+    agent: agent.record,
+    digest,
+    leases: leasesOf(agent).map((lease) => lease.record),
+    observe: { since: digest.savedAt, resources: [...resources] },
+  };
+}

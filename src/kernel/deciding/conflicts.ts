@@ -1,0 +1,367 @@
+/** What stands in the way of an intent (C1, C6, W2): leases of other parties, and waiting intents ahead of it. */
+import { limits } from "../contract/limits.ts";
+import { EXCLUSIVE, type Strength, strengthOf, weakestConflicting } from "../contract/predicates.ts";
+import type { Intent } from "../contract/records.ts";
+import { type Probe, search } from "../index/resource-search.ts";
+import {
+  type Branch,
+  findNode,
+  type Heads,
+  headOf,
+  heldFrom,
+  isBefore,
+  type Node,
+  type Place,
+  type Placed,
+  waitingFrom,
+} from "../index/resource-tree.ts";
+import {
+  type Claim,
+  findRoot,
+  type LeaseEntry,
+  type Party,
+  type RequestEntry,
+  type ResourceEntry,
+  type TenantEntry,
+} from "../memory/state.ts";
+import type { Obstacle } from "../memory/task-state.ts";
+import { nameCovers } from "../names/pattern.ts";
+import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
+
+/** An intent on its way to a lease: its name parsed, its strength where it will stand. */
+export interface Wish {
+  readonly intent: Intent;
+  readonly name: ResourceName;
+  readonly strength: Strength;
+  /** The counted resource of exactly this name, where units are what conflicts. */
+  readonly counted: ResourceEntry | null;
+}
+
+/** Behind everybody. */
+export const lastPlace: Place = { order: Number.POSITIVE_INFINITY, suborder: 0 };
+
+export function makeWish(tenant: TenantEntry, intent: Intent, name: ResourceName): Wish {
+  const resource = tenant.resources.size === 0 ? undefined : tenant.resources.get(name.text);
+  const counted = resource !== undefined && resource.record.capacity !== null ? resource : null;
+  return { intent, name, strength: counted === null ? strengthOf(intent.predicate) : EXCLUSIVE, counted };
+}
+
+/** Canonical names come back from records; they have been through the parser before. */
+export function canonicalName(text: string): ResourceName {
+  const name = parseResourceName(text);
+  if ("problem" in name) throw new Error(`A stored name does not parse: ${JSON.stringify(text)}`);
+  return name;
+}
+
+/** The wish stands free at this place of the queue: nothing conflicts, or the party holds it already (W6). */
+export function isFree(tenant: TenantEntry, wish: Wish, party: Party, place: Place, unitsWished: number): boolean {
+  if (!isObstructed(tenant, wish, party, place, unitsWished)) return true;
+  return isCovered(wish, party);
+}
+
+/** Stops at the first obstacle. */
+export function isObstructed(
+  tenant: TenantEntry,
+  wish: Wish,
+  party: Party,
+  place: Place,
+  unitsWished: number,
+): boolean {
+  const { counted } = wish;
+  if (counted !== null && !unitsFit(counted, place, unitsWished)) return true;
+  const root = findRoot(tenant, wish.name.type);
+  if (root === undefined) return false;
+  return search(root, wish.name, new FirstObstacle(wish, party, place));
+}
+
+class FirstObstacle implements Probe {
+  private readonly weakest: Strength;
+  private readonly skip: Node | null;
+  private readonly party: Party;
+  private readonly place: Place;
+
+  constructor(wish: Wish, party: Party, place: Place) {
+    this.weakest = weakestConflicting(wish.strength);
+    this.skip = wish.counted?.node ?? null;
+    this.party = party;
+    this.place = place;
+  }
+
+  visit(node: Node): boolean {
+    if (node === this.skip) return false;
+    for (let strength: number = EXCLUSIVE; strength >= this.weakest; strength--) {
+      if (someOther(node, strength as Strength, this.party)) return true;
+      if (node.waiting !== null && someOtherAhead(node.waiting, strength as Strength, this.party, this.place))
+        return true;
+    }
+    return false;
+  }
+
+  below(_node: Node, branch: Branch): "enter" | "skip" | "stop" {
+    const held = heldFrom(branch, this.weakest);
+    if (held > 0 && this.party.leaseCount === 0) return "stop";
+    return held > 0 || waitingFrom(branch, this.weakest) > 0 ? "enter" : "skip";
+  }
+}
+
+/** One thing that stands in the way, for a task to be parked on (T10): while it is there, the wish cannot be granted. */
+export function findObstacle(
+  tenant: TenantEntry,
+  wish: Wish,
+  party: Party,
+  place: Place,
+  unitsWished: number,
+): Obstacle | null {
+  const { counted } = wish;
+  if (counted !== null && !unitsFit(counted, place, unitsWished)) return counted;
+  const root = findRoot(tenant, wish.name.type);
+  if (root === undefined) return null;
+  const weakest = weakestConflicting(wish.strength);
+  const skip = counted?.node ?? null;
+  let found: Obstacle | null = null;
+  search(root, wish.name, {
+    visit(node) {
+      if (node === skip) return false;
+      for (let strength: number = EXCLUSIVE; strength >= weakest && found === null; strength--) {
+        some(headOf(node, strength as Strength), (item) => {
+          if ((item as LeaseEntry).party === party) return false;
+          found = item as LeaseEntry;
+          return true;
+        });
+        some(node.waiting === null ? null : headOf(node.waiting, strength as Strength), (item) => {
+          if (found !== null || !isBefore(item, place)) return undefined;
+          if ((item as Claim).request.party === party) return false;
+          found = (item as Claim).request;
+          return true;
+        });
+      }
+      return found !== null;
+    },
+    below: (_node, branch) => (heldFrom(branch, weakest) > 0 || waitingFrom(branch, weakest) > 0 ? "enter" : "skip"),
+  });
+  return found;
+}
+
+function someOther(heads: Heads, strength: Strength, party: Party): boolean {
+  return some(headOf(heads, strength), (item) => (item as LeaseEntry).party !== party);
+}
+
+function someOtherAhead(heads: Heads, strength: Strength, party: Party, place: Place): boolean {
+  return some(headOf(heads, strength), (item) => {
+    if (!isBefore(item, place)) return undefined;
+    return (item as Claim).request.party !== party;
+  });
+}
+
+/** True at the first item that is meant; undefined ends the list. */
+function some(head: Placed | null, isMeant: (item: Placed) => boolean | undefined): boolean {
+  for (let item = head; item !== null; item = item.next === head ? null : item.next) {
+    const meant = isMeant(item);
+    if (meant !== false) return meant === true;
+  }
+  return false;
+}
+
+export function each(head: Placed | null, act: (item: Placed) => void): void {
+  some(head, (item) => {
+    act(item);
+    return false;
+  });
+}
+
+/** C6: units of all holders, of waiters ahead, and those wished, within the capacity. */
+function unitsFit(resource: ResourceEntry, place: Place, unitsWished: number): boolean {
+  return resource.heldUnits + unitsAhead(resource, place) + unitsWished <= (resource.record.capacity ?? 0);
+}
+
+export function unitsAhead(resource: ResourceEntry, place: Place): number {
+  if (place.order === Number.POSITIVE_INFINITY) return resource.waitingUnits;
+  let units = 0;
+  some(resource.node.waiting?.exclusive ?? null, (item) => {
+    if (!isBefore(item, place)) return undefined;
+    units += (item as Claim).intent.units;
+    return false;
+  });
+  return units;
+}
+
+/** Units that the party itself holds or waits for; waiting for those would be waiting for oneself (C6). */
+export function ownUnits(resource: ResourceEntry, party: Party): number {
+  let units = 0;
+  for (let lease = party.leases; lease !== null; lease = lease.nextOfParty) {
+    if (lease.node === resource.node) units += lease.record.units;
+  }
+  for (const request of party.open) {
+    for (const claim of request.claims) if (claim.node === resource.node) units += claim.intent.units;
+  }
+  return units;
+}
+
+/** W6: one of the party's own honoured leases covers the wish, so nothing new is taken. */
+export function isCovered(wish: Wish, party: Party): boolean {
+  // Units are added up: what is held of a counted resource covers nothing more of it (C6).
+  if (wish.counted !== null) return false;
+  for (let lease = party.leases; lease !== null; lease = lease.nextOfParty) {
+    const { record } = lease;
+    if (record.state !== "ACTIVE" || strengthOf(record.predicate) < strengthOf(wish.intent.predicate)) continue;
+    if (nameCovers(canonicalName(record.resource), wish.name)) return true;
+  }
+  return false;
+}
+
+/** Everything in the way of a manifest, as far as the verdict and the reply need it (W2, W11). */
+export interface Obstacles {
+  readonly leases: Set<LeaseEntry>;
+  readonly claims: Map<RequestEntry, Claim>;
+  /** Obstacles that were counted without being looked at, by the node that they stand below. */
+  readonly counted: Map<Node, number>;
+  oldest: number;
+}
+
+export function createObstacles(): Obstacles {
+  return { leases: new Set(), claims: new Map(), counted: new Map(), oldest: Number.POSITIVE_INFINITY };
+}
+
+export function obstaclesTotal(obstacles: Obstacles): number {
+  let total = obstacles.leases.size + obstacles.claims.size;
+  for (const count of obstacles.counted.values()) total += count;
+  return total;
+}
+
+/**
+ * Adds what obstructs this wish. `enough` is the priority below which the verdict is decided: once something older was
+ * met and thousands were looked at, the rest below a broad pattern is only counted (C5). Pass -Infinity to see it all.
+ */
+export function addObstacles(
+  obstacles: Obstacles,
+  tenant: TenantEntry,
+  wish: Wish,
+  party: Party,
+  place: Place,
+  unitsWished: number,
+  enough: number,
+): void {
+  const { counted } = wish;
+  if (counted !== null && !unitsFit(counted, place, unitsWished)) {
+    addAt(obstacles, counted.node, EXCLUSIVE, party, place);
+  }
+  addOverlapping(obstacles, tenant, wish, party, place, enough);
+}
+
+/** Of those, the ones that overlap by name; units are another matter (C6). */
+export function addOverlapping(
+  obstacles: Obstacles,
+  tenant: TenantEntry,
+  wish: Wish,
+  party: Party,
+  place: Place,
+  enough: number,
+): void {
+  const weakest = weakestConflicting(wish.strength);
+  const root = findRoot(tenant, wish.name.type);
+  if (root === undefined) return;
+  const hasEnough = (): boolean => {
+    const examined = obstacles.leases.size + obstacles.claims.size;
+    return obstacles.oldest < enough && examined >= limits.obstaclesExaminedMax;
+  };
+  search(root, wish.name, {
+    hasEnough,
+    visit(node) {
+      if (node !== wish.counted?.node) addAt(obstacles, node, weakest, party, place);
+      return false;
+    },
+    below(node, branch, countable) {
+      const held = heldFrom(branch, weakest);
+      const waiting = waitingFrom(branch, weakest);
+      if (held + waiting === 0) return "skip";
+      if (!hasEnough()) return "enter";
+      // The verdict is decided. What cannot be counted is left out of the number of obstacles, not looked at.
+      if (!countable) return "stop";
+      if (waiting > 0) return "enter";
+      countBelow(obstacles, node, held - ownBelow(node, party, weakest));
+      return "skip";
+    },
+  });
+}
+
+/** Each obstacle counts once, also where it was looked at before or stands below a node that was counted. */
+function countBelow(obstacles: Obstacles, node: Node, held: number): void {
+  const { counted, leases } = obstacles;
+  for (const known of counted.keys()) if (known === node || isBelow(node, known)) return;
+  let count = held;
+  for (const lease of leases) if (isBelow(lease.node, node)) count--;
+  for (const known of counted.keys()) {
+    // It is part of the greater count now.
+    if (isBelow(known, node)) counted.delete(known);
+  }
+  counted.set(node, count);
+}
+
+function addAt(obstacles: Obstacles, node: Node, weakest: Strength, party: Party, place: Place): void {
+  for (let strength: number = EXCLUSIVE; strength >= weakest; strength--) {
+    each(headOf(node, strength as Strength), (item) => addLease(obstacles, item as LeaseEntry, party));
+    some(node.waiting === null ? null : headOf(node.waiting, strength as Strength), (item) => {
+      if (!isBefore(item, place)) return undefined;
+      addClaim(obstacles, item as Claim, party);
+      return false;
+    });
+  }
+}
+
+function addLease(obstacles: Obstacles, lease: LeaseEntry, party: Party): void {
+  if (lease.party === party) return;
+  for (const known of obstacles.counted.keys()) if (isBelow(lease.node, known)) return;
+  obstacles.leases.add(lease);
+  obstacles.oldest = Math.min(obstacles.oldest, lease.party.priority);
+}
+
+function addClaim(obstacles: Obstacles, claim: Claim, party: Party): void {
+  if (claim.request.party === party) return;
+  // Of its intents the one that its manifest names first, so that the reply does not depend on how the search went.
+  const known = obstacles.claims.get(claim.request);
+  const { claims } = claim.request;
+  if (known === undefined || claims.indexOf(claim) < claims.indexOf(known)) obstacles.claims.set(claim.request, claim);
+  obstacles.oldest = Math.min(obstacles.oldest, claim.request.party.priority);
+}
+
+function ownBelow(node: Node, party: Party, weakest: Strength): number {
+  let own = 0;
+  const look = (item: Placed): void => {
+    if (item.strength >= weakest && isBelow(item.node, node)) own++;
+  };
+  for (let lease = party.leases; lease !== null; lease = lease.nextOfParty) look(lease);
+  return own;
+}
+
+function isBelow(node: Node | null, top: Node): boolean {
+  for (let above = node?.parent ?? null; above !== null; above = above.parent) if (above === top) return true;
+  return false;
+}
+
+/** Of the declared resources that overlap with the name and match, the first by name. */
+export function findResource(
+  tenant: TenantEntry,
+  name: ResourceName,
+  matches: (resource: ResourceEntry) => boolean,
+): ResourceEntry | undefined {
+  if (tenant.resources.size === 0) return undefined;
+  const root = findRoot(tenant, name.type);
+  if (root === undefined) return undefined;
+  let found: ResourceEntry | undefined;
+  search(root, name, {
+    visit(node) {
+      const resource = node.mark as ResourceEntry | null;
+      if (resource === null || !matches(resource)) return false;
+      if (found === undefined || resource.record.name < found.record.name) found = resource;
+      return false;
+    },
+    below: (_node, branch) => (branch.marks > 0 ? "enter" : "skip"),
+  });
+  return found;
+}
+
+export function resourceAt(tenant: TenantEntry, name: ResourceName): ResourceEntry | undefined {
+  const root = findRoot(tenant, name.type);
+  const node = root === undefined ? undefined : findNode(root, name);
+  return (node?.mark ?? undefined) as ResourceEntry | undefined;
+}

@@ -1,0 +1,179 @@
+/**
+ * What becomes of a manifest, decided before anything is changed: bars (W9), denials (G2), then everything that stands
+ * in its way, by Wait-Die or Wound-Wait (W2, W7).
+ */
+import { decidingPriority } from "../agents/agent-life.ts";
+import { limits } from "../contract/limits.ts";
+import type { Millis } from "../contract/records.ts";
+import { type Refusal, refuse } from "../contract/refusals.ts";
+import type { PauseReason } from "../contract/replies.ts";
+import type { AgentEntry, LeaseEntry, TenantEntry } from "../memory/state.ts";
+import type { ResourceName } from "../names/resource-name.ts";
+import { placeOf, unitsWished } from "../requests/request-life.ts";
+import { whyNotReady } from "../resources/cell-life.ts";
+import {
+  addObstacles,
+  createObstacles,
+  findResource,
+  isCovered,
+  isObstructed,
+  lastPlace,
+  type Obstacles,
+  obstaclesTotal,
+  ownUnits,
+} from "./conflicts.ts";
+import type { Manifest } from "./manifest.ts";
+import { findOverKind } from "./quotas.ts";
+import { blockersOf } from "./verdicts.ts";
+import { planWounds } from "./wound.ts";
+
+export type Decision =
+  | Refusal
+  | { readonly type: "pause"; readonly reason: PauseReason; readonly detail: string; readonly resource: string | null }
+  | { readonly type: "die"; readonly obstacles: Obstacles }
+  | { readonly type: "wait"; readonly obstacles: Obstacles; readonly wounds: readonly LeaseEntry[] }
+  | { readonly type: "grant"; readonly wounds: readonly LeaseEntry[] };
+
+const noWounds: readonly LeaseEntry[] = [];
+const plainGrant: Decision = { type: "grant", wounds: noWounds };
+
+export function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifest, now: Millis): Decision {
+  const barred =
+    findStandingBar(tenant, agent) ?? findBar(tenant, manifest) ?? findDenial(tenant, agent, manifest, now);
+  if (barred !== null) return barred;
+  const { strategy } = tenant.record.settings;
+  const priority = decidingPriority(tenant, agent, now);
+  const place = strategy === "wait_die" ? lastPlace : placeOf(tenant, priority, Number.POSITIVE_INFINITY);
+  const obstructed = manifest.wishes.filter(({ wish }) => {
+    return isObstructed(tenant, wish, agent, place, unitsWished(manifest.wishes, wish));
+  });
+  const isClear = obstructed.every(({ wish }) => isCovered(wish, agent));
+  if (isClear && !(strategy === "wound_wait" && displacesUnits(manifest))) return plainGrant;
+  // What is covered now may not be when the wait ends, so whoever has to wait looks at all that stands in its way.
+  const obstacles = createObstacles();
+  for (const { wish } of obstructed) {
+    const enough = strategy === "wait_die" ? priority : Number.NEGATIVE_INFINITY;
+    addObstacles(obstacles, tenant, wish, agent, place, unitsWished(manifest.wishes, wish), enough);
+  }
+  if (strategy === "wait_die") {
+    if (obstacles.oldest < priority) return { type: "die", obstacles };
+    return waitOrRefuse(tenant, manifest, obstacles, noWounds);
+  }
+  const { wounds, mustWait } = planWounds(tenant, manifest, agent, priority, place);
+  return mustWait ? waitOrRefuse(tenant, manifest, obstacles, wounds) : { type: "grant", wounds };
+}
+
+/** Under Wound-Wait a requester may go ahead of others who wait for units, even where there is room for itself (C6). */
+export function displacesUnits({ wishes }: Pick<Manifest, "wishes">): boolean {
+  return wishes.some(({ wish }) => wish.counted !== null && wish.counted.waitingUnits > 0);
+}
+
+type Bar = Extract<Decision, { readonly type: "pause" }>;
+
+/** W9: somebody must act first, whatever is asked for. */
+export function findStandingBar(tenant: TenantEntry, agent: AgentEntry): Bar | null {
+  if (tenant.record.suspended) {
+    return {
+      type: "pause",
+      reason: "tenant_suspended",
+      detail: "The tenant is suspended; its operator can resume it.",
+      resource: null,
+    };
+  }
+  if (agent.record.pausedByOperator) {
+    return {
+      type: "pause",
+      reason: "agent_paused",
+      detail: "The agent was paused; a supervisor can unpause it.",
+      resource: null,
+    };
+  }
+  return null;
+}
+
+function findBar(tenant: TenantEntry, { wishes }: Manifest): Bar | null {
+  if (tenant.resources.size === 0) return null;
+  for (const { wish } of wishes) {
+    const bar = barOn(tenant, wish.name);
+    if (bar !== null) return bar;
+  }
+  return null;
+}
+
+/** Why nothing can be leased on a name: a fence, a withdrawal, or a cell that is not there to set it up. */
+export function barOn(tenant: TenantEntry, name: ResourceName): Bar | null {
+  const fencedOne = findResource(tenant, name, ({ record }) => record.fenced);
+  const closed = fencedOne ?? findResource(tenant, name, ({ record }) => record.withdrawn);
+  if (closed !== undefined) {
+    const { name: text } = closed.record;
+    return fencedOne === undefined
+      ? bar("resource_withdrawn", `${text} was withdrawn; declare it again.`, text)
+      : bar("resource_fenced", `${text} is fenced; an operator must reset it.`, text);
+  }
+  const resource = tenant.cells.size === 0 ? undefined : tenant.resources.get(name.text);
+  const notReady = resource === undefined ? null : whyNotReady(tenant, resource.record);
+  return notReady === null ? null : bar("cell_not_ready", notReady, name.text);
+}
+
+function bar(reason: PauseReason, detail: string, resource: string): Bar {
+  return { type: "pause", reason, detail, resource };
+}
+
+/** G2: first the tenant's quota, then the resource's capacity. */
+function findDenial(tenant: TenantEntry, agent: AgentEntry, { wishes }: Manifest, now: Millis): Refusal | null {
+  const { quotas } = tenant.record;
+  if (tenant.leases.size + wishes.length > quotas.leasesMax)
+    return denied("quota", `The tenant may hold ${quotas.leasesMax} leases.`);
+  let patterns = tenant.patternCount;
+  for (const { wish } of wishes) if (wish.name.wild) patterns++;
+  if (patterns > quotas.patternsMax && patterns > tenant.patternCount) {
+    return denied("quota", `The tenant may hold ${quotas.patternsMax} patterns.`);
+  }
+  if (isLeaseTimeUsedUp(tenant, now)) return denied("quota", "The tenant's lease time for today is used up.");
+  const over = findOverKind(tenant, wishes);
+  if (over !== null)
+    return denied("quota", `The tenant may hold ${over.most} units of ${over.kind}, waiting ones too.`);
+  for (const { wish } of wishes) {
+    if (wish.counted === null) continue;
+    const capacity = wish.counted.record.capacity ?? 0;
+    const units = unitsWished(wishes, wish);
+    if (units > capacity) return denied("capacity", `${wish.name.text} has ${capacity} units in all.`);
+    if (units + ownUnits(wish.counted, agent) > capacity && !isCovered(wish, agent)) {
+      return denied(
+        "self_blocked",
+        `The agent's own leases and requests leave no room on ${wish.name.text}; release some first.`,
+      );
+    }
+  }
+  return null;
+}
+
+/** L10: of tasks as of agents. */
+export function isLeaseTimeUsedUp({ record, counters }: TenantEntry, now: Millis): boolean {
+  const { tenantLeaseTimeMsMax: most } = record.quotas;
+  if (most === null) return false;
+  const { windowStart, leaseTimeMs } = counters.record;
+  return windowStart === now - (now % limits.leaseTimeWindowMs) && leaseTimeMs >= most;
+}
+
+function denied(reason: "quota" | "capacity" | "self_blocked", detail: string): Refusal {
+  return refuse("lease_denied", detail, { reason });
+}
+
+function waitOrRefuse(
+  tenant: TenantEntry,
+  manifest: Manifest,
+  obstacles: Obstacles,
+  wounds: readonly LeaseEntry[],
+): Decision {
+  if (manifest.waitTimeout === 0) {
+    return refuse("would_wait", "The resources are taken and wait_timeout_ms is 0; ask again later or allow a wait.", {
+      blockers: blockersOf(obstacles),
+      blockersTotal: obstaclesTotal(obstacles),
+    });
+  }
+  if (tenant.waitingCount >= tenant.record.quotas.waitersMax) {
+    return denied("quota", `The tenant may have ${tenant.record.quotas.waitersMax} requests waiting.`);
+  }
+  return { type: "wait", obstacles, wounds };
+}

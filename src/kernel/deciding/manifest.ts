@@ -1,0 +1,195 @@
+/** Decodes what an agent asks for: each fault has its own code, and nothing is guessed (S3, C3). */
+import type { Acquire, IntentInput } from "../contract/commands.ts";
+import { limits } from "../contract/limits.ts";
+import { readPredicate } from "../contract/predicates.ts";
+import type { Intent } from "../contract/records.ts";
+import { type Refusal, refuse } from "../contract/refusals.ts";
+import type { TenantEntry } from "../memory/state.ts";
+import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
+import type { LinkedWish } from "../requests/request-life.ts";
+import { makeWish } from "./conflicts.ts";
+import { leavesChoice } from "./picking.ts";
+
+export interface Manifest {
+  readonly type: "manifest";
+  readonly intents: readonly Intent[];
+  readonly wishes: readonly LinkedWish[];
+  /** Where an intent has `pick`: what each stands for (see picking.ts). */
+  readonly picked: readonly string[];
+  readonly ttl: number;
+  readonly waitTimeout: number;
+  readonly warnings: readonly string[];
+}
+
+const none: readonly string[] = [];
+
+export function readManifest(tenant: TenantEntry, command: Acquire): Manifest | Refusal {
+  const read = readIntents(tenant, command.intents);
+  return "code" in read ? read : readTerms(tenant, command, read.intents, read.wishes);
+}
+
+/** An agent's manifest, or that of a task. */
+export function readIntents(
+  tenant: TenantEntry,
+  inputs: readonly IntentInput[],
+): { readonly intents: readonly Intent[]; readonly wishes: readonly LinkedWish[] } | Refusal {
+  if (inputs.length === 0)
+    return refuse("empty_manifest", "A manifest needs at least one intent.", { field: "intents" });
+  if (inputs.length > limits.intentsMax) {
+    return refuse("manifest_too_large", `A manifest takes at most ${limits.intentsMax} intents; split the work.`, {
+      field: "intents",
+    });
+  }
+  const intents: Intent[] = [];
+  const wishes: LinkedWish[] = [];
+  for (const input of inputs) {
+    const refusal = readIntent(tenant, input, `intents.${intents.length}`, intents, wishes);
+    if (refusal !== null) return refusal;
+  }
+  if (intents.length > 1) {
+    const duplicate = findDuplicate(intents);
+    if (duplicate !== null) {
+      return refuse("duplicate_intent", "The manifest names the same intent twice; send it once.", {
+        field: `intents.${duplicate}`,
+      });
+    }
+  }
+  return { intents, wishes };
+}
+
+function readTerms(
+  tenant: TenantEntry,
+  command: Acquire,
+  intents: readonly Intent[],
+  wishes: readonly LinkedWish[],
+): Manifest | Refusal {
+  const { settings } = tenant.record;
+  const { ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, requestKey } = command;
+  if (ttlMs !== null && !(Number.isSafeInteger(ttlMs) && ttlMs >= limits.ttlMsMin)) {
+    return refuse("invalid_ttl", `ttl_ms is a whole number of at least ${limits.ttlMsMin}.`, { field: "ttl_ms" });
+  }
+  if (waitTimeoutMs !== null && !(Number.isSafeInteger(waitTimeoutMs) && waitTimeoutMs >= 0)) {
+    return refuse("invalid_wait_timeout", "wait_timeout_ms is a whole number, 0 to not wait.", {
+      field: "wait_timeout_ms",
+    });
+  }
+  if (idleTimeoutMs !== null && !(Number.isSafeInteger(idleTimeoutMs) && idleTimeoutMs >= limits.ttlMsMin)) {
+    return refuse("invalid_idle_timeout", `idle_timeout_ms is a whole number of at least ${limits.ttlMsMin}.`, {
+      field: "idle_timeout_ms",
+    });
+  }
+  if (purpose !== null && purpose.length > limits.purposeLengthMax) {
+    return refuse("invalid_purpose", `purpose has at most ${limits.purposeLengthMax} characters.`, {
+      field: "purpose",
+    });
+  }
+  if (requestKey !== null && (requestKey.length === 0 || requestKey.length > limits.keyLengthMax)) {
+    return refuse("invalid_request_id", `request_id has 1 to ${limits.keyLengthMax} characters.`, {
+      field: "request_id",
+    });
+  }
+  let warnings = none;
+  let ttl = ttlMs ?? Math.min(settings.ttlMsDefault, settings.ttlMsMax);
+  if (ttl > settings.ttlMsMax) {
+    ttl = settings.ttlMsMax;
+    warnings = [...warnings, `ttl_ms was capped at ${ttl}.`];
+  }
+  let waitTimeout = waitTimeoutMs ?? Math.min(settings.waitTimeoutMsDefault, settings.waitTimeoutMsMax);
+  if (waitTimeout > settings.waitTimeoutMsMax) {
+    waitTimeout = settings.waitTimeoutMsMax;
+    warnings = [...warnings, `wait_timeout_ms was capped at ${waitTimeout}.`];
+  }
+  return { type: "manifest", intents, wishes, picked: none, ttl, waitTimeout, warnings };
+}
+
+function readIntent(
+  tenant: TenantEntry,
+  input: IntentInput,
+  field: string,
+  intents: Intent[],
+  wishes: LinkedWish[],
+): Refusal | null {
+  const predicate = readPredicate(input.predicate);
+  if (predicate === undefined) {
+    return refuse(
+      "invalid_predicate",
+      "The predicate is one of PROVIDES, CONSUMES, MUTATES, DELETES, DEPENDS_ON, RENAMES.",
+      {
+        field: `${field}.predicate`,
+      },
+    );
+  }
+  const units = input.units ?? 1;
+  if (!(Number.isSafeInteger(units) && units >= 1 && units <= limits.unitsMax)) {
+    return refuse("invalid_units", `units is a whole number from 1 to ${limits.unitsMax}.`, {
+      field: `${field}.units`,
+    });
+  }
+  const name = readName(input.resource, `${field}.resource`);
+  if ("code" in name) return name;
+  const to = input.to ?? null;
+  if ((predicate === "RENAMES") !== (to !== null)) {
+    return refuse("invalid_target", "RENAMES, and nothing else, names its target in `to`.", { field: `${field}.to` });
+  }
+  if (to === null) {
+    const intent: Intent = { predicate, resource: name.text, units, to: null, pick: input.pick ?? null };
+    intents.push(intent);
+    wishes.push({ wish: makeWish(tenant, intent, name), linkedIndex: null });
+    return null;
+  }
+  if (input.pick === "any") {
+    return refuse("invalid_target", "A rename says what it renames; leave pick out.", { field: `${field}.pick` });
+  }
+  const target = readName(to, `${field}.to`);
+  if ("code" in target) return target;
+  if (target.text === name.text) {
+    return refuse("invalid_target", "A rename needs a target that is another name.", { field: `${field}.to` });
+  }
+  const intent: Intent = { predicate, resource: name.text, units, to: target.text, pick: null };
+  intents.push(intent);
+  wishes.push({ wish: makeWish(tenant, intent, name), linkedIndex: wishes.length + 1 });
+  wishes.push({ wish: makeWish(tenant, intent, target), linkedIndex: wishes.length - 1 });
+  return null;
+}
+
+/** A name that an agent may lease; tasks are leased through the queue only. */
+export function readName(text: string, field: string): ResourceName | Refusal {
+  const name = parseResourceName(text);
+  if ("problem" in name) return refuse("invalid_resource", name.problem, { field });
+  if (name.type === "TASK") {
+    return refuse("reserved_resource", "TASK is reserved: tasks are leased by polling for them.", { field });
+  }
+  return name;
+}
+
+/** C2: only exact duplicates are refused. */
+function findDuplicate(intents: readonly Intent[]): number | null {
+  const seen = new Set<string>();
+  for (const [index, { predicate, resource, to }] of intents.entries()) {
+    const text = `${predicate} ${resource} ${to ?? ""}`;
+    if (seen.has(text)) return index;
+    seen.add(text);
+  }
+  return null;
+}
+
+/** Tells a repeated request from another one under the same key (W10). Not secret: two 32-bit FNV-1a sums will do. */
+export function fingerprintOf(command: Acquire, intents: readonly Intent[]): string {
+  const { ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, tokens } = command;
+  // Without a choice it is the sum that was taken before there was one: stored requests are found again.
+  const asked = leavesChoice(intents)
+    ? intents
+    : intents.map(({ predicate, resource, units, to }) => ({ predicate, resource, units, to }));
+  return fingerprint(JSON.stringify([asked, ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, tokens]));
+}
+
+export function fingerprint(text: string): string {
+  let a = 0x811c9dc5;
+  let b = 0x9747b28c;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    a = Math.imul(a ^ code, 0x01000193);
+    b = Math.imul(b ^ code, 0x85ebca6b) ^ (b >>> 13);
+  }
+  return `${(a >>> 0).toString(36)}.${(b >>> 0).toString(36)}`;
+}

@@ -1,0 +1,220 @@
+/**
+ * `"pick": "any"`: the holder names a pattern, and one declared resource that it matches is chosen for it. What can be
+ * granted now comes first, the least loaded of it; otherwise the one with the shortest queue, where it waits as
+ * whoever asked for that name would (W2). While it waits it may be granted another one instead: only one for which
+ * nobody waits, so that nobody is passed over and no wait is turned round.
+ */
+import { decidingPriority } from "../agents/agent-life.ts";
+import { limits } from "../contract/limits.ts";
+import type { Intent, Millis } from "../contract/records.ts";
+import { refuse } from "../contract/refusals.ts";
+import { search } from "../index/resource-search.ts";
+import { isBefore, type Place } from "../index/resource-tree.ts";
+import {
+  type AgentEntry,
+  findRoot,
+  type Party,
+  type RequestEntry,
+  type ResourceEntry,
+  type State,
+  type TenantEntry,
+} from "../memory/state.ts";
+import { nameCovers, namesOverlap } from "../names/pattern.ts";
+import type { ResourceName } from "../names/resource-name.ts";
+import { grantWaiter, placeOf, unitsWished, updateRequest, wishesOf } from "../requests/request-life.ts";
+import { canonicalName, each, isFree, lastPlace, makeWish, ownUnits, type Wish } from "./conflicts.ts";
+import { barOn, type Decision } from "./decide.ts";
+import type { Manifest } from "./manifest.ts";
+
+export function leavesChoice(intents: readonly Intent[]): boolean {
+  for (const { pick } of intents) if (pick === "any") return true;
+  return false;
+}
+
+/** The manifest with a name for each intent, or why there is none. */
+export function pickNames(
+  tenant: TenantEntry,
+  agent: AgentEntry,
+  manifest: Manifest,
+  now: Millis,
+): Manifest | Exclude<Decision, { readonly type: "grant" }> {
+  const isWaitDie = tenant.record.settings.strategy === "wait_die";
+  const priority = decidingPriority(tenant, agent, now);
+  const place = isWaitDie ? lastPlace : placeOf(tenant, priority, Number.POSITIVE_INFINITY);
+  const picked = manifest.intents.map(({ resource }) => resource);
+  const taken = new Set(manifest.intents.flatMap(({ pick, resource, to }) => (pick === null ? [resource, to] : [])));
+  for (const [index, intent] of manifest.intents.entries()) {
+    if (intent.pick === null) continue;
+    const field = `intents.${index}.resource`;
+    const pattern = canonicalName(intent.resource);
+    const matching = matchesOf(tenant, pattern);
+    if (matching.length === 0)
+      return refuse("resource_unknown", `No declared resource matches ${pattern.text}.`, { field });
+    if (matching.length > limits.pickMatchesMax) {
+      return refuse("invalid_resource", `${pattern.text} matches over ${limits.pickMatchesMax} resources; narrow it.`, {
+        field,
+      });
+    }
+    const ready = matching.filter(({ name }) => barOn(tenant, name) === null && !taken.has(name.text));
+    if (ready.length === 0) return noneReady(pattern);
+    const roomy = ready.filter(({ record: { capacity } }) => capacity === null || capacity >= intent.units);
+    if (roomy.length === 0) {
+      return refuse("lease_denied", `No resource of ${pattern.text} has ${intent.units} units in all.`, {
+        reason: "capacity",
+      });
+    }
+    const { name } = freest(tenant, agent, intent, roomy, place) ?? shortestQueue(agent, intent, roomy);
+    picked[index] = name.text;
+    taken.add(name.text);
+  }
+  return { ...manifest, picked, wishes: wishesOf(tenant, manifest.intents, picked) };
+}
+
+function noneReady({ text }: ResourceName): Decision & { readonly type: "pause" } {
+  return {
+    type: "pause",
+    reason: "cell_not_ready",
+    detail: `Of the resources that ${text} matches none is ready; look at their cells and fences.`,
+    resource: null,
+  };
+}
+
+/** In the order of their names, which does not depend on how the search went. */
+function matchesOf(tenant: TenantEntry, pattern: ResourceName): ResourceEntry[] {
+  const found: ResourceEntry[] = [];
+  const root = findRoot(tenant, pattern.type);
+  if (root === undefined) return found;
+  search(root, pattern, {
+    visit({ mark }) {
+      const resource = mark as ResourceEntry | null;
+      if (resource !== null && !resource.name.wild && nameCovers(pattern, resource.name)) found.push(resource);
+      return found.length > limits.pickMatchesMax;
+    },
+    below: (_node, branch) => (branch.marks > 0 ? "enter" : "skip"),
+  });
+  return found.sort((a, b) => (a.record.name < b.record.name ? -1 : 1));
+}
+
+/** Of those that can be granted at this place of the queue the least loaded, then the one fewest wait for. */
+function freest(
+  tenant: TenantEntry,
+  party: Party,
+  intent: Intent,
+  resources: readonly ResourceEntry[],
+  place: Place,
+): ResourceEntry | undefined {
+  const inOrder = [...resources].sort((a, b) => loadOf(a) - loadOf(b) || waitersOf(a) - waitersOf(b));
+  return inOrder.find(({ name }) => {
+    const wish = makeWish(tenant, intent, name);
+    return isFree(tenant, wish, party, place, wish.counted === null ? 0 : intent.units);
+  });
+}
+
+/** Of several the least loaded. Where one's own units leave no room one would wait for oneself (C6): that comes last. */
+function shortestQueue(party: Party, { units }: Intent, resources: readonly ResourceEntry[]): ResourceEntry {
+  const isOwn = (resource: ResourceEntry): number => {
+    const { capacity } = resource.record;
+    return capacity !== null && ownUnits(resource, party) + units > capacity ? 1 : 0;
+  };
+  const [first, ...others] = resources;
+  if (first === undefined) throw new Error("There is nothing to choose from.");
+  return others.reduce((best, one) => {
+    const difference = isOwn(one) - isOwn(best) || waitersOf(one) - waitersOf(best) || loadOf(one) - loadOf(best);
+    return difference < 0 ? one : best;
+  }, first);
+}
+
+/** The share of its units that is in use; what has no units is one. */
+function loadOf({ heldUnits, record }: ResourceEntry): number {
+  return heldUnits / (record.capacity ?? 1);
+}
+
+function waitersOf({ node: { waiting } }: ResourceEntry): number {
+  let count = 0;
+  if (waiting === null) return count;
+  for (const head of [waiting.shared, waiting.providing, waiting.exclusive]) each(head, () => count++);
+  return count;
+}
+
+/** What each intent leaves open, for as long as the request waits. */
+export function patternsOf(intents: readonly Intent[]): ResourceName[] {
+  return intents.map(({ resource }) => canonicalName(resource));
+}
+
+/** After those who wait for these names were served: whoever could use one of them instead, in the order of the queue. */
+export function servePicking(state: State, tenant: TenantEntry, names: readonly ResourceName[], now: Millis): void {
+  const affected = [...tenant.picking].filter(([{ claims }, patterns]) => {
+    return names.some(
+      (freed) =>
+        patterns.some((pattern) => namesOverlap(pattern, freed)) ||
+        claims.some(({ name }) => namesOverlap(name, freed)),
+    );
+  });
+  affected.sort(([a], [b]) => (isBefore(placeIn(a), placeIn(b)) ? -1 : 1));
+  for (const [request, patterns] of affected) {
+    const picked = findOthers(tenant, request, patterns, names);
+    if (picked === null) continue;
+    // Others may have stood behind it where it waited.
+    state.unserved.push({ tenant, names: request.claims.map(({ name }) => name) });
+    updateRequest(state, request, { picked });
+    grantWaiter(state, tenant, request, now);
+  }
+}
+
+/** Where it did not stand in line it comes after everybody who does. */
+const elsewhere: Place = lastPlace;
+
+function placeIn({ claims: [first] }: RequestEntry): Place {
+  return first ?? lastPlace;
+}
+
+/** Names with which the whole manifest could be granted at once (W6); null: there are none. */
+function findOthers(
+  tenant: TenantEntry,
+  { record, claims, party }: RequestEntry,
+  patterns: readonly ResourceName[],
+  freed: readonly ResourceName[],
+): string[] | null {
+  const { intents } = record;
+  const picked = [...record.picked];
+  const ownPlace = new Map(claims.map((claim) => [claim.name.text, claim]));
+  const isFreeAt = (wish: Wish, units: number): boolean =>
+    isFree(tenant, wish, party, ownPlace.get(wish.name.text) ?? elsewhere, units);
+  const isFixed = (at: number): boolean => intents[at]?.pick === null;
+  // Where more than the freed name decides, all that match are looked at.
+  const picksCount = intents.filter(({ pick }) => pick !== null).length;
+  const needsAll =
+    picksCount > 1 ||
+    freed.some((name) => name.wild || patterns.some((one, at) => isFixed(at) && namesOverlap(one, name)));
+  for (const [at, intent] of intents.entries()) {
+    const pattern = patterns[at];
+    if (intent.pick === null || pattern === undefined) continue;
+    const current = makeWish(tenant, intent, canonicalName(picked[at] ?? intent.resource));
+    if (isFreeAt(current, current.counted === null ? 0 : intent.units)) continue;
+    const options = (needsAll ? matchesOf(tenant, pattern) : matchesAmong(tenant, pattern, freed)).filter(
+      ({ name, record: { capacity } }) =>
+        !picked.includes(name.text) &&
+        !ownPlace.has(name.text) &&
+        (capacity === null || capacity >= intent.units) &&
+        barOn(tenant, name) === null,
+    );
+    const other = freest(tenant, party, intent, options, elsewhere);
+    if (other === undefined) return null;
+    picked[at] = other.name.text;
+  }
+  const wishes = wishesOf(tenant, intents, picked);
+  return wishes.every(({ wish }) => isFreeAt(wish, unitsWished(wishes, wish))) ? picked : null;
+}
+
+function matchesAmong(
+  { resources }: TenantEntry,
+  pattern: ResourceName,
+  names: readonly ResourceName[],
+): ResourceEntry[] {
+  const found = new Set<ResourceEntry>();
+  for (const name of names) {
+    const resource = nameCovers(pattern, name) ? resources.get(name.text) : undefined;
+    if (resource !== undefined) found.add(resource);
+  }
+  return [...found].sort((a, b) => (a.record.name < b.record.name ? -1 : 1));
+}

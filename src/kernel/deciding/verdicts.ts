@@ -1,0 +1,86 @@
+/** Verdicts that leave nothing behind, in full: DIE with its hint (W5), a dry run (W12), and who stands in the way (W11). */
+import { decidingPriority, isUnitOver } from "../agents/agent-life.ts";
+import type { Acquire } from "../contract/commands.ts";
+import { limits } from "../contract/limits.ts";
+import type { Millis } from "../contract/records.ts";
+import type { Blocker, Reply, Verdict } from "../contract/replies.ts";
+import type { AgentEntry, TenantEntry } from "../memory/state.ts";
+import { type Obstacles, obstaclesTotal } from "./conflicts.ts";
+import type { Decision } from "./decide.ts";
+import type { Manifest } from "./manifest.ts";
+
+export function diedVerdict(
+  tenant: TenantEntry,
+  priority: number,
+  attempt: number,
+  obstacles: Obstacles,
+  command: Acquire,
+): Verdict {
+  const { retryMsBase, retryMsCap } = tenant.record.settings;
+  const delay = Math.min(retryMsCap, retryMsBase * 2 ** Math.min(attempt - 1, 40));
+  const jitter = command.entropy[1] % (Math.floor(delay / 2) + 1);
+  return {
+    type: "died",
+    retryAfterMs: delay + jitter,
+    attempt,
+    priority,
+    blockers: blockersOf(obstacles),
+    blockersTotal: obstaclesTotal(obstacles),
+  };
+}
+
+/** W12: the verdict as it would be, from the same decision. */
+export function foretell(
+  tenant: TenantEntry,
+  agent: AgentEntry,
+  decision: Decision,
+  manifest: Manifest,
+  command: Acquire,
+  now: Millis,
+): Reply {
+  switch (decision.type) {
+    case "refused":
+      return decision;
+    case "pause":
+      return { type: "paused", reason: decision.reason, detail: decision.detail, resource: decision.resource };
+    case "die":
+      return diedVerdict(
+        tenant,
+        decidingPriority(tenant, agent, now),
+        isUnitOver(agent.record) ? 1 : agent.record.attempts + 1,
+        decision.obstacles,
+        command,
+      );
+    case "grant":
+      return { type: "granted", requestId: "", leases: [], warnings: manifest.warnings, observe: null };
+    case "wait":
+      return {
+        type: "waiting",
+        requestId: "",
+        position: 1 + decision.obstacles.claims.size,
+        blockers: blockersOf(decision.obstacles),
+        blockersTotal: obstaclesTotal(decision.obstacles),
+        waitTimeoutMs: manifest.waitTimeout,
+        claimWithinMs: tenant.record.settings.claimWithinMs,
+        warnings: manifest.warnings,
+      };
+  }
+}
+
+/** W11: up to 16, holders first, each by its number, so that the list does not depend on how the search went. */
+export function blockersOf(obstacles: Obstacles): Blocker[] {
+  const leases = [...obstacles.leases].sort((a, b) => a.order - b.order);
+  const blockers: Blocker[] = leases
+    .slice(0, limits.blockersListedMax)
+    .map(({ record }) => ({ type: "lease", lease: record }));
+  const claims = [...obstacles.claims].sort(([a], [b]) => a.record.arrival - b.record.arrival);
+  for (const [request, claim] of claims.slice(0, limits.blockersListedMax - blockers.length)) {
+    blockers.push({
+      type: "request",
+      request: request.record,
+      resource: claim.name.text,
+      predicate: claim.intent.predicate,
+    });
+  }
+  return blockers;
+}

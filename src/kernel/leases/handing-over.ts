@@ -1,0 +1,241 @@
+/** What changes hands or strength: transfer, downgrade (L15), and what is taken away: revocation (L14). */
+
+import { decidingPriority, inUnit, noteIdle, updateAgent } from "../agents/agent-life.ts";
+import type { DowngradeLease, Revoke, TransferLease } from "../contract/commands.ts";
+import { limits } from "../contract/limits.ts";
+import { readPredicate, strengthOf, strengthsConflict } from "../contract/predicates.ts";
+import type { Lease, Millis } from "../contract/records.ts";
+import { type Refusal, refuse } from "../contract/refusals.ts";
+import type { Reply } from "../contract/replies.ts";
+import { addObstacles, createObstacles, lastPlace, makeWish, ownUnits } from "../deciding/conflicts.ts";
+import { findNode, literalChildren, type Node, type Placed, patternChildren } from "../index/resource-tree.ts";
+import { findAgent, findTenant, mayActFor, requireAbove } from "../memory/actors.ts";
+import {
+  type AgentEntry,
+  findRoot,
+  type LeaseEntry,
+  leasesOf,
+  type Party,
+  type RequestEntry,
+  type ResourceEntry,
+  type State,
+  type TenantEntry,
+} from "../memory/state.ts";
+import { namesOverlap } from "../names/pattern.ts";
+import { parseResourceName } from "../names/resource-name.ts";
+import { serve } from "../requests/queue.ts";
+import { noteEndedLease } from "../requests/request-life.ts";
+import { endedRefusal, endLeases, findLease } from "./holding.ts";
+import { emitLease, linkToParty, nameOf, reissue, unlinkFromParty, weaken, withLinked } from "./lease-life.ts";
+
+export function transferLease(state: State, command: TransferLease, now: Millis): Reply {
+  const found = findLease(state, command.tenant, command.actor, command.leaseId);
+  if ("code" in found) return found;
+  const { tenant, lease } = found;
+  const notActive = whyNotActive(lease);
+  if (notActive !== null) return notActive;
+  const receiver = tenant.agents.get(command.toAgentId);
+  if (receiver === undefined) {
+    return refuse("agent_unknown", "There is no such agent to hand the lease to; register it first.", {
+      field: "to_agent_id",
+    });
+  }
+  if (receiver === lease.party) return { type: "lease", lease: lease.record };
+  const moved = withLinked(tenant, lease);
+  const refusal = whyNotTransferred(tenant, lease.party, receiver, moved, now);
+  if (refusal !== null) return refusal;
+
+  const { party: giver } = lease;
+  if (giver.kind === "task") return ofTask(lease);
+  const { state: before } = receiver.record;
+  if (before !== "PAUSED" && before !== "EXECUTING" && before !== "VERIFYING") {
+    updateAgent(state, receiver, { ...inUnit(state, tenant, receiver, now), state: "EXECUTING" }, now);
+  }
+  for (const one of moved) {
+    unlinkFromParty(one);
+    linkToParty(one, receiver);
+    if (one.request !== null) noteHandedOver(state, tenant, one.request, one.record, now);
+    one.request = null;
+    reissue(state, tenant, one, { ...one.record, agentId: receiver.record.id, holder: receiver.holder, claimBy: null });
+    emitLease(state, one, "lease.transferred", giver.holder, now);
+  }
+  noteIdle(state, giver, now);
+  serve(state, tenant, moved.map(nameOf), now);
+  return { type: "lease", lease: lease.record };
+}
+
+/**
+ * A lease in other hands must not conflict with what the giver keeps, and must not turn a wait round: who waits for it
+ * has to stand to its new holder as it stood to the old one, or a cycle could form (W2, W7).
+ */
+function whyNotTransferred(
+  tenant: TenantEntry,
+  giver: Party,
+  receiver: AgentEntry,
+  moved: readonly LeaseEntry[],
+  now: Millis,
+): Refusal | null {
+  const kept = leasesOf(giver).filter((lease) => !moved.includes(lease));
+  const priority = decidingPriority(tenant, receiver, now);
+  for (const lease of moved) {
+    const name = nameOf(lease);
+    const clash = kept.find((other) =>
+      other.node !== lease.node
+        ? clashes(other, lease)
+        : !isCounted(lease.node) && strengthsConflict(other.strength, lease.strength),
+    );
+    if (clash !== undefined) {
+      return refuse(
+        "transfer_refused",
+        `It would conflict with ${clash.record.id}, which stays behind; transfer or release that first.`,
+        {
+          leaseId: lease.record.id,
+        },
+      );
+    }
+    const resource = tenant.resources.get(name.text);
+    if (resource !== undefined && resource.record.capacity !== null) {
+      const waitsForIt = [...receiver.open].some((request) =>
+        request.claims.some((claim) => claim.node === resource.node),
+      );
+      if (waitsForIt && ownUnits(resource, receiver) + lease.record.units > resource.record.capacity) {
+        return refuse("transfer_refused", "The receiver waits for units itself, and would then wait for its own.", {
+          leaseId: lease.record.id,
+        });
+      }
+    }
+    const obstacles = createObstacles();
+    const intent = {
+      predicate: lease.record.predicate,
+      resource: name.text,
+      units: lease.record.units,
+      to: null,
+      pick: null,
+    };
+    addObstacles(obstacles, tenant, makeWish(tenant, intent, name), receiver, lastPlace, 0, Number.NEGATIVE_INFINITY);
+    const waitDie = tenant.record.settings.strategy === "wait_die";
+    for (const { party } of obstacles.claims.keys()) {
+      if (waitDie ? party.priority < priority : party.priority > priority) continue;
+      return refuse(
+        "transfer_refused",
+        "Somebody waits for this lease, and could deadlock with the new holder; release it instead.",
+        {
+          leaseId: lease.record.id,
+        },
+      );
+    }
+  }
+  return null;
+}
+
+/** To the request through which the giver got it, the lease is over: whoever asks for it again no longer has it. */
+function noteHandedOver(state: State, tenant: TenantEntry, request: RequestEntry, record: Lease, now: Millis): void {
+  noteEndedLease(state, tenant, request, { ...record, state: "RELEASED", endedAt: now, endReason: "transferred" }, now);
+}
+
+function clashes(a: LeaseEntry, b: LeaseEntry): boolean {
+  return strengthsConflict(a.strength, b.strength) && namesOverlap(nameOf(a), nameOf(b));
+}
+
+function isCounted(node: Node | null): boolean {
+  const resource = (node?.mark ?? null) as ResourceEntry | null;
+  return resource !== null && resource.record.capacity !== null;
+}
+
+export function downgradeLease(state: State, command: DowngradeLease, now: Millis): Reply {
+  const found = findLease(state, command.tenant, command.actor, command.leaseId);
+  if ("code" in found) return found;
+  const { tenant, lease } = found;
+  const predicate = readPredicate(command.predicate);
+  if (predicate === undefined) {
+    return refuse("invalid_predicate", "The predicate is one of PROVIDES, CONSUMES, DEPENDS_ON.", {
+      field: "predicate",
+    });
+  }
+  const notActive = whyNotActive(lease);
+  if (notActive !== null) return notActive;
+  if (lease.party.kind === "task") return ofTask(lease);
+  if (lease.record.predicate === predicate) return { type: "lease", lease: lease.record };
+  if (strengthOf(predicate) >= strengthOf(lease.record.predicate)) {
+    return refuse("not_weaker", `${predicate} is not weaker than ${lease.record.predicate}; acquire it instead.`, {
+      leaseId: lease.record.id,
+    });
+  }
+  const halves = withLinked(tenant, lease);
+  for (const one of halves) {
+    weaken(state, tenant, one, predicate);
+    emitLease(state, one, "lease.downgraded", null, now);
+  }
+  serve(state, tenant, halves.map(nameOf), now);
+  return { type: "lease", lease: lease.record };
+}
+
+/** T10: a task's leases live and end together, so none of them is handed on or weakened alone. */
+function ofTask({ record }: LeaseEntry): Refusal {
+  return refuse("transfer_refused", "The lease belongs to a task, whose leases stay together; give the task back.", {
+    leaseId: record.id,
+  });
+}
+
+function whyNotActive({ record, request }: LeaseEntry): Refusal | null {
+  if (record.state === "CLOSING") return endedRefusal(record.id, record.closingAs ?? "RELEASED", record.endReason);
+  if (record.state === "HELD")
+    return refuse("verify_required", "The lease is held for a restart; call verify-all first.", { leaseId: record.id });
+  if (record.state === "BINDING" || request?.record.state === "BINDING")
+    return refuse("renew_required", "The lease is still being set up.", { leaseId: record.id });
+  return null;
+}
+
+export function revoke(state: State, command: Revoke, now: Millis): Reply {
+  const tenant = findTenant(state, command.tenant);
+  if ("code" in tenant) return tenant;
+  const refusal = requireAbove(command.actor);
+  if (refusal !== null) return refusal;
+  if (command.reason.length > limits.reasonLengthMax) {
+    return refuse("invalid_reason", `reason has at most ${limits.reasonLengthMax} characters.`, { field: "reason" });
+  }
+  const leases = findTargets(tenant, command);
+  if ("code" in leases) return leases;
+  const live = new Set(
+    leases.flatMap((lease) => withLinked(tenant, lease)).filter((lease) => lease.record.state !== "CLOSING"),
+  );
+  const freed = endLeases(state, tenant, [...live], "REVOKED", command.reason, now);
+  serve(state, tenant, freed, now);
+  return { type: "revoked", count: live.size };
+}
+
+function findTargets(tenant: TenantEntry, { target, actor }: Revoke): LeaseEntry[] | Refusal {
+  if ("leaseId" in target) {
+    const lease = tenant.leases.get(target.leaseId);
+    return lease === undefined
+      ? refuse("lease_unknown", "There is no such lease.", { leaseId: target.leaseId })
+      : [lease];
+  }
+  if ("agentId" in target) {
+    const worker = tenant.book.workers.get(target.agentId);
+    if (worker !== undefined && tenant.agents.get(target.agentId) === undefined) return [...worker.leases];
+    const agent = findAgent(tenant, actor, target.agentId);
+    return "code" in agent ? agent : (mayActFor(actor, agent) ?? leasesOf(agent));
+  }
+  const text = target.resourcePrefix.replace(/(\/\*\*|\/)$/, "");
+  const name = parseResourceName(text.endsWith(":") ? `${text}/` : text);
+  if ("problem" in name) return refuse("invalid_resource", name.problem, { field: "resource_prefix" });
+  const root = findRoot(tenant, name.type);
+  const node = root === undefined ? undefined : findNode(root, name);
+  return node === undefined ? [] : leasesUnder(node);
+}
+
+/** Everything at and below a node, by fence. */
+function leasesUnder(top: Node): LeaseEntry[] {
+  const leases: LeaseEntry[] = [];
+  const look = (node: Node): void => {
+    for (const head of [node.shared, node.providing, node.exclusive]) {
+      for (let item: Placed | null = head; item !== null; item = item.next === head ? null : item.next)
+        leases.push(item as LeaseEntry);
+    }
+    for (const child of literalChildren(node)) look(child);
+    for (const child of patternChildren(node)) look(child);
+  };
+  look(top);
+  return leases.sort((a, b) => a.order - b.order);
+}

@@ -1,0 +1,306 @@
+/** What a holder does with its leases: heartbeat, renew, release (L4, L5, G8). */
+
+import { updateAgent } from "../agents/agent-life.ts";
+import type { Actor, Heartbeat, HeartbeatAll, ReleaseAll, ReleaseLease, RenewLease } from "../contract/commands.ts";
+import { limits } from "../contract/limits.ts";
+import type { EndedLeaseState, Lease, Millis } from "../contract/records.ts";
+import { type Refusal, type RefusalCode, refuse } from "../contract/refusals.ts";
+import type { LostLease, Reply } from "../contract/replies.ts";
+import { findAgent, findTenant, isAbove } from "../memory/actors.ts";
+import {
+  type AgentEntry,
+  type LeaseEntry,
+  leasesOf,
+  type Party,
+  type RequestEntry,
+  type State,
+  type TenantEntry,
+} from "../memory/state.ts";
+import type { ResourceName } from "../names/resource-name.ts";
+import { serve } from "../requests/queue.ts";
+import { endWait, liveLeasesOf } from "../requests/request-life.ts";
+import { collect } from "../requests/requests.ts";
+import { leasesOfAttempt, noteReissued } from "../tasks/task-life.ts";
+import { whyNotItsWorker } from "../tasks/workers.ts";
+import { emitLease, endLease, expiryFor, nameOf, reissue, updateLease, withLinked } from "./lease-life.ts";
+
+export function heartbeat(state: State, command: Heartbeat, now: Millis): Reply {
+  const found = findLease(state, command.tenant, command.actor, command.leaseId);
+  if ("code" in found) return found;
+  const { tenant, lease } = found;
+  const refusal = whyNotExtended(tenant, lease.record, now);
+  if (refusal !== null) return refusal;
+  extend(state, tenant, lease, command.activity, now);
+  return { type: "lease", lease: lease.record };
+}
+
+export function heartbeatAll(state: State, command: HeartbeatAll, now: Millis): Reply {
+  const tenant = findTenant(state, command.tenant);
+  if ("code" in tenant) return tenant;
+  const agent = findAgent(tenant, command.actor, command.agentId);
+  if ("code" in agent) return agent;
+  const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
+  const kept: LeaseEntry[] = [];
+  for (const lease of found) {
+    const refusal = whyNotExtended(tenant, lease.record, now);
+    // A bound lease lives on as it is: it is renewed, never extended (G8).
+    if (refusal === null) extend(state, tenant, lease, command.activity, now);
+    else if (refusal.code !== "renew_required") {
+      lost.push({ id: lease.record.id, lease: lease.record, code: refusal.code });
+      continue;
+    }
+    kept.push(lease);
+  }
+  return { type: "leases", leases: kept.map((lease) => lease.record), lost };
+}
+
+export interface OwnLeases {
+  readonly found: LeaseEntry[];
+  readonly lost: LostLease[];
+}
+
+/** The agent's live leases, all or as named; whatever else is named has ended or never was its own. */
+export function ownLeases(tenant: TenantEntry, agent: AgentEntry, leaseIds: readonly string[] | null): OwnLeases {
+  if (leaseIds === null) return { found: leasesOf(agent), lost: [] };
+  const found: LeaseEntry[] = [];
+  const lost: LostLease[] = [];
+  for (const id of new Set(leaseIds)) {
+    const lease = tenant.leases.get(id);
+    if (lease !== undefined && lease.party === agent) found.push(lease);
+    else lost.push({ id, lease: null, code: null });
+  }
+  return { found, lost };
+}
+
+const closingCodes: Readonly<Record<EndedLeaseState, RefusalCode>> = {
+  RELEASED: "lease_released",
+  EXPIRED: "lease_expired",
+  REVOKED: "lease_revoked",
+};
+
+/** The refusal that a lease's end calls for (L4, G9). */
+export function endedRefusal(id: string, state: EndedLeaseState, reason: string | null): Refusal {
+  const detail = `The lease has ended (${state.toLowerCase()}${reason === null ? "" : `: ${reason}`}); acquire again.`;
+  return refuse(closingCodes[state], detail, reason === null ? { leaseId: id } : { leaseId: id, problem: reason });
+}
+
+function whyNotExtended(tenant: TenantEntry, lease: Lease, now: Millis): Refusal | null {
+  const { id } = lease;
+  if (lease.state === "CLOSING") return endedRefusal(id, lease.closingAs ?? "RELEASED", lease.endReason);
+  if (lease.state === "HELD" && !lease.verified) return verifyRequired(id);
+  const isBound =
+    lease.state === "BINDING" ||
+    lease.cell !== null ||
+    (lease.linkedTo !== null && tenant.leases.get(lease.linkedTo)?.record.cell != null);
+  if (isBound) {
+    return refuse("renew_required", "A lease on a bound resource is not extended; renew it.", { leaseId: id });
+  }
+  return whyTimeIsUp(tenant, lease, now);
+}
+
+/** A lease that was held past its quota on lease time cannot be brought back (L9, L10). */
+function whyTimeIsUp(tenant: TenantEntry, lease: Lease, now: Millis): Refusal | null {
+  if (expiryFor(tenant, lease.acquiredAt, now, lease.ttl) > now) return null;
+  return refuse("lease_denied", "The lease has used up its lease time; acquire again.", {
+    leaseId: lease.id,
+    reason: "quota",
+  });
+}
+
+function verifyRequired(leaseId: string): Refusal {
+  return refuse("verify_required", "The lease is held for a restart; call verify-all first.", { leaseId });
+}
+
+/** Both halves of a rename, and a sign of life for the whole grant (C7, W8). */
+export function extend(state: State, tenant: TenantEntry, lease: LeaseEntry, activity: boolean, now: Millis): void {
+  if (lease.party.kind === "task") {
+    // T10: a task's leases are extended together, and none of an attempt that was called off.
+    for (const one of leasesOfAttempt(tenant, lease.party, lease)) extendOne(state, tenant, one, activity, now);
+    return;
+  }
+  if (lease.record.claimBy !== null && lease.request !== null) collect(state, tenant, lease.request);
+  extendOne(state, tenant, lease, activity, now);
+  if (lease.record.linkedTo === null) return;
+  const other = tenant.leases.get(lease.record.linkedTo);
+  if (other !== undefined) extendOne(state, tenant, other, activity, now);
+}
+
+function extendOne(state: State, tenant: TenantEntry, lease: LeaseEntry, activity: boolean, now: Millis): void {
+  const { record } = lease;
+  const expiresAt = expiryFor(tenant, record.acquiredAt, now, record.ttl);
+  const wasHeld = record.state === "HELD";
+  // Whoever comes back from a restart was not idle meanwhile (L9, L10).
+  const activeAt = activity || wasHeld ? now : record.activeAt;
+  updateLease(state, lease, { ...record, state: "ACTIVE", expiresAt, activeAt, claimBy: null, verified: false });
+  if (wasHeld) emitLease(state, lease, "lease.revived", null, now);
+}
+
+/** G8: a fresh grant under the same id; with it every older token and fence is stale. */
+export function renewLease(state: State, command: RenewLease, now: Millis): Reply {
+  const found = findLease(state, command.tenant, command.actor, command.leaseId);
+  if ("code" in found) return found;
+  const { tenant, lease } = found;
+  const { record } = lease;
+  if (record.state === "CLOSING") return endedRefusal(record.id, record.closingAs ?? "RELEASED", record.endReason);
+  if (record.state === "HELD" && !record.verified) return verifyRequired(record.id);
+  if (record.state === "BINDING") {
+    return refuse("renew_required", "The lease is still being set up; renew it once it is active.", {
+      leaseId: record.id,
+    });
+  }
+  if (command.generation !== null && command.generation !== record.generation) {
+    return refuse("stale_generation", `The lease is at generation ${record.generation}; renew from that one.`, {
+      leaseId: record.id,
+      generation: record.generation,
+    });
+  }
+  const timeIsUp = whyTimeIsUp(tenant, record, now);
+  if (timeIsUp !== null) return timeIsUp;
+  if (lease.request !== null) collect(state, tenant, lease.request);
+  const together =
+    lease.party.kind === "task" ? leasesOfAttempt(tenant, lease.party, lease) : withLinked(tenant, lease);
+  for (const one of together) {
+    const expiresAt = expiryFor(tenant, one.record.acquiredAt, now, one.record.ttl);
+    reissue(state, tenant, one, {
+      ...one.record,
+      state: "ACTIVE",
+      expiresAt,
+      activeAt: now,
+      claimBy: null,
+      verified: false,
+    });
+    emitLease(state, one, "lease.renewed", null, now);
+  }
+  if (lease.party.kind === "task") noteReissued(state, tenant, lease.party);
+  return { type: "lease", lease: lease.record };
+}
+
+export function releaseLease(state: State, command: ReleaseLease, now: Millis): Reply {
+  const found = findLease(state, command.tenant, command.actor, command.leaseId);
+  if ("code" in found) return found;
+  if (command.version !== null && command.version.length > limits.versionLengthMax) return versionTooLong();
+  const { tenant, lease } = found;
+  release(state, tenant, lease.party, [lease], () => command.version, now);
+  return { type: "lease", lease: lease.record };
+}
+
+export function releaseAll(state: State, command: ReleaseAll, now: Millis): Reply {
+  const tenant = findTenant(state, command.tenant);
+  if ("code" in tenant) return tenant;
+  const agent = findAgent(tenant, command.actor, command.agentId);
+  if ("code" in agent) return agent;
+  const versions = command.versions ?? {};
+  if (Object.values(versions).some((version) => version.length > limits.versionLengthMax)) return versionTooLong();
+  const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
+  // Versions may be given by lease or by resource: a holder knows its files, not always its leases.
+  const versionOf = ({ record }: LeaseEntry): string | null => {
+    if (Object.hasOwn(versions, record.id)) return versions[record.id] ?? null;
+    return Object.hasOwn(versions, record.resource) ? (versions[record.resource] ?? null) : null;
+  };
+  release(state, tenant, agent, found, versionOf, now);
+  return { type: "leases", leases: found.map((lease) => lease.record), lost };
+}
+
+function versionTooLong(): Refusal {
+  return refuse("invalid_version", `version has at most ${limits.versionLengthMax} characters.`, { field: "version" });
+}
+
+function release(
+  state: State,
+  tenant: TenantEntry,
+  party: Party,
+  leases: readonly LeaseEntry[],
+  versionOf: (lease: LeaseEntry) => string | null,
+  now: Millis,
+): void {
+  const releases = leases.some(({ record }) => record.state !== "CLOSING");
+  const freed = endLeases(state, tenant, leases, "RELEASED", null, now, versionOf);
+  if (releases && party.kind === "agent") completeIfDone(state, party, now);
+  serve(state, tenant, freed, now);
+}
+
+/** W1: who releases the last lease while at work, with nothing open, has completed its unit of work. */
+function completeIfDone(state: State, agent: AgentEntry, now: Millis): void {
+  const { record } = agent;
+  if (record.state !== "EXECUTING" && record.state !== "VERIFYING") return;
+  if (agent.open.size > 0) return;
+  for (let lease = agent.leases; lease !== null; lease = lease.nextOfParty)
+    if (lease.record.state !== "CLOSING") return;
+  updateAgent(state, agent, { ...record, state: "COMPLETED" }, now);
+}
+
+const noVersion = (): null => null;
+
+/**
+ * Ends leases, each with the other half of its rename, and a request that was still binding as a whole. Returns what
+ * is free now; the caller serves it once it has done what goes first.
+ */
+export function endLeases(
+  state: State,
+  tenant: TenantEntry,
+  leases: readonly LeaseEntry[],
+  as: EndedLeaseState,
+  reason: string | null,
+  now: Millis,
+  versionOf: (lease: LeaseEntry) => string | null = noVersion,
+): ResourceName[] {
+  const freed: ResourceName[] = [];
+  const endOne = (lease: LeaseEntry): void => {
+    if (!lease.alive || lease.record.state === "CLOSING") return;
+    if (lease.request?.record.state === "BINDING") {
+      freed.push(...endBinding(state, tenant, lease.request, "CANCELED", reason ?? as.toLowerCase(), now));
+    } else if (endLease(state, tenant, lease, as, reason, versionOf(lease), now) && tenant.waitingCount > 0) {
+      freed.push(nameOf(lease));
+    }
+  };
+  for (const lease of leases) {
+    endOne(lease);
+    const other = lease.record.linkedTo === null ? undefined : tenant.leases.get(lease.record.linkedTo);
+    if (other !== undefined) endOne(other);
+  }
+  return freed;
+}
+
+/** One failed or abandoned bind undoes the whole manifest. */
+export function endBinding(
+  state: State,
+  tenant: TenantEntry,
+  request: RequestEntry,
+  fate: "CANCELED" | "PAUSED" | "BIND_FAILED",
+  reason: string,
+  now: Millis,
+): ResourceName[] {
+  const leases = liveLeasesOf(tenant, request);
+  endWait(state, tenant, request, fate, reason, now);
+  const freed: ResourceName[] = [];
+  for (const lease of leases) {
+    if (lease.record.state !== "CLOSING" && endLease(state, tenant, lease, "REVOKED", reason, null, now))
+      freed.push(nameOf(lease));
+  }
+  return freed;
+}
+
+export interface FoundLease {
+  readonly tenant: TenantEntry;
+  readonly lease: LeaseEntry;
+}
+
+/** A live lease that the caller may act on (L13). What has ended is answered from history (see ended.ts). */
+export function findLease(state: State, tenantId: string, actor: Actor, leaseId: string): FoundLease | Refusal {
+  const tenant = findTenant(state, tenantId);
+  if ("code" in tenant) return tenant;
+  const lease = tenant.leases.get(leaseId);
+  if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId });
+  if (isAbove(actor)) return { tenant, lease };
+  const { party } = lease;
+  if (party.kind === "task") return whyNotItsWorker(tenant, actor, lease) ?? { tenant, lease };
+  if (actor.role !== "agent" || actor.agentId !== party.record.id) return notHolder(leaseId);
+  if (actor.epoch !== party.record.epoch) {
+    return refuse("stale_epoch", "Another instance has taken this agent up; register again to take it back.");
+  }
+  return { tenant, lease };
+}
+
+export function notHolder(leaseId: string): Refusal {
+  return refuse("not_lease_holder", "The lease belongs to another agent.", { leaseId });
+}

@@ -1,0 +1,33 @@
+/**
+ * A write that went past a lease, as a guard found it when it was done. Nothing can be undone here, and nobody is punished:
+ * it is an event about the lease, so that its holder and whoever watches learn of it at once.
+ */
+
+import type { ReportViolation } from "../contract/commands.ts";
+import type { Millis } from "../contract/records.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { Reply } from "../contract/replies.ts";
+import { findAgent, findTenant } from "../memory/actors.ts";
+import type { State } from "../memory/state.ts";
+import { namesOverlap } from "../names/pattern.ts";
+import { parseResourceName } from "../names/resource-name.ts";
+import { emitLease, nameOf } from "./lease-life.ts";
+
+export function reportViolation(state: State, command: ReportViolation, now: Millis): Reply {
+  const tenant = findTenant(state, command.tenant);
+  if ("code" in tenant) return tenant;
+  const agent = findAgent(tenant, command.actor, command.agentId);
+  if ("code" in agent) return agent;
+  const { leaseId } = command;
+  const lease = tenant.leases.get(leaseId);
+  if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId });
+  const name = parseResourceName(command.resource);
+  if ("problem" in name) return refuse("invalid_resource", name.problem, { field: "resource" });
+  if (lease.party === agent || !namesOverlap(nameOf(lease), name)) {
+    return refuse("invalid_resource", "That lease does not stand against this write; name the one that does.", {
+      field: "resource",
+    });
+  }
+  emitLease(state, lease, "lease.violated", `${agent.record.id} wrote ${name.text}`, now);
+  return { type: "lease", lease: lease.record };
+}

@@ -1,0 +1,60 @@
+/** Who may do what (L13, A3). Keys and tokens are checked at the edge; here it is decided what they allow. */
+import type { Actor } from "../contract/commands.ts";
+import { type Refusal, refuse } from "../contract/refusals.ts";
+import type { AgentEntry, CellEntry, Party, State, TenantEntry } from "./state.ts";
+
+export function isAbove({ role }: Actor): boolean {
+  return role === "operator" || role === "supervisor";
+}
+
+export function findTenant(state: State, id: string): TenantEntry | Refusal {
+  return state.tenants.get(id) ?? refuse("tenant_unknown", "There is no such tenant; an operator can create it.");
+}
+
+/** The agent itself, by its newest instance, or a principal above it. */
+export function mayActFor(actor: Actor, agent: AgentEntry): Refusal | null {
+  if (isAbove(actor)) return null;
+  if (actor.role !== "agent" || actor.agentId !== agent.record.id) {
+    return refuse("forbidden", "Only the agent itself, with its agent_token, or a supervisor may do this.");
+  }
+  if (actor.epoch !== agent.record.epoch) {
+    return refuse("stale_epoch", "Another instance has taken this agent up; register again to take it back.");
+  }
+  return null;
+}
+
+/** What a task asks for and holds is its tenant's; its worker acts through the task's lease. */
+export function mayActForParty(actor: Actor, party: Party): Refusal | null {
+  return party.kind === "agent" ? mayActFor(actor, party) : requireAbove(actor);
+}
+
+export function findAgent(tenant: TenantEntry, actor: Actor, agentId: string): AgentEntry | Refusal {
+  const agent = tenant.agents.get(agentId);
+  if (agent === undefined) {
+    // Who may not act for it is not told whether it exists.
+    if (!isAbove(actor) && actor.agentId !== agentId) {
+      return refuse("forbidden", "Only the agent itself, with its agent_token, or a supervisor may do this.");
+    }
+    return refuse("agent_unknown", "There is no such agent; register it first.", { field: "agent_id" });
+  }
+  return mayActFor(actor, agent) ?? agent;
+}
+
+/** A cell's id belongs to the key that enrolled it first, for as long as there is that key. */
+export function mayActAsCell({ keys }: State, cell: CellEntry | undefined, actor: Actor): Refusal | null {
+  if (isAbove(actor)) return null;
+  if (actor.role !== "cell") return refuse("forbidden", "This takes a cell's key, or a supervisor's.");
+  const owner = cell?.record.keyId ?? null;
+  if (owner === null || owner === actor.keyId || !keys.has(owner)) return null;
+  return refuse("cell_taken", "A cell of this id is enrolled with another key; give this one another id.", {
+    field: "cell",
+  });
+}
+
+export function requireAbove(actor: Actor): Refusal | null {
+  return isAbove(actor) ? null : refuse("forbidden", "This takes a supervisor's or the operator's key.");
+}
+
+export function requireOperator({ role }: Actor): Refusal | null {
+  return role === "operator" ? null : refuse("forbidden", "This takes the operator's key.");
+}

@@ -1,0 +1,224 @@
+/**
+ * Where tasks and workers stand in memory. A queued task is in exactly one place: delayed (among the deadlines),
+ * dependent (on tasks that are not done), ready (in its lane), keyed (its concurrency key is full), parked (on one lease
+ * or request that stands in its manifest's way) or barred (somebody must act first). It is looked at when it is ready
+ * and a worker asks, and put elsewhere if it cannot be offered; whatever put it there brings it back. So a poll's cost
+ * does not grow with the queue.
+ */
+
+import type { Strength } from "../contract/predicates.ts";
+import type { Payload, Task, TaskAttempt, TaskKey, TaskSpec, TaskType, Worker } from "../contract/task-records.ts";
+import { createDeadlines, type Deadlines, type Due } from "../index/heap.ts";
+import type { Node, Placed } from "../index/resource-tree.ts";
+import type { Entry, LeaseEntry, RequestEntry, ResourceEntry } from "./state.ts";
+
+/** What a task's manifest waits for: a lease, a request ahead of it, or units of a counted resource (C6). */
+export type Obstacle = LeaseEntry | RequestEntry | ResourceEntry;
+
+export type TaskPlace = "delayed" | "dependent" | "ready" | "keyed" | "parked" | "barred" | "none";
+
+export interface TaskEntry extends Due, Entry<"task"> {
+  readonly kind: "task";
+  /** As a party (C2): its id. */
+  readonly holder: string;
+  readonly priority: number;
+  leases: LeaseEntry | null;
+  leaseCount: number;
+  open: Set<RequestEntry>;
+  payload: PayloadEntry | null;
+  place: TaskPlace;
+  readonly lane: Lane;
+  key: ConcurrencyKey | null;
+  /** With whom it is parked; while it is ready, those that it was woken from. */
+  parking: Parking | null;
+  /** How often it was passed over because of its manifest since it last queued for it (T10). */
+  passedOver: number;
+  /** Those that depend on it. */
+  dependents: Set<TaskEntry> | null;
+  /** Whose worker was told to make room for it, and then gets it (T8). Advice: a restored kernel may ask another. */
+  preempting: Pick<TaskAttempt, "leaseId" | "workerId"> | null;
+  /** Of a task that runs: whether a second worker may try it, or will (T8). */
+  second: "no" | "timed" | "open";
+  /** While it is ready: its place among those that its last worker would get first (T7). */
+  affinity: Listed | null;
+  /** While it is parked: its place among those by age. */
+  age: Listed | null;
+}
+
+/** Those that are parked on one thing (see task-parking.ts). */
+export interface Parking {
+  /** Null: it has gone, and they come one by one. */
+  obstacle: Obstacle | null;
+  /** What it is or was: something else of the kind may take its place. */
+  origin:
+    | { readonly kind: "lease"; readonly resource: string; readonly strength: Strength }
+    | { readonly kind: "resource"; readonly resource: string }
+    | null;
+  readonly lanes: Map<Lane, Deadlines<TaskEntry>>;
+  /** All of them by age. */
+  readonly oldest: Deadlines<Listed>;
+  /** Those that a worker had before (T7). */
+  readonly returning: Set<TaskEntry>;
+  /** The fewest units that any of them wants of a counted resource. */
+  unitsMin: number;
+}
+
+export interface PayloadEntry extends Entry<"payload"> {}
+export interface TaskKeyEntry extends Entry<"task_key">, Due {
+  readonly kind: "task_key";
+}
+export interface TaskTypeEntry extends Entry<"task_type"> {}
+
+export interface WorkerEntry extends Entry<"worker">, Due {
+  readonly kind: "worker";
+  /** Its live task leases. */
+  readonly leases: Set<LeaseEntry>;
+  /** Ready tasks that it had before (T7), the next one first. */
+  readonly affine: Deadlines<Listed>;
+}
+
+/** A task in a second list, in another order than where it stands. */
+export interface Listed extends Due {
+  readonly task: TaskEntry;
+  readonly list: Deadlines<Listed>;
+}
+
+/** One name that a lost attempt had leased. */
+export interface Ghost extends Placed {
+  readonly task: TaskEntry;
+}
+
+/** Ready tasks of one type and one set of required capabilities, the next one first. */
+export interface Lane {
+  readonly id: string;
+  readonly taskType: string;
+  readonly requires: readonly string[];
+  readonly ready: Deadlines<TaskEntry>;
+  /** Those that one worker has and a second one may try (T8), the oldest first. */
+  readonly second: Deadlines<TaskEntry>;
+  /** What the last of its tasks was asked for with, which the next one mostly is too. */
+  lastSpec: TaskSpec | null;
+  /** Tasks of this lane that are alive; without any the lane goes. */
+  count: number;
+}
+
+/** T12: tasks of one key that run at once, and by lane those that wait for a slot. */
+export interface ConcurrencyKey {
+  readonly name: string;
+  running: number;
+  count: number;
+  readonly waiting: Map<Lane, Deadlines<TaskEntry>>;
+}
+
+/** Everything of a tenant that has to do with tasks. */
+export interface TaskBook {
+  readonly lanes: Map<string, Lane>;
+  readonly keys: Map<string, ConcurrencyKey>;
+  readonly created: Map<string, TaskKeyEntry>;
+  readonly types: Map<string, TaskTypeEntry>;
+  readonly workers: Map<string, WorkerEntry>;
+  /** Receipts with keys, of tasks that are alive (R3). */
+  readonly dedupes: Map<string, TaskEntry>;
+  /** Tasks that wait for somebody to act: a fenced resource, for instance. */
+  readonly barred: Set<TaskEntry>;
+  /** Tasks with a manifest whose last holder may still come with a late complete (T13), and where they were. */
+  readonly haunted: Map<TaskEntry, readonly Ghost[]>;
+  /** What those held, in trees of its own by the type of resource, so that a grant meets only what it overlaps (C5). */
+  readonly ghosts: Map<string, Node>;
+  /** Tasks with an open obligation, by custodian (R5). */
+  readonly custodians: Map<string, Set<TaskEntry>>;
+  readyCount: number;
+}
+
+/** A task that can be offered since, as far as it matters to whoever holds polls open. */
+export interface ReadyTask {
+  readonly tenant: string;
+  readonly taskType: string;
+  readonly requires: readonly string[];
+  /** The worker that had it before, which is asked first (T7). */
+  readonly lastWorker: string | null;
+}
+
+export function createTaskBook(): TaskBook {
+  return {
+    lanes: new Map(),
+    keys: new Map(),
+    created: new Map(),
+    types: new Map(),
+    workers: new Map(),
+    dedupes: new Map(),
+    barred: new Set(),
+    haunted: new Map(),
+    ghosts: new Map(),
+    custodians: new Map(),
+    readyCount: 0,
+  };
+}
+
+/** Most tasks never wait for a manifest, and a million sets would be a quarter of a gigabyte. */
+export const noRequests: Set<RequestEntry> = new Set();
+
+export function createTaskEntry(record: Task, lane: Lane): TaskEntry {
+  return {
+    kind: "task",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    dueAt: 0,
+    dueOrder: 0,
+    tenantId: record.tenant,
+    slot: -1,
+    holder: record.id,
+    priority: record.timestamp,
+    leases: null,
+    leaseCount: 0,
+    open: noRequests,
+    payload: null,
+    place: "none",
+    lane,
+    key: null,
+    parking: null,
+    passedOver: 0,
+    dependents: null,
+    preempting: null,
+    second: "no",
+    affinity: null,
+    age: null,
+  };
+}
+
+export function createPayloadEntry(record: Payload): PayloadEntry {
+  return { kind: "payload", record, alive: true, row: 0, changedIn: 0 };
+}
+
+export function createTaskTypeEntry(record: TaskType): TaskTypeEntry {
+  return { kind: "task_type", record, alive: true, row: 0, changedIn: 0 };
+}
+
+export function createTaskKeyEntry(record: TaskKey): TaskKeyEntry {
+  const due = { dueAt: 0, dueOrder: 0, tenantId: record.tenant, slot: -1 };
+  return { kind: "task_key", record, alive: true, row: 0, changedIn: 0, ...due };
+}
+
+export function createWorkerEntry(record: Worker): WorkerEntry {
+  const due = { dueAt: 0, dueOrder: 0, tenantId: record.tenant, slot: -1 };
+  return {
+    kind: "worker",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    ...due,
+    leases: new Set(),
+    affine: createDeadlines(),
+  };
+}
+
+export function createLane(id: string, taskType: string, requires: readonly string[]): Lane {
+  return { id, taskType, requires, ready: createDeadlines(), second: createDeadlines(), lastSpec: null, count: 0 };
+}
+
+export function createListed(kind: "affinity" | "age", task: TaskEntry, list: Deadlines<Listed>): Listed {
+  return { kind, task, list, tenantId: task.tenantId, dueAt: 0, dueOrder: 0, slot: -1 };
+}

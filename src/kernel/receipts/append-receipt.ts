@@ -1,0 +1,132 @@
+/** What the kernel adds to the ledger (R1): receipts of workers, and those that the rules call for by themselves (T5). */
+
+import type { Millis } from "../contract/records.ts";
+import type { Receipt, ReceiptDraft, TaskAttempt } from "../contract/task-records.ts";
+import { changed, emit, type State, type TenantEntry } from "../memory/state.ts";
+import type { TaskEntry } from "../memory/task-state.ts";
+import { unlistObligation, updateTask } from "../tasks/task-life.ts";
+import { ownIdPrefix } from "./receipt-content.ts";
+
+/** As what the control plane signs receipts of its own. */
+export const ownSource = "leasehold";
+
+/** The next one of the tenant's chain. */
+export function appendReceipt(
+  state: State,
+  tenant: TenantEntry,
+  task: TaskEntry,
+  draft: ReceiptDraft,
+  givenId: string | null,
+  now: Millis,
+): Receipt {
+  const { counters } = tenant;
+  const sequence = counters.record.receipts + 1;
+  counters.record = { ...counters.record, receipts: sequence };
+  changed(state, counters);
+  draft.sequence = sequence;
+  draft.id = givenId ?? receiptIdOf(sequence);
+  draft.obligationId = task.record.obligation?.id ?? null;
+  draft.storedAt = now;
+  const receipt: Receipt = draft;
+  state.receipts.push(receipt);
+  emit(state, { type: "receipt.stored", tenant: tenant.record.id, at: now, receipt });
+  updateTask(state, task, { lastReceiptId: receipt.id });
+  return receipt;
+}
+
+export function receiptIdOf(sequence: number): string {
+  return `${ownIdPrefix}${sequence.toString(32).padStart(10, "0")}`;
+}
+
+/** T2, T5: an escalation by policy, to the task's principal. */
+export function policyReceipt(
+  state: State,
+  tenant: TenantEntry,
+  task: TaskEntry,
+  reason: string,
+  attempt: TaskAttempt | null,
+  now: Millis,
+): Receipt {
+  const { principalAi } = task.record.spec;
+  const draft = blankDraft(task, now);
+  draft.phase = "escalate";
+  draft.causedByReceiptId = attempt?.receiptId ?? task.record.lastReceiptId;
+  draft.fromPrincipal = attempt?.workerId ?? null;
+  draft.escalationClass = "policy";
+  draft.escalationReason = reason;
+  draft.escalationTo = principalAi;
+  return appendReceipt(state, tenant, task, draft, null, now);
+}
+
+/** T13: the principal called the task off while somebody was bound to it. */
+export function canceledReceipt(
+  state: State,
+  tenant: TenantEntry,
+  task: TaskEntry,
+  reason: string | null,
+  now: Millis,
+) {
+  const draft = blankDraft(task, now);
+  draft.phase = "complete";
+  draft.status = "canceled";
+  draft.outcomeKind = reason === null ? "none" : "response_text";
+  draft.outcomeText = reason;
+  draft.completedAt = now;
+  return appendReceipt(state, tenant, task, draft, null, now);
+}
+
+function blankDraft({ record }: TaskEntry, now: Millis): ReceiptDraft {
+  const { spec } = record;
+  return {
+    phase: "progress",
+    taskId: record.id,
+    parentTaskId: spec.parentTaskId,
+    causedByReceiptId: record.lastReceiptId,
+    dedupeKey: null,
+    attempt: record.attempts,
+    fromPrincipal: null,
+    forPrincipal: spec.principalAi,
+    sourceSystem: ownSource,
+    recipientAi: spec.principalAi,
+    trustDomain: null,
+    status: null,
+    realtime: false,
+    taskType: spec.taskType,
+    taskSummary: spec.taskSummary ?? spec.taskType,
+    taskBody: null,
+    inputs: null,
+    expectedOutcomeKind: spec.expectedOutcomeKind,
+    expectedArtifactMime: spec.expectedArtifactMime,
+    outcomeKind: null,
+    outcomeText: null,
+    artifactLocation: null,
+    artifactPointer: null,
+    artifactChecksum: null,
+    artifactSizeBytes: 0,
+    artifactMime: null,
+    artifactRefs: null,
+    escalationClass: null,
+    escalationReason: null,
+    escalationTo: null,
+    retryRequested: false,
+    body: null,
+    createdAt: now,
+    startedAt: null,
+    completedAt: null,
+    readAt: null,
+    archivedAt: null,
+    metadata: null,
+    tenant: record.tenant,
+    sequence: 0,
+    id: "",
+    obligationId: null,
+    storedAt: now,
+  };
+}
+
+export function closeObligation(state: State, tenant: TenantEntry, task: TaskEntry): void {
+  const { obligation } = task.record;
+  if (obligation === null || obligation.state === "CLOSED") return;
+  unlistObligation(tenant, task);
+  updateTask(state, task, { obligation: { ...obligation, state: "CLOSED" } });
+}

@@ -1,0 +1,292 @@
+/**
+ * Receipts of workers (T3, T4, T13, R2, R3). First: was this said before? Then: which attempt speaks, and may it? Then
+ * the receipt is filled and checked, and only then is anything changed.
+ */
+
+import { limits } from "../contract/limits.ts";
+import type { Millis } from "../contract/records.ts";
+import { type Refusal, refuse } from "../contract/refusals.ts";
+import type { Reply } from "../contract/replies.ts";
+import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
+import type { PastAttempt, Receipt, ReceiptDraft, ReceiptPhase, TaskAttempt } from "../contract/task-records.ts";
+import { isTaskLease } from "../leases/lease-life.ts";
+import { findTenant } from "../memory/actors.ts";
+import type { State, TenantEntry } from "../memory/state.ts";
+import type { TaskEntry } from "../memory/task-state.ts";
+import { answerForLateReceipt, dedupeConflict } from "../tasks/task-ended.ts";
+import { taskUnknown } from "../tasks/task-ends.ts";
+import {
+  die,
+  dropAttempt,
+  emitTask,
+  finish,
+  followLive,
+  isFinal,
+  listObligation,
+  passOn,
+  requeueOffer,
+  retryOrDie,
+  setObligation,
+  unlistObligation,
+  updateTask,
+} from "../tasks/task-life.ts";
+import { resumeSpeculation, speculateAt } from "../tasks/task-speculation.ts";
+import { noteDuration } from "../tasks/task-types.ts";
+import { noteOutcome, whyNotWorkerNamed } from "../tasks/workers.ts";
+import { appendReceipt } from "./append-receipt.ts";
+import {
+  dedupeMarksOf,
+  fillReceipt,
+  invalidReceipt,
+  readPhase,
+  receiptFingerprint,
+  type Sender,
+} from "./receipt-content.ts";
+
+export function submitReceipt(state: State, { tenant: id, actor, receipt: input }: SubmitReceipt, now: Millis): Reply {
+  const tenant = findTenant(state, id);
+  if ("code" in tenant) return tenant;
+  const phase = readPhase(input.phase);
+  if (typeof phase !== "string") return phase;
+  if (input.tenantId !== null && input.tenantId !== id)
+    return invalidReceipt("tenant_id", "must be the credential's tenant");
+  const known = findKnown(tenant, input);
+  if (known !== null) return known;
+  const task = findTask(tenant, input);
+  if ("code" in task) return task;
+  if (isFinal(task.record)) return answerForLateReceipt(input, task.record);
+  const speaker = findSpeaker(task, input);
+  if ("code" in speaker) return speaker;
+  const refusal = whyNotWorkerNamed(tenant, actor, speaker.attempt.workerId) ?? null;
+  if (refusal !== null)
+    return refuse("not_lease_holder", "The task's lease belongs to another worker.", { taskId: task.record.id });
+  if (input.sourceSystem !== null && input.sourceSystem !== speaker.attempt.workerId) {
+    return invalidReceipt("source_system", "is not the worker whose lease this is");
+  }
+  const allowed = whyNot(task, speaker, phase, input);
+  if (allowed !== null) return allowed;
+  const content = fillReceipt(input, phase, task, senderOf(task, speaker, phase), now);
+  if ("code" in content) return content;
+  return { type: "receipt", receipt: write(state, tenant, task, speaker, input, content, now) };
+}
+
+/** R3: the same key and content is the first receipt again; the same key with other content is refused. */
+function findKnown({ book }: TenantEntry, input: ReceiptInput): Reply | null {
+  for (const key of dedupeMarksOf(input)) {
+    const mark = book.dedupes.get(key)?.record.dedupes.find((one) => one.key === key);
+    if (mark === undefined) continue;
+    if (mark.fingerprint !== receiptFingerprint(input)) return dedupeConflict();
+    return { type: "receipt_known", receiptId: mark.receiptId };
+  }
+  return null;
+}
+
+function findTask(tenant: TenantEntry, { taskId, leaseId }: ReceiptInput): TaskEntry | Refusal {
+  const lease = leaseId === null ? undefined : tenant.leases.get(leaseId);
+  if (lease !== undefined) {
+    const { party } = lease;
+    if (party.kind !== "task" || !isTaskLease(lease.record))
+      return invalidReceipt("lease_id", "is not a lease on a task");
+    if (taskId !== null && taskId !== party.record.id) return invalidReceipt("lease_id", "is of another task");
+    return party;
+  }
+  if (taskId !== null) return tenant.tasks.get(taskId) ?? taskUnknown(taskId);
+  if (leaseId === null) return invalidReceipt("task_id", "is needed, or lease_id");
+  return refuse("lease_unknown", "There is no such lease.", { leaseId });
+}
+
+/** The attempt that a receipt speaks for: alive, or one of those that ended before the task did. */
+type Speaker =
+  | { readonly type: "live"; readonly attempt: TaskAttempt }
+  | { readonly type: "past"; readonly attempt: PastAttempt };
+
+function findSpeaker({ record }: TaskEntry, { leaseId, fence, sourceSystem }: ReceiptInput): Speaker | Refusal {
+  const { live, past } = record;
+  const isNamed = leaseId !== null || fence !== null;
+  const isMeant = (one: TaskAttempt | PastAttempt): boolean => {
+    if (isNamed) return (leaseId === null || one.leaseId === leaseId) && (fence === null || one.fence === fence);
+    return sourceSystem === null || one.workerId === sourceSystem;
+  };
+  const now = live.filter(isMeant);
+  const [attempt] = now;
+  if (attempt !== undefined) {
+    if (now.length === 1) return { type: "live", attempt };
+    return invalidReceipt("source_system", "is needed: two workers have this task");
+  }
+  const before = past.findLast((one) => isMeant(one) && one.acceptedAt !== null) ?? past.findLast(isMeant);
+  if (before !== undefined) return { type: "past", attempt: before };
+  if (isNamed) return refuse("stale_fence", "This lease or fence is not the task's any more.", { taskId: record.id });
+  if (sourceSystem === null) return refuse("lease_expired", "Nobody has a lease on this task.", { taskId: record.id });
+  return refuse("not_lease_holder", "This worker has no lease on the task; poll for it first.", { taskId: record.id });
+}
+
+/** T13's refusals. */
+function whyNot({ record }: TaskEntry, speaker: Speaker, phase: ReceiptPhase, input: ReceiptInput): Reply | null {
+  const { id: taskId } = record;
+  const { attempt } = speaker;
+  if (phase === "accepted") {
+    if (speaker.type === "past")
+      return refuse("lease_expired", "The lease has ended; poll for the task again.", { taskId });
+    // Said before, without a key: the first answer stands.
+    if (attempt.acceptedAt === null || attempt.receiptId === null) return null;
+    return { type: "receipt_known", receiptId: attempt.receiptId };
+  }
+  if (speaker.type === "live") {
+    if (attempt.acceptedAt !== null || phase === "escalate") return null;
+    return refuse("complete_without_accept", "The task was not accepted; send the accepted receipt first.", { taskId });
+  }
+  if (attempt.acceptedAt === null) {
+    return refuse("complete_without_accept", "The lease has ended, and was never accepted.", { taskId });
+  }
+  if (record.live.length > 0) return refuse("stale_fence", "Another worker has the task now.", { taskId });
+  if (phase !== "complete" || input.status !== "success") {
+    return refuse("lease_expired", "The lease has ended; only a success still counts.", { taskId });
+  }
+  if (record.obligation?.state === "CLOSED") {
+    return refuse("stale_fence", "A later attempt has answered for this one; its result does not count.", { taskId });
+  }
+  return speaker.attempt.contested
+    ? refuse("stale_fence", "What the task had leased was granted to others since; its result does not count.", {
+        taskId,
+      })
+    : null;
+}
+
+function senderOf({ record }: TaskEntry, { attempt }: Speaker, phase: ReceiptPhase): Sender {
+  return {
+    workerId: attempt.workerId,
+    attempt: phase === "accepted" || record.attempts === 0 ? record.attempts + 1 : record.attempts,
+    startedAt: attempt.acceptedAt,
+    causedByReceiptId: attempt.receiptId ?? record.lastReceiptId,
+  };
+}
+
+function write(
+  state: State,
+  tenant: TenantEntry,
+  task: TaskEntry,
+  speaker: Speaker,
+  input: ReceiptInput,
+  content: ReceiptDraft,
+  now: Millis,
+): Receipt {
+  if (content.phase === "accepted") open(state, tenant, task, content, now);
+  const receipt = appendReceipt(state, tenant, task, content, input.receiptId, now);
+  mark(state, tenant, task, input, receipt.id);
+  switch (content.phase) {
+    case "accepted":
+      if (speaker.type === "live") accept(state, tenant, task, speaker.attempt, receipt, now);
+      break;
+    case "complete":
+      complete(state, tenant, task, speaker, receipt, now);
+      break;
+    case "escalate":
+      if (speaker.type === "live") escalate(state, tenant, task, speaker.attempt, receipt, now);
+      break;
+    case "progress":
+      break;
+  }
+  return receipt;
+}
+
+function mark(state: State, { book }: TenantEntry, task: TaskEntry, input: ReceiptInput, receiptId: string): void {
+  const keys = dedupeMarksOf(input);
+  if (keys.length === 0) return;
+  const print = receiptFingerprint(input);
+  const added = keys.map((key) => ({ key, fingerprint: print, receiptId }));
+  const dedupes = [...task.record.dedupes, ...added];
+  // Past its limit a task forgets its first keys; the ledger still has them.
+  for (const { key } of dedupes.slice(0, -limits.dedupeKeysPerTaskMax)) book.dedupes.delete(key);
+  updateTask(state, task, { dedupes: dedupes.slice(-limits.dedupeKeysPerTaskMax) });
+  for (const key of keys) book.dedupes.set(key, task);
+}
+
+/** T3, R5: the obligation opens, or goes on under a new custodian where the last one lost it. */
+function open(state: State, tenant: TenantEntry, task: TaskEntry, { recipientAi }: ReceiptDraft, now: Millis): void {
+  const { obligation, id, live } = task.record;
+  if (obligation !== null && obligation.state !== "CLOSED") {
+    // A second worker that tries the same task does not take it over (T8).
+    const isTaken = obligation.state === "OPEN" && live.some(({ acceptedAt }) => acceptedAt !== null);
+    if (!isTaken) setObligation(state, tenant, task, { state: "OPEN", custodian: recipientAi });
+    return;
+  }
+  const number = obligation === null ? 1 : Number(obligation.id.slice(obligation.id.lastIndexOf("-") + 1)) + 1;
+  unlistObligation(tenant, task);
+  updateTask(state, task, {
+    obligation: { id: `obl_${id.slice(2)}-${number}`, state: "OPEN", custodian: recipientAi, openedAt: now },
+  });
+  listObligation(tenant, task);
+}
+
+function accept(
+  state: State,
+  tenant: TenantEntry,
+  task: TaskEntry,
+  attempt: TaskAttempt,
+  { id: receiptId }: Receipt,
+  now: Millis,
+): void {
+  const { record } = task;
+  const isFirst = record.status === "leased";
+  const isCounted = record.live.every((one) => one.receiptId === null);
+  const accepted = { ...attempt, acceptedAt: now, receiptId };
+  updateTask(state, task, {
+    status: "accepted",
+    attempts: record.attempts + (isCounted ? 1 : 0),
+    offers: 0,
+    notBefore: isFirst ? speculateAt(tenant, record.spec, now) : record.notBefore,
+    lastWorker: attempt.workerId,
+    live: record.live.map((one) => (one === attempt ? accepted : one)),
+  });
+  if (isFirst) resumeSpeculation(state, task);
+  emitTask(state, task, "task.accepted", accepted, null, now);
+}
+
+/** T4: exactly once. */
+function complete(
+  state: State,
+  tenant: TenantEntry,
+  task: TaskEntry,
+  { type, attempt }: Speaker,
+  { id, status, retryRequested }: Receipt,
+  now: Millis,
+): void {
+  if (type === "live") dropAttempt(state, tenant, task, attempt, "RELEASED", null, now);
+  const isSuccess = status === "success";
+  if (status !== "canceled") noteOutcome(state, tenant, attempt.workerId, isSuccess ? "completed" : "failed");
+  if (isSuccess && attempt.acceptedAt !== null)
+    noteDuration(state, tenant, task.record.spec.taskType, now - attempt.acceptedAt);
+  const { attempts, spec } = task.record;
+  if (status === "failure" && retryRequested && attempts < spec.maxAttempts && type === "live") {
+    passOn(state, tenant, task, "CLOSED", task.record.obligation?.custodian ?? attempt.workerId);
+    // A second worker that has it is the retry (T8).
+    if (task.record.live.length > 0) return followLive(state, task, attempt.receiptId);
+    return retryOrDie(state, tenant, task, attempt, "failed", now);
+  }
+  const final = isSuccess ? "succeeded" : status === "canceled" ? "canceled" : "failed";
+  finish(state, tenant, task, final, id, null, now);
+  emitTask(state, task, "task.completed", attempt, null, now);
+}
+
+/** The worker hands it on: to another attempt, or to whom it names (T13). */
+function escalate(
+  state: State,
+  tenant: TenantEntry,
+  task: TaskEntry,
+  attempt: TaskAttempt,
+  { retryRequested, escalationTo, escalationReason }: Receipt,
+  now: Millis,
+): void {
+  dropAttempt(state, tenant, task, attempt, "RELEASED", "escalated", now);
+  emitTask(state, task, "task.escalated", attempt, escalationReason, now);
+  const { attempts, spec } = task.record;
+  if (attempt.acceptedAt !== null) passOn(state, tenant, task, "OPEN", escalationTo ?? spec.principalAi);
+  if (task.record.live.length > 0) return followLive(state, task, attempt.receiptId);
+  if (attempt.acceptedAt === null) {
+    // Not accepted: an offer that came to nothing, said aloud (T2).
+    updateTask(state, task, { offers: task.record.offers + 1, lastWorker: attempt.workerId });
+    return requeueOffer(state, tenant, task, attempt, "escalated", now);
+  }
+  if (retryRequested && attempts < spec.maxAttempts) return retryOrDie(state, tenant, task, attempt, "escalated", now);
+  die(state, tenant, task, null, now);
+}

@@ -1,0 +1,115 @@
+/**
+ * When something is freed, the waiters it could matter to are examined in the order of the queue, and those that now
+ * fit are granted in the same step (W3). Nobody else is woken.
+ */
+
+import { EXCLUSIVE, PROVIDING, SHARED, type Strength, strengthsConflict } from "../contract/predicates.ts";
+import type { Millis } from "../contract/records.ts";
+import { isFree } from "../deciding/conflicts.ts";
+import { servePicking } from "../deciding/picking.ts";
+import { search } from "../index/resource-search.ts";
+import { headOf, isBefore, type Node, type Placed, waitingFrom } from "../index/resource-tree.ts";
+import {
+  type Claim,
+  findRoot,
+  type Party,
+  type RequestEntry,
+  type ResourceEntry,
+  type State,
+  type TenantEntry,
+} from "../memory/state.ts";
+import type { ResourceName } from "../names/resource-name.ts";
+import { wakeWaitingTask } from "../tasks/task-queue.ts";
+import { grantWaiter, unitsWished } from "./request-life.ts";
+
+/** Serves those who may have waited for these names. */
+export function serve(state: State, tenant: TenantEntry, names: readonly ResourceName[], now: Millis): void {
+  if (tenant.waitingCount === 0) return;
+  const candidates = new Map<RequestEntry, Placed>();
+  for (const name of names) {
+    const root = findRoot(tenant, name.type);
+    if (root === undefined) continue;
+    search(root, name, {
+      visit(node) {
+        addCandidates(candidates, node);
+        return false;
+      },
+      below: (_node, branch) => (waitingFrom(branch, SHARED) > 0 ? "enter" : "skip"),
+    });
+  }
+  const inOrder = [...candidates].sort(([, a], [, b]) => (isBefore(a, b) ? -1 : 1));
+  for (const [request] of inOrder) {
+    if (request.record.state !== "WAITING" || !fits(tenant, request)) continue;
+    // A task keeps its place in the queue, and is granted what it waits for together with a worker (T10).
+    if (request.party.kind === "task") wakeWaitingTask(state, tenant, request.party);
+    else grantWaiter(state, tenant, request, now);
+  }
+  if (tenant.picking.size > 0) servePicking(state, tenant, names, now);
+}
+
+export function fits(tenant: TenantEntry, request: RequestEntry): boolean {
+  const wishes = request.claims.map((claim) => ({ wish: claim }));
+  return request.claims.every((claim) => isFree(tenant, claim, request.party, claim, unitsWished(wishes, claim)));
+}
+
+/**
+ * Of those who wait at one node, the ones that could be granted. All who wait there want the same name, so once two
+ * parties ahead conflict with a strength, nobody behind them of that strength can fit: however long the queue is, only
+ * its front is looked at.
+ */
+function addCandidates(candidates: Map<RequestEntry, Placed>, node: Node): void {
+  const { waiting } = node;
+  if (waiting === null) return;
+  const resource = node.mark as ResourceEntry | null;
+  if (resource !== null && resource.record.capacity !== null) return addUnitCandidates(candidates, resource);
+  const front = new Front();
+  const next: (Placed | null)[] = [waiting.shared, waiting.providing, waiting.exclusive];
+  for (;;) {
+    let first: Placed | null = null;
+    for (const strength of [SHARED, PROVIDING, EXCLUSIVE] as const) {
+      if (front.isClosed(strength)) next[strength] = null;
+      const item = next[strength] ?? null;
+      if (item !== null && (first === null || isBefore(item, first))) first = item;
+    }
+    if (first === null) return;
+    const { party } = (first as Claim).request;
+    if (!front.blocks(first.strength, party)) candidates.set((first as Claim).request, first);
+    front.add(first.strength, party);
+    next[first.strength] = first.next === headOf(waiting, first.strength) ? null : first.next;
+  }
+}
+
+/** Who stands at the front of one node's queue, as far as it matters to those behind: no, one, or several parties. */
+class Front {
+  private readonly parties: (Party | "several" | null)[] = [null, null, null];
+
+  /** Whoever comes with this strength conflicts with somebody ahead. */
+  isClosed(strength: Strength): boolean {
+    const ahead = this.parties[strength] ?? null;
+    return ahead === "several" || (ahead !== null && ahead.open.size <= 1);
+  }
+
+  blocks(strength: Strength, party: Party): boolean {
+    const ahead = this.parties[strength] ?? null;
+    return ahead === "several" || (ahead !== null && ahead !== party);
+  }
+
+  add(strength: Strength, party: Party): void {
+    for (const other of [SHARED, PROVIDING, EXCLUSIVE] as const) {
+      if (!strengthsConflict(strength, other)) continue;
+      const ahead = this.parties[other] ?? null;
+      this.parties[other] = ahead === null || ahead === party ? party : "several";
+    }
+  }
+}
+
+/** Units are reserved in turn (C6): nobody behind the first that does not fit can. */
+function addUnitCandidates(candidates: Map<RequestEntry, Placed>, resource: ResourceEntry): void {
+  const head = resource.node.waiting?.exclusive ?? null;
+  let room = (resource.record.capacity ?? 0) - resource.heldUnits;
+  for (let item = head; item !== null && room >= 0; item = item.next === head ? null : item.next) {
+    const { request, intent } = item as Claim;
+    candidates.set(request, item);
+    room -= intent.units;
+  }
+}

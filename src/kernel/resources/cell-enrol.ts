@@ -1,0 +1,180 @@
+/**
+ * A cell comes, or comes back, with what it believes. Both beliefs are compared, and the stricter wins: what either
+ * side has ended is over. The reply says what the cell is to do so that both believe the same.
+ */
+
+import type { EnrolCell } from "../contract/commands.ts";
+import { limits } from "../contract/limits.ts";
+import type { Cell, CellBinding, Lease, Millis } from "../contract/records.ts";
+import { type Refusal, refuse } from "../contract/refusals.ts";
+import type { CellEnrolled, Reply } from "../contract/replies.ts";
+import { endLeases } from "../leases/holding.ts";
+import { updateLease } from "../leases/lease-life.ts";
+import { findTenant, mayActAsCell } from "../memory/actors.ts";
+import type { CellEntry, LeaseEntry, State, TenantEntry } from "../memory/state.ts";
+import type { ResourceName } from "../names/resource-name.ts";
+import { serve } from "../requests/queue.ts";
+import { takeInventory } from "./cell-inventory.ts";
+import { emitCell, leasesOfCell, placeCell, updateCell } from "./cell-life.ts";
+import { bindFailed, finishGone } from "./cells.ts";
+
+const idPattern = /^[\w.:@-]+$/;
+const lost = "cell_lost_binding";
+
+export function enrolCell(state: State, command: EnrolCell, now: Millis): Reply {
+  const tenant = findTenant(state, command.tenant);
+  if ("code" in tenant) return tenant;
+  const known = tenant.cells.get(command.cellId);
+  const refusal = mayActAsCell(state, known, command.actor) ?? whyInvalid(command);
+  if (refusal !== null) return refusal;
+  if (known === undefined && tenant.cells.size >= limits.cellsMax) {
+    return refuse("lease_denied", `The tenant may have ${limits.cellsMax} cells.`, { reason: "quota" });
+  }
+  const cell = enter(state, tenant, known, command, now);
+  const believed = byLease(command.bindings);
+  const freed = reconcile(state, tenant, cell, believed, now);
+  // Nobody is granted what was lost before the cell has said whether it can serve it.
+  const refused = takeInventory(state, tenant, cell, command.inventory, now);
+  serve(state, tenant, freed, now);
+  return { type: "cell_enrolled", cell: cell.record, ...whatToDo(tenant, cell, believed), refused };
+}
+
+function whyInvalid({ cellId, session, version, inventory, bindings }: EnrolCell): Refusal | null {
+  if (cellId.length > limits.idLengthMax || !idPattern.test(cellId)) {
+    return refuse("invalid_cell", `A cell's id has 1 to ${limits.idLengthMax} letters, digits, . : @ _ and -.`, {
+      field: "cell",
+    });
+  }
+  if (session.length === 0 || session.length > limits.idLengthMax) {
+    return refuse("invalid_cell", `session has 1 to ${limits.idLengthMax} characters.`, { field: "session" });
+  }
+  if (version !== null && version.length > limits.labelLengthMax) {
+    return refuse("invalid_cell", `version has at most ${limits.labelLengthMax} characters.`, { field: "version" });
+  }
+  if (inventory.length > limits.cellInventoryMax) return tooMany("inventory", limits.cellInventoryMax);
+  return bindings.length > limits.cellBindingsMax ? tooMany("bindings", limits.cellBindingsMax) : null;
+}
+
+export function tooMany(field: "inventory" | "bindings", most: number): Refusal {
+  return refuse("invalid_cell", `A cell may name ${most} ${field === "inventory" ? "resources" : field}.`, { field });
+}
+
+/** The newest session is the cell's; the one before is refused from here on. */
+function enter(
+  state: State,
+  tenant: TenantEntry,
+  known: CellEntry | undefined,
+  { cellId: id, session, version, actor }: EnrolCell,
+  now: Millis,
+): CellEntry {
+  const owner = known?.record.keyId ?? null;
+  const isOwned = owner !== null && state.keys.has(owner);
+  const record: Cell = {
+    tenant: tenant.record.id,
+    id,
+    session,
+    keyId: isOwned || actor.role !== "cell" ? owner : (actor.keyId ?? null),
+    state: "READY",
+    goneReason: null,
+    withdrawn: known?.record.withdrawn ?? false,
+    version,
+    enrolledAt: now,
+    changedAt: known?.record.state === "READY" ? known.record.changedAt : now,
+    aliveBy: now + limits.cellAliveMs,
+  };
+  const cell = known ?? placeCell(state, tenant, record);
+  updateCell(state, cell, record);
+  emitCell(state, cell, "cell.enrolled", now);
+  return cell;
+}
+
+/** Named twice, a binding that has ended once has ended. */
+function byLease(bindings: readonly CellBinding[]): Map<string, CellBinding> {
+  const believed = new Map<string, CellBinding>();
+  for (const binding of bindings) {
+    if (believed.get(binding.leaseId)?.endedAs == null) believed.set(binding.leaseId, binding);
+  }
+  return believed;
+}
+
+/** Ends what one side has ended. Returns what is free with it. */
+function reconcile(
+  state: State,
+  tenant: TenantEntry,
+  cell: CellEntry,
+  believed: ReadonlyMap<string, CellBinding>,
+  now: Millis,
+): ResourceName[] {
+  const freed: ResourceName[] = [];
+  for (const lease of leasesOfCell(tenant, cell)) {
+    const binding = believed.get(lease.record.id) ?? null;
+    if (lease.alive) freed.push(...reconcileOne(state, tenant, lease, binding, now));
+  }
+  return freed;
+}
+
+function reconcileOne(
+  state: State,
+  tenant: TenantEntry,
+  lease: LeaseEntry,
+  binding: CellBinding | null,
+  now: Millis,
+): ResourceName[] {
+  const { record } = lease;
+  switch (record.state) {
+    case "BINDING":
+      // What is being taken down there cannot be set up again under the same lease.
+      if (binding !== null && binding.endedAs !== null) bindFailed(state, tenant, lease, lost, now);
+      else if (binding === null && record.cellBy === null) awaitAgain(state, lease, now);
+      return [];
+    case "ACTIVE":
+    case "HELD":
+      // Nobody can use it any more, and the cell has nothing of it left that would have to be torn down.
+      if (binding === null) return finishGone(state, tenant, lease, "REVOKED", lost, now);
+      if (binding.endedAs === null && !isAhead(binding, record)) return [];
+      return endLeases(state, tenant, [lease], "REVOKED", lost, now);
+    case "CLOSING":
+      if (binding !== null) return [];
+      return finishGone(state, tenant, lease, record.closingAs ?? "REVOKED", record.endReason, now);
+    case "RELEASED":
+    case "EXPIRED":
+    case "REVOKED":
+      throw new Error(`An ended lease is still in the index: ${record.id}`);
+  }
+}
+
+/** It was set up, and is to be set up once more before its manifest is granted. */
+function awaitAgain(state: State, lease: LeaseEntry, now: Millis): void {
+  updateLease(state, lease, { ...lease.record, cellBy: now + limits.bindMs, coordinate: null });
+}
+
+/** A cell that knows of a later grant than we do, because we are restored from a backup: nothing here can be trusted. */
+function isAhead({ generation, fence }: CellBinding, lease: Lease): boolean {
+  return generation > lease.generation || fence > lease.fence;
+}
+
+function whatToDo(
+  tenant: TenantEntry,
+  cell: CellEntry,
+  believed: ReadonlyMap<string, CellBinding>,
+): Pick<CellEnrolled, "bind" | "update" | "teardown"> {
+  const bind: Lease[] = [];
+  const update: Lease[] = [];
+  const teardown: { leaseId: string; code: string }[] = [];
+  const alive = new Set<string>();
+  for (const { record } of leasesOfCell(tenant, cell)) {
+    alive.add(record.id);
+    if (record.state === "BINDING") bind.push(record);
+    else if (record.state === "CLOSING") teardown.push({ leaseId: record.id, code: endCodeOf(record) });
+    else update.push(record);
+  }
+  for (const leaseId of believed.keys()) if (!alive.has(leaseId)) teardown.push({ leaseId, code: "lease_revoked" });
+  return { bind, update, teardown };
+}
+
+/** What whoever still uses it is told (G9). */
+function endCodeOf({ closingAs, endReason }: Lease): string {
+  if (endReason === "resource_fenced") return endReason;
+  if (closingAs === "EXPIRED") return "lease_expired";
+  return closingAs === "RELEASED" ? "lease_released" : "lease_revoked";
+}

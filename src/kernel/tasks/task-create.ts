@@ -1,0 +1,225 @@
+/** Creating tasks (T12): once per idempotency key, delayed, or after others. */
+
+import { takePriority } from "../agents/agent-life.ts";
+import { taskIdFrom } from "../contract/ids.ts";
+import { limits } from "../contract/limits.ts";
+import type { Millis } from "../contract/records.ts";
+import { type Refusal, refuse } from "../contract/refusals.ts";
+import type { Reply } from "../contract/replies.ts";
+import type { CreateTask, TaskInput } from "../contract/task-commands.ts";
+import type { Task, TaskKey, TaskSpec } from "../contract/task-records.ts";
+import { fingerprint } from "../deciding/manifest.ts";
+import { schedule, unschedule } from "../index/heap.ts";
+import { findAgent, findTenant } from "../memory/actors.ts";
+import { changed, type State, type TenantEntry } from "../memory/state.ts";
+import {
+  createPayloadEntry,
+  createTaskEntry,
+  createTaskKeyEntry,
+  type Lane,
+  type TaskEntry,
+  type TaskKeyEntry,
+} from "../memory/task-state.ts";
+import { readTask } from "./task-input.ts";
+import { emitTask, finish } from "./task-life.ts";
+import { enterQueue, keyFor, laneFor, laneIdOf } from "./task-queue.ts";
+
+export function createTask(state: State, command: CreateTask, now: Millis): Reply {
+  const tenant = findTenant(state, command.tenant);
+  if ("code" in tenant) return tenant;
+  const { actor } = command;
+  if (actor.role === "reader") return refuse("forbidden", "A reader may not create tasks.");
+  // An instance that was taken over speaks for its agent no more (A3).
+  const agent = actor.role === "agent" && actor.agentId !== null ? findAgent(tenant, actor, actor.agentId) : null;
+  if (agent !== null && "code" in agent) return agent;
+  // First of all, because what was right then need not be so any more: its resources may be bound by now.
+  const repeated = findRepeated(tenant, command.task);
+  if (repeated !== null) return repeated;
+  const spec = readTask(tenant, command.task);
+  if ("code" in spec) return spec;
+  const refusal = whyNotAdmitted(tenant, spec);
+  if (refusal !== null) return refusal;
+  const waitingOn = readDependencies(tenant, spec, command);
+  if ("code" in waitingOn) return waitingOn;
+  const task = addTask(state, tenant, spec, command, waitingOn.ids, now);
+  if (waitingOn.failed) {
+    finish(state, tenant, task, "canceled", null, "dependency_failed", now);
+    emitTask(state, task, "task.canceled", null, "dependency_failed", now);
+  } else enterQueue(state, tenant, task);
+  return { type: "task", task: task.record, created: true };
+}
+
+function findRepeated({ book, tasks }: TenantEntry, input: TaskInput): Reply | null {
+  const key = input.idempotencyKey === null ? undefined : book.created.get(input.idempotencyKey);
+  if (key === undefined) return null;
+  if (key.record.fingerprint !== fingerprint(JSON.stringify(input))) {
+    return refuse("idempotency_key_reused", "This idempotency_key was used for another task; take a new one.", {
+      field: "idempotency_key",
+      taskId: key.record.taskId,
+    });
+  }
+  const task = tasks.get(key.record.taskId);
+  if (task === undefined) return { type: "task_ended", taskId: key.record.taskId };
+  return { type: "task", task: task.record, created: false };
+}
+
+function whyNotAdmitted(tenant: TenantEntry, spec: TaskSpec): Refusal | null {
+  if (tenant.record.suspended) {
+    return refuse("tenant_suspended", "The tenant is suspended; its operator can resume it.");
+  }
+  const { tasksMax } = tenant.record.quotas;
+  if (tenant.tasks.size >= tasksMax) {
+    return refuse("lease_denied", `The tenant may have ${tasksMax} tasks that are not done.`, { reason: "quota" });
+  }
+  const { lanes } = tenant.book;
+  if (lanes.size >= limits.taskLanesMax && !lanes.has(laneIdOf(spec))) {
+    return refuse(
+      "lease_denied",
+      `The tenant may have ${limits.taskLanesMax} kinds of tasks (types with required capabilities) in its queue.`,
+      { reason: "quota" },
+    );
+  }
+  return null;
+}
+
+/** One for all: of a million tasks most have none of these. */
+const none: readonly never[] = [];
+const noDependencies = { ids: none, failed: false } as const;
+
+/** What it has to wait for. What the kernel does not know has ended, or never was: the caller looks it up and says. */
+function readDependencies(
+  { tasks }: TenantEntry,
+  { dependsOn }: TaskSpec,
+  { endedDependencies }: CreateTask,
+): { readonly ids: readonly string[]; readonly failed: boolean } | Refusal {
+  if (dependsOn.length === 0) return noDependencies;
+  const ids: string[] = [];
+  const missing: string[] = [];
+  let failed = false;
+  for (const id of dependsOn) {
+    const task = tasks.get(id);
+    const told = endedDependencies !== null && Object.hasOwn(endedDependencies, id) ? endedDependencies[id] : undefined;
+    const status = task?.record.status ?? told;
+    if (status === undefined) missing.push(id);
+    else if (status === "failed" || status === "canceled") failed = true;
+    else if (status !== "succeeded") ids.push(id);
+  }
+  if (missing.length > 0) {
+    return refuse("dependency_unknown", `There is no task ${missing[0]} to depend on.`, {
+      field: "depends_on",
+      missing,
+    });
+  }
+  return { ids, failed };
+}
+
+function addTask(
+  state: State,
+  tenant: TenantEntry,
+  spec: TaskSpec,
+  { task: input, actor, entropy }: CreateTask,
+  waitingOn: readonly string[],
+  now: Millis,
+): TaskEntry {
+  const record: Task = {
+    tenant: tenant.record.id,
+    id: taskIdFrom(now, entropy),
+    spec,
+    status: "queued",
+    timestamp: takePriority(state, tenant, now),
+    createdAt: now,
+    createdBy: actor.keyId ?? actor.agentId ?? null,
+    notBefore: input.delayMs === null || input.delayMs === 0 ? null : now + input.delayMs,
+    attempts: 0,
+    offers: 0,
+    live: none,
+    past: none,
+    waitingOn,
+    obligation: null,
+    lastWorker: null,
+    lastReceiptId: null,
+    dedupes: none,
+    progress: null,
+    winningReceiptId: null,
+    endedAt: null,
+    endReason: null,
+  };
+  const task = placeTask(tenant, record);
+  const { taskBody, inputs } = input;
+  if (taskBody !== null || (inputs !== null && inputs !== undefined)) {
+    task.payload = createPayloadEntry({
+      tenant: tenant.record.id,
+      taskId: record.id,
+      taskBody,
+      inputs: inputs ?? null,
+    });
+    changed(state, task.payload);
+  }
+  if (spec.idempotencyKey !== null) {
+    const key: TaskKey = {
+      tenant: tenant.record.id,
+      key: spec.idempotencyKey,
+      taskId: record.id,
+      fingerprint: fingerprint(JSON.stringify(input)),
+      forgetAt: now + limits.taskKeyMemoryMs,
+    };
+    changed(state, placeTaskKey(state, tenant, key));
+  }
+  changed(state, task);
+  emitTask(state, task, "task.created", null, null, now);
+  return task;
+}
+
+/** Enters a task, new or restored, where it is found by others; the queue is another matter. */
+export function placeTask(tenant: TenantEntry, given: Task): TaskEntry {
+  const lane = laneFor(tenant, given.spec);
+  lane.count++;
+  const spec = shared(lane, given.spec);
+  const record = spec === given.spec ? given : { ...given, spec };
+  const task = createTaskEntry(record, lane);
+  tenant.tasks.set(record.id, task);
+  task.key = keyFor(tenant, record.spec);
+  if (task.key !== null) task.key.count++;
+  for (const id of record.waitingOn) awaitTask(tenant, id, task);
+  return task;
+}
+
+/** Tasks that come together are mostly asked for in the same words; a long queue of them then keeps those once. */
+function shared(lane: Lane, spec: TaskSpec): TaskSpec {
+  const { lastSpec } = lane;
+  if (lastSpec !== null && isSame(lastSpec, spec)) return lastSpec;
+  lane.lastSpec = spec;
+  return spec;
+}
+
+function isSame(a: TaskSpec, b: TaskSpec): boolean {
+  for (const key in a) {
+    const one = a[key as keyof TaskSpec];
+    const other = b[key as keyof TaskSpec];
+    if (one === other) continue;
+    if (!(Array.isArray(one) && Array.isArray(other) && one.length === 0 && other.length === 0)) return false;
+  }
+  return true;
+}
+
+/** When tasks are restored, one may come before what it depends on; restore.ts calls again for those. */
+export function awaitTask({ tasks }: TenantEntry, id: string, dependent: TaskEntry): void {
+  const awaited = tasks.get(id);
+  if (awaited === undefined) return;
+  awaited.dependents ??= new Set();
+  awaited.dependents.add(dependent);
+}
+
+export function placeTaskKey(state: State, { book }: TenantEntry, record: TaskKey): TaskKeyEntry {
+  const entry = createTaskKeyEntry(record);
+  book.created.set(record.key, entry);
+  schedule(state.ends, entry, record.forgetAt, 0);
+  return entry;
+}
+
+export function forgetTaskKey(state: State, { book }: TenantEntry, entry: TaskKeyEntry): void {
+  unschedule(state.ends, entry);
+  if (book.created.get(entry.record.key) === entry) book.created.delete(entry.record.key);
+  entry.alive = false;
+  changed(state, entry);
+}

@@ -1,0 +1,46 @@
+/**
+ * The kernel knows the living. When it answers `task_unknown`, whoever runs it looks the task up in history and asks
+ * here what the answer is, so that the rules about ended tasks are the kernel's too (T4, T13).
+ */
+import type { Command } from "../contract/commands.ts";
+import { type Refusal, refuse } from "../contract/refusals.ts";
+import type { Reply } from "../contract/replies.ts";
+import type { ReceiptInput } from "../contract/task-commands.ts";
+import type { EndedTask, Task } from "../contract/task-records.ts";
+import { dedupeMarksOf, receiptFingerprint } from "../receipts/receipt-content.ts";
+import { notDead, whyNotPrincipal } from "./task-ends.ts";
+
+export function answerForEndedTask(command: Command, unknown: Refusal, ended: EndedTask | null): Reply {
+  if (ended === null) return unknown;
+  switch (command.type) {
+    case "cancel_task":
+      return whyNotPrincipal(command.actor, ended) ?? { type: "task", task: ended, created: false };
+    case "redrive_task":
+      return whyNotPrincipal(command.actor, ended) ?? notDead(ended);
+    case "submit_receipt":
+      return answerForLateReceipt(command.receipt, ended);
+    default:
+      return unknown;
+  }
+}
+
+/** T13's last row: the first answer again for what was said before, and for everything else the receipt that won. */
+export function answerForLateReceipt(receipt: ReceiptInput, ended: Task): Reply {
+  const keys = dedupeMarksOf(receipt);
+  const mark = ended.dedupes.find(({ key }) => keys.includes(key));
+  if (mark === undefined) return alreadyCompleted(ended);
+  if (mark.fingerprint !== receiptFingerprint(receipt)) return dedupeConflict();
+  return { type: "receipt_known", receiptId: mark.receiptId };
+}
+
+export function dedupeConflict(): Refusal {
+  return refuse("dedupe_conflict", "Another receipt has this dedupe_key or receipt_id; take a new one.", {
+    field: "dedupe_key",
+  });
+}
+
+function alreadyCompleted({ id, status, winningReceiptId }: Task): Refusal {
+  const detail = `The task has ended (${status}); its result stands, and this receipt was not stored.`;
+  if (winningReceiptId === null) return refuse("already_completed", detail, { taskId: id });
+  return refuse("already_completed", detail, { taskId: id, winningReceiptId });
+}

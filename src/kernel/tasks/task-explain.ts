@@ -1,0 +1,183 @@
+/** Why a task is not running (T11): everything that it waits for, named so that somebody can do something about it. */
+
+import { limits } from "../contract/limits.ts";
+import type { Millis } from "../contract/records.ts";
+import type { Blocker } from "../contract/replies.ts";
+import { findResource, obstaclesTotal } from "../deciding/conflicts.ts";
+import { isLeaseTimeUsedUp } from "../deciding/decide.ts";
+import { findOverKind } from "../deciding/quotas.ts";
+import { blockersOf } from "../deciding/verdicts.ts";
+import { earliest } from "../index/heap.ts";
+import type { State, TenantEntry } from "../memory/state.ts";
+import type { TaskEntry } from "../memory/task-state.ts";
+import { needsCells, unitsWished, wishesOf } from "../requests/request-life.ts";
+import { whyNotReady } from "../resources/cell-life.ts";
+import { obstaclesOf } from "./task-manifest.ts";
+import { covers } from "./task-poll.ts";
+import { isKeyFull, rankOf } from "./task-queue.ts";
+
+export type WaitingFor =
+  | { readonly kind: "delay"; readonly detail: string; readonly until: Millis }
+  | { readonly kind: "dependency"; readonly detail: string; readonly taskIds: readonly string[] }
+  | {
+      readonly kind: "concurrency_key";
+      readonly detail: string;
+      readonly key: string;
+      readonly limit: number;
+      readonly running: number;
+    }
+  | {
+      readonly kind: "resource";
+      readonly detail: string;
+      readonly blockers: readonly Blocker[];
+      readonly total: number;
+    }
+  | { readonly kind: "resource_fenced"; readonly detail: string; readonly resource: string }
+  | { readonly kind: "cell_not_ready"; readonly detail: string; readonly resource: string }
+  | { readonly kind: "tenant_suspended"; readonly detail: string }
+  | { readonly kind: "quota"; readonly detail: string }
+  /** No worker seen lately has these capabilities. */
+  | { readonly kind: "worker"; readonly detail: string; readonly requires: readonly string[] }
+  /** It can run as soon as a worker asks; so many others would be offered first. */
+  | { readonly kind: "queue"; readonly detail: string; readonly ahead: number }
+  | { readonly kind: "running"; readonly detail: string; readonly workerId: string; readonly until: Millis }
+  | { readonly kind: "redrive"; readonly detail: string };
+
+/** A worker that has not polled for this long is not counted on. */
+const workerSeenMs = 2 * limits.workerSeenMs + 60_000;
+
+export function explainTask(_state: State, tenant: TenantEntry, task: TaskEntry, now: Millis): WaitingFor[] {
+  const { record } = task;
+  switch (record.status) {
+    case "succeeded":
+    case "failed":
+    case "canceled":
+      return [];
+    case "dead":
+      return [
+        { kind: "redrive", detail: `It is among the dead letters (${record.endReason}); redrive sends it again.` },
+      ];
+    case "leased":
+    case "accepted":
+      return record.live.map(({ workerId, leaseId, acceptedAt }) => {
+        const until = tenant.leases.get(leaseId)?.record.expiresAt ?? now;
+        const detail = acceptedAt === null ? `It is offered to ${workerId}.` : `${workerId} is working on it.`;
+        return { kind: "running", detail, workerId, until };
+      });
+    case "queued":
+    case "retry_pending":
+      return explainQueued(tenant, task, now);
+  }
+}
+
+function explainQueued(tenant: TenantEntry, task: TaskEntry, now: Millis): WaitingFor[] {
+  const { record, key } = task;
+  const reasons: WaitingFor[] = [];
+  if (tenant.record.suspended) reasons.push({ kind: "tenant_suspended", detail: "The tenant is suspended." });
+  if (record.waitingOn.length > 0) {
+    const detail = `It runs after ${record.waitingOn.length} other tasks have succeeded.`;
+    reasons.push({ kind: "dependency", detail, taskIds: record.waitingOn });
+  }
+  if (record.notBefore !== null && record.notBefore > now) {
+    const ms = record.notBefore - now;
+    const detail = record.status === "retry_pending" ? `It is tried again in ${ms} ms.` : `It is delayed for ${ms} ms.`;
+    reasons.push({ kind: "delay", detail, until: record.notBefore });
+  }
+  if (key !== null && isKeyFull(task)) {
+    const { concurrencyLimit: limit } = record.spec;
+    const detail = `${key.running} tasks with the concurrency key ${key.name} are running; ${limit} may.`;
+    reasons.push({ kind: "concurrency_key", detail, key: key.name, limit, running: key.running });
+  }
+  if (tenant.leases.size >= tenant.record.quotas.leasesMax) {
+    reasons.push({ kind: "quota", detail: "The tenant holds as many leases as it may." });
+  }
+  if (isLeaseTimeUsedUp(tenant, now)) {
+    reasons.push({ kind: "quota", detail: "The tenant's lease time for today is used up." });
+  }
+  reasons.push(...explainManifest(tenant, task), ...explainWorkers(tenant, task, now));
+  if (reasons.length === 0) {
+    const ahead = countAhead(tenant, task);
+    reasons.push({
+      kind: "queue",
+      detail: `It is offered to the next worker that asks; ${ahead} others go first.`,
+      ahead,
+    });
+  }
+  return reasons;
+}
+
+function explainManifest(tenant: TenantEntry, task: TaskEntry): WaitingFor[] {
+  const { intents } = task.record.spec;
+  if (intents.length === 0) return [];
+  const wishes = wishesOf(tenant, intents);
+  const over = findOverKind(tenant, wishes, task.open);
+  if (over !== null) return [{ kind: "quota", detail: `The tenant may hold ${over.most} units of ${over.kind}.` }];
+  for (const { wish } of wishes) {
+    const fenced = findResource(tenant, wish.name, ({ record }) => record.fenced || record.withdrawn);
+    if (fenced !== undefined) {
+      const { name, fenced: isFenced } = fenced.record;
+      const detail = isFenced
+        ? `${name} is fenced; an operator must reset it.`
+        : `${name} was withdrawn; declare it again.`;
+      return [{ kind: "resource_fenced", detail, resource: name }];
+    }
+    const capacity = wish.counted?.record.capacity ?? 0;
+    if (wish.counted !== null && unitsWished(wishes, wish) > capacity) {
+      return [{ kind: "quota", detail: `${wish.name.text} has ${capacity} units in all, and the task wants more.` }];
+    }
+  }
+  for (const { wish } of wishes) {
+    const bound = tenant.resources.get(wish.name.text)?.record;
+    const detail = bound === undefined ? null : whyNotReady(tenant, bound);
+    if (detail !== null) return [{ kind: "cell_not_ready", detail, resource: wish.name.text }];
+  }
+  if (needsCells(tenant, wishes))
+    return [{ kind: "quota", detail: "Its manifest names a resource that is bound to a cell." }];
+  const obstacles = obstaclesOf(tenant, task, wishes);
+  const total = obstaclesTotal(obstacles);
+  if (total === 0) return [];
+  const blockers = blockersOf(obstacles);
+  return [
+    {
+      kind: "resource",
+      detail: `${describe(blockers[0])}${total > 1 ? `, and ${total - 1} more` : ""}.`,
+      blockers,
+      total,
+    },
+  ];
+}
+
+function describe(blocker: Blocker | undefined): string {
+  if (blocker === undefined) return "Its resources are taken";
+  if (blocker.type === "lease") {
+    const { id, agentId, resource } = blocker.lease;
+    return `Blocked by lease ${id} of ${agentId} on ${resource}`;
+  }
+  return `Behind request ${blocker.request.id} of ${blocker.request.agentId} for ${blocker.resource}`;
+}
+
+function explainWorkers({ book }: TenantEntry, { lane }: TaskEntry, now: Millis): WaitingFor[] {
+  let seen = 0;
+  for (const worker of book.workers.values()) {
+    if (now - worker.record.seenAt > workerSeenMs && worker.leases.size === 0) continue;
+    seen++;
+    if (covers(worker, lane)) return [];
+  }
+  if (seen > 0 && lane.requires.length === 0) return [];
+  const wanted = lane.requires.length === 0 ? "" : ` with ${lane.requires.join(", ")}`;
+  const detail = `No worker${wanted} has polled lately.`;
+  return [{ kind: "worker", detail, requires: lane.requires }];
+}
+
+/** Of ready tasks only: those that are put aside may never come. */
+function countAhead({ book }: TenantEntry, task: TaskEntry): number {
+  const rank = rankOf(task.record);
+  let ahead = 0;
+  for (const { ready } of book.lanes.values()) {
+    const first = earliest(ready);
+    if (first === undefined || rankOf(first.record) > rank) continue;
+    for (const one of ready.heap)
+      if (one !== task && (one.dueAt < rank || (one.dueAt === rank && one.priority < task.priority))) ahead++;
+  }
+  return ahead;
+}

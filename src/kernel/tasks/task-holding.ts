@@ -1,0 +1,94 @@
+/** What a worker does with its lease on a task: heartbeat, and giving it back (T2, T7, T8, T13). */
+
+import { limits } from "../contract/limits.ts";
+import type { Millis } from "../contract/records.ts";
+import { type Refusal, refuse } from "../contract/refusals.ts";
+import type { Directive, Reply } from "../contract/replies.ts";
+import type { HeartbeatTask, ReleaseTask } from "../contract/task-commands.ts";
+import { earliest } from "../index/heap.ts";
+import { endLeases, extend, findLease } from "../leases/holding.ts";
+import { isTaskLease } from "../leases/lease-life.ts";
+import type { LeaseEntry, State, TenantEntry } from "../memory/state.ts";
+import type { TaskEntry } from "../memory/task-state.ts";
+import { jsonExceedsBytes } from "../names/text-size.ts";
+import { serve } from "../requests/queue.ts";
+import { attemptOf, leasesOfAttempt, updateTask } from "./task-life.ts";
+import { canRunNow } from "./task-manifest.ts";
+import { covers } from "./task-poll.ts";
+import { rankOf } from "./task-queue.ts";
+
+interface FoundTaskLease {
+  readonly tenant: TenantEntry;
+  readonly lease: LeaseEntry;
+  readonly task: TaskEntry;
+}
+
+function findTaskLease(state: State, command: HeartbeatTask | ReleaseTask): FoundTaskLease | Refusal {
+  const found = findLease(state, command.tenant, command.actor, command.leaseId);
+  if ("code" in found) return found;
+  const { tenant, lease } = found;
+  if (lease.party.kind !== "task" || !isTaskLease(lease.record)) {
+    return refuse("lease_unknown", "This is not a lease on a task.", { leaseId: command.leaseId });
+  }
+  return { tenant, lease, task: lease.party };
+}
+
+export function heartbeatTask(state: State, command: HeartbeatTask, now: Millis): Reply {
+  const found = findTaskLease(state, command);
+  if ("code" in found) return found;
+  const { tenant, lease, task } = found;
+  if (jsonExceedsBytes(command.progress, limits.metadataBytesMax)) {
+    return refuse("invalid_task", `progress has at most ${limits.metadataBytesMax} bytes.`, {
+      field: "progress",
+      problem: "too large",
+    });
+  }
+  const attempt = attemptOf(task, lease);
+  if (attempt?.canceled) return { type: "task_lease", lease: lease.record, leases: [], directives: ["cancel"] };
+  extend(state, tenant, lease, true, now);
+  if (command.progress !== undefined && command.progress !== null)
+    updateTask(state, task, { progress: command.progress });
+  const leases = leasesOfAttempt(tenant, task, lease).filter((one) => one !== lease);
+  const directives = isPreempted(tenant, task, lease, now) ? preempt : none;
+  return { type: "task_lease", lease: lease.record, leases: leases.map((one) => one.record), directives };
+}
+
+const none: readonly Directive[] = [];
+const preempt: readonly Directive[] = ["preempt"];
+
+/**
+ * T8: something more urgent has waited for a while, this worker could do it, and no other was told to make room for it.
+ * Only what is next in its lane is looked at, so that a heartbeat stays cheap.
+ */
+function isPreempted(tenant: TenantEntry, task: TaskEntry, lease: LeaseEntry, now: Millis): boolean {
+  const { book } = tenant;
+  const { spec } = task.record;
+  if (!spec.preemptible || book.readyCount === 0) return false;
+  const worker = book.workers.get(lease.record.agentId);
+  if (worker === undefined) return false;
+  let urgent: TaskEntry | null = null;
+  for (const lane of book.lanes.values()) {
+    const next = earliest(lane.ready);
+    if (next === undefined || next.record.spec.taskPriority <= spec.taskPriority) continue;
+    if (now - next.record.createdAt < limits.taskPreemptAfterMs || !covers(worker, lane)) continue;
+    const told = next.preempting === null ? undefined : tenant.leases.get(next.preempting.leaseId);
+    if ((told !== undefined && told !== lease) || !canRunNow(tenant, next)) continue;
+    if (urgent === null || isAhead(next, urgent)) urgent = next;
+  }
+  if (urgent !== null) urgent.preempting = { leaseId: lease.record.id, workerId: worker.record.id };
+  return urgent !== null;
+}
+
+function isAhead(task: TaskEntry, other: TaskEntry): boolean {
+  const [rank, otherRank] = [rankOf(task.record), rankOf(other.record)];
+  return rank !== otherRank ? rank < otherRank : task.priority < other.priority;
+}
+
+/** An offer goes back to the queue; an accepted task too, with a receipt, and without losing the attempt (T13). */
+export function releaseTask(state: State, command: ReleaseTask, now: Millis): Reply {
+  const found = findTaskLease(state, command);
+  if ("code" in found) return found;
+  const { tenant, lease } = found;
+  serve(state, tenant, endLeases(state, tenant, [lease], "RELEASED", null, now), now);
+  return { type: "lease", lease: lease.record };
+}

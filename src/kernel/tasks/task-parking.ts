@@ -1,0 +1,146 @@
+/**
+ * Tasks whose manifests one thing stands in the way of (T10). While it is there, nobody looks at them. When it has gone,
+ * the first of each lane is ready, and whoever leaves brings the next: never all at once, because a hundred thousand may
+ * be parked on one file. Mostly the first one takes what they all want; then they are parked on that as they are. The
+ * oldest is looked at each time, whatever its priority, so that it is noticed when it is passed over too often.
+ */
+import { createDeadlines, earliest, schedule, unschedule } from "../index/heap.ts";
+import { leasesOf, type State, type TenantEntry } from "../memory/state.ts";
+import { createListed, type Lane, type Obstacle, type Parking, type TaskEntry } from "../memory/task-state.ts";
+import { makeReady, rankOf } from "./task-queue.ts";
+
+/** On nothing: it queues for its resources, and is woken when its turn has come. */
+export function park(task: TaskEntry, obstacle: Obstacle | null): void {
+  task.place = "parked";
+  if (obstacle === null) return;
+  obstacle.parked ??= createParking(obstacle);
+  enter(obstacle.parked, task);
+}
+
+function createParking(obstacle: Obstacle): Parking {
+  return {
+    obstacle,
+    origin: originOf(obstacle),
+    lanes: new Map(),
+    oldest: createDeadlines(),
+    returning: new Set(),
+    unitsMin: Infinity,
+  };
+}
+
+function originOf(obstacle: Obstacle): Parking["origin"] {
+  switch (obstacle.kind) {
+    case "lease":
+      return { kind: "lease", resource: obstacle.record.resource, strength: obstacle.strength };
+    case "resource":
+      return { kind: "resource", resource: obstacle.record.name };
+    case "request":
+      return null;
+  }
+}
+
+function enter(parking: Parking, task: TaskEntry): void {
+  task.parking = parking;
+  task.age = createListed("age", task, parking.oldest);
+  schedule(parking.oldest, task.age, task.priority, 0);
+  const { origin } = parking;
+  if (origin?.kind === "resource") parking.unitsMin = Math.min(parking.unitsMin, unitsOf(task, origin.resource));
+  // Those that a worker had before are few, and are found by that worker in any lane's place (T7).
+  if (task.record.lastWorker !== null) {
+    parking.returning.add(task);
+    return;
+  }
+  let lane = parking.lanes.get(task.lane);
+  if (lane === undefined) {
+    lane = createDeadlines();
+    parking.lanes.set(task.lane, lane);
+  }
+  schedule(lane, task, rankOf(task.record), task.record.timestamp);
+}
+
+function unitsOf({ record }: TaskEntry, name: string): number {
+  let units = 0;
+  for (const intent of record.spec.intents) if (intent.resource === name || intent.to === name) units += intent.units;
+  return units;
+}
+
+/** Out of where it is parked. */
+export function unpark(task: TaskEntry): void {
+  if (task.parking !== null) leave(task.parking, task);
+  task.parking = null;
+}
+
+function leave({ lanes, returning }: Parking, task: TaskEntry): void {
+  if (task.age !== null) unschedule(task.age.list, task.age);
+  task.age = null;
+  if (returning.delete(task)) return;
+  const lane = lanes.get(task.lane);
+  if (lane !== undefined) unschedule(lane, task);
+}
+
+/** It has gone, is weaker, or has units to give again. */
+export function unparkFrom(state: State, tenant: TenantEntry, obstacle: Obstacle): void {
+  const { parked } = obstacle;
+  if (parked === null) return;
+  obstacle.parked = null;
+  parked.obstacle = null;
+  for (const task of [...parked.returning]) {
+    unpark(task);
+    makeReady(state, tenant, task);
+  }
+  const oldest = earliest(parked.oldest)?.task;
+  for (const lane of [...parked.lanes.keys()]) wakeNext(state, tenant, parked, lane);
+  if (oldest?.place === "parked") wake(state, tenant, parked, oldest);
+}
+
+/** It stays one of them while it is ready. */
+function wake(state: State, tenant: TenantEntry, parking: Parking, task: TaskEntry): void {
+  leave(parking, task);
+  makeReady(state, tenant, task);
+}
+
+/** The next one of a lane, unless they are parked on something again. */
+export function wakeNext(state: State, tenant: TenantEntry, parking: Parking, lane: Lane): void {
+  if (parking.obstacle !== null) return;
+  const waiting = parking.lanes.get(lane);
+  const next = waiting === undefined ? undefined : earliest(waiting);
+  if (waiting === undefined || next === undefined) parking.lanes.delete(lane);
+  else wake(state, tenant, parking, next);
+}
+
+/** After one that had been woken was looked at: those behind it are parked on what stands for the obstacle, or woken. */
+export function afterLook(state: State, tenant: TenantEntry, task: TaskEntry, parking: Parking): void {
+  if (parking.obstacle === null) {
+    const obstacle = heirOf(task, parking);
+    if (obstacle !== null) {
+      const parkedThere = obstacle.parked === null ? [] : obstacle.parked.oldest.heap.map((one) => one.task);
+      for (const one of parkedThere) unpark(one);
+      parking.obstacle = obstacle;
+      // Who joins them now may get along with the former one, so the next heir is measured by this.
+      parking.origin = originOf(obstacle);
+      obstacle.parked = parking;
+      for (const one of parkedThere) enter(parking, one);
+    }
+  }
+  wakeNext(state, tenant, parking, task.lane);
+}
+
+/** So many are moved to where the others are; mostly it is one, who was looked at just now. */
+const movedMax = 64;
+
+/** What the task was granted, or is parked on with few others, if that stands in everybody's way as the obstacle did. */
+function heirOf(task: TaskEntry, former: Parking): Obstacle | null {
+  if (task.place !== "parked") return leasesOf(task).find((lease) => isHeir(lease, task, former)) ?? null;
+  const { parking } = task;
+  if (parking === null || parking.obstacle === null || parking.oldest.heap.length > movedMax) return null;
+  return isHeir(parking.obstacle, task, former) ? parking.obstacle : null;
+}
+
+/** The same name, at least as strong; or units of which the task, that did not get them, wants no more than any other. */
+function isHeir(obstacle: Obstacle, task: TaskEntry, { origin, unitsMin }: Parking): boolean {
+  if (origin?.kind === "lease" && obstacle.kind === "lease") {
+    return obstacle.record.resource === origin.resource && obstacle.strength >= origin.strength;
+  }
+  if (origin?.kind !== "resource" || obstacle.kind !== "resource") return false;
+  return obstacle.record.name === origin.resource && unitsOf(task, origin.resource) <= unitsMin;
+}

@@ -1,0 +1,255 @@
+/** `POST /lease` (T1): what a worker is offered. An offer is a lease on the task, and on all that its manifest names. */
+
+import { suffixFrom } from "../contract/ids.ts";
+import { limits } from "../contract/limits.ts";
+import type { Intent, Millis } from "../contract/records.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { Offer, Reply } from "../contract/replies.ts";
+import type { PollTasks } from "../contract/task-commands.ts";
+import { canonicalName, makeWish } from "../deciding/conflicts.ts";
+import { isLeaseTimeUsedUp } from "../deciding/decide.ts";
+import { earliest } from "../index/heap.ts";
+import { beginLease, emitLease, expiryFor, type GrantTerms, reissue, taskPrefix } from "../leases/lease-life.ts";
+import { findTenant } from "../memory/actors.ts";
+import type { LeaseEntry, State, TenantEntry } from "../memory/state.ts";
+import type { Lane, TaskEntry, WorkerEntry } from "../memory/task-state.ts";
+import { beginLeases, type LinkedWish } from "../requests/request-life.ts";
+import { contestPast } from "./task-contest.ts";
+import { attemptOf, emitTask, leasesOfAttempt, noteReissued, updateTask } from "./task-life.ts";
+import { claimManifest } from "./task-manifest.ts";
+import { afterLook } from "./task-parking.ts";
+import { isKeyFull, leaveQueue, offerSlots, rankOf, waitForKey } from "./task-queue.ts";
+import { resumeSpeculation, secondFor } from "./task-speculation.ts";
+import { meetWorker, tasksFor, updateWorker } from "./workers.ts";
+
+export function pollTasks(state: State, command: PollTasks, now: Millis): Reply {
+  const tenant = findTenant(state, command.tenant);
+  if ("code" in tenant) return tenant;
+  const { maxTasks, capabilities } = command;
+  if (!(Number.isSafeInteger(maxTasks) && maxTasks >= 1 && maxTasks <= limits.taskPollMax)) {
+    return refuse("invalid_task", `max_tasks is a whole number from 1 to ${limits.taskPollMax}.`, {
+      field: "max_tasks",
+      problem: "out of range",
+    });
+  }
+  if (
+    command.requestKey !== null &&
+    !(command.requestKey.length >= 1 && command.requestKey.length <= limits.keyLengthMax)
+  ) {
+    return refuse("invalid_request_id", `request_id has 1 to ${limits.keyLengthMax} characters.`, {
+      field: "request_id",
+    });
+  }
+  const worker = meetWorker(state, tenant, command.actor, command.workerId, capabilities, now);
+  if ("code" in worker) return worker;
+  const repeated = repeatedOffers(tenant, worker, command);
+  if (repeated !== null) return { type: "offers", offers: repeated, more: false };
+  const offers = command.reclaim ? reclaim(state, tenant, worker, now) : [];
+  const isReclaimed = offers.length > 0;
+  const isBarred = tenant.record.suspended || isLeaseTimeUsedUp(tenant, now);
+  const more = isReclaimed || isBarred ? false : offerTasks(state, tenant, worker, command, offers, now);
+  // Under Wound-Wait an older task may have wounded one that was offered just before (W7).
+  const kept = offers.filter(({ lease }) => tenant.leases.get(lease.id) !== undefined);
+  if (command.requestKey !== null && kept.length > 0) rememberPoll(state, worker, command.requestKey, kept);
+  return { type: "offers", offers: kept, more };
+}
+
+/** T1: a lost answer, asked for again. What of it has ended meanwhile is left out. */
+function repeatedOffers(tenant: TenantEntry, worker: WorkerEntry, { requestKey }: PollTasks): Offer[] | null {
+  if (requestKey === null) return null;
+  const known = worker.record.polls.find((poll) => poll.requestKey === requestKey);
+  if (known === undefined) return null;
+  const offers: Offer[] = [];
+  for (const id of known.leaseIds) {
+    const lease = tenant.leases.get(id);
+    // What was called off lives on for a while, but is nothing to begin with.
+    if (lease !== undefined && attemptOf(taskOf(lease), lease)?.canceled === false)
+      offers.push(describeOffer(tenant, lease));
+  }
+  return offers;
+}
+
+function rememberPoll(state: State, worker: WorkerEntry, requestKey: string, offers: readonly Offer[]): void {
+  const leaseIds = offers.map(({ lease }) => lease.id);
+  const polls = [...worker.record.polls, { requestKey, leaseIds }].slice(-limits.workerPollsRemembered);
+  updateWorker(state, worker, { polls });
+}
+
+/** T1: a worker that was restarted gets back what it had, with new fences: its former self is locked out. */
+function reclaim(state: State, tenant: TenantEntry, worker: WorkerEntry, now: Millis): Offer[] {
+  const offers: Offer[] = [];
+  const leases = [...worker.leases].sort((a, b) => a.order - b.order);
+  for (const lease of leases) {
+    const task = taskOf(lease);
+    const together = leasesOfAttempt(tenant, task, lease);
+    if (together.length === 0) continue;
+    for (const one of together) {
+      const expiresAt = expiryFor(tenant, one.record.acquiredAt, now, one.record.ttl);
+      reissue(state, tenant, one, { ...one.record, expiresAt, activeAt: now });
+      emitLease(state, one, "lease.reissued", null, now);
+    }
+    noteReissued(state, tenant, task);
+    offers.push(describeOffer(tenant, lease));
+  }
+  return offers;
+}
+
+export function taskOf({ party, record }: LeaseEntry): TaskEntry {
+  if (party.kind !== "task") throw new Error(`Not a task's lease: ${record.id}`);
+  return party;
+}
+
+function describeOffer(tenant: TenantEntry, lease: LeaseEntry): Offer {
+  const task = taskOf(lease);
+  const { record } = task;
+  const isAccepted = record.live.some(({ leaseId, acceptedAt }) => leaseId === lease.record.id && acceptedAt !== null);
+  const leases = leasesOfAttempt(tenant, task, lease).filter((one) => one !== lease);
+  return {
+    task: record,
+    payload: task.payload?.record ?? null,
+    lease: lease.record,
+    leases: leases.map((one) => one.record),
+    attempt: Math.max(record.attempts + (isAccepted ? 0 : 1), 1),
+  };
+}
+
+/** True: so many tasks were looked at that the rest is for the next poll. */
+function offerTasks(
+  state: State,
+  tenant: TenantEntry,
+  worker: WorkerEntry,
+  { maxTasks, preferredKinds, acceptTypes, entropy }: PollTasks,
+  offers: Offer[],
+  now: Millis,
+): boolean {
+  const wished = tasksFor(worker, maxTasks);
+  const accepted = acceptTypes === undefined || acceptTypes === null ? null : new Set(acceptTypes);
+  const suits = (lane: Lane): boolean => covers(worker, lane) && (accepted === null || accepted.has(lane.taskType));
+  const lanes = [...tenant.book.lanes.values()].filter(suits);
+  const chooser = chooserFor(lanes, suits, worker, preferredKinds ?? []);
+  const terms = { suffix: suffixFrom(now, entropy), begun: 0, now };
+  for (let examined = 0; offers.length < wished; examined++) {
+    if (examined >= limits.taskExaminedMax) return true;
+    const task = chooser();
+    if (task === null) break;
+    if (!isWithinQuota(tenant, task)) return false;
+    const { parking } = task;
+    task.parking = null;
+    leaveQueue(state, tenant, task);
+    const wishes = claim(state, tenant, task, now);
+    if (wishes !== null) offers.push(offer(state, tenant, worker, task, wishes, terms));
+    if (parking !== null) afterLook(state, tenant, task, parking);
+    if (task.key !== null) offerSlots(state, tenant, task.key);
+  }
+  while (offers.length < wished) {
+    const task = secondFor(lanes, worker);
+    if (task === null || !isWithinQuota(tenant, task)) break;
+    offers.push(offer(state, tenant, worker, task, noWishes, terms));
+  }
+  return false;
+}
+
+/** G2: for the task itself, and for all that its manifest names. */
+function isWithinQuota({ leases, record }: TenantEntry, task: TaskEntry): boolean {
+  let more = 1;
+  for (const { to } of task.record.spec.intents) more += to === null ? 1 : 2;
+  return leases.size + more <= record.quotas.leasesMax;
+}
+
+const noWishes: readonly LinkedWish[] = [];
+
+/** All that the task takes besides itself, or null if it cannot run now and was put aside. */
+function claim(state: State, tenant: TenantEntry, task: TaskEntry, now: Millis): readonly LinkedWish[] | null {
+  if (isKeyFull(task)) {
+    waitForKey(task);
+    return null;
+  }
+  return task.record.spec.intents.length === 0 ? noWishes : claimManifest(state, tenant, task, now);
+}
+
+export function covers({ record }: WorkerEntry, { requires }: Lane): boolean {
+  return requires.every((tag) => record.capabilities.includes(tag));
+}
+
+/**
+ * The next task for the worker, call by call: of all lanes whose capabilities it has, the first by rank; kinds that it
+ * prefers and tasks that it had before are ahead by some levels (T7, T9).
+ */
+function chooserFor(
+  lanes: readonly Lane[],
+  suits: (lane: Lane) => boolean,
+  worker: WorkerEntry,
+  preferredKinds: readonly string[],
+) {
+  const preferred = new Set(preferredKinds);
+  const headStart = (levels: number): number => levels * limits.taskAgeingMsPerLevel;
+  return (): TaskEntry | null => {
+    let best: TaskEntry | null = null;
+    let bestRank = Number.POSITIVE_INFINITY;
+    const consider = (task: TaskEntry, isAffine: boolean): void => {
+      let rank = rankOf(task.record);
+      if (preferred.has(task.lane.taskType)) rank -= headStart(limits.taskPreferredLevels);
+      if (isAffine) rank -= headStart(limits.taskAffinityLevels);
+      // T8: whoever made room for an urgent task gets it, not the one back that it gave up.
+      if (task.preempting?.workerId === worker.record.id) rank = Number.NEGATIVE_INFINITY;
+      if (best !== null && (rank > bestRank || (rank === bestRank && task.priority > best.priority))) return;
+      best = task;
+      bestRank = rank;
+    };
+    for (const lane of lanes) {
+      const first = earliest(lane.ready);
+      if (first !== undefined) consider(first, first.affinity?.list === worker.affine);
+    }
+    const affine = earliest(worker.affine)?.task;
+    if (affine !== undefined && suits(affine.lane)) consider(affine, true);
+    return best;
+  };
+}
+
+const wholeTask = { predicate: "MUTATES", units: 1, to: null, pick: null } as const;
+
+function offer(
+  state: State,
+  tenant: TenantEntry,
+  worker: WorkerEntry,
+  task: TaskEntry,
+  wishes: readonly LinkedWish[],
+  numbering: { readonly suffix: string; begun: number; readonly now: Millis },
+): Offer {
+  const { record } = task;
+  const { now } = numbering;
+  const terms: GrantTerms = {
+    suffix: numbering.suffix,
+    ttl: record.spec.leaseDuration,
+    idleTimeout: null,
+    purpose: record.spec.taskSummary,
+    tokens: false,
+    claimBy: null,
+    binds: false,
+    agentId: worker.record.id,
+  };
+  if (wishes.length > 0) contestPast(state, tenant, task);
+  const intent: Intent = { ...wholeTask, resource: taskPrefix + record.id };
+  const wish = makeWish(tenant, intent, canonicalName(intent.resource));
+  const lease = beginLease(state, tenant, task, wish, numbering.begun++, null, terms, now);
+  const leases = beginLeases(state, tenant, task, wishes, terms, now, numbering.begun);
+  numbering.begun += leases.length;
+  worker.leases.add(lease);
+  task.passedOver = 0;
+  task.preempting = null;
+  const attempt = {
+    leaseId: lease.record.id,
+    fence: lease.record.fence,
+    workerId: worker.record.id,
+    offeredAt: now,
+    acceptedAt: null,
+    receiptId: null,
+    canceled: false,
+  };
+  const isFirst = record.live.length === 0;
+  if (isFirst && task.key !== null) task.key.running++;
+  updateTask(state, task, { status: isFirst ? "leased" : record.status, live: [...record.live, attempt] });
+  resumeSpeculation(state, task);
+  emitTask(state, task, "task.offered", attempt, null, now);
+  return describeOffer(tenant, lease);
+}

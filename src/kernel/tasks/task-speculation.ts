@@ -1,0 +1,78 @@
+/**
+ * Speculative execution (T8): a task without a manifest that one worker has may be offered to a second one, at once if
+ * it was asked for, or past a share of what such tasks usually take. From when on is `notBefore` in the record: it is
+ * decided at acceptance and does not change with the type's usual duration, so that a restored kernel does the same.
+ */
+
+import { limits } from "../contract/limits.ts";
+import type { Millis } from "../contract/records.ts";
+import type { TaskSpec } from "../contract/task-records.ts";
+import { earliest, schedule, unschedule } from "../index/heap.ts";
+import type { State, TenantEntry } from "../memory/state.ts";
+import type { Lane, TaskEntry, WorkerEntry } from "../memory/task-state.ts";
+import { tell } from "./task-queue.ts";
+
+/** When a second worker may try a task that is accepted now; null: never, or at any time. */
+export function speculateAt({ book }: TenantEntry, spec: TaskSpec, now: Millis): Millis | null {
+  if (spec.intents.length > 0 || spec.speculative) return null;
+  const type = book.types.get(spec.taskType)?.record;
+  if (type === undefined || type.speculateShare === null || type.usualDuration === null) return null;
+  if (type.samples < limits.taskSamplesMin) return null;
+  return now + Math.ceil(type.usualDuration * type.speculateShare);
+}
+
+/** For a task of which one attempt runs, new, restored or left over of two. */
+export function resumeSpeculation(state: State, task: TaskEntry): void {
+  endSpeculation(state, task);
+  const { live, notBefore, spec, timestamp } = task.record;
+  const [first, second] = live;
+  if (first === undefined || second !== undefined || first.canceled) return;
+  if (spec.speculative) openToSecond(state, task);
+  else if (notBefore !== null && first.acceptedAt !== null) {
+    task.second = "timed";
+    schedule(state.ends, task, notBefore, timestamp);
+  }
+}
+
+/** The attempt has taken long enough. */
+export function openToSecond(state: State, task: TaskEntry): void {
+  endSpeculation(state, task);
+  task.second = "open";
+  const { timestamp } = task.record;
+  schedule(task.lane.second, task, timestamp, timestamp);
+  tell(state, task);
+}
+
+export function endSpeculation(state: State, task: TaskEntry): void {
+  if (task.second === "timed") unschedule(state.ends, task);
+  else if (task.second === "open") unschedule(task.lane.second, task);
+  task.second = "no";
+}
+
+/** The oldest of these lanes' tasks that may have a second worker, and that is not this worker's own. */
+export function secondFor(lanes: readonly Lane[], worker: WorkerEntry): TaskEntry | null {
+  let best: TaskEntry | null = null;
+  for (const lane of lanes) {
+    const task = firstOfOthers(lane, worker);
+    if (task !== null && (best === null || task.priority < best.priority)) best = task;
+  }
+  return best;
+}
+
+/** A worker's own tasks are few among many; who has more than this at the front is not asked to help the others. */
+const ownSkippedMax = 64;
+
+function firstOfOthers({ second }: Lane, worker: WorkerEntry): TaskEntry | null {
+  const own: TaskEntry[] = [];
+  let found: TaskEntry | null = null;
+  for (let task = earliest(second); task !== undefined && own.length < ownSkippedMax; task = earliest(second)) {
+    if (task.record.live[0]?.workerId !== worker.record.id) {
+      found = task;
+      break;
+    }
+    unschedule(second, task);
+    own.push(task);
+  }
+  for (const task of own) schedule(second, task, task.dueAt, task.dueOrder);
+  return found;
+}

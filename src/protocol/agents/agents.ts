@@ -1,0 +1,188 @@
+/** Agents: registering, moving between states, pausing (A1, A3, L8, L9, W9). */
+
+import { registeredAnswer, verifiedAnswer } from "../answers/reply-json.ts";
+import * as shapes from "../leases/shapes.ts";
+import { above, acting, reading } from "../operating/roles.ts";
+import { command, ok, query } from "../operation.ts";
+import { agentId, labels, leaseIds, pageOf, paging } from "../schema/fields.ts";
+import { choice, list, optional, record, time } from "../schema/schema.ts";
+import { wireAgentStates } from "../schema/vocabulary.ts";
+
+const agentErrors = ["agent_unknown", "stale_epoch"] as const;
+const example = { agent_id: "agt_01jcs8qk2m9x4n7r" };
+
+export const registerAgent = command({
+  name: "register_agent",
+  tag: "Agents",
+  method: "POST",
+  path: "/v1/agents",
+  fields: { agent_id: optional(agentId), labels: optional(labels) },
+  roles: acting,
+  summary: "Registers an agent, or takes one up",
+  description:
+    "Without an id the agent is given one. With an id that is known, this is another instance of the same agent: same " +
+    "priority timestamp, epoch + 1, a new token; the older instance is refused from then on, and the agent's live " +
+    "leases are re-issued with new fences (A3).",
+  example: { agent_id: "refactorer-7", labels: { model: "opus", host: "build-3" } },
+  replies: [ok(shapes.registered, "Registered.", 201), ok(shapes.registered, "Taken up by this instance.")],
+  errors: ["invalid_agent_id", "invalid_labels", "lease_denied", "stale_epoch"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "register_agent",
+    tenant,
+    actor,
+    entropy,
+    agentId: input.agent_id ?? null,
+    labels: input.labels ?? null,
+  }),
+  encode: registeredAnswer,
+});
+
+export const listAgents = query({
+  name: "list_agents",
+  tag: "Agents",
+  method: "GET",
+  path: "/v1/agents",
+  fields: { state: optional(choice(wireAgentStates, { description: "Only agents in this state." })), ...paging },
+  roles: reading,
+  summary: "Lists agents",
+  description: "The tenant's agents, a page at a time.",
+  example: { state: "EXECUTING", limit: 50 },
+  replies: [ok(shapes.page("agents", shapes.agent), "One page.")],
+  decode: (input, { tenant, actor }) => ({
+    type: "list_agents",
+    tenant,
+    actor,
+    state: input.state ?? null,
+    ...pageOf(input),
+  }),
+});
+
+export const getAgent = query({
+  name: "get_agent",
+  tag: "Agents",
+  method: "GET",
+  path: "/v1/agents/{agent_id}",
+  fields: { agent_id: agentId },
+  roles: reading,
+  summary: "Shows an agent",
+  description: "Its state, priority timestamp, epoch and labels.",
+  example,
+  replies: [ok(shapes.agent, "The agent.")],
+  errors: ["agent_unknown"],
+  decode: (input, { tenant, actor }) => ({ type: "get_agent", tenant, actor, agentId: input.agent_id }),
+});
+
+export const transitionAgent = command({
+  name: "transition_agent",
+  tag: "Agents",
+  method: "POST",
+  path: "/v1/agents/{agent_id}/transition",
+  fields: {
+    agent_id: agentId,
+    to: choice(wireAgentStates, { description: "The state to go to.", "x-error": "invalid_state" }),
+  },
+  roles: acting,
+  summary: "Moves an agent to another state",
+  description: "Going to PLANNING, COMPLETED or ABORTED ends the agent's leases and requests (A1).",
+  example: { ...example, to: "VERIFYING" },
+  replies: [ok(shapes.agent, "The agent, in its new state.")],
+  errors: [...agentErrors, "invalid_state", "invalid_transition"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "transition_agent",
+    tenant,
+    actor,
+    entropy,
+    agentId: input.agent_id,
+    to: input.to,
+  }),
+});
+
+export const restartAgent = command({
+  name: "restart_agent",
+  tag: "Agents",
+  method: "POST",
+  path: "/v1/agents/{agent_id}/restart",
+  fields: { agent_id: agentId },
+  roles: acting,
+  summary: "Announces that an agent restarts",
+  description:
+    "The agent is in DIE_RESTART until it calls verify-all. A lease that expires meanwhile is held for 15 s, once, " +
+    "but not honoured (L9).",
+  example,
+  replies: [ok(shapes.agent, "The agent, in DIE_RESTART.")],
+  errors: agentErrors,
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "restart_agent",
+    tenant,
+    actor,
+    entropy,
+    agentId: input.agent_id,
+  }),
+});
+
+export const pauseAgent = command({
+  name: "pause_agent",
+  tag: "Agents",
+  method: "POST",
+  path: "/v1/agents/{agent_id}/pause",
+  fields: { agent_id: agentId },
+  roles: above,
+  summary: "Pauses an agent",
+  description: "Until it is unpaused, what it acquires is answered PAUSED (W9). What it holds stays.",
+  example,
+  replies: [ok(shapes.agent, "The agent.")],
+  errors: ["agent_unknown"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "pause_agent",
+    tenant,
+    actor,
+    entropy,
+    agentId: input.agent_id,
+  }),
+});
+
+export const unpauseAgent = command({
+  name: "unpause_agent",
+  tag: "Agents",
+  method: "POST",
+  path: "/v1/agents/{agent_id}/unpause",
+  fields: { agent_id: agentId },
+  roles: above,
+  summary: "Lets a paused agent go on",
+  description: "Undoes a pause; it changes nothing for an agent that is not paused.",
+  example,
+  replies: [ok(shapes.agent, "The agent.")],
+  errors: ["agent_unknown"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "unpause_agent",
+    tenant,
+    actor,
+    entropy,
+    agentId: input.agent_id,
+  }),
+});
+
+export const verifyAll = command({
+  name: "verify_all",
+  tag: "Agents",
+  method: "POST",
+  path: "/v1/agents/{agent_id}/verify-all",
+  fields: { agent_id: agentId, lease_ids: optional(leaseIds) },
+  roles: acting,
+  summary: "Asks for the truth about an agent's leases",
+  description:
+    "The state of all, or of the named, leases, ended ones included; an id that never was has state UNKNOWN. " +
+    "It ends DIE_RESTART, after which a heartbeat revives what is still held (L8, L9).",
+  example: { ...example, lease_ids: ["lse_01jcs8qm5t6w8y0a"] },
+  replies: [ok(record({ now: time(), leases: list(shapes.verified) }), "What is true now.")],
+  errors: agentErrors,
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "verify_all",
+    tenant,
+    actor,
+    entropy,
+    agentId: input.agent_id,
+    leaseIds: input.lease_ids ?? null,
+  }),
+  encode: verifiedAnswer,
+});

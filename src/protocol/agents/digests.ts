@@ -1,0 +1,152 @@
+/** Digests: an agent's checkpoint, and taking it up again (A2 to A5). */
+import type { Command } from "../../kernel/contract/commands.ts";
+import { decodeIntents } from "../leases/acquiring.ts";
+import * as shapes from "../leases/shapes.ts";
+import { above, acting } from "../operating/roles.ts";
+import { command, type Input, ok, query } from "../operation.ts";
+import { agentId, intent, resource, version } from "../schema/fields.ts";
+import { findJsonFault } from "../schema/free-json.ts";
+import { limits } from "../schema/limits.ts";
+import { anything, choice, integer, list, nullable, optional, record, type Static, text } from "../schema/schema.ts";
+import { resolutionStrategies } from "../schema/vocabulary.ts";
+
+const example = { agent_id: "agt_01jcs8qk2m9x4n7r" };
+
+export const saveDigest = command({
+  name: "save_digest",
+  tag: "Agents",
+  method: "PUT",
+  path: "/v1/agents/{agent_id}/digest",
+  fields: {
+    agent_id: agentId,
+    checkpoint_id: text({
+      minLength: 1,
+      maxLength: limits.keyLengthMax,
+      description: "The caller's name for it.",
+      "x-error": "invalid_digest",
+    }),
+    resume_point: text({
+      minLength: 1,
+      maxLength: limits.keyLengthMax,
+      description: "Where to go on.",
+      "x-error": "invalid_digest",
+    }),
+    context: optional(anything({ description: "Whatever the agent needs to go on; any JSON." })),
+    intent_backlog: optional(list(intent, { maxItems: limits.intentsMax, "x-error": "invalid_digest" })),
+    resolution_strategy: optional(
+      choice(resolutionStrategies, { description: "RETRY if left out.", "x-error": "invalid_digest" }),
+    ),
+  },
+  roles: acting,
+  summary: "Saves an agent's checkpoint",
+  description: "Replaces the one before. It carries the agent's priority timestamp (A2).",
+  example: {
+    ...example,
+    checkpoint_id: "step-3",
+    resume_point: "tests written, login() not yet renamed",
+    context: { branch: "rename-login", done: ["src/auth.test.ts"] },
+    intent_backlog: [{ predicate: "MUTATES", resource: "FILE:/src/auth.ts" }],
+    resolution_strategy: "RETRY",
+  },
+  replies: [ok(shapes.digest, "As stored.")],
+  errors: [
+    "agent_unknown",
+    "stale_epoch",
+    "invalid_digest",
+    "invalid_resource",
+    "invalid_predicate",
+    "invalid_units",
+    "invalid_target",
+  ],
+  refine: ({ context }) => findJsonFault(context, "context"),
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "save_digest",
+    tenant,
+    actor,
+    entropy,
+    agentId: input.agent_id,
+    digest: {
+      checkpointId: input.checkpoint_id,
+      resumePoint: input.resume_point,
+      context: input.context ?? null,
+      intentBacklog: decodeIntents(input.intent_backlog ?? []),
+      resolutionStrategy: input.resolution_strategy ?? "RETRY",
+    },
+  }),
+});
+
+/** Not for readers: a context may hold anything. */
+export const getDigest = query({
+  name: "get_digest",
+  tag: "Agents",
+  method: "GET",
+  path: "/v1/agents/{agent_id}/digest",
+  fields: { agent_id: agentId },
+  roles: [...above, "agent"],
+  summary: "Shows an agent's checkpoint",
+  description: "As it was saved last.",
+  example,
+  replies: [ok(shapes.digest, "The digest.")],
+  errors: ["agent_unknown", "digest_unknown"],
+  decode: (input, { tenant, actor }) => ({ type: "get_digest", tenant, actor, agentId: input.agent_id }),
+});
+
+const assumption = record(
+  { resource, version },
+  { title: "Assumption", description: "The resource is still at this version." },
+);
+
+const resumed = {
+  epoch: integer(),
+  agent_token: text({ description: "The credential of this instance; an older instance's is void." }),
+  observation_update: shapes.observationUpdate,
+};
+
+export const resumeAgent = command({
+  name: "resume_agent",
+  tag: "Agents",
+  method: "POST",
+  path: "/v1/agents/{agent_id}/resume",
+  fields: {
+    agent_id: agentId,
+    assumptions: optional(list(assumption, { maxItems: limits.assumptionsMax })),
+  },
+  roles: acting,
+  summary: "Takes an agent up from its checkpoint",
+  description:
+    "Epoch + 1 and live leases re-issued, as when registering again. The update tells all that happened since the " +
+    "checkpoint to the resources it names or assumes. If an assumption fails, the digest is dropped and the agent is " +
+    "in PLANNING (A3 to A5).",
+  example: { ...example, assumptions: [{ resource: "FILE:/src/auth.ts", version: "sha256:9f2c" }] },
+  replies: [
+    ok(record({ digest: shapes.digest, ...resumed }, { title: "Resumed" }), "Taken up."),
+    ok(
+      record(
+        {
+          error: choice(["assumption_failed"]),
+          detail: text(),
+          failed: list(record({ resource: text(), expected: text(), actual: nullable(text()) })),
+          ...resumed,
+        },
+        { title: "AssumptionFailed" },
+      ),
+      "Taken up, but an assumption failed.",
+      409,
+    ),
+  ],
+  errors: ["agent_unknown", "digest_unknown", "stale_epoch", "assumption_failed", "invalid_resource"],
+  decode: (input, { tenant, actor, entropy }): Command => ({
+    type: "resume_agent",
+    tenant,
+    actor,
+    entropy,
+    agentId: input.agent_id,
+    assumed: (input.assumptions ?? []).map((one) => one.resource),
+  }),
+});
+
+/** What a resumption's input assumes, for whoever compares it with what happened. */
+export function assumptionsOf(input: Input): readonly Static<typeof assumption>[] {
+  const { assumptions } = input;
+  return (assumptions ?? []) as readonly Static<typeof assumption>[];
+}

@@ -1,0 +1,280 @@
+/** Questions that change nothing, and their answers, beside the kernel's commands and replies. */
+import type { Actor } from "../../kernel/contract/commands.ts";
+import type {
+  Agent,
+  Cell,
+  Key,
+  Lease,
+  LeaseState,
+  Request,
+  Resource,
+  Role,
+  Tenant,
+} from "../../kernel/contract/records.ts";
+import type { Reply } from "../../kernel/contract/replies.ts";
+import type { ReceiptInput, TaskInput } from "../../kernel/contract/task-commands.ts";
+import type {
+  Obligation,
+  Payload,
+  ReceiptPhase,
+  Task,
+  TaskStatus,
+  TaskType,
+  Worker,
+} from "../../kernel/contract/task-records.ts";
+import type { ShownReceipt } from "../receipts/receipt-json.ts";
+import type { Fault } from "../schema/explain.ts";
+import type { ResourceState } from "../schema/vocabulary.ts";
+
+interface Asked {
+  readonly tenant: string;
+  readonly actor: Actor;
+}
+export interface Paging {
+  readonly limit: number;
+  readonly cursor: string | null;
+}
+
+export interface ListAgents extends Asked, Paging {
+  readonly type: "list_agents";
+  /** "DIE_RESTART" too. */
+  readonly state: string | null;
+}
+export interface GetAgent extends Asked {
+  readonly type: "get_agent" | "get_digest";
+  readonly agentId: string;
+}
+export interface ListLeases extends Asked, Paging {
+  readonly type: "list_leases";
+  readonly resource: string | null;
+  readonly agentId: string | null;
+  readonly state: LeaseState | null;
+}
+export interface GetLease extends Asked {
+  readonly type: "get_lease";
+  readonly leaseId: string;
+}
+export interface ListRequests extends Asked, Paging {
+  readonly type: "list_requests";
+  readonly agentId: string | null;
+}
+export interface ListResources extends Asked, Paging {
+  readonly type: "list_resources";
+  readonly prefix: string | null;
+  readonly state: ResourceState | null;
+}
+export interface ListCells extends Asked, Paging {
+  readonly type: "list_cells";
+}
+/** G5, for data planes without a cell of their own. */
+export interface VerifyToken extends Asked {
+  readonly type: "verify_token";
+  readonly token: string;
+  readonly resource: string | null;
+  readonly operation: string | null;
+}
+export interface ListTokenKeys extends Asked {
+  readonly type: "list_token_keys";
+}
+export interface ListTenants extends Asked, Paging {
+  readonly type: "list_tenants";
+}
+export interface ListKeys extends Asked, Paging {
+  readonly type: "list_keys";
+  readonly tenantId: string | null;
+  readonly role: Role | null;
+}
+export interface GetTask extends Asked {
+  readonly type: "get_task" | "explain_task";
+  readonly taskId: string;
+}
+export interface ListTasks extends Asked, Paging {
+  readonly type: "list_tasks";
+  readonly status: TaskStatus | null;
+  readonly taskType: string | null;
+}
+export interface ListTaskTypes extends Asked, Paging {
+  readonly type: "list_task_types";
+}
+export interface ListWorkers extends Asked, Paging {
+  readonly type: "list_workers";
+}
+export interface GetReceipt extends Asked {
+  readonly type: "get_receipt" | "get_receipt_chain";
+  readonly receiptId: string;
+}
+export interface ListReceipts extends Asked, Paging {
+  readonly type: "list_receipts";
+  readonly taskId: string | null;
+  readonly phase: ReceiptPhase | null;
+  readonly recipientAi: string | null;
+  readonly sourceSystem: string | null;
+  /** A time. */
+  readonly since: number | null;
+}
+export interface ListObligations extends Asked, Paging {
+  readonly type: "list_obligations";
+  readonly state: Obligation["state"] | null;
+  readonly custodian: string | null;
+}
+/** A principal's open obligations (R5). */
+export interface GetInbox extends Asked, Paging {
+  readonly type: "get_inbox";
+  readonly recipientAi: string;
+}
+export interface GetLedgerHead extends Asked {
+  readonly type: "get_ledger_head";
+}
+
+export type Query =
+  | GetTask
+  | ListTasks
+  | ListTaskTypes
+  | ListWorkers
+  | GetReceipt
+  | ListReceipts
+  | ListObligations
+  | GetInbox
+  | GetLedgerHead
+  | ListAgents
+  | GetAgent
+  | ListLeases
+  | GetLease
+  | ListRequests
+  | ListResources
+  | ListCells
+  | VerifyToken
+  | ListTokenKeys
+  | ListTenants
+  | ListKeys;
+
+/** A request that is not decided yet, with what stands in its way now. */
+export interface OpenRequest {
+  readonly request: Request;
+  readonly wait: Extract<Reply, { readonly type: "waiting" }>;
+}
+
+/** A cell with what it hosts. */
+export interface CellView {
+  readonly cell: Cell;
+  /** To the server that is asked. */
+  readonly isConnected: boolean;
+  readonly resources: readonly {
+    readonly resource: Resource;
+    /** Live ones. */
+    readonly leases: number;
+  }[];
+}
+
+/** What a token was narrowed by, as whoever verifies it found it (G4). */
+export interface TokenCaveat {
+  readonly type: string;
+  readonly expiresAt?: number;
+  readonly path?: string;
+  readonly operations?: readonly string[];
+  readonly program?: string;
+  readonly hardware?: string;
+  readonly bytesMax?: number;
+}
+
+/** A master key of tokens, without the key. */
+export interface TokenKeyInfo {
+  readonly id: string;
+  readonly createdAt: number;
+  readonly retiresAt: number | null;
+}
+
+/** A task with all that is known of it. */
+export interface TaskView {
+  readonly task: Task;
+  readonly payload: Payload | null;
+  /** The receipt that ended it. */
+  readonly result: ShownReceipt | null;
+  readonly receipts: readonly ShownReceipt[];
+}
+
+/** One thing that a task waits for (T11), in the words of the wire. */
+export interface Waits {
+  readonly kind: string;
+  readonly detail: string;
+  readonly [more: string]: unknown;
+}
+
+export interface TaskObligation {
+  readonly task: Task;
+  readonly obligation: Obligation;
+}
+
+export interface LedgerHead {
+  readonly tenant: string;
+  readonly sequence: number;
+  readonly hash: string;
+  readonly signature: string;
+  readonly keyId: string;
+  readonly publicKey: string;
+  readonly at: number;
+}
+
+interface Listed {
+  readonly nextCursor: string | null;
+}
+/** One page of a list. Single records are answered with the kernel's own replies. */
+export type Page =
+  | (Listed & { readonly type: "agent_page"; readonly agents: readonly Agent[] })
+  | (Listed & { readonly type: "lease_page"; readonly leases: readonly Lease[] })
+  | (Listed & { readonly type: "request_page"; readonly requests: readonly OpenRequest[] })
+  | (Listed & { readonly type: "resource_page"; readonly resources: readonly Resource[] })
+  | (Listed & { readonly type: "cell_page"; readonly cells: readonly CellView[] })
+  | (Listed & { readonly type: "tenant_page"; readonly tenants: readonly Tenant[] })
+  | (Listed & { readonly type: "key_page"; readonly keys: readonly Key[] })
+  | (Listed & { readonly type: "task_page"; readonly tasks: readonly Task[] })
+  | (Listed & { readonly type: "task_type_page"; readonly taskTypes: readonly TaskType[] })
+  | (Listed & {
+      readonly type: "worker_page";
+      readonly workers: readonly { readonly worker: Worker; readonly leases: number }[];
+    })
+  | (Listed & { readonly type: "receipt_page"; readonly receipts: readonly ShownReceipt[] })
+  | (Listed & { readonly type: "obligation_page"; readonly obligations: readonly TaskObligation[] });
+
+/** What history and the ledger tell. */
+export type Told =
+  | { readonly type: "task_view"; readonly view: TaskView }
+  | { readonly type: "explained"; readonly task: Task; readonly waitingFor: readonly Waits[] }
+  | { readonly type: "stored_receipt"; readonly stored: ShownReceipt; readonly created: boolean }
+  | {
+      readonly type: "receipt_chain";
+      readonly stored: ShownReceipt;
+      readonly causes: readonly ShownReceipt[];
+      readonly effects: readonly ShownReceipt[];
+      readonly truncated: boolean;
+    }
+  | { readonly type: "ledger_head"; readonly head: LedgerHead };
+
+/** What is told of tokens and their keys. */
+export type TokenTold =
+  | {
+      readonly type: "token_verified";
+      readonly tenant: string;
+      readonly lease: Lease;
+      readonly caveats: readonly TokenCaveat[];
+    }
+  | { readonly type: "token_keys"; readonly keys: readonly TokenKeyInfo[] };
+
+export type QueryReply = Reply | Page | Told | TokenTold;
+
+/** One of many that came together: as it is to be tried, or what is wrong with it. */
+export type BatchItem<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: Fault };
+
+export interface CreateTasks extends Asked {
+  readonly type: "create_tasks";
+  readonly items: readonly BatchItem<TaskInput>[];
+}
+export interface SubmitReceipts extends Asked {
+  readonly type: "submit_receipts";
+  readonly items: readonly BatchItem<ReceiptInput>[];
+}
+
+/** A new master key for tokens; it lies beside the data, and the kernel knows nothing of it. */
+export interface RotateTokenKeys extends Asked {
+  readonly type: "rotate_token_keys";
+}

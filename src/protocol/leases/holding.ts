@@ -1,0 +1,218 @@
+/** Holding: keeping leases alive, handing them on, and looking at them (L4, L8, L15, G8). */
+
+import { acting, reading } from "../operating/roles.ts";
+import { command, ok, query } from "../operation.ts";
+import { activity, agentId, leaseId, leaseIds, pageOf, paging, predicate, resource } from "../schema/fields.ts";
+import { choice, integer, list, optional, record, text } from "../schema/schema.ts";
+import { leaseStates } from "../schema/vocabulary.ts";
+import * as shapes from "./shapes.ts";
+
+const example = { lease_id: "lse_01jcs8qm5t6w8y0a" };
+const agentExample = { agent_id: "agt_01jcs8qk2m9x4n7r" };
+const ends = [
+  "lease_unknown",
+  "lease_expired",
+  "lease_released",
+  "lease_revoked",
+  "not_lease_holder",
+  "stale_epoch",
+] as const;
+
+export const heartbeat = command({
+  name: "heartbeat",
+  tag: "Holding",
+  method: "POST",
+  path: "/v1/leases/{lease_id}/heartbeat",
+  fields: { lease_id: leaseId, activity: optional(activity) },
+  roles: acting,
+  summary: "Extends a lease",
+  description: "Sets `expires_at` to now + `ttl` (L4). A lease on a bound resource is renewed instead (G8).",
+  example: { ...example, activity: true },
+  replies: [ok(shapes.lease, "The lease, extended.")],
+  errors: [...ends, "renew_required", "verify_required"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "heartbeat",
+    tenant,
+    actor,
+    entropy,
+    leaseId: input.lease_id,
+    activity: input.activity ?? false,
+  }),
+});
+
+export const heartbeatAll = command({
+  name: "heartbeat_all",
+  tag: "Holding",
+  method: "POST",
+  path: "/v1/heartbeat",
+  fields: { agent_id: agentId, lease_ids: optional(leaseIds), activity: optional(activity) },
+  roles: acting,
+  summary: "Extends an agent's leases at once",
+  description: "All of them where none is named. `lost` names those that could not be extended, with their state.",
+  example: { ...agentExample, lease_ids: null, activity: true },
+  replies: [
+    ok(
+      record({
+        leases: list(shapes.lease),
+        lost: list(shapes.leaseEnd),
+        directives: list(text({ description: "What the holder is asked to do." })),
+      }),
+      "What was extended, and what was not.",
+    ),
+  ],
+  errors: ["agent_unknown", "stale_epoch"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "heartbeat_all",
+    tenant,
+    actor,
+    entropy,
+    agentId: input.agent_id,
+    leaseIds: input.lease_ids ?? null,
+    activity: input.activity ?? false,
+  }),
+});
+
+export const renewLease = command({
+  name: "renew_lease",
+  tag: "Holding",
+  method: "POST",
+  path: "/v1/leases/{lease_id}/renew",
+  fields: {
+    lease_id: leaseId,
+    generation: optional(
+      integer({ minimum: 1, description: "The generation the caller has; another one is refused." }),
+    ),
+  },
+  roles: acting,
+  summary: "Issues a lease anew",
+  description:
+    "A fresh grant under the same id: the next generation, a new fence, a fresh token; the old ones are stale (G8).",
+  example: { ...example, generation: 1 },
+  replies: [
+    ok(shapes.lease, "The lease, issued anew; on a bound resource, once its cell has taken it."),
+    ok(shapes.paused, "PAUSED: its cell does not answer.", 423),
+  ],
+  errors: [...ends, "stale_generation", "renew_required", "verify_required", "resource_fenced"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "renew_lease",
+    tenant,
+    actor,
+    entropy,
+    leaseId: input.lease_id,
+    generation: input.generation ?? null,
+  }),
+});
+
+export const transferLease = command({
+  name: "transfer_lease",
+  tag: "Holding",
+  method: "POST",
+  path: "/v1/leases/{lease_id}/transfer",
+  fields: { lease_id: leaseId, to_agent_id: agentId },
+  roles: acting,
+  summary: "Hands a lease to another agent",
+  description: "Of the same tenant. The lease keeps its id and gets a new fence (L15).",
+  example: { ...example, to_agent_id: "agt_01jcs8qn0v3b5d7f" },
+  replies: [ok(shapes.lease, "The lease, in its new hands.")],
+  errors: [...ends, "agent_unknown", "transfer_refused", "renew_required", "verify_required"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "transfer_lease",
+    tenant,
+    actor,
+    entropy,
+    leaseId: input.lease_id,
+    toAgentId: input.to_agent_id,
+  }),
+});
+
+export const downgradeLease = command({
+  name: "downgrade_lease",
+  tag: "Holding",
+  method: "POST",
+  path: "/v1/leases/{lease_id}/downgrade",
+  fields: { lease_id: leaseId, predicate },
+  roles: acting,
+  summary: "Weakens a lease without letting go",
+  description: "To a predicate that conflicts with less: a writer becomes a reader (L15).",
+  example: { ...example, predicate: "CONSUMES" },
+  replies: [ok(shapes.lease, "The lease, weakened.")],
+  errors: [...ends, "not_weaker", "invalid_predicate", "renew_required", "verify_required"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "downgrade_lease",
+    tenant,
+    actor,
+    entropy,
+    leaseId: input.lease_id,
+    predicate: input.predicate,
+  }),
+});
+
+export const reportViolation = command({
+  name: "report_violation",
+  tag: "Holding",
+  method: "POST",
+  path: "/v1/leases/{lease_id}/violations",
+  fields: { lease_id: leaseId, agent_id: agentId, resource },
+  roles: acting,
+  summary: "Reports a write that went past a lease",
+  description:
+    "By the guard of the agent that wrote: what its tool did shows only afterwards. It ends nothing and takes nothing " +
+    "away; the holder and whoever watches are told, by `lease.violated`.",
+  example: { ...example, ...agentExample, resource: "FILE:/src/auth.ts" },
+  replies: [ok(shapes.lease, "The lease that stood against it.")],
+  errors: ["lease_unknown", "agent_unknown", "stale_epoch", "invalid_resource"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "report_violation",
+    tenant,
+    actor,
+    entropy,
+    agentId: input.agent_id,
+    leaseId: input.lease_id,
+    resource: input.resource,
+  }),
+});
+
+export const listLeases = query({
+  name: "list_leases",
+  tag: "Holding",
+  method: "GET",
+  path: "/v1/leases",
+  fields: {
+    resource: optional(resource),
+    agent_id: optional(agentId),
+    state: optional(choice(leaseStates, { description: "Only leases in this state." })),
+    ...paging,
+  },
+  roles: reading,
+  summary: "Lists leases",
+  description:
+    "The tenant's leases, a page at a time; each filter narrows the list. Those that are alive, unless `state` asks for " +
+    "ended ones; then the youngest come first, and a page may be short. `resource` finds what overlaps with it.",
+  example: { agent_id: agentExample.agent_id, state: "ACTIVE", limit: 50 },
+  replies: [ok(shapes.page("leases", shapes.lease), "One page.")],
+  errors: ["invalid_resource"],
+  decode: (input, { tenant, actor }) => ({
+    type: "list_leases",
+    tenant,
+    actor,
+    resource: input.resource ?? null,
+    agentId: input.agent_id ?? null,
+    state: input.state ?? null,
+    ...pageOf(input),
+  }),
+});
+
+export const getLease = query({
+  name: "get_lease",
+  tag: "Holding",
+  method: "GET",
+  path: "/v1/leases/{lease_id}",
+  fields: { lease_id: leaseId },
+  roles: reading,
+  summary: "Shows a lease",
+  description: "Ended leases too, for a day by default (L16). Only its holder is shown its token.",
+  example,
+  replies: [ok(shapes.lease, "The lease.")],
+  errors: ["lease_unknown"],
+  decode: (input, { tenant, actor }) => ({ type: "get_lease", tenant, actor, leaseId: input.lease_id }),
+});

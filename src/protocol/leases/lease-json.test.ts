@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Lease } from "../../kernel/contract/records.ts";
+import { checkOf } from "../schema/check.ts";
+import { leaseStates, predicates } from "../schema/vocabulary.ts";
+import { sampleLease, sampleNow, sampleRequest } from "../testing/sample-records.ts";
+import { blockersText, expiresInMs, leaseObject, leasesText, leaseText } from "./lease-json.ts";
+import * as shapes from "./shapes.ts";
+
+const anyText = fc.oneof(
+  fc.string({ unit: "binary" }),
+  fc.string(),
+  fc.constantFrom('"', "\\", "\u2028", "\ud800", "\0"),
+);
+const anyLease: fc.Arbitrary<Partial<Lease>> = fc.record({
+  id: anyText,
+  resource: anyText,
+  agentId: anyText,
+  predicate: fc.constantFrom(...predicates),
+  state: fc.constantFrom(...leaseStates),
+  fence: fc.maxSafeNat(),
+  generation: fc.nat(),
+  units: fc.nat(),
+  purpose: fc.option(anyText, { nil: null }),
+  coordinate: fc.option(anyText, { nil: null }),
+  acquiredAt: fc.integer({ min: 0, max: 4e12 }),
+  expiresAt: fc.integer({ min: 0, max: 4e12 }),
+});
+
+test("a lease as text is the lease as an object, whatever its texts hold", () => {
+  fc.assert(
+    fc.property(anyLease, fc.integer({ min: 0, max: 4e12 }), fc.option(anyText, { nil: null }), (over, now, token) => {
+      const lease = sampleLease(over);
+      assert.equal(leaseText(lease, now, token), JSON.stringify(leaseObject(lease, now, token)));
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+test("a lease has L1's fields under API.md's names, times with milliseconds, and no others", () => {
+  const value: unknown = JSON.parse(leaseText(sampleLease(), sampleNow + 1_234));
+  assert.deepEqual(value, {
+    id: "lse_01jcs8qm5t6w8y0a",
+    resource: "FILE:/src/auth.ts",
+    predicate: "MUTATES",
+    agent_id: "agt_01jcs8qk2m9x4n7r",
+    state: "ACTIVE",
+    fence: 4711,
+    generation: 1,
+    units: 1,
+    purpose: "rename login()",
+    acquired_at: "2026-11-15T20:59:51.123Z",
+    expires_at: "2026-11-15T21:00:51.123Z",
+    expires_in_ms: 58_766,
+    ttl: 60_000,
+  });
+  assert.ok(checkOf(shapes.lease)(value).ok);
+});
+
+test("a token and a coordinate are there only where the lease has them (G3)", () => {
+  const bound = sampleLease({ coordinate: "tcp://10.0.0.3:9000" });
+  assert.deepEqual(Object.keys(JSON.parse(leaseText(bound, sampleNow, "tok")) as object).slice(-2), [
+    "token",
+    "coordinate",
+  ]);
+  assert.ok(!leaseText(sampleLease(), sampleNow).includes("token"));
+  const texts = leasesText([bound, sampleLease()], sampleNow, (lease) => (lease.coordinate === null ? null : "tok"));
+  const [first, second] = JSON.parse(texts) as [{ token?: string }, { token?: string }];
+  assert.equal(first.token, "tok");
+  assert.equal(second.token, undefined);
+});
+
+test("expires_in_ms counts down to 0 and no further, and is 0 for what cannot be used any more (L3, L9)", () => {
+  const lease = sampleLease();
+  assert.equal(expiresInMs(lease, lease.expiresAt - 1), 1);
+  assert.equal(expiresInMs(lease, lease.expiresAt), 0);
+  assert.equal(expiresInMs(lease, lease.expiresAt + 5), 0);
+  for (const state of ["HELD", "CLOSING", "RELEASED", "EXPIRED", "REVOKED"] as const) {
+    assert.equal(expiresInMs(sampleLease({ state }), sampleNow), 0, state);
+  }
+});
+
+test("what stands in the way is named with agent, purpose and remaining time (W11)", () => {
+  const held = sampleLease({
+    state: "HELD",
+    expiresAt: sampleNow - 5_000,
+    heldUntil: sampleNow + 10_000,
+    purpose: null,
+  });
+  const text = blockersText(
+    [
+      { type: "lease", lease: sampleLease() },
+      { type: "lease", lease: held },
+      { type: "lease", lease: sampleLease({ state: "CLOSING" }) },
+      { type: "request", request: sampleRequest({ purpose: "move" }), resource: "FILE:/src/**", predicate: "RENAMES" },
+    ],
+    sampleNow,
+  );
+  const blockers = JSON.parse(text) as { readonly expires_in_ms?: number }[];
+  assert.deepEqual(
+    blockers.map((one) => one.expires_in_ms),
+    [60_000, 10_000, undefined, undefined],
+  );
+  assert.deepEqual(blockers[3], {
+    request_id: "req_01jcs8qm5t6w8y0a",
+    agent_id: "agt_01jcs8qk2m9x4n7r",
+    resource: "FILE:/src/**",
+    predicate: "RENAMES",
+    purpose: "move",
+  });
+  for (const blocker of blockers) assert.ok(checkOf(shapes.blocker)(blocker).ok);
+});

@@ -1,0 +1,21 @@
+/** Operating: a copy of everything, taken while the server runs (S6). */
+import { edge, ok } from "../operation.ts";
+import { text } from "../schema/schema.ts";
+import { operating } from "./roles.ts";
+
+export const backup = edge({
+  name: "backup",
+  tag: "Operating",
+  method: "POST",
+  path: "/v1/backup",
+  fields: {},
+  roles: operating,
+  summary: "Takes a backup",
+  description:
+    "All tenants, as of one moment, as a file for the `restore` command. Restoring it makes every older fence and token " +
+    "stale (S6).",
+  example: {},
+  replies: [
+    { ...ok(text({ description: "An SQLite database." }), "The backup."), mediaType: "application/octet-stream" },
+  ],
+});

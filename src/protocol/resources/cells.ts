@@ -1,0 +1,61 @@
+/** Cells: the processes that host resources and enforce leases on them (G6, G12). */
+
+import * as shapes from "../leases/shapes.ts";
+import { above, hosting, watching } from "../operating/roles.ts";
+import { command, edge, ok, query } from "../operation.ts";
+import { pageOf, paging } from "../schema/fields.ts";
+import { limits } from "../schema/limits.ts";
+import { text } from "../schema/schema.ts";
+import { cellLinkPath } from "./cell-link.ts";
+
+const cell = text({ minLength: 1, maxLength: limits.idLengthMax, description: "The cell's name." });
+
+export const listCells = query({
+  name: "list_cells",
+  tag: "Resources",
+  method: "GET",
+  path: "/v1/cells",
+  fields: { ...paging },
+  roles: watching,
+  summary: "Lists cells",
+  description: "The processes that host resources: whether they are ready, since when, and what they host.",
+  example: { limit: 20 },
+  replies: [ok(shapes.page("cells", shapes.cellView), "One page.")],
+  decode: (input, { tenant, actor }) => ({ type: "list_cells", tenant, actor, ...pageOf(input) }),
+});
+
+export const readmitCell = command({
+  name: "readmit_cell",
+  tag: "Resources",
+  method: "POST",
+  path: "/v1/cells/{cell}/readmit",
+  fields: { cell },
+  roles: above,
+  summary: "Undoes the withdrawal of a cell",
+  description: "Its resources can be leased again, as far as the cell is ready (G12).",
+  example: { cell: "lab-1" },
+  replies: [ok(shapes.cell, "The cell.")],
+  errors: ["cell_unknown"],
+  decode: (input, { tenant, actor, entropy }) => ({
+    type: "readmit_cell",
+    tenant,
+    actor,
+    entropy,
+    cellId: input.cell,
+  }),
+});
+
+export const connectCell = edge({
+  name: "connect_cell",
+  tag: "Resources",
+  method: "GET",
+  path: cellLinkPath,
+  fields: {},
+  roles: hosting,
+  summary: "Connects a cell (WebSocket)",
+  description:
+    "Opened by `leasehold cell`, with a key of the role `cell`. Frames are JSON; the cell says hello first, with what it " +
+    "hosts and believes to be bound, and is then told what to bind and tear down. docs/cells.md has more.",
+  example: {},
+  replies: [ok(shapes.nothingMore, "The connection is upgraded.", 101)],
+});

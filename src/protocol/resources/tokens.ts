@@ -1,0 +1,85 @@
+/** Tokens: whether one is good, and the keys that they are made with (G3 to G5). */
+
+import * as shapes from "../leases/shapes.ts";
+import { guarding, operating } from "../operating/roles.ts";
+import { command, ok, query } from "../operation.ts";
+import { resource } from "../schema/fields.ts";
+import { limits } from "../schema/limits.ts";
+import { optional, text } from "../schema/schema.ts";
+
+export const verifyToken = query({
+  name: "verify_token",
+  tag: "Holding",
+  method: "POST",
+  path: "/v1/tokens/verify",
+  fields: {
+    token: text({
+      minLength: 1,
+      maxLength: limits.tokenLengthMax,
+      description: "The token that was shown, whole.",
+      "x-error": "token_invalid",
+    }),
+    resource: optional(resource),
+    operation: optional(
+      text({
+        minLength: 1,
+        maxLength: limits.labelLengthMax,
+        description: "What is to be done, such as `read`, for tokens that are narrowed to operations.",
+      }),
+    ),
+  },
+  roles: guarding,
+  summary: "Says whether a token is good",
+  description:
+    "For data planes without a cell of their own: checked against the live lease, so that a renewed, released or revoked " +
+    "one is refused at once (G5). A caveat on what is not named here fails.",
+  example: { token: "lht1.AAAA", resource: "FILE:/src/auth.ts", operation: "write" },
+  replies: [ok(shapes.verifiedToken, "It is good, now.")],
+  errors: [
+    "token_invalid",
+    "stale_token",
+    "caveat_failed",
+    "lease_expired",
+    "lease_released",
+    "lease_revoked",
+    "resource_fenced",
+  ],
+  decode: (input, { tenant, actor }) => ({
+    type: "verify_token",
+    tenant,
+    actor,
+    token: input.token,
+    resource: input.resource ?? null,
+    operation: input.operation ?? null,
+  }),
+});
+
+export const listTokenKeys = query({
+  name: "list_token_keys",
+  tag: "Operating",
+  method: "GET",
+  path: "/v1/token-keys",
+  fields: {},
+  roles: operating,
+  summary: "Lists the keys that tokens are made with",
+  description: "Their ids and ends; the keys themselves stay in the data folder.",
+  example: {},
+  replies: [ok(shapes.tokenKeys, "The present one, and those whose tokens are still good.")],
+  decode: (_input, { tenant, actor }) => ({ type: "list_token_keys", tenant, actor }),
+});
+
+export const rotateTokenKeys = command({
+  name: "rotate_token_keys",
+  tag: "Operating",
+  method: "POST",
+  path: "/v1/token-keys/rotate",
+  fields: {},
+  roles: operating,
+  summary: "Makes a new key for tokens",
+  description:
+    "Tokens are made with it from now on; older ones stay good for six minutes, longer than any of them lives. Cells " +
+    "are told at once.",
+  example: {},
+  replies: [ok(shapes.tokenKeys, "The keys, with the new one.")],
+  decode: (_input, { tenant, actor }) => ({ type: "rotate_token_keys", tenant, actor }),
+});

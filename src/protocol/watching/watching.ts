@@ -1,0 +1,107 @@
+/** Watching: events, the stream, health. The edge serves these itself; they are here for the record and for OpenAPI. */
+
+import { following, reading, watching } from "../operating/roles.ts";
+import { edge, ok } from "../operation.ts";
+import { agentId, resource } from "../schema/fields.ts";
+import { limits } from "../schema/limits.ts";
+import { anything, choice, flag, integer, list, optional, record, text } from "../schema/schema.ts";
+import { eventTypes } from "../schema/vocabulary.ts";
+
+export const events = edge({
+  name: "events",
+  tag: "Watching",
+  method: "GET",
+  path: "/v1/events",
+  fields: {
+    since: optional(integer({ description: "Only events after this sequence number; `Last-Event-ID` says the same." })),
+    types: optional(
+      list(choice(eventTypes), { maxItems: limits.eventTypesMax, description: "Only these; commas between." }),
+    ),
+    resource: optional(resource),
+    agent_id: optional(agentId),
+    follow: optional(
+      flag({ description: "False: only what there is so far, and then the answer ends. Not on the stream." }),
+    ),
+  },
+  roles: reading,
+  summary: "Follows what happens",
+  description:
+    "Server-sent events; `id` is the sequence number, and `Last-Event-ID` resumes without loss or repetition. " +
+    "On the stream this subscribes the connection.",
+  example: { since: 1042, types: ["lease.granted", "lease.expired"] },
+  replies: [
+    {
+      ...ok(text({ description: "Each `data` is an event, `{type, at, …}`." }), "The events."),
+      mediaType: "text/event-stream",
+    },
+  ],
+  errors: ["history_pruned", "invalid_resource"],
+});
+
+export const stream = edge({
+  name: "stream",
+  tag: "Watching",
+  method: "GET",
+  path: "/v1/stream",
+  fields: {},
+  roles: following,
+  summary: "Opens a WebSocket for many commands in flight",
+  description:
+    "A frame is a command `{id, op, input}` or an array of them; `op` is the name of an operation and `input` all its " +
+    "fields. Replies `{id, status, body}` and events `{seq, event}` come as they are ready, several in a frame.",
+  example: {},
+  replies: [ok(text(), "Switching protocols.", 101)],
+  errors: ["too_many_in_flight", "slow_reader"],
+});
+
+export const healthz = edge({
+  name: "healthz",
+  tag: "Watching",
+  method: "GET",
+  path: "/healthz",
+  fields: {},
+  roles: "anyone",
+  summary: "Is the process alive?",
+  description: "It answers, so it is.",
+  example: {},
+  replies: [ok(record({ status: choice(["ok"]) }), "It is.")],
+});
+
+export const readyz = edge({
+  name: "readyz",
+  tag: "Watching",
+  method: "GET",
+  path: "/readyz",
+  fields: {},
+  roles: "anyone",
+  summary: "Can it serve?",
+  description: "Not while it starts, shuts down, or has lost its store.",
+  example: {},
+  replies: [ok(record({ status: choice(["ready"]) }), "It can.")],
+});
+
+export const metrics = edge({
+  name: "metrics",
+  tag: "Watching",
+  method: "GET",
+  path: "/metrics",
+  fields: {},
+  roles: watching,
+  summary: "Shows metrics",
+  description: "In the text format of Prometheus.",
+  example: {},
+  replies: [{ ...ok(text(), "The metrics."), mediaType: "text/plain" }],
+});
+
+export const openapi = edge({
+  name: "openapi",
+  tag: "Watching",
+  method: "GET",
+  path: "/openapi.json",
+  fields: {},
+  roles: "anyone",
+  summary: "Shows this document",
+  description: "The reference for all that is served over HTTP.",
+  example: {},
+  replies: [ok(anything(), "OpenAPI 3.1.")],
+});

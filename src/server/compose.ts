@@ -1,0 +1,154 @@
+/** The edges of a server whose engine serves: HTTP and the streams, until it is closed. */
+import type { IncomingMessage, Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import type { Engine } from "../engine/engine.ts";
+import { boundHeapGrowth } from "../engine/heap-growth.ts";
+import { leaveThingsYoung } from "../engine/pretenuring.ts";
+import type { EngineLog } from "../engine/terms.ts";
+import { MasterKeys } from "../token/node/master-keys.ts";
+import { ArtifactFiles } from "./artifacts/artifact-files.ts";
+import { createArtifactHandlers } from "./artifacts/artifacts.ts";
+import { hashSecret } from "./auth/key-ring.ts";
+import { createReaders } from "./auth/may-read.ts";
+import type { Config } from "./config/config.ts";
+import { NoKeys } from "./config/no-keys.ts";
+import { version } from "./config/version.ts";
+import { createEventStreams } from "./events/sse.ts";
+import { limitConnections } from "./http/connections.ts";
+import { createGate, isLoopback } from "./http/gate.ts";
+import { createHttp } from "./http/http.ts";
+import { createEdges } from "./http/own-routes.ts";
+import { takeUpgrades } from "./http/upgrades.ts";
+import { createMcp } from "./mcp/routes.ts";
+import { createBackup } from "./operating/backup.ts";
+import { createMetrics } from "./operating/metrics.ts";
+import { startPruning } from "./operating/pruning.ts";
+import { createService } from "./service.ts";
+import { shutDown } from "./shutdown.ts";
+import type { RunningServer } from "./start.ts";
+import { createStreamServer } from "./stream/stream.ts";
+
+export async function serve(
+  engine: Engine,
+  config: Omit<Config, "store"> & { readonly log: EngineLog },
+  /** For artifacts, and where a backup is put together; with a store on disk, its data. */
+  folder: string,
+  closed: () => void = () => undefined,
+): Promise<RunningServer> {
+  const { host, port, log, rateLimit, rateBurst, requestTimeoutMs } = config;
+  const limit = rateLimit === 0 ? null : { perSecond: rateLimit, burst: Math.max(rateBurst, 1) };
+  // The secret is another one after a restore, and then no older token is good (S6).
+  const masterKeys = MasterKeys.open(folder, engine.now(), hashSecret(engine.secret));
+  const service = createService(engine, limit, masterKeys, log);
+  const onLoopback = isLoopback(host);
+  if (!onLoopback && service.keys.isEmpty) throw new NoKeys(host);
+
+  let isClosing = false;
+  const gate = createGate(config);
+  const readers = createReaders(service, onLoopback);
+  const eventStreams = createEventStreams(service, { ...readers, signOfLifeMs: config.signOfLifeMs });
+  const streams = createStreamServer(service, readers);
+  const counts = {
+    connections: () => connections.size,
+    eventStreams: () => eventStreams.size,
+    streamConnections: () => streams.connections,
+  };
+  const metrics = createMetrics(service, counts, version);
+  const artifactFiles = new ArtifactFiles(join(folder, "artifacts"), {
+    bytesMax: config.artifactBytesMax,
+    totalBytesMax: config.artifactsTotalBytesMax,
+  });
+  const mcp = createMcp({ service, isLoopback: onLoopback, version });
+  const { app, server } = createHttp({
+    service,
+    gate,
+    mcp: mcp.handle,
+    isLoopback: onLoopback,
+    edges: createEdges({
+      service,
+      metrics,
+      version,
+      isClosing: () => isClosing,
+      events: eventStreams.open,
+      backup: createBackup(service, folder),
+      artifacts: createArtifactHandlers(service, readers, artifactFiles, config.artifactBytesMax),
+    }),
+    server: { ...parserOptions, requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 10_000) },
+    log,
+    isClosing: () => isClosing,
+  });
+  const connections = limitConnections(server, config.connectionsMax);
+  const stopLooking = takeUpgrades(server, {
+    service,
+    gate,
+    isLoopback: onLoopback,
+    streams,
+    cells: service.cells,
+    isStillKnown: readers.isStillKnown,
+    lookEveryMs: config.signOfLifeMs,
+    isClosing: () => isClosing,
+  });
+  await app.ready();
+  await listen(server, port, host);
+  server.on("error", (fault) => log.error({ err: fault }, "a connection could not be taken"));
+  const stopPruning = startPruning(engine, config, log);
+  const heapGrowth = boundHeapGrowth();
+  leaveThingsYoung();
+
+  let closing: Promise<void> | null = null;
+  return {
+    address: addressOf(server, host),
+    service,
+    close() {
+      isClosing = true;
+      mcp.close().catch((fault: unknown) => log.error({ err: fault }, "MCP could not be ended in order"));
+      closing ??= shutDown({
+        server,
+        connections,
+        service,
+        eventStreams,
+        streams,
+        deadlineMs: config.shutdownTimeoutMs,
+      }).finally(() => {
+        stopPruning();
+        heapGrowth.close();
+        stopLooking();
+        metrics.close();
+        closed();
+      });
+      return closing;
+    },
+  };
+}
+
+/** What the parser takes, and for how long. A repeated header is joined, so that no second one goes unseen. */
+const parserOptions = {
+  maxHeaderSize: 16_384,
+  requireHostHeader: false,
+  joinDuplicateHeaders: true,
+  /** Longer than proxies and clients keep a connection, so that it is mostly they who close it. */
+  keepAliveTimeout: 75_000,
+  connectionsCheckingInterval: 1_000,
+  /** Finds peers that are gone without a word, so that their streams and held answers end. */
+  keepAlive: true,
+  keepAliveInitialDelay: 60_000,
+  // Everything else that asks for another protocol is answered in this one.
+  shouldUpgradeCallback: ({ headers, method }: IncomingMessage) =>
+    method === "GET" && headers.upgrade?.toLowerCase() === "websocket",
+};
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+function addressOf(server: Server, host: string): RunningServer["address"] {
+  const { port } = server.address() as AddressInfo;
+  return { host, port, url: `http://${host.includes(":") ? `[${host}]` : host}:${port}` };
+}

@@ -1,0 +1,232 @@
+/** `GET /v1/events`: server-sent events. An idle one costs its connection and a comment every so often, and no timer. */
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { type Answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
+import { readHttp } from "../../protocol/http/http-input.ts";
+import type { RawQuery } from "../../protocol/http/query-string.ts";
+import { events as operation } from "../../protocol/watching/watching.ts";
+import { type Credentials, shownIn } from "../auth/authenticate.ts";
+import { sendAnswer } from "../http/send.ts";
+import type { Caller, Service } from "../service.ts";
+import { type EventQuery, followEvents } from "./follow-events.ts";
+
+export { followEvents } from "./follow-events.ts";
+
+/** What may wait in memory for a slow reader before it is cut off. It comes back, and resumes where it was. */
+const bufferedBytesMax = 4 * 2 ** 20;
+/**
+ * Streams take turns, so that a moment at which many are written to never comes: a write takes some 15 µs, and who
+ * comes in while hundreds of them are made waits for all.
+ */
+const turnMs = 50;
+const turnsMax = 300;
+
+export interface EventStreams {
+  open(request: FastifyRequest, reply: FastifyReply): void;
+  readonly size: number;
+  /** Ends all of them; their clients resume elsewhere, or here when it is back. */
+  close(): void;
+}
+
+export interface EventStreamsOptions {
+  /** An answer where the caller may not look at its tenant. */
+  readonly mayRead: (caller: Caller) => Promise<Answer | null>;
+  /** Whether what was shown at the start would still be good now: asked with every sign of life. */
+  readonly isStillGood: (shown: Credentials) => boolean;
+  readonly signOfLifeMs: number;
+}
+
+/** Of a stream that has begun nothing is kept but its socket: there may be very many of them. */
+interface Stream {
+  readonly socket: Socket;
+  readonly shown: Credentials;
+  isCaughtUp: boolean;
+}
+
+export function createEventStreams(
+  service: Service,
+  { mayRead, isStillGood, signOfLifeMs }: EventStreamsOptions,
+): EventStreams {
+  const turns = Math.min(turnsMax, Math.ceil(signOfLifeMs / turnMs));
+  const waiting: Set<Stream>[] = Array.from({ length: turns }, () => new Set());
+  let size = 0;
+  let enlisted = 0;
+  let turn = 0;
+  let timer: NodeJS.Timeout | null = null;
+
+  /** One timer for all. A stream whose credential was deleted, or whose agent was taken up elsewhere, ends here. */
+  function giveSigns(): void {
+    turn = (turn + 1) % turns;
+    for (const { socket, shown, isCaughtUp } of waiting[turn] ?? []) {
+      if (!isStillGood(shown)) socket.end();
+      // Who wants few events would otherwise come back with the number of one that is long forgotten.
+      else socket.write(isCaughtUp ? `: still here\nid: ${service.events.lastSeq}\n\n` : ": still here\n\n");
+    }
+  }
+
+  function enlist(stream: Stream): void {
+    // Not by size: all who come for others that went would then share one turn.
+    const place = waiting[enlisted++ % turns];
+    place?.add(stream);
+    size++;
+    timer ??= setInterval(giveSigns, signOfLifeMs / turns);
+    stream.socket.once("close", () => {
+      place?.delete(stream);
+      size--;
+      if (size > 0 || timer === null) return;
+      clearInterval(timer);
+      timer = null;
+    });
+  }
+
+  function follow(response: ServerResponse, socket: Socket, shown: Credentials, query: Asked): void {
+    // Let go of once it has begun, so that the closures below do not keep it.
+    let unanswered: ServerResponse | null = response;
+    const stream: Stream = { socket, shown, isCaughtUp: false };
+    const stop = followEvents(
+      service,
+      query,
+      (seq, text) => {
+        if (socket.destroyed) return;
+        socket.write(frameOf(seq, text));
+        if (socket.writableLength <= bufferedBytesMax) return;
+        service.tally.refuse("slow_reader");
+        socket.destroy();
+      },
+      (answer) => (unanswered === null ? socket.end() : refuse(unanswered, answer)),
+      {
+        begun: (seq) => {
+          if (unanswered !== null) begin(unanswered, socket, seq);
+          unanswered = null;
+          enlist(stream);
+        },
+        pace: () => drained(socket),
+        caughtUp: (isSo) => {
+          stream.isCaughtUp = isSo;
+          // Not at once: who asks for nothing that was is caught up before there is anything to stop.
+          if (isSo && !query.follows) queueMicrotask(() => end());
+        },
+      },
+    );
+    const end = (): void => {
+      stop();
+      socket.end();
+    };
+    socket.once("close", stop);
+  }
+
+  function refuse(response: ServerResponse, answer: Answer): void {
+    service.tally.refuseWith(answer);
+    sendAnswer(response, answer);
+  }
+
+  return {
+    get size() {
+      return size;
+    },
+    open(request, reply) {
+      const { raw: response } = reply;
+      const { caller } = request;
+      if (caller === null) throw new TypeError("a caller gets past the door");
+      const query = readEventQuery(request, caller);
+      if ("status" in query) return refuse(response, query);
+      const shown = shownIn(request.raw);
+      mayRead(caller).then(
+        (refusal) => {
+          const { socket } = response;
+          if (socket === null || socket.destroyed) return;
+          if (refusal === null) follow(response, socket, shown, query);
+          else refuse(response, refusal);
+        },
+        () => refuse(response, errorAnswer("database_unavailable", "The database is not available; try again.")),
+      );
+    },
+    close() {
+      for (const place of waiting) for (const { socket } of place) socket.end();
+    },
+  };
+}
+
+interface Asked extends EventQuery {
+  /** False: it ends once all that there is was told. */
+  readonly follows: boolean;
+}
+
+/** `Last-Event-ID` goes before `since`: a browser that comes back keeps the address it was given first. */
+function readEventQuery(request: FastifyRequest, { tenant }: Caller): Asked | Answer {
+  const { params, query, headers } = request;
+  const read = readHttp(operation, operation, { params, query: query as RawQuery, body: undefined });
+  if (!read.ok) return faultAnswer(read);
+  const {
+    since,
+    types,
+    resource,
+    agent_id: agentId,
+    follow,
+  } = read.value as {
+    readonly since?: number | null;
+    readonly types?: readonly string[] | null;
+    readonly resource?: string | null;
+    readonly agent_id?: string | null;
+    readonly follow?: boolean | null;
+  };
+  const lastId = headers["last-event-id"];
+  if (lastId !== undefined && lastId !== "" && !(typeof lastId === "string" && /^\d{1,15}$/.test(lastId))) {
+    const detail = "Last-Event-ID is not the id of an event; send the last one that came, or leave it out.";
+    return errorAnswer("invalid_request", detail, { field: "Last-Event-ID" });
+  }
+  return {
+    tenant,
+    since: lastId ? Number(lastId) : (since ?? null),
+    types: types ?? null,
+    resource: resource ?? null,
+    agentId: agentId ?? null,
+    follows: follow ?? true,
+  };
+}
+
+/**
+ * The first words say how soon to come back, and from where: who is cut off before the first event loses none. The body
+ * ends with the connection, so nothing is wrapped around an event, and from here on the socket alone is needed.
+ */
+function begin(response: ServerResponse, socket: Socket, seq: number): void {
+  response.useChunkedEncodingByDefault = false;
+  response.writeHead(200, [
+    "Content-Type",
+    "text/event-stream; charset=utf-8",
+    "Cache-Control",
+    "no-store",
+    "X-Accel-Buffering",
+    "no",
+  ]);
+  response.write(`retry: 1000\nid: ${seq}\n\n`);
+  response.detachSocket(socket);
+}
+
+let lastSeq = -1;
+let lastFrame = Buffer.alloc(0);
+let lastText = "";
+
+/** All who want an event are given it one after the other, so the frame of the last one is nearly always the one. */
+function frameOf(seq: number, text: string): Buffer {
+  if (seq !== lastSeq || text !== lastText) {
+    lastFrame = Buffer.from(`id: ${seq}\ndata: ${text}\n\n`);
+    lastSeq = seq;
+    lastText = text;
+  }
+  return lastFrame;
+}
+
+function drained(socket: Socket): Promise<void> {
+  if (!socket.writableNeedDrain) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      socket.off("drain", done);
+      socket.off("close", done);
+      resolve();
+    };
+    socket.once("drain", done);
+    socket.once("close", done);
+  });
+}

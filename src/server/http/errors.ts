@@ -1,0 +1,70 @@
+/** What goes wrong before a request is understood, in the words of the wire: never a 5xx for bad input, never a stack. */
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
+import { limits } from "../../protocol/schema/limits.ts";
+import { Refused } from "./refused.ts";
+
+interface Thrown {
+  readonly code?: unknown;
+  readonly statusCode?: unknown;
+}
+
+/** For what fastify reports, or a handler throws. Only what is nobody's input is a fault of the server. */
+export function answerForError(error: unknown, log: { error(details: object, message: string): void }): Answer {
+  if (error instanceof Refused) return error.answer;
+  const { code, statusCode }: Thrown = typeof error === "object" && error !== null ? error : {};
+  switch (code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return tooLarge;
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return wrongType;
+    case "FST_ERR_BAD_URL":
+      return badPath;
+  }
+  if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500) return unreadable;
+  log.error({ err: error }, "a request failed for a reason that is not its own");
+  return errorAnswer("internal_error", "Something is wrong with the server; its log says what.");
+}
+
+/** For what the HTTP parser refuses. null: nobody is there to be told. */
+export function answerForParserError(error: { readonly code?: string }, socket: Socket): Answer | null {
+  if (error.code === "ECONNRESET" || !socket.writable || hasBegunToAnswer(socket)) return null;
+  switch (error.code) {
+    case "HPE_HEADER_OVERFLOW":
+      return headersTooLarge;
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return tooLarge;
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return tooSlow;
+    default:
+      return unreadable;
+  }
+}
+
+/** Into the middle of an answer nothing else may be written. Node keeps what is under way on the socket. */
+function hasBegunToAnswer(socket: Socket & { readonly _httpMessage?: ServerResponse | null }): boolean {
+  return socket._httpMessage?.headersSent === true;
+}
+
+const tooLarge = errorAnswer(
+  "payload_too_large",
+  `The body is larger than ${limits.bodyBytesMax} bytes; send a smaller one, and split what can be split.`,
+);
+const wrongType = errorAnswer(
+  "unsupported_media_type",
+  "The body is not said to be JSON; send `Content-Type: application/json`.",
+);
+const badPath = errorAnswer("invalid_request", "The path is not well-formed; percent-encode it as UTF-8.");
+const headersTooLarge = errorAnswer(
+  "headers_too_large",
+  "The head of the request is too large; send fewer or shorter headers.",
+);
+const tooSlow = errorAnswer(
+  "request_timeout",
+  "The request did not arrive in time; send the whole of it more quickly.",
+);
+const unreadable = errorAnswer(
+  "invalid_request",
+  "This is not a well-formed HTTP/1.1 request; mend its head or its body's framing.",
+);

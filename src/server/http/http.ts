@@ -1,0 +1,206 @@
+/**
+ * HTTP: fastify finds the route and reads the body; everything else is the operations' own. One route for each way of
+ * asking, its input checked by the operation's schemas, its answer written as the text that it already is.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerOptions } from "node:http";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { type Answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
+import { readHttp } from "../../protocol/http/http-input.ts";
+import type { RawQuery } from "../../protocol/http/query-string.ts";
+import type { Operation, Route } from "../../protocol/operation.ts";
+import { operations } from "../../protocol/operations.ts";
+import { limits } from "../../protocol/schema/limits.ts";
+import { authenticate, isCaller, shownIn } from "../auth/authenticate.ts";
+import { dispatch } from "../dispatch.ts";
+import { mcpMethods, mcpPaths } from "../mcp/routes.ts";
+import type { Caller, Service } from "../service.ts";
+import { answerForError, answerForParserError } from "./errors.ts";
+import type { Gate } from "./gate.ts";
+import { notJson, parseBody } from "./json-body.ts";
+import { sendAnswer, sendRaw } from "./send.ts";
+import { answerUnrouted, takesHead } from "./unrouted.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Who asks; set before the body is read. */
+    caller: Caller | null;
+  }
+}
+
+/** An operation that the edge serves itself. */
+export type EdgeHandler = (request: FastifyRequest, reply: FastifyReply) => void;
+
+export interface HttpOptions {
+  readonly service: Service;
+  readonly gate: Gate;
+  /** By the names of their operations, and `page` for what is at `/`. */
+  readonly edges: Readonly<Record<string, EdgeHandler>>;
+  /** Serves `/mcp` and what is below it. */
+  readonly mcp: EdgeHandler;
+  /** Whether the server listens on loopback only, and so needs no keys (S5). */
+  readonly isLoopback: boolean;
+  readonly server: ServerOptions;
+  readonly log: { error(details: object, message: string): void };
+  /** True once the server is on its way out. */
+  readonly isClosing: () => boolean;
+}
+
+export interface Http {
+  readonly app: FastifyInstance;
+  readonly server: Server;
+}
+
+export function createHttp(options: HttpOptions): Http {
+  let made: Server | undefined;
+  const app = fastify({
+    logger: false,
+    bodyLimit: limits.bodyBytesMax,
+    exposeHeadRoutes: false,
+    genReqId: () => "",
+    // A path's parameters are as long as the head allows; their own limits are the schemas'.
+    routerOptions: { maxParamLength: 16_384 },
+    frameworkErrors: (error, _request, reply) => refuse(options, reply, answerForError(error, options.log)),
+    clientErrorHandler: (error, socket) => {
+      const answer = answerForParserError(error, socket);
+      if (answer === null) socket.destroy();
+      else sendRaw(socket, answer);
+    },
+    serverFactory: (handler) => {
+      made = createServer(options.server, handler);
+      return made;
+    },
+  });
+  app.decorateRequest("caller", null);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
+    let parsed: unknown;
+    try {
+      parsed = parseBody(request.headers["content-type"], body as Buffer);
+    } catch (error) {
+      return done(error as Error);
+    }
+    done(null, parsed);
+  });
+  app.setErrorHandler((error, _request, reply) => refuse(options, reply, answerForError(error, options.log)));
+  app.setNotFoundHandler({ preHandler: admission(options, "anyone") }, (request, reply) =>
+    answerUnrouted(request.raw, reply.raw, options.gate, options.service.tally),
+  );
+  for (const operation of operations) {
+    for (const route of [operation, ...operation.also]) addRoute(app, options, operation, route);
+  }
+  for (const url of mcpPaths) addMcpRoute(app, options, url);
+  const { page } = options.edges;
+  if (page !== undefined)
+    app.route({ method: ["GET", "HEAD"], url: "/", onRequest: admission(options, "anyone"), handler: page });
+  if (made === undefined) throw new TypeError("fastify has not made its server");
+  return { app, server: made };
+}
+
+function addRoute(app: FastifyInstance, options: HttpOptions, operation: Operation, route: Route): void {
+  const { method, path } = route;
+  const handler =
+    operation.kind === "edge" ? edgeHandlerFor(options, operation) : handlerFor(options, operation, route);
+  const described = {
+    method: takesHead(operation, method) ? ["GET", "HEAD"] : method,
+    url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
+    onRequest: admission(options, operation.roles === "anyone" ? "anyone" : "known"),
+    handler,
+  };
+  if (!operation.takesBytes) {
+    app.route(described);
+    return;
+  }
+  // Its body is bytes of any type, which the handler reads itself; the parsers are of this route alone.
+  app.register((scope, _options, done) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null));
+    scope.route(described);
+    done();
+  });
+}
+
+/** MCP has words of its own for a body that it cannot read, so the body is handed over as it came. */
+function addMcpRoute(app: FastifyInstance, options: HttpOptions, url: string): void {
+  app.register((scope, _options, done) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, parsed) => parsed(null, body));
+    scope.route({ method: [...mcpMethods], url, onRequest: admission(options, "known"), handler: options.mcp });
+    done();
+  });
+}
+
+/** The kernel is not asked, so who may is looked at here. */
+function edgeHandlerFor({ edges, service }: HttpOptions, { name, roles }: Operation): EdgeHandler {
+  const serve = edges[name];
+  if (serve === undefined) throw new TypeError(`nobody serves ${name}`);
+  if (roles === "anyone") return serve;
+  return (request, reply) => {
+    const role = request.caller?.actor.role;
+    if (role !== undefined && roles.includes(role)) return serve(request, reply);
+    service.tally.refuse("forbidden");
+    sendAnswer(reply.raw, errorAnswer("forbidden", `A key with the role ${role} may not do this.`));
+  };
+}
+
+function handlerFor({ service }: HttpOptions, operation: Operation, route: Route): EdgeHandler {
+  const takesBody = route.body !== null;
+  return (request, reply) => {
+    const { raw } = reply;
+    const { params, caller } = request;
+    const body = takesBody || request.body !== undefined ? request.body : hasBody(request.raw) || undefined;
+    const read = readHttp(operation, route, { params, query: request.query as RawQuery, body });
+    if (!read.ok) {
+      service.tally.refuse(read.code);
+      return sendAnswer(raw, faultAnswer(read));
+    }
+    if (caller === null) throw new TypeError("a caller gets past the door");
+    const drop = dispatch(service, operation, read.value, caller, (answer) => sendAnswer(raw, answer));
+    // The answer is held: if the client goes away, there is nobody to hold it for (W8).
+    if (drop !== null) raw.once("close", drop);
+  };
+}
+
+/** The door, before anything of a body is read: who may come in, as whom, and how often. */
+function admission(options: HttpOptions, whom: "anyone" | "known") {
+  const { service, gate, isLoopback, isClosing } = options;
+  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    const { raw } = request;
+    const { headers } = raw;
+    if (isClosing()) {
+      reply.raw.shouldKeepAlive = false;
+      return refuse(options, reply, shuttingDown);
+    }
+    const turnedAway = gate.check(raw);
+    if (turnedAway !== null) return refuse(options, reply, turnedAway);
+    if (headers.origin !== undefined && gate.lets(headers.origin)) letPageRead(reply, headers.origin);
+    if (whom === "known") {
+      const found = authenticate(service, shownIn(raw), isLoopback);
+      if (!isCaller(found)) return refuse(options, reply, found);
+      const tooMany = service.limiter.take(found.meter);
+      if (tooMany !== null) return refuse(options, reply, tooMany);
+      request.caller = found;
+    }
+    if (headers["content-encoding"] !== undefined) return refuse(options, reply, notJson);
+    done();
+  };
+}
+
+function letPageRead({ raw }: FastifyReply, origin: string): void {
+  raw.setHeader("Access-Control-Allow-Origin", origin);
+  raw.setHeader("Access-Control-Expose-Headers", "Retry-After");
+  raw.setHeader("Vary", "Origin");
+}
+
+function refuse({ service }: HttpOptions, reply: FastifyReply, answer: Answer): void {
+  service.tally.refuseWith(answer);
+  sendAnswer(reply.raw, answer);
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers["content-length"];
+  return headers["transfer-encoding"] !== undefined || (length !== undefined && Number(length) !== 0);
+}
+
+const shuttingDown = errorAnswer("shutting_down", "The server is shutting down; try again when it is back.", {
+  retry_after_ms: 1_000,
+});

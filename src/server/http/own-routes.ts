@@ -1,0 +1,84 @@
+/** What the server answers by itself, without the kernel: is it there, what can it do, how is it doing. */
+import type { FastifyReply } from "fastify";
+import { type Answer, answer, errorAnswer } from "../../protocol/answers/answer.ts";
+import { openApiDocument } from "../../protocol/documents/openapi.ts";
+import type { ArtifactHandlers } from "../artifacts/artifacts.ts";
+import type { Metrics } from "../operating/metrics.ts";
+import type { Service } from "../service.ts";
+import type { EdgeHandler } from "./http.ts";
+import { sendAnswer, sendText } from "./send.ts";
+
+export interface EdgeOptions {
+  readonly service: Service;
+  readonly metrics: Metrics;
+  readonly version: string;
+  readonly isClosing: () => boolean;
+  readonly events: EdgeHandler;
+  readonly backup: EdgeHandler;
+  readonly artifacts: ArtifactHandlers;
+}
+
+/** By the names of their operations; the page at `/` is beside them. */
+export function createEdges({ service, metrics, version, isClosing, events, backup, artifacts }: EdgeOptions) {
+  // Made once it is asked for: it is large, and most servers are never asked.
+  let openapi: string | null = null;
+  const page = pageText(version);
+  return {
+    events,
+    backup,
+    put_artifact: artifacts.put,
+    get_artifact: artifacts.get,
+    stream: answering(() => upgradeNeeded),
+    connect_cell: answering(() => upgradeNeeded),
+    healthz: answering(() => healthy),
+    readyz: answering(() => (service.engine.isServing && !isClosing() ? ready : notReady)),
+    openapi: answering(() => {
+      openapi ??= JSON.stringify(openApiDocument(version));
+      return answer(200, openapi);
+    }),
+    metrics: (_request, reply) => {
+      metrics.text().then(
+        (text) => sendText(reply.raw, 200, metrics.contentType, text),
+        (fault: unknown) => {
+          service.log.error({ err: fault }, "the metrics could not be collected");
+          sendAnswer(reply.raw, errorAnswer("internal_error", "The metrics could not be collected; the log says why."));
+        },
+      );
+    },
+    page: (_request, reply) => sendText(reply.raw, 200, "text/html; charset=utf-8", page),
+  } satisfies Record<string, EdgeHandler>;
+}
+
+function answering(find: () => Answer): EdgeHandler {
+  return (_request, reply: FastifyReply) => sendAnswer(reply.raw, find());
+}
+
+const healthy = answer(200, `{"status":"ok"}`);
+const ready = answer(200, `{"status":"ready"}`);
+const notReady = errorAnswer(
+  "database_unavailable",
+  "The server does not serve commands at the moment; ask again soon.",
+  {
+    retry_after_ms: 1_000,
+  },
+);
+const upgradeNeeded = errorAnswer("invalid_request", "This is a WebSocket: connect with `Upgrade: websocket`.", {
+  field: "Upgrade",
+});
+
+function pageText(version: string): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Leasehold</title>
+<h1>Leasehold ${version}</h1>
+<p>A control plane that grants time-bounded leases to AI agents and workers: on what they touch, what they work on and
+what they use.</p>
+<ul>
+<li><a href="/openapi.json">/openapi.json</a>: all that can be asked of it</li>
+<li><a href="/metrics">/metrics</a>: how it is doing</li>
+<li><a href="/readyz">/readyz</a>: whether it serves</li>
+</ul>
+</html>
+`;
+}

@@ -1,0 +1,126 @@
+/** What leads out of plain HTTP: two WebSockets are let through the same door as a request; the rest is not. */
+import type { IncomingMessage, Server } from "node:http";
+import type { Duplex } from "node:stream";
+import { WebSocketServer } from "ws";
+import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
+import { cellLinkLimits } from "../../protocol/resources/cell-link.ts";
+import { connectCell } from "../../protocol/resources/cells.ts";
+import { stream } from "../../protocol/watching/watching.ts";
+import { authenticate, type Credentials, isCaller, shownIn } from "../auth/authenticate.ts";
+import type { Readers } from "../auth/may-read.ts";
+import type { CellDesk } from "../cells/desk.ts";
+import type { Caller, Service } from "../service.ts";
+import type { StreamServer } from "../stream/stream.ts";
+import type { Gate } from "./gate.ts";
+import { sendAnswer, sendRaw } from "./send.ts";
+
+export interface UpgradeOptions {
+  readonly service: Service;
+  readonly gate: Gate;
+  readonly isLoopback: boolean;
+  readonly streams: StreamServer;
+  readonly cells: CellDesk;
+  readonly isStillKnown: Readers["isStillKnown"];
+  /** How often open streams are held against what they were let in with. */
+  readonly lookEveryMs: number;
+  readonly isClosing: () => boolean;
+}
+
+/** Takes over a socket whose caller is known. */
+type Door = (request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller) => void;
+interface Admitted {
+  readonly caller: Caller;
+  readonly operation: typeof stream | typeof connectCell;
+}
+
+/** Returns how to stop looking after them. */
+export function takeUpgrades(server: Server, options: UpgradeOptions): () => void {
+  const open = new Map<Duplex, Credentials>();
+  const toCells = cellDoor(options.cells);
+  server.on("upgrade", (request, socket, head) => {
+    // A client that goes away in the middle is none of the server's trouble.
+    socket.on("error", () => socket.destroy());
+    const admitted = admit(request, options);
+    if (!("caller" in admitted)) {
+      options.service.tally.refuseWith(admitted);
+      return sendRaw(socket, admitted);
+    }
+    open.set(socket, shownIn(request));
+    socket.once("close", () => open.delete(socket));
+    const door: Door = admitted.operation === connectCell ? toCells : options.streams.upgrade;
+    door(request, socket, head, admitted.caller);
+  });
+  server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
+    socket.on("error", () => socket.destroy());
+    sendRaw(socket, noProxy, ["Allow: GET, POST, PUT, DELETE, HEAD, OPTIONS"]);
+  });
+  server.on("checkExpectation", (_request, response) => {
+    response.shouldKeepAlive = false;
+    sendAnswer(response, noExpectation);
+  });
+  return endUnknown(open, options);
+}
+
+function cellDoor(cells: CellDesk): Door {
+  const server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: cellLinkLimits.frameBytesMax,
+  });
+  return (request, socket, head, caller) => {
+    server.handleUpgrade(request, socket, head, (webSocket) => cells.accept(webSocket, caller));
+  };
+}
+
+/** A stream ends at once when its key is deleted, and soon after another instance took its agent up (A3). */
+function endUnknown(open: ReadonlyMap<Duplex, Credentials>, { service, isStillKnown, lookEveryMs }: UpgradeOptions) {
+  const look = (): void => {
+    for (const [socket, shown] of open) if (!isStillKnown(shown)) socket.destroy();
+  };
+  service.keys.onChange = look;
+  const timer = setInterval(look, lookEveryMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+function admit(request: IncomingMessage, { service, gate, isLoopback, isClosing }: UpgradeOptions): Admitted | Answer {
+  if (isClosing()) return shuttingDown;
+  const turnedAway = gate.check(request);
+  if (turnedAway !== null) return turnedAway;
+  const [path] = (request.url ?? "").split("?", 1);
+  const operation = [stream, connectCell].find((one) => one.path === path);
+  if (operation === undefined) return notHere;
+  const caller = authenticate(service, shownIn(request), isLoopback);
+  if (!isCaller(caller)) return caller;
+  if (operation.roles !== "anyone" && !operation.roles.includes(caller.actor.role)) {
+    return errorAnswer("forbidden", `A key with the role ${caller.actor.role} may not open ${operation.path}.`);
+  }
+  if (!isHandshake(request.headers)) return noHandshake;
+  return service.limiter.take(caller.meter) ?? { caller, operation };
+}
+
+/** Looked at here too, so that a bad one is refused in the words of the wire and not in the library's. */
+function isHandshake(headers: IncomingMessage["headers"]): boolean {
+  return headers["sec-websocket-version"] === "13" && /^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "");
+}
+
+const shuttingDown = errorAnswer("shutting_down", "The server is shutting down; try again when it is back.", {
+  retry_after_ms: 1_000,
+});
+const notHere = errorAnswer(
+  "not_found",
+  "The WebSockets are at /v1/stream, and for cells at /v1/cells/connect; see /openapi.json.",
+);
+const noHandshake = errorAnswer(
+  "invalid_request",
+  "This is no WebSocket handshake; send Sec-WebSocket-Version: 13 and a Sec-WebSocket-Key.",
+  { field: "Sec-WebSocket-Key" },
+);
+const noProxy = errorAnswer("method_not_allowed", "The server is no proxy; use a method that the Allow header lists.");
+const noExpectation = errorAnswer(
+  "invalid_request",
+  "The server knows no such expectation; leave the Expect header out.",
+  {
+    field: "Expect",
+  },
+);

@@ -1,0 +1,38 @@
+/** Forgets history by age and by count, every so often (L16). Live records are never touched. */
+import type { Engine } from "../../engine/engine.ts";
+import type { EngineLog } from "../../engine/terms.ts";
+import type { Config } from "../config/config.ts";
+
+type Keep = Pick<
+  Config,
+  "eventsKeepMs" | "endedKeepMs" | "endedKeepMax" | "endedTasksKeepMs" | "endedTasksKeepMax" | "pruneEveryMs"
+>;
+
+/** Returns how to stop. */
+export function startPruning(engine: Engine, keep: Keep, log: EngineLog): () => void {
+  let isBusy = false;
+  const prune = async (): Promise<void> => {
+    // While the store is away there is nothing to prune, and the engine has said so.
+    if (isBusy || !engine.isServing) return;
+    isBusy = true;
+    try {
+      const now = engine.now();
+      const { eventsKeepMs, endedKeepMs, endedKeepMax: endedKeep, endedTasksKeepMs } = keep;
+      const gone = await engine.store.prune({
+        eventsBefore: now - eventsKeepMs,
+        endedBefore: now - endedKeepMs,
+        endedKeep,
+        endedTasksBefore: now - endedTasksKeepMs,
+        endedTasksKeep: keep.endedTasksKeepMax,
+      });
+      if (gone.events + gone.ended + gone.endedTasks > 0) log.info(gone, "old history was forgotten");
+    } catch (fault) {
+      log.warn({ err: fault }, "old history could not be forgotten; it is tried again later");
+    } finally {
+      isBusy = false;
+    }
+  };
+  const timer = setInterval(() => void prune(), keep.pruneEveryMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}

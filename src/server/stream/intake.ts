@@ -1,0 +1,50 @@
+/**
+ * Frames on their way to the engine. While its batch is full they wait here, and their connections are not read from:
+ * a burst of thousands of commands is decided in several turns, so that the first are being stored, and others have
+ * their turn, while the last still wait.
+ */
+import type { Engine } from "../../engine/engine.ts";
+import { NextTurn } from "../../engine/next-turn.ts";
+
+/** Where frames come from. */
+export interface Source {
+  pause(): void;
+  resume(): void;
+}
+
+interface Held {
+  readonly source: Source;
+  readonly run: () => void;
+}
+
+export class Intake {
+  private readonly engine: Engine;
+  private held: Held[] = [];
+
+  constructor(engine: Engine) {
+    this.engine = engine;
+    // In a turn of its own: the answers of the batch before leave first.
+    const next = new NextTurn(() => this.drain());
+    engine.onRoom(() => {
+      if (this.held.length > 0) next.set();
+    });
+  }
+
+  /** Runs now, or in its turn when there is room. */
+  take(source: Source, run: () => void): void {
+    if (this.held.length === 0 && !this.engine.isFull) return run();
+    source.pause();
+    this.held.push({ source, run });
+  }
+
+  private drain(): void {
+    let count = 0;
+    for (const { source, run } of this.held) {
+      if (this.engine.isFull) break;
+      count++;
+      run();
+      source.resume();
+    }
+    this.held.splice(0, count);
+  }
+}

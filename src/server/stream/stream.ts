@@ -1,0 +1,222 @@
+/**
+ * The WebSocket stream: the same commands as over HTTP, many in flight, answered by id as they become durable. A frame
+ * may carry many commands, and all replies of one batch leave in one frame: a busy client pays once for many. A reader
+ * that does not keep up is cut off, and the others do not notice.
+ */
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { type RawData, type WebSocket, WebSocketServer } from "ws";
+import { type Answer, answer, errorAnswer, faultAnswer as inputFaultAnswer } from "../../protocol/answers/answer.ts";
+import type { Input, Operation } from "../../protocol/operation.ts";
+import { operations } from "../../protocol/operations.ts";
+import { limits } from "../../protocol/schema/limits.ts";
+import {
+  eventFrameText,
+  type FrameId,
+  joinFrames,
+  readFrame,
+  replyFrameText,
+  type StreamCommand,
+} from "../../protocol/watching/stream.ts";
+import { events as operation } from "../../protocol/watching/watching.ts";
+import type { Readers } from "../auth/may-read.ts";
+import { dispatch, faultAnswer } from "../dispatch.ts";
+import { followEvents } from "../events/sse.ts";
+import type { Caller, Service } from "../service.ts";
+import { Intake } from "./intake.ts";
+
+/** Commands of one connection that are not answered yet. */
+const inFlightMax = 10_000;
+/** What may wait in memory for a slow reader before it is cut off. */
+const bufferedBytesMax = 16 * 2 ** 20;
+/** Past this a frame is sent before all its replies are together, so that a reader can begin. */
+const frameBytesAim = 256 * 1024;
+
+const byName = new Map<string, Operation>(operations.map((operation) => [operation.name, operation]));
+
+export interface StreamServer {
+  /** Takes over a socket whose caller is known. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller): void;
+  readonly connections: number;
+  close(): void;
+}
+
+export function createStreamServer(service: Service, readers: Readers): StreamServer {
+  const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: limits.bodyBytesMax });
+  const connections = new Set<Connection>();
+  const intake = new Intake(service.engine);
+  return {
+    get connections() {
+      return connections.size;
+    },
+    upgrade(request, socket, head, caller) {
+      server.handleUpgrade(request, socket, head, (webSocket) => {
+        const connection = new Connection(service, readers, intake, webSocket, caller);
+        connections.add(connection);
+        webSocket.on("close", () => {
+          connections.delete(connection);
+          connection.end();
+        });
+      });
+    },
+    close() {
+      for (const connection of connections) connection.goAway();
+      server.close();
+    },
+  };
+}
+
+class Connection {
+  private readonly service: Service;
+  private readonly readers: Readers;
+  private readonly socket: WebSocket;
+  private readonly caller: Caller;
+  private readonly holds = new Set<() => void>();
+  private readonly subscriptions = new Map<FrameId, () => void>();
+  private outbox: string[] = [];
+  private outboxBytes = 0;
+  private flushIsSet = false;
+  private inFlight = 0;
+  private isOver = false;
+
+  constructor(service: Service, readers: Readers, intake: Intake, socket: WebSocket, caller: Caller) {
+    this.service = service;
+    this.readers = readers;
+    this.socket = socket;
+    this.caller = caller;
+    socket.on("message", (data, isBinary) => intake.take(socket, () => this.receive(data, isBinary)));
+    // The close that follows an error is what ends the connection.
+    socket.on("error", () => socket.terminate());
+  }
+
+  private receive(data: RawData, isBinary: boolean): void {
+    if (this.isOver) return;
+    if (isBinary) return this.reply(null, errorAnswer("invalid_request", "Send frames of text, not of bytes."));
+    let frame: unknown;
+    try {
+      frame = JSON.parse(data.toString());
+    } catch {
+      return this.reply(
+        null,
+        errorAnswer("invalid_request", "The frame is not JSON; send a command, or an array of them."),
+      );
+    }
+    for (const one of readFrame(frame)) {
+      if (one.type === "fault") this.reply(one.id, inputFaultAnswer(one.fault));
+      else this.run(one);
+    }
+  }
+
+  private run({ id, op, input }: StreamCommand): void {
+    const tooMany = this.service.limiter.take(this.caller.meter);
+    if (tooMany !== null) return this.reply(id, tooMany);
+    const operation = byName.get(op);
+    if (operation === undefined) {
+      return this.reply(
+        id,
+        errorAnswer("not_found", `There is no operation ${op.slice(0, limits.idLengthMax)}; see /openapi.json.`),
+      );
+    }
+    const checked = operation.check(input);
+    if (!checked.ok) return this.reply(id, inputFaultAnswer(checked));
+    if (operation.name === "events") return this.subscribe(id, checked.value);
+    if (this.inFlight >= inFlightMax) {
+      return this.reply(
+        id,
+        errorAnswer("too_many_in_flight", `At most ${inFlightMax} commands may be unanswered; wait for some.`),
+      );
+    }
+    this.inFlight++;
+    let drop: (() => void) | null = null;
+    const respond = (answered: Answer): void => {
+      this.inFlight--;
+      if (drop !== null) this.holds.delete(drop);
+      this.reply(id, answered);
+    };
+    drop = dispatch(this.service, operation, checked.value, this.caller, respond);
+    if (drop !== null) this.holds.add(drop);
+  }
+
+  /** Events come until the connection ends, or the same id subscribes anew. */
+  private subscribe(id: FrameId, input: Input): void {
+    if (operation.roles !== "anyone" && !operation.roles.includes(this.caller.actor.role)) {
+      return this.reply(id, errorAnswer("forbidden", "A key with this role may not follow events."));
+    }
+    if (input["follow"] === false) {
+      const detail = "The stream only follows events; ask GET /v1/events for what there is, or leave this out.";
+      return this.reply(id, errorAnswer("invalid_request", detail, { field: "follow" }));
+    }
+    this.readers.mayRead(this.caller).then(
+      (refused) => {
+        if (this.isOver) return;
+        if (refused !== null) this.reply(id, refused);
+        else this.follow(id, input);
+      },
+      (fault: unknown) => this.reply(id, faultAnswer(this.service, fault)),
+    );
+  }
+
+  private follow(id: FrameId, input: Input): void {
+    this.subscriptions.get(id)?.();
+    const filter = {
+      tenant: this.caller.tenant,
+      since: (input["since"] as number | null | undefined) ?? null,
+      types: (input["types"] as readonly string[] | null | undefined) ?? null,
+      resource: (input["resource"] as string | null | undefined) ?? null,
+      agentId: (input["agent_id"] as string | null | undefined) ?? null,
+    };
+    this.reply(id, answer(200, `{"subscribed":true}`));
+    const stop = followEvents(
+      this.service,
+      filter,
+      (seq, text) => this.send(eventFrameText(seq, text)),
+      (ended) => this.reply(id, ended),
+    );
+    this.subscriptions.set(id, stop);
+  }
+
+  private reply(id: FrameId | null, answered: Answer): void {
+    this.send(replyFrameText(id, answered));
+  }
+
+  /** Everything that is ready in the same turn goes out in one frame. */
+  private send(text: string): void {
+    if (this.isOver) return;
+    this.outbox.push(text);
+    this.outboxBytes += text.length;
+    if (this.outboxBytes >= frameBytesAim) return this.flush();
+    if (this.flushIsSet) return;
+    this.flushIsSet = true;
+    queueMicrotask(() => {
+      this.flushIsSet = false;
+      this.flush();
+    });
+  }
+
+  private flush(): void {
+    if (this.outbox.length === 0 || this.isOver) return;
+    const frame = joinFrames(this.outbox);
+    this.outbox = [];
+    this.outboxBytes = 0;
+    if (this.socket.bufferedAmount > bufferedBytesMax) {
+      this.socket.close(1013, "slow_reader");
+      this.socket.terminate();
+      return this.end();
+    }
+    this.socket.send(frame);
+  }
+
+  /** The server is stopping: what is under way is still answered, and then the client is told to come back. */
+  goAway(): void {
+    this.flush();
+    this.socket.close(1001, "shutting_down");
+  }
+
+  end(): void {
+    this.isOver = true;
+    for (const drop of this.holds) drop();
+    for (const stop of this.subscriptions.values()) stop();
+    this.holds.clear();
+    this.subscriptions.clear();
+  }
+}
