@@ -194,7 +194,7 @@ test("a waiter that is granted later is given its token when it collects", async
   assert.equal((await check(server, granted.body.leases[0]?.token)).status, 200);
 });
 
-test("tokens do not cross tenants, though leases, agents and cells have the same names", async (t) => {
+test("G1: tokens do not cross tenants, though leases, agents and cells have the same names", async (t) => {
   const server = await serve(t);
   await server.post("/v1/tenants", { tenant_id: "acme" });
   const options = { tenant: "acme" };

@@ -18,7 +18,7 @@ export const phrases: readonly Phrase[] = [
   { name: "put into words", pattern: /\bput(?:s|ting)? (?:\w+ )?into words\b/gi, instead: "encode" },
   {
     name: "a look",
-    pattern: /\b(?:a|each|every|one|no|another|next|first|last) look\b(?! at\b)/gi,
+    pattern: /\b(?:a|each|every|one|no|another|next|first|last) look\b(?!-| at\b)/gi,
     instead: "a check, a poll, a GC",
   },
   { name: "behind --", pattern: /\bbehind `?--/gi, instead: "after `--`" },

@@ -30,8 +30,8 @@ export const workerTools: readonly Tool[] = [
     title: "Take work",
     effect: "adds",
     description:
-      "Asks for work. What comes is offered, and yours for a while: asyncgate.start_task accepts it. accept_types says " +
-      "what you would rather have; other work may come too. How long a lease lasts is the task's affair.",
+      "Asks for work. What comes is offered, and yours for a while: asyncgate.start_task accepts it. With " +
+      "accept_types, only tasks of these types are offered. How long a lease lasts is the task's affair.",
     operations: ["poll_tasks"],
     fields: {
       worker_id: workerId,
