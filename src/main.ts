@@ -1,19 +1,20 @@
-/** The command line: finds the command, runs it, and ends with a code and one clear line if it cannot be done. */
+/**
+ * `npm start`: the command line, with `serve` as the command where none is named. `keys` works on the data unless a
+ * server is named, because the first key is made before there is a server.
+ */
 import { enableCompileCache } from "node:module";
 import { fileURLToPath } from "node:url";
 
-// The data holds the secret that agents' tokens are made with: it is for this user alone.
-process.umask(0o077);
-// What was compiled once need not be again: starts are quicker. The cache is code that will be run, so it lies where
-// the code lies, and not where others can write.
+// The cache is code that will be run, so it lies beside the code, where others cannot write.
 enableCompileCache(fileURLToPath(new URL("../node_modules/.cache/leasehold", import.meta.url)));
 
-const { describeFailure } = await import("./server/commands/failure.ts");
-const { runCommand } = await import("./server/commands/run.ts");
-try {
-  process.exitCode = await runCommand(process.argv.slice(2), process.env);
-} catch (error) {
-  const { line, code } = describeFailure(error);
-  process.stderr.write(`leasehold: ${line}\n`);
-  process.exit(code);
+const { main } = await import("./cli/main.ts");
+await main(await lineOf(process.argv.slice(2)), process.env);
+
+async function lineOf(args: readonly string[]): Promise<readonly string[]> {
+  const [first] = args;
+  if (first === undefined || first.startsWith("-")) return ["serve", ...args];
+  if (first !== "keys" || args.some((arg) => /^--(data|url|help)\b/.test(arg))) return args;
+  const { loadConfig } = await import("./server/config/config.ts");
+  return [...args, "--data", loadConfig({}, process.env).data];
 }

@@ -48,8 +48,13 @@ const reach: Readonly<Record<string, Reach>> = {
   names: { areas: [], typesOf: [], packages: [] },
   // A hook starts at every step of a coding agent, so it loads only what it needs.
   guard: { areas: ["names"], typesOf: ["sdk"], packages: [] },
-  cli: { areas: ["guard", "names", "protocol", "sdk", "cell", "server", "mcp", "token"], typesOf: [], packages: "any" },
-  main: { areas: ["server", "engine", "store", "cli"], typesOf: [], packages: "any" },
+  // It also works on the data itself, while no server runs on it.
+  cli: {
+    areas: ["guard", "names", "protocol", "sdk", "cell", "server", "mcp", "token", "engine", "store", "ledger"],
+    typesOf: ["kernel"],
+    packages: "any",
+  },
+  main: { areas: ["server", "cli"], typesOf: [], packages: "any" },
 };
 
 /**

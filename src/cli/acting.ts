@@ -2,9 +2,8 @@
 import { hostname, userInfo } from "node:os";
 import type { Client } from "../sdk/client.ts";
 import type { Call, Flag } from "./command.ts";
-import { isServersWord } from "./failure.ts";
 import { plain } from "./plain-text.ts";
-import { UsageProblem } from "./problem.ts";
+import { isServerError, UsageProblem } from "./problem.ts";
 
 export interface Acting {
   readonly agentId: string;
@@ -42,7 +41,7 @@ export async function actingAgent(call: Call, client: Client): Promise<Acting> {
     await client.call("get_agent", { agent_id: agentId });
     return { agentId, token: null, isNew: false };
   } catch (error) {
-    if (!isServersWord(error) || (error.code !== "agent_unknown" && error.code !== "forbidden")) throw error;
+    if (!isServerError(error) || (error.code !== "agent_unknown" && error.code !== "forbidden")) throw error;
     return register(client, agentId);
   }
 }

@@ -1,4 +1,4 @@
-/** Reads a command's line by its table of flags; whatever is wrong is one sentence. */
+/** Parses a command's line by its table of flags; a fault is one sentence. */
 import { parseArgs } from "node:util";
 import type { Call, Command, Flag, Flags, Token } from "./command.ts";
 import { readDurationMs } from "./durations.ts";
@@ -17,7 +17,7 @@ export const globalFlags: Flags = {
 
 export type Line = Pick<
   Call,
-  "words" | "tokens" | "behind" | "isSet" | "text" | "texts" | "durationMs" | "integer" | "choice"
+  "words" | "word" | "tokens" | "wrapped" | "isSet" | "text" | "texts" | "durationMs" | "integer" | "choice"
 >;
 
 export function readLine(command: Command, args: readonly string[]): Line {
@@ -33,8 +33,9 @@ export function readLine(command: Command, args: readonly string[]): Line {
   const text = (name: string) => given(name).at(-1) ?? null;
   return {
     words,
+    word: words[0] ?? "",
     tokens,
-    behind: dashes === -1 ? [] : args.slice(dashes + 1),
+    wrapped: dashes === -1 ? [] : args.slice(dashes + 1),
     isSet: (name) => given(name).length > 0,
     text,
     texts: (name) => given(name).filter((value) => value !== null),
@@ -61,10 +62,10 @@ export function readLine(command: Command, args: readonly string[]): Line {
   };
 }
 
-/** Its own help and a wrong number of words are told before anything else is looked at. */
+/** A wrong number of words is reported before anything else is read. */
 export function checkWords({ name, usage, words: [min, max] }: Command, words: readonly string[]): void {
   if (words.length >= min && words.length <= max) return;
-  const extra = words.length > max ? `"${words[max]}" is too much: ` : "";
+  const extra = words.length > max ? `"${words[max]}" is one word too many: ` : "";
   throw new UsageProblem(`${extra}the usage is \`leasehold ${`${name} ${usage}`.trim()}\`; see --help`);
 }
 
@@ -82,11 +83,11 @@ function parse(command: Command, flags: Flags, args: readonly string[]): readonl
       return token.kind === "option" ? [{ kind: "flag", name: token.name, value: token.value ?? null }] : [];
     });
   } catch (error) {
-    throw new UsageProblem(`${problemOf(error, flags)}; \`leasehold ${command.name} --help\` lists what there is`);
+    throw new UsageProblem(`${problemOf(error, flags)}; \`leasehold ${command.name} --help\` lists the flags`);
   }
 }
 
-/** Node's own sentences, without its advice on how to pass dashes, and with the nearest flag that there is. */
+/** Node's own sentences, without its advice on how to pass dashes, and with the nearest known flag. */
 function problemOf(error: unknown, flags: Flags): string {
   const message = error instanceof Error ? error.message : String(error);
   const [, unknown] = /^Unknown option '([^']+)'/.exec(message) ?? [];
@@ -108,7 +109,7 @@ function wrong(name: string, flags: Flags, value: string, wanted: string): Usage
   return new UsageProblem(`${shown} is "${value.slice(0, 80)}"; give ${wanted}`);
 }
 
-/** What was probably meant: at most two letters away. Null if nothing is. */
+/** What was probably meant: at most two letters away; null if nothing is. */
 export function nearest(word: string, known: readonly string[]): string | null {
   const distances = known.map((one) => ({ one, distance: distanceOf(word, one) }));
   const [best] = distances.toSorted((a, b) => a.distance - b.distance);

@@ -1,5 +1,6 @@
 /** What a command is, and what it is given when it is run. */
-import type { Client } from "../sdk/client.ts";
+import type { CallOptions, Client, OperationInput, OperationName } from "../sdk/client.ts";
+import type { OperationAnswers } from "../sdk/wire.ts";
 import type { Output } from "./output.ts";
 
 export interface Flag {
@@ -26,11 +27,14 @@ export interface Command {
   readonly about?: string;
   readonly flags: Flags;
   readonly examples: readonly (readonly [line: string, what: string])[];
-  /** What stands behind `--` is another command with its arguments, which is not ours to read. */
+  /** What follows `--` is another command with its arguments, which are not parsed here. */
   readonly wraps?: true;
-  /** Passes its flags on to the server's own reader, which knows the settings. */
-  readonly settings?: true;
-  run(call: Call): Promise<number>;
+  /** Returns the exit code; undefined means success. */
+  run(call: Call): Promise<number | undefined>;
+}
+
+export interface CommandModule {
+  readonly commands: readonly Command[];
 }
 
 /** One word or flag of the line, in the order in which they stand there. */
@@ -40,9 +44,11 @@ export type Token =
 
 export interface Call {
   readonly words: readonly string[];
+  /** The first of them; "" where there is none. */
+  readonly word: string;
   readonly tokens: readonly Token[];
-  /** What stands behind `--`. */
-  readonly behind: readonly string[];
+  /** What follows `--`. */
+  readonly wrapped: readonly string[];
   readonly environment: Environment;
   readonly cwd: string;
   readonly out: Output;
@@ -54,8 +60,10 @@ export interface Call {
   choice<T extends string>(flag: string, values: readonly T[]): T | null;
   /** The name of a resource as the control plane knows it; paths are taken within their repository. */
   resource(name: string): string;
-  /** The server that the flags or the environment name; closed by whoever runs the command. */
+  /** The server that the flags or the environment name; closed when the command has ended. */
   connect(): Promise<Client>;
-  /** Where it is. */
+  /** One call of that server. */
+  ask<N extends OperationName>(name: N, input: OperationInput<N>, options?: CallOptions): Promise<OperationAnswers[N]>;
+  /** Its address. */
   readonly url: string;
 }

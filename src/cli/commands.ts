@@ -1,99 +1,97 @@
-/** All commands, in the order in which help shows them. */
-import type { Command } from "./command.ts";
-import { acquireCommand } from "./commands/acquire.ts";
-import * as agents from "./commands/agents.ts";
-import { backupCommand } from "./commands/backup.ts";
-import { cellCommand } from "./commands/cell.ts";
-import * as cells from "./commands/cells.ts";
-import { completionCommand } from "./commands/completion.ts";
-import { digestCommand } from "./commands/digest.ts";
-import { doctorCommand } from "./commands/doctor.ts";
-import { eventsCommand } from "./commands/events.ts";
-import * as guard from "./commands/guard.ts";
-import { helpCommand } from "./commands/help.ts";
-import { inboxCommand } from "./commands/inbox.ts";
-import { initCommand } from "./commands/init.ts";
-import * as keys from "./commands/keys.ts";
-import * as ledger from "./commands/ledger.ts";
-import { lsCommand } from "./commands/ls.ts";
-import { mcpCommand } from "./commands/mcp.ts";
-import { receiptsCommand } from "./commands/receipts.ts";
-import { releaseCommand } from "./commands/release.ts";
-import { renewCommand } from "./commands/renew.ts";
-import * as resources from "./commands/resources.ts";
-import { restoreCommand } from "./commands/restore.ts";
-import { revokeCommand } from "./commands/revoke.ts";
-import { runCommand } from "./commands/run.ts";
-import { serveCommand } from "./commands/serve.ts";
-import * as tasks from "./commands/tasks.ts";
-import * as tenants from "./commands/tenants.ts";
-import * as token from "./commands/token.ts";
-import * as tokenKeys from "./commands/token-keys.ts";
-import { topCommand } from "./commands/top.ts";
-import { transferCommand } from "./commands/transfer.ts";
-import { verifyCommand } from "./commands/verify.ts";
-import { workCommand } from "./commands/work.ts";
+/**
+ * All commands, by the first word of their names, in the groups and the order in which help shows them. A module is
+ * loaded when one of its commands is run, and help loads all of them.
+ */
+import type { Command, CommandModule } from "./command.ts";
 
-export const commands: readonly Command[] = [
-  runCommand,
-  workCommand,
-  acquireCommand,
-  renewCommand,
-  releaseCommand,
-  transferCommand,
-  verifyCommand,
-  revokeCommand,
-  lsCommand,
-  topCommand,
-  agents.agentsCommand,
-  agents.agentsRegisterCommand,
-  agents.agentsPauseCommand,
-  agents.agentsUnpauseCommand,
-  digestCommand,
-  resources.resourcesCommand,
-  resources.resourcesDeclareCommand,
-  resources.resourcesFenceCommand,
-  resources.resourcesResetCommand,
-  resources.resourcesWithdrawCommand,
-  cellCommand,
-  cells.cellsCommand,
-  cells.cellsWithdrawCommand,
-  cells.cellsReadmitCommand,
-  token.tokenInspectCommand,
-  token.tokenNarrowCommand,
-  tokenKeys.tokenVerifyCommand,
-  tokenKeys.tokenRotateCommand,
-  eventsCommand,
-  tasks.tasksAddCommand,
-  tasks.tasksListCommand,
-  tasks.tasksShowCommand,
-  tasks.tasksExplainCommand,
-  tasks.tasksCancelCommand,
-  tasks.tasksRedriveCommand,
-  receiptsCommand,
-  inboxCommand,
-  ledger.ledgerVerifyCommand,
-  ledger.ledgerExportCommand,
-  ledger.ledgerHeadCommand,
-  initCommand,
-  guard.guardInstallCommand,
-  guard.guardStatusCommand,
-  guard.guardUninstallCommand,
-  guard.guardClaimCommand,
-  guard.guardHookCommand,
-  serveCommand,
-  mcpCommand,
-  doctorCommand,
-  keys.keysCreateCommand,
-  keys.keysListCommand,
-  keys.keysDeleteCommand,
-  tenants.tenantsListCommand,
-  tenants.tenantsCreateCommand,
-  tenants.tenantsSuspendCommand,
-  tenants.tenantsResumeCommand,
-  tenants.tenantsSetCommand,
-  backupCommand,
-  restoreCommand,
-  completionCommand,
-  helpCommand,
+export interface Group {
+  readonly title: string;
+  readonly modules: Readonly<Record<string, () => Promise<CommandModule>>>;
+}
+
+const leases = () => import("./commands/leases.ts");
+const receipts = () => import("./commands/receipts.ts");
+const agents = () => import("./commands/agents.ts");
+const backup = () => import("./commands/backup.ts");
+const help = () => import("./commands/help.ts");
+
+export const groups: readonly Group[] = [
+  {
+    title: "Work under a lease",
+    modules: { run: () => import("./commands/run.ts"), work: () => import("./commands/work.ts") },
+  },
+  {
+    title: "Leases",
+    modules: {
+      acquire: () => import("./commands/acquire.ts"),
+      renew: leases,
+      release: leases,
+      transfer: leases,
+      verify: () => import("./commands/verify.ts"),
+      revoke: leases,
+    },
+  },
+  {
+    title: "State of the fleet",
+    modules: {
+      ls: () => import("./commands/ls.ts"),
+      top: () => import("./commands/top.ts"),
+      agents,
+      digest: agents,
+      resources: () => import("./commands/resources.ts"),
+      events: () => import("./commands/events.ts"),
+    },
+  },
+  {
+    title: "Tasks and receipts",
+    modules: {
+      tasks: () => import("./commands/tasks.ts"),
+      receipts,
+      inbox: receipts,
+      ledger: () => import("./commands/ledger.ts"),
+    },
+  },
+  {
+    title: "Cells and tokens",
+    modules: {
+      cell: () => import("./commands/cell.ts"),
+      cells: () => import("./commands/cells.ts"),
+      token: () => import("./commands/token.ts"),
+    },
+  },
+  {
+    title: "Coding agents",
+    modules: {
+      init: () => import("./commands/init.ts"),
+      guard: () => import("./commands/guard.ts"),
+      mcp: () => import("./commands/mcp.ts"),
+    },
+  },
+  {
+    title: "Running a server",
+    modules: {
+      serve: () => import("./commands/serve.ts"),
+      doctor: () => import("./commands/doctor.ts"),
+      keys: () => import("./commands/keys.ts"),
+      tenants: () => import("./commands/tenants.ts"),
+      backup,
+      restore: backup,
+    },
+  },
+  { title: "This command line", modules: { completion: help, help } },
 ];
+
+/** The commands whose names begin with this word; none where there is no such word. */
+export async function commandsUnder(word: string): Promise<readonly Command[]> {
+  const group = groups.find(({ modules }) => Object.hasOwn(modules, word));
+  const { commands } = (await group?.modules[word]?.()) ?? { commands: [] };
+  return commands.filter(({ name }) => name === word || name.startsWith(`${word} `));
+}
+
+export async function commandsOf({ modules }: Group): Promise<readonly Command[]> {
+  return (await Promise.all(Object.keys(modules).map(commandsUnder))).flat();
+}
+
+export async function allCommands(): Promise<readonly Command[]> {
+  return (await Promise.all(groups.map(commandsOf))).flat();
+}

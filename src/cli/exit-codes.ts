@@ -1,8 +1,11 @@
-/** Every code that the command line ends with, in one table. docs/cli.md shows it; a test compares the two. */
-import { exitCodes as serverCodes } from "../server/commands/failure.ts";
-
+/** Every exit code, in one table. docs/cli.md shows it; a test compares the two. */
 export const exitCodes = {
-  ...serverCodes,
+  done: 0,
+  failed: 1,
+  usage: 2,
+  dataLocked: 3,
+  dataTooNew: 4,
+  cannotListen: 5,
   unavailable: 6,
   notSo: 7,
   notGranted: 107,
@@ -14,22 +17,22 @@ export const exitCodes = {
 export type ExitName = keyof typeof exitCodes;
 
 export const exitMeanings: Readonly<Record<ExitName, string>> = {
-  done: "done, or stopped when told to",
+  done: "done, or stopped by a signal",
   failed: "failed, or refused by the server; the line on standard error says why",
   usage: "wrong usage: a flag, a name, an address or a key; the line says what to give",
   dataLocked: "another server has the data",
   dataTooNew: "the data was written by a newer Leasehold",
   cannotListen: "the server cannot listen at that address",
   unavailable: "the server cannot serve now, or does not answer in time; try again",
-  notSo:
-    "what was checked is not so: `verify`, `token verify`, `token inspect`, `cell --check`, `ledger verify`, `doctor`",
-  notGranted: "the lease was not granted: in somebody's way, or not in time; `run -E` chooses another code",
+  notSo: "the check failed: `verify`, `token verify`, `token inspect`, `cell --check`, `ledger verify`, `doctor`",
+  notGranted:
+    "the lease was not granted: another holder is in the way, or it did not come in time; `run -E` chooses another code",
   leaseLost: "`run` and `work`: the lease was lost, and so the command was stopped",
   cannotRun: "`run` and `work`: the command cannot be executed",
   noSuchCommand: "`run` and `work`: the command was not found",
 };
 
-/** As shells say that a signal ended something. */
+/** As shells report a command that a signal ended. */
 export function signalCode(signal: number): number {
   return 128 + signal;
 }

@@ -1,28 +1,40 @@
-/** How a command that cannot be done ends: one line that says what to do, and a code that a script can tell apart. */
+/** How a command that failed ends: one line that says what to do, and a code that a script can tell apart. */
+import { LedgerKeyUnusable } from "../ledger/key-file.ts";
 import type { LeaseholdError } from "../sdk/errors.ts";
-import { describeFailure as describeServerFailure } from "../server/commands/failure.ts";
+import { ConfigProblem } from "../server/config/config.ts";
+import { NoKeys } from "../server/config/no-keys.ts";
+import { StoreFault } from "../store/faults.ts";
+import { MasterKeysUnusable } from "../token/node/master-keys.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { plain } from "./plain-text.ts";
-import { Failure, UsageProblem } from "./problem.ts";
+import { Failure, isServerError, UsageProblem } from "./problem.ts";
 
-export interface Described {
+export interface FailureReport {
   readonly line: string;
   readonly code: number;
-  /** What the server said, for those who asked for JSON. */
+  /** The server's answer, for `--json`. */
   readonly body: unknown;
 }
 
-export function describeFailure(error: unknown, url: string | null): Described {
-  if (error instanceof UsageProblem) return { line: oneLine(error.message), code: exitCodes.usage, body: null };
-  if (error instanceof Failure) return { line: oneLine(error.message), code: error.code, body: error.body };
-  if (isServersWord(error)) return { line: oneLine(lineOf(error, url)), code: codeOf(error), body: error.body };
-  if (isSystemError(error)) return { line: oneLine(error.message), code: exitCodes.failed, body: null };
-  return { ...describeServerFailure(error), body: null };
-}
-
-/** By its shape, so that commands that need no server do not load the SDK. */
-export function isServersWord(error: unknown): error is LeaseholdError {
-  return error instanceof Error && "code" in error && "detail" in error && "retryable" in error;
+export function describeFailure(error: unknown, url: string | null): FailureReport {
+  const report = (text: string, code: number, body: unknown = null) => ({ line: oneLine(text), code, body });
+  if (error instanceof UsageProblem || error instanceof ConfigProblem || error instanceof NoKeys)
+    return report(error.message, exitCodes.usage);
+  if (error instanceof Failure) return report(error.message, error.code, error.body);
+  if (isServerError(error)) return report(lineOf(error, url), codeOf(error), error.body);
+  if (error instanceof LedgerKeyUnusable || error instanceof MasterKeysUnusable)
+    return report(error.message, exitCodes.failed);
+  if (error instanceof StoreFault) {
+    if (error.code === "store_locked") return report(error.message, exitCodes.dataLocked);
+    if (error.code === "schema_too_new") return report(error.message, exitCodes.dataTooNew);
+    return report(withCause(error), exitCodes.failed);
+  }
+  if (isSystemError(error)) {
+    const isAddress = error.syscall === "listen" || error.syscall === "getaddrinfo";
+    return isAddress ? report(listenProblem(error), exitCodes.cannotListen) : report(error.message, exitCodes.failed);
+  }
+  const line = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { line, code: exitCodes.failed, body: null };
 }
 
 function lineOf({ code, detail }: LeaseholdError, url: string | null): string {
@@ -30,7 +42,7 @@ function lineOf({ code, detail }: LeaseholdError, url: string | null): string {
     case "unreachable":
       return `no server answers at ${url}; start one with \`leasehold serve\`, or name another with --url`;
     case "timeout":
-      return `the server at ${url} did not answer in time; see whether it is well with \`leasehold doctor\``;
+      return `the server at ${url} did not answer in time; check it with \`leasehold doctor\``;
     case "unauthorized":
       return `${detail} Give the key with --key, or in LEASEHOLD_KEY.`;
     default:
@@ -70,9 +82,28 @@ function codeOf({ code, status }: LeaseholdError): number {
   }
 }
 
+type SystemError = NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
+
 /** The outside failed (a file, a socket), and Node's sentence says how; a stack would say no more. */
-function isSystemError(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && "syscall" in error && error.syscall !== "listen" && error.syscall !== "getaddrinfo";
+function isSystemError(error: unknown): error is SystemError {
+  return error instanceof Error && "syscall" in error;
+}
+
+function listenProblem({ code, address, port, message }: SystemError): string {
+  const where = port === undefined ? "that address" : `${address}:${port}`;
+  switch (code) {
+    case "EADDRINUSE":
+      return `${where} is in use by another program; stop it, or choose another with --port`;
+    case "EACCES":
+      return `this user may not listen on ${where}; choose a port from 1024 with --port`;
+    default:
+      return `cannot listen at ${where}: ${message}`;
+  }
+}
+
+function withCause({ message, cause }: Error): string {
+  const [why] = (cause instanceof Error ? cause.message : typeof cause === "string" ? cause : "").split("\n");
+  return why ? `${message}: ${why}` : message;
 }
 
 function oneLine(text: string): string {

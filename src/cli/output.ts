@@ -1,4 +1,4 @@
-/** What a command says: tables and colours for people at a terminal, lines for pipes, JSON for programs. */
+/** What a command prints: tables and colours for a terminal, lines for pipes, JSON for programs. */
 import type { Environment } from "./command.ts";
 import { createPaint, type Paint } from "./paint.ts";
 import { type Column, tabbedText, tableText } from "./table.ts";
@@ -11,10 +11,12 @@ export interface Output {
   readonly width: number;
   print(text: string): void;
   json(value: unknown): void;
-  /** To standard error, for what is not the answer. */
+  /** To standard error. */
   note(text: string): void;
-  /** The answer as JSON where that was asked for, else in words. */
+  /** The answer as JSON if `--json` was given, else as text. */
   show(value: unknown, words: () => string): void;
+  /** The same for an answer that is one row of a table. */
+  row<T>(value: T, columns: readonly Column<T>[]): undefined;
   table<T>(rows: readonly T[], columns: readonly Column<T>[], none: string): string;
 }
 
@@ -37,6 +39,7 @@ export function createOutput({ stdout, stderr }: Streams, environment: Environme
     json: (value) => void stdout.write(`${JSON.stringify(value)}\n`),
     note: (text) => void stderr.write(`leasehold: ${text}\n`),
     show: (value, words) => (isJson ? output.json(value) : output.print(words())),
+    row: (value, columns) => void output.show(value, () => output.table([value], columns, "")),
     table(rows, columns, none) {
       if (rows.length === 0) return isTerminal ? `${none}\n` : "";
       return isTerminal ? tableText(rows, columns, paint, width) : tabbedText(rows, columns);

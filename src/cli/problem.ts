@@ -1,18 +1,17 @@
 /** What a command cannot do, as one line that says what to do instead. */
+import type { LeaseholdError } from "../sdk/errors.ts";
 import { exitCodes } from "./exit-codes.ts";
 
 /** The user got something wrong: a flag, a name, an address, a key. */
 export class UsageProblem extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "UsageProblem";
-  }
+  override readonly name = "UsageProblem";
 }
 
-/** It was asked for rightly, and cannot be done. */
+/** The request was right, and cannot be done. */
 export class Failure extends Error {
+  override readonly name = "Failure";
   readonly code: number;
-  /** What the server said, for those who asked for JSON. */
+  /** The server's answer, for `--json`. */
   readonly body: unknown;
 
   constructor(
@@ -21,8 +20,16 @@ export class Failure extends Error {
     { cause, body = null }: { readonly cause?: unknown; readonly body?: unknown } = {},
   ) {
     super(message, cause === undefined ? {} : { cause });
-    this.name = "Failure";
     this.code = code;
     this.body = body;
   }
+}
+
+/** Recognised by its shape, so that commands that need no server do not load the SDK. */
+export function isServerError(error: unknown): error is LeaseholdError {
+  return error instanceof Error && "code" in error && "detail" in error && "retryable" in error;
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { UsageProblem } from "./problem.ts";
-import { findRepository } from "./repository.ts";
-import { resourceName } from "./resource-names.ts";
+import { repositoryAt, resourceName } from "./resource-names.ts";
 
 const place = mkdtempSync(join(tmpdir(), "leasehold-names-"));
 after(() => rmSync(place, { recursive: true, force: true }));
@@ -40,13 +39,14 @@ test("a path means the same file from every folder of a repository, whether it i
 
 test("the name comes from .leasehold.json, else from the origin, else from the folder", () => {
   write("a/.git/config", origin("https://example.com/acme/from-origin/"));
-  assert.equal(findRepository(join(place, "a"))?.name, "from-origin");
+  assert.equal(repositoryAt(join(place, "a"))?.name, "from-origin");
   write("a/.leasehold.json", JSON.stringify({ repository: "from-file" }));
-  assert.equal(findRepository(join(place, "a"))?.name, "from-file");
+  assert.equal(repositoryAt(join(place, "a"))?.name, "from-file");
   write("plain-folder/.git/config", "[core]\n");
-  assert.equal(findRepository(join(place, "plain-folder/src/deep"))?.name, "plain-folder");
+  assert.equal(repositoryAt(join(place, "plain-folder/src/deep"))?.name, "plain-folder");
   write("no-git/.leasehold.json", JSON.stringify({ repository: "named" }));
-  assert.deepEqual(findRepository(join(place, "no-git/src")), { root: join(place, "no-git"), name: "named" });
+  const found = repositoryAt(join(place, "no-git/src"));
+  assert.deepEqual([found?.root, found?.name], [join(place, "no-git"), "named"]);
 });
 
 test("a worktree says what the main checkout says, with an origin and without one", () => {

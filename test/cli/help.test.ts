@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { commands } from "../../src/cli/commands.ts";
+import { allCommands } from "../../src/cli/commands.ts";
 import { exitCodeTable } from "../../src/cli/exit-codes.ts";
 import { inTurns, start } from "./harness.ts";
 
+const commands = await allCommands();
 const run = (...args: readonly string[]) => start(args).ended;
 
 test("each command's --help shows its usage, its flags and examples, and needs no server", async () => {

@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { describeFailure } from "../../src/cli/failure.ts";
 import { cellLinkLimits } from "../../src/protocol/resources/cell-link.ts";
 import type { WireLease } from "../../src/protocol/testing/wire-types.ts";
 import { hashSecret } from "../../src/server/auth/authenticate.ts";
-import { describeFailure } from "../../src/server/commands/failure.ts";
 import { startServer } from "../../src/server/start.ts";
 import { verify } from "../../src/token/index.ts";
 import { MasterKeysUnusable, masterKeyFileName } from "../../src/token/node/master-keys.ts";
@@ -198,7 +198,7 @@ test("a server whose token keys are damaged does not start, says so in one line,
   const good = readFileSync(file, "utf8");
   writeFileSync(file, "{");
   await assert.rejects(start(), (error) => {
-    const { line, code } = describeFailure(error);
+    const { line, code } = describeFailure(error, null);
     assert.deepEqual([code, line.includes("\n")], [1, false]);
     return error instanceof MasterKeysUnusable;
   });

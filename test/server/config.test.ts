@@ -3,9 +3,16 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { readLine } from "../../src/cli/arguments.ts";
+import { serveCommand, settingsIn } from "../../src/cli/commands/serve.ts";
+import { commandHelp } from "../../src/cli/help.ts";
+import { createPaint } from "../../src/cli/paint.ts";
 import { environmentName, fileName, loadConfig, names, settings } from "../../src/server/config/config.ts";
-import { readFlags } from "../../src/server/config/flags.ts";
-import { helpText } from "../../src/server/config/help.ts";
+
+/** As `leasehold serve` reads them. */
+function flagsOf(args: readonly string[]) {
+  return settingsIn(readLine(serveCommand, args));
+}
 
 function configFile(t: TestContext, text: string): string {
   const folder = mkdtempSync(join(tmpdir(), "leasehold-config-"));
@@ -18,13 +25,13 @@ function configFile(t: TestContext, text: string): string {
 test("a flag goes before the environment, that before the file, and that before the default", (t) => {
   const file = configFile(t, JSON.stringify({ port: 3, host: "::1", rate_limit: 30 }));
   const environment = { LEASEHOLD_CONFIG: file, LEASEHOLD_PORT: "2", LEASEHOLD_HOST: "127.0.0.2" };
-  const config = loadConfig(readFlags(["--port", "1"]).values, environment);
+  const config = loadConfig(flagsOf(["--port", "1"]), environment);
   assert.deepEqual([config.port, config.host, config.rateLimit, config.data], [1, "127.0.0.2", 30, "./data"]);
-  assert.equal(loadConfig(readFlags(["--port=1", "--config", file]).values, {}).host, "::1");
+  assert.equal(loadConfig(flagsOf(["--port=1", "--config", file]), {}).host, "::1");
 });
 
 test("lists are given several times, with commas between, or as an array", (t) => {
-  const flags = readFlags(["--allowed-host", "a.example", "--allowed-host", "b.example,c.example"]).values;
+  const flags = flagsOf(["--allowed-host", "a.example", "--allowed-host", "b.example,c.example"]);
   assert.deepEqual(loadConfig(flags, {}).allowedHosts, ["a.example", "b.example", "c.example"]);
   assert.deepEqual(
     loadConfig({}, { LEASEHOLD_ALLOWED_ORIGINS: "https://a.example, http://b.example:3000" }).allowedOrigins,
@@ -54,22 +61,30 @@ test("whatever is wrong is refused in one line that names the place and what to 
     [["--allowed-origin", "example.com"], {}, null, /^--allowed-origin has "example.com"; give origins such as/],
     [["--allowed-host", "http://x"], {}, null, /^--allowed-host has "http:\/\/x"/],
     [["--data", ""], {}, null, /^--data is empty/],
-    [["--prot", "1"], {}, null, /^unknown option '--prot'; --help lists what there is$/],
-    [["--port"], {}, null, /^option '--port <value>' argument missing/],
+    [
+      ["--prot", "1"],
+      {},
+      null,
+      /^there is no flag --prot; did you mean --port\?; `leasehold serve --help` lists the flags$/,
+    ],
+    [["--port"], {}, null, /^--port takes a value/],
     [["--config", "/nowhere/at/all.json"], {}, null, /^the config file \/nowhere\/at\/all.json cannot be read: ENOENT/],
   ];
   for (const [args, environment, file, said] of cases) {
     const more = file === null ? [] : ["--config", configFile(t, file)];
     assert.throws(
-      () => loadConfig(readFlags([...args, ...more]).values, environment),
-      (error: Error) => error.name === "ConfigProblem" && said.test(error.message) && !error.message.includes("\n"),
+      () => loadConfig(flagsOf([...args, ...more]), environment),
+      (error: Error) =>
+        ["ConfigProblem", "UsageProblem"].includes(error.name) &&
+        said.test(error.message) &&
+        !error.message.includes("\n"),
       `${args.join(" ")} ${JSON.stringify(environment)} ${file}`,
     );
   }
 });
 
 test("every setting stands in the help by all its names, and its default is within its bounds", () => {
-  const help = helpText("1.2.3");
+  const help = commandHelp(serveCommand, createPaint(false));
   for (const name of names) {
     const { flag, usual, read } = settings[name];
     assert.ok(help.includes(`--${flag} `), flag);

@@ -1,5 +1,4 @@
 /** Leases for a manifest, held until they are released or run out. */
-
 import { acquire } from "../acquiring.ts";
 import { actingAgent, agentFlag, asAgent } from "../acting.ts";
 import type { Command } from "../command.ts";
@@ -9,9 +8,9 @@ import { blockedWords, leaseColumns } from "../lease-words.ts";
 import { manifestFlags, readManifest } from "../manifest.ts";
 import { waitFlags, waitMsOf } from "../waiting.ts";
 
-export const acquireCommand: Command = {
+const acquireCommand: Command = {
   name: "acquire",
-  summary: "acquires leases and leaves them to you: all of them, or none",
+  summary: "acquires leases and leaves them held: all of them, or none",
   usage: "[-x|-s|-p P] RES… [-n|-w TIME] [--ttl TIME] [--dry-run]",
   words: [1, 256],
   about: `The leases last for --ttl, and longer with \`leasehold renew\`; \`leasehold release\` ends them. To hold something
@@ -22,8 +21,8 @@ which is needed to act for it where the key may only register agents.`,
     ...waitFlags,
     ttl: { sign: "TIME", words: "how long they last without a renewal [60s]" },
     agent: agentFlag,
-    purpose: { sign: "TEXT", words: "why, for whoever finds it in the way" },
-    "dry-run": { words: "tell the verdict, and change nothing" },
+    purpose: { sign: "TEXT", words: "why, for those whom it blocks" },
+    "dry-run": { words: "show the verdict, and change nothing" },
   },
   examples: [
     ["leasehold acquire src/auth.ts", "to change one file of this repository"],
@@ -39,17 +38,14 @@ which is needed to act for it where the key may only register agents.`,
     const ttlMs = call.durationMs("ttl");
     const { out } = call;
     if (call.isSet("dry-run")) {
-      const answer = await client.call(
-        "acquire",
-        {
-          agent_id: acting.agentId,
-          intents,
-          dry_run: true,
-          wait_timeout_ms: waitMsOf(call),
-          ...(ttlMs !== null && { ttl_ms: ttlMs }),
-        },
-        asAgent(acting),
-      );
+      const input = {
+        agent_id: acting.agentId,
+        intents,
+        dry_run: true,
+        wait_timeout_ms: waitMsOf(call),
+        ttl_ms: ttlMs,
+      };
+      const answer = await client.call("acquire", input, asAgent(acting));
       out.show(answer, () =>
         answer.verdict === "GRANTED" ? "GRANTED" : `WAIT: ${blockedWords(answer.blocked_by, answer.blocked_by_total)}`,
       );
@@ -66,3 +62,5 @@ which is needed to act for it where the key may only register agents.`,
     return exitCodes.done;
   },
 };
+
+export const commands: readonly Command[] = [acquireCommand];

@@ -1,9 +1,10 @@
-/** Agents: who there is, and what can be done about them. */
+/** Agents: which there are, their checkpoints, and what can be done about them. */
 import { wireAgentStates } from "../../protocol/schema/vocabulary.ts";
 import type { Agent } from "../../sdk/wire.ts";
-import type { Call, Command } from "../command.ts";
-import { exitCodes } from "../exit-codes.ts";
-import { limitFlag, limitOf, listAll, moreLine } from "../pages.ts";
+import { agentToken } from "../acting.ts";
+import type { Command } from "../command.ts";
+import { limitFlag, showList } from "../pages.ts";
+import { plain } from "../plain-text.ts";
 import { UsageProblem } from "../problem.ts";
 import type { Column } from "../table.ts";
 
@@ -24,88 +25,89 @@ const columns: readonly Column<Agent>[] = [
   },
 ];
 
-function show(call: Call, agent: Agent): number {
-  call.out.show(agent, () => call.out.table([agent], columns, ""));
-  return exitCodes.done;
-}
-
-export const agentsCommand: Command = {
-  name: "agents",
-  summary: "lists agents, or shows one",
-  usage: "[ID] [--state STATE]",
-  words: [0, 1],
-  flags: { state: { sign: "STATE", words: `only in this state: ${wireAgentStates.join(", ")}` }, limit: limitFlag },
-  examples: [
-    ["leasehold agents", "all of them"],
-    ["leasehold agents --state PAUSED", "who is held up?"],
-    ["leasehold agents refactorer-7 --json", "one, for a script"],
-  ],
-  run: async (call) => {
-    const { words, out } = call;
-    const [id] = words;
-    const state = call.choice("state", wireAgentStates);
-    const limit = limitOf(call);
-    const client = await call.connect();
-    if (id !== undefined) return show(call, await client.call("get_agent", { agent_id: id }));
-    const { items, hasMore } = await listAll(
-      limit,
-      (page) => client.call("list_agents", { ...page, ...(state !== null && { state }) }),
-      (page) => page.agents,
-    );
-    out.show(
-      { agents: items, has_more: hasMore },
-      () => `${out.table(items, columns, "There are no agents.")}${out.isTerminal ? moreLine(hasMore) : ""}`,
-    );
-    return exitCodes.done;
+export const commands: readonly Command[] = [
+  {
+    name: "agents",
+    summary: "lists agents, or shows one",
+    usage: "[ID] [--state STATE]",
+    words: [0, 1],
+    flags: { state: { sign: "STATE", words: `only in this state: ${wireAgentStates.join(", ")}` }, limit: limitFlag },
+    examples: [
+      ["leasehold agents", "all of them"],
+      ["leasehold agents --state PAUSED", "which are held up?"],
+      ["leasehold agents refactorer-7 --json", "one, for a script"],
+    ],
+    run: async (call) => {
+      const state = call.choice("state", wireAgentStates);
+      if (call.word !== "") return call.out.row(await call.ask("get_agent", { agent_id: call.word }), columns);
+      return showList(call, "agents", columns, "There are no agents.", (page) =>
+        call.ask("list_agents", { ...page, state }),
+      );
+    },
   },
-};
-
-export const agentsRegisterCommand: Command = {
-  name: "agents register",
-  summary: "registers an agent, or takes one up, and shows its token",
-  usage: "[ID] [--label NAME=VALUE]",
-  words: [0, 1],
-  about:
-    "An id that is known already is taken up: its older instance is refused from then on, and its leases get new fences.",
-  flags: { label: { sign: "NAME=VALUE", words: "a label", many: true } },
-  examples: [
-    ["leasehold agents register refactorer-7 --label model=opus --json", "and its token, for LEASEHOLD_AGENT_TOKEN"],
-  ],
-  run: async (call) => {
-    const { words, out } = call;
-    const [id] = words;
-    const labels = Object.fromEntries(call.texts("label").map(readLabel));
-    const client = await call.connect();
-    const agent = await client.call("register_agent", {
-      ...(id !== undefined && { agent_id: id }),
-      ...(Object.keys(labels).length > 0 && { labels }),
-    });
-    out.show(agent, () => `${agent.agent_id}\n${agent.agent_token}`);
-    return exitCodes.done;
+  {
+    name: "agents register",
+    summary: "registers an agent, or takes one up, and shows its token",
+    usage: "[ID] [--label NAME=VALUE]",
+    words: [0, 1],
+    about: "A known id is taken up: its older instance is refused from then on, and its leases get new fences.",
+    flags: { label: { sign: "NAME=VALUE", words: "a label", many: true } },
+    examples: [
+      ["leasehold agents register refactorer-7 --label model=opus --json", "and its token, for LEASEHOLD_AGENT_TOKEN"],
+    ],
+    run: async (call) => {
+      const labels = Object.fromEntries(call.texts("label").map(readLabel));
+      const agent = await call.ask("register_agent", {
+        ...(call.word !== "" && { agent_id: call.word }),
+        ...(Object.keys(labels).length > 0 && { labels }),
+      });
+      call.out.show(agent, () => `${agent.agent_id}\n${agent.agent_token}`);
+    },
   },
-};
-
-export const agentsPauseCommand: Command = {
-  name: "agents pause",
-  summary: "pauses an agent: what it acquires is answered PAUSED",
-  usage: "ID",
-  words: [1, 1],
-  about: "What it holds stays. `leasehold agents unpause` lets it go on.",
-  flags: {},
-  examples: [["leasehold agents pause refactorer-7", "until somebody has looked at it"]],
-  run: async (call) => show(call, await (await call.connect()).call("pause_agent", { agent_id: call.words[0] ?? "" })),
-};
-
-export const agentsUnpauseCommand: Command = {
-  name: "agents unpause",
-  summary: "lets a paused agent go on",
-  usage: "ID",
-  words: [1, 1],
-  flags: {},
-  examples: [["leasehold agents unpause refactorer-7", "go on"]],
-  run: async (call) =>
-    show(call, await (await call.connect()).call("unpause_agent", { agent_id: call.words[0] ?? "" })),
-};
+  {
+    name: "agents pause",
+    summary: "pauses an agent: what it acquires is answered PAUSED",
+    usage: "ID",
+    words: [1, 1],
+    about: "What it holds stays. `leasehold agents unpause` ends the pause.",
+    flags: {},
+    examples: [["leasehold agents pause refactorer-7", "until somebody has checked it"]],
+    run: async (call) => call.out.row(await call.ask("pause_agent", { agent_id: call.word }), columns),
+  },
+  {
+    name: "agents unpause",
+    summary: "ends an agent's pause",
+    usage: "ID",
+    words: [1, 1],
+    flags: {},
+    examples: [["leasehold agents unpause refactorer-7", "go on"]],
+    run: async (call) => call.out.row(await call.ask("unpause_agent", { agent_id: call.word }), columns),
+  },
+  {
+    name: "digest",
+    summary: "shows an agent's checkpoint: where it would resume",
+    usage: "AGENT",
+    words: [1, 1],
+    flags: {},
+    examples: [
+      ["leasehold digest refactorer-7", "where did it stop?"],
+      ["leasehold digest refactorer-7 --json | jq .context", "what it had saved"],
+    ],
+    run: async (call) => {
+      const digest = await call.ask("get_digest", { agent_id: call.word }, agentToken(call));
+      call.out.show(digest, () =>
+        [
+          `checkpoint  ${plain(digest.checkpoint_id)}, saved ${digest.saved_at}`,
+          `resumes at  ${plain(digest.resume_point)}`,
+          `on conflict ${digest.resolution_strategy}`,
+          `priority    ${digest.priority_timestamp}`,
+          ...digest.intent_backlog.map(({ predicate, resource }) => `intends     ${plain(`${predicate} ${resource}`)}`),
+          `context     ${plain(JSON.stringify(digest.context))}`,
+        ].join("\n"),
+      );
+    },
+  },
+];
 
 function readLabel(text: string): readonly [string, string] {
   const at = text.indexOf("=");

@@ -1,26 +1,99 @@
-/** A copy of everything, from a running server. */
-import { statSync } from "node:fs";
-import { loadConfig } from "../../server/config/config.ts";
-import type { Command } from "../command.ts";
+/** Backups of the data (S6): fetched from a running server, and restored while none runs. */
+import { open, rename, rm } from "node:fs/promises";
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { Call, Command } from "../command.ts";
 import { readAddress } from "../connection.ts";
-import { exitCodes } from "../exit-codes.ts";
+import { Failure } from "../problem.ts";
 
-export const backupCommand: Command = {
-  name: "backup",
-  summary: "fetches a backup from a running server",
-  usage: "FILE",
-  words: [1, 1],
-  about: `One moment of everything, taken while the server goes on. The file appears whole or not at all, and holds the
-server's secret: keep it as safe as the data. For operators.`,
-  flags: {},
-  examples: [["leasehold backup leases-monday.sqlite", "from the local server"]],
-  run: async (call) => {
-    process.umask(0o077);
-    const file = call.words[0] ?? "";
-    const { url, key } = readAddress(call, call.environment);
-    const { fetchBackup } = await import("../../server/commands/backup.ts");
-    const line = await fetchBackup(file, loadConfig({}, {}), { url, key: key ?? undefined });
-    call.out.show({ file, bytes: statSync(file).size }, () => line);
-    return exitCodes.done;
+export const commands: readonly Command[] = [
+  {
+    name: "backup",
+    summary: "fetches a backup from a running server",
+    usage: "FILE",
+    words: [1, 1],
+    about: `A consistent copy of everything, taken while the server goes on. The file appears whole or not at all, and holds
+the server's secret: keep it as safe as the data. For operators.`,
+    flags: { port: { sign: "N", words: "the port of a server on this machine, in place of --url" } },
+    examples: [["leasehold backup leases-monday.sqlite", "from the local server"]],
+    run: async (call) => {
+      process.umask(0o077);
+      const file = call.word;
+      const bytes = await fetchBackup(call, file);
+      call.out.show({ file, bytes }, () => `${file} has ${bytes} bytes.`);
+    },
   },
-};
+  {
+    name: "restore",
+    summary: "replaces the data by a backup, while no server runs on it",
+    usage: "FILE [--data DIR] [--force]",
+    words: [1, 1],
+    about: "Every older fence and token is stale afterwards: agents register again.",
+    flags: {
+      data: { sign: "DIR", words: "the data [./data]; also LEASEHOLD_DATA" },
+      force: { words: "replace existing data" },
+    },
+    examples: [["leasehold restore leases-monday.sqlite --data /var/lib/leasehold --force", "back to Monday"]],
+    run: async (call) => {
+      process.umask(0o077);
+      const { loadConfig } = await import("../../server/config/config.ts");
+      const { restore } = await import("../../store/restore.ts");
+      const { data } = loadConfig({ data: call.text("data") ?? undefined }, call.environment);
+      const { now } = restore(call.word, data, { at: Date.now(), force: call.isSet("force") });
+      call.out.show(
+        { data, restored: true },
+        () =>
+          `${data} is as it was at ${new Date(now).toISOString()}. Every older fence and token is stale: agents register again.`,
+      );
+    },
+  },
+];
+
+/** Returns the size. */
+async function fetchBackup(call: Call, file: string): Promise<number> {
+  const address = readAddress(call, call.environment);
+  const port = call.integer("port", 1, 65_535);
+  const response = await request(port === null ? address.url : `http://127.0.0.1:${port}`, address.key);
+  if (response.statusCode !== 200) throw new Failure(`the server refused: ${await detailOf(response)}`);
+  const partial = `${file}.part`;
+  const handle = await open(partial, "w", 0o600);
+  try {
+    await handle.writeFile(response);
+    const { size } = await handle.stat();
+    if (size !== Number(response.headers["content-length"])) throw new Failure("the backup was cut short; try again");
+    await handle.sync();
+    await handle.close();
+    await rename(partial, file);
+    return size;
+  } catch (error) {
+    await handle.close().catch(() => undefined);
+    await rm(partial, { force: true });
+    throw error;
+  }
+}
+
+/** Not with fetch, which gives up after five minutes of silence; making a large copy may take longer. */
+async function request(base: string, key: string | null): Promise<IncomingMessage> {
+  const { backup } = await import("../../protocol/operating/backup.ts");
+  const url = new URL(backup.path, base);
+  const headers = key === null ? {} : { authorization: `Bearer ${key}` };
+  const send = url.protocol === "https:" ? httpsRequest : httpRequest;
+  return new Promise((resolve, reject) => {
+    const sent = send(url, { method: backup.method, headers }, resolve);
+    sent.on("error", (cause) =>
+      reject(new Failure(`no server answers at ${url.origin}: ${cause.message}`, undefined, { cause })),
+    );
+    sent.end();
+  });
+}
+
+async function detailOf(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  try {
+    const { detail } = JSON.parse(Buffer.concat(chunks).toString()) as { readonly detail?: string };
+    return detail ?? `status ${response.statusCode}`;
+  } catch {
+    return `status ${response.statusCode}`;
+  }
+}

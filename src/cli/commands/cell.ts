@@ -2,14 +2,14 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { CellConfig } from "../../cell/config.ts";
+import { version } from "../../server/config/version.ts";
 import type { Call, Command } from "../command.ts";
 import { readAddress } from "../connection.ts";
 import { untilTold } from "../ending-signals.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { Failure, UsageProblem } from "../problem.ts";
-import { version } from "../version.ts";
 
-export const cellCommand: Command = {
+const cellCommand: Command = {
   name: "cell",
   summary: "runs a cell: hosts resources, and enforces the leases on them",
   usage: "--config FILE [--server URL] [--check]",
@@ -102,3 +102,5 @@ function check({ out }: Call, { cell, resources, faults }: CellConfig): number {
 function exitOnNextSignal(): void {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(exitCodes.failed));
 }
+
+export const commands: readonly Command[] = [cellCommand];

@@ -1,12 +1,10 @@
-/** Cells: which there are, how they are, and what they host. */
+/** Cells: their state, and what they host. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Client } from "../../sdk/client.ts";
 import type { Cell, CellView } from "../../sdk/wire.ts";
 import type { Call, Command } from "../command.ts";
 import { showDuration } from "../durations.ts";
 import { untilTold } from "../ending-signals.ts";
-import { exitCodes } from "../exit-codes.ts";
-import { limitFlag, limitOf, listAll, moreLine } from "../pages.ts";
+import { limitFlag, limitOf, listAll, listText } from "../pages.ts";
 import { UsageProblem } from "../problem.ts";
 import type { Column } from "../table.ts";
 
@@ -57,48 +55,44 @@ function hostedState({ ready, fenced, withdrawn }: Hosted): string {
   return ready ? "READY" : "NOT READY";
 }
 
-export const cellsCommand: Command = {
+const cellsCommand: Command = {
   name: "cells",
   summary: "lists cells, or shows what one hosts",
   usage: "[ID] [--watch]",
   words: [0, 1],
   about:
-    "`leasehold cell` runs one. With --watch it shows them again whenever something has changed, until it is told to end.",
+    "`leasehold cell` runs one. With --watch it shows them again whenever something has changed, until it is stopped.",
   flags: {
-    watch: { short: "w", words: "go on, and show what changes" },
-    interval: { sign: "TIME", words: "with --watch, ask the server so often [1s]" },
+    watch: { short: "w", words: "keep running, and show changes" },
+    interval: { sign: "TIME", words: "with --watch, how often the server is polled [1s]" },
     limit: limitFlag,
   },
   examples: [
-    ["leasehold cells", "are all of them there?"],
-    ["leasehold cells lab-1", "what does this one host, and how is it?"],
+    ["leasehold cells", "are all of them connected?"],
+    ["leasehold cells lab-1", "what does this one host?"],
     ["leasehold cells --watch --json", "a line whenever something changes"],
   ],
   run: async (call) => {
-    const [id] = call.words;
-    const limit = limitOf(call);
+    const { out } = call;
     const intervalMs = Math.max(100, call.durationMs("interval") ?? intervalMsDefault);
-    const client = await call.connect();
-    const look = async (): Promise<Shown> =>
-      id === undefined ? await all(call, client, limit) : await one(call, client, id);
+    const poll = () => (call.word === "" ? allCells(call) : oneCell(call));
     if (!call.isSet("watch")) {
-      const { body, words } = await look();
-      call.out.show(body, words);
-      return exitCodes.done;
+      const { body, words } = await poll();
+      return void out.show(body, words);
     }
     await untilTold(async (signal) => {
       let before = "";
       while (!signal.aborted) {
-        const { body, words } = await look();
+        const { body, words } = await poll();
         const text = JSON.stringify(body);
-        // Times that have passed move on in the table of a terminal, and are no change for a program.
-        if (call.out.isTerminal) call.out.print(`${clearScreen}${words()}`);
-        else if (text !== before) call.out.show(body, words);
+        // On a terminal the ages advance; for a program that is not a change.
+        if (out.isTerminal) out.print(`${clearScreen}${words()}`);
+        else if (text !== before) out.show(body, words);
         before = text;
         await sleep(intervalMs, undefined, { signal }).catch(() => undefined);
       }
     });
-    return exitCodes.done;
+    return undefined;
   },
 };
 
@@ -107,61 +101,49 @@ interface Shown {
   readonly words: () => string;
 }
 
-async function all({ out }: Call, client: Client, limit: number): Promise<Shown> {
-  const { items, hasMore } = await list(client, limit);
+async function allCells(call: Call): Promise<Shown> {
+  const listed = await listAll("cells", limitOf(call), (page) => call.ask("list_cells", page));
+  const { items, hasMore } = listed;
   return {
     body: { cells: items, has_more: hasMore },
-    words: () => `${out.table(items, listColumns, "There are no cells.")}${out.isTerminal ? moreLine(hasMore) : ""}`,
+    words: () => listText(call, listed, listColumns, "There are no cells."),
   };
 }
 
-async function one({ out }: Call, client: Client, id: string): Promise<Shown> {
-  const { items } = await list(client, Number.MAX_SAFE_INTEGER);
-  const found = items.find(({ cell }) => cell === id);
-  if (found === undefined) throw new UsageProblem(`there is no cell ${id}; \`leasehold cells\` lists them`);
+async function oneCell({ word, out, ask }: Call): Promise<Shown> {
+  const { items } = await listAll("cells", Number.MAX_SAFE_INTEGER, (page) => ask("list_cells", page));
+  const found = items.find(({ cell }) => cell === word);
+  if (found === undefined) throw new UsageProblem(`unknown cell ${word}; \`leasehold cells\` lists them`);
   const head = (): string => (out.isTerminal ? `${out.table([found], listColumns, "")}\n` : "");
   return { body: found, words: () => `${head()}${out.table(found.resources, hostedColumns, "It hosts nothing.")}` };
 }
 
-function list(client: Client, limit: number) {
-  return listAll(
-    limit,
-    (page) => client.call("list_cells", page),
-    (page) => page.cells,
-  );
-}
-
-function show({ out }: Call, cell: Cell): number {
-  out.show(cell, () => out.table([cell], stateColumns, ""));
-  return exitCodes.done;
-}
-
-export const cellsWithdrawCommand: Command = {
+const cellsWithdrawCommand: Command = {
   name: "cells withdraw",
   summary: "withdraws a cell: no new leases on what it hosts",
   usage: "ID [--revoke]",
   words: [1, 1],
-  about: "What is live runs out, or is taken away with --revoke. `leasehold cells readmit` undoes this.",
-  flags: { revoke: { words: "take away what is live" } },
+  about: "Live leases run out, or are revoked with --revoke. `leasehold cells readmit` undoes this.",
+  flags: { revoke: { words: "revoke its live leases" } },
   examples: [
     ["leasehold cells withdraw lab-1", "let it drain, for instance before a restart"],
     ["leasehold cells withdraw lab-1 --revoke", "now"],
   ],
   run: async (call) => {
-    const client = await call.connect();
-    const cell = call.words[0] ?? "";
-    const answer = await client.call("withdraw_resource", { cell, revoke: call.isSet("revoke") });
-    if (!("enrolled_at" in answer)) throw new TypeError("the server has withdrawn something else than a cell");
-    return show(call, answer);
+    const answer = await call.ask("withdraw_resource", { cell: call.word, revoke: call.isSet("revoke") });
+    if (!("enrolled_at" in answer)) throw new TypeError("the server's answer does not describe a cell");
+    call.out.row(answer, stateColumns);
   },
 };
 
-export const cellsReadmitCommand: Command = {
+const cellsReadmitCommand: Command = {
   name: "cells readmit",
   summary: "undoes the withdrawal of a cell",
   usage: "ID",
   words: [1, 1],
   flags: {},
   examples: [["leasehold cells readmit lab-1", "what it hosts can be leased again"]],
-  run: async (call) => show(call, await (await call.connect()).call("readmit_cell", { cell: call.words[0] ?? "" })),
+  run: async (call) => call.out.row(await call.ask("readmit_cell", { cell: call.word }), stateColumns),
 };
+
+export const commands: readonly Command[] = [cellsCommand, cellsWithdrawCommand, cellsReadmitCommand];

@@ -13,7 +13,7 @@ import {
 import { exitCodes } from "../exit-codes.ts";
 import type { Colour } from "../paint.ts";
 import { plain } from "../plain-text.ts";
-import { findRepository } from "../repository.ts";
+import { repositoryAt } from "../resource-names.ts";
 
 const marks: Readonly<Record<Check["status"], readonly [mark: string, colour: Colour]>> = {
   ok: ["ok     ", "green"],
@@ -21,7 +21,7 @@ const marks: Readonly<Record<Check["status"], readonly [mark: string, colour: Co
   problem: ["problem", "red"],
 };
 
-export const doctorCommand: Command = {
+const doctorCommand: Command = {
   name: "doctor",
   summary: "finds the server, and looks at version, clock, keys and disk",
   usage: "[--data DIR]",
@@ -58,7 +58,9 @@ export const doctorCommand: Command = {
 };
 
 function here({ cwd }: Call): string {
-  const repository = findRepository(cwd);
+  const repository = repositoryAt(cwd);
   const names = repository === null ? "this folder is in no repository" : `names here are FILE:/${repository.name}/…`;
   return `Node ${process.versions.node}; ${names}`;
 }
+
+export const commands: readonly Command[] = [doctorCommand];

@@ -7,11 +7,9 @@ import type { Call, Command } from "../command.ts";
 import { untilTold } from "../ending-signals.ts";
 import { type HistoryQuery, readHistory } from "../event-history.ts";
 import { eventLine } from "../event-words.ts";
-import { exitCodes } from "../exit-codes.ts";
-import { isServersWord } from "../failure.ts";
-import { UsageProblem } from "../problem.ts";
+import { isServerError, UsageProblem } from "../problem.ts";
 
-export const eventsCommand: Command = {
+const eventsCommand: Command = {
   name: "events",
   summary: "shows what has happened, and with -f what happens",
   usage: "[-f] [--since N] [--type TYPE] [--resource RES] [--agent ID]",
@@ -57,7 +55,6 @@ connection without a gap. The first figure of a line is the number to go on afte
         if (!signal.aborted) throw error;
       }
     });
-    return exitCodes.done;
   },
 };
 
@@ -105,7 +102,9 @@ function readType(text: string): EventType {
 }
 
 function earliestOf(error: unknown): number | null {
-  if (!isServersWord(error) || error.code !== "history_pruned") return null;
+  if (!isServerError(error) || error.code !== "history_pruned") return null;
   const { earliest } = (error.body ?? {}) as { readonly earliest?: unknown };
   return typeof earliest === "number" ? earliest : null;
 }
+
+export const commands: readonly Command[] = [eventsCommand];

@@ -22,7 +22,7 @@ const usage = "[claude|codex|cursor|gemini|git]…";
 const dryFlag = { words: "show what would change, and change nothing" };
 const programFlag = { sign: "TEXT", words: "how hooks start leasehold, if not as it is found" };
 
-export const guardInstallCommand: Command = {
+const guardInstallCommand: Command = {
   name: "guard install",
   summary: "guards this repository: what coding agents write is leased first",
   usage: `${usage} [--dry-run]`,
@@ -52,7 +52,7 @@ export const guardInstallCommand: Command = {
   },
 };
 
-export const guardUninstallCommand: Command = {
+const guardUninstallCommand: Command = {
   name: "guard uninstall",
   summary: "takes the guards out, and leaves what was there before",
   usage: `${usage} [--dry-run]`,
@@ -71,7 +71,7 @@ export const guardUninstallCommand: Command = {
   },
 };
 
-export const guardStatusCommand: Command = {
+const guardStatusCommand: Command = {
   name: "guard status",
   summary: "shows which guards are in, whether they can work, and what slipped past",
   usage: "",
@@ -114,7 +114,7 @@ export const guardStatusCommand: Command = {
   },
 };
 
-export const guardClaimCommand: Command = {
+const guardClaimCommand: Command = {
   name: "guard claim",
   summary: "reserves files for the coding agent that runs this, before it works on them",
   usage: "PATH…",
@@ -144,7 +144,7 @@ export const guardClaimCommand: Command = {
   },
 };
 
-export const guardHookCommand: Command = {
+const guardHookCommand: Command = {
   name: "guard hook",
   summary: "what the installed hooks run; they answer to the tool, not to people",
   usage: "TOOL EVENT",
@@ -242,3 +242,11 @@ async function change(
   });
   return exitCodes.done;
 }
+
+export const commands: readonly Command[] = [
+  guardInstallCommand,
+  guardUninstallCommand,
+  guardStatusCommand,
+  guardClaimCommand,
+  guardHookCommand,
+];

@@ -1,14 +1,36 @@
-/** What there is. */
+/** Help, and completion for shells, generated from the tables that the line is parsed by. */
 import type { Command } from "../command.ts";
-import { exitCodes } from "../exit-codes.ts";
+import { allCommands } from "../commands.ts";
+import { completionScript, shells } from "../completion-scripts.ts";
+import { UsageProblem } from "../problem.ts";
 
-/** The line's reader answers it before any command is run; this entry is for the list and for completion. */
-export const helpCommand: Command = {
-  name: "help",
-  summary: "shows this, or the help of one command",
-  usage: "[COMMAND]",
-  words: [0, 2],
-  flags: {},
-  examples: [["leasehold help run", "the same as `leasehold run --help`"]],
-  run: () => Promise.resolve(exitCodes.done),
-};
+export const commands: readonly Command[] = [
+  {
+    name: "completion",
+    summary: "prints completion for bash, zsh or fish",
+    usage: "bash|zsh|fish",
+    words: [1, 1],
+    flags: {},
+    examples: [
+      ["source <(leasehold completion bash)", "in ~/.bashrc"],
+      ["leasehold completion zsh > ~/.zsh/completions/_leasehold", "in a folder of fpath"],
+      ["leasehold completion fish > ~/.config/fish/completions/leasehold.fish", "for fish"],
+    ],
+    run: async ({ word, out }) => {
+      const shell = shells.find((one) => one === word);
+      if (shell === undefined) throw new UsageProblem(`unknown shell "${word}"; give bash, zsh or fish`);
+      const script = completionScript(shell, await allCommands());
+      out.show({ shell, script }, () => script);
+    },
+  },
+  // main.ts answers it before any command is run; this entry is for the list and for completion.
+  {
+    name: "help",
+    summary: "shows this, or the help of one command",
+    usage: "[COMMAND]",
+    words: [0, 2],
+    flags: {},
+    examples: [["leasehold help run", "the same as `leasehold run --help`"]],
+    run: () => Promise.resolve(undefined),
+  },
+];

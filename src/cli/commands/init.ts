@@ -7,11 +7,10 @@ import { findProgram } from "../../guard/install/program.ts";
 import { guardedTools } from "../../guard/payload.ts";
 import { readSettings } from "../../guard/settings.ts";
 import type { Call, Command } from "../command.ts";
-import { exitCodes } from "../exit-codes.ts";
 import { UsageProblem } from "../problem.ts";
 import { guardNames, planned, repositoryHere } from "./guard.ts";
 
-export const initCommand: Command = {
+const initCommand: Command = {
   name: "init",
   summary: "sets this repository up: .leasehold.json, guards, MCP entries",
   usage: "[claude|codex|cursor|gemini|git]… [--yes] [--undo]",
@@ -52,20 +51,19 @@ export const initCommand: Command = {
     });
     if (changes.length === 0) {
       out.show({ changed: false, paths: [] }, () =>
-        isUndo ? "There is nothing of Leasehold here." : "All is set up already.",
+        isUndo ? "Leasehold is not set up here." : "All is set up already.",
       );
-      return exitCodes.done;
+      return;
     }
     if (!out.isJson) out.print(diffText(changes));
     if (!(await mayGoOn(call))) {
       out.show({ changed: false, paths: pathsOf(changes) }, () => "Nothing was changed.");
-      return exitCodes.done;
+      return;
     }
     await (isUndo ? uninstall : install)(repository, changes, environment);
     out.show({ changed: true, paths: pathsOf(changes) }, () =>
       isUndo ? "It is as it was before." : "It is set up; `leasehold guard status` shows how it stands.",
     );
-    return exitCodes.done;
   },
 };
 
@@ -99,3 +97,5 @@ async function mayGoOn(call: Call): Promise<boolean> {
 function pathsOf(changes: readonly Change[]): readonly string[] {
   return changes.map((one) => (one.kind === "write" ? one.path : one.kind === "move" ? one.to : one.name));
 }
+
+export const commands: readonly Command[] = [initCommand];

@@ -1,18 +1,17 @@
 /** MCP over standard input and output, for the tools that start their servers themselves. */
 import { hostname } from "node:os";
 import { basename } from "node:path";
+import { version } from "../../server/config/version.ts";
 import { agentFlag, agentNamed } from "../acting.ts";
 import type { Command } from "../command.ts";
 import { embeddedServer } from "../embedded-server.ts";
 import { untilTold } from "../ending-signals.ts";
-import { exitCodes } from "../exit-codes.ts";
 import { plain } from "../plain-text.ts";
 import { UsageProblem } from "../problem.ts";
-import { version } from "../version.ts";
 
 const toolsets = ["leases", "tasks", "resources", "operating"] as const;
 
-export const mcpCommand: Command = {
+const mcpCommand: Command = {
   name: "mcp",
   summary: "speaks MCP over standard input and output, for coding agents",
   usage: "[--agent ID] [--toolsets NAMES] [--data DIR]",
@@ -53,7 +52,6 @@ has the tools, and how the usual clients are told of it.`,
     await untilTold((stop) => serveOverStdio({ session, sets, version, note }, stop));
     await session.end();
     await embedded.close();
-    return exitCodes.done;
   },
 };
 
@@ -71,3 +69,5 @@ function readToolsets(said: string | null): readonly (typeof toolsets)[number][]
 function folderOf(cwd: string): string {
   return plain(basename(cwd)).slice(0, 200);
 }
+
+export const commands: readonly Command[] = [mcpCommand];

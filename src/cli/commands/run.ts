@@ -6,9 +6,8 @@ import { acquire } from "../acquiring.ts";
 import { type Acting, actingAgent, agentFlag, asAgent } from "../acting.ts";
 import type { Call, Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { isServersWord } from "../failure.ts";
 import { manifestFlags, readManifest } from "../manifest.ts";
-import { Failure, UsageProblem } from "../problem.ts";
+import { Failure, isServerError, UsageProblem } from "../problem.ts";
 import { startChild } from "../supervision/child.ts";
 import { findCommand } from "../supervision/find-command.ts";
 import { startGuard } from "../supervision/guard.ts";
@@ -19,7 +18,7 @@ import { waitFlags, waitMsOf } from "../waiting.ts";
 const ttlMsDefault = 30_000;
 const graceMsDefault = 5_000;
 
-export const runCommand: Command = {
+const runCommand: Command = {
   name: "run",
   summary: "runs a command while leases are held: `flock` for fleets",
   usage: "[-x|-s|-p P] RES… [-n|-w TIME] [-E CODE] [--ttl TIME] -- COMMAND [ARGUMENT…]",
@@ -54,8 +53,8 @@ LEASEHOLD_AGENT_TOKEN and LEASEHOLD_URL, by which \`leasehold\` within it acts a
   ],
   run: async (call) => {
     const intents = readManifest(call);
-    const [file = "", ...args] = call.behind;
-    if (call.behind.length === 0) throw new UsageProblem("say what to run behind --: `leasehold run RES… -- COMMAND`");
+    const [file = "", ...args] = call.wrapped;
+    if (call.wrapped.length === 0) throw new UsageProblem("say what to run behind --: `leasehold run RES… -- COMMAND`");
     const conflictCode = call.integer("conflict-exit-code", 0, 255) ?? exitCodes.notGranted;
     const ttlMs = call.durationMs("ttl") ?? ttlMsDefault;
     const graceMs = call.durationMs("grace") ?? graceMsDefault;
@@ -122,7 +121,9 @@ async function letGo(call: Call, acting: Acting, client: Awaited<ReturnType<Call
   try {
     await client.call("release_all", asked, { timeoutMs: 3_000, retries: 2, ...asAgent(acting) });
   } catch (error) {
-    const why = isServersWord(error) ? error.code : String(error);
+    const why = isServerError(error) ? error.code : String(error);
     if (why !== "stale_epoch") call.out.note(`the leases could not be released (${why}); they end by themselves`);
   }
 }
+
+export const commands: readonly Command[] = [runCommand];

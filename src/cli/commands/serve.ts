@@ -1,31 +1,84 @@
-/** Runs the server; its settings are the server's own. */
-import { helpText } from "../../server/config/help.ts";
-import type { Command } from "../command.ts";
-import { version } from "../version.ts";
+/** Runs the server until a signal stops it. Its flags are the server's settings. */
+import { environmentName, loadConfig, names, settings } from "../../server/config/config.ts";
+import type { Call, Command, Flags } from "../command.ts";
+import { exitCodes } from "../exit-codes.ts";
+
+const flags: Flags = {
+  ...Object.fromEntries(
+    names.map((name) => {
+      const { flag, sign, usual, words } = settings[name];
+      const isList = Array.isArray(usual);
+      const text = `${words}${isList ? "" : ` [${usual}]`}; ${environmentName(name)}`;
+      return [flag, { sign, words: text, ...(isList && { many: true as const }) }];
+    }),
+  ),
+  config: { sign: "FILE", words: 'a JSON file with settings, such as {"port": 7200}; LEASEHOLD_CONFIG' },
+};
 
 export const serveCommand: Command = {
   name: "serve",
   summary: "runs the server",
   usage: "[--port N] [--data DIR] [--host ADDRESS] …",
   words: [0, 0],
-  settings: true,
-  get about() {
-    const text = helpText(version);
-    return text
-      .slice(text.indexOf("Flags  "), text.indexOf("Examples"))
-      .trimEnd()
-      .replace(/^ {2}--help.*\n/m, "");
-  },
-  flags: {},
+  about: `Each setting can also come from the environment, under the name at the end of its line, or from the file that
+--config names. A flag goes before the environment, and that before the file. \`npm start -- [flags]\` is the same; other
+commands, such as \`keys\`, \`backup\` and \`restore\`, can follow \`npm start --\` too.`,
+  flags,
   examples: [
     ["leasehold serve", "on 127.0.0.1:7117, with its data in ./data"],
     ["leasehold serve --port 7200 --data /var/lib/leasehold", "elsewhere"],
-    ["leasehold serve --store memory", "to try things out; all is forgotten at the end"],
+    ["leasehold serve --host 0.0.0.0 --allowed-host leases.example.com", "beyond this machine, with keys"],
+    ["leasehold serve --store memory", "to try things out; nothing is kept"],
   ],
-  run: async ({ words, environment }) => {
+  run: async (call) => {
     // The data holds the secret that agents' tokens are made with: it is for this user alone.
     process.umask(0o077);
-    const { runCommand } = await import("../../server/commands/run.ts");
-    return runCommand(["serve", ...words], environment);
+    const config = loadConfig(settingsIn(call), call.environment);
+    const [{ default: pino }, { startServer }, { version }] = await Promise.all([
+      import("pino"),
+      import("../../server/start.ts"),
+      import("../../server/config/version.ts"),
+    ]);
+    const log = pino({ level: config.logLevel }, pino.destination({ dest: 2, sync: true }));
+    // Before anything is opened, so that an early signal is not missed.
+    const stop = stopSignal(() => log.warn("a second signal: ends at once"));
+    const server = await startServer({ ...config, log });
+    const { url } = server.address;
+    const where = config.store === "memory" ? "data in memory only" : `data in ${config.data}`;
+    log.info({ url, version, store: config.store, data: config.data }, "listening");
+    process.stdout.write(`Leasehold ${version} is listening on ${url} (${where})\n`);
+    const signal = await stop;
+    log.info({ signal }, "stopping: what is under way is committed and answered");
+    await server.close();
+    log.info("stopped");
+    return exitCodes.done;
   },
 };
+
+export const commands: readonly Command[] = [serveCommand];
+
+/** The flags that were given, by name. */
+export function settingsIn(call: Pick<Call, "texts">): Readonly<Record<string, string | readonly string[]>> {
+  const given = Object.entries(flags).flatMap(([flag, { many }]) => {
+    const values = call.texts(flag);
+    return values.length === 0 ? [] : [[flag, many === true ? values : (values.at(-1) ?? "")] as const];
+  });
+  return Object.fromEntries(given);
+}
+
+/** The first signal stops the server in order, the second ends the process. */
+function stopSignal(onSecond: () => void): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let isStopping = false;
+    const onSignal = (signal: NodeJS.Signals): void => {
+      if (isStopping) {
+        onSecond();
+        process.exit(exitCodes.failed);
+      }
+      isStopping = true;
+      resolve(signal);
+    };
+    process.on("SIGTERM", onSignal);
+    process.on("SIGINT", onSignal);
+  });
+}

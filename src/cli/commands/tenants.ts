@@ -1,10 +1,9 @@
-/** Tenants: worlds of their own. */
+/** Tenants: isolated worlds on one server. */
 import { strategies } from "../../protocol/schema/vocabulary.ts";
 import type { Tenant } from "../../sdk/wire.ts";
 import type { Call, Command, Flags } from "../command.ts";
 import { showDuration } from "../durations.ts";
-import { exitCodes } from "../exit-codes.ts";
-import { limitFlag, limitOf, listAll, moreLine } from "../pages.ts";
+import { limitFlag, showList } from "../pages.ts";
 import { UsageProblem } from "../problem.ts";
 import type { Column } from "../table.ts";
 
@@ -24,137 +23,113 @@ const columns: readonly Column<Tenant>[] = [
   { title: "SINCE", cell: ({ created_at: at }) => at },
 ];
 
-function show(call: Call, tenant: Tenant): number {
-  call.out.show(tenant, () => call.out.table([tenant], columns, ""));
-  return exitCodes.done;
-}
-
-export const tenantsListCommand: Command = {
+const tenantsListCommand: Command = {
   name: "tenants list",
   summary: "lists tenants, with their settings and quotas",
   usage: "",
   words: [0, 0],
   flags: { limit: limitFlag },
-  examples: [["leasehold tenants list --json", "all there is to know"]],
-  run: async (call) => {
-    const { out } = call;
-    const limit = limitOf(call);
-    const client = await call.connect();
-    const { items, hasMore } = await listAll(
-      limit,
-      (page) => client.call("list_tenants", page),
-      (page) => page.tenants,
-    );
-    out.show(
-      { tenants: items, has_more: hasMore },
-      () => `${out.table(items, columns, "There are none.")}${out.isTerminal ? moreLine(hasMore) : ""}`,
-    );
-    return exitCodes.done;
-  },
+  examples: [["leasehold tenants list --json", "everything about them"]],
+  run: (call) => showList(call, "tenants", columns, "There are no tenants.", (page) => call.ask("list_tenants", page)),
 };
 
-export const tenantsCreateCommand: Command = {
+const tenantsCreateCommand: Command = {
   name: "tenants create",
   summary: "creates a tenant",
   usage: "ID",
   words: [1, 1],
   flags: {},
   examples: [["leasehold tenants create acme", "nothing in it meets anything of another"]],
-  run: async (call) =>
-    show(call, await (await call.connect()).call("create_tenant", { tenant_id: call.words[0] ?? "" })),
+  run: async (call) => call.out.row(await call.ask("create_tenant", { tenant_id: call.word }), columns),
 };
 
-export const tenantsSuspendCommand: Command = {
+const tenantsSuspendCommand: Command = {
   name: "tenants suspend",
-  summary: "suspends a tenant: all it has ends",
+  summary: "suspends a tenant: all that it holds ends",
   usage: "ID [--reason TEXT]",
   words: [1, 1],
-  flags: { reason: { sign: "TEXT", words: "why, for those whom it concerns" } },
+  flags: { reason: { sign: "TEXT", words: "why, for its agents" } },
   examples: [["leasehold tenants suspend acme --reason unpaid", "until it is resumed"]],
   run: async (call) => {
-    const reason = call.text("reason");
-    const wanted = { tenant_id: call.words[0] ?? "", ...(reason !== null && { reason }) };
-    return show(call, await (await call.connect()).call("suspend_tenant", wanted));
+    const input = { tenant_id: call.word, reason: call.text("reason") };
+    call.out.row(await call.ask("suspend_tenant", input), columns);
   },
 };
 
-export const tenantsResumeCommand: Command = {
+const tenantsResumeCommand: Command = {
   name: "tenants resume",
-  summary: "lets a suspended tenant go on",
+  summary: "ends a tenant's suspension",
   usage: "ID",
   words: [1, 1],
   flags: {},
   examples: [["leasehold tenants resume acme", "go on"]],
-  run: async (call) =>
-    show(call, await (await call.connect()).call("resume_tenant", { tenant_id: call.words[0] ?? "" })),
+  run: async (call) => call.out.row(await call.ask("resume_tenant", { tenant_id: call.word }), columns),
 };
 
-const durations = {
-  "ttl-default": "ttl_ms_default",
-  "ttl-max": "ttl_ms_max",
-  "wait-default": "wait_timeout_ms_default",
-  "wait-max": "wait_timeout_ms_max",
-  "claim-within": "claim_within_ms",
+/** Each flag with the field that it sets, and its words; a duration's sign is TIME. */
+const settingFlags = {
+  "ttl-default": ["ttl_ms_default", "TIME", "a lease's ttl where none is asked for"],
+  "ttl-max": ["ttl_ms_max", "TIME", "what a ttl is capped at"],
+  "wait-default": ["wait_timeout_ms_default", "TIME", "how long a request waits where nothing is asked for"],
+  "wait-max": ["wait_timeout_ms_max", "TIME", "what a wait is capped at"],
+  "claim-within": ["claim_within_ms", "TIME", "how soon a grant that ended a wait must be collected"],
 } as const;
-const counts = {
-  "leases-max": "leases_max",
-  "waiters-max": "waiters_max",
-  "agents-max": "agents_max",
-  "resources-max": "resources_max",
-  "patterns-max": "patterns_max",
-  "tasks-max": "tasks_max",
+const quotaFlags = {
+  "leases-max": ["leases_max", "N", "live leases"],
+  "waiters-max": ["waiters_max", "N", "waiting requests"],
+  "agents-max": ["agents_max", "N", "registered agents"],
+  "resources-max": ["resources_max", "N", "declared resources"],
+  "patterns-max": ["patterns_max", "N", "live leases on patterns"],
+  "tasks-max": ["tasks_max", "N", "tasks"],
+  "lease-time-max": ["lease_time_ms_max", "TIME", "the longest that one lease may live"],
 } as const;
 
-const setFlags: Flags = {
-  strategy: { sign: "S", words: `one of ${strategies.join(", ")}; switched only while nobody waits` },
-  "ttl-default": { sign: "TIME", words: "a lease's ttl where none is asked for" },
-  "ttl-max": { sign: "TIME", words: "what a ttl is capped at" },
-  "wait-default": { sign: "TIME", words: "how long a request waits where nothing is asked for" },
-  "wait-max": { sign: "TIME", words: "what a wait is capped at" },
-  "claim-within": { sign: "TIME", words: "how soon a grant that ended a wait must be collected" },
-  "leases-max": { sign: "N", words: "leases alive at once" },
-  "waiters-max": { sign: "N", words: "requests waiting at once" },
-  "agents-max": { sign: "N", words: "registered agents" },
-  "resources-max": { sign: "N", words: "declared resources" },
-  "patterns-max": { sign: "N", words: "leases on patterns alive at once" },
-  "tasks-max": { sign: "N", words: "tasks" },
-  "lease-time-max": { sign: "TIME", words: "the longest that one lease may live" },
-};
+type FieldFlags = Readonly<Record<string, readonly [field: string, sign: "TIME" | "N", words: string]>>;
 
-export const tenantsSetCommand: Command = {
+function flagsOf(table: FieldFlags): Flags {
+  return Object.fromEntries(Object.entries(table).map(([flag, [, sign, words]]) => [flag, { sign, words }]));
+}
+
+/** The fields whose flags were given. */
+function fieldsIn(call: Call, table: FieldFlags): Readonly<Record<string, number>> {
+  const given = Object.entries(table).flatMap(([flag, [field, sign]]) => {
+    const value = sign === "TIME" ? call.durationMs(flag) : call.integer(flag);
+    return value === null ? [] : [[field, value] as const];
+  });
+  return Object.fromEntries(given);
+}
+
+const tenantsSetCommand: Command = {
   name: "tenants set",
   summary: "changes a tenant's settings and quotas; the others stay as they are",
   usage: "ID [--strategy S] [--ttl-max TIME] [--leases-max N] …",
   words: [1, 1],
-  flags: setFlags,
+  flags: {
+    strategy: { sign: "S", words: `one of ${strategies.join(", ")}; switched only while no request waits` },
+    ...flagsOf(settingFlags),
+    ...flagsOf(quotaFlags),
+  },
   examples: [
     ["leasehold tenants set acme --leases-max 10000 --ttl-max 2m", "less of both"],
     ["leasehold tenants set acme --strategy wound_wait", "older work takes from younger"],
   ],
   run: async (call) => {
-    const tenantId = call.words[0] ?? "";
+    const tenant_id = call.word;
     const strategy = call.choice("strategy", strategies);
-    const times = Object.entries(durations).flatMap(([flag, field]) => {
-      const ms = call.durationMs(flag);
-      return ms === null ? [] : [[field, ms] as const];
-    });
-    const numbers = Object.entries(counts).flatMap(([flag, field]) => {
-      const count = call.integer(flag);
-      return count === null ? [] : [[field, count] as const];
-    });
-    const leaseTime = call.durationMs("lease-time-max");
-    const settings = { ...Object.fromEntries(times), ...(strategy !== null && { strategy }) };
-    const quotas = { ...Object.fromEntries(numbers), ...(leaseTime !== null && { lease_time_ms_max: leaseTime }) };
-    const client = await call.connect();
+    const settings = { ...fieldsIn(call, settingFlags), ...(strategy !== null && { strategy }) };
+    const quotas = fieldsIn(call, quotaFlags);
     let tenant: Tenant | null = null;
-    if (Object.keys(settings).length > 0) {
-      tenant = await client.call("set_tenant_settings", { tenant_id: tenantId, ...settings });
-    }
-    if (Object.keys(quotas).length > 0) {
-      tenant = await client.call("set_tenant_quotas", { tenant_id: tenantId, ...quotas });
-    }
-    if (tenant === null)
-      throw new UsageProblem("say what to change; `leasehold tenants set --help` lists what there is");
-    return show(call, tenant);
+    if (Object.keys(settings).length > 0) tenant = await call.ask("set_tenant_settings", { tenant_id, ...settings });
+    if (Object.keys(quotas).length > 0) tenant = await call.ask("set_tenant_quotas", { tenant_id, ...quotas });
+    if (tenant === null) throw new UsageProblem("say what to change; `leasehold tenants set --help` lists the flags");
+    call.out.row(tenant, columns);
   },
 };
+
+export const commands: readonly Command[] = [
+  tenantsListCommand,
+  tenantsCreateCommand,
+  tenantsSuspendCommand,
+  tenantsResumeCommand,
+  tenantsSetCommand,
+];

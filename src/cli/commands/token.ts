@@ -1,16 +1,19 @@
-/** Capability tokens: looked into and narrowed here, without a server; checked and their keys rotated there. */
+/** Capability tokens: inspected and narrowed here, without a server; verified, and their keys rotated, by the server. */
+
+import type { TokenKeys } from "../../sdk/wire.ts";
 import { type Caveat, type FoundCaveat, inspect, narrow, tokenLimits, tokenPrefix } from "../../token/index.ts";
 import type { Call, Command } from "../command.ts";
 import { showDuration } from "../durations.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { plain } from "../plain-text.ts";
-import { Failure, UsageProblem } from "../problem.ts";
+import { Failure, isServerError, UsageProblem } from "../problem.ts";
+import type { Column } from "../table.ts";
 
 const tokenUsage = "[TOKEN]";
 const tokenAbout =
   "Without TOKEN, or with -, it is read from standard input, where other users of the machine do not see it.";
 
-export const tokenInspectCommand: Command = {
+const tokenInspectCommand: Command = {
   name: "token inspect",
   summary: "shows what a token says, without its secret",
   usage: tokenUsage,
@@ -44,35 +47,33 @@ export const tokenInspectCommand: Command = {
       for (const caveat of caveats) lines.push(`${"only".padEnd(12)}${plain(caveatWords(caveat))}`);
       return lines.join("\n");
     });
-    return exitCodes.done;
   },
 };
 
-export const tokenNarrowCommand: Command = {
+const tokenNarrowCommand: Command = {
   name: "token narrow",
   summary: "makes a token that can do less, without a server",
   usage: `${tokenUsage} --operations read --path /reports …`,
   words: [0, 1],
-  about: `${tokenAbout} Nobody can widen it again; the caveats add up.`,
+  about: `${tokenAbout} It cannot be widened again; caveats add up.`,
   flags: {
     operations: { sign: "LIST", words: "only these, with commas between: read, write, connect, run" },
     path: { sign: "PATH", words: "only this path of the resource and what is below it" },
-    for: { sign: "TIME", words: "only so long from now" },
+    for: { sign: "TIME", words: "only for this long from now" },
     until: { sign: "TIME", words: "only until this time, such as 2031-05-01T12:00:00Z" },
     program: { sign: "PATH", words: "only for the program with this real path" },
     hardware: { sign: "LABEL", words: "only on hardware with this label" },
-    bytes: { sign: "N", words: "only so many bytes, over all operations" },
+    bytes: { sign: "N", words: "only N bytes, over all operations" },
   },
   examples: [
     ["leasehold token narrow --operations read --path /reports --for 30s < token.txt", "for a helper that only reads"],
   ],
   run: async (call) => {
     const caveats = readCaveats(call);
-    if (caveats.length === 0) throw new UsageProblem("say by what with --operations, --path, --for and the like");
+    if (caveats.length === 0) throw new UsageProblem("narrow it with --operations, --path, --for or another flag");
     const narrowed = narrow(await readToken(call), caveats);
     if (typeof narrowed !== "string") throw new UsageProblem(`${narrowed.detail} (${narrowed.code})`);
     call.out.show({ token: narrowed }, () => narrowed);
-    return exitCodes.done;
   },
 };
 
@@ -102,15 +103,13 @@ function readTime(text: string): number {
   throw new UsageProblem(`--until is "${text.slice(0, 80)}"; give a time such as 2031-05-01T12:00:00Z`);
 }
 
-/** What is wrong with it is said without repeating it: it opens something. */
-export async function readToken({ words }: Call): Promise<string> {
+/** An error does not repeat the token: it is a credential. */
+async function readToken({ words }: Call): Promise<string> {
   const [word] = words;
   const text = word === undefined || word === "-" ? await readInput() : word;
   const token = text.trim();
   if (token.startsWith(tokenPrefix) && !/\s/.test(token)) return token;
-  throw new UsageProblem(
-    `that is no token; give one that begins with ${tokenPrefix}, as an argument or on standard input`,
-  );
+  throw new UsageProblem(`not a token; give one that begins with ${tokenPrefix}, as an argument or on standard input`);
 }
 
 async function readInput(): Promise<string> {
@@ -123,7 +122,7 @@ async function readInput(): Promise<string> {
   return text;
 }
 
-/** A token may name any number; not each is a date. */
+/** A token may hold any number; not each is a date. */
 function timeText(at: number): string {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? String(at) : date.toISOString();
@@ -155,6 +154,81 @@ function caveatWords(caveat: FoundCaveat): string {
     case "bytes":
       return `${caveat.bytesMax} bytes`;
     case "unknown":
-      return `something that this version does not know (kind ${caveat.code}); no cell takes it that does not`;
+      return `a caveat that this version does not know (kind ${caveat.code}); cells that do not know it refuse the token`;
   }
 }
+
+const refusals: ReadonlySet<string> = new Set([
+  "token_invalid",
+  "stale_token",
+  "caveat_failed",
+  "lease_expired",
+  "lease_released",
+  "lease_revoked",
+  "resource_fenced",
+]);
+
+const tokenVerifyCommand: Command = {
+  name: "token verify",
+  summary: "asks the server whether a token is valid; exit code 7 if it is not",
+  usage: "[TOKEN] [--resource RES] [--operation NAME]",
+  words: [0, 1],
+  about: `${tokenAbout} A caveat on something that is not named here fails.`,
+  flags: {
+    resource: { sign: "RES", words: "what it is to be used on" },
+    operation: { sign: "NAME", words: "what is to be done: read, write, connect, run" },
+  },
+  examples: [["leasehold token verify --operation read < token.txt", "would it be accepted?"]],
+  run: async (call) => {
+    const { out } = call;
+    const token = await readToken(call);
+    const name = call.text("resource");
+    const resource = name === null ? null : call.resource(name);
+    try {
+      const verified = await call.ask("verify_token", { token, resource, operation: call.text("operation") });
+      const { lease, tenant, caveats } = verified;
+      const narrowed = caveats.length === 0 ? "" : `, narrowed by ${caveats.map(({ type }) => type).join(", ")}`;
+      out.show(
+        verified,
+        () =>
+          `good: ${lease.predicate} ${lease.resource} of ${lease.agent_id} (${tenant}), fence ${lease.fence}, ${showDuration(lease.expires_in_ms)} left${narrowed}`,
+      );
+      return exitCodes.done;
+    } catch (error) {
+      if (!isServerError(error) || !refusals.has(error.code)) throw error;
+      if (out.isJson) out.json(error.body);
+      out.note(`the token is refused: ${error.detail} (${error.code})`);
+      return exitCodes.notSo;
+    }
+  },
+};
+
+type Key = TokenKeys["keys"][number];
+
+const columns: readonly Column<Key>[] = [
+  { title: "KEY", cell: ({ key_id: id }) => id },
+  { title: "SINCE", cell: ({ created_at: at }) => at },
+  { title: "GOOD UNTIL", cell: ({ retires_at: at }) => at ?? "present" },
+];
+
+const tokenRotateCommand: Command = {
+  name: "token rotate",
+  summary: "makes a new key for tokens; cells are notified at once",
+  usage: "",
+  words: [0, 0],
+  about:
+    "Tokens of the older key stay valid for six minutes, longer than any of them lives. The keys stay in the data folder.",
+  flags: {},
+  examples: [["leasehold token rotate", "somebody may have seen the key"]],
+  run: async ({ out, ask }) => {
+    const keys = await ask("rotate_token_keys", {});
+    out.show(keys, () => out.table(keys.keys, columns, ""));
+  },
+};
+
+export const commands: readonly Command[] = [
+  tokenInspectCommand,
+  tokenNarrowCommand,
+  tokenVerifyCommand,
+  tokenRotateCommand,
+];

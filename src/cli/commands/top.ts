@@ -13,7 +13,7 @@ import { view } from "../top/view.ts";
 const intervalMsDefault = 1_000;
 const frameMs = 100;
 
-export const topCommand: Command = {
+const topCommand: Command = {
   name: "top",
   summary: "shows live who holds what, who waits for whom, and how fast it goes",
   usage: "[--interval TIME]",
@@ -110,3 +110,5 @@ function plainColours() {
   const { isOn: _isOn, inverse: _inverse, ...colours } = createPaint(false);
   return colours;
 }
+
+export const commands: readonly Command[] = [topCommand];

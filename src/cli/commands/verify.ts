@@ -5,8 +5,7 @@ import { agentFlag, agentNamed, agentToken } from "../acting.ts";
 import type { Command } from "../command.ts";
 import { showDuration } from "../durations.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { isServersWord } from "../failure.ts";
-import { UsageProblem } from "../problem.ts";
+import { isServerError, UsageProblem } from "../problem.ts";
 import type { Column } from "../table.ts";
 
 interface Verified {
@@ -25,7 +24,7 @@ const columns: readonly Column<Verified>[] = [
   { title: "LEFT", cell: ({ expires_in_ms: left = 0 }) => (left > 0 ? showDuration(left) : "-") },
 ];
 
-export const verifyCommand: Command = {
+const verifyCommand: Command = {
   name: "verify",
   summary: "tells whether leases can still be used; 7 if one cannot",
   usage: "[LEASE…] [--agent ID] [--fence N]",
@@ -69,7 +68,9 @@ async function lookUp(client: Client, id: string): Promise<Verified> {
   try {
     return await client.call("get_lease", { lease_id: id });
   } catch (error) {
-    if (isServersWord(error) && error.code === "lease_unknown") return { id, state: "UNKNOWN" };
+    if (isServerError(error) && error.code === "lease_unknown") return { id, state: "UNKNOWN" };
     throw error;
   }
 }
+
+export const commands: readonly Command[] = [verifyCommand];

@@ -15,7 +15,7 @@ import { runForTask } from "../supervision/for-task.ts";
 const textBytesMax = 100_000;
 const graceMsDefault = 5_000;
 
-export const workCommand: Command = {
+const workCommand: Command = {
   name: "work",
   summary: "works on tasks: runs a command for each, and its output is the result",
   usage: "--type TYPE [--concurrency N] [--capability CAP] -- COMMAND [ARGUMENT…]",
@@ -52,7 +52,7 @@ The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, L
     const { out } = call;
     const types = call.texts("type");
     if (types.length === 0) throw new UsageProblem("say which kind of tasks with --type");
-    const [file = "", ...args] = call.behind;
+    const [file = "", ...args] = call.wrapped;
     if (file === "") throw new UsageProblem("say what to run behind --: `leasehold work --type T -- COMMAND`");
     const { PATH = "" } = call.environment;
     const command = [findCommand(file, PATH, call.cwd), ...args];
@@ -96,7 +96,6 @@ The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, L
     process.on("SIGTERM", told);
     process.on("SIGINT", told);
     await worker.done;
-    return exitCodes.done;
   },
 };
 
@@ -147,3 +146,5 @@ function environmentFor({ url }: Call, task: OfferedTask, { attempt, fence, leas
     LEASEHOLD_URL: url,
   };
 }
+
+export const commands: readonly Command[] = [workCommand];

@@ -1,8 +1,8 @@
 /** What can be learnt of a server from here. */
 import type { Client } from "../../sdk/client.ts";
+import { version } from "../../server/config/version.ts";
 import { showDuration } from "../durations.ts";
-import { isServersWord } from "../failure.ts";
-import { version } from "../version.ts";
+import { isServerError } from "../problem.ts";
 
 export interface Check {
   readonly name: string;
@@ -34,7 +34,7 @@ export async function checkReach(client: Client): Promise<Reach> {
       await response.arrayBuffer();
     } catch (error) {
       const detail = `no server answers at ${client.url}; start one with \`leasehold serve\`, or name another with --url`;
-      const check: Check = { name: "server", status: "problem", detail: isServersWord(error) ? detail : String(error) };
+      const check: Check = { name: "server", status: "problem", detail: isServerError(error) ? detail : String(error) };
       return { check, roundTripMs: 0, serverMs: null, askedMs };
     }
     const roundTripMs = performance.now() - began;
@@ -59,7 +59,7 @@ export async function checkReady(client: Client): Promise<Check> {
     await client.call("readyz", {}, { retries: 0 });
     return { name: "ready", status: "ok", detail: "it serves commands" };
   } catch (error) {
-    const why = isServersWord(error) ? error.detail : String(error);
+    const why = isServerError(error) ? error.detail : String(error);
     return { name: "ready", status: "problem", detail: `it cannot serve now: ${why} See its log.` };
   }
 }
@@ -92,7 +92,7 @@ export async function checkKey(client: Client): Promise<Check> {
       await look();
       return true;
     } catch (error) {
-      if (!isServersWord(error)) throw error;
+      if (!isServerError(error)) throw error;
       return error.code;
     }
   };

@@ -1,7 +1,7 @@
 /** What is shown: read from the server every so often, and counted on in between. */
 import type { Client } from "../../sdk/client.ts";
 import type { Lease, OpenRequest } from "../../sdk/wire.ts";
-import { isServersWord } from "../failure.ts";
+import { isServerError } from "../problem.ts";
 
 export interface Snapshot {
   /** By our own clock, from before the server was asked. */
@@ -42,7 +42,7 @@ async function readMetrics(client: Client): Promise<string | null> {
     const text = await response.text();
     return response.ok ? text : null;
   } catch (error) {
-    if (isServersWord(error)) return null;
+    if (isServerError(error)) return null;
     throw error;
   }
 }

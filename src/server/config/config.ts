@@ -1,9 +1,8 @@
 /**
- * What a server can be told: by a flag, by the environment, by a file; in this order, the first that says something
- * counts. One table has every setting with its names, its bounds and its words, so that help and checks cannot differ.
+ * The server's settings: from a flag, else from the environment, else from a file, else the default. One table has every
+ * setting with its names, bounds and words, so that help and checks cannot differ.
  */
 import { readFileSync } from "node:fs";
-import { choice, hosts, integer, origins, type Reader, text } from "./config-values.ts";
 
 export interface Config {
   readonly host: string;
@@ -46,153 +45,157 @@ const yearMs = 366 * dayMs;
 /** The longest that a timer can be set for. */
 const timerMsMax = 2 ** 31 - 1;
 
+/** Reads a value: text from a flag or the environment, JSON from a file. */
+export type Reader<T> = (value: unknown) => { readonly value: T } | { readonly problem: string };
+
+const text: Reader<string> = (value) =>
+  typeof value === "string" && value !== "" ? { value } : { problem: "is empty, or not text" };
+
+function integer(min: number, max: number): Reader<number> {
+  return (value) => {
+    const number = typeof value === "string" && /^\d{1,16}$/.test(value) ? Number(value) : value;
+    if (typeof number === "number" && Number.isInteger(number) && number >= min && number <= max)
+      return { value: number };
+    return { problem: `is ${shown(value)}; give a whole number from ${min} to ${max}` };
+  };
+}
+
+function choice<const T extends string>(values: readonly T[]): Reader<T> {
+  return (value) => {
+    const found = values.find((one) => one === value);
+    return found === undefined ? { problem: `is ${shown(value)}; give one of ${values.join(", ")}` } : { value: found };
+  };
+}
+
+/** Repeated, separated by commas, or a JSON array. */
+const list: Reader<readonly string[]> = (value) => {
+  const parts = typeof value === "string" ? value.split(",") : value;
+  if (!Array.isArray(parts) || !parts.every((part) => typeof part === "string"))
+    return { problem: "is not a list of texts" };
+  return {
+    value: parts
+      .flatMap((part) => part.split(","))
+      .map((part) => part.trim())
+      .filter(Boolean),
+  };
+};
+
+/** Names as they stand in a Host header, with or without a port. */
+const hosts = listOf(/^(\*|\[[0-9a-f:.]+\](:\d+)?|[a-z0-9._-]+(:\d+)?)$/i, "give names such as leases.example.com");
+
+/** As a browser sends them: scheme, host and port, and no more. */
+const origins = listOf(/^https?:\/\/[^\s/,]+$/i, "give origins such as https://ops.example.com");
+
+function listOf(pattern: RegExp, hint: string): Reader<readonly string[]> {
+  return (value) => {
+    const found = list(value);
+    if ("problem" in found) return found;
+    const wrong = found.value.find((one) => !pattern.test(one));
+    return wrong === undefined ? found : { problem: `has ${shown(wrong)}; ${hint}` };
+  };
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value)?.slice(0, 80) ?? String(value);
+}
+
+function setting<T>(flag: string, sign: string, usual: T, read: Reader<T>, words: string): Setting<T> {
+  return { flag, sign, usual, read, words };
+}
+
 export const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
-  host: {
-    flag: "host",
-    sign: "ADDRESS",
-    usual: "127.0.0.1",
-    read: text,
-    words: "listen here; anywhere but on loopback only with keys",
-  },
-  port: {
-    flag: "port",
-    sign: "N",
-    usual: 7117,
-    read: integer(0, 65_535),
-    words: "listen on this port; 0 takes a free one",
-  },
-  data: { flag: "data", sign: "DIR", usual: "./data", read: text, words: "keep the data here; it is made if need be" },
-  store: {
-    flag: "store",
-    sign: "KIND",
-    usual: "sqlite",
-    read: choice(["sqlite", "memory"]),
-    words: "sqlite, or memory to forget all at the end",
-  },
-  logLevel: {
-    flag: "log-level",
-    sign: "LEVEL",
-    usual: "info",
-    read: choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]),
-    words: "from fatal over info to trace, or silent; logs go to stderr",
-  },
-  allowedHosts: {
-    flag: "allowed-host",
-    sign: "NAME",
-    usual: [],
-    read: hosts,
-    words: "a name it goes by beside its address; * for any",
-  },
-  allowedOrigins: {
-    flag: "allowed-origin",
-    sign: "URL",
-    usual: [],
-    read: origins,
-    words: "web pages of this origin may call it",
-  },
-  rateLimit: {
-    flag: "rate-limit",
-    sign: "N",
-    usual: 5_000,
-    read: integer(0, 10_000_000),
-    words: "requests a second for each key and agent; 0 for no limit",
-  },
-  rateBurst: {
-    flag: "rate-burst",
-    sign: "N",
-    usual: 10_000,
-    read: integer(1, 100_000_000),
-    words: "how many of them may come at once",
-  },
-  connectionsMax: {
-    flag: "connections-max",
-    sign: "N",
-    usual: 20_000,
-    read: integer(1, 1_000_000),
-    words: "connections at once; more are turned away",
-  },
-  requestTimeoutMs: {
-    flag: "request-timeout-ms",
-    sign: "MS",
-    usual: 30 * secondMs,
-    read: integer(100, timerMsMax),
-    words: "a request must have arrived by then",
-  },
-  signOfLifeMs: {
-    flag: "sign-of-life-ms",
-    sign: "MS",
-    usual: 15 * secondMs,
-    read: integer(100, timerMsMax),
-    words: "how often an event stream says something, if only that",
-  },
-  shutdownTimeoutMs: {
-    flag: "shutdown-timeout-ms",
-    sign: "MS",
-    usual: 10 * secondMs,
-    read: integer(0, timerMsMax),
-    words: "what is under way may take so long at the end",
-  },
-  eventsKeepMs: {
-    flag: "events-keep-ms",
-    sign: "MS",
-    usual: 7 * dayMs,
-    read: integer(0, 100 * yearMs),
-    words: "events can be read again for so long",
-  },
-  endedKeepMs: {
-    flag: "ended-keep-ms",
-    sign: "MS",
-    usual: dayMs,
-    read: integer(0, 100 * yearMs),
-    words: "ended leases stay answerable for so long",
-  },
-  endedKeepMax: {
-    flag: "ended-keep-max",
-    sign: "N",
-    usual: 10_000_000,
-    read: integer(0, 1_000_000_000),
-    words: "and at most so many of them",
-  },
-  endedTasksKeepMs: {
-    flag: "ended-tasks-keep-ms",
-    sign: "MS",
-    usual: 30 * dayMs,
-    read: integer(0, 100 * yearMs),
-    words: "tasks that are over stay answerable for so long",
-  },
-  endedTasksKeepMax: {
-    flag: "ended-tasks-keep-max",
-    sign: "N",
-    usual: 10_000_000,
-    read: integer(0, 1_000_000_000),
-    words: "and at most so many of them; receipts are never forgotten",
-  },
-  pruneEveryMs: {
-    flag: "prune-every-ms",
-    sign: "MS",
-    usual: hourMs,
-    read: integer(100, timerMsMax),
-    words: "how often the rest is forgotten",
-  },
-  artifactBytesMax: {
-    flag: "artifact-bytes-max",
-    sign: "N",
-    usual: 64 * mebibyte,
-    read: integer(1, 2 ** 40),
-    words: "bytes of one artifact",
-  },
-  artifactsTotalBytesMax: {
-    flag: "artifacts-total-bytes-max",
-    sign: "N",
-    usual: 10_240 * mebibyte,
-    read: integer(1, 2 ** 50),
-    words: "bytes of all artifacts together",
-  },
+  host: setting("host", "ADDRESS", "127.0.0.1", text, "listen here; beyond loopback only with keys"),
+  port: setting("port", "N", 7117, integer(0, 65_535), "listen on this port; 0 takes a free one"),
+  data: setting("data", "DIR", "./data", text, "the data folder; it is created if need be"),
+  store: setting("store", "KIND", "sqlite", choice(["sqlite", "memory"]), "sqlite, or memory, which keeps nothing"),
+  logLevel: setting(
+    "log-level",
+    "LEVEL",
+    "info",
+    choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]),
+    "from fatal over info to trace, or silent; logs go to stderr",
+  ),
+  allowedHosts: setting("allowed-host", "NAME", [], hosts, "a host name of this server beside its address; * for any"),
+  allowedOrigins: setting("allowed-origin", "URL", [], origins, "web pages of this origin may call it"),
+  rateLimit: setting(
+    "rate-limit",
+    "N",
+    5_000,
+    integer(0, 10_000_000),
+    "requests a second for each key and agent; 0 for no limit",
+  ),
+  rateBurst: setting("rate-burst", "N", 10_000, integer(1, 100_000_000), "how many of them may come at once"),
+  connectionsMax: setting(
+    "connections-max",
+    "N",
+    20_000,
+    integer(1, 1_000_000),
+    "connections at once; more are refused",
+  ),
+  requestTimeoutMs: setting(
+    "request-timeout-ms",
+    "MS",
+    30 * secondMs,
+    integer(100, timerMsMax),
+    "a request must have arrived by then",
+  ),
+  signOfLifeMs: setting(
+    "sign-of-life-ms",
+    "MS",
+    15 * secondMs,
+    integer(100, timerMsMax),
+    "the longest pause of an event stream; then it sends a comment",
+  ),
+  shutdownTimeoutMs: setting(
+    "shutdown-timeout-ms",
+    "MS",
+    10 * secondMs,
+    integer(0, timerMsMax),
+    "how long requests under way may take at shutdown",
+  ),
+  eventsKeepMs: setting(
+    "events-keep-ms",
+    "MS",
+    7 * dayMs,
+    integer(0, 100 * yearMs),
+    "how long events can be read again",
+  ),
+  endedKeepMs: setting(
+    "ended-keep-ms",
+    "MS",
+    dayMs,
+    integer(0, 100 * yearMs),
+    "how long ended leases can be looked up",
+  ),
+  endedKeepMax: setting("ended-keep-max", "N", 10_000_000, integer(0, 1_000_000_000), "and at most N of them"),
+  endedTasksKeepMs: setting(
+    "ended-tasks-keep-ms",
+    "MS",
+    30 * dayMs,
+    integer(0, 100 * yearMs),
+    "how long ended tasks can be looked up",
+  ),
+  endedTasksKeepMax: setting(
+    "ended-tasks-keep-max",
+    "N",
+    10_000_000,
+    integer(0, 1_000_000_000),
+    "and at most N of them; receipts are kept forever",
+  ),
+  pruneEveryMs: setting("prune-every-ms", "MS", hourMs, integer(100, timerMsMax), "how often older ones are deleted"),
+  artifactBytesMax: setting("artifact-bytes-max", "N", 64 * mebibyte, integer(1, 2 ** 40), "bytes of one artifact"),
+  artifactsTotalBytesMax: setting(
+    "artifacts-total-bytes-max",
+    "N",
+    10_240 * mebibyte,
+    integer(1, 2 ** 50),
+    "bytes of all artifacts together",
+  ),
 };
 
 export const names = Object.keys(settings) as readonly (keyof Config)[];
 
-/** How the environment and the file call it: `allowedHosts` is LEASEHOLD_ALLOWED_HOSTS, and `allowed_hosts`. */
+/** Its name in the environment and in the file: `allowedHosts` is LEASEHOLD_ALLOWED_HOSTS, and `allowed_hosts`. */
 export function environmentName(name: keyof Config): string {
   return `LEASEHOLD_${fileName(name).toUpperCase()}`;
 }
@@ -201,7 +204,7 @@ export function fileName(name: keyof Config): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** What the user got wrong, as one sentence. */
+/** A wrong setting, as one sentence. */
 export class ConfigProblem extends Error {
   constructor(message: string) {
     super(message);

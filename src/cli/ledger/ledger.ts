@@ -1,7 +1,4 @@
-/**
- * `ledger verify` and `ledger export` (R6): both only read, with a server at work on the data or without one. Other
- * programs call what is exported here with the same options.
- */
+/** `ledger verify` and `ledger export` (R6). Both only read, so a server may run on the data meanwhile. */
 import { createWriteStream, readFileSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
@@ -14,18 +11,17 @@ import type { PublicLedgerKey } from "../../ledger/keys.ts";
 import { type Verdict, Verifier } from "../../ledger/verify.ts";
 import { type LedgerFile, openLedgerFile } from "../../store/ledger-file.ts";
 import type { SignedHead, StoredReceipt } from "../../store/store.ts";
-import { ConfigProblem } from "../config/config.ts";
-import { CommandFailed } from "./failure.ts";
-import { linesOf } from "./file-lines.ts";
+import { Failure, UsageProblem } from "../problem.ts";
+import { linesOf, unreadable } from "./file-lines.ts";
 import { createProgress, type Progress } from "./progress.ts";
 
-export interface VerifyWish {
+export interface VerifyOptions {
   readonly data: string;
   /** An export to check in place of the data. */
   readonly file: string | null;
-  /** A file with heads that were saved before. */
+  /** A file with earlier heads. */
   readonly anchor: string | null;
-  /** Checks this tenant's ledger alone. */
+  /** Only this tenant's ledger. */
   readonly tenant: string | null;
 }
 
@@ -34,18 +30,19 @@ export interface Checked {
   readonly text: string;
 }
 
-export function verifyLedger(wish: VerifyWish): Checked {
-  const anchors = wish.anchor === null ? [] : readAnchors(wish.anchor, wish.tenant);
+export function verifyLedger(options: VerifyOptions): Checked {
+  const anchors = options.anchor === null ? [] : readAnchors(options.anchor, options.tenant);
   const progress = createProgress("receipts checked");
   try {
-    const verdict = wish.file === null ? verifyData(wish, anchors, progress) : verifyFile(wish.file, anchors, progress);
-    return describe(verdict, wish.file ?? wish.data);
+    const verdict =
+      options.file === null ? verifyData(options, anchors, progress) : verifyFile(options.file, anchors, progress);
+    return describe(verdict, options.file ?? options.data);
   } finally {
     progress.end();
   }
 }
 
-function verifyData({ data, tenant }: VerifyWish, anchors: readonly ReadHead[], progress: Progress): Verdict {
+function verifyData({ data, tenant }: VerifyOptions, anchors: readonly ReadHead[], progress: Progress): Verdict {
   const ledger = openLedgerFile(data);
   try {
     const verifier = new Verifier({
@@ -87,8 +84,7 @@ function readAnchors(file: string, tenant: string | null): readonly ReadHead[] {
   const whole = readHead(text, tenant ?? defaultTenant);
   const heads = whole === null ? text.split("\n").map((line) => readHead(line, tenant ?? defaultTenant)) : [whole];
   const found = heads.filter((head) => head !== null);
-  if (found.length < heads.length)
-    throw new ConfigProblem(`${file} does not hold heads of a ledger, as --anchor wants`);
+  if (found.length < heads.length) throw new UsageProblem(`${file} does not hold heads of a ledger, as --anchor needs`);
   return found.filter(({ head }) => tenant === null || head.tenant === tenant);
 }
 
@@ -96,7 +92,7 @@ function readText(file: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch (cause) {
-    throw new CommandFailed(`${file} cannot be read: ${cause instanceof Error ? cause.message : cause}`, { cause });
+    throw unreadable(file, cause);
   }
 }
 
@@ -121,20 +117,20 @@ function count(number: number): string {
   return number.toLocaleString("en");
 }
 
-export interface ExportWish {
+export interface ExportOptions {
   readonly data: string;
   readonly tenant: string | null;
   /** Standard output, if null. */
   readonly out: string | null;
 }
 
-/** Returns what to tell about it; null where the export itself went to standard output. */
-export async function exportLedger(wish: ExportWish): Promise<string | null> {
-  const { data, out } = wish;
+/** Returns a line to print; null where the export itself went to standard output. */
+export async function exportLedger(options: ExportOptions): Promise<string | null> {
+  const { data, out } = options;
   const ledger = openLedgerFile(data);
   const progress = createProgress("receipts exported");
   try {
-    const lines = Readable.from(portions(exportLines(ledger, wish, progress)), { objectMode: false });
+    const lines = Readable.from(portions(exportLines(ledger, options, progress)), { objectMode: false });
     if (out === null) {
       await pipeline(lines, process.stdout, { end: false });
       return null;
@@ -155,10 +151,10 @@ export async function exportLedger(wish: ExportWish): Promise<string | null> {
   }
 }
 
-/** Checked on the way, because the signature at the end is not given to anything that is not whole. */
-function* exportLines(ledger: LedgerFile, { data, tenant }: ExportWish, progress: Progress): Generator<string> {
+/** Verified on the way: a broken ledger is not signed at the end. */
+function* exportLines(ledger: LedgerFile, { data, tenant }: ExportOptions, progress: Progress): Generator<string> {
   const key = findLedgerKey(data);
-  if (key === null) throw new CommandFailed(`the end of an export is signed, and ${data} has no ${keyFileName}`);
+  if (key === null) throw new Failure(`the end of an export is signed, and ${data} has no ${keyFileName}`);
   const verifier = new Verifier({ heads: headsFor(ledger, tenant), keys: ledger.keys, onProgress: progress.at });
   for (const row of receiptsFor(ledger, tenant)) {
     verifier.takeRow(row);
@@ -168,9 +164,7 @@ function* exportLines(ledger: LedgerFile, { data, tenant }: ExportWish, progress
   const { findings, ends } = verifier.finish();
   const [broken] = findings;
   if (broken !== undefined) {
-    throw new CommandFailed(
-      `the ledger is broken, so its export was not signed: tenant ${broken.tenant}: ${broken.detail}`,
-    );
+    throw new Failure(`the ledger is broken, so its export was not signed: tenant ${broken.tenant}: ${broken.detail}`);
   }
   for (const end of ends) yield headJson(signHead({ ...end, at: Date.now() }, key), key.publicKey);
 }

@@ -1,11 +1,11 @@
 import { closeSync, openSync, readSync } from "node:fs";
-import { CommandFailed } from "./failure.ts";
+import { Failure, messageOf } from "../problem.ts";
 
 const portionBytes = 1024 * 1024;
-/** No line of an export is longer; what is, is no export. */
+/** No line of an export is longer. */
 const lineLengthMax = 64 * 1024 * 1024;
 
-/** A file line by line, a byte as a character: what is not ASCII shows as such and is never repaired on the way. */
+/** A file line by line, a byte as a character, so that what is not ASCII is kept and found. */
 export function* linesOf(file: string): Generator<string> {
   const handle = opened(file);
   try {
@@ -14,7 +14,7 @@ export function* linesOf(file: string): Generator<string> {
     for (let length = readSync(handle, buffer); length > 0; length = readSync(handle, buffer)) {
       const lines = (rest + buffer.toString("latin1", 0, length)).split("\n");
       rest = lines.pop() ?? "";
-      if (rest.length > lineLengthMax) throw new CommandFailed(`${file} has a line that no export has`);
+      if (rest.length > lineLengthMax) throw new Failure(`${file} is not an export: it has a line of over 64 MiB`);
       yield* lines;
     }
     if (rest !== "") yield rest;
@@ -27,6 +27,10 @@ function opened(file: string): number {
   try {
     return openSync(file, "r");
   } catch (cause) {
-    throw new CommandFailed(`${file} cannot be read: ${cause instanceof Error ? cause.message : cause}`, { cause });
+    throw unreadable(file, cause);
   }
+}
+
+export function unreadable(file: string, cause: unknown): Failure {
+  return new Failure(`${file} cannot be read: ${messageOf(cause)}`, undefined, { cause });
 }

@@ -1,4 +1,4 @@
-/** Tells on standard error how far something has come, if it takes long enough for anybody to wonder. */
+/** Progress on standard error, for work that takes longer than two seconds. */
 
 export interface Progress {
   readonly at: (done: number) => void;

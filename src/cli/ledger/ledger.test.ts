@@ -13,8 +13,7 @@ import { headJson } from "../../ledger/head.ts";
 import { keyFileName, LedgerKeyUnusable, openLedgerKey } from "../../ledger/key-file.ts";
 import { createSqliteStore } from "../../store/sqlite.ts";
 import { dataFiles } from "../../store/sqlite-files.ts";
-import { ConfigProblem } from "../config/config.ts";
-import { CommandFailed } from "./failure.ts";
+import { Failure, UsageProblem } from "../problem.ts";
 import { exportLedger, verifyLedger } from "./ledger.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "leasehold-ledger-"));
@@ -144,8 +143,8 @@ describe("R6: ledger verify", () => {
     const cut = verify(folder, { anchor });
     assert.match(cut.text, /default: the ledger ends with receipt 8, but the anchor says that there were 10/);
     writeFileSync(anchor, "no head");
-    assert.throws(() => verify(folder, { anchor }), ConfigProblem);
-    assert.throws(() => verify(folder, { anchor: join(scratch, "none") }), CommandFailed);
+    assert.throws(() => verify(folder, { anchor }), UsageProblem);
+    assert.throws(() => verify(folder, { anchor: join(scratch, "none") }), Failure);
   });
 
   test("takes an anchor as the service gives it, without tenant or key", async () => {
@@ -160,7 +159,7 @@ describe("R6: ledger verify", () => {
     assert.match(verify(folder, { anchor }).text, /default: the signature of the anchor of receipt 10 is wrong/);
   });
 
-  test("ends with 1 and the place where it is broken, and with 0 where it is whole", async () => {
+  test("ends with 7 and the place where it is broken, and with 0 where it is whole", async () => {
     const folder = await filledFolder();
     const run = () =>
       spawnSync(process.execPath, ["src/main.ts", "ledger", "verify", "--data", folder], { encoding: "utf8" });
@@ -168,7 +167,7 @@ describe("R6: ledger verify", () => {
     assert.deepEqual([whole.status, whole.stderr], [0, ""]);
     tamper(folder, "UPDATE receipts SET body = body || ' ' WHERE key = 7");
     const broken = run();
-    assert.equal(broken.status, 1);
+    assert.equal(broken.status, 7);
     assert.match(broken.stdout, /tenant default: the text of receipt 7/);
   });
 

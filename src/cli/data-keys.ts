@@ -1,0 +1,66 @@
+/**
+ * Keys, changed in the data itself while no server runs on it. This is how the first key is created, and how an operator
+ * who has lost the last one gets back in; a running server has `/v1/keys`.
+ */
+import { Engine } from "../engine/engine.ts";
+import { drawEntropy } from "../engine/entropy.ts";
+import { defaultTenant } from "../engine/recovery.ts";
+import type { Command } from "../kernel/contract/commands.ts";
+import type { Key, Role } from "../kernel/contract/records.ts";
+import { openLedgerKey } from "../ledger/key-file.ts";
+import { eventText } from "../protocol/watching/event-json.ts";
+import { hashSecret, newKeyId, newSecret } from "../server/auth/key-ring.ts";
+import { createSqliteStore } from "../store/sqlite.ts";
+import { Failure } from "./problem.ts";
+
+const operator = { tenant: defaultTenant, actor: { role: "operator", agentId: null, epoch: null } } as const;
+
+export class DataKeys {
+  private readonly data: string;
+
+  constructor(data: string) {
+    this.data = data;
+  }
+
+  async create(role: Role, tenant: string | null, label: string | null) {
+    const secret = newSecret();
+    const key = { id: newKeyId(), hash: hashSecret(secret), role, tenant: tenant ?? defaultTenant, label };
+    await this.withEngine((engine) => run(engine, { type: "create_key", ...operator, entropy: drawEntropy(), key }));
+    return { key: secret, role, tenant_id: key.tenant, label };
+  }
+
+  list(): Promise<readonly Key[]> {
+    return this.withEngine((engine) =>
+      engine.ask(({ keys }) =>
+        [...keys.values()].map(({ record }) => record).toSorted((a, b) => a.createdAt - b.createdAt),
+      ),
+    );
+  }
+
+  async delete(keyId: string) {
+    await this.withEngine((engine) => run(engine, { type: "delete_key", ...operator, entropy: drawEntropy(), keyId }));
+    return { key_id: keyId };
+  }
+
+  private async withEngine<T>(work: (engine: Engine) => Promise<T>): Promise<T> {
+    const { data } = this;
+    const log = { info: () => undefined, warn, error: warn };
+    const ledgerKey = () => openLedgerKey(data);
+    const engine = new Engine({ store: createSqliteStore(data), encodeEvent: eventText, log, ledgerKey });
+    await engine.start();
+    try {
+      return await work(engine);
+    } finally {
+      await engine.close();
+    }
+  }
+}
+
+function warn(_details: object, message: string): void {
+  process.stderr.write(`leasehold: ${message}\n`);
+}
+
+async function run(engine: Engine, command: Command): Promise<void> {
+  const { reply } = await engine.command(command);
+  if (reply.type === "refused") throw new Failure(reply.detail);
+}
