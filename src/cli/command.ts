@@ -64,6 +64,8 @@ export interface Call {
   connect(): Promise<Client>;
   /** One call of that server. */
   ask<N extends OperationName>(name: N, input: OperationInput<N>, options?: CallOptions): Promise<OperationAnswers[N]>;
-  /** Its address. */
+  /** All commands there are. */
+  commands(): Promise<readonly Command[]>;
+  /** The server's address. */
   readonly url: string;
 }

@@ -49,6 +49,7 @@ async function runLine(args: readonly string[], environment: Environment): Promi
         client ??= connect(address);
         return client;
       },
+      commands: allCommands,
       ask: async (name, input, options) => (await call.connect()).call(name, input, options),
     };
     try {

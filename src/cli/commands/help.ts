@@ -1,6 +1,5 @@
 /** Help, and completion for shells, generated from the tables that the line is parsed by. */
 import type { Command } from "../command.ts";
-import { allCommands } from "../commands.ts";
 import { completionScript, shells } from "../completion-scripts.ts";
 import { UsageProblem } from "../problem.ts";
 
@@ -16,10 +15,10 @@ export const commands: readonly Command[] = [
       ["leasehold completion zsh > ~/.zsh/completions/_leasehold", "in a folder of fpath"],
       ["leasehold completion fish > ~/.config/fish/completions/leasehold.fish", "for fish"],
     ],
-    run: async ({ word, out }) => {
+    run: async ({ word, out, commands: all }) => {
       const shell = shells.find((one) => one === word);
       if (shell === undefined) throw new UsageProblem(`unknown shell "${word}"; give bash, zsh or fish`);
-      const script = completionScript(shell, await allCommands());
+      const script = completionScript(shell, await all());
       out.show({ shell, script }, () => script);
     },
   },
