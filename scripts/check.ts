@@ -4,7 +4,7 @@ import { run } from "./run.ts";
 export async function check(biomeFlags: readonly string[] = []): Promise<number> {
   const lint = await run(["node_modules/@biomejs/biome/bin/biome", "check", ...biomeFlags]);
   if (lint !== 0) {
-    console.error("check: Biome found problems. `npm run fix` mends what can be mended without a decision.");
+    console.error("check: Biome found problems. `npm run fix` applies automatic fixes.");
     return lint;
   }
   const types = await run(["node_modules/typescript/bin/tsc", "--noEmit"]);

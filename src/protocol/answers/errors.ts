@@ -1,11 +1,11 @@
 /**
  * Every error code of the wire, in one closed list: the kernel's refusals, the two verdicts that are answered as
- * errors, and what the edge itself says. docs/errors.md has one row for each; a test holds that. Imports nothing when
- * it runs, so that the SDK can use it as it stands.
+ * errors, and the codes of the edge itself. docs/errors.md has one row for each; a test holds that. It imports no
+ * values, so that the SDK can use it as it is.
  */
 import type { RefusalCode } from "../../kernel/contract/refusals.ts";
 
-/** DIE and PAUSED are verdicts (W9); as errors they go by these names. */
+/** DIE and PAUSED are verdicts (W9); these are their error codes. */
 export type VerdictCode = "die" | "paused";
 
 export type EdgeCode =
@@ -43,19 +43,19 @@ export type ErrorCode = RefusalCode | VerdictCode | EdgeCode;
 export interface ErrorKind {
   /** The HTTP statuses it comes with; the first is the usual one. */
   readonly statuses: readonly [number, ...number[]];
-  /** Whether the same request, sent again later, can succeed without anybody changing it. */
+  /** Whether the same request can succeed later without being changed. */
   readonly retryable: boolean;
   readonly whatToDo: string;
 }
 
 export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
-  // What was asked is not well-formed.
-  invalid_request: refused(400, "Mend the field that `field` names, as `detail` says."),
+  // The request is malformed.
+  invalid_request: refused(400, "Correct the field that `field` names, as `detail` says."),
   invalid_resource: refused(
     400,
     "Write the name as `TYPE:/path`, without `.`, `..`, empty segments or control characters.",
   ),
-  reserved_resource: refused(400, "Choose another type; `TASK` belongs to the tasks."),
+  reserved_resource: refused(400, "Choose another type; `TASK` is reserved for tasks."),
   invalid_predicate: refused(400, "Send one of the six predicates; `RENAMES` is for renames only."),
   invalid_units: refused(400, "Send a whole number of units from 1."),
   invalid_target: refused(400, "Give `to` with RENAMES, and only there: a plain name other than the first."),
@@ -71,45 +71,45 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   duplicate_intent: refused(400, "Send each intent once."),
   invalid_agent_id: refused(
     400,
-    "Send an id of 1 to 128 letters, digits and `. _ : @ / -`, a letter or digit first, or leave it out to be given one.",
+    "Send an id of 1 to 128 letters, digits and `. _ : @ / -` that begins with a letter or digit, or leave it out to get one.",
   ),
   invalid_labels: refused(400, "Send at most 32 labels, names and values of at most 256 characters."),
-  invalid_digest: refused(400, "Mend the part of the digest that `field` names; it takes up to 256 KiB."),
+  invalid_digest: refused(400, "Correct the part of the digest that `field` names; it takes up to 256 KiB."),
   invalid_state: refused(400, "Send one of the states that `detail` lists."),
   invalid_tenant_id: refused(400, "Send an id of 1 to 63 lower-case letters, digits, `_` and `-`."),
-  invalid_settings: refused(400, "Mend the setting that `field` names."),
-  invalid_quotas: refused(400, "Mend the quota that `field` names."),
+  invalid_settings: refused(400, "Correct the setting that `field` names."),
+  invalid_quotas: refused(400, "Correct the quota that `field` names."),
   invalid_capacity: refused(400, "Send a whole number of units from 1; patterns have no capacity."),
-  invalid_key: refused(400, "Mend the part of the key that `field` names."),
+  invalid_key: refused(400, "Correct the part of the key that `field` names."),
   invalid_worker_id: refused(
     400,
     "Send a `worker_id` of the form `{type}.{instance}`, such as `worker.codegen-1`: letters, digits and `. _ : @ / -`.",
   ),
-  invalid_cell: refused(400, "Mend the part of the cell's inventory that `detail` names; its name is its own choice."),
-  invalid_task: refused(400, "Mend the part of the task that `field` names; `reason` says what is wrong with it."),
+  invalid_cell: refused(400, "Correct the part of the cell's inventory that `detail` names."),
+  invalid_task: refused(400, "Correct the part of the task that `field` names; `reason` says what is wrong with it."),
   invalid_receipt: refused(
     422,
-    "Mend the part of the receipt that `field` names; `reason` says what is wrong with it.",
+    "Correct the part of the receipt that `field` names; `reason` says what is wrong with it.",
   ),
 
-  // Who asks may not.
+  // The caller is not allowed to do this.
   unauthorized: refused(401, "Send `Authorization: Bearer <key or agent token>` with one that is valid."),
-  stale_epoch: refused(401, "Another instance has taken the agent up: stop, or resume it yourself for a new token."),
+  stale_epoch: refused(401, "Another instance has taken up the agent: stop, or resume it for a new token."),
   token_invalid: refused(401, "Show the whole token of a live lease of this tenant, for this resource."),
-  stale_token: refused(401, "The lease was issued anew: use its present token."),
-  caveat_failed: refused(401, "Use a wider token, or ask for less; `caveat` says which one stands in the way."),
+  stale_token: refused(401, "The lease was re-issued: use its present token."),
+  caveat_failed: refused(401, "Use a wider token, or ask for less; `caveat` names the one that failed."),
   forbidden: refused(403, "Use a credential whose role, tenant or agent allows it."),
   not_lease_holder: refused(403, "Use the token of the agent that holds the lease, or a supervisor's key."),
   lease_denied: refused(
     403,
-    "See `reason`: quota (let go of something, or raise it), capacity (ask for fewer units), self_blocked (release what you hold there), bind_failed (ask the cell's operator).",
+    "See `reason`: quota (release something, or raise it), capacity (ask for fewer units), self_blocked (release what you hold there), bind_failed (ask the cell's operator).",
   ),
   cell_taken: refused(403, "The name belongs to the key that enrolled it first: use that key, or another name."),
   tenant_mismatch: refused(403, "Leave `tenant_id` out, or use the credential of that tenant."),
   host_not_allowed: refused(403, "Use a host name that the server is configured for."),
   origin_not_allowed: refused(403, "Call from a page of an allowed origin, or from no page at all."),
 
-  // What was named is not there.
+  // What the request names does not exist.
   not_found: refused(404, "Check the path against `/openapi.json`."),
   agent_unknown: refused(404, "Register the agent first; one that was idle for a week is forgotten."),
   lease_unknown: refused(404, "Check the id; leases that ended long ago are forgotten."),
@@ -128,7 +128,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   artifact_unknown: refused(404, "Check the checksum; artifacts are kept per tenant, and backups do not hold them."),
   method_not_allowed: refused(405, "Use a method that the `Allow` header lists."),
 
-  // It is there, but has ended (G9, L4).
+  // It has ended (G9, L4).
   lease_expired: refused([410, 409], "Stop the work under this lease, and acquire again; 409 to a receipt."),
   lease_released: refused(
     [410, 409],
@@ -142,44 +142,47 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   wait_timeout: retry(409, "The wait is over and nothing is held: acquire again, with a longer wait if need be."),
   request_canceled: refused(409, "The request was cancelled: acquire again if it is still wanted."),
 
-  // It is there, but not so.
-  die: retry(409, "Roll back, let go of what you hold, and ask again after `retry_after_ms`."),
+  // It exists, but its state does not allow this.
+  die: retry(409, "Roll back, release what you hold, and ask again after `retry_after_ms`."),
   would_wait: retry(409, "`blocked_by` is in the way: wait (`wait_timeout_ms` over 0), or ask again later."),
   renew_required: refused(409, "The resource is bound: renew the lease instead of sending heartbeats."),
   verify_required: refused(409, "Call verify-all first: after a restart the agent must learn what it still holds."),
-  stale_generation: refused(409, "The lease was issued anew: use its present `generation`."),
+  stale_generation: refused(409, "The lease was re-issued: use its present `generation`."),
   invalid_transition: refused(409, "Go by way of the states that lead from `from` to `to`."),
-  assumption_failed: refused(409, "The digest is dropped: plan again, from what `observation_update` tells."),
+  assumption_failed: refused(409, "The digest is dropped: plan again, from `observation_update`."),
   not_weaker: refused(409, "Downgrade to a weaker predicate only; for a stronger one acquire it."),
-  transfer_refused: retry(409, "The lease would stand in another's way: release it, or try when they are done."),
+  transfer_refused: retry(409, "The lease would be in the way of another agent: release it, or try again later."),
   resource_in_use: retry(409, "Wait until nothing is leased or awaited on the resource, or revoke it."),
   strategy_in_use: retry(409, "Switch the strategy while nobody waits."),
-  tenant_exists: refused(409, "Use the tenant that is there, or another id."),
-  key_exists: refused(409, "Ask for a key again: each has an id of its own."),
+  tenant_exists: refused(409, "Use the existing tenant, or another id."),
+  key_exists: refused(409, "Ask for a key again: each has its own id."),
   lease_not_binding: refused(409, "Report a binding only while the lease is BINDING, with its present generation."),
   lease_not_closing: refused(409, "Report a teardown only while the lease is CLOSING, with its present generation."),
   stale_session: refused(409, "A newer process of the same cell has enrolled: stop this one."),
   probe_required: refused(409, "The resource has a cell: reset it through the cell, which probes it."),
-  reset_failed: refused(409, "The cell could not reset it, or its probe has not seen it clean; `detail` says why."),
+  reset_failed: refused(409, "The cell could not reset it, or its probe did not find it clean; `detail` says why."),
   complete_without_accept: refused(409, "Send the `accepted` receipt of this lease first."),
   already_completed: refused(
     409,
     "The task has ended: `winning_receipt_id` is the receipt that ended it; drop your result.",
   ),
-  stale_fence: refused(409, "Another worker has the task since, or what it needed is another's: drop your result."),
+  stale_fence: refused(
+    409,
+    "Another worker has the task now, or its resources were granted to others: drop your result.",
+  ),
   dedupe_conflict: refused(
     409,
     "This `dedupe_key` was used for another receipt: use a new one, or send the same again.",
   ),
-  task_not_dead: refused(409, "Only a task in the dead letters can be sent again."),
+  task_not_dead: refused(409, "Only a dead task can be redriven."),
   idempotency_key_reused: refused(422, "Use a new `idempotency_key`, or send exactly what was sent under this one."),
-  artifact_mismatch: refused(422, "The bytes have another checksum than was said: send them again, whole."),
+  artifact_mismatch: refused(422, "The bytes do not have the announced checksum: send all of them again."),
   tenant_suspended: refused(423, "An operator has to resume the tenant first."),
   request_id_reused: refused(422, "Use a new `request_id`, or send exactly what was sent under this one."),
-  paused: refused(423, "Neither waiting nor retrying helps until somebody acts; `reason` says on what."),
+  paused: refused(423, "Neither waiting nor retrying helps until somebody acts; `reason` says why."),
   resource_fenced: refused(423, "An operator has to reset the resource first."),
 
-  // The request never got as far as being understood.
+  // Refused before the request was decoded.
   request_timeout: retry(408, "Send the whole request more quickly."),
   artifact_too_large: refused(413, "Send a smaller artifact, or keep it elsewhere and send its pointer."),
   payload_too_large: refused(413, "Send a smaller body; split what can be split."),
@@ -191,11 +194,11 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   too_many_in_flight: retry(429, "Wait for replies before you send more on this connection."),
   slow_reader: retry(
     429,
-    "The connection is cut off because its reader falls behind: connect again, resume from the last event.",
+    "The connection was closed because its reader fell behind: connect again and resume from the last event.",
   ),
   artifact_space_exhausted: retry(507, "Keep the artifact elsewhere; an operator can make room, or raise the limit."),
   too_many_connections: retry(503, "Use fewer connections, or try again later."),
-  shutting_down: retry(503, "Try again: the server is going down, or another takes over."),
+  shutting_down: retry(503, "Try again: the server is shutting down."),
   database_unavailable: retry(
     503,
     "Try again with the same `request_id`: whether it took effect is unknown until then.",

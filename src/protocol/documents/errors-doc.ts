@@ -1,4 +1,4 @@
-/** docs/errors.md, from the list of codes. `node src/protocol/documents/errors-doc.ts > docs/errors.md` writes it anew. */
+/** docs/errors.md, from the list of codes. `node src/protocol/documents/errors-doc.ts > docs/errors.md` writes it again. */
 import { errorCodes, errors } from "../answers/errors.ts";
 
 export function errorsDocument(): string {
@@ -11,12 +11,13 @@ export function errorsDocument(): string {
 
 const preamble = `# Errors
 
-Every error is \`{"error": "<code>", "detail": "<sentence>", …}\`. The code is stable; the detail says what is wrong here,
-and what to do. Where one field is at fault, \`field\` names it as a dotted path (\`intents.0.resource\`). Where waiting
-helps, \`retry_after_ms\` is exact and the header \`Retry-After\` the same in seconds, rounded up. "Retryable" means that
-the same request can succeed later without being changed.
+Every error is \`{"error": "<code>", "detail": "<sentence>", …}\`. The code is stable; the detail says what is wrong and
+what to do. If one field is at fault, \`field\` names it as a dotted path (\`intents.0.resource\`). If waiting helps,
+\`retry_after_ms\` is exact, and the header \`Retry-After\` is the same in seconds, rounded up. "Retryable" means that the
+same request can succeed later without being changed.
 
-This page is made from \`src/protocol/answers/errors.ts\` by \`src/protocol/documents/errors-doc.ts\`; a test holds that the two agree.
+This page is generated from \`src/protocol/answers/errors.ts\` by \`src/protocol/documents/errors-doc.ts\`; a test checks that
+the two agree.
 `;
 
 if (import.meta.main) process.stdout.write(errorsDocument());
