@@ -43,7 +43,7 @@ test("the package has what users need and nothing else", () => {
   );
   assert.deepEqual(strange, []);
   assert.deepEqual(
-    files.filter((path) => /\.test\.|sample-|contract/.test(path)),
+    files.filter((path) => /\.test\.|sample-|store\/contract|\/testing\//.test(path)),
     [],
   );
 });
