@@ -1,6 +1,6 @@
 /**
- * What agents do: little state machines with a poor memory. They ask, hold, hand on, let go, crash, come back as
- * another instance while the old one still talks, lose answers and send things twice or too late.
+ * What agents do: they acquire, hold, transfer, release, crash, return as another instance while the old one still
+ * sends, lose replies, and send commands twice or too late.
  */
 import type { Actor, Command } from "../src/kernel/contract/commands.ts";
 import { agentStates } from "../src/kernel/contract/records.ts";
@@ -37,7 +37,7 @@ const habits = {
   zombie: 25,
 };
 
-/** Who knows of no lease seldom speaks of one; who waits asks how it stands. */
+/** An agent without leases seldom names one; an agent that waits asks for its request. */
 function habitsOf({ leases, requests }: SimAgent): typeof habits {
   const handsEmpty = leases.length > 0 ? {} : { heartbeat: 5, release: 5, renew: 2, transfer: 2, downgrade: 2 };
   return { ...habits, ...handsEmpty, collect: requests.length > 0 ? 160 : 5, cancel: requests.length > 0 ? 40 : 5 };
@@ -57,7 +57,7 @@ export function agentTurn(world: World, tenant: SimTenant, agent: SimAgent): voi
   deliver(world, agent, command);
 }
 
-/** Somebody starts it again: as a new instance, or announced, so that what it holds is kept for it (L9, A3). */
+/** Restarts it: as a new instance, or announced, so that its leases are held (L9, A3). */
 function comeBack(world: World, tenant: SimTenant, agent: SimAgent): void {
   const { random } = world;
   const asked = { tenant: tenant.id, actor: supervisor, entropy: entropyOf(world) };
@@ -83,7 +83,7 @@ function comeBack(world: World, tenant: SimTenant, agent: SimAgent): void {
   }
 }
 
-/** Back after a pause or a restart: it asks for the truth before it goes on with what is left (L8, L9). */
+/** After a pause or a restart it verifies its leases before it continues (L8, L9). */
 function verifyAndRevive(world: World, agent: SimAgent): void {
   const asked = { tenant: agent.tenant, actor: actorOf(agent), entropy: entropyOf(world), agentId: agent.id };
   learn(agent, send(world, { ...asked, type: "verify_all", leaseIds: null }));
@@ -91,7 +91,7 @@ function verifyAndRevive(world: World, agent: SimAgent): void {
   learn(agent, send(world, { ...asked, type: "heartbeat_all", leaseIds: null, activity: true }));
 }
 
-/** The new instance knows the epoch; the old one lives on as a zombie for a while. */
+/** The new instance knows the epoch; the old one goes on as a zombie for a while. */
 function takeUp(agent: SimAgent, reply: Reply): void {
   if (reply.type !== "agent" && reply.type !== "resumed") return;
   agent.zombies = [...agent.zombies, actorOf(agent)].slice(-2);
@@ -99,14 +99,14 @@ function takeUp(agent: SimAgent, reply: Reply): void {
   agent.crashed = false;
 }
 
-/** It was forgotten after a week of silence (S4), and introduces itself again. */
+/** It was forgotten after an idle week (S4), and registers again. */
 function registerAnew(world: World, agent: SimAgent): void {
   const actor = { role: "agent", agentId: null, epoch: null } as const;
   const asked = { tenant: agent.tenant, actor, entropy: entropyOf(world), agentId: agent.id, labels: null };
   takeUp(agent, send(world, { ...asked, type: "register_agent" }));
 }
 
-/** An answer was lost: the same again, under the same key, and be it from before a restart (W10). */
+/** A reply was lost: sends the same request under the same key, also after a restart (W10). */
 function repeat(world: World, agent: SimAgent): void {
   const last = agent.sent.at(-1);
   if (last === undefined) return;
@@ -181,7 +181,7 @@ function commandFor(
   }
 }
 
-/** At once; or late, when much has changed; or twice. */
+/** Sent at once, late, or twice. */
 function deliver(world: World, agent: SimAgent, command: Command): void {
   const { random, mail, step } = world;
   const isLate = random.chance(0.04);
@@ -195,7 +195,7 @@ function deliver(world: World, agent: SimAgent, command: Command): void {
   if (!random.chance(0.08)) learn(agent, reply);
   if (reply.type === "refused") react(world, agent, command, reply);
   if (command.type === "resume_agent") takeUp(agent, reply);
-  // A heartbeat that crossed the release on its way.
+  // A heartbeat that was in flight during the release.
   if (command.type === "release_lease" && reply.type === "lease" && reply.lease.state === "CLOSING") {
     const { tenant, actor, leaseId } = command;
     send(world, { tenant, actor, entropy: entropyOf(world), type: "heartbeat", leaseId, activity: false });
@@ -203,7 +203,7 @@ function deliver(world: World, agent: SimAgent, command: Command): void {
   if (command.type === "transfer_lease" && reply.type === "lease") hear(world, reply.lease.agentId, command);
 }
 
-/** A refusal says what to do, and mostly that is done. */
+/** Mostly does what the refusal says. */
 function react(world: World, agent: SimAgent, command: Command, { code }: Refusal): void {
   if (world.random.chance(0.2)) return;
   if (code === "agent_unknown") registerAnew(world, agent);
@@ -241,7 +241,7 @@ export function learn(agent: SimAgent, reply: Reply): void {
   }
 }
 
-/** Mostly itself; sometimes its supervisor for it, or another agent that may not. */
+/** Mostly the agent itself; sometimes a supervisor, or another agent, which is refused. */
 function actorFor({ random }: World, tenant: SimTenant, agent: SimAgent): Actor {
   if (random.chance(0.05)) return supervisor;
   if (random.chance(0.03)) return actorOf(random.pick(tenant.agents));

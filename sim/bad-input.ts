@@ -1,4 +1,4 @@
-/** What is mostly refused: one way for each code that says what is not well-formed, not there, or not so (S3). */
+/** Commands that are mostly refused: one for each refusal code (S3). */
 import type { Acquire, Command, IntentInput } from "../src/kernel/contract/commands.ts";
 import { manifestFor } from "./manifests.ts";
 import { actorOf, entropyOf, operator, type SimAgent, type SimTenant, type World } from "./world.ts";

@@ -1,4 +1,4 @@
-/** What cells do: set up and tear down as they are told, fail at it, forget it, or answer for a time long past (G6, G7). */
+/** What cells do: bind and tear down as ordered, fail, forget the order, or report for an old generation (G6, G7). */
 import type { Actor } from "../src/kernel/contract/commands.ts";
 import { hostOf } from "./hosting.ts";
 import { send } from "./send.ts";
@@ -6,15 +6,15 @@ import { type CellJob, entropyOf, operator, type SimCell, type World } from "./w
 
 export function cellTurn(world: World): void {
   const { random, jobs } = world;
-  // Mostly what was asked last; what is older has often run out of time, and is reported all the same.
+  // Mostly the last order; older ones have often timed out, and are reported all the same.
   const at = random.chance(0.8) ? jobs.length - 1 : random.below(jobs.length);
   const [job] = jobs.splice(at, 1);
   if (job === undefined) return;
   const outcome = random.weighted({ done: 86, failed: 5, forgotten: 5, twice: 4 });
-  if (outcome === "forgotten") return; // Its time will run out.
+  if (outcome === "forgotten") return; // It will time out.
   if (outcome === "twice") jobs.push(job);
   const host = hostOf(world, job.lease);
-  // Somebody else's program, for which a supervisor reports: what it has set up nobody knows.
+  // A supervisor reports for it; what it really has set up is not tracked.
   if (host === undefined) report(world, job, outcome === "failed", operator, null);
   else work(world, host, job, outcome === "failed");
 }
@@ -35,11 +35,11 @@ function report(world: World, job: CellJob, failed: boolean, actor: Actor, cellI
   });
 }
 
-/** A cell that enrolled: it knows what it has, and says nothing that is not so. */
+/** A cell that enrolled: its reports are true. */
 function work(world: World, cell: SimCell, job: CellJob, failed: boolean): void {
   const { id, generation, fence, resource } = job.lease;
   if (job.does === "bind") {
-    // What it has torn down once, or comes after its end, it does not set up (see src/cell/core.ts).
+    // It does not bind what it has torn down, or what comes after its end (see src/cell/core.ts).
     const isOver = cell.over.has(id) || world.now >= job.until;
     if (!isOver && !failed) cell.bindings.set(id, { resource, generation, fence, endedAs: null });
     return report(world, job, isOver || failed, cell.actor, cell.id);

@@ -1,4 +1,4 @@
-/** How time passes: mostly a little, often to the very millisecond at which something is due, now and then far. */
+/** How time advances: mostly a little, often to the exact millisecond of a deadline, sometimes far. */
 import { nextDeadline } from "../src/kernel/kernel.ts";
 import type { World } from "./world.ts";
 
@@ -35,7 +35,7 @@ export function passTime(world: World): void {
   }
 }
 
-/** What is due in minutes or weeks is left to the far jumps: a world in which all has expired has no friction. */
+/** Far deadlines are left to the long jumps: once everything has expired nothing conflicts. */
 function nearDeadline({ state, now }: World): number {
   const next = nextDeadline(state) ?? now;
   return next - now > 40_000 ? now : next;

@@ -1,4 +1,7 @@
-/** How often each rule was hit. A simulation that never meets a rule says nothing about it, so none may be at nought. */
+/**
+ * How often each rule was exercised. A simulation that never exercises a rule says nothing about it, so no count may
+ * be 0.
+ */
 import { refusalCodes } from "../src/kernel/contract/refusals.ts";
 import { taskSituations } from "./tasks/task-situations.ts";
 
@@ -12,7 +15,7 @@ export function addAll(counters: Counters, more: Iterable<readonly [string, numb
   for (const [name, by] of more) count(counters, name, by);
 }
 
-/** What others say: of tokens, where the kernel itself answers PAUSED, and of receipts that a reader asks for. */
+/** Codes that the kernel never refuses with: of tokens, of what it answers with PAUSED, and of reading receipts. */
 const notOfTheKernel: readonly string[] = ["resource_fenced", "receipt_unknown"];
 
 const verdicts = ["granted", "waiting", "died", "paused"];
@@ -66,7 +69,7 @@ const events = [
   "receipt.stored",
 ];
 
-/** Things that only the simulation can see it has done, each with the rule it is about. */
+/** What only the simulation knows it has done, each with its rule. */
 const situations = [
   "L3 many ends settled at one instant",
   "L3 settled in slices",
@@ -75,20 +78,20 @@ const situations = [
   "G2 quota on a type",
   "G6 a cell lost a binding",
   "G11 a cell ended a binding by itself",
-  "any one granted",
-  "any one waiting",
-  "any one died",
-  "any one paused",
-  "W3 waiter granted any one",
+  "pick granted",
+  "pick waiting",
+  "pick died",
+  "pick paused",
+  "W3 waiter with pick granted",
   "C6 units leased",
-  "C6 capacity made smaller",
+  "C6 capacity lowered",
   "C7 rename granted",
   "W3 waiter granted",
   "W5 died again",
   "W7 wounded",
   "W8 unclaimed",
   "W10 repeated and answered",
-  "W11 more than 16 in the way",
+  "W11 more than 16 obstacles",
   "W12 dry run",
   "W12 dry run compared",
   "S3 refusal compared",
@@ -117,12 +120,12 @@ export const required: readonly string[] = [
   ...taskSituations,
 ];
 
-/** What must befall the simulated service, its network and its workers; see service/. */
+/** What must happen to the simulated service, its network and its workers; see service/. */
 const requiredOfService: readonly string[] = [
   "agents: granted",
-  "network: answer dropped",
-  "network: asked again",
-  "network: request doubled",
+  "network: reply dropped",
+  "network: request sent again",
+  "network: request repeated",
   "network: request dropped",
   "principals: cancelled",
   "service: commit fails, lost",
@@ -131,13 +134,13 @@ const requiredOfService: readonly string[] = [
   "service: restarted",
   "service: tasks succeeded",
   "workers: died",
-  "workers: late result told",
+  "workers: late result acknowledged",
   "workers: reclaimed",
   "workers: result refused, already_completed",
   "workers: result refused, stale_fence",
   "workers: result stored before",
   "workers: stopped past the lease",
-  "workers: told to cancel",
+  "workers: directive cancel",
 ];
 
 export function missing(counters: Counters): string[] {

@@ -1,4 +1,4 @@
-/** Spreads seeds over worker threads. Results come in any order and are put together by seed, so they do not depend on it. */
+/** Spreads seeds over worker threads. Results arrive in any order and are combined by seed. */
 import { createHash } from "node:crypto";
 import { Worker } from "node:worker_threads";
 import { addAll, type Counters } from "./counters.ts";
@@ -8,7 +8,7 @@ export interface FleetResult {
   readonly seeds: number;
   readonly steps: number;
   readonly counters: Counters;
-  /** Of the seeds' own hashes, in the order of the seeds. */
+  /** Hash of the seeds' hashes, in the order of the seeds. */
   readonly hash: string;
   readonly hashes: ReadonlyMap<number, string>;
   readonly failures: readonly SeedReport[];
@@ -19,7 +19,7 @@ export interface Progress {
   readonly steps: number;
 }
 
-/** No more seeds are begun once one has failed. */
+/** Stops after the first failed seed. */
 export async function runFleet(
   jobs: readonly SeedJob[],
   workers: number,

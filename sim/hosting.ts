@@ -1,6 +1,6 @@
 /**
- * Cells that enrol: they beat, lose their connection, die and come back with what they have or without it, end things by
- * themselves, and leave. What a cell has set up is the truth about the world outside; the kernel only hears of it.
+ * Cells that enrol: they send heartbeats, lose their connection, crash and return with or without their bindings, end
+ * bindings by themselves, and leave. What a cell has set up is the truth; the kernel only learns of it by reports.
  */
 import type { CellResource, Lease } from "../src/kernel/contract/records.ts";
 import type { CellEnrolled } from "../src/kernel/contract/replies.ts";
@@ -22,7 +22,7 @@ const habits = {
   stranger: 2,
 };
 
-/** In most worlds with something bound its cell enrols; in the others it is somebody's own program. */
+/** In most worlds with bound resources their cell enrols; in the others a supervisor reports for it. */
 export function openCells(world: World, tenant: SimTenant): void {
   if (tenant.bound.length === 0 || world.random.chance(0.3)) return;
   const keyId = `cell-key-${tenant.id}`;
@@ -84,7 +84,7 @@ export function hostingTurn(world: World): void {
   }
 }
 
-/** A new connection: what was said on the one before is lost, and what it believes is said anew. */
+/** A new connection: messages on the former one are lost, and the cell reports its bindings again. */
 function enrol(world: World, cell: SimCell): void {
   const { tenant, id: cellId, actor, bindings } = cell;
   world.jobs.splice(0, world.jobs.length, ...world.jobs.filter(({ lease }) => hostOf(world, lease) !== cell));
@@ -108,7 +108,7 @@ function enrol(world: World, cell: SimCell): void {
   if (reply.type === "cell_enrolled") obey(world, cell, reply);
 }
 
-/** Some is done at once, the rest in its own time. */
+/** Some orders are done at once, the rest later. */
 function obey(world: World, cell: SimCell, { bind, update, teardown }: CellEnrolled): void {
   for (const lease of bind) if (world.random.chance(0.9)) tell(world, lease, "bind");
   for (const { id, generation, fence } of update) {
@@ -118,7 +118,7 @@ function obey(world: World, cell: SimCell, { bind, update, teardown }: CellEnrol
   }
   for (const { leaseId } of teardown) {
     const lease = world.store.lease.get(`${cell.tenant} ${leaseId}`);
-    // What the kernel does not know the cell takes down by itself: nobody waits for its report.
+    // The cell tears down what the kernel does not know, without a report.
     if (lease !== undefined) tell(world, lease, "teardown");
     else cell.bindings.delete(leaseId);
   }
@@ -128,7 +128,7 @@ export function tell({ jobs }: World, lease: Lease, does: "bind" | "teardown"): 
   jobs.push({ tenant: lease.tenant, lease, does, until: Math.max(lease.expiresAt, lease.cellBy ?? 0) });
 }
 
-/** It tears down what its journal names before it says hello; what it cannot it has fenced. */
+/** Before it enrols it tears down what its journal names, and fences what it cannot tear down. */
 function restartCell(world: World, cell: SimCell): void {
   for (const [leaseId, binding] of cell.bindings) {
     cell.over.add(leaseId);
@@ -138,7 +138,7 @@ function restartCell(world: World, cell: SimCell): void {
   if (world.random.chance(0.8)) enrol(world, cell);
 }
 
-/** By its own clock, or because it broke. The report may be lost, come late, or twice. */
+/** By its own clock, or because of a fault. The report may be lost, come late, or twice. */
 function endOne(world: World, cell: SimCell): void {
   const { random, mail, step, counters } = world;
   const [leaseId, binding] = random.pick([...cell.bindings, ["lse_none", null] as const]);
@@ -183,7 +183,7 @@ function inventoryOf(world: World, cell: SimCell): CellResource[] {
     });
 }
 
-/** G7: a reset runs the driver's own, and what was left is gone before anybody is told so. */
+/** G7: a reset runs the driver's reset, and everything is torn down before it is reported. */
 export function cleanUp(world: World, tenant: string, resource: string): void {
   for (const cell of world.cells) {
     if (cell.tenant !== tenant) continue;

@@ -1,4 +1,4 @@
-/** What is compared: the oracle's lists and the kernel's records, written down in the same words. */
+/** The oracle's lists and the kernel's records in one form, so that they can be compared. */
 
 import type { RecordKind, RecordOf } from "../src/kernel/contract/records.ts";
 import { type State, snapshot } from "../src/kernel/kernel.ts";
@@ -34,7 +34,7 @@ export function modelView(model: Model): unknown {
     leases: tenant.leases
       .map((lease) => {
         const until = `${lease.acquiredAt}..${lease.expiresAt} claim ${lease.claimBy} held ${lease.heldUntil} active ${lease.activeAt}`;
-        const fence = lease.fencedInStep === model.step ? "fenced anew" : "";
+        const fence = lease.fencedInStep === model.step ? "new fence" : "";
         const what = `${lease.predicate} ${lease.resource} ${lease.state} generation ${lease.generation}`;
         return `${lease.id} ${lease.agentId} ${what} ${until} ${lease.pair?.id ?? ""} ${fence}`;
       })
@@ -65,7 +65,7 @@ export function kernelView(records: Records, modelIdOf: ReadonlyMap<string, stri
     leases: records.lease
       .map((lease) => {
         const until = `${lease.acquiredAt}..${lease.expiresAt} claim ${lease.claimBy} held ${lease.heldUntil} active ${lease.activeAt}`;
-        const fence = lease.fence > fenceMax ? "fenced anew" : "";
+        const fence = lease.fence > fenceMax ? "new fence" : "";
         const what = `${lease.predicate} ${lease.resource} ${lease.state} generation ${lease.generation}`;
         return `${id(lease.id)} ${lease.agentId} ${what} ${until} ${id(lease.linkedTo)} ${fence}`;
       })

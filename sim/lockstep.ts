@@ -1,6 +1,6 @@
 /**
- * Plays moves on the kernel and on the oracle at once, and compares after each: the answer, what is leased to whom
- * until when, who waits in which order, and every agent's state. The first difference is thrown with the transcript.
+ * Plays moves on the kernel and on the oracle, and compares after each: the reply, the leases with holder and expiry,
+ * the queue, and every agent's state. The first difference is thrown with the transcript.
  */
 
 import type { Command } from "../src/kernel/contract/commands.ts";
@@ -9,7 +9,7 @@ import type { Reply } from "../src/kernel/contract/replies.ts";
 import { apply, createState, nextDeadline, type State } from "../src/kernel/kernel.ts";
 import { kernelView, modelView, onlyTenant, recordsOf } from "./lockstep-views.ts";
 import { createModel, type Model, nextDeadlineOf, type Prediction, predict } from "./model.ts";
-import { type Board, commandFor, type Known, type Move, opening } from "./moves.ts";
+import { type Board, commandFor, type Move, opening, type Targets } from "./moves.ts";
 
 const beginning = 1_700_000_000_000;
 
@@ -17,7 +17,7 @@ interface Lockstep {
   readonly kernel: State;
   readonly model: Model;
   now: number;
-  /** The oracle's id of each of the kernel's, and the other way round. */
+  /** Maps the kernel's ids to the oracle's, and back. */
   readonly modelIdOf: Map<string, string>;
   readonly kernelIdOf: Map<string, string>;
   fenceMax: number;
@@ -39,19 +39,19 @@ export function playInLockstep(board: Board, moves: readonly Move[]): void {
   for (const move of moves) {
     game.now = timeAfter(game, move);
     drawn++;
-    step(game, commandFor(move, board, knownTo(game.model), [drawn, (drawn * 2_654_435_761) % 2 ** 32]));
+    step(game, commandFor(move, board, targetsOf(game.model), [drawn, (drawn * 2_654_435_761) % 2 ** 32]));
   }
 }
 
 function timeAfter(game: Lockstep, { clock }: Move): number {
   if (clock.type === "by") return game.now + clock.ms;
   const deadline = nextDeadlineOf(game.model);
-  // The week after which agents are forgotten is left to the far jumps: a board of strangers has no friction.
+  // Far deadlines (agents are forgotten after a week) are left to the long jumps: without agents nothing conflicts.
   return deadline - game.now < 900_000 ? Math.max(game.now, deadline + clock.off) : game.now;
 }
 
-/** Live leases and requests, and those the oracle still remembers: late commands are sent to the latter. */
-function knownTo(model: Model): Known {
+/** Live leases and requests, and the ended ones that the oracle still remembers, for late commands. */
+function targetsOf(model: Model): Targets {
   const tenant = onlyTenant(model);
   const requests = [...tenant.requests].sort((a, b) => a.arrival - b.arrival);
   const leases = [...tenant.leases].sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -81,7 +81,7 @@ function step(game: Lockstep, asked: Command): void {
     fail(game, `nextDeadline is ${due}, but ${nextDeadlineOf(game.model)} comes first`);
 }
 
-/** A request's id comes with the answer; its leases are its record's, in the manifest's order. */
+/** A request's id comes with the reply; its leases are listed in its record in the manifest's order. */
 function matchIds(game: Lockstep, expected: Prediction, reply: Reply, requests: readonly RecordOf["request"][]): void {
   const match = (modelId: string, kernelId: string) => {
     game.modelIdOf.set(kernelId, modelId);
@@ -116,7 +116,7 @@ function predicted(expected: Prediction, reply: Reply): unknown {
   const { blockers, ...rest } = expected;
   if (reply.type === "paused" && rest.code?.split(" or ").includes(reply.reason))
     return { ...rest, code: reply.reason };
-  // Which of more than sixteen blockers are listed is left open.
+  // Which 16 of more blockers are listed is not specified.
   const listed = blockers !== undefined && "blockers" in reply && (reply.blockersTotal ?? 0) <= 16;
   return listed ? { ...rest, blockers: [...blockers].sort() } : rest;
 }

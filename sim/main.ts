@@ -3,9 +3,9 @@
  *
  *   npm run sim -- --seed 7 --steps 1000       one seed, twice: its transcript must be the same
  *   npm run sim -- --seed 1 --seeds 50         fifty seeds from 1 on, over two threads
- *   npm run sim -- --tasks 1000                so many tasks through the engine, with faults; nought for none
+ *   npm run sim -- --tasks 1000                1,000 tasks through the engine, with faults; 0 for none
  *   npm run sim -- --long                      1,000,000 steps over 1,000 seeds, and 10,000 tasks through the engine;
- *                                              every counter must have been hit
+ *                                              every counter must be above 0
  */
 import { parseArgs } from "node:util";
 import { type Counters, describe, missing, missingOfService } from "./counters.ts";
@@ -16,10 +16,10 @@ import type { SeedJob, SeedReport } from "./worker.ts";
 
 const workers = 2;
 const longSeeds = 1_000;
-/** Small worlds run long, every fifth is large and runs wide: together a million steps. */
+/** Every fifth world is large; together a million steps. */
 const longSteps = { small: 1_100, large: 600 };
 const longTasks = 10_000;
-/** Every so many seeds are run twice in the long form, to see that their transcripts are the same. */
+/** In the long form every Nth seed runs twice, to check that its transcripts are the same. */
 const repeatedEvery = 100;
 
 process.exitCode = await main();
@@ -57,12 +57,12 @@ async function main(): Promise<number> {
   console.log(`sim: ${result.seeds} seeds, ${result.steps} steps, ${seconds} s, no violation`);
   console.log(`sim: transcript ${result.hash}`);
   const unmet = values.long ? missing(result.counters) : [];
-  if (unmet.length > 0) console.error(`sim: never met: ${unmet.join(", ")}`);
+  if (unmet.length > 0) console.error(`sim: never exercised: ${unmet.join(", ")}`);
   const isServed = tasks === 0 || (await serve(Number(seed), tasks, values.long));
   return unmet.length > 0 || !isServed ? 1 : 0;
 }
 
-/** The tasks' way through the real engine. */
+/** Runs the tasks through the real engine. */
 async function serve(seed: number, tasks: number, isLong: boolean): Promise<boolean> {
   const counters: Counters = new Map();
   const began = performance.now();
@@ -79,7 +79,7 @@ async function serve(seed: number, tasks: number, isLong: boolean): Promise<bool
     return false;
   }
   const unmet = isLong ? missingOfService(counters) : [];
-  if (unmet.length > 0) console.error(`sim: never met by the service: ${unmet.join(", ")}`);
+  if (unmet.length > 0) console.error(`sim: never happened in the service: ${unmet.join(", ")}`);
   return unmet.length === 0;
 }
 
@@ -94,7 +94,7 @@ function longJobs(): SeedJob[] {
   });
 }
 
-/** Each ran in a thread before; here it runs again, and must give the same transcript. */
+/** Each seed ran in a thread before; here it runs again and must give the same transcript. */
 function isRepeatable(jobs: readonly SeedJob[], hashes: ReadonlyMap<number, string>): boolean {
   for (const { seed, steps } of jobs) {
     if (runSeed(seed, steps, new Map()).hash === hashes.get(seed)) continue;

@@ -1,4 +1,4 @@
-/** Manifests as agents might send them: mostly one file, sometimes a handful, a rename, units, or half the tree. */
+/** Random manifests: mostly one file, sometimes several files, a rename, units, or a broad pattern. */
 import type { Acquire, Actor, IntentInput } from "../src/kernel/contract/commands.ts";
 import { entropyOf, type SimAgent, type SimTenant, type World } from "./world.ts";
 
@@ -49,7 +49,7 @@ function intentFor(world: World, tenant: SimTenant): IntentInput {
   ]);
   const resource = nameFor(world, tenant);
   const units = tenant.counted.includes(resource) ? random.pick([null, 1, 1, 2, 2, 3, 6]) : null;
-  // Any one of a pattern, where something of it is declared.
+  // `pick` needs a pattern with declared resources below it.
   const isChoice = resource.includes("*") && tenant.counted.length + tenant.bound.length > 0 && random.chance(0.5);
   if (isChoice && predicate !== "RENAMES")
     return { predicate, resource, units: random.pick([1, 1, 2]), to: null, pick: "any" };
@@ -59,7 +59,7 @@ function intentFor(world: World, tenant: SimTenant): IntentInput {
     : { predicate, resource, units, to: target ?? null };
 }
 
-/** In a large world everybody wants the first few names, as people do. */
+/** In a large world the first few names are drawn most often, so that conflicts occur. */
 function nameFor({ random, size }: World, { names }: SimTenant): string {
   if (size === "small" || random.chance(0.3)) return random.pick(names);
   return names[Math.min(random.below(names.length), random.below(names.length))] ?? random.pick(names);

@@ -1,9 +1,9 @@
 /**
- * The oracle: the rules a second time, as slowly and plainly as they can be written. It takes the kernel's commands
- * and says what must be answered and what must be alive afterwards. Where it and the kernel differ, one of them is
- * wrong or a rule is unclear. It knows no cells, no quotas and no history: those are held by other tests.
+ * The oracle: the rules a second time, written as plainly as possible and without regard to speed. It takes the
+ * kernel's commands and predicts the reply and the live records. Where the two differ, one of them is wrong or a rule
+ * is unclear. It has no cells, quotas or history: other tests cover those.
  *
- * Leases and requests bear its own ids ("R3", "R3.1"); whoever compares matches the kernel's to them by their order.
+ * Leases and requests have its own ids ("R3", "R3.1"); the comparison matches the kernel's ids to them by order.
  */
 import type { Actor, Command } from "../src/kernel/contract/commands.ts";
 import { acquire, present } from "./model/acquiring.ts";
@@ -31,7 +31,7 @@ export function createModel(): Model {
   return { tenants: [], step: 0 };
 }
 
-/** Settles, decides on a copy, and keeps the copy unless the answer is one that must change nothing (W12, S3). */
+/** Settles, decides on a copy, and keeps the copy unless the reply must change nothing (W12, S3). */
 export function predict(model: Model, command: Command, now: number): Prediction {
   model.step++;
   settleModel(model, now);
@@ -104,7 +104,7 @@ function decide(model: Model, command: Command, now: number): Prediction {
       if (not !== null) return refused(not);
       if (command.type === "collect_request") return present(tenant, request);
       if (request.state === "WAITING") endRequest(tenant, request, "CANCELED", now);
-      // Granted while the cancellation was under way: nobody will come for it.
+      // Granted while the cancellation was in flight: nobody will collect it.
       for (const lease of tenant.leases.filter((one) => one.request === request && one.claimBy !== null)) {
         endLease(tenant, lease, now);
       }
@@ -197,7 +197,7 @@ function decide(model: Model, command: Command, now: number): Prediction {
     case "release_task":
     case "set_task_type":
     case "submit_receipt":
-      throw new Error(`the oracle knows nothing of ${command.type}`);
+      throw new Error(`the oracle does not know the command ${command.type}`);
   }
 }
 
@@ -235,7 +235,7 @@ function forAgent(
   return agent === undefined ? refused("agent_unknown") : then(agent);
 }
 
-/** A request without a record is found through its leases, and asked for by who holds the first of them. */
+/** A request without a record is found through its leases, and belongs to the holder of the first. */
 function passingRequest(
   tenant: ModelTenant,
   requestId: string,
@@ -251,7 +251,7 @@ function passingRequest(
     : { type: "granted", requestId, leaseIds: leases.map(({ id }) => id) };
 }
 
-/** L13, A3: the agent itself in its present instance, or somebody above it. */
+/** L13, A3: the agent itself in its present instance, or a principal above it. */
 function whyNot(tenant: ModelTenant, actor: Actor, agentId: string): "forbidden" | "stale_epoch" | null {
   if (actor.role === "operator" || actor.role === "supervisor") return null;
   if (actor.role !== "agent" || actor.agentId !== agentId) return "forbidden";

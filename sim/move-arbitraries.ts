@@ -1,8 +1,11 @@
-/** How fast-check draws boards and moves: what leads to waits and ends often, what only guards a door now and then. */
+/**
+ * How fast-check draws boards and moves: often those that lead to waits and ends, sometimes those that only test a
+ * refusal.
+ */
 import fc from "fast-check";
 import type { Board, ClockMove, Move, Verb } from "./moves.ts";
 
-/** What stops everybody is rare, so that most games are about friction; what sets them going again is less so. */
+/** Moves that stop everybody (suspend, pause, fence) are rare; those that undo them are more frequent. */
 const weights: Readonly<Record<Verb, number>> = {
   acquire: 180,
   heartbeat: 24,
@@ -100,7 +103,7 @@ export const anyBoard: fc.Arbitrary<Board> = fc
     choice: false,
   }));
 
-/** The same with cells and a choice: some names are bound, and patterns over them may be any one of them. */
+/** The same with cells and `pick`: some names are bound, and a pattern over them may pick any one. */
 export const anyBoardWithCells: fc.Arbitrary<Board> = fc
   .tuple(anyBoard, fc.subarray(["FILE:/a", "FILE:/b", "GPU:/x"]), fc.boolean())
   .map(([board, bound, choice]) => ({ ...board, choice, bound: bound.filter((name) => board.names.includes(name)) }));

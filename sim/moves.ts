@@ -1,7 +1,6 @@
 /**
- * A move is a command before it knows any names: numbers that are read against what is there ("the third of the
- * leases"). So a list of moves can be drawn at random, cut down to a short one that still fails, and played on the
- * kernel, on the oracle and on a restored kernel alike.
+ * A move is a command in which numbers stand for names ("the third of the present leases"). So fast-check can draw a
+ * list of moves and shrink it, and the kernel, the oracle and a restored kernel can play the same list.
  */
 import type { Actor, Asked, Command, DeclareResource, IntentInput } from "../src/kernel/contract/commands.ts";
 import { predicates } from "../src/kernel/contract/predicates.ts";
@@ -60,7 +59,7 @@ export interface Move {
   readonly clock: ClockMove;
 }
 
-/** How far time goes before the command: mostly not at all, often to where something ends, or a millisecond beside. */
+/** How far time advances before the command: mostly not at all, often to a deadline, or a millisecond beside it. */
 export type ClockMove =
   | { readonly type: "by"; readonly ms: number }
   | { readonly type: "deadline"; readonly off: number };
@@ -68,17 +67,17 @@ export type ClockMove =
 export interface Board {
   readonly agents: readonly string[];
   readonly names: readonly string[];
-  /** The counted ones among the names, and their units. */
+  /** The counted resources and their units. */
   readonly capacities: Readonly<Record<string, number>>;
   readonly strategy: Strategy;
-  /** Those that a cell hosts (G6); the oracle knows no cells, so its boards have none. */
+  /** The bound resources (G6); the oracle has no cells, so its boards have none. */
   readonly bound: readonly string[];
-  /** Whether patterns are asked for with `pick`; the oracle knows of no choice either. */
+  /** Whether patterns are acquired with `pick`, which the oracle does not know either. */
   readonly choice: boolean;
 }
 
-/** What a move's numbers are read against; ids are those of whoever is asked. */
-export interface Known {
+/** What a move's numbers select from; ids are those of the kernel or oracle that plays the move. */
+export interface Targets {
   readonly leases: readonly { readonly id: string; readonly agentId: string; readonly generation: number }[];
   readonly requests: readonly { readonly id: string; readonly agentId: string }[];
   readonly epochOf: (agentId: string) => number;
@@ -107,7 +106,7 @@ export function opening(board: Board): Command[] {
   ];
 }
 
-export function commandFor(move: Move, board: Board, known: Known, entropy: readonly [number, number]): Command {
+export function commandFor(move: Move, board: Board, known: Targets, entropy: readonly [number, number]): Command {
   const agentId = nth(board.agents, move.agent);
   const lease = known.leases[move.nth % Math.max(1, known.leases.length)] ?? { id: "lse_none", agentId, generation: 1 };
   const request = known.requests[move.nth % Math.max(1, known.requests.length)] ?? { id: "req_none", agentId };
@@ -224,8 +223,8 @@ export function commandFor(move: Move, board: Board, known: Known, entropy: read
   }
 }
 
-/** What the cell says, or who withdraws it: mostly it enrols and beats, so that mostly it is ready. */
-function cellCommand(move: Move, board: Board, known: Known, above: Asked): Command {
+/** The cell's commands and its withdrawal: mostly it enrols and sends heartbeats, so that it is mostly READY. */
+function cellCommand(move: Move, board: Board, known: Targets, above: Asked): Command {
   const cellId = "cell-1";
   const session = `s${move.ttl % 2}`;
   const inventory = board.bound
@@ -275,8 +274,8 @@ function declarationOf({ capacities, bound }: Board, name: string): Pick<Declare
   return { capacity: capacities[name] ?? null, cell: bound.includes(name) ? "cell-1" : null };
 }
 
-/** Mostly who should; sometimes another agent, an earlier instance, or somebody above. */
-function actorFor(move: Move, board: Board, known: Known, agentId: string): Actor {
+/** Mostly the agent itself; sometimes another agent, an earlier instance, or a supervisor. */
+function actorFor(move: Move, board: Board, known: Targets, agentId: string): Actor {
   const epoch = known.epochOf(agentId);
   if (move.who === 0) return operator;
   if (move.who === 1) return { role: "agent", agentId, epoch: epoch - 1 };

@@ -1,4 +1,4 @@
-/** What operators do: take away, fence and reset, withdraw, pause, suspend, and change the rules under way. */
+/** What operators do: revoke, fence and reset, withdraw, pause, suspend, and change settings at run time. */
 import { count } from "./counters.ts";
 import { cleanUp } from "./hosting.ts";
 import { isPattern } from "./model/names.ts";
@@ -32,7 +32,7 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
   const agent = random.pick(tenant.agents);
   const resource = random.pick(tenant.names);
   const reason = "by the operator";
-  // What stands still is mostly set going again first.
+  // Mostly, what is suspended or paused is resumed first.
   const habit = (random.chance(0.7) ? repairOf(world, tenant) : null) ?? random.weighted(habits);
   switch (habit) {
     case "revokeLease": {
@@ -108,7 +108,7 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
   }
 }
 
-/** What is bound is reset through its cell, which has then seen it clean (G7). */
+/** A bound resource is reset through its cell, whose probe has then seen it clean (G7). */
 function reset(world: World, tenant: SimTenant, resource: string): void {
   const asked = { tenant: tenant.id, actor: operator, entropy: entropyOf(world) };
   if (world.random.chance(0.1)) {
@@ -123,7 +123,7 @@ function reset(world: World, tenant: SimTenant, resource: string): void {
   send(world, { ...asked, type: "reset_resource", resource, probed: true });
 }
 
-/** Of the agent's, or of a task's: its own, or one of its manifest's. */
+/** A lease of an agent, a task's own lease, or one of a task's manifest. */
 function leaseToTake({ random, store }: World, { id }: SimTenant, known: readonly string[]): string {
   const ofTasks = [...store.lease.values()].filter((one) => one.tenant === id && one.holder !== one.agentId);
   if (ofTasks.length > 0 && random.chance(0.6)) return random.pick(ofTasks).id;
@@ -137,7 +137,7 @@ function repairOf(world: World, tenant: SimTenant): keyof typeof habits | null {
   return withdrawnIn(world, tenant) === undefined ? null : "declare";
 }
 
-/** Declares again what was withdrawn, as it was, or a counted one with more or fewer units. */
+/** Declares a withdrawn resource again, or a counted one with more or fewer units. */
 function declare(world: World, tenant: SimTenant, resource: string, changes: boolean): void {
   const { random, store, counters } = world;
   const name =
@@ -149,14 +149,14 @@ function declare(world: World, tenant: SimTenant, resource: string, changes: boo
   const asked = { tenant: tenant.id, actor: operator, entropy: entropyOf(world) };
   const reply = send(world, { ...asked, type: "declare_resource", resource: name, capacity, cell });
   const isSmaller = capacity !== null && before?.capacity != null && capacity < before.capacity;
-  if (isSmaller && reply.type === "resource") count(counters, "C6 capacity made smaller");
+  if (isSmaller && reply.type === "resource") count(counters, "C6 capacity lowered");
 }
 
 function pausedIn({ store }: World, { id }: SimTenant): string | undefined {
   return [...store.agent.values()].find((one) => one.tenant === id && one.pausedByOperator)?.id;
 }
 
-/** A pattern that was withdrawn cannot be declared again; it stays so, which is rare enough. */
+/** A withdrawn pattern cannot be declared again and stays withdrawn, which is rare. */
 function withdrawnIn({ store }: World, { id }: SimTenant): string | undefined {
   return [...store.resource.values()].find((one) => one.tenant === id && one.withdrawn && !isPattern(one.name))?.name;
 }

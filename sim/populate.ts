@@ -1,4 +1,4 @@
-/** What a world consists of, drawn from its seed: a small one is all friction, a large one is all traffic. */
+/** What a world consists of, drawn from its seed: small worlds for many conflicts, large ones for many commands. */
 import { predicates } from "../src/kernel/contract/predicates.ts";
 import type { TenantQuotas, TenantSettings } from "../src/kernel/contract/records.ts";
 import { openCells } from "./hosting.ts";
@@ -95,7 +95,7 @@ function settingsFor({ random }: World): Partial<TenantSettings> {
   return { strategy, claimWithinMs, ttlMsDefault: 8_000, ttlMsMax: 30_000, waitTimeoutMsDefault: 5_000 };
 }
 
-/** Tight enough to be met now and then. */
+/** Low enough to be reached sometimes. */
 function quotasFor({ random, size }: World): Partial<TenantQuotas> {
   const factor = size === "small" ? 1 : 40;
   return random.pick<Partial<TenantQuotas>>([
@@ -109,7 +109,7 @@ function quotasFor({ random, size }: World): Partial<TenantQuotas> {
   ]);
 }
 
-/** A few, so that everybody is in everybody's way; in every other world one of them is a cell's. */
+/** Few names, so that requests conflict; in every other world one of them is bound to a cell. */
 function smallNamesOf(world: World): string[] {
   const some = someOf(world, smallNames, world.random.between(2, 5));
   return world.random.chance(0.5) ? some : [...new Set([...some.slice(1), world.random.pick(smallBound)])];

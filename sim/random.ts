@@ -1,4 +1,6 @@
-/** Chance from a seed: the same seed draws the same numbers on every machine (sfc32, by Chris Doty-Humphrey). */
+/**
+ * Random numbers from a seed: the same seed gives the same numbers on every machine (sfc32, by Chris Doty-Humphrey).
+ */
 export interface Random {
   /** 0 to 2^32 - 1 */
   readonly bits: () => number;
@@ -7,7 +9,7 @@ export interface Random {
   readonly between: (min: number, max: number) => number;
   readonly chance: (probability: number) => boolean;
   readonly pick: <T>(list: readonly T[]) => T;
-  /** One of the names, each as often as its number says. */
+  /** One of the names, weighted by its number. */
   readonly weighted: <K extends string>(weights: Readonly<Record<K, number>>) => K;
 }
 

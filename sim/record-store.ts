@@ -1,6 +1,6 @@
 /**
- * What a store would hold: every record that an outcome listed as changed, put or removed. The simulation restores
- * from here and not from a snapshot, so that a change the kernel forgot to list is lost and found out.
+ * What a store would hold: every record that an outcome listed as changed, written or deleted. The simulation restores
+ * from here and not from a snapshot, so a change that the kernel forgot to list is found.
  */
 
 import type {
@@ -61,11 +61,11 @@ export function createRecordStore(): RecordStore {
   };
 }
 
-/** Takes over what a step changed, each record once, and says what that was. */
+/** Stores what a step changed, each record once, and returns the changes. */
 export function keep(store: RecordStore, handles: Iterable<Handle>): Change[] {
   const changes: Change[] = [];
   for (const handle of new Set(handles)) {
-    // A handle's kind and record belong together, which its type cannot say.
+    // A handle's kind and record belong together, which its type does not express.
     const { kind, record } = handle as StoredRecord;
     const records = store[kind] as Map<string, typeof record>;
     const id = storedAs({ kind, record } as StoredRecord);

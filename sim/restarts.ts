@@ -1,6 +1,6 @@
 /**
- * The process dies and comes back: the kernel is dropped and made anew from what a store would hold. What the kernel
- * says it holds must be what the store was told, or a change was forgotten.
+ * The process dies and restarts: the kernel is dropped and restored from what a store would hold. The kernel's snapshot
+ * must equal the stored records, or the kernel forgot to list a change.
  */
 
 import type { StoredRecord } from "../src/kernel/contract/records.ts";

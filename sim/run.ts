@@ -1,4 +1,4 @@
-/** One seed: a world is set up, lives for so many steps, and is let run out; every wait must have ended then. */
+/** One seed: sets up a world, runs it for N steps, then lets all deadlines pass; every wait must have ended then. */
 import { nextDeadline } from "../src/kernel/kernel.ts";
 import { agentTurn } from "./agents.ts";
 import { cellTurn } from "./cells.ts";
@@ -20,7 +20,7 @@ import { createWorld, entropyOf, type World } from "./world.ts";
 export interface SeedResult {
   readonly seed: number;
   readonly steps: number;
-  /** Of all commands, replies and events, in order. */
+  /** Hash of all commands, replies and events, in order. */
   readonly hash: string;
   readonly failure: string | null;
 }
@@ -49,7 +49,7 @@ export function runSeed(seed: number, steps: number, counters: Counters): SeedRe
   }
 }
 
-/** What was left out of a command is left out here too. */
+/** Undefined fields of a command are left out. */
 function describe({ step, now, command }: World["recent"][number]): string {
   const said = JSON.stringify(command, (_, value: unknown) => (value === null ? undefined : value));
   return `step ${step} at ${now}: ${said}`;
@@ -102,12 +102,12 @@ function deliverMail(world: World): boolean {
   const at = world.mail.findIndex((letter) => letter.atStep <= world.step);
   const [letter] = at < 0 ? [] : world.mail.splice(at, 1);
   if (letter === undefined) return false;
-  // Whoever takes it in draws anew: ids come from that.
+  // Each delivery draws its own entropy, from which ids are made.
   send(world, { ...letter.command, entropy: entropyOf(world) });
   return true;
 }
 
-/** Nobody says anything any more. Then everything that has an end must come to it, and nobody is left waiting (W4). */
+/** No more commands: everything with a deadline must end, and no request is left waiting (W4). */
 function runOut(world: World): void {
   for (let rounds = 0; rounds < 100_000; rounds++) {
     const next = nextDeadline(world.state);
@@ -117,8 +117,8 @@ function runOut(world: World): void {
   }
   compareWithStore(world);
   const waiting = [...world.store.request.values()].find((request) => request.state === "WAITING");
-  if (waiting !== undefined) violated("W4", "everything has come to its end, but one still waits", waiting);
+  if (waiting !== undefined) violated("W4", "every deadline has passed, but a request still waits", waiting);
   const [lease] = world.store.lease.values();
-  if (lease !== undefined) violated("L3", "everything has come to its end, but one lease still lives", lease);
+  if (lease !== undefined) violated("L3", "every deadline has passed, but a lease is still live", lease);
   count(world.counters, "worlds run out");
 }

@@ -1,6 +1,6 @@
 /**
- * Sends a command to the kernel as an engine would, and holds what comes back against the invariants. Sometimes what is
- * due is settled in slices first, as an engine does between I/O; then a refusal can be seen to change nothing.
+ * Sends a command to the kernel as an engine would, and checks the invariants on the result. Sometimes it settles what
+ * is due in slices first, as an engine does between I/O; then it can check that a refusal changes nothing.
  */
 import type { Command } from "../src/kernel/contract/commands.ts";
 import type { KernelEvent } from "../src/kernel/contract/events.ts";
@@ -85,7 +85,7 @@ function finish(world: World, outcome: KernelStep, done: Pick<Step, "command" | 
   checkEvents(world, events);
 }
 
-/** Takes over what left for history, and what was added to the ledger. */
+/** Moves ended tasks to history and appends receipts to the ledger. */
 function keepHistory({ ended, receipts: ledger }: SimLedger, { changes, receipts }: KernelStep): EndedTask[] {
   const gone: EndedTask[] = [];
   for (const handle of new Set(changes)) {

@@ -1,4 +1,4 @@
-/** Watches what is answered and what happens, and counts which rules were met. Cells learn of their work here. */
+/** Follows replies and events, and counts which rules were exercised. Cells get their orders here. */
 import type { Command } from "../src/kernel/contract/commands.ts";
 import type { KernelEvent } from "../src/kernel/contract/events.ts";
 import type { Lease } from "../src/kernel/contract/records.ts";
@@ -21,11 +21,11 @@ export function noteReply({ counters }: World, command: Command, reply: Reply): 
   if (command.type !== "acquire") return;
   count(counters, `verdict ${reply.type}`);
   const leavesChoice = command.intents.some(({ pick }) => pick === "any");
-  if (leavesChoice) count(counters, `any one ${reply.type}`);
+  if (leavesChoice) count(counters, `pick ${reply.type}`);
   if (command.dryRun) count(counters, "W12 dry run");
   if (reply.type === "granted" && reply.observe !== null) count(counters, "A4 grant with an update");
   if (reply.type === "died" && reply.attempt > 1) count(counters, "W5 died again");
-  if ("blockersTotal" in reply && (reply.blockersTotal ?? 0) > 16) count(counters, "W11 more than 16 in the way");
+  if ("blockersTotal" in reply && (reply.blockersTotal ?? 0) > 16) count(counters, "W11 more than 16 obstacles");
 }
 
 export function noteEvents(world: World, events: readonly KernelEvent[]): void {
@@ -65,7 +65,7 @@ export function noteEvents(world: World, events: readonly KernelEvent[]): void {
         break;
       case "request.granted":
         count(counters, "W3 waiter granted");
-        if (event.request.picked.length > 0) count(counters, "W3 waiter granted any one");
+        if (event.request.picked.length > 0) count(counters, "W3 waiter with pick granted");
         break;
       default:
         break;
@@ -74,7 +74,7 @@ export function noteEvents(world: World, events: readonly KernelEvent[]): void {
   if (ends >= manyAtOnce) count(counters, "L3 many ends settled at one instant");
 }
 
-/** Holders mostly learn of an end on their event stream (G10); some miss it, and go on as if nothing had happened. */
+/** Holders mostly learn of an end on their event stream (G10); some miss it and continue. */
 function tellHolder({ tenants, random }: World, { tenant, agentId, id }: Lease): void {
   if (random.chance(0.25)) return;
   const holder = tenants.find((one) => one.id === tenant)?.agents.find((one) => one.id === agentId);

@@ -1,6 +1,6 @@
 /**
- * Random moves about tasks, as in moves.ts: numbers that are read against what is there, so that a list of them can
- * be drawn, cut down and played on two kernels alike.
+ * Random moves with tasks, as in moves.ts: numbers that select from the present tasks and leases, so that fast-check
+ * can draw and shrink a list of moves, and two kernels can play it.
  */
 import fc from "fast-check";
 import type { Actor, Command, Entropy } from "../src/kernel/contract/commands.ts";
@@ -39,7 +39,7 @@ export interface TaskMove {
   readonly b: number;
   readonly c: number;
   readonly flag: boolean;
-  /** How far time goes before: by so many ms, or to the next deadline and so many ms beside. */
+  /** How far time advances before the move: by N ms, or to N ms beside the next deadline. */
   readonly clock: { readonly type: "by" | "deadline"; readonly ms: number };
 }
 
@@ -86,11 +86,11 @@ function pick<T>(list: readonly T[], at: number): T | undefined {
 
 export interface Options {
   readonly isPreemptive: boolean;
-  /** Every poll is a new worker's, so that nobody ever gets back what it had (T7). */
+  /** Every poll is a new worker's, so affinity (T7) never applies. */
   readonly areStrangers: boolean;
 }
 
-/** Read against the kernel that was never stopped; both are told the same. */
+/** Built from the kernel that was never restored; both kernels get the same command. */
 export function commandOf(move: TaskMove, state: State, options: Options, entropy: Entropy): Command {
   const { a, b, c, flag } = move;
   const who = { ...asked, entropy };

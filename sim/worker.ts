@@ -1,4 +1,4 @@
-/** Runs the seeds it is sent, one after another, in a thread of its own. */
+/** A worker thread: runs the seeds that it is sent, one after another. */
 import { parentPort } from "node:worker_threads";
 import type { Counters } from "./counters.ts";
 import { runSeed, type SeedResult } from "./run.ts";

@@ -1,4 +1,4 @@
-/** One simulated world: the kernel, what a store would hold, the clock, and everybody who speaks to it. */
+/** One simulated world: the kernel, what a store would hold, the clock, and all clients. */
 import { createHash, type Hash } from "node:crypto";
 import type { Acquire, Actor, Command } from "../src/kernel/contract/commands.ts";
 import type { Lease } from "../src/kernel/contract/records.ts";
@@ -12,24 +12,24 @@ import { createRecordStore, type RecordStore } from "./record-store.ts";
 
 export const beginning = 1_700_000_000_000;
 
-/** An agent as it knows itself, which may be wrong: replies get lost, and others act meanwhile. */
+/** An agent's own view, which may be wrong: replies get lost, and others act meanwhile. */
 export interface SimAgent {
   readonly tenant: string;
   readonly id: string;
   epoch: number;
-  /** Leases and requests it has heard of; some have ended long ago. */
+  /** Leases and requests that it knows of; some ended long ago. */
   leases: string[];
   requests: string[];
-  /** Its last requests with a key, to be sent again when the answer was lost. */
+  /** Its last requests with a key, to be sent again when the reply was lost. */
   sent: Acquire[];
   /** Earlier instances that do not know yet that they were replaced. */
   zombies: Actor[];
-  /** Gone without a word, until somebody starts it again. */
+  /** Crashed, until it is started again. */
   crashed: boolean;
   hasDigest: boolean;
 }
 
-/** A task that a worker believes to have, which may be wrong. */
+/** A task that a worker believes it has, which may be wrong. */
 export interface HeldTask {
   readonly taskId: string;
   readonly leaseId: string;
@@ -37,14 +37,14 @@ export interface HeldTask {
   isAccepted: boolean;
 }
 
-/** A worker as it knows itself (T1). */
+/** A worker's own view (T1). */
 export interface SimWorker {
   readonly tenant: string;
   readonly id: string;
   readonly keyId: string;
   capabilities: readonly string[];
   held: HeldTask[];
-  /** What it had in earlier lives, or has been done with: as a zombie it speaks of those. */
+  /** Tasks from before a restart, or completed ones: a zombie still sends receipts for them. */
   past: HeldTask[];
   polls: PollTasks[];
   sent: SubmitReceipt[];
@@ -58,35 +58,35 @@ export interface SimTenant {
   readonly bound: readonly string[];
   readonly agents: SimAgent[];
   readonly workers: SimWorker[];
-  /** Of the last tasks, what was sent to create them, and their ids. */
+  /** The last creations with the tasks' ids. */
   created: CreateTask[];
   taskIds: string[];
 }
 
-/** What nothing alive keeps: the tasks that are over, and every receipt (R1). */
+/** History: ended tasks, and every receipt (R1). */
 export interface SimLedger {
   readonly ended: Map<string, EndedTask>;
   readonly receipts: Map<string, Receipt[]>;
 }
 
-/** What a cell has been told to do and has not reported yet. */
+/** An order to a cell that it has not reported on yet. */
 export interface CellJob {
   readonly tenant: string;
-  /** As it was when the cell was told. */
+  /** The lease as it was when the order was given. */
   readonly lease: Lease;
   readonly does: "bind" | "teardown";
-  /** Afterwards it is not set up any more. */
+  /** A teardown. */
   readonly until: number;
 }
 
-/** A cell that enrolled, and what it has set up in truth. */
+/** A cell that enrolled, and what it really has set up. */
 export interface SimCell {
   readonly tenant: string;
   readonly id: string;
   readonly actor: Actor;
   session: string;
   readonly bindings: Map<string, SimBinding>;
-  /** Leases that it has ended once; it does not begin them again. */
+  /** Leases that it has ended; it does not bind them again. */
   readonly over: Set<string>;
 }
 
@@ -94,7 +94,7 @@ export interface SimBinding {
   readonly resource: string;
   readonly generation: number;
   readonly fence: number;
-  /** It is to be gone, and is not. */
+  /** Its teardown failed. */
   readonly endedAs: string | null;
 }
 
@@ -106,15 +106,15 @@ export interface World {
   readonly store: RecordStore;
   readonly memory: Memory;
   readonly ledger: SimLedger;
-  /** In every other world there are workers and tasks too. */
+  /** Every other world has workers and tasks. */
   readonly hasTasks: boolean;
   readonly transcript: Hash;
   readonly tenants: SimTenant[];
   readonly jobs: CellJob[];
   readonly cells: SimCell[];
-  /** Commands under way; each arrives at the step it was given, if ever. */
+  /** Commands in flight; each arrives at its step, if at all. */
   readonly mail: { readonly atStep: number; readonly command: Command }[];
-  /** The last commands, for whoever reads about a violation. */
+  /** The last commands, for the report of a violation. */
   readonly recent: { readonly step: number; readonly now: number; readonly command: Command }[];
   state: State;
   now: number;

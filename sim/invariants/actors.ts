@@ -1,11 +1,11 @@
-/** Who may: an older instance changes nothing any more (A3), and nobody is wounded by somebody younger (W7). */
+/** Permissions: an older instance changes nothing (A3), and no holder is wounded by a younger requester (W7). */
 import { type Step, violated } from "./step.ts";
 
 export function checkActor({ command, reply, changes, store }: Step): void {
   if (command === null || reply === null || command.type === "register_agent") return;
   const { role, agentId, epoch } = command.actor;
   if (role !== "agent" || agentId === null || reply.type === "refused") return;
-  // As it was before the step: a command may itself have made the epoch a new one.
+  // As it was before the step: the command itself may have raised the epoch.
   const change = changes.find(
     (one) => one.kind === "agent" && one.after?.id === agentId && one.after.tenant === command.tenant,
   );
@@ -14,7 +14,7 @@ export function checkActor({ command, reply, changes, store }: Step): void {
       ? change.before
       : store.agent.get(`${command.tenant} ${agentId}`);
   if (agent !== undefined && agent.epoch !== epoch) {
-    violated("A3", `an instance of epoch ${epoch} was heard, and the agent is at ${agent.epoch}`, command, reply);
+    violated("A3", `a command of epoch ${epoch} was accepted, but the agent is at ${agent.epoch}`, command, reply);
   }
 }
 
@@ -24,17 +24,17 @@ export function checkWounds(step: Step): void {
     if ((event.type !== "lease.revoked" && event.type !== "lease.closing") || event.reason !== "wounded") continue;
     if (event.type === "lease.revoked" && event.lease.cell !== null) continue; // Wounded when it began to close.
     const requester = oldestRequester(step);
-    if (requester === null) violated("W7", "a lease was wounded, and nobody asked for anything", command, event);
+    if (requester === null) violated("W7", "a lease was wounded without a request", command, event);
     const id = `${event.tenant} ${event.lease.holder}`;
     const gone = step.ended.find((task) => `${task.tenant} ${task.id}` === id);
     const holder = store.agent.get(id)?.priority ?? (store.task.get(id) ?? gone)?.timestamp;
     if (holder === undefined || requester >= holder) {
-      violated("W7", "a lease was wounded by somebody who is not older", command, event.lease);
+      violated("W7", "a lease was wounded by a younger requester", command, event.lease);
     }
   }
 }
 
-/** Who wounds: the agent that asks, or one of the tasks that a worker's poll gave its resources, or a place in the queue (T10). */
+/** The wounding requester: the agent that acquires, or a task that a worker's poll granted or queued (T10). */
 function oldestRequester({ command, changes, store }: Step): number | null {
   if (command?.type === "acquire") return store.agent.get(`${command.tenant} ${command.agentId}`)?.priority ?? null;
   if (command?.type !== "poll_tasks") return null;

@@ -1,4 +1,7 @@
-/** What cells have set up and what the kernel believes of it (G6, G7, G11), and what is leased where no cell is there. */
+/**
+ * What cells have set up against what the kernel believes (G6, G7, G11), and that nothing is leased on a missing
+ * cell.
+ */
 
 import type { Resource } from "../../src/kernel/contract/records.ts";
 import { inTheWay, isFree } from "../model/conflicts.ts";
@@ -8,26 +11,26 @@ import type { SimCell } from "../world.ts";
 import { type Step, violated } from "./step.ts";
 import { claimsOf, type TenantView, type Waiter } from "./tenant-view.ts";
 
-/** G7: whatever a cell has set up is leased still, or nobody can lease it. */
+/** G7: what a cell has set up is still leased, or cannot be leased. */
 export function checkBindings({ store, command, reply }: Step, cells: readonly SimCell[]): void {
   for (const { tenant, bindings } of cells) {
     for (const [leaseId, binding] of bindings) {
       if (store.lease.has(`${tenant} ${leaseId}`)) continue;
-      // A supervisor gave his word for the cell.
+      // A supervisor reported for the cell.
       const isSworn = command?.type === "teardown_confirmed" && command.cellId === null && reply?.type === "lease";
       if (isSworn && command.leaseId === leaseId) bindings.delete(leaseId);
       else if (store.resource.get(`${tenant} ${binding.resource}`)?.fenced !== true) {
-        violated("G7", "a cell has something set up for a lease that is over, and it is not fenced", leaseId, binding);
+        violated("G7", "a cell still has an ended lease set up, but the resource is not fenced", leaseId, binding);
       }
     }
   }
 }
 
-/** A cell is READY only as long as it was heard of, and nobody waits or is granted anything where it is not. */
+/** A cell is READY only while its heartbeats arrive; where it is not, nothing waits and nothing is granted. */
 export function checkReadiness(view: TenantView, step: Step): void {
   for (const cell of step.store.cell.values()) {
     if (step.settled && cell.state === "READY" && cell.aliveBy <= step.now) {
-      violated("G6", "a cell is READY that was not heard of in time", cell);
+      violated("G6", "a cell is READY past its heartbeat deadline", cell);
     }
   }
   for (const { claims, request } of view.waiters) {
@@ -53,7 +56,7 @@ function isReady(store: RecordStore, { tenant, cell: id, fault }: Resource): boo
   return cell === undefined || (cell.state === "READY" && !cell.withdrawn && fault === null);
 }
 
-/** Who would take any one does not wait while one is free for which nobody waits. */
+/** A request with `pick` does not wait while a matching resource is free and has no waiters. */
 export function checkChoices(view: TenantView, step: Step): void {
   if (!step.settled) return;
   for (const waiter of view.waiters) {
@@ -61,7 +64,7 @@ export function checkChoices(view: TenantView, step: Step): void {
     if (intent === undefined || others.length > 0 || intent.pick !== "any") continue;
     for (const resource of view.resources.values()) {
       if (canTake(view, waiter, resource, intent.resource) && isReady(step.store, resource)) {
-        violated("W3", "one that would do is free, and it waits for another", waiter.request, resource);
+        violated("W3", "a request with pick waits although a matching resource is free", waiter.request, resource);
       }
     }
   }
@@ -83,7 +86,7 @@ function canTake(
   return isFree(inTheWay(view.field, agentId, claims, others));
 }
 
-/** G2: what is taken or queued for anew fits into the quota on its type, whatever it was before. */
+/** G2: a new grant or wait fits into the quota on its type. */
 export function checkKinds(view: TenantView, step: Step): void {
   for (const [kind, most] of Object.entries(view.tenant.quotas.kinds)) {
     const ofKind = ({ resource }: { readonly resource: string }): boolean => resource.startsWith(`${kind}:`);
@@ -92,7 +95,7 @@ export function checkKinds(view: TenantView, step: Step): void {
       if (what === "lease") return after.tenant === view.tenant.id && ofKind(after as { resource: string });
       return what === "request" && after.tenant === view.tenant.id;
     });
-    // Only who asks is measured: what waited was counted when it came.
+    // Only the requester is checked: waiters were counted when they arrived.
     if (
       !isNew ||
       step.command?.type !== "acquire" ||
@@ -106,7 +109,7 @@ export function checkKinds(view: TenantView, step: Step): void {
   }
 }
 
-/** What falls due before a command is settled in its order: the grant may have come before the cell's silence. */
+/** Due deadlines are settled in order: the grant may have come before the cell's timeout. */
 function wentIn({ changes }: Step, cellId: string | null): boolean {
   return changes.some(
     (change) =>

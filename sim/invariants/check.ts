@@ -1,4 +1,4 @@
-/** All invariants after every step: everything against everything in small worlds, what changed in large ones. */
+/** Checks all invariants after every step: of all records in small worlds, of the changed ones in large worlds. */
 import { checkActor, checkWounds } from "./actors.ts";
 import { checkChoices, checkKinds, checkReadiness } from "./cells.ts";
 import { checkAllConflicts, checkNewConflicts } from "./conflicts.ts";

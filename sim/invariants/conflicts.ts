@@ -4,12 +4,12 @@ import { claimsConflict, unitsIn } from "../model/conflicts.ts";
 import { type Step, violated } from "./step.ts";
 import type { TenantView } from "./tenant-view.ts";
 
-/** Every lease against every other. BINDING, HELD and CLOSING keep others out as ACTIVE does. */
+/** Every lease against every other. BINDING, HELD and CLOSING leases conflict as ACTIVE ones do. */
 export function checkAllConflicts(view: TenantView): void {
   for (const lease of view.field.leases) checkAgainstAll(view, lease);
 }
 
-/** Only what this step granted, handed on or changed, against everything: enough, if every step before was clean. */
+/** Only the leases that this step granted, transferred or changed, against all: enough if every earlier step passed. */
 export function checkNewConflicts(view: TenantView, step: Step): void {
   for (const change of step.changes) {
     if (change.kind !== "lease" || change.after === null || change.after.tenant !== view.tenant.id) continue;
@@ -20,7 +20,7 @@ export function checkNewConflicts(view: TenantView, step: Step): void {
   }
 }
 
-/** What is settled at the beginning of a step is granted before the step's command makes the capacity smaller. */
+/** What the step settled first was granted before its command lowered the capacity. */
 function lostUnits({ changes }: Step, lease: Lease): boolean {
   return changes.some((one) => one.kind === "resource" && one.after?.name === lease.resource);
 }

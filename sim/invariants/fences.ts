@@ -21,7 +21,7 @@ export function checkFences(memory: FenceMemory, step: Step): void {
     ofTenant.push(after);
     fresh.set(after.tenant, ofTenant);
   }
-  // What was granted and ended within the step left no record, but its events are in order.
+  // A lease that was granted and ended within the step has no record, but its events are in order.
   for (const event of step.events) {
     if (event.type !== "lease.granted" && event.type !== "lease.binding") continue;
     const last = memory.get(event.tenant) ?? 0;

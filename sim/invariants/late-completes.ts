@@ -1,6 +1,6 @@
 /**
- * T13's hardest row, by looking at everything: a result that comes after its lease was lost counts only if nobody else was
- * granted what the task had held since then, and the task itself was not offered again with its manifest.
+ * T13, late results: a result that comes after its lease was lost counts only if nobody else was granted the task's
+ * resources since, and the task itself was not offered again with its manifest. Checked against all events.
  */
 import type { Lease } from "../../src/kernel/contract/records.ts";
 import type { Task } from "../../src/kernel/contract/task-records.ts";
@@ -10,15 +10,15 @@ import { type Step, violated } from "./step.ts";
 import { claimsOf, viewsOf } from "./tenant-view.ts";
 
 export interface GrantMemory {
-  /** How many events there were, so that each has a number. */
+  /** The number of events so far, so that each has a number. */
   count: number;
-  /** By task: when the last of its manifest's leases ended. */
+  /** By task: the event at which the last of its manifest's leases ended. */
   readonly lost: Map<string, number>;
   readonly offers: Map<string, number>;
   grants: { readonly at: number; readonly lease: Lease }[];
 }
 
-/** Nobody comes later than this many grants. */
+/** No result comes later than this many grants. */
 const grantsKept = 4_000;
 
 export function createGrantMemory(): GrantMemory {
@@ -26,7 +26,7 @@ export function createGrantMemory(): GrantMemory {
 }
 
 export function checkLateCompletes(memory: GrantMemory, step: Step): void {
-  // First what was decided, by what was known before; a late complete itself grants nothing to anybody ahead of it.
+  // The decision is checked first, against what was known before it; a late complete grants nothing before itself.
   for (const event of step.events) {
     memory.count++;
     if (event.type === "task.offered") {
@@ -48,7 +48,7 @@ export function checkLateCompletes(memory: GrantMemory, step: Step): void {
   if (memory.grants.length > 2 * grantsKept) memory.grants = memory.grants.slice(-grantsKept);
 }
 
-/** It counts: then nobody else had a hand in it. */
+/** It was accepted: then nobody else was granted its resources. */
 function checkCounted(memory: GrantMemory, { command, changes, store }: Step, taskId: string): void {
   if (command?.type !== "submit_receipt") return;
   const change = changes.find((one) => one.kind === "task" && one.before?.id === taskId);
@@ -57,18 +57,18 @@ function checkCounted(memory: GrantMemory, { command, changes, store }: Step, ta
   if (before.live.length > 0) return; // In time.
   const [other] = grantsSince(memory, store, before, conflicts);
   if (other !== undefined)
-    violated("T13", "a late result counts, and another was granted its resources", before, other);
+    violated("T13", "a late result was accepted, but another holder was granted its resources", before, other);
 }
 
-/** It is refused as contested: then there was somebody. */
+/** It was refused as contested: then somebody was. */
 function checkRefused(memory: GrantMemory, { command, reply, store }: Step): void {
   if (command?.type !== "submit_receipt" || reply?.type !== "refused" || reply.code !== "stale_fence") return;
   const task = store.task.get(`${command.tenant} ${reply.taskId}`);
   if (task === undefined || !reply.detail.startsWith("What the task had")) return;
-  // Whoever was lost before the last was contested by the task's own next offer.
+  // An attempt before the last one is contested by the task's own next offer.
   const offers = memory.offers.get(`${task.tenant} ${task.id}`) ?? 0;
   if (offers > 1 || grantsSince(memory, store, task, overlaps).length > 0) return;
-  violated("T13", "a late result was refused as contested, and nobody had its resources since", task, command);
+  violated("T13", "a late result was refused as contested, but nobody was granted its resources", task, command);
 }
 
 type Test = (field: Field<Lease>, claim: Claim, lease: Lease) => boolean;
@@ -84,7 +84,7 @@ function grantsSince(memory: GrantMemory, store: Step["store"], task: Task, test
   });
 }
 
-/** Other units of a counted resource are other things (C6); a pattern over them may or may not have meant these. */
+/** Other units of a counted resource do not conflict (C6); a pattern over them may or may not include these. */
 function conflicts(field: Field<Lease>, claim: Claim, lease: Lease): boolean {
   if (field.capacityOf(claim.resource) !== null || field.capacityOf(lease.resource) !== null) return false;
   return claimsConflict(field, claim, lease);

@@ -1,4 +1,4 @@
-/** Nothing alive after its end (L3), ended is final (L12), and nobody holds what its state does not allow (A1). */
+/** Nothing is live after its end (L3), ended is final (L12), and no agent holds what its state does not allow (A1). */
 import type { Lease } from "../../src/kernel/contract/records.ts";
 import { type Step, violated } from "./step.ts";
 import type { TenantView } from "./tenant-view.ts";
@@ -7,19 +7,20 @@ export function checkEnds(view: TenantView, { now }: Step): void {
   for (const lease of view.field.leases) {
     if (lease.state === "ACTIVE" && lease.expiresAt <= now) violated("L3", "a lease is ACTIVE past its end", lease);
     if (lease.state === "ACTIVE" && lease.claimBy !== null && lease.claimBy <= now) {
-      violated("W8", "a grant was not collected in time and is still there", lease);
+      violated("W8", "an uncollected grant is live past its claim time", lease);
     }
     if (lease.state === "ACTIVE" && lease.idleTimeout !== null && lease.activeAt + lease.idleTimeout <= now) {
-      violated("L10", "an idle lease is still there", lease);
+      violated("L10", "an idle lease is live past its idle timeout", lease);
     }
     if (lease.state === "HELD" && (lease.heldUntil ?? 0) <= now) violated("L9", "a lease is HELD for too long", lease);
-    // A BINDING lease without a deadline is ready, and waits for the others of its manifest.
+    // A BINDING lease without a deadline is bound and waits for the others of its manifest.
     const awaitsCell = (lease.state === "BINDING" && lease.cellBy !== null) || lease.state === "CLOSING";
-    if (awaitsCell && (lease.cellBy ?? 0) <= now) violated("G7", "a cell's time is up and nothing happened", lease);
+    if (awaitsCell && (lease.cellBy ?? 0) <= now)
+      violated("G7", "a cell's deadline has passed without a consequence", lease);
   }
 }
 
-/** PLANNING, COMPLETED and ABORTED hold no lease and no open request; what is CLOSING has been let go. */
+/** PLANNING, COMPLETED and ABORTED hold no lease and no open request; CLOSING leases count as ended. */
 export function checkIdleStates(view: TenantView): void {
   const isIdle = (agentId: string) => {
     const state = view.agents.get(agentId)?.state;
@@ -38,7 +39,7 @@ export function checkIdleStates(view: TenantView): void {
   }
 }
 
-/** What a lease may become in one step. Several things may happen to it in a step, so this is A1's closure. */
+/** The states that a lease may reach in one step: the closure of L12's transitions, since a step may take several. */
 const mayBecome: Readonly<Record<Lease["state"], readonly Lease["state"][]>> = {
   BINDING: ["BINDING", "ACTIVE", "CLOSING"],
   ACTIVE: ["ACTIVE", "HELD", "CLOSING"],
@@ -71,17 +72,17 @@ export function checkLeaseChanges(step: Step, wasHeld: Set<string>): void {
     if (before.state === "HELD" && after.state === "ACTIVE" && !before.verified) {
       violated("L9", "a held lease was revived without VERIFY_ALL", before, after);
     }
-    // Its time begins when it can be used, not when cells began to set it up.
+    // Its TTL begins when it becomes ACTIVE, not when its cell began to bind it.
     const sameBeginning = before.acquiredAt === after.acquiredAt || before.state === "BINDING";
     if (before.resource !== after.resource || !sameBeginning) violated("L1", "a lease became another", before, after);
   }
 }
 
-/** L4, L10: a heartbeat counts from now, and reaches no further than the quota on one lease's whole time. */
+/** L4, L10: a heartbeat extends from now, capped by the quota on one lease's total time. */
 export function checkHeartbeat({ command, reply, store, now }: Step): void {
   if (command?.type !== "heartbeat" || reply?.type !== "lease") return;
   const { lease } = reply;
-  // What a task that was called off holds is not extended any more (T13).
+  // The leases of a canceled task are not extended (T13).
   if (store.task.get(`${lease.tenant} ${lease.holder}`)?.live.some(({ canceled }) => canceled) === true) return;
   const most = store.tenant.get(lease.tenant)?.quotas.leaseTimeMsMax ?? Number.POSITIVE_INFINITY;
   const expected = Math.min(now + lease.ttl, lease.acquiredAt + most);

@@ -1,4 +1,4 @@
-/** A manifest is granted whole or not at all (W6), and a wait ends in one of the ways that were promised (W2). */
+/** A manifest is granted whole or not at all (W6), and a wait ends in one of the ways that W2 allows. */
 import { limits } from "../../src/kernel/contract/limits.ts";
 import type { Request } from "../../src/kernel/contract/records.ts";
 import type { RecordStore } from "../record-store.ts";
@@ -20,13 +20,15 @@ export function checkRequestChanges(step: Step): void {
     if (change.kind !== "request") continue;
     const { before, after } = change;
     if (before !== null && before.holder !== before.agentId) continue; // A task's: see task-waits.ts.
-    if (before?.state === "WAITING" && after === null) violated("W2", "a wait vanished without an end", before);
+    if (before?.state === "WAITING" && after === null)
+      violated("W2", "a waiting request disappeared without an outcome", before);
     if (after === null) continue;
     if (after.forgetAt !== null && before?.forgetAt === null) checkMemory(step.store, after);
     if (before !== null) checkSteady(before, after);
-    if (before?.state === "WAITING" && !waitEndsAs.includes(after.state)) violated("W2", "a wait ended oddly", after);
+    if (before?.state === "WAITING" && !waitEndsAs.includes(after.state))
+      violated("W2", "a wait ended in an unexpected state", after);
     if (before?.state === "WAITING" && after.state === "TIMED_OUT" && step.now < before.timeoutAt) {
-      violated("W4", "a wait timed out before its time", before, after);
+      violated("W4", "a wait timed out too early", before, after);
     }
     if ((after.state === "GRANTED" || after.state === "BINDING") && before?.state !== "GRANTED") {
       checkWhole(step.store, after);
@@ -38,7 +40,7 @@ export function checkRequestChanges(step: Step): void {
   }
 }
 
-/** What was granted at once is in the reply, and all of it lives. */
+/** What was granted at once is in the reply, and all its leases are live. */
 export function checkGrantReply({ command, reply, store }: Step): void {
   if (command?.type !== "acquire" || command.dryRun || reply?.type !== "granted") return;
   const names = command.intents.reduce(
@@ -49,18 +51,18 @@ export function checkGrantReply({ command, reply, store }: Step): void {
   for (const lease of reply.leases) {
     const isThere = store.lease.has(`${lease.tenant} ${lease.id}`);
     const hasEnded = lease.state === "RELEASED" || lease.state === "EXPIRED" || lease.state === "REVOKED";
-    if (!isThere && !hasEnded && command.requestKey === null) violated("W6", "a granted lease does not live", lease);
+    if (!isThere && !hasEnded && command.requestKey === null) violated("W6", "a granted lease is not live", lease);
   }
 }
 
-/** The ids are given in the manifest's order, so each lease can be held against its intent. */
+/** Ids follow the manifest's order, so each lease can be compared with its intent. */
 function checkWhole(store: RecordStore, request: Request): void {
   const claims = claimsOf(request.intents, request.picked);
   if (request.leaseIds.length !== claims.length) violated("W6", "a manifest was granted in part", request);
   for (const [index, claim] of claims.entries()) {
     const id = request.leaseIds[index] ?? "";
     const lease = store.lease.get(`${request.tenant} ${id}`) ?? request.ended.find((ended) => ended.id === id);
-    // Handed on within the same step, which no command does, or never made.
+    // Transferred within the same step, which no command does, or never granted.
     if (lease === undefined) violated("W6", `lease ${index} of a granted manifest is missing`, request);
     if (lease.resource !== claim.resource || lease.units !== claim.units) {
       violated("W6", "a lease is not what was asked for", request, lease);
@@ -68,7 +70,7 @@ function checkWhole(store: RecordStore, request: Request): void {
   }
 }
 
-/** W10: so many per agent are remembered, and the rest is forgotten, the oldest first. */
+/** W10: a limited number per agent is remembered; the oldest are forgotten first. */
 function checkMemory({ request: requests }: RecordStore, { tenant, agentId }: Request): void {
   let remembered = 0;
   for (const one of requests.values()) {
@@ -87,7 +89,7 @@ function checkSteady(before: Request, after: Request): void {
   if (!isSteady) violated("W4", "a request's place, end or content has changed", before, after);
 }
 
-/** An agent may hold a lease of a request of before it was handed on; then it is not the request's any more. */
+/** A transferred lease no longer belongs to the request that it was granted to. */
 function isLive(store: RecordStore, request: Request, id: string): boolean {
   const lease = store.lease.get(`${request.tenant} ${id}`);
   return lease !== undefined && lease.state !== "CLOSING";

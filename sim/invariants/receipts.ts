@@ -1,6 +1,6 @@
 /**
- * The ledger (R1, T3, T4): no gap, no number twice; nothing is accepted or completed that was not offered and accepted
- * before; every obligation is opened once and closed once; and what has ended takes no receipt any more.
+ * The ledger (R1, T3, T4): no gap and no number twice; nothing is accepted that was not offered, or completed that was
+ * not accepted; every obligation is opened once and closed once; an ended task takes no more receipts.
  */
 import type { Reply } from "../../src/kernel/contract/replies.ts";
 import type { EndedTask, Receipt, Task } from "../../src/kernel/contract/task-records.ts";
@@ -12,7 +12,7 @@ export interface ReceiptMemory {
   readonly offered: Set<string>;
   readonly obligations: Map<string, { readonly taskId: string; isOpen: boolean }>;
   readonly tasks: Map<string, { successes: number; isOver: boolean }>;
-  /** R3: under which keys which receipt is known, and what was said. */
+  /** R3: the receipt and the content that each key stands for. */
   readonly marks: Map<string, Mark>;
 }
 
@@ -38,9 +38,9 @@ const completeAs = { succeeded: "success", failed: "failure", canceled: "cancele
 export function checkReceipts(memory: ReceiptMemory, step: Step): void {
   const stored = step.events.flatMap((event) => (event.type === "receipt.stored" ? [event.receipt] : []));
   if (stored.length !== step.receipts.length || stored.some((one, index) => one !== step.receipts[index])) {
-    violated("R1", "the events tell of other receipts than the ledger was given", stored, step.receipts);
+    violated("R1", "the events and the ledger have different receipts", stored, step.receipts);
   }
-  // In the order in which things happened, so that what is accepted was offered before.
+  // In order, so that an offer comes before its acceptance.
   for (const event of step.events) {
     if (event.type === "task.offered") memory.offered.add(`${event.tenant} ${event.leaseId}`);
     if (event.type === "receipt.stored") checkReceipt(memory, step, event.receipt);
@@ -58,8 +58,8 @@ export function checkReceipts(memory: ReceiptMemory, step: Step): void {
 }
 
 /**
- * R3: the same again is the first receipt, and the same key with anything else is refused. Of a task that is over, if only
- * its last worker does not know yet, the ledger keeps the keys; but who names the task is answered here all the same.
+ * R3: the same receipt again is answered with the first one; the same key with other content is refused. The ledger
+ * keeps the keys of ended tasks, but a receipt that names a task still in the kernel is answered there.
  */
 export function checkRepeated({ marks }: ReceiptMemory, { command, reply, store }: Step): void {
   if (command?.type !== "submit_receipt" || reply === null) return;
@@ -84,25 +84,25 @@ function checkAnswer(reply: Reply, mark: Mark, isSame: boolean): void {
     violated("R3", "a repeated receipt was not answered with the first one", reply, mark);
   }
   const isRefused = reply.type === "refused" && (reply.code === "dedupe_conflict" || reply.code === "invalid_receipt");
-  if (!isSame && !isRefused) violated("R3", "another receipt was taken under the same key", reply, mark);
+  if (!isSame && !isRefused) violated("R3", "another receipt was accepted under the same key", reply, mark);
 }
 
-/** L13: who speaks for an attempt shows its worker's key, and a fence that is named is the attempt's own. */
+/** L13: a receipt comes with its worker's key, and a fence in it is its attempt's. */
 export function checkSender({ command, reply, store, changes }: Step): void {
   if (command?.type !== "submit_receipt" || reply?.type !== "receipt") return;
   const { tenant, actor } = command;
   const { receipt } = reply;
   const worker = store.worker.get(`${tenant} ${receipt.sourceSystem}`);
   const isOwn = worker?.keyId == null || worker.keyId === actor.keyId;
-  if (actor.role === "worker" && !isOwn) violated("L13", "a receipt was taken from another's worker", command, worker);
+  if (actor.role === "worker" && !isOwn)
+    violated("L13", "a receipt of another key's worker was accepted", command, worker);
   const { fence, leaseId } = command.receipt;
   const change = changes.find((one) => one.kind === "task" && one.before?.id === receipt.taskId);
   if (change?.kind !== "task" || change.before === null) violated("R1", "a receipt changed nothing", command, receipt);
   const attempts = [...change.before.live, ...change.before.past];
   const isMeant = (one: (typeof attempts)[number]): boolean =>
     (fence === null || one.fence === fence) && (leaseId === null || one.leaseId === leaseId);
-  if (!attempts.some(isMeant))
-    violated("T4", "a receipt was taken that names no attempt of the task", command, attempts);
+  if (!attempts.some(isMeant)) violated("T4", "an accepted receipt names no attempt of the task", command, attempts);
 }
 
 function checkReceipt(memory: ReceiptMemory, step: Step, receipt: Receipt): void {
@@ -117,7 +117,7 @@ function checkReceipt(memory: ReceiptMemory, step: Step, receipt: Receipt): void
   if (task.isOver) violated("T13", "a task that has ended took a receipt", receipt);
   const obligation = obligationId === null ? undefined : memory.obligations.get(`${tenant} ${obligationId}`);
   if (obligation !== undefined && obligation.taskId !== taskId)
-    violated("R5", "an obligation is of another task", receipt);
+    violated("R5", "an obligation belongs to another task", receipt);
   if (phase === "accepted") {
     if (obligationId === null) violated("T3", "an accepted receipt opens no obligation", receipt);
     if (obligation?.isOpen === false) violated("R5", "an obligation that was closed is open again", receipt);
@@ -132,7 +132,7 @@ function checkReceipt(memory: ReceiptMemory, step: Step, receipt: Receipt): void
   }
 }
 
-/** T8: one of two has failed and asks for another try; the other one is that, under the same obligation. */
+/** T8: one of two attempts failed and requests a retry; the other attempt is that retry, under the same obligation. */
 function goesOnWithAnother({ store }: Step, { tenant, taskId, status, retryRequested }: Receipt): boolean {
   if (status !== "failure" || !retryRequested) return false;
   const task = store.task.get(`${tenant} ${taskId}`);
@@ -147,11 +147,11 @@ function checkAccepted({ store }: Step, receipt: Receipt): void {
   if (lease === undefined) violated("T3", "a task was accepted without a live lease", receipt, task);
 }
 
-/** A worker completes what itself has accepted. */
+/** A worker completes only what it has accepted. */
 function checkCause({ receipts }: ReceiptMemory, receipt: Receipt): void {
   const cause = receipts.get(`${receipt.tenant} ${receipt.causedByReceiptId}`);
   if (cause?.phase !== "accepted" || cause.taskId !== receipt.taskId) {
-    violated("T13", "a task was completed by somebody who had not accepted it", receipt, cause);
+    violated("T13", "a task was completed by a worker that had not accepted it", receipt, cause);
   }
 }
 
@@ -165,10 +165,10 @@ function checkEnd(memory: ReceiptMemory, task: EndedTask): void {
   const { successes } = tallyOf(memory, tenant, id);
   if (successes !== (status === "succeeded" ? 1 : 0)) violated("T4", `${successes} completions of one task`, task);
   if (obligation !== null && obligation.state !== "CLOSED")
-    violated("R5", "a task ended, and its obligation is open", task);
+    violated("R5", "a task ended, but its obligation is open", task);
   for (const [name, one] of memory.obligations) {
     if (one.isOpen && one.taskId === id && name.startsWith(`${tenant} `)) {
-      violated("R5", "a task ended, and nothing in the ledger closes its obligation", task, name);
+      violated("R5", "a task ended, but no receipt closes its obligation", task, name);
     }
   }
 }
@@ -193,21 +193,21 @@ function tallyOf({ tasks }: ReceiptMemory, tenant: string, taskId: string): { su
   return tally;
 }
 
-/** R5: what the ledger says of an obligation, and what the task says, are the same. */
+/** R5: ledger and task agree on the obligation's state. */
 export function checkObligation(memory: ReceiptMemory, task: Task): void {
   const { tenant, obligation, status, live } = task;
   const accepted = live.some(({ acceptedAt, canceled }) => acceptedAt !== null && !canceled);
   if (obligation === null) {
-    if (accepted || task.attempts > 0) violated("T3", "a task was accepted, and there is no obligation", task);
+    if (accepted || task.attempts > 0) violated("T3", "an accepted task has no obligation", task);
     return;
   }
   const known = memory.obligations.get(`${tenant} ${obligation.id}`);
-  if (known === undefined) violated("R5", "an obligation that no receipt has opened", task);
+  if (known === undefined) violated("R5", "no receipt opened an obligation", task);
   if (known.isOpen !== (obligation.state !== "CLOSED"))
     violated("R5", "the ledger and the task disagree on an obligation", task);
   if (status === "accepted" && obligation.state !== "OPEN")
-    violated("R5", "a task runs under no open obligation", task);
+    violated("R5", "a running task has no open obligation", task);
   if (obligation.state === "OVERDUE" && accepted)
-    violated("R5", "an obligation is overdue, and somebody works on it", task);
+    violated("R5", "an obligation is overdue while a worker has the task", task);
   if (isFinal(task) && obligation.state !== "CLOSED") violated("R5", "a final task has an open obligation", task);
 }

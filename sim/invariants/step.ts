@@ -1,4 +1,4 @@
-/** What one step did, as the invariants are shown it. */
+/** What one step did, as the invariants see it. */
 import type { Command } from "../../src/kernel/contract/commands.ts";
 import type { KernelEvent } from "../../src/kernel/contract/events.ts";
 import type { Reply } from "../../src/kernel/contract/replies.ts";
@@ -15,15 +15,15 @@ export interface Step {
   readonly changes: readonly Change[];
   /** What the step added to the ledger, in order. */
   readonly receipts: readonly Receipt[];
-  /** Tasks that left for history, as they left. */
+  /** Tasks that ended in this step, in their final form. */
   readonly ended: readonly EndedTask[];
-  /** For what no record tells: where a queued task stands. */
+  /** The kernel's state, for what no record has: the queue that a task is in. */
   readonly state: State;
-  /** False after a slice of settling that left something due: then what is late may still be there. */
+  /** False after a partial settle: then overdue records may still exist. */
   readonly settled: boolean;
 }
 
-/** A broken invariant; whoever runs the seed prints how to repeat it. */
+/** A broken invariant; the runner prints how to repeat the seed. */
 export class Violation extends Error {
   override readonly name = "Violation";
 }

@@ -1,4 +1,4 @@
-/** A task's leases are granted, extended and ended together (T10), and its concurrency key is kept to (T12). */
+/** A task's leases are granted, extended and ended together (T10), and its concurrency limit holds (T12). */
 
 import { limits } from "../../src/kernel/contract/limits.ts";
 import type { Lease } from "../../src/kernel/contract/records.ts";
@@ -10,7 +10,7 @@ export function checkTaskLeases(view: TenantView, { store, now, settled }: Step)
   const byTask = new Map<string, Lease[]>();
   for (const lease of store.lease.values()) {
     if (lease.tenant !== view.tenant.id || lease.holder === lease.agentId) continue;
-    if (!view.tasks.has(lease.holder)) violated("T10", "a lease's task is not alive", lease);
+    if (!view.tasks.has(lease.holder)) violated("T10", "a lease's task is not live", lease);
     const known = byTask.get(lease.holder);
     if (known === undefined) byTask.set(lease.holder, [lease]);
     else known.push(lease);
@@ -28,7 +28,7 @@ function checkTogether(task: Task, leases: readonly Lease[], now: number | null)
     if (lease.fence !== attempt.fence) violated("L11", "an attempt's fence is not its lease's", task, lease);
     if (lease.agentId !== attempt.workerId) violated("T10", "an attempt's lease is another worker's", task, lease);
     if (attempt.canceled && now !== null && lease.expiresAt > now + limits.taskCancelMs) {
-      violated("T13", "what was called off lives on", task, lease);
+      violated("T13", "a canceled attempt is live past its deadline", task, lease);
     }
   }
   const claims = claimsOf(task.spec.intents);
@@ -48,15 +48,18 @@ function checkTogether(task: Task, leases: readonly Lease[], now: number | null)
       violated("T10", "a task's leases do not end together", first, lease);
     }
     if (lease.fence < first.fence && lease.generation === first.generation) {
-      violated("T10", "a task's own lease has not the smallest fence", first, lease);
+      violated("T10", "a task's own lease does not have the smallest fence", first, lease);
     }
     if (!claims.some(({ resource, predicate }) => resource === lease.resource && predicate === lease.predicate)) {
-      violated("T10", "a task holds what it did not ask for", task, lease);
+      violated("T10", "a task holds a lease that is not in its manifest", task, lease);
     }
   }
 }
 
-/** Whoever came last had a limit that let it in; so of all that run, one's limit is as great as their number. */
+/**
+ * The last task that started had a limit that allowed it, so one of the running tasks has a limit of at least their
+ * number.
+ */
 function checkConcurrency({ tasks }: TenantView): void {
   const running = new Map<string, Task[]>();
   for (const task of tasks.values()) {
@@ -70,21 +73,20 @@ function checkConcurrency({ tasks }: TenantView): void {
   }
 }
 
-/** T1: what a worker is told it has, it has. */
+/** T1: what a poll returns, the worker really holds. */
 export function checkOffers({ command, reply, store, changes, events }: Step): void {
   if (command?.type !== "poll_tasks" || reply?.type !== "offers") return;
   const change = changes.find((one) => one.kind === "worker" && one.after?.id === command.workerId);
   const before = change?.kind === "worker" ? change.before : store.worker.get(`${command.tenant} ${command.workerId}`);
   const isRepeated = before?.polls.some(({ requestKey }) => requestKey === command.requestKey) ?? false;
   if (isRepeated && events.some(({ type }) => type === "task.offered")) {
-    violated("T1", "a repeated poll was given something new", command, reply);
+    violated("T1", "a repeated poll got a new offer", command, reply);
   }
   for (const { task, lease, leases } of reply.offers) {
     for (const one of [lease, ...leases]) {
       const live = store.lease.get(`${one.tenant} ${one.id}`);
-      if (live?.agentId !== command.workerId)
-        violated("T1", "a poll was answered with a lease that is not there", task, one);
-      if (live.fence !== one.fence) violated("L11", "a poll was answered with a fence that is old", one, live);
+      if (live?.agentId !== command.workerId) violated("T1", "a poll was answered with an unknown lease", task, one);
+      if (live.fence !== one.fence) violated("L11", "a poll was answered with an old fence", one, live);
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A queued task stands in exactly one place, and what put it there is still so (see src/kernel/memory/task-state.ts): whoever is
- * parked has a live obstacle that conflicts, so that its end brings the task back, and no wake-up is lost.
+ * A queued task is in exactly one queue, for a reason that still holds (see src/kernel/memory/task-state.ts): a parked
+ * task has a live obstacle that conflicts, whose end wakes the task, so no wake-up is lost.
  */
 import type { TenantEntry } from "../../src/kernel/memory/state.ts";
 import type { TaskEntry } from "../../src/kernel/memory/task-state.ts";
@@ -51,25 +51,25 @@ function checkPlace(state: Step["state"], { book }: TenantEntry, task: TaskEntry
   if (task.open.size > 1) violated("T10", "a task waits twice for its resources", record);
 }
 
-/** What it is parked on lives, knows of it, and keeps it from running. */
+/** What it is parked on is live, lists it, and conflicts with it. */
 function checkParked({ field, waiters }: TenantView, task: TaskEntry): void {
   const { record, parking, open, lane } = task;
   if (parking === null) {
     if (open.size !== 1) violated("T10", "a task is parked on nothing", record);
-    return; // Whether its turn has come is W3's question, see waits.ts.
+    return; // Whether its turn has come (W3) is checked in waits.ts.
   }
   if (!parking.returning.has(task) && !parking.lanes.get(lane)?.heap.includes(task)) {
     violated("T10", "a task is not where it is parked", record);
   }
   const { obstacle: parkedOn } = parking;
   if (parkedOn === null) {
-    // What they were parked on has gone: they come one by one, and one of the lane is ready before it.
-    if (!lane.ready.heap.some((one) => one.parking === parking)) violated("T10", "nobody wakes a task", record);
+    // Their obstacle is gone: they return one by one, and one of the lane is ready before this one.
+    if (!lane.ready.heap.some((one) => one.parking === parking)) violated("T10", "nothing will wake a task", record);
     return;
   }
   if (parkedOn.parked !== parking)
-    violated("T10", "what a task is parked on does not know of it", record, parkedOn.record);
-  if (!parkedOn.alive) violated("T10", "a task is parked on what has ended", record, parkedOn.record);
+    violated("T10", "what a task is parked on does not list it", record, parkedOn.record);
+  if (!parkedOn.alive) violated("T10", "a task is parked on something that has ended", record, parkedOn.record);
   const claims = claimsOf(record.spec.intents);
   switch (parkedOn.kind) {
     case "lease": {
@@ -98,7 +98,7 @@ function checkParked({ field, waiters }: TenantView, task: TaskEntry): void {
   }
 }
 
-/** The numbers that are counted up and down are what counting gives. */
+/** The maintained counters equal a fresh count. */
 function checkCounts({ tasks, book }: TenantEntry): void {
   const lanes = new Map<string, number>();
   const keys = new Map<string, { count: number; running: number }>();

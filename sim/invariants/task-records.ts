@@ -1,4 +1,4 @@
-/** Every task is somewhere, once (T4, T13): alive in one status that its record bears out, or over for good. */
+/** Every task exists once (T4, T13): live with a status that fits its record, or ended in history. */
 
 import { limits } from "../../src/kernel/contract/limits.ts";
 import type { EndedTask, Task } from "../../src/kernel/contract/task-records.ts";
@@ -25,7 +25,7 @@ export function checkTaskChanges(memory: TaskMemory, step: Step): void {
     const id = `${task.tenant} ${task.id}`;
     if (memory.ended.has(id)) violated("T4", "a task ended twice", task, memory.ended.get(id));
     if (!isFinal(task)) violated("T13", "a task left without a final status", task);
-    if (task.endedAt === null) violated("T13", "a task ended at no time", task);
+    if (task.endedAt === null) violated("T13", "an ended task has no end time", task);
     memory.ended.set(id, task);
   }
   for (const change of step.changes) {
@@ -40,7 +40,7 @@ export function checkTaskChanges(memory: TaskMemory, step: Step): void {
   }
 }
 
-/** None is lost: what was created is alive, or in history with a final status. */
+/** No task is lost: each is live, or in history with a final status. */
 export function checkConservation({ created, ended }: TaskMemory, { store }: Step): void {
   if (created.size !== store.task.size + ended.size) {
     const lost = [...created].find((id) => !store.task.has(id) && !ended.has(id));
@@ -68,13 +68,16 @@ export function checkTask(task: Task): void {
     case "succeeded":
     case "failed":
     case "canceled":
-      if (live.length === 0) violated("T13", "a task is over, nothing of it lives, and it has not left", task);
-      if (canceled.length < live.length) violated("T13", "a task is over, and an attempt was not called off", task);
+      if (live.length === 0) violated("T13", "a final task without live attempts is still in memory", task);
+      if (canceled.length < live.length) violated("T13", "a final task has an attempt that was not canceled", task);
       break;
   }
-  if (!isFinal(task) && canceled.length > 0) violated("T13", "an attempt was called off, and the task goes on", task);
-  if (live.length > 2 || (live.length > 1 && spec.intents.length > 0)) violated("T8", "too many have the task", task);
-  if (new Set(live.map(({ workerId }) => workerId)).size < live.length) violated("T8", "one worker has it twice", task);
+  if (!isFinal(task) && canceled.length > 0)
+    violated("T13", "an attempt was canceled, but the task is not final", task);
+  if (live.length > 2 || (live.length > 1 && spec.intents.length > 0))
+    violated("T8", "too many workers have the task", task);
+  if (new Set(live.map(({ workerId }) => workerId)).size < live.length)
+    violated("T8", "one worker has the task twice", task);
   if (attempts > spec.maxAttempts) violated("T5", `${attempts} attempts of ${spec.maxAttempts}`, task);
   if (offers > spec.maxOffers || (offers === spec.maxOffers && status !== "dead" && !isFinal(task))) {
     violated("T2", `${offers} offers of ${spec.maxOffers}`, task);

@@ -1,4 +1,4 @@
-/** A task that queues for its resources (T10): it ends its wait for a reason, and overtakes nobody (W3). */
+/** A task that queues for its resources (T10) ends its wait for a reason, and overtakes nobody (W3). */
 import { inTheWay } from "../model/conflicts.ts";
 import { overlap } from "../model/names.ts";
 import { isFinal } from "./receipts.ts";
@@ -13,13 +13,13 @@ export function checkTaskWaits(view: TenantView, step: Step): void {
     if (before.tenant !== view.tenant.id || step.now >= before.timeoutAt || view.tenant.suspended) continue;
     const task = view.tasks.get(before.holder);
     if (task === undefined || isFinal(task) || task.live.length > 0) continue;
-    // Offered, and taken away again within the step.
+    // Offered and revoked within the step.
     if (step.events.some((event) => event.type === "task.offered" && event.task.id === task.id)) continue;
-    if (!isBarred(view, before.intents)) violated("W2", "a task's wait vanished without an end", before, task);
+    if (!isBarred(view, before.intents)) violated("W2", "a task's wait disappeared without an outcome", before, task);
   }
 }
 
-/** W9, C6, G2: something of it is fenced, withdrawn or bound by now, or is more than there is or may be. */
+/** W9, C6, G2: a resource of it is now fenced, withdrawn or bound, or exceeds capacity or quota. */
 function isBarred({ resources, tenant }: TenantView, intents: Parameters<typeof claimsOf>[0]): boolean {
   const claims = claimsOf(intents);
   const kinds = Object.keys(tenant.quotas.kinds);
@@ -31,7 +31,7 @@ function isBarred({ resources, tenant }: TenantView, intents: Parameters<typeof 
   });
 }
 
-/** Who got its resources with this step left no conflicting waiter behind that stood ahead of it. */
+/** A task that got its resources in this step has not overtaken a conflicting waiter ahead of it. */
 export function checkTaskOvertaking(view: TenantView, step: Step): void {
   const byAge = view.tenant.settings.strategy === "wound_wait";
   for (const change of step.changes) {

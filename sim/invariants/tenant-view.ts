@@ -1,4 +1,4 @@
-/** One tenant's records, arranged so that the naive rules of sim/model can be asked about them. */
+/** One tenant's records in the form that the oracle's functions in sim/model take. */
 import type { Agent, Intent, Lease, Request, Resource, Tenant } from "../../src/kernel/contract/records.ts";
 import type { Task } from "../../src/kernel/contract/task-records.ts";
 import type { Claim, Field, Waiting } from "../model/conflicts.ts";
@@ -11,13 +11,15 @@ export interface Waiter extends Waiting {
 
 export interface TenantView {
   readonly tenant: Tenant;
-  /** Whose a lease is, the naive rules read from `agentId`; here that is its holder, for a task's leases the task (C2). */
+  /**
+   * The oracle reads a lease's holder from `agentId`, so the holder is put there: for a task's leases the task (C2).
+   */
   readonly field: Field<Lease>;
   /** In the order in which they are served: of arrival, or of age under Wound-Wait. */
   readonly waiters: readonly Waiter[];
   readonly agents: ReadonlyMap<string, Agent>;
   readonly tasks: ReadonlyMap<string, Task>;
-  /** The age of a party: an agent's unit of work, or a task (W1, T10). */
+  /** The timestamp of a holder: of an agent's unit of work, or of a task (W1, T10). */
   readonly priorityOf: (holder: string) => number | undefined;
   readonly resources: ReadonlyMap<string, Resource>;
 }
@@ -68,7 +70,7 @@ export function viewsOf(store: RecordStore): TenantView[] {
   });
 }
 
-/** A rename asks for its name and for its target (C7); what left a choice asks for what was picked. */
+/** A rename claims both names (C7); an intent with `pick` claims the picked resource. */
 export function claimsOf(intents: readonly Intent[], picked: readonly string[] = []): Claim[] {
   return intents.flatMap(({ predicate, resource, units, to }, index) => {
     const claim = { predicate, resource: picked[index] ?? resource, units };

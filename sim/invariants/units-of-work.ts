@@ -1,7 +1,7 @@
 /**
- * Timestamps and fairness (W1, W2). A unit of work keeps its timestamp to its end, and none is given twice. Nobody dies
- * without something older in its way, so the oldest of a tenant never does; and as those before it begin and end, every
- * unit becomes the oldest. That is why none dies for ever.
+ * Timestamps and fairness (W1, W2). A unit of work keeps its timestamp to its end, and none is given twice. A request
+ * dies only of something older, so the oldest unit of a tenant never does; as older units end, every unit becomes the
+ * oldest. So none dies for ever.
  */
 import { predicates } from "../../src/kernel/contract/predicates.ts";
 import type { Task } from "../../src/kernel/contract/task-records.ts";
@@ -27,7 +27,7 @@ export function checkTimestamps(memory: TimestampMemory, step: Step): void {
   }
 }
 
-/** T10: a task's age is its own from its creation on, of the same sequence as those of agents. */
+/** T10: a task gets its timestamp at creation, from the same sequence as agents. */
 function checkTaskTimestamp(memory: TimestampMemory, before: Task | null, after: Task | null): void {
   if (after === null) return;
   if (before !== null) {
@@ -41,13 +41,13 @@ function checkTaskTimestamp(memory: TimestampMemory, before: Task | null, after:
 
 export function checkDeath(view: TenantView, { command, reply, events }: Step): void {
   if (command?.type !== "acquire" || command.tenant !== view.tenant.id || reply?.type !== "died") return;
-  if (view.tenant.settings.strategy !== "wait_die") violated("W7", "Wound-Wait let somebody die", command);
+  if (view.tenant.settings.strategy !== "wait_die") violated("W7", "a request died under Wound-Wait", command);
   const older =
     [...view.agents.values()].some((agent) => agent.priority < reply.priority) ||
     [...view.tasks.values()].some((task) => task.timestamp < reply.priority);
   if (!older) violated("W2", "the oldest unit of work of its tenant died", command, reply);
 
-  // Where it left a choice, what it died of is at the one that was picked: its event names it, and a dry run has none.
+  // With `pick`, the obstacle is on the picked resource: the event names it, and a dry run has no event.
   const died = events.find((event) => event.type === "request.died");
   if (died === undefined && command.intents.some(({ pick }) => pick === "any")) return;
   let at = 0;

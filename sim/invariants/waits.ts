@@ -1,4 +1,4 @@
-/** Who waits, waits rightly: in the one direction (W2, W7), for something (W3), and not past its end (W4). */
+/** Waits: only in the allowed direction (W2, W7), only behind an obstacle (W3), and not past the timeout (W4). */
 import type { Request } from "../../src/kernel/contract/records.ts";
 import { inTheWay, isFree } from "../model/conflicts.ts";
 import { overlap } from "../model/names.ts";
@@ -10,7 +10,7 @@ export function checkAllWaits(view: TenantView, step: Step): void {
   for (const waiter of view.waiters) checkWait(view, waiter, step);
 }
 
-/** Only who shares a name with something that changed; nobody else's wait can have been touched. */
+/** Only waiters whose names overlap with a changed record; no other wait can be affected. */
 export function checkTouchedWaits(view: TenantView, step: Step): void {
   if (view.waiters.length === 0) return;
   const touched = new Set(step.changes.flatMap((change) => namesOf(change, view.tenant.id)));
@@ -21,7 +21,7 @@ export function checkTouchedWaits(view: TenantView, step: Step): void {
   }
 }
 
-/** W3: a waiter that was granted left nobody behind who stood ahead of it and conflicts with it. */
+/** W3: a granted waiter has not overtaken a conflicting one ahead of it. */
 export function checkOvertaking(view: TenantView, step: Step): void {
   for (const change of step.changes) {
     if (change.kind !== "request" || change.after?.tenant !== view.tenant.id) continue;
@@ -30,7 +30,7 @@ export function checkOvertaking(view: TenantView, step: Step): void {
     if (after.state !== "GRANTED" && after.state !== "BINDING") continue;
     const priority = view.agents.get(after.agentId)?.priority ?? 0;
     const byAge = view.tenant.settings.strategy === "wound_wait";
-    // A waiter that came within this step came after what was settled at its beginning.
+    // A waiter that arrived in this step came after what the step settled first.
     const cameBefore = view.waiters.filter((waiter) => !isNew(step, waiter.request));
     const ahead = cameBefore.filter((waiter) =>
       byAge && waiter.priority !== priority ? waiter.priority < priority : waiter.request.arrival < after.arrival,
@@ -58,7 +58,7 @@ function checkWait(view: TenantView, waiter: Waiter, step: Step): void {
   const ahead = view.waiters.slice(0, view.waiters.indexOf(waiter));
   const blocking = inTheWay(view.field, waiter.agentId, waiter.claims, ahead);
   if (step.settled && isFree(blocking) && !awaitsWorker(step, request)) {
-    violated("W3", "nothing is in the way of a waiter, yet it waits", request);
+    violated("W3", "a request waits without an obstacle", request);
   }
   checkDirection(view, waiter, ahead);
   for (const resource of view.resources.values()) {
@@ -67,7 +67,7 @@ function checkWait(view: TenantView, waiter: Waiter, step: Step): void {
   }
 }
 
-/** A task whose turn has come keeps its place until a worker asks, or its concurrency key has a slot (T10, T12). */
+/** A task whose turn has come keeps its place until a worker polls or its concurrency key has a slot (T10, T12). */
 function awaitsWorker({ state }: Step, { tenant, holder, agentId }: Request): boolean {
   if (holder === agentId) return false;
   const place = state.tenants.get(tenant)?.tasks.get(holder)?.place;
@@ -75,8 +75,8 @@ function awaitsWorker({ state }: Step, { tenant, holder, agentId }: Request): bo
 }
 
 /**
- * Older waits for younger under Wait-Die, younger for older under Wound-Wait. There a CLOSING lease is past wounding:
- * it is waited for by either, and who only lacks the units that it will free waits for nobody else.
+ * Older waits for younger under Wait-Die, younger for older under Wound-Wait. There a CLOSING lease cannot be
+ * wounded: both wait for it, and a request that only lacks the units it will free waits for nothing else.
  */
 function checkDirection(view: TenantView, waiter: Waiter, ahead: readonly Waiter[]): void {
   const woundWait = view.tenant.settings.strategy === "wound_wait";
@@ -86,7 +86,7 @@ function checkDirection(view: TenantView, waiter: Waiter, ahead: readonly Waiter
     const priority = view.priorityOf(one.agentId);
     if (priority === undefined) violated("A1", "a lease has no holder", one);
     const isForbidden = woundWait ? waiter.priority < priority : waiter.priority > priority;
-    if (isForbidden) violated(rule(view), "a wait points the wrong way", waiter.request, one);
+    if (isForbidden) violated(rule(view), "a wait points in the forbidden direction", waiter.request, one);
   }
 }
 

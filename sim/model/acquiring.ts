@@ -1,4 +1,4 @@
-/** One submitted manifest and its fate, in the order of the decisions (0004, "Acquiring"). */
+/** One submitted manifest and its verdict, in the order of decision 0004, "Acquiring". */
 import type { Acquire } from "../../src/kernel/contract/commands.ts";
 import { type Predicate, predicates } from "../../src/kernel/contract/predicates.ts";
 import { type Claim, type InTheWay, inTheWay, isFree, unitsIn } from "./conflicts.ts";
@@ -104,7 +104,7 @@ export function acquire(
   return present(tenant, request);
 }
 
-/** W10: a key that is known is answered with how things are now, and a grant is thereby collected. */
+/** W10: a known key is answered from the request's present state, which also collects a grant (W8). */
 export function present(tenant: ModelTenant, request: ModelRequest): Prediction {
   if (request.state === "GRANTED") {
     for (const lease of tenant.leases) if (lease.request === request) lease.claimBy = null;
@@ -123,7 +123,7 @@ function idsOf({ leases, requests }: InTheWay<ModelLease, ModelRequest>): string
   return [...leases, ...requests].map((one) => one.id);
 }
 
-/** C6: more than there is at all, or more than one's own leases and waits leave. */
+/** C6: more units than the resource has, or more than the agent's own leases and waits leave. */
 function denialOf(
   tenant: ModelTenant,
   agent: ModelAgent,

@@ -11,7 +11,7 @@ import {
   refused,
 } from "./world.ts";
 
-/** Said, and not the consequence of something else: the rows of A1, each with where it may be said to go. */
+/** The transitions of A1 that an agent may ask for itself, by its present state. */
 const saidFrom: Readonly<Record<ModelAgent["state"], readonly string[]>> = {
   PLANNING: ["ACQUIRING", "ABORTED"],
   ACQUIRING: ["ABORTED"],
@@ -44,7 +44,7 @@ export function register(tenant: ModelTenant, id: string, now: number, step: num
   return { type: "agent" };
 }
 
-/** A3: the same agent in another instance; what it holds is issued anew. */
+/** A3: another instance takes up the agent; its leases are re-issued. */
 export function takeUp(tenant: ModelTenant, agent: ModelAgent, step: number): void {
   agent.epoch++;
   for (const lease of leasesOf(tenant, agent.id).sort((a, b) => a.fence - b.fence)) {
@@ -63,7 +63,7 @@ export function transition(
   if (!isState(wish)) return refused("invalid_state");
   const to = wish;
   const restarted = agent.restarting;
-  agent.restarting = false; // Whatever is said and taken is said by an instance that is back (A1).
+  agent.restarting = false; // A transition that is accepted comes from an instance that is back (A1).
   if (to === agent.state) return { type: "agent" };
   if (!saidFrom[agent.state].includes(to) || (restarted && to !== "ABORTED")) return refused("invalid_transition");
   if (to === "ABORTED" || to === "COMPLETED" || to === "PLANNING") endAllOf(tenant, agent.id, now);
@@ -76,7 +76,7 @@ export function transition(
   return { type: "agent" };
 }
 
-/** L8, L9: the truth about each lease; what is HELD may be revived by a heartbeat from now on. */
+/** L8, L9: the state of each lease; from now on a heartbeat may revive those that are HELD. */
 export function verifyAll(tenant: ModelTenant, agent: ModelAgent, leaseIds: readonly string[] | null): Prediction {
   agent.restarting = false;
   for (const lease of leasesOf(tenant, agent.id)) {

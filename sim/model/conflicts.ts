@@ -1,11 +1,11 @@
 /**
- * Who stands in whose way (C1, C2, C6), by comparing everything with everything. The oracle asks it about its own
- * lists, and the simulation's invariants about the kernel's records.
+ * Conflicts (C1, C2, C6), found by comparing everything with everything. The oracle uses it on its own lists, the
+ * simulation's invariants on the kernel's records.
  */
 import type { Predicate } from "../../src/kernel/contract/predicates.ts";
 import { covers, overlap } from "./names.ts";
 
-/** One name that a manifest asks for, or that a lease holds. A rename is two of them. */
+/** One name of a manifest or of a lease. A rename has two. */
 export interface Claim {
   readonly resource: string;
   readonly predicate: Predicate;
@@ -22,7 +22,7 @@ export interface Waiting {
   readonly claims: readonly Claim[];
 }
 
-/** All leases that live, and which names are counted. */
+/** All live leases, and the counted resources. */
 export interface Field<L extends Holding> {
   readonly leases: readonly L[];
   readonly capacityOf: (name: string) => number | null;
@@ -31,7 +31,7 @@ export interface Field<L extends Holding> {
 export interface InTheWay<L, R> {
   readonly leases: readonly L[];
   readonly requests: readonly R[];
-  /** Units are lacking, and be it that only the agent's own leases and waits take them. */
+  /** Too few units are free, even if only the agent's own leases and waits take them. */
   readonly lacksUnits: boolean;
 }
 
@@ -39,7 +39,7 @@ export function isFree({ leases, requests, lacksUnits }: InTheWay<unknown, unkno
   return leases.length === 0 && requests.length === 0 && !lacksUnits;
 }
 
-/** C1 as it is printed, one row a line; the kernel's rule of strengths is not used here. */
+/** C1 as the rules print it, a row per line. The kernel derives it from strengths instead. */
 const getAlong: Readonly<Record<Predicate, readonly Predicate[]>> = {
   PROVIDES: ["CONSUMES", "DEPENDS_ON"],
   CONSUMES: ["PROVIDES", "CONSUMES", "DEPENDS_ON"],
@@ -49,7 +49,7 @@ const getAlong: Readonly<Record<Predicate, readonly Predicate[]>> = {
   RENAMES: [],
 };
 
-/** Two claims of different holders; units of one counted resource are added up elsewhere and never conflict here. */
+/** Two claims of different holders. Units of one counted resource are added up elsewhere and never conflict here. */
 export function claimsConflict(field: Field<Holding>, a: Claim, b: Claim): boolean {
   if (!overlap(a.resource, b.resource)) return false;
   const countedA = field.capacityOf(a.resource) !== null;
@@ -60,8 +60,8 @@ export function claimsConflict(field: Field<Holding>, a: Claim, b: Claim): boole
 }
 
 /**
- * All that keeps these claims from being granted to the agent now, if `ahead` are the waiters to be respected. What the
- * agent's own leases cover is not looked at (W6), unless `also` says so: who has to wait may lose them meanwhile.
+ * All obstacles to granting these claims now, `ahead` being the waiters before it. Claims that the agent's own leases
+ * cover are skipped (W6), unless `also` is set: a waiter may lose those leases while it waits.
  */
 export function inTheWay<L extends Holding, R extends Waiting>(
   field: Field<L>,
@@ -94,7 +94,7 @@ export function inTheWay<L extends Holding, R extends Waiting>(
   return { leases: [...leases], requests: [...requests], lacksUnits };
 }
 
-/** W6: what one of the agent's own leases already gives is not looked at; units are always counted (C6). */
+/** W6: a claim that one of the agent's own leases covers is skipped; units are always counted (C6). */
 export function isCovered(field: Field<Holding>, agentId: string, claim: Claim): boolean {
   if (field.capacityOf(claim.resource) !== null) return false;
   return field.leases.some(
@@ -106,7 +106,7 @@ export function isCovered(field: Field<Holding>, agentId: string, claim: Claim):
   );
 }
 
-/** Units that nobody holds, and that no waiter ahead has a place for; plenty where nothing is counted. */
+/** Units that are neither held nor reserved for a waiter ahead; infinite where nothing is counted. */
 export function unitsLeft(field: Field<Holding>, name: string, ahead: readonly Waiting[]): number {
   const capacity = field.capacityOf(name);
   if (capacity === null) return Number.POSITIVE_INFINITY;

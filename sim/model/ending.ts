@@ -1,4 +1,4 @@
-/** How leases and requests end. What that frees is served by whoever called, once all that ends has ended (L6). */
+/** How leases and requests end. The caller serves the waiters once everything that ends has ended (L6). */
 import { rememberedMs, rememberedPerAgent } from "./numbers.ts";
 import {
   agentOf,
@@ -26,7 +26,7 @@ export function endRequest(tenant: ModelTenant, request: ModelRequest, fate: Fat
   remember(tenant, request, now);
 }
 
-/** The request that it was granted to has one lease less to answer for, because it ended or changed hands. */
+/** The request that it was granted to has one lease less: it ended or was transferred. */
 export function leaveRequest(tenant: ModelTenant, lease: ModelLease, now: number): void {
   const { request } = lease;
   lease.request = null;

@@ -1,4 +1,4 @@
-/** What is done with a lease once it is held (L4, L5, L13 to L15, G8). */
+/** Commands on a held lease (L4, L5, L13 to L15, G8). */
 import { type Predicate, predicates } from "../../src/kernel/contract/predicates.ts";
 import { claimsConflict, inTheWay, unitsIn } from "./conflicts.ts";
 import { endLease, leaveRequest, noteIdle } from "./ending.ts";
@@ -21,7 +21,7 @@ export function halvesOf(lease: ModelLease): ModelLease[] {
   return lease.pair === null ? [lease] : [lease, lease.pair];
 }
 
-/** What was granted together with it and is still there. */
+/** The live leases that were granted with it. */
 function grantOf(tenant: ModelTenant, lease: ModelLease): ModelLease[] {
   return tenant.leases.filter((one) => one === lease || (one.request !== null && one.request === lease.request));
 }
@@ -34,7 +34,7 @@ export function collect(tenant: ModelTenant, lease: ModelLease): void {
 export function heartbeat(tenant: ModelTenant, lease: ModelLease, activity: boolean, now: number): Prediction {
   if (lease.state === "HELD" && !lease.verified) return refused("verify_required");
   for (const half of halvesOf(lease)) {
-    // Its holder was restarting, and not idle.
+    // Its holder was restarting, so it does not count as idle.
     if (activity || half.state === "HELD") half.activeAt = now;
     half.state = "ACTIVE";
     half.expiresAt = now + half.ttl;
@@ -63,7 +63,7 @@ export function renew(
   return { type: "lease", leaseIds: [lease.id] };
 }
 
-/** W1: who releases the last lease while at work, with no request open, has ended its unit of work. */
+/** W1: an agent at work that releases its last lease, with no request open, ends its unit of work. */
 export function release(tenant: ModelTenant, leases: readonly ModelLease[], now: number, step: number): void {
   for (const lease of leases) {
     if (!tenant.leases.includes(lease)) continue;
@@ -88,7 +88,7 @@ export function downgrade(tenant: ModelTenant, lease: ModelLease, wish: string, 
   return { type: "lease", leaseIds: [lease.id] };
 }
 
-/** L15, and the decision: never into a conflict, and never so that a waiter would wait in the forbidden direction. */
+/** L15: a transfer must not cause a conflict, nor make a waiter wait in the forbidden direction (W2, W7). */
 export function transfer(
   tenant: ModelTenant,
   lease: ModelLease,
@@ -115,14 +115,14 @@ export function transfer(
     leaveRequest(tenant, half, now);
   }
   noteIdle(tenant, giver, now);
-  // Who is at work, or has something to sort out first, is not moved by a gift.
+  // A receiver that is at work or PAUSED keeps its state.
   const stays = receiver.state === "PAUSED" || receiver.state === "EXECUTING" || receiver.state === "VERIFYING";
   if (!stays) receiver.state = "EXECUTING";
   serve(tenant, now, step);
   return { type: "lease", leaseIds: [lease.id] };
 }
 
-/** C6: nobody is made to wait for units that are its own. */
+/** C6: an agent never waits for its own units. */
 function waitsForItself(tenant: ModelTenant, agentId: string, leases: readonly ModelLease[]): boolean {
   const wanted = waitingOf(tenant, agentId).flatMap((request) => request.claims);
   return leases.some(({ resource }) => {
@@ -132,7 +132,7 @@ function waitsForItself(tenant: ModelTenant, agentId: string, leases: readonly M
   });
 }
 
-/** Whether some waiter now waits for one of these leases although its strategy forbids that direction (W2, W7). */
+/** Whether a waiter now waits for one of these leases in the direction that the strategy forbids (W2, W7). */
 export function someWaitIsTurned(tenant: ModelTenant, leases: readonly ModelLease[]): boolean {
   return queue(tenant).some((request) => {
     const age = agentOf(tenant, request.agentId).priority;

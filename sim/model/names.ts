@@ -1,15 +1,14 @@
 /**
- * The oracle's own reading of names (C4), written to be obviously right and not to be fast: it tries every way in
- * which two patterns could meet. It shares no line with the kernel's matcher, so that both are wrong only if two
- * different ideas are.
+ * The oracle's own pattern matcher (C4), written to be obviously right and not to be fast: it tries every way in
+ * which two patterns could match one path. It shares no code with the kernel's matcher.
  */
 
-/** Worth keeping, since worlds have few names and ask about the same pairs again and again. */
-type Known = Map<string, Map<string, boolean>>;
-const overlapsKnown: Known = new Map();
-const coversKnown: Known = new Map();
+/** A cache: worlds have few names and compare the same pairs again and again. */
+type Cache = Map<string, Map<string, boolean>>;
+const overlapsKnown: Cache = new Map();
+const coversKnown: Cache = new Map();
 
-/** True iff some path is named by both. */
+/** True if some path matches both. */
 export function overlap(a: string, b: string): boolean {
   if (a === b) return true;
   return remembered(overlapsKnown, a, b, () => {
@@ -19,8 +18,8 @@ export function overlap(a: string, b: string): boolean {
 }
 
 /**
- * True iff every path of `narrow` is one of `wide`: whatever a wildcard of `narrow` is filled with, `wide` matches.
- * Fillings of letters that stand in no name, none to three of them, betray every literal that `wide` insists on.
+ * True if every path that matches `narrow` matches `wide`. Each wildcard of `narrow` is filled with zero to three
+ * letters that occur in no name, so a literal that `wide` requires there does not match.
  */
 export function covers(wide: string, narrow: string): boolean {
   if (wide === narrow) return true;
@@ -35,12 +34,12 @@ export function isPattern(name: string): boolean {
   return name.includes("*") || name.includes("?");
 }
 
-/** The prefix of L14's third form: everything at or below a name. */
+/** The resource prefix of L14: everything at or below a name. */
 export function isUnder(name: string, prefix: string): boolean {
   return name === prefix || name.startsWith(prefix.endsWith("/") ? prefix : `${prefix}/`);
 }
 
-function remembered(known: Known, a: string, b: string, answer: () => boolean): boolean {
+function remembered(known: Cache, a: string, b: string, answer: () => boolean): boolean {
   let ofA = known.get(a);
   if (ofA === undefined) {
     ofA = new Map();
@@ -63,7 +62,7 @@ function segmentsMeet(a: string, b: string): boolean {
   return listsMeet([...a], [...b], "*", (x, y) => x === y || x === "?" || y === "?");
 }
 
-/** A star takes nothing and is gone, or takes one and stays: both are tried, on either side. */
+/** A star matches nothing and is dropped, or matches one item and stays: both are tried, on either side. */
 function listsMeet(
   a: readonly string[],
   b: readonly string[],
@@ -86,7 +85,7 @@ function membersOf(segments: readonly string[]): readonly (readonly string[])[] 
   return heads.flatMap((head) => tails.map((tail) => [...head, ...tail]));
 }
 
-/** A segment is never empty, so that a lone star takes one letter at least. */
+/** A segment is never empty, so a star alone matches at least one letter. */
 function filled(segment: string): readonly (readonly string[])[] {
   return fillingsOf(segment)
     .filter((filling) => filling !== "")

@@ -1,4 +1,4 @@
-/** The numbers that RULES.md and the decisions name, written down a second time so that a slip in either is seen. */
+/** The limits of the rules and decisions, written a second time so that a wrong one in the kernel is found. */
 import type { TenantSettings } from "../../src/kernel/contract/records.ts";
 
 export const tenantDefaults: TenantSettings = {

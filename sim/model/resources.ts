@@ -1,4 +1,4 @@
-/** What operators do to resources and to what is on them (C6, G7, G12, L14). */
+/** Operators' commands on resources and their leases (C6, G7, G12, L14). */
 import { inTheWay } from "./conflicts.ts";
 import { endLease, endRequest } from "./ending.ts";
 import { isPattern, isUnder, overlap } from "./names.ts";
@@ -34,7 +34,7 @@ export function declare(
   return { type: "resource" };
 }
 
-/** G7: what is live on it is revoked, who waits for it is PAUSED, and nothing is leased on it until it is reset. */
+/** G7: its live leases are revoked, its waiters are PAUSED, and nothing is leased on it until it is reset. */
 export function fence(tenant: ModelTenant, name: string, now: number, step: number): Prediction {
   const resource = known(tenant, name);
   if (resource.fenced) return { type: "resource" };
@@ -50,7 +50,7 @@ export function reset(tenant: ModelTenant, name: string): Prediction {
   if (resource === undefined) return refused("resource_unknown");
   if (!resource.fenced) return { type: "resource" };
   resource.fenced = false;
-  // A name that was only ever fenced leaves nothing behind.
+  // A resource that was never declared, only fenced, has no record after its reset.
   const bare = !resource.withdrawn && resource.capacity === null;
   if (bare) tenant.resources = tenant.resources.filter((one) => one !== resource);
   return { type: "resource" };
@@ -103,7 +103,7 @@ function dismissWaiters(tenant: ModelTenant, name: string, why: string, now: num
   }
 }
 
-/** Whether a waiter waits, by now, in the direction that its strategy forbids (W2, W7). */
+/** Whether a waiter now waits in the direction that the strategy forbids (W2, W7). */
 function waitsWrongly(tenant: ModelTenant, requestId: string): boolean {
   return queue(tenant)
     .filter((request) => request.id === requestId)

@@ -1,4 +1,4 @@
-/** What is due (L3, L9, L10, W4, W8, S4), found by asking everything when its time is up. */
+/** What is due (L3, L9, L10, W4, W8, S4), found by checking every deadline. */
 import { endLease, endRequest } from "./ending.ts";
 import { agentIdleMs, heldMs } from "./numbers.ts";
 import { serve } from "./waiting.ts";
@@ -25,7 +25,7 @@ export function settleTenant(tenant: ModelTenant, now: number, step: number): vo
   }
 }
 
-/** The earliest moment at which anything of this tenant is due. */
+/** The tenant's next deadline. */
 export function nextDue(tenant: ModelTenant): number {
   const waits = tenant.requests.filter((one) => one.state === "WAITING").map((request) => request.timeoutAt);
   return Math.min(...waits, ...dueItems(tenant, 0).map((due) => due.at));
@@ -33,10 +33,10 @@ export function nextDue(tenant: ModelTenant): number {
 
 function dueItems(tenant: ModelTenant, now: number): Due[] {
   const items: Due[] = [];
-  // By fence, so that of those that end in the same millisecond the older grant ends first.
+  // By fence: of leases that end in the same millisecond, the older grant ends first.
   for (const lease of [...tenant.leases].sort((a, b) => a.fence - b.fence)) {
     items.push(endOf(tenant, lease, now));
-    // W8: nobody collected the grant. Its leases all have the same deadline, and go one after the other.
+    // W8: the grant was not collected. Its leases have the same deadline and end one after the other.
     const { claimBy } = lease;
     if (claimBy !== null) items.push({ at: claimBy, happen: () => endLease(tenant, lease, now) });
     if (lease.idleTimeout !== null && lease.state === "ACTIVE") {
@@ -61,12 +61,12 @@ function dueItems(tenant: ModelTenant, now: number): Due[] {
   return items;
 }
 
-/** W10: its key is free again. That it was remembered until now kept nobody from being idle. */
+/** W10: its key is free again. Agents with only remembered requests already count as idle. */
 function forget(tenant: ModelTenant, request: ModelRequest): void {
   tenant.requests = tenant.requests.filter((one) => one !== request);
 }
 
-/** L3, or L9: once in its life, a lease of a restarting agent is held for a while instead. */
+/** L3 or L9: a lease of a restarting agent is held once before it expires. */
 function endOf(tenant: ModelTenant, lease: ModelLease, now: number): Due {
   if (lease.state === "HELD") return { at: lease.heldUntil ?? 0, happen: () => endLease(tenant, lease, now) };
   return {

@@ -1,9 +1,12 @@
-/** The queue, and the verdicts of Wait-Die and Wound-Wait (W2, W3, W7), each decided by looking at everything. */
+/**
+ * The queue, and the verdicts of Wait-Die and Wound-Wait (W2, W3, W7), each decided by comparing with every lease and
+ * request.
+ */
 import { claimsConflict, type InTheWay, inTheWay, isFree, unitsIn, unitsLeft } from "./conflicts.ts";
 import { endLease } from "./ending.ts";
 import { agentOf, fieldOf, isOlder, type ModelLease, type ModelRequest, type ModelTenant } from "./world.ts";
 
-/** Who waits, in the order in which they are served. */
+/** The waiting requests, in the order in which they are served. */
 export function queue(tenant: ModelTenant): ModelRequest[] {
   const age = (request: ModelRequest) =>
     tenant.settings.strategy === "wait_die" ? 0 : agentOf(tenant, request.agentId).priority;
@@ -17,7 +20,7 @@ export function aheadOf(tenant: ModelTenant, request: ModelRequest): ModelReques
   return order.slice(0, order.indexOf(request));
 }
 
-/** W3: from the front of the queue to its end, as often as somebody could be served. */
+/** W3: passes through the queue from its front, until a pass grants nothing. */
 export function serve(tenant: ModelTenant, now: number, step: number): void {
   for (;;) {
     const next = queue(tenant).find((request) => {
@@ -28,7 +31,7 @@ export function serve(tenant: ModelTenant, now: number, step: number): void {
   }
 }
 
-/** W6: all of it, or it is not called. `claimBy` is for those that had to wait (W8). */
+/** W6: grants the whole manifest. `claimBy` is set for requests that waited (W8). */
 export function grant(
   tenant: ModelTenant,
   request: ModelRequest,
@@ -74,7 +77,7 @@ export function grant(
   return leases;
 }
 
-/** W2: WAIT if older than all that is in the way; there is something in the way. */
+/** W2: WAIT if the requester is older than all obstacles, of which there is at least one. */
 export function mayWait(
   tenant: ModelTenant,
   { leases, requests }: InTheWay<ModelLease, ModelRequest>,
@@ -83,7 +86,7 @@ export function mayWait(
   return [...leases, ...requests].every((one) => isOlder(tenant, agentId, one));
 }
 
-/** W7: what an older requester takes from the younger, before it is seen whether it must wait all the same. */
+/** W7: revokes the younger holders' leases, before it is decided whether the requester still has to wait. */
 export function wound(tenant: ModelTenant, request: ModelRequest, now: number): void {
   const isYounger = (lease: ModelLease) =>
     lease.agentId !== request.agentId && isOlder(tenant, request.agentId, lease) && tenant.leases.includes(lease);
@@ -102,7 +105,7 @@ export function wound(tenant: ModelTenant, request: ModelRequest, now: number): 
   }
 }
 
-/** Once the requester has gone ahead, neither it nor any waiter that is older than this holder may wait for it (W7). */
+/** Once the requester is ahead in the queue, neither it nor an older waiter may wait for this holder (W7). */
 function isTooMuch(tenant: ModelTenant, request: ModelRequest, lease: ModelLease): boolean {
   const older = queue(tenant).filter((other) => other !== request && isOlder(tenant, other.agentId, lease));
   return unitsLeft(fieldOf(tenant), lease.resource, older) < unitsIn(request.claims, lease.resource);

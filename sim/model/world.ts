@@ -1,6 +1,6 @@
 /**
- * What the oracle remembers: plain lists, changed in place and searched from end to end. No index, no heap, no
- * ordering that is kept up; whatever is asked is worked out anew from these lists.
+ * The oracle's state: plain lists, changed in place and searched from end to end. There is no index, no heap and no
+ * maintained order; everything is computed from these lists each time.
  */
 import type { Predicate } from "../../src/kernel/contract/predicates.ts";
 import type { AgentState, TenantSettings } from "../../src/kernel/contract/records.ts";
@@ -12,15 +12,15 @@ export interface ModelLease extends Claim {
   /** "R3.1": the second lease of the third request; the kernel's ids are matched to these by that order. */
   readonly id: string;
   agentId: string;
-  /** Whose grant it is part of; null once it was handed to another agent, who asked for nothing. */
+  /** The request that it was granted to; null once it was transferred to another agent. */
   request: ModelRequest | null;
   /** The other half of a rename (C7). */
   pair: ModelLease | null;
   state: "ACTIVE" | "HELD";
   generation: number;
-  /** Only its order counts here: the kernel's may leave gaps (L11). */
+  /** Only its order is compared: the kernel's fences may have gaps (L11). */
   fence: number;
-  /** In which step it was given that fence. */
+  /** The step in which it got that fence. */
   fencedInStep: number;
   readonly acquiredAt: number;
   expiresAt: number;
@@ -32,18 +32,18 @@ export interface ModelLease extends Claim {
   verified: boolean;
 }
 
-/** How a request ended that was not granted; remembered for who comes late to ask. */
+/** How a request ended that was not granted; kept so that its agent can still ask. */
 export type Fate = "TIMED_OUT" | "CANCELED" | "PAUSED";
 
 export interface ModelRequest {
   readonly id: string;
   readonly agentId: string;
   readonly key: string | null;
-  /** Granted at once and without a key: there is nothing to come back for, so it is forgotten with its last lease. */
+  /** Granted at once and without a key: nobody can ask for it, so it is forgotten with its last lease. */
   passing: boolean;
   readonly body: string;
   readonly claims: readonly Claim[];
-  /** Where in `claims` a rename's name stands; its target is the next. */
+  /** The index in `claims` of a rename's old name; its new name is the next. */
   readonly renames: readonly number[];
   readonly ttl: number;
   readonly idleTimeout: number | null;
@@ -52,9 +52,9 @@ export interface ModelRequest {
   state: "WAITING" | "GRANTED" | Fate;
   /** Why it was PAUSED. */
   pausedBecause: string;
-  /** How many of its leases live; once nothing of it is alive, it is remembered until `forgetAt`. */
+  /** The number of its live leases; once it is 0, the request is remembered until `forgetAt`. */
   live: number;
-  /** In which order the agent's granted requests came to an end, so that the oldest are forgotten first. */
+  /** The order in which the agent's granted requests ended, so that the oldest are forgotten first. */
   endedInOrder: number;
   forgetAt: number | null;
 }
@@ -87,7 +87,7 @@ export interface ModelTenant {
   leases: ModelLease[];
   resources: ModelResource[];
   lastPriority: number;
-  /** The greatest epoch of an agent that was forgotten: nobody begins at or below it again (A3). */
+  /** The greatest epoch of a forgotten agent: a new agent begins above it (A3). */
   epochFloor: number;
   lastArrival: number;
   lastFence: number;
@@ -96,11 +96,11 @@ export interface ModelTenant {
 
 export interface Model {
   tenants: ModelTenant[];
-  /** How many commands have been decided, to tell which fences are of this one. */
+  /** The number of decided commands, to know which fences were given by the present one. */
   step: number;
 }
 
-/** What the kernel is expected to answer. `code` is a refusal's, or says why it is PAUSED. */
+/** The expected reply. `code` is the refusal's code, or the reason of PAUSED. */
 export interface Prediction {
   readonly type: string;
   readonly code?: string;
@@ -122,19 +122,19 @@ export function capacityOf(tenant: ModelTenant, name: string): number | null {
   return tenant.resources.find((resource) => resource.name === name)?.capacity ?? null;
 }
 
-/** What conflicts are looked for in: the leases as they are at this moment. */
+/** The present leases, among which conflicts are searched. */
 export function fieldOf(tenant: ModelTenant): Field<ModelLease> {
   return { leases: tenant.leases, capacityOf: (name) => capacityOf(tenant, name) };
 }
 
-/** Whether `agentId` is older than the agent of whatever stands in the way (W1). */
+/** Whether `agentId` is older than the agent of the obstacle (W1). */
 export function isOlder(tenant: ModelTenant, agentId: string, other: { readonly agentId: string }): boolean {
   return agentOf(tenant, agentId).priority < agentOf(tenant, other.agentId).priority;
 }
 
 export function agentOf(tenant: ModelTenant, id: string): ModelAgent {
   const agent = tenant.agents.find((one) => one.id === id);
-  if (agent === undefined) throw new Error(`the oracle has lost agent ${id}`);
+  if (agent === undefined) throw new Error(`the oracle does not know agent ${id}`);
   return agent;
 }
 
@@ -146,7 +146,7 @@ export function waitingOf(tenant: ModelTenant, agentId: string): ModelRequest[] 
   return tenant.requests.filter((request) => request.state === "WAITING" && request.agentId === agentId);
 }
 
-/** L11: greater than every one before. */
+/** L11: greater than every earlier fence. */
 export function fenceAnew(tenant: ModelTenant, lease: ModelLease, step: number): void {
   lease.fence = ++tenant.lastFence;
   lease.fencedInStep = step;
@@ -159,11 +159,11 @@ export function beginUnit(tenant: ModelTenant, agent: ModelAgent, now: number): 
   agent.attempts = 0;
 }
 
-/** G7, G12: a claim that touches what is fenced or withdrawn cannot be granted until somebody acts. */
+/** G7, G12: a claim on a fenced or withdrawn resource cannot be granted until an operator acts. */
 export function closedFor(tenant: ModelTenant, claims: readonly Claim[]): string | null {
   const touched = tenant.resources.filter((resource) => claims.some((claim) => overlap(claim.resource, resource.name)));
   const fenced = touched.some((resource) => resource.fenced) ? ["resource_fenced"] : [];
   const withdrawn = touched.some((resource) => resource.withdrawn) ? ["resource_withdrawn"] : [];
-  // If both are so, either may be named.
+  // If both apply, either may be named.
   return [...fenced, ...withdrawn].join(" or ") || null;
 }

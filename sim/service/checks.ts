@@ -1,4 +1,4 @@
-/** What must be true in the end, read from the disk alone: from the tasks that live, those that are over, and the ledger. */
+/** What must hold in the end, read from the disk alone: live tasks, ended tasks and the ledger. */
 import { isDeepStrictEqual } from "node:util";
 import { readRecord } from "../../src/engine/codec/record-text.ts";
 import { readEndedTask } from "../../src/engine/codec/task-text.ts";
@@ -12,7 +12,7 @@ import type { ServiceWorld } from "./service-world.ts";
 
 export async function checkService(world: ServiceWorld, tasks: number): Promise<{ receipts: number; dead: number }> {
   const { disk } = world.service;
-  await world.service.ask(() => null); // Whatever is under way is on the disk then.
+  await world.service.ask(() => null); // Waits until everything decided is on the disk.
   const receipts = disk.ledger.receipts.map((row) => readStoredReceipt(row).receipt);
   const live = [...disk.live.values()].flatMap(({ n, kind, body }) => {
     const stored = kind === "task" ? readRecord(kind, body, n) : null;
@@ -24,7 +24,7 @@ export async function checkService(world: ServiceWorld, tasks: number): Promise<
   for (const task of ended) checkEnded(task, byTask.get(task.id) ?? []);
   for (const task of live) checkAlive(task, byTask.get(task.id) ?? []);
   for (const [taskId, own] of byTask) checkObligations(taskId, own);
-  checkTold(world, receipts);
+  checkAcknowledged(world, receipts);
   checkChain(world);
   count(world.counters, "service: tasks succeeded", ended.filter(({ status }) => status === "succeeded").length);
   const dead = live.filter(({ status }) => status === "dead").length;
@@ -32,7 +32,7 @@ export async function checkService(world: ServiceWorld, tasks: number): Promise<
   return { receipts: receipts.length, dead };
 }
 
-/** Each was created once, whatever was asked twice, and each is over or among the dead letters. */
+/** Each task was created once, although creations were repeated, and each has ended or is a dead letter. */
 function checkAllThere(
   { created }: ServiceWorld,
   tasks: number,
@@ -42,18 +42,19 @@ function checkAllThere(
   if (created.size !== tasks) violated("T12", `${created.size} of ${tasks} tasks were created`);
   const there = new Map<string, Task>();
   for (const task of [...live, ...ended]) {
-    if (there.has(task.id)) violated("T4", "a task is there twice", task, there.get(task.id));
+    if (there.has(task.id)) violated("T4", "a task exists twice", task, there.get(task.id));
     there.set(task.id, task);
   }
-  if (there.size !== tasks) violated("T12", `${tasks} tasks were wanted, and ${there.size} are there`);
+  if (there.size !== tasks) violated("T12", `${tasks} tasks were to be created, ${there.size} exist`);
   for (const [key, ids] of created) {
     const [id] = ids;
     if (ids.size !== 1 || id === undefined) violated("T12", `${key} was created as ${ids.size} tasks`, [...ids]);
-    if (there.get(id)?.spec.idempotencyKey !== key) violated("S1", `${key} was told to be ${id}, and is not there`);
+    if (there.get(id)?.spec.idempotencyKey !== key)
+      violated("S1", `${key} was acknowledged as ${id}, which does not exist`);
   }
   const stuck = (task: Task): boolean => task.status === "dead" || task.waitingOn.some((id) => isStuck(there, id));
   const lost = live.find((task) => !stuck(task));
-  if (lost !== undefined) violated("T4", "a task is neither over nor among the dead letters", lost);
+  if (lost !== undefined) violated("T4", "a task is neither final nor dead", lost);
 }
 
 function isStuck(there: ReadonlyMap<string, Task>, id: string): boolean {
@@ -71,26 +72,29 @@ function checkEnded(task: EndedTask, receipts: readonly Receipt[]): void {
   if (task.status === "succeeded" && winning !== successes[0])
     violated("T4", "the result is not the winning receipt", task);
   if (task.winningReceiptId !== null && winning?.phase !== "complete")
-    violated("T4", "what won is no completion", task);
+    violated("T4", "the winning receipt is not a completion", task);
   if (winning !== undefined && receipts.at(-1) !== winning)
     violated("T13", "a task took receipts after its end", task, receipts.at(-1));
   if (task.obligation !== null && task.obligation.state !== "CLOSED")
-    violated("R5", "a task is over, and still owed", task);
+    violated("R5", "a final task has an open obligation", task);
 }
 
 function checkAlive(task: Task, receipts: readonly Receipt[]): void {
-  if (task.live.length > 0) violated("T5", "nobody works any more, and yet a task is leased", task);
+  if (task.live.length > 0) violated("T5", "a task is leased after all workers stopped", task);
   const isOwed = task.obligation !== null && task.obligation.state !== "CLOSED";
   const opened = receipts.filter(
     ({ phase, obligationId }) => phase === "accepted" && obligationId === task.obligation?.id,
   );
   const closed = receipts.some((one) => one.phase === "complete" && one.obligationId === task.obligation?.id);
   if (isOwed !== (opened.length > 0 && !closed))
-    violated("R5", "the ledger and the task disagree on what is owed", task);
-  if (receipts.some(({ status }) => status === "success")) violated("T4", "a task was completed and is not over", task);
+    violated("R5", "the ledger and the task disagree on the obligation", task);
+  if (receipts.some(({ status }) => status === "success")) violated("T4", "a completed task is not final", task);
 }
 
-/** R5: opened before closed, and closed once; a failure after which another of two workers goes on closes nothing (T8). */
+/**
+ * R5: opened before closed, and closed once; a failure after which another of two workers goes on closes nothing
+ * (T8).
+ */
 function checkObligations(taskId: string, receipts: readonly Receipt[]): void {
   const open = new Set<string>();
   const closed = new Set<string>();
@@ -105,11 +109,11 @@ function checkObligations(taskId: string, receipts: readonly Receipt[]): void {
   }
 }
 
-/** S1: what somebody was told is there, and says what was sent; and one key stands for one receipt (R3). */
-function checkTold({ told }: ServiceWorld, receipts: readonly Receipt[]): void {
+/** S1: every acknowledged receipt is stored with the content that was sent; one key is one receipt (R3). */
+function checkAcknowledged({ acknowledged }: ServiceWorld, receipts: readonly Receipt[]): void {
   const byId = new Map(receipts.map((receipt) => [receipt.id, receipt]));
   if (byId.size !== receipts.length) violated("R1", "a receipt's id was given twice");
-  for (const { sent, receipt } of told) {
+  for (const { sent, receipt } of acknowledged) {
     const stored = byId.get(receipt.id);
     if (stored === undefined) violated("S1", "a receipt that was acknowledged is not in the ledger", receipt);
     if (!isDeepStrictEqual(stored, receipt)) violated("R1", "a receipt is not what was acknowledged", stored, receipt);
@@ -125,7 +129,7 @@ function checkTold({ told }: ServiceWorld, receipts: readonly Receipt[]): void {
   }
 }
 
-/** R6: the chain is whole, and its signed heads are of it. */
+/** R6: the chain is complete, and its signed heads match it. */
 function checkChain({ service }: ServiceWorld): void {
   const { receipts, heads } = service.disk.ledger;
   const bySequence = heads.toSorted((a, b) => a.sequence - b.sequence);

@@ -1,4 +1,4 @@
-/** What befalls the service itself, every so often. */
+/** Faults of the service itself, at random times. */
 import type { ServiceWorld } from "./service-world.ts";
 
 export async function trouble(world: ServiceWorld): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * The real engine and the real desks in front of it, over a disk in memory. Commits fail, with their batch stored or lost;
- * the process is killed in the middle of one, or restarted in order. Whoever had asked then hears nothing, or that the
- * outcome is not known (S2).
+ * The real engine and the server's real services, over a disk in memory. Commits fail, with their batch stored or lost;
+ * the process is killed during a commit, or restarted in order. Callers then get no answer, or that the outcome is
+ * unknown (S2).
  */
 import { Engine } from "../../src/engine/engine.ts";
 import { drawEntropy } from "../../src/engine/entropy.ts";
@@ -23,14 +23,14 @@ import type { VirtualTime } from "./virtual-time.ts";
 export const tenant = "default";
 
 type WithoutAsked<C> = C extends Command ? Omit<C, "tenant" | "actor" | "entropy"> : never;
-/** A command of this tenant's operator: who asks is another matter, and not the one at hand. */
+/** A command of this tenant's operator: permissions are not tested here. */
 export type Wanted = WithoutAsked<Exclude<Command, { type: "submit_receipt" | "create_task" }>>;
 
 export type ReceiptAnswer =
   | { readonly type: "stored"; readonly receipt: Receipt; readonly created: boolean }
   | { readonly type: "refused"; readonly code: string };
 
-/** The caller does not know what became of it. */
+/** The outcome is unknown to the caller. */
 export class Unknown extends Error {
   override readonly name = "Unknown";
 }
@@ -38,7 +38,7 @@ export class Unknown extends Error {
 export class FlakyService {
   readonly disk = createMemoryDisk();
   readonly keys: LedgerKey[] = [createLedgerKey()];
-  /** Requests that were begun and not answered: as long as there are some, time stands still. */
+  /** Requests in flight: time stands still while there are any. */
   underWay = 0;
   private engine: Engine;
   private desk: ReceiptDesk;
@@ -72,20 +72,20 @@ export class FlakyService {
     return this.engine.isServing;
   }
 
-  /** The next commit fails; which of the two it was, nobody is told. */
+  /** The next commit fails, with its batch stored or lost; callers do not learn which. */
   failNextCommit(how: "lost" | "stored"): void {
     this.disk.failNextCommit = how;
     count(this.counters, `service: commit fails, ${how}`);
   }
 
-  /** As kill -9 does it: whatever is under way is on the disk or not, and nobody is answered. */
+  /** Like kill -9: the batch under way is stored or not, and nobody is answered. */
   async kill(): Promise<void> {
     const old = this.engine;
     this.life++;
     this.disk.owner = null;
     this.disk.failNextCommit = null;
     await this.begin();
-    // What is left of the old one cannot write any more; this only lets its timers go.
+    // The old engine can no longer write; this only stops its timers.
     await old.close();
     count(this.counters, "service: killed");
   }
@@ -149,7 +149,7 @@ export class FlakyService {
     );
   }
 
-  /** A process that is gone answers nobody, whatever it had decided. */
+  /** A dead process answers nobody, whatever it had decided. */
   private async follow<T>(request: () => Promise<T>): Promise<T> {
     const { life } = this;
     this.underWay++;

@@ -1,4 +1,6 @@
-/** Those who create tasks, and insist until they know each one's id; some of them change their minds. Agents get in the way. */
+/**
+ * Principals create tasks, repeating each creation until they have its id; some cancel. Agents compete for the files.
+ */
 import type { TaskInput } from "../../src/kernel/contract/task-commands.ts";
 import { count } from "../counters.ts";
 import { blankTask } from "../tasks/inputs.ts";
@@ -48,7 +50,7 @@ async function cancel(world: ServiceWorld, taskId: string): Promise<void> {
   if (reply?.type === "task") count(world.counters, "principals: cancelled");
 }
 
-/** Sends the dead ones again, now and then. */
+/** Redrives dead tasks from time to time. */
 export async function redriveSome(world: ServiceWorld): Promise<void> {
   const { random, time, service } = world;
   while (!world.isOver) {

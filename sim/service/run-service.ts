@@ -1,6 +1,6 @@
 /**
- * So many tasks through the real engine, while commits fail, processes die and the network does what networks do. In the
- * end each is done exactly once or among the dead letters; none is lost; and what anybody was told is in the ledger.
+ * Runs N tasks through the real engine, while commits fail, processes die and the network drops, delays and repeats. In
+ * the end each task is done exactly once or is a dead letter, and every acknowledged receipt is in the ledger.
  */
 import type { Counters } from "../counters.ts";
 import { checkService } from "./checks.ts";
@@ -12,7 +12,7 @@ import { runWorker } from "./workers.ts";
 const workers = 14;
 const agents = 3;
 const creators = 4;
-/** Of simulated time, for each task: far more than it takes. */
+/** Simulated time per task: far more than it takes. */
 const msPerTask = 60_000;
 
 export interface ServiceReport {
@@ -38,7 +38,7 @@ export async function runService(seed: number, tasks: number, counters: Counters
   return { tasks, simulatedMs: time.now - began, ...report };
 }
 
-/** Everybody begins; done when all tasks are created. */
+/** Starts all clients; resolves when all tasks are created. */
 async function begin(world: ServiceWorld, tasks: number): Promise<void> {
   const { onFault } = world;
   for (let nth = 0; nth < workers; nth++) runWorker(world, `worker.${nth}`).catch(onFault);
@@ -50,19 +50,19 @@ async function begin(world: ServiceWorld, tasks: number): Promise<void> {
   await Promise.all(shares.map((howMany, nth) => createTasks(world, nth * share, howMany)));
 }
 
-/** The storm goes on until little is left to do; then it is calm, and what can be done must be done. */
+/** Faults go on until few tasks are left; then there are none, and every task that can end must end. */
 async function drain(world: ServiceWorld, tasks: number, end: number): Promise<void> {
   const calmAt = world.time.now + 300_000 + tasks * 200;
   for (;;) {
     const left = await unfinished(world);
     if (left.length === 0) return;
-    if (world.time.now > end) throw new Error(`tasks were never done: ${left.slice(0, 5).join(", ")}`);
+    if (world.time.now > end) throw new Error(`tasks never ended: ${left.slice(0, 5).join(", ")}`);
     if (left.length < 10 || world.time.now > calmAt) world.isCalm = true;
     await pass(world, world.time.sleep(5_000), end + 600_000);
   }
 }
 
-/** Tasks that are neither over nor dead, nor wait for one that is dead. */
+/** Tasks that are neither ended nor dead, and do not depend on a dead one. */
 async function unfinished({ service }: ServiceWorld): Promise<string[]> {
   for (;;) {
     await serving(service);
@@ -79,7 +79,7 @@ async function unfinished({ service }: ServiceWorld): Promise<string[]> {
         );
       });
     } catch {
-      // The commit that this waited for has failed; it is asked again.
+      // The commit that this read waited for failed; read again.
     }
   }
 }
@@ -88,7 +88,7 @@ async function serving(service: ServiceWorld["service"]): Promise<void> {
   while (!service.isServing) await turn();
 }
 
-/** Lets time pass until that is done. */
+/** Lets time pass until the promise is settled. */
 async function pass(world: ServiceWorld, until: Promise<void>, end: number): Promise<void> {
   const { time, service } = world;
   let isDone = false;
@@ -101,8 +101,8 @@ async function pass(world: ServiceWorld, until: Promise<void>, end: number): Pro
   await turn();
   while (!isDone) {
     if (world.fault !== null) throw world.fault;
-    if (time.now > end) throw new Error("it takes too long: somebody waits for something that never comes");
-    if (!time.step()) throw new Error("nothing is planned any more, and it is not done");
+    if (time.now > end) throw new Error("not finished in time: a client waits for something that never happens");
+    if (!time.step()) throw new Error("not finished, and no timer is left");
     const { crash } = world;
     if (crash !== null && service.underWay > 0) {
       world.crash = null;
@@ -110,7 +110,7 @@ async function pass(world: ServiceWorld, until: Promise<void>, end: number): Pro
     }
     do await turn();
     while (service.underWay > 0);
-    // Some get to hear that it is down; then it is given the real time that it takes to open again.
+    // Some requests are refused meanwhile; reopening takes real time.
     if (!service.isServing && world.random.chance(0.3)) await serving(service);
   }
 }

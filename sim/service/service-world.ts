@@ -1,4 +1,4 @@
-/** What the simulated service, its workers and those who create tasks share. */
+/** What the simulated service, its workers and its principals share. */
 import type { ReceiptInput } from "../../src/kernel/contract/task-commands.ts";
 import type { Receipt } from "../../src/kernel/contract/task-records.ts";
 import { type Counters, count } from "../counters.ts";
@@ -12,13 +12,13 @@ export interface ServiceWorld extends Weather {
   readonly time: VirtualTime;
   readonly service: FlakyService;
   readonly counters: Counters;
-  /** Every receipt that somebody was told is stored, with what was sent. */
-  readonly told: { readonly sent: ReceiptInput; readonly receipt: Receipt }[];
-  /** By idempotency key: the ids that its creator was told. */
+  /** Every acknowledged receipt, with what was sent. */
+  readonly acknowledged: { readonly sent: ReceiptInput; readonly receipt: Receipt }[];
+  /** By idempotency key: the task ids that its creator got. */
   readonly created: Map<string, Set<string>>;
   isCalm: boolean;
   isOver: boolean;
-  /** To be done to the service as soon as some requests are under way. */
+  /** A fault for the service, applied once some requests are in flight. */
   crash: (() => Promise<void>) | null;
   fault: unknown;
   readonly onFault: (fault: unknown) => void;
@@ -31,7 +31,7 @@ export function createServiceWorld(seed: number, counters: Counters): ServiceWor
     time,
     service: new FlakyService(time, counters),
     counters,
-    told: [],
+    acknowledged: [],
     created: new Map(),
     isCalm: false,
     isOver: false,

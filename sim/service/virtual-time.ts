@@ -1,4 +1,4 @@
-/** Time that passes only when everything that was begun has been answered: what is due next happens next, however long off. */
+/** Virtual time: it advances only when every request in flight is answered, and then to the next timer. */
 import type { TimeSources } from "../../src/engine/clock.ts";
 import { createDeadlines, type Due, earliest, schedule, unschedule } from "../../src/kernel/index/heap.ts";
 import { beginning } from "../world.ts";
@@ -16,7 +16,7 @@ export class VirtualTime {
     return this.present;
   }
 
-  /** What an engine takes for its clocks; the monotonic one goes on across its restarts. */
+  /** The engine's clocks; the monotonic one continues across restarts. */
   readonly sources: TimeSources = { wall: () => this.present, monotonic: () => this.present };
 
   in(ms: number, run: () => void): void {
@@ -28,7 +28,7 @@ export class VirtualTime {
     return new Promise((resolve) => this.in(ms, resolve));
   }
 
-  /** Everything that is due at the next instant. False: nothing is planned any more. */
+  /** Runs all timers of the next instant. False: there are none. */
   step(): boolean {
     const first = earliest(this.planned);
     if (first === undefined) return false;

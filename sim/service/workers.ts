@@ -1,7 +1,7 @@
 /**
- * Workers as processes: each takes tasks, says so, works, and says what came of it, and insists until it is told. It may
- * die at any point and come back under the same id, or be stopped past its lease and wake up as if nothing had happened,
- * perhaps when a second one of its kind has long taken over.
+ * Workers as processes: each polls, accepts, works and completes, and repeats each receipt until it is answered. It may
+ * die at any point and restart under the same id, or be stopped past its lease and continue, perhaps after another
+ * instance of it has taken over.
  */
 import type { Offer } from "../../src/kernel/contract/replies.ts";
 import type { ReceiptInput } from "../../src/kernel/contract/task-commands.ts";
@@ -11,7 +11,7 @@ import type { ReceiptAnswer } from "./flaky-service.ts";
 import { attempt, insist } from "./network.ts";
 import type { ServiceWorld } from "./service-world.ts";
 
-/** The process is gone; nothing of what it knew is left. */
+/** The process is gone, with all its memory. */
 class Died extends Error {
   override readonly name = "Died";
 }
@@ -51,7 +51,7 @@ async function live(world: ServiceWorld, workerId: string, life: number, reclaim
     if (reclaim && reply.offers.length > 0) count(world.counters, "workers: reclaimed");
     for (const offer of reply.offers) {
       const work = perform(world, workerId, offer);
-      // A stopped process wakes up late; meanwhile another one of this id goes on without it.
+      // A stopped process continues late; meanwhile another instance of this id runs.
       if (!world.isCalm && random.chance(0.04)) work.catch((fault: unknown) => world.onFault(fault));
       else await work;
     }
@@ -65,7 +65,7 @@ async function perform(world: ServiceWorld, workerId: string, offer: Offer): Pro
   const isAccepted = task.live.some((one) => one.leaseId === lease.id && one.acceptedAt !== null);
   const named = { leaseId: lease.id, fence: lease.fence, sourceSystem: workerId };
   mayDie(world);
-  if (!world.isCalm && random.chance(0.04)) return; // It never hears of it again: the offer runs out.
+  if (!world.isCalm && random.chance(0.04)) return; // It loses the offer, which then expires.
   if (!isAccepted) {
     const accepted = await say(world, {
       ...blankReceipt("accepted", task.id),
@@ -82,16 +82,16 @@ async function perform(world: ServiceWorld, workerId: string, offer: Offer): Pro
   if (answer.type === "refused") return count(world.counters, `workers: result refused, ${answer.code}`);
   count(world.counters, answer.created ? "workers: result stored" : "workers: result stored before");
   if (answer.receipt.status === "success" && lease.expiresAt < world.time.now)
-    count(world.counters, "workers: late result told");
+    count(world.counters, "workers: late result acknowledged");
 }
 
-/** Works and says so; false: it was told to stop, or has lost the task and knows. */
+/** Works and sends heartbeats; false: it got the directive to stop, or knows that it lost the task. */
 async function work(world: ServiceWorld, { lease }: Offer): Promise<boolean> {
   const { random, time, service } = world;
   if (!world.isCalm && random.chance(0.08)) {
     count(world.counters, "workers: stopped past the lease");
     await time.sleep(lease.ttl + random.between(1, 30_000));
-    return true; // It does not know.
+    return true; // It has not noticed.
   }
   for (let steps = world.isCalm ? 1 : random.between(1, 4); steps > 0; steps--) {
     await time.sleep(random.between(50, lease.ttl / 3));
@@ -101,7 +101,7 @@ async function work(world: ServiceWorld, { lease }: Offer): Promise<boolean> {
     );
     if (beat?.type === "refused" && random.chance(0.7)) return false;
     if (beat?.type === "task_lease" && beat.directives.length > 0) {
-      count(world.counters, `workers: told to ${beat.directives.join()}`);
+      count(world.counters, `workers: directive ${beat.directives.join()}`);
       await attempt(world, () => service.command({ type: "release_task", leaseId: lease.id }));
       return false;
     }
@@ -113,7 +113,7 @@ function mayDie({ random, isCalm }: ServiceWorld): void {
   if (!isCalm && random.chance(0.02)) throw new Died();
 }
 
-/** Everybody's result is another one, so that one that was overwritten would show. */
+/** Each result is different, so that an overwritten one would be found. */
 function outcome({ random, isCalm }: ServiceWorld, { task, lease }: Offer): ReceiptInput {
   const blank = { ...blankReceipt("complete", task.id), dedupeKey: random.chance(0.8) ? `${lease.id} complete` : null };
   const kind = isCalm ? "success" : random.weighted({ success: 90, retry: 6, failure: 2, escalate: 2 });
@@ -135,9 +135,12 @@ function outcome({ random, isCalm }: ServiceWorld, { task, lease }: Offer): Rece
   }
 }
 
-/** Until it is told: stored, stored before, or refused. What it was told is written down, to be found in the ledger (S1). */
+/**
+ * Repeats until the receipt is stored, known or refused. Acknowledged receipts are noted and must be in the ledger
+ * (S1).
+ */
 async function say(world: ServiceWorld, receipt: ReceiptInput): Promise<ReceiptAnswer> {
   const answer = await insist(world, () => world.service.receipt(receipt));
-  if (answer.type === "stored") world.told.push({ sent: receipt, receipt: answer.receipt });
+  if (answer.type === "stored") world.acknowledged.push({ sent: receipt, receipt: answer.receipt });
   return answer;
 }

@@ -1,4 +1,7 @@
-/** How a story writes a reply, the events and the changed records of a step: one line each, without what no rule reads. */
+/**
+ * How a story writes a reply, the events and the changed records of a step: one line each, without what no rule
+ * reads.
+ */
 import type { KernelEvent } from "../../src/kernel/contract/events.ts";
 import type { Agent, Lease, Millis, Request, StoredRecord } from "../../src/kernel/contract/records.ts";
 import type { Blocker, Reply } from "../../src/kernel/contract/replies.ts";

@@ -1,4 +1,7 @@
-/** Asks about tasks as an engine does: what the kernel does not know is looked up in history, and the kernel's rules answer for it. */
+/**
+ * Sends task commands as an engine does: what the kernel no longer knows is looked up in history, and the kernel's
+ * rules answer for it.
+ */
 import type { Command } from "../../src/kernel/contract/commands.ts";
 import type { Refusal } from "../../src/kernel/contract/refusals.ts";
 import type { Reply } from "../../src/kernel/contract/replies.ts";
@@ -23,12 +26,12 @@ export function ask(world: World, command: Command): Reply {
 
 function checkEnded({ ledger }: World, command: Command, taskId: string): void {
   if (!ledger.ended.has(`${command.tenant} ${taskId}`))
-    violated("T12", "a task has ended that never was", command, taskId);
+    violated("T12", "the reply names an ended task that never existed", command, taskId);
 }
 
-/** R3: the first receipt is in the ledger, and says the same. */
+/** R3: the first receipt is in the ledger and has the same content. */
 function checkKnown({ ledger, counters }: World, command: Command, receiptId: string): void {
-  if (command.type !== "submit_receipt") violated("R3", "a receipt is known, and none was sent", command);
+  if (command.type !== "submit_receipt") violated("R3", "a receipt is known, but none was sent", command);
   const first = ledger.receipts.get(command.tenant)?.find(({ id }) => id === receiptId);
   if (first === undefined) violated("R3", "a known receipt is not in the ledger", command, receiptId);
   const { phase, status, taskId } = command.receipt;
@@ -50,7 +53,7 @@ function answerFromHistory(world: World, command: Command, unknown: Refusal): Re
     count(world.counters, `refused ${answer.code}`);
     const { winningReceiptId } = answer;
     if (winningReceiptId !== undefined && winningReceiptId !== ended.winningReceiptId) {
-      violated("T13", "the winning receipt is not the one that was told", ended, answer);
+      violated("T13", "the winning receipt is not the one in the reply", ended, answer);
     }
   }
   return answer;

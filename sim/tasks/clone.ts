@@ -1,6 +1,6 @@
 /**
- * An exact copy of a kernel, with all that no record tells: where its tasks stand, and on what. Records are shared, because
- * they never change; functions are what they are.
+ * An exact copy of a kernel's state, including what is not stored: the queues and where tasks are parked. Records and
+ * functions are shared, because they never change.
  */
 import type { State } from "../../src/kernel/kernel.ts";
 import { noRequests } from "../../src/kernel/memory/task-state.ts";
@@ -12,7 +12,7 @@ export function cloneState(state: State): State {
     if (typeof value !== "object" || value === null) return value;
     const known = copies.get(value);
     if (known !== undefined) return known;
-    // Numbers that lie side by side are copied as they are.
+    // Typed arrays.
     const isFull = ArrayBuffer.isView(value);
     const copy = isFull ? structuredClone(value) : emptyLike(value);
     copies.set(value, copy);

@@ -1,6 +1,6 @@
 /**
- * No starvation (T7, T10, T12): when operators have put everything right, agents ask for nothing more, and workers that
- * can do everything poll and finish what they get, then every task that can run has ended after a bounded number of rounds.
+ * No starvation (T7, T10, T12): once operators have reset everything, agents acquire nothing more, and workers with all
+ * capabilities poll and complete, every task that can run ends after a bounded number of rounds.
  */
 
 import { quotasDefault } from "../../src/kernel/contract/limits.ts";
@@ -20,7 +20,7 @@ export function drain(world: World): void {
   if (world.seed % 16 === 2) competeForAll(world);
   const most = 200 + 20 * world.store.task.size;
   for (let round = 0; runnable(world).length > 0; round++) {
-    if (round > most) violated("T10", `after ${most} rounds a task that can run has not`, ...runnable(world));
+    if (round > most) violated("T10", `after ${most} rounds a task that can run has not run`, ...runnable(world));
     let done = 0;
     for (const tenant of world.tenants) done += workOnce(world, tenant.id);
     if (done === 0) passTime(world);
@@ -29,19 +29,19 @@ export function drain(world: World): void {
 }
 
 /**
- * Agents go on taking what they can, and those tasks that could run when this began must all have run: a manifest that
- * others always have a part of is given its turn by its age (T10).
+ * Agents go on acquiring, and every task that could run when this began must run: a manifest of which others always
+ * hold a part gets its turn by age (T10).
  */
 function competeForAll(world: World): void {
   for (const { id } of world.tenants) {
-    // Whoever has gone away would keep its tasks, and all that they have, for a quarter of an hour.
+    // Crashed workers would keep their tasks, and the tasks' leases, for 15 minutes.
     const asked = { tenant: id, actor: operator, entropy: entropyOf(world) };
     send(world, { ...asked, type: "revoke", target: { resourcePrefix: "TASK:/" }, reason: "an exercise" });
   }
   const first = new Set(runnable(world).map(({ tenant, id }) => `${tenant} ${id}`));
   const left = (): Task[] => runnable(world).filter(({ tenant, id }) => first.has(`${tenant} ${id}`));
   for (let round = 0; left().length > 0; round++) {
-    if (round > competingRoundsMax) violated("T10", `after ${round} rounds some have not had their turn`, ...left());
+    if (round > competingRoundsMax) violated("T10", `after ${round} rounds some tasks have not run`, ...left());
     for (const tenant of world.tenants) {
       for (const agent of tenant.agents.slice(0, 6)) takeOrLetGo(world, tenant, agent);
       workOnce(world, tenant.id);
@@ -52,7 +52,7 @@ function competeForAll(world: World): void {
   count(world.counters, "tasks drained among agents");
 }
 
-/** Longer, at 750 ms each in the mean, than the longest lease of an agent that will not come back: 300 s. */
+/** At 750 ms each on average, longer than the longest lease of a crashed agent: 300 s. */
 const competingRoundsMax = 600;
 
 function takeOrLetGo(world: World, tenant: SimTenant, agent: SimAgent): void {
@@ -68,7 +68,7 @@ function putRight(world: World, tenantId: string): void {
   send(world, { ...asked, entropy: entropyOf(world), type: "set_tenant_quotas", tenantId, quotas: quotasDefault });
 }
 
-/** Those that nothing but a worker, or time, keeps from running. */
+/** Tasks that only need a worker, or time, to run. */
 function runnable({ store }: World): Task[] {
   return [...store.task.values()].filter(({ status, tenant, spec, waitingOn }) => {
     if (status !== "queued" && status !== "retry_pending") return false;
@@ -77,12 +77,12 @@ function runnable({ store }: World): Task[] {
   });
 }
 
-/** Anything that an operator has taken out of use, here or in part; what no command in this file puts right stays so. */
+/** Whether the manifest touches a fenced, withdrawn or bound resource, which no command in this file repairs. */
 function isBarred(store: World["store"], tenant: string, names: readonly string[], { intents }: Task["spec"]): boolean {
   if (names.length === 0) return false;
   for (const resource of store.resource.values()) {
     if (resource.tenant !== tenant) continue;
-    // Which names a fence covers is C4's business and checked elsewhere: here whatever is out of use counts.
+    // Which names a fence covers (C4) is checked elsewhere; here any overlap counts.
     if (resource.fenced || resource.withdrawn) return true;
     if (resource.cell !== null && names.includes(resource.name)) return true;
     const units = intents.reduce((sum, one) => sum + (one.resource === resource.name ? one.units : 0), 0);
@@ -121,7 +121,7 @@ function workOnce(world: World, tenant: string): number {
 
 function passTime(world: World): void {
   const next = nextDeadline(world.state);
-  // Half a minute at most: there are deadlines in a week, and a task may wait for a shorter one that it makes itself.
+  // At most 30 s: there are deadlines in a week, and a task may wait for a shorter one that appears meanwhile.
   world.now = Math.max(world.now + 1, Math.min(next ?? world.now, world.now + 30_000));
   settleInSlices(world);
 }

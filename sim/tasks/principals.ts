@@ -1,4 +1,4 @@
-/** What those do who want something done: create tasks of every kind, create them twice, call them off, send them again. */
+/** What principals do: create tasks of every kind, create them twice, cancel and redrive them. */
 import type { IntentInput } from "../../src/kernel/contract/commands.ts";
 import type { SetTaskType, TaskInput } from "../../src/kernel/contract/task-commands.ts";
 import { isPattern } from "../model/names.ts";
@@ -18,7 +18,7 @@ const keys: readonly (readonly [string, number])[] = [
   ["mixed", 3],
 ];
 const creator = { role: "agent", agentId: null, epoch: null, keyId: "key-of-the-principal" } as const;
-/** Enough for friction; a queue without an end would only make the world slow. Where work is scarce, workers are idle. */
+/** Enough for conflicts; an endless queue would only make the world slow. With few tasks, workers are idle. */
 function liveMaxOf({ size, seed }: World): number {
   if (size === "large") return 250;
   return seed % 4 === 0 ? 7 : 30;
@@ -118,7 +118,7 @@ function dependenciesFor({ random }: World, { taskIds }: SimTenant): string[] | 
   return random.chance(0.03) ? [...ids, "T-never-was"] : ids;
 }
 
-/** What is bound to a cell is not for tasks; a broad pattern is, now and then. */
+/** No bound resources, sometimes a broad pattern. */
 function taskIntents(world: World, tenant: SimTenant): IntentInput[] | null {
   const { random } = world;
   const free = tenant.names.filter((name) => !tenant.bound.includes(name) && !name.startsWith("PORT:"));

@@ -1,19 +1,19 @@
-/** Receipts as workers send them: short ones, full ones, with and without keys, of others' tasks, and misshapen. */
+/** Receipts as workers send them: short, full, with and without keys, for others' tasks, and malformed. */
 import type { ReceiptInput } from "../../src/kernel/contract/task-commands.ts";
 import type { HeldTask, SimTenant, SimWorker, World } from "../world.ts";
 import { blankReceipt } from "./inputs.ts";
 
-export type Wish = "accept" | "complete" | "fail" | "escalate" | "progress" | "zombie" | "forged" | "bad";
+export type ReceiptKind = "accept" | "complete" | "fail" | "escalate" | "progress" | "zombie" | "forged" | "bad";
 
 export function receiptFor(
   world: World,
   tenant: SimTenant,
   worker: SimWorker,
   task: HeldTask | null,
-  wish: Wish,
+  kind: ReceiptKind,
 ): ReceiptInput {
   const { random } = world;
-  switch (wish) {
+  switch (kind) {
     case "accept":
       return named(world, worker, task, { ...blankReceipt("accepted", task?.taskId ?? null), ...keyed(world) });
     case "complete":
@@ -34,7 +34,7 @@ export function receiptFor(
       return named(world, worker, task, { ...blankReceipt("progress", task?.taskId ?? null), outcomeText });
     }
     case "zombie": {
-      // It does not know that its time is over.
+      // The worker does not know that its lease has ended.
       const phase = random.weighted({ complete: 8, accept: 2, escalate: 1, progress: 1, fail: 1 });
       const receipt = receiptFor(world, tenant, worker, task, phase);
       return random.chance(0.6) && task !== null ? { ...receipt, leaseId: task.leaseId, fence: task.fence } : receipt;
@@ -76,7 +76,7 @@ function keyed({ random }: World): Partial<ReceiptInput> {
       : { receiptId: `receipt-${random.below(2 ** 30)}` };
 }
 
-/** R2: the attempt is named by its lease, by its fence, or by who sends it. */
+/** R2: the attempt is named by its lease, by its fence, or by its worker. */
 function named({ random }: World, worker: SimWorker, task: HeldTask | null, receipt: ReceiptInput): ReceiptInput {
   if (task === null) return { ...receipt, sourceSystem: worker.id };
   const { leaseId, fence } = task;
@@ -91,7 +91,7 @@ function named({ random }: World, worker: SimWorker, task: HeldTask | null, rece
   ])();
 }
 
-/** In another worker's name, with a fence of another time, for a task that is somebody else's, or with a key that is taken. */
+/** In another worker's name, with an old fence, for another worker's task, or with a used key. */
 function forgery(world: World, tenant: SimTenant, worker: SimWorker, task: HeldTask | null): ReceiptInput {
   const { random } = world;
   const other = random.pick(tenant.workers);

@@ -1,4 +1,4 @@
-/** Watches what becomes of tasks, and counts which rules were met (see ../counters.ts). */
+/** Follows the life of tasks and counts which rules were exercised (see ../counters.ts). */
 import type { TaskEvent } from "../../src/kernel/contract/events.ts";
 import type { Task } from "../../src/kernel/contract/task-records.ts";
 import { type Counters, count } from "../counters.ts";
@@ -12,7 +12,7 @@ export function noteTasks({ counters, store }: World, step: Step): void {
   for (const change of changes) if (change.kind === "task") noteChange(counters, change, step);
   for (const change of changes) {
     if (change.kind !== "request" || change.before?.holder === change.before?.agentId) continue;
-    if (change.after === null && step.now >= (change.before?.timeoutAt ?? 0)) count(counters, "T10 queues in vain");
+    if (change.after === null && step.now >= (change.before?.timeoutAt ?? 0)) count(counters, "T10 wait timed out");
   }
   for (const change of changes) {
     if (change.kind !== "request" || change.before !== null || change.after === null) continue;
@@ -35,11 +35,12 @@ export function noteTasks({ counters, store }: World, step: Step): void {
     if (reply.detail.startsWith("What the task had")) count(counters, "T13 late complete is contested");
     if (reply.detail.startsWith("Another worker")) count(counters, "T13 late complete, another has it");
   }
-  if (command?.type === "cancel_task" && step.receipts.length > 0) count(counters, "T13 called off while owed");
+  if (command?.type === "cancel_task" && step.receipts.length > 0)
+    count(counters, "T13 canceled with an open obligation");
   const failed = events.filter((event) => event.type === "task.canceled" && event.reason === "dependency_failed");
-  if (failed.length > 0) count(counters, "T12 called off because of what it depends on");
+  if (failed.length > 0) count(counters, "T12 canceled with a dependency");
   const isChain = failed.some((event) => event.type === "task.canceled" && dependsOnOther(event.task, failed));
-  if (isChain) count(counters, "T12 called off down the chain");
+  if (isChain) count(counters, "T12 canceled down the chain");
   for (const tenant of step.state.tenants.values()) {
     for (const task of tenant.tasks.values()) {
       if (task.place === "keyed") count(counters, "T12 key is full");
@@ -57,12 +58,12 @@ function dependsOnOther({ spec }: Task, failed: readonly unknown[]): boolean {
 
 function noteEvent(counters: Counters, event: TaskEvent, { command }: Step): void {
   const { type, reason, task } = event;
-  if (type === "task.requeued" && reason === "offer_expired") count(counters, "T2 offer ran out");
-  if (type === "task.requeued" && reason === "failed") count(counters, "T13 failed and tried again");
+  if (type === "task.requeued" && reason === "offer_expired") count(counters, "T2 offer expired");
+  if (type === "task.requeued" && reason === "failed") count(counters, "T13 failed and retried");
   if (type === "task.requeued" && reason === "wounded") count(counters, "T10 wounded");
-  if (type === "task.escalated" && reason === "lease_expired") count(counters, "T5 lost after it was accepted");
+  if (type === "task.escalated" && reason === "lease_expired") count(counters, "T5 lease lost after acceptance");
   if (type === "task.escalated" && reason === "released") count(counters, "T13 given back after it was accepted");
-  if (type === "task.escalated" && command?.type === "revoke") count(counters, "T13 taken away by an operator");
+  if (type === "task.escalated" && command?.type === "revoke") count(counters, "T13 revoked by an operator");
   if (type === "task.escalated" && task.status === "dead") {
     if (reason === "never_accepted") count(counters, "T2 dead, never accepted");
     if (reason === "max_retries_exceeded") count(counters, "T5 dead, out of attempts");
@@ -74,7 +75,7 @@ function noteChange(counters: Counters, { before, after }: Extract<Change, { kin
   if (before === null) return;
   const now = after ?? step.ended.find(({ id, tenant }) => id === before.id && tenant === before.tenant);
   if (now === undefined) return;
-  if (before.waitingOn.length > 0 && now.waitingOn.length === 0) count(counters, "T12 dependent set free");
+  if (before.waitingOn.length > 0 && now.waitingOn.length === 0) count(counters, "T12 dependent released");
   const isOffered = before.live.length === 0 && now.live.length > 0;
   const waited = step.changes.some(
     (one) => one.kind === "request" && one.before?.holder === before.id && one.after === null,

@@ -1,7 +1,7 @@
 /**
- * Two kernels from here on: an exact copy of the one that runs, and one that is restored from its records. Both are told
- * the same, and must answer the same and hold the same afterwards. So a task that could be offered, and is not because
- * nobody woke it up, is found: the restored one looks at every task anew.
+ * Two kernels from here on: an exact copy of the running one, and one restored from its records. Both get the same
+ * commands and must give the same replies and hold the same records. This finds a lost wake-up: the restored kernel
+ * considers every task again.
  */
 import type { Command } from "../../src/kernel/contract/commands.ts";
 import { quotasDefault } from "../../src/kernel/contract/limits.ts";
@@ -21,8 +21,8 @@ export function compareTwins(world: World): void {
   const kept = cloneState(world.state);
   const restored = restore(allRecords(world.store));
   for (const state of [kept, restored]) neverInsist(state);
-  // Under a tight quota the first task that is too large holds up all others, and which one that is depends on who was
-  // looked at before; here only what can run counts.
+  // Under a tight quota the first task that is too large holds up all others, and which one is first depends on which
+  // was examined before; here only tasks that can run are compared.
   for (const { id } of world.tenants) {
     const asked = { tenant: id, actor: operator, entropy: entropyOf(world) };
     tellBoth({ ...asked, type: "set_tenant_quotas", tenantId: id, quotas: quotasDefault }, kept, restored, world.now);
@@ -39,7 +39,7 @@ export function compareTwins(world: World): void {
   if (offered > 0) count(world.counters, "twins compared, with offers");
 }
 
-/** How often a task was passed over is no part of its record; a restored one is as patient as a new one. Here all are. */
+/** How often a task was passed over is not stored and starts at 0 after a restore, so it is reset here in both. */
 function neverInsist({ tenants }: State): void {
   for (const { tasks } of tenants.values())
     for (const task of tasks.values()) task.passedOver = Number.NEGATIVE_INFINITY;
@@ -51,7 +51,7 @@ function playRound(world: World, tenant: string, kept: State, restored: State, n
   const asked = { tenant, actor: operator };
   const settled = [kept, restored].map((state) => settle(state, now, Number.POSITIVE_INFINITY));
   const [one, other] = settled.map(({ events }) => JSON.stringify(events));
-  if (one !== other) violated("DESIGN", "a restored kernel settled something else", one, other);
+  if (one !== other) violated("DESIGN", "a restored kernel settled differently", one, other);
   const reply = tell({
     ...asked,
     entropy: entropyOf(world),
@@ -86,7 +86,15 @@ function tellBoth(command: Command, kept: State, restored: State, now: number): 
   const [one, other] = [apply(kept, command, now), apply(restored, command, now)];
   const [a, b] = [one, other].map(({ reply, events, receipts }) => JSON.stringify([reply, events, receipts]));
   if (a !== b)
-    violated("DESIGN", "a restored kernel answers otherwise", command, summary(one.reply), summary(other.reply), a, b);
+    violated(
+      "DESIGN",
+      "a restored kernel replied differently",
+      command,
+      summary(one.reply),
+      summary(other.reply),
+      a,
+      b,
+    );
   return one.reply;
 }
 
@@ -95,7 +103,7 @@ function compareRecords(kept: State, restored: State): void {
   const onlyInOne = one?.filter((line) => other?.includes(line) !== true) ?? [];
   const onlyInOther = other?.filter((line) => one?.includes(line) !== true) ?? [];
   if (onlyInOne.length + onlyInOther.length === 0) return;
-  violated("DESIGN", "a restored kernel holds something else", onlyInOne.slice(0, 3), onlyInOther.slice(0, 3));
+  violated("DESIGN", "a restored kernel holds other records", onlyInOne.slice(0, 3), onlyInOther.slice(0, 3));
 }
 
 function summary(reply: Reply): readonly string[] | Reply {

@@ -1,6 +1,6 @@
 /**
- * What workers do: poll, accept, say how it goes, finish, give back, hand on; and all of it too late, twice, in the wrong
- * order, after a crash, or in somebody else's name. They believe what they were told until they hear otherwise.
+ * What workers do: poll, accept, report progress, complete, give back, escalate; and all of it too late, twice, in the
+ * wrong order, after a crash, or in another worker's name. They act on the last reply that they got.
  */
 import type { Command } from "../../src/kernel/contract/commands.ts";
 import type { Reply } from "../../src/kernel/contract/replies.ts";
@@ -17,15 +17,15 @@ import {
 } from "../world.ts";
 import { ask } from "./ask.ts";
 import { capabilities, taskTypes } from "./principals.ts";
-import { receiptFor, type Wish } from "./receipts.ts";
+import { type ReceiptKind, receiptFor } from "./receipts.ts";
 
-/** Two keys share the workers, so that one can try to speak for the other's. */
+/** Two keys share the workers, so that one can try to act for the other's. */
 const keyIds = ["key-1", "key-1", "key-2"];
 
 export function staff(world: World, tenant: SimTenant): void {
   const { random, size } = world;
   if (random.chance(0.8)) {
-    // Where that is set, it is learnt how long such tasks take, and who takes longer is overtaken (T8).
+    // With `speculateShare` the type learns its usual duration, and slower attempts get a second worker (T8).
     const asked = { tenant: tenant.id, actor: supervisor, entropy: entropyOf(world) };
     ask(world, { ...asked, type: "set_task_type", taskType: "build", settings: { speculateShare: 0.1 } });
   }
@@ -87,7 +87,7 @@ export function workerTurn(world: World, tenant: SimTenant, worker: SimWorker): 
   if (worker.crashed) {
     if (random.chance(0.5)) return;
     worker.crashed = false;
-    // It wakes up where it stopped, or starts anew and asks for what it had (T1).
+    // It continues where it stopped, or restarts and reclaims its leases (T1).
     if (random.chance(0.5)) return;
     return poll(world, worker, true);
   }
@@ -98,7 +98,7 @@ export function workerTurn(world: World, tenant: SimTenant, worker: SimWorker): 
       return;
     case "poll":
       poll(world, worker, random.chance(0.03));
-      // Mostly it accepts what it was given right away.
+      // Mostly it accepts an offer at once.
       if (random.chance(0.6)) for (const _ of worker.held.slice(0, 3)) submit(world, tenant, worker, "accept");
       return;
     case "reclaim":
@@ -153,7 +153,7 @@ function poll(world: World, worker: SimWorker, reclaim: boolean): void {
   if (command.requestKey !== null) worker.polls = [...worker.polls, command].slice(-3);
   const reply = ask(world, command);
   if (reclaim && reply.type === "offers" && reply.offers.length > 0) count(world.counters, "T1 leases reclaimed");
-  // Some answers are lost: then it asks again by its request_id, or the offer runs out.
+  // Some replies are lost: then it polls again with its request_id, or the offer expires.
   if (!random.chance(0.08)) hear(worker, reply);
 }
 
@@ -169,7 +169,7 @@ function hear(worker: SimWorker, reply: Reply): void {
   }
 }
 
-/** Done with, or lost, or of an earlier life; a zombie may still speak of it. */
+/** Completed, lost, or from before a restart; a zombie may still send receipts for it. */
 function forget(worker: SimWorker, which: readonly HeldTask[]): void {
   worker.held = worker.held.filter((one) => !which.includes(one));
   worker.past = [...worker.past, ...which].slice(-6);
@@ -187,11 +187,11 @@ function heartbeat(world: World, worker: SimWorker): void {
   if (reply.type !== "task_lease") return;
   const [directive] = reply.directives;
   if (directive === undefined) return;
-  count(world.counters, `T8 told to ${directive}`);
-  // Mostly it does as it is told, and lets go.
+  count(world.counters, `T8 directive ${directive}`);
+  // Mostly it obeys the directive and gives the task back.
   if (random.chance(0.2)) return;
   const done = ask(world, { ...asked, type: "release_task", leaseId, entropy: entropyOf(world) });
-  if (done.type === "lease" && directive === "preempt") count(world.counters, "T8 made room for the urgent");
+  if (done.type === "lease" && directive === "preempt") count(world.counters, "T8 preempted for an urgent task");
   forget(worker, [task]);
 }
 
@@ -200,7 +200,7 @@ function leaseCommand(world: World, worker: SimWorker, habit: "release" | "gener
   const { leaseId, taskId } = random.pick(worker.held);
   const asked = { tenant: worker.tenant, actor: actorFor(world, worker), entropy: entropyOf(world) };
   if (habit === "release") return { ...asked, type: "release_task", leaseId };
-  // T10: they are leases like others, so the general verbs work on them too, as far as they keep them together.
+  // T10: a task's leases are leases, so the general commands work on them as far as they keep them together.
   const leases = [...store.lease.values()].filter(
     ({ tenant, holder }) => tenant === worker.tenant && holder === taskId,
   );
@@ -214,23 +214,23 @@ function leaseCommand(world: World, worker: SimWorker, habit: "release" | "gener
   ]);
 }
 
-function submit(world: World, tenant: SimTenant, worker: SimWorker, wish: Wish): void {
+function submit(world: World, tenant: SimTenant, worker: SimWorker, kind: ReceiptKind): void {
   const { random } = world;
-  const wanted = worker.held.filter(({ isAccepted }) => (wish === "accept" ? !isAccepted : isAccepted));
-  const pool = wish === "zombie" || wish === "forged" ? worker.past : wanted.length > 0 ? wanted : worker.held;
+  const wanted = worker.held.filter(({ isAccepted }) => (kind === "accept" ? !isAccepted : isAccepted));
+  const pool = kind === "zombie" || kind === "forged" ? worker.past : wanted.length > 0 ? wanted : worker.held;
   const task = pool.length > 0 ? random.pick(pool) : null;
-  const receipt = receiptFor(world, tenant, worker, task, wish);
+  const receipt = receiptFor(world, tenant, worker, task, kind);
   const asked = { tenant: worker.tenant, actor: actorFor(world, worker), entropy: entropyOf(world) };
   deliver(world, worker, { ...asked, type: "submit_receipt", receipt });
 }
 
-/** Mostly with its own key; sometimes its supervisor speaks for it, or somebody who may not. */
+/** Mostly its own key; sometimes a supervisor's, or one that is not allowed. */
 function actorFor({ random }: World, worker: SimWorker): Command["actor"] {
   if (random.chance(0.04)) return supervisor;
   return random.chance(0.04) ? { ...workerActor(worker), keyId: "key-3" } : workerActor(worker);
 }
 
-/** At once; or late, when much has changed; or twice. */
+/** Sent at once, late, or twice. */
 function deliver(world: World, worker: SimWorker, command: Command): void {
   const { random, mail, step } = world;
   const isLate = random.chance(0.05);
@@ -244,7 +244,7 @@ function deliver(world: World, worker: SimWorker, command: Command): void {
   if (!random.chance(0.08)) learn(world, worker, command, reply);
 }
 
-/** What an answer says about what it has. */
+/** Updates the worker's own view from a reply. */
 function learn({ random }: World, worker: SimWorker, command: Command, reply: Reply): void {
   if (command.type === "release_task" && reply.type === "lease") {
     return forget(

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { recordsOf } from "../../sim/lockstep-views.ts";
 import { anyBoardWithCells, anyMoveOrReport } from "../../sim/move-arbitraries.ts";
-import { type Board, commandFor, type Known, type Move, opening } from "../../sim/moves.ts";
+import { type Board, commandFor, type Move, opening, type Targets } from "../../sim/moves.ts";
 import type { KernelEvent } from "./contract/events.ts";
 import { limits } from "./contract/limits.ts";
 import type { StoredRecord } from "./contract/records.ts";
@@ -88,7 +88,7 @@ function timeAfter(state: State, now: number, { clock }: Move): number {
   return deadline - now < 900_000 ? Math.max(now, deadline + clock.off) : now;
 }
 
-function knownTo(state: State, board: Board): Known {
+function knownTo(state: State, board: Board): Targets {
   const { lease, request, agent } = recordsOf(state);
   const epochs = new Map(agent.map((one) => [one.id, one.epoch]));
   const late = request.flatMap((one) => one.ended).slice(-2);
