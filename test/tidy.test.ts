@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { Allowances } from "./sources/tidy.ts";
 import * as tidy from "./sources/tidy.ts";
@@ -30,6 +31,17 @@ test("nothing names a path of somebody's machine or a private registry", () => {
 
 test("docs and comments name only files that exist", () => {
   assert.deepEqual(sources.flatMap(tidy.pathFindings), []);
+});
+
+test("every decision has its four parts, and a row in the table", () => {
+  const table = readFileSync("docs/decisions/README.md", "utf8");
+  const decisions = sources.filter(({ path }) => /^docs\/decisions\/\d/.test(path));
+  assert.deepEqual(
+    decisions.flatMap((decision) => tidy.decisionFindings(decision, table)),
+    [],
+  );
+  const half = { path: "docs/decisions/0099-half.md", text: "# 0099\n\n## Question\n\n## Decision\n" };
+  assert.equal(tidy.decisionFindings(half, table).length, 3);
 });
 
 test("a banned phrase is found in a comment, a string, a template, a document, and across a line's end", () => {

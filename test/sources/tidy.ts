@@ -86,6 +86,13 @@ export function traceFindings({ path, text }: Source): readonly string[] {
     .flatMap((line, index) => (machineTraces.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : []));
 }
 
+/** Parts that a decision lacks, and its row in the table of docs/decisions/README.md. */
+export function decisionFindings({ path, text }: Source, table: string): readonly string[] {
+  const parts = ["Question", "Decision", "Reasons", "Consequences"];
+  const missing = parts.filter((part) => !text.includes(`\n## ${part}\n`)).map((part) => `${path}: no part "${part}"`);
+  return table.includes(`(${basename(path)})`) ? missing : [...missing, `${path}: no row in the table`];
+}
+
 /** Paths of this project that documents and comments name, and that do not exist. */
 export function pathFindings({ path, text }: Source): readonly string[] {
   const isDocument = path.endsWith(".md");
