@@ -5,37 +5,37 @@ export const taskMutants: readonly Mutant[] = [
   // The queue (T7, T9, T12)
   {
     name: "tasks: priority does not count",
-    file: "tasks/task-queue.ts",
+    file: "tasks/lanes.ts",
     find: "return timestamp - spec.taskPriority * limits.taskAgeingMsPerLevel;",
     replace: "return timestamp;",
   },
   {
     name: "tasks: a worker with one of two capabilities is enough",
-    file: "tasks/task-poll.ts",
+    file: "tasks/workers.ts",
     find: "return requires.every((tag) =>",
     replace: "return requires.length === 0 || requires.some((tag) =>",
   },
   {
     name: "tasks: a worker's own retry is not ahead for it",
-    file: "tasks/task-poll.ts",
+    file: "commands/task-poll.ts",
     find: "if (isAffine) rank -= headStart(limits.taskAffinityLevels);",
     replace: "",
   },
   {
     name: "tasks: a key's slot is not given on when an attempt ends",
     file: "tasks/task-life.ts",
-    find: "    task.key.running--;\n    offerSlots(state, tenant, task.key);",
+    find: "    task.key.running--;\n    offerSlots(turn, task.key);",
     replace: "    task.key.running--;",
   },
   {
     name: "tasks: a canceled task takes its key's turn with it",
     file: "tasks/task-life.ts",
-    find: "if (wasReady && task.key !== null) offerSlots(state, tenant, task.key);",
+    find: "if (wasReady && task.key !== null) offerSlots(turn, task.key);",
     replace: "",
   },
   {
     name: "tasks: a full key hides others of another limit",
-    file: "tasks/task-queue.ts",
+    file: "tasks/lanes.ts",
     find: "return concurrencyLimit === 1 ? kind :",
     replace: "return concurrencyLimit > 0 ? kind :",
   },
@@ -47,46 +47,46 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     name: "tasks: a creation is not remembered",
-    file: "tasks/task-create.ts",
-    find: "changed(state, placeTaskKey(state, tenant, key));",
-    replace: "changed(state, createTaskKeyEntry(key));",
+    file: "commands/task-create.ts",
+    find: "changed(turn, placeTaskKey(turn, key));",
+    replace: "changed(turn, createTaskKeyEntry(key));",
   },
 
   // Manifests (T10)
   {
     name: "tasks: the other leases of a task outlive the one that ended",
     file: "tasks/task-life.ts",
-    find: 'if (lease === undefined || !lease.alive || lease.record.state === "CLOSING") continue;',
-    replace: "if (lease === undefined || !lease.alive || !isTaskLease(lease.record)) continue;",
+    find: 'if (lease !== undefined && lease.alive && lease.record.state !== "CLOSING") endLease(',
+    replace: "if (lease !== undefined && lease.alive && isTaskLease(lease.record)) endLease(",
   },
   {
     name: "tasks: what a task's other leases free is not served",
-    file: "tasks/task-life.ts",
-    find: "if (freed.length > 0) state.unserved.push({ tenant, names: freed });",
-    replace: "",
+    file: "leases/lease-life.ts",
+    find: "if (!isTaskLease(entry.record)) freeNameOf(turn, entry);",
+    replace: 'if (entry.party.kind !== "task") freeNameOf(turn, entry);',
   },
   {
     name: "tasks: who is parked on a lease is not woken when it ends",
-    file: "leases/lease-life.ts",
-    find: "if (entry.parked !== null) unparkFrom(state, tenant, entry);\n  if (entry.party.kind",
-    replace: "if (entry.party.kind",
+    file: "aftermath.ts",
+    find: "      unparkFrom(turn, lease);\n      if (lease.",
+    replace: "      if (lease.",
   },
   {
     name: "tasks: who is parked on a lease is not woken when it is weakened",
-    file: "leases/lease-life.ts",
-    find: "counted ? EXCLUSIVE : strengthOf(predicate), entry.order);\n  if (entry.parked !== null) unparkFrom(state, tenant, entry);",
-    replace: "counted ? EXCLUSIVE : strengthOf(predicate), entry.order);",
+    file: "aftermath.ts",
+    find: "return unparkFrom(turn, consequence.lease);",
+    replace: "return;",
   },
   {
     name: "tasks: who is parked on a waiter is not woken when that is done",
-    file: "requests/request-life.ts",
-    find: "if (request.parked !== null) unparkFrom(state, tenant, request);",
+    file: "aftermath.ts",
+    find: "      unparkFrom(turn, request);\n",
     replace: "",
   },
   {
     name: "tasks: who was woken and cannot run does not bring the next",
     file: "tasks/task-parking.ts",
-    find: "  wakeNext(state, tenant, parking, task.lane);\n}",
+    find: "  wakeNext(turn, parking, task.lane);\n}",
     replace: "}",
   },
   {
@@ -118,9 +118,8 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: an attempt too many",
     file: "tasks/task-life.ts",
-    find: 'if (attempts >= spec.maxAttempts) return die(state, tenant, task, "max_retries_exceeded", now);\n  updateTask',
-    replace:
-      'if (attempts > spec.maxAttempts) return die(state, tenant, task, "max_retries_exceeded", now);\n  updateTask',
+    find: 'if (attempts >= spec.maxAttempts) return die(turn, task, "max_retries_exceeded");\n  updateTask',
+    replace: 'if (attempts > spec.maxAttempts) return die(turn, task, "max_retries_exceeded");\n  updateTask',
   },
   {
     name: "tasks: a revoked offer counts as refused",
@@ -130,31 +129,31 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     name: "tasks: a zombie's complete counts while another has the task",
-    file: "receipts/submit-receipt.ts",
+    file: "commands/submit-receipt.ts",
     find: 'if (record.live.length > 0) return refuse("stale_fence", "Another worker has the task now.", { taskId });',
     replace: "",
   },
   {
     name: "tasks: a late complete counts though others were granted its resources",
-    file: "tasks/task-contest.ts",
-    find: "for (const task of met) if (task !== party) contestPast(state, tenant, task);",
+    file: "leases/late-results.ts",
+    find: "for (const task of met) if (task !== party) contestPast(turn, task);",
     replace: "",
   },
   {
     name: "tasks: a stale fence may complete",
-    file: "receipts/submit-receipt.ts",
+    file: "commands/submit-receipt.ts",
     find: "&& (fence === null || one.fence === fence);",
     replace: "&& (fence === null || one.fence >= fence);",
   },
   {
     name: "tasks: an acceptance side by side is an attempt of its own",
-    file: "receipts/submit-receipt.ts",
+    file: "commands/submit-receipt.ts",
     find: "record.attempts + (isCounted ? 1 : 0)",
     replace: "record.attempts + 1",
   },
   {
     name: "tasks: a called-off lease is extended by a heartbeat",
-    file: "tasks/task-life.ts",
+    file: "memory/task-state.ts",
     find: "if (attempt === undefined || attempt.canceled) return [];",
     replace: "if (attempt === undefined) return [];",
   },
@@ -172,7 +171,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     name: "tasks: every preemptible worker is asked to make room",
-    file: "tasks/task-holding.ts",
+    file: "commands/task-holding.ts",
     find: "if ((told !== undefined && told !== lease) || !canRunNow(tenant, next)) continue;",
     replace: "if (!canRunNow(tenant, next)) continue;",
   },
@@ -180,7 +179,7 @@ export const taskMutants: readonly Mutant[] = [
   // Receipts and workers (R2–R5, T1)
   {
     name: "tasks: the same key with other content is the first receipt",
-    file: "receipts/submit-receipt.ts",
+    file: "commands/submit-receipt.ts",
     find: "if (mark.fingerprint !== receiptFingerprint(input)) return dedupeConflict();",
     replace: "",
   },
@@ -193,20 +192,20 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: an escalated obligation stays with the worker",
     file: "tasks/task-life.ts",
-    find: "if (other === undefined) setObligation(state, tenant, task, { state: as, custodian });",
+    find: "if (other === undefined) setObligation(turn, task, { state: as, custodian });",
     replace:
-      "if (other === undefined) setObligation(state, tenant, task, { state: as, custodian: task.record.lastWorker ?? custodian });",
+      "if (other === undefined) setObligation(turn, task, { state: as, custodian: task.record.lastWorker ?? custodian });",
   },
   {
     name: "tasks: anybody's key may use a worker_id",
-    file: "tasks/workers.ts",
+    file: "memory/actors.ts",
     find: "if (record.keyId === null || record.keyId === actor.keyId) return null;",
     replace: "if (record.keyId !== null) return null;",
   },
   {
     name: "tasks: a reclaimed lease keeps its fence",
-    file: "tasks/task-poll.ts",
-    find: "noteReissued(state, tenant, task);\n    offers.push",
+    file: "commands/task-poll.ts",
+    find: "noteReissued(turn, task);\n    offers.push",
     replace: "offers.push",
   },
 
@@ -220,7 +219,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: a restored kernel takes late results that were contested",
     file: "restore.ts",
-    find: "haunt(state, tenant, task);",
+    find: "haunt(turn, task);",
     replace: "",
   },
 ];

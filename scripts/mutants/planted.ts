@@ -34,8 +34,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: "timeouts are settled after grants",
     file: "settle.ts",
-    find: "if (wait !== undefined && wait.dueAt <= now) {",
-    replace: "if (wait !== undefined && wait.dueAt <= now && (earliest(state.ends)?.dueAt ?? now + 1) > now) {",
+    find: "if (wait !== undefined && wait.dueAt <= now) return endWaitDue(",
+    replace:
+      "if (wait !== undefined && wait.dueAt <= now && (earliest(state.ends)?.dueAt ?? now + 1) > now) return endWaitDue(",
   },
   {
     name: "a slice does one too many",
@@ -46,18 +47,18 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a lease is held twice",
     file: "settle.ts",
-    find: "restarting && record.heldUntil === null)",
-    replace: "restarting)",
+    find: "return party.record.restarting && record.heldUntil === null;",
+    replace: "return party.record.restarting;",
   },
   {
     name: "a hold that is long over still begins",
     file: "settle.ts",
-    find: 'if (heldUntil <= now) return end(state, tenant, lease, "EXPIRED", null, now);',
+    find: 'if (heldUntil <= turn.now) return endLeases(turn, [lease], "EXPIRED", null);',
     replace: "",
   },
   {
     name: "a held lease is revived without VERIFY_ALL",
-    file: "leases/holding.ts",
+    file: "commands/holding.ts",
     find: 'if (lease.state === "HELD" && !lease.verified) return verifyRequired(id);',
     replace: "",
   },
@@ -76,14 +77,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: "nobody loses a grant it does not collect",
     file: "leases/lease-life.ts",
-    find: "return Math.min(lease.expiresAt, idleAt, lease.claimBy ?? lease.expiresAt);",
-    replace: "return Math.min(lease.expiresAt, idleAt);",
+    find: 'if (claimBy !== null && claimBy < expiresAt && claimBy <= idleAt) return { at: claimBy, cause: "unclaimed" };',
+    replace: "",
   },
   {
     name: "idle leases are not noticed",
     file: "leases/lease-life.ts",
-    find: "return Math.min(lease.expiresAt, idleAt, lease.claimBy ?? lease.expiresAt);",
-    replace: "return Math.min(lease.expiresAt, lease.claimBy ?? lease.expiresAt);",
+    find: 'return idleAt < expiresAt ? { at: idleAt, cause: "idle" } : { at: expiresAt, cause: "expired" };',
+    replace: 'return { at: expiresAt, cause: "expired" };',
   },
   {
     name: "the heap does not lift what takes a removed item's slot",
@@ -162,20 +163,20 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a half of a rename is left alive",
-    file: "leases/holding.ts",
-    find: "if (other !== undefined) endOne(other);",
+    file: "requests/ending.ts",
+    find: "if (other !== undefined) endOne(turn, other, as, reason, versionOf);",
     replace: "",
   },
   {
     name: "a pattern over a fenced resource is granted",
-    file: "deciding/decide.ts",
+    file: "deciding/bars.ts",
     find: "const fencedOne = findResource(tenant, name, ({ record }) => record.fenced);",
     replace:
       "const exact = tenant.resources.get(name.text); const fencedOne = exact?.record.fenced ? exact : undefined;",
   },
   {
     name: "a fenced resource is granted",
-    file: "deciding/decide.ts",
+    file: "deciding/bars.ts",
     find: "const fencedOne = findResource(tenant, name, ({ record }) => record.fenced);",
     replace: "const fencedOne = findResource(tenant, name, () => false);",
   },
@@ -225,15 +226,15 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "waiters are not served when a lease is released",
-    file: "leases/holding.ts",
-    find: 'if (releases && party.kind === "agent") completeIfDone(state, party, now);\n  serve(state, tenant, freed, now);',
-    replace: 'if (releases && party.kind === "agent") completeIfDone(state, party, now);',
+    file: "memory/state.ts",
+    find: "if (turn.tenant.waitingCount > 0) turn.state.freed.push(nameOf(lease));",
+    replace: "",
   },
   {
     name: "waiters are not served when a lease is weakened",
-    file: "leases/handing-over.ts",
-    find: "serve(state, tenant, halves.map(nameOf), now);",
-    replace: "",
+    file: "leases/lease-life.ts",
+    find: 'type: "lease_weakened", lease: entry });\n  freeNameOf(turn, entry);',
+    replace: 'type: "lease_weakened", lease: entry });',
   },
   {
     name: "DIE takes a fresh timestamp",
@@ -268,7 +269,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a dry run that dies counts",
-    file: "requests/acquire.ts",
+    file: "commands/acquire.ts",
     find: "if (command.dryRun) return foretell(",
     replace: 'if (command.dryRun && decision.type !== "die") return foretell(',
   },
@@ -316,7 +317,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a transfer may turn a wait round",
-    file: "leases/handing-over.ts",
+    file: "commands/handing-over.ts",
     find: "if (waitDie ? party.priority < priority : party.priority > priority) continue;",
     replace: "if (waitDie || party.priority > priority) continue;",
   },
@@ -325,7 +326,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a re-issued lease keeps its fence",
     file: "leases/lease-life.ts",
-    find: "const fence = nextFence(state, tenant);",
+    find: "const fence = nextFence(turn);",
     replace: "const fence = entry.record.fence;",
   },
   {
@@ -336,13 +337,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a stranger may release",
-    file: "leases/holding.ts",
+    file: "commands/holding.ts",
     find: 'if (actor.role !== "agent" || actor.agentId !== party.record.id) return notHolder(leaseId);',
     replace: 'if (actor.role !== "agent") return notHolder(leaseId);',
   },
   {
     name: "a stale epoch may heartbeat",
-    file: "leases/holding.ts",
+    file: "commands/holding.ts",
     find: "if (actor.epoch !== party.record.epoch) {",
     replace: "if ((actor.epoch ?? 0) > party.record.epoch) {",
   },
@@ -354,7 +355,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "the older instance's leases are not re-issued",
-    file: "agents/agents.ts",
+    file: "commands/agents.ts",
     find: 'if (lease.record.state === "CLOSING") continue;',
     replace: "continue;",
   },
@@ -372,9 +373,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a failed teardown frees the resource",
-    file: "resources/cells.ts",
-    find: "fence(state, tenant, nameOf(lease), reason, now);",
-    replace: "serve(state, tenant, [nameOf(lease)], now);",
+    file: "resources/bindings.ts",
+    find: "fence(turn, nameOf(lease), reason);",
+    replace: "serve(turn, [nameOf(lease)]);",
   },
   {
     name: "one bound lease grants the whole manifest",
@@ -385,7 +386,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a restored kernel forgets how much is waited for",
     file: "restore.ts",
-    find: 'if (record.state === "WAITING") enqueue(state, tenant, request);\n  else if',
+    find: 'if (record.state === "WAITING") enqueue(turn, request);\n  else if',
     replace: "if",
   },
 ];

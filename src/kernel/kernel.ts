@@ -3,6 +3,8 @@
  * inputs: same replies, events and records, byte for byte.
  */
 
+import { conclude } from "./aftermath.ts";
+import { acquire } from "./commands/acquire.ts";
 import {
   dropFailedDigest,
   pauseAgent,
@@ -10,31 +12,20 @@ import {
   restartAgent,
   transitionAgent,
   verifyAll,
-} from "./agents/agents.ts";
-import { resumeAgent, saveDigest } from "./agents/digests.ts";
-import type { Command } from "./contract/commands.ts";
-import type { KernelEvent } from "./contract/events.ts";
-import type { Millis } from "./contract/records.ts";
-import type { Reply } from "./contract/replies.ts";
-import type { Receipt } from "./contract/task-records.ts";
-import { earliest } from "./index/heap.ts";
-import { downgradeLease, revoke, transferLease } from "./leases/handing-over.ts";
-import { heartbeat, heartbeatAll, releaseAll, releaseLease, renewLease } from "./leases/holding.ts";
-import { reportViolation } from "./leases/violations.ts";
-import type { Handle, State } from "./memory/state.ts";
-import type { ReadyTask } from "./memory/task-state.ts";
-import { submitReceipt } from "./receipts/submit-receipt.ts";
-import { acquire } from "./requests/acquire.ts";
-import { cancelRequest, collectRequest } from "./requests/requests.ts";
-import { enrolCell } from "./resources/cell-enrol.ts";
-import { cellEnded, cellHeartbeat, cellLeft, readmitCell, reportBinding, withdrawCell } from "./resources/cells.ts";
-import { declareResource, fenceResource, resetResource, withdrawResource } from "./resources/resources.ts";
-import { isDue, serveFreed, settleDue } from "./settle.ts";
-import { createTask } from "./tasks/task-create.ts";
-import { cancelTask, redriveTask } from "./tasks/task-ends.ts";
-import { heartbeatTask, releaseTask } from "./tasks/task-holding.ts";
-import { pollTasks } from "./tasks/task-poll.ts";
-import { setTaskType } from "./tasks/task-types.ts";
+} from "./commands/agents.ts";
+import { enrolCell } from "./commands/cell-enrol.ts";
+import { cellEnded, cellHeartbeat, cellLeft, readmitCell, reportBinding, withdrawCell } from "./commands/cells.ts";
+import { resumeAgent, saveDigest } from "./commands/digests.ts";
+import { downgradeLease, revoke, transferLease } from "./commands/handing-over.ts";
+import { heartbeat, heartbeatAll, releaseAll, releaseLease, renewLease } from "./commands/holding.ts";
+import { cancelRequest, collectRequest } from "./commands/requests.ts";
+import { declareResource, fenceResource, resetResource, withdrawResource } from "./commands/resources.ts";
+import { submitReceipt } from "./commands/submit-receipt.ts";
+import { createTask } from "./commands/task-create.ts";
+import { cancelTask, redriveTask } from "./commands/task-ends.ts";
+import { heartbeatTask, releaseTask } from "./commands/task-holding.ts";
+import { pollTasks } from "./commands/task-poll.ts";
+import { setTaskType } from "./commands/task-types.ts";
 import {
   createKey,
   createTenant,
@@ -42,9 +33,20 @@ import {
   setTenantQuotas,
   setTenantSettings,
   suspendTenant,
-} from "./tenants/tenants.ts";
+} from "./commands/tenants.ts";
+import { reportViolation } from "./commands/violations.ts";
+import type { Command } from "./contract/commands.ts";
+import type { KernelEvent } from "./contract/events.ts";
+import type { Millis } from "./contract/records.ts";
+import type { Reply } from "./contract/replies.ts";
+import type { Receipt } from "./contract/task-records.ts";
+import { earliest } from "./index/heap.ts";
+import { findTenant } from "./memory/actors.ts";
+import type { Handle, State, Turn } from "./memory/state.ts";
+import type { ReadyTask } from "./memory/task-state.ts";
+import { isDue, settleDue } from "./settle.ts";
 
-export { answerForEnded } from "./leases/ended.ts";
+export { answerForEnded, answerForEndedTask } from "./commands/ended.ts";
 export { createState, type Handle, type State } from "./memory/state.ts";
 export type { ReadyTask } from "./memory/task-state.ts";
 export { receiptFingerprint } from "./receipts/receipt-content.ts";
@@ -59,7 +61,6 @@ export {
   restoreLeases,
   snapshot,
 } from "./restore.ts";
-export { answerForEndedTask } from "./tasks/task-ended.ts";
 export { explainTask, type WaitingFor } from "./tasks/task-explain.ts";
 
 export interface Step {
@@ -85,15 +86,16 @@ export function apply(state: State, command: Command, now: Millis): Outcome {
   begin(state);
   settleDue(state, now, Number.POSITIVE_INFINITY);
   const reply = decide(state, command, now);
-  serveFreed(state, now);
-  return { reply, ...stepOf(state) };
+  const { events, changes, receipts, ready } = state;
+  return { reply, events, changes, receipts, ready };
 }
 
 /** Does a slice of what is due, so that a hundred thousand ends at once never hold up whoever runs the kernel. */
 export function settle(state: State, now: Millis, limit: number): Settled {
   begin(state);
   const more = settleDue(state, now, limit);
-  return { more, ...stepOf(state) };
+  const { events, changes, receipts, ready } = state;
+  return { more, events, changes, receipts, ready };
 }
 
 export function hasDue(state: State, now: Millis): boolean {
@@ -117,78 +119,8 @@ function begin(state: State): void {
   state.ready = [];
 }
 
-function stepOf({ events, changes, receipts, ready }: State): Step {
-  return { events, changes, receipts, ready };
-}
-
 function decide(state: State, command: Command, now: Millis): Reply {
   switch (command.type) {
-    case "register_agent":
-      return registerAgent(state, command, now);
-    case "transition_agent":
-      return transitionAgent(state, command, now);
-    case "restart_agent":
-      return restartAgent(state, command, now);
-    case "pause_agent":
-    case "unpause_agent":
-      return pauseAgent(state, command, now);
-    case "save_digest":
-      return saveDigest(state, command, now);
-    case "resume_agent":
-      return resumeAgent(state, command, now);
-    case "drop_digest":
-      return dropFailedDigest(state, command, now);
-    case "verify_all":
-      return verifyAll(state, command, now);
-    case "acquire":
-      return acquire(state, command, now);
-    case "collect_request":
-      return collectRequest(state, command);
-    case "cancel_request":
-      return cancelRequest(state, command, now);
-    case "heartbeat":
-      return heartbeat(state, command, now);
-    case "heartbeat_all":
-      return heartbeatAll(state, command, now);
-    case "renew_lease":
-      return renewLease(state, command, now);
-    case "release_lease":
-      return releaseLease(state, command, now);
-    case "release_all":
-      return releaseAll(state, command, now);
-    case "transfer_lease":
-      return transferLease(state, command, now);
-    case "downgrade_lease":
-      return downgradeLease(state, command, now);
-    case "revoke":
-      return revoke(state, command, now);
-    case "report_violation":
-      return reportViolation(state, command, now);
-    case "declare_resource":
-      return declareResource(state, command, now);
-    case "fence_resource":
-      return fenceResource(state, command, now);
-    case "reset_resource":
-      return resetResource(state, command, now);
-    case "withdraw_resource":
-      return withdrawResource(state, command, now);
-    case "bind_confirmed":
-    case "bind_failed":
-    case "teardown_confirmed":
-    case "teardown_failed":
-      return reportBinding(state, command, now);
-    case "enrol_cell":
-      return enrolCell(state, command, now);
-    case "cell_heartbeat":
-      return cellHeartbeat(state, command, now);
-    case "cell_left":
-      return cellLeft(state, command, now);
-    case "cell_ended":
-      return cellEnded(state, command, now);
-    case "withdraw_cell":
-      return withdrawCell(state, command, now);
-    case "readmit_cell":
-      return readmitCell(state, command, now);
     case "create_tenant":
       return createTenant(state, command, now);
     case "suspend_tenant":
@@ -202,21 +134,114 @@ function decide(state: State, command: Command, now: Millis): Reply {
       return createKey(state, command, now);
     case "delete_key":
       return deleteKey(state, command);
+    default:
+      return decideFor(state, command, now);
+  }
+}
+
+type OperatorCommand =
+  | "create_tenant"
+  | "suspend_tenant"
+  | "resume_tenant"
+  | "set_tenant_settings"
+  | "set_tenant_quotas"
+  | "create_key"
+  | "delete_key";
+type TenantCommand = Exclude<Command, { readonly type: OperatorCommand }>;
+
+/** Everything but what operators do is done within the caller's tenant. */
+function decideFor(state: State, command: TenantCommand, now: Millis): Reply {
+  const tenant = findTenant(state, command.tenant);
+  if ("code" in tenant) return tenant;
+  const turn = { state, tenant, now };
+  const reply = run(turn, command);
+  conclude(turn);
+  return reply;
+}
+
+function run(turn: Turn, command: TenantCommand): Reply {
+  switch (command.type) {
+    case "register_agent":
+      return registerAgent(turn, command);
+    case "transition_agent":
+      return transitionAgent(turn, command);
+    case "restart_agent":
+      return restartAgent(turn, command);
+    case "pause_agent":
+    case "unpause_agent":
+      return pauseAgent(turn, command);
+    case "save_digest":
+      return saveDigest(turn, command);
+    case "resume_agent":
+      return resumeAgent(turn, command);
+    case "drop_digest":
+      return dropFailedDigest(turn, command);
+    case "verify_all":
+      return verifyAll(turn, command);
+    case "acquire":
+      return acquire(turn, command);
+    case "collect_request":
+      return collectRequest(turn, command);
+    case "cancel_request":
+      return cancelRequest(turn, command);
+    case "heartbeat":
+      return heartbeat(turn, command);
+    case "heartbeat_all":
+      return heartbeatAll(turn, command);
+    case "renew_lease":
+      return renewLease(turn, command);
+    case "release_lease":
+      return releaseLease(turn, command);
+    case "release_all":
+      return releaseAll(turn, command);
+    case "transfer_lease":
+      return transferLease(turn, command);
+    case "downgrade_lease":
+      return downgradeLease(turn, command);
+    case "revoke":
+      return revoke(turn, command);
+    case "report_violation":
+      return reportViolation(turn, command);
+    case "declare_resource":
+      return declareResource(turn, command);
+    case "fence_resource":
+      return fenceResource(turn, command);
+    case "reset_resource":
+      return resetResource(turn, command);
+    case "withdraw_resource":
+      return withdrawResource(turn, command);
+    case "bind_confirmed":
+    case "bind_failed":
+    case "teardown_confirmed":
+    case "teardown_failed":
+      return reportBinding(turn, command);
+    case "enrol_cell":
+      return enrolCell(turn, command);
+    case "cell_heartbeat":
+      return cellHeartbeat(turn, command);
+    case "cell_left":
+      return cellLeft(turn, command);
+    case "cell_ended":
+      return cellEnded(turn, command);
+    case "withdraw_cell":
+      return withdrawCell(turn, command);
+    case "readmit_cell":
+      return readmitCell(turn, command);
     case "create_task":
-      return createTask(state, command, now);
+      return createTask(turn, command);
     case "cancel_task":
-      return cancelTask(state, command, now);
+      return cancelTask(turn, command);
     case "redrive_task":
-      return redriveTask(state, command, now);
+      return redriveTask(turn, command);
     case "poll_tasks":
-      return pollTasks(state, command, now);
+      return pollTasks(turn, command);
     case "heartbeat_task":
-      return heartbeatTask(state, command, now);
+      return heartbeatTask(turn, command);
     case "release_task":
-      return releaseTask(state, command, now);
+      return releaseTask(turn, command);
     case "set_task_type":
-      return setTaskType(state, command);
+      return setTaskType(turn, command);
     case "submit_receipt":
-      return submitReceipt(state, command, now);
+      return submitReceipt(turn, command);
   }
 }

@@ -3,35 +3,39 @@ import { scheduleForgetting } from "./agents/agent-life.ts";
 import { requestIdOf } from "./contract/ids.ts";
 import { limits } from "./contract/limits.ts";
 import type { Lease, RecordKind, Request, StoredRecord } from "./contract/records.ts";
-import type { Task } from "./contract/task-records.ts";
-import { canonicalName, makeWish } from "./deciding/conflicts.ts";
+import { makeWish } from "./deciding/claims.ts";
 import { countKinds } from "./deciding/quotas.ts";
 import { schedule } from "./index/heap.ts";
 import { isOutOfOrder, type Node, nodesFor, putInOrder } from "./index/resource-tree.ts";
+import { haunt } from "./leases/late-results.ts";
 import { place } from "./leases/lease-life.ts";
 import {
-  changed,
   createAgentEntry,
   createDigestEntry,
   createKeyEntry,
   createLeaseEntry,
+  createPayloadEntry,
   createRequestEntry,
-  createState,
   createTenantEntry,
+} from "./memory/entries.ts";
+import {
+  type AgentEntry,
+  changed,
+  createState,
   type Handle,
   type Party,
   rootOf,
   type State,
-  type TenantEntry,
+  type Turn,
 } from "./memory/state.ts";
-import { createPayloadEntry } from "./memory/task-state.ts";
-import type { ResourceName } from "./names/resource-name.ts";
+import type { TaskEntry } from "./memory/task-state.ts";
+import { canonicalName, type ResourceName } from "./names/resource-name.ts";
 import { enqueue } from "./requests/request-life.ts";
 import { placeCell } from "./resources/cell-life.ts";
-import { placeResource } from "./resources/resources.ts";
-import { haunt } from "./tasks/task-contest.ts";
-import { placeTask, placeTaskKey } from "./tasks/task-create.ts";
-import { isFinal, listObligation } from "./tasks/task-life.ts";
+import { placeResource } from "./resources/resource-life.ts";
+import { listObligation } from "./tasks/obligations.ts";
+import { isFinal } from "./tasks/task-life.ts";
+import { placeTask, placeTaskKey } from "./tasks/task-places.ts";
 import { enterQueue } from "./tasks/task-queue.ts";
 import { resumeSpeculation } from "./tasks/task-speculation.ts";
 import { placeTaskType } from "./tasks/task-types.ts";
@@ -80,6 +84,7 @@ export function restore(records: Iterable<RestoredRecord>): State {
  */
 export interface Restoring {
   readonly state: State;
+  readonly turns: ReadonlyMap<string, Turn>;
   /** Nodes where leases came in another order than that of their fences. */
   readonly unordered: Set<Node>;
 }
@@ -96,33 +101,37 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
     storedAs(tenant.counters, counters.row);
     state.tenants.set(record.id, tenant);
   }
+  const turns = new Map<string, Turn>();
+  // Nothing that is restored depends on the time.
+  for (const [id, tenant] of state.tenants) turns.set(id, { state, tenant, now: 0 });
   for (const { record, row } of sorted.keys) state.keys.set(record.id, storedAs(createKeyEntry(record), row));
   for (const { record, row } of sorted.agents) {
+    const turn = turnOf(turns, record.tenant);
     const agent = storedAs(createAgentEntry(record), row);
-    tenantOf(state, record.tenant).agents.set(record.id, agent);
-    scheduleForgetting(state, agent);
+    turn.tenant.agents.set(record.id, agent);
+    scheduleForgetting(turn, agent);
   }
   for (const { record, row } of sorted.digests) {
-    agentOf(state, record).digest = storedAs(createDigestEntry(record), row);
+    agentOf(turnOf(turns, record.tenant), record.agentId).digest = storedAs(createDigestEntry(record), row);
   }
   for (const { record, row } of sorted.resources) {
-    storedAs(placeResource(tenantOf(state, record.tenant), record, canonicalName(record.name)), row);
+    storedAs(placeResource(turnOf(turns, record.tenant).tenant, record, canonicalName(record.name)), row);
   }
-  for (const { record, row } of sorted.cells) storedAs(placeCell(state, tenantOf(state, record.tenant), record), row);
-  restoreTasks(state, sorted);
-  for (const { record, row } of sorted.requests) restoreRequest(state, record, row);
-  return { state, unordered: new Set() };
+  for (const { record, row } of sorted.cells) storedAs(placeCell(turnOf(turns, record.tenant), record), row);
+  restoreTasks(turns, sorted);
+  for (const { record, row } of sorted.requests) restoreRequest(turnOf(turns, record.tenant), record, row);
+  return { state, turns, unordered: new Set() };
 }
 
 /** Once every lease has come. */
-export function endRestore({ state, unordered }: Restoring): State {
+export function endRestore({ state, turns, unordered }: Restoring): State {
   for (const node of unordered) putInOrder(node);
-  for (const tenant of state.tenants.values()) {
-    const tasks = [...tenant.tasks.values()].sort((a, b) => a.record.timestamp - b.record.timestamp);
-    for (const { record } of tasks) resumeTask(state, tenant, record);
+  for (const turn of turns.values()) {
+    const tasks = [...turn.tenant.tasks.values()].sort((a, b) => a.record.timestamp - b.record.timestamp);
+    for (const task of tasks) resumeTask(turn, task);
   }
   state.ready = [];
-  // A crash between two slices may have left waiters unserved; looking at all of them once is harmless otherwise.
+  // A crash between two slices may have left waiters unserved; trying all of them once is harmless otherwise.
   for (const tenant of state.tenants.values()) {
     for (const { claims } of tenant.requests.values()) {
       if (claims.length > 0) state.unserved.push({ tenant, names: claims.map(({ name }) => name) });
@@ -204,20 +213,19 @@ function sort(records: Iterable<RestoredRecord>): Sorted {
   return sorted;
 }
 
-function restoreRequest(state: State, record: Request, row: number | undefined): void {
-  const tenant = tenantOf(state, record.tenant);
-  const party = partyOf(state, record);
+function restoreRequest(turn: Turn, record: Request, row: number | undefined): void {
+  const party = partyOf(turn, record);
   const request = storedAs(createRequestEntry(record, party), row);
-  tenant.requests.set(record.id, request);
-  if (party.kind === "task") return enqueue(state, tenant, request);
+  turn.tenant.requests.set(record.id, request);
+  if (party.kind === "task") return enqueue(turn, request);
   const agent = party;
   const holdsKey = record.state === "WAITING" || record.state === "BINDING" || record.state === "GRANTED";
   if (record.key !== null && holdsKey) agent.keys.set(record.key, request);
-  if (record.state === "WAITING") enqueue(state, tenant, request);
+  if (record.state === "WAITING") enqueue(turn, request);
   else if (record.state === "BINDING") agent.open.add(request);
   if (record.forgetAt !== null) {
     agent.remembered.add(request);
-    schedule(state.ends, request, record.forgetAt, record.arrival);
+    schedule(turn.state.ends, request, record.forgetAt, record.arrival);
   }
 }
 
@@ -233,89 +241,93 @@ export function restoreLeases(restoring: Restoring, records: readonly Lease[], r
 }
 
 function restoreTogether(restoring: Restoring, records: readonly Lease[], rows: readonly number[]): void {
-  const { state } = restoring;
+  const { turns } = restoring;
   const names = records.map(({ resource }) => canonicalName(resource));
-  const roots = names.map(({ type }, at) => rootOf(tenantOf(state, records[at]?.tenant ?? ""), type));
-  // Asked for no answer, but to have the places of all ids in the cache before any of them is needed.
-  for (const { tenant, id } of records) tenantOf(state, tenant).leases.has(id);
+  const roots = names.map(({ type }, at) => rootOf(turnOf(turns, records[at]?.tenant ?? "").tenant, type));
+  prefetch(turns, records);
   for (const [at, node] of nodesFor(roots, names).entries()) {
     const [record, name] = [records[at], names[at]];
     if (record !== undefined && name !== undefined) restoreLease(restoring, record, rows[at] ?? 0, name, node);
   }
 }
 
+/** Touches each id's slot so that the inserts that follow find it in the cache. The answers are not needed. */
+function prefetch(turns: Restoring["turns"], records: readonly Lease[]): void {
+  for (const { tenant, id } of records) turnOf(turns, tenant).tenant.leases.has(id);
+}
+
 function restoreLease(
-  { state, unordered }: Restoring,
+  { turns, unordered }: Restoring,
   record: Lease,
   row: number,
   name: ResourceName,
   node: Node,
 ): void {
-  const tenant = tenantOf(state, record.tenant);
+  const turn = turnOf(turns, record.tenant);
+  const { tenant } = turn;
   const intent = { predicate: record.predicate, resource: record.resource, units: record.units, to: null, pick: null };
-  const entry = createLeaseEntry(record, partyOf(state, record), makeWish(tenant, intent, name).strength);
+  const entry = createLeaseEntry(record, partyOf(turn, record), makeWish(tenant, intent, name).strength);
   const request = tenant.requests.size === 0 ? undefined : tenant.requests.get(requestIdOf(record.id));
   // Handed over, it no longer belongs to the request through which it was granted.
   const isHandedOver = request?.record.ended.some((ended) => ended.id === record.id) ?? true;
   entry.request = isHandedOver ? null : (request ?? null);
   entry.row = row;
   const { size } = tenant.leases;
-  place(state, tenant, entry, node, name.wild);
+  place(turn, entry, node, name.wild);
   if (tenant.leases.size === size) throw new Error(`A lease is stored twice: ${record.id}`);
   if (isOutOfOrder(entry)) unordered.add(node);
   if (entry.party.kind === "task" && name.type === "TASK") tenant.book.workers.get(record.agentId)?.leases.add(entry);
 }
 
 /** A task's leases and requests name it as their holder, and somebody else as who acts for it. */
-function partyOf(state: State, record: Lease | Request): Party {
-  if (record.holder === record.agentId) return agentOf(state, record);
-  const task = tenantOf(state, record.tenant).tasks.get(record.holder);
-  if (task === undefined) throw new Error(`A record belongs to no task: ${record.holder}`);
+function partyOf(turn: Turn, record: Lease | Request): Party {
+  if (record.holder === record.agentId) return agentOf(turn, record.agentId);
+  const task = turn.tenant.tasks.get(record.holder);
+  if (task === undefined) throw new Error(`A record belongs to an unknown task: ${record.holder}`);
   return task;
 }
 
-function restoreTasks(state: State, { workers, taskTypes, taskKeys, tasks, payloads }: Sorted): void {
-  for (const { record, row } of workers) storedAs(placeWorker(state, tenantOf(state, record.tenant), record), row);
-  for (const { record, row } of taskTypes) storedAs(placeTaskType(tenantOf(state, record.tenant), record), row);
-  for (const { record, row } of taskKeys) storedAs(placeTaskKey(state, tenantOf(state, record.tenant), record), row);
+function restoreTasks(turns: Restoring["turns"], { workers, taskTypes, taskKeys, tasks, payloads }: Sorted): void {
+  for (const { record, row } of workers) storedAs(placeWorker(turnOf(turns, record.tenant), record), row);
+  for (const { record, row } of taskTypes) storedAs(placeTaskType(turnOf(turns, record.tenant).tenant, record), row);
+  for (const { record, row } of taskKeys) storedAs(placeTaskKey(turnOf(turns, record.tenant), record), row);
   // In the order of creation, so that what a task depends on is there before it.
-  for (const { record, row } of tasks) storedAs(placeTask(tenantOf(state, record.tenant), record), row);
+  for (const { record, row } of tasks) storedAs(placeTask(turnOf(turns, record.tenant).tenant, record), row);
   for (const { record, row } of payloads) {
-    const task = tenantOf(state, record.tenant).tasks.get(record.taskId);
-    if (task === undefined) throw new Error(`A payload belongs to no task: ${record.taskId}`);
+    const task = turnOf(turns, record.tenant).tenant.tasks.get(record.taskId);
+    if (task === undefined) throw new Error(`A payload belongs to an unknown task: ${record.taskId}`);
     task.payload = storedAs(createPayloadEntry(record), row);
   }
 }
 
-/** Once its leases and requests are there: back to where it stood. A queued one is looked at anew when a worker asks. */
-function resumeTask(state: State, tenant: TenantEntry, { id }: Task): void {
-  const task = tenant.tasks.get(id);
-  if (task === undefined) return;
+/** Once its leases and requests are there: back to where it stood. A queued one is tried again when a worker polls. */
+function resumeTask(turn: Turn, task: TaskEntry): void {
+  const { tenant } = turn;
   const { record } = task;
   listObligation(tenant, task);
   if (!isFinal(record)) for (const { key } of record.dedupes) tenant.book.dedupes.set(key, task);
   if (record.live.length > 0) {
     if (task.key !== null) task.key.running++;
-    resumeSpeculation(state, task);
+    resumeSpeculation(turn, task);
     return;
   }
   if (
     record.spec.intents.length > 0 &&
     record.past.some(({ acceptedAt, contested }) => acceptedAt !== null && !contested)
   )
-    haunt(state, tenant, task);
-  if (record.status === "queued" || record.status === "retry_pending") enterQueue(state, tenant, task);
+    haunt(turn, task);
+  if (record.status === "queued" || record.status === "retry_pending") enterQueue(turn, task);
 }
 
-function tenantOf(state: State, id: string): TenantEntry {
-  const tenant = state.tenants.get(id);
-  if (tenant === undefined) throw new Error(`A record belongs to no tenant: ${id}`);
-  return tenant;
+function turnOf(turns: Restoring["turns"], tenantId: string): Turn {
+  const turn = turns.get(tenantId);
+  if (turn === undefined) throw new Error(`A record belongs to an unknown tenant: ${tenantId}`);
+  return turn;
 }
 
-function agentOf(state: State, { tenant, agentId }: { readonly tenant: string; readonly agentId: string }) {
-  const agent = tenantOf(state, tenant).agents.get(agentId);
-  if (agent === undefined) throw new Error(`A record belongs to no agent: ${agentId}`);
+function agentOf({ tenant }: Turn, agentId: string): AgentEntry {
+  const agent = tenant.agents.get(agentId);
+  if (agent === undefined) throw new Error(`A record belongs to an unknown agent: ${agentId}`);
   return agent;
 }
 
@@ -351,6 +363,6 @@ export function snapshot(state: State): StoredRecord[] {
 export function jumpFences(state: State): void {
   for (const { counters } of state.tenants.values()) {
     counters.record = { ...counters.record, fence: counters.record.fence + limits.restoreFenceJump };
-    changed(state, counters);
+    changed({ state }, counters);
   }
 }

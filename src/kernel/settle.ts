@@ -2,18 +2,20 @@
  * What is due by now. Waits whose timeout has passed end before anything is granted (L3); then everything else is
  * settled in the order of its deadline, each end together with the grants that it makes possible (L6).
  */
+
+import { conclude, followUp, takeFreed } from "./aftermath.ts";
 import { forgetIfIdle } from "./agents/agent-life.ts";
 import { limits } from "./contract/limits.ts";
-import type { Lease, Millis } from "./contract/records.ts";
+import type { Millis } from "./contract/records.ts";
 import { earliest } from "./index/heap.ts";
-import { endLeases } from "./leases/holding.ts";
-import { emitLease, updateLease } from "./leases/lease-life.ts";
-import type { LeaseEntry, State, TenantEntry } from "./memory/state.ts";
+import { dueOf, emitLease, updateLease } from "./leases/lease-life.ts";
+import type { EndEntry, LeaseEntry, RequestEntry, State, Turn } from "./memory/state.ts";
+import { endLeases } from "./requests/ending.ts";
 import { serve } from "./requests/queue.ts";
 import { endWait, forget } from "./requests/request-life.ts";
+import { bindFailed, teardownFailed } from "./resources/bindings.ts";
 import { settleCell } from "./resources/cell-life.ts";
-import { bindFailed, teardownFailed } from "./resources/cells.ts";
-import { forgetTaskKey } from "./tasks/task-create.ts";
+import { forgetTaskKey } from "./tasks/task-places.ts";
 import { settleTask } from "./tasks/task-queue.ts";
 import { forgetWorkerIfIdle } from "./tasks/workers.ts";
 
@@ -36,98 +38,89 @@ export function isDue(state: State, now: Millis): boolean {
 
 function settleOne(state: State, now: Millis): void {
   const wait = earliest(state.waits);
-  if (wait !== undefined && wait.dueAt <= now) {
-    const tenant = tenantOf(state, wait.tenantId);
-    state.unserved.push({ tenant, names: endWait(state, tenant, wait, "TIMED_OUT", null, now) });
-    return;
-  }
+  if (wait !== undefined && wait.dueAt <= now) return endWaitDue(turnOf(state, wait.tenantId, now), wait);
   if (state.unserved.length > 0) return serveOne(state, now);
   const end = earliest(state.ends);
   if (end === undefined) return;
-  const tenant = tenantOf(state, end.tenantId);
-  switch (end.kind) {
-    case "lease":
-      return settleLease(state, tenant, end, now);
-    case "request":
-      return forget(state, tenant, end);
-    case "agent":
-      return forgetIfIdle(state, tenant, end, now);
-    case "task":
-      return settleTask(state, tenant, end);
-    case "task_key":
-      return forgetTaskKey(state, tenant, end);
-    case "worker":
-      return forgetWorkerIfIdle(state, tenant, end, now);
-    case "cell":
-      return settleCell(state, tenant, end, now);
-  }
+  const turn = turnOf(state, end.tenantId, now);
+  settleEnd(turn, end);
+  conclude(turn);
 }
 
-/** What a command freed besides what it serves itself: the rest of a task's leases (T10), served before it is over. */
-export function serveFreed(state: State, now: Millis): void {
-  while (state.unserved.length > 0) serveOne(state, now);
+/** Others may have stood behind it; they are served when all due waits have ended. */
+function endWaitDue(turn: Turn, wait: RequestEntry): void {
+  const { state, tenant } = turn;
+  endWait(turn, wait, "TIMED_OUT", null);
+  followUp(turn);
+  if (state.freed.length > 0) state.unserved.push({ tenant, names: takeFreed(state) });
 }
 
 function serveOne(state: State, now: Millis): void {
   const freed = state.unserved[state.servedCount++];
-  if (freed !== undefined) serve(state, freed.tenant, freed.names, now);
-  if (state.servedCount < state.unserved.length) return;
-  state.unserved.length = 0;
-  state.servedCount = 0;
+  if (state.servedCount >= state.unserved.length) {
+    state.unserved.length = 0;
+    state.servedCount = 0;
+  }
+  if (freed === undefined) return;
+  const turn = { state, tenant: freed.tenant, now };
+  serve(turn, freed.names);
+  conclude(turn);
 }
 
-function tenantOf(state: State, id: string): TenantEntry {
-  const tenant = state.tenants.get(id);
-  if (tenant === undefined) throw new Error(`A deadline belongs to no tenant: ${id}`);
-  return tenant;
+function turnOf(state: State, tenantId: string, now: Millis): Turn {
+  const tenant = state.tenants.get(tenantId);
+  if (tenant === undefined) throw new Error(`A deadline belongs to an unknown tenant: ${tenantId}`);
+  return { state, tenant, now };
 }
 
-function settleLease(state: State, tenant: TenantEntry, lease: LeaseEntry, now: Millis): void {
+function settleEnd(turn: Turn, end: EndEntry): void {
+  switch (end.kind) {
+    case "lease":
+      return settleLease(turn, end);
+    case "request":
+      return forget(turn, end);
+    case "agent":
+      return forgetIfIdle(turn, end);
+    case "task":
+      return settleTask(turn, end);
+    case "task_key":
+      return forgetTaskKey(turn, end);
+    case "worker":
+      return forgetWorkerIfIdle(turn, end);
+    case "cell":
+      return settleCell(turn, end);
+  }
+}
+
+function settleLease(turn: Turn, lease: LeaseEntry): void {
   const { record } = lease;
-  switch (record.state) {
-    case "BINDING":
-      return bindFailed(state, tenant, lease, "bind_timeout", now);
-    case "CLOSING":
-      return teardownFailed(state, tenant, lease, "teardown_timeout", now);
-    case "HELD":
-      return end(state, tenant, lease, "EXPIRED", null, now);
-    case "ACTIVE":
-      break;
-    case "RELEASED":
-    case "EXPIRED":
-    case "REVOKED":
+  switch (dueOf(record).cause) {
+    case "bind":
+      return bindFailed(turn, lease, "bind_timeout");
+    case "teardown":
+      return teardownFailed(turn, lease, "teardown_timeout");
+    case "unclaimed":
+      return endLeases(turn, [lease], "EXPIRED", "unclaimed");
+    case "idle":
+      return endLeases(turn, [lease], "REVOKED", "idle");
+    case "expired":
+      if (isHeldForRestart(lease)) return hold(turn, lease);
+      return endLeases(turn, [lease], "EXPIRED", null);
+    case "ended":
       throw new Error(`An ended lease is still scheduled: ${record.id}`);
   }
-  const cause = causeOf(record);
-  if (cause === "unclaimed") return end(state, tenant, lease, "EXPIRED", "unclaimed", now);
-  if (cause === "idle") return end(state, tenant, lease, "REVOKED", "idle", now);
-  if (lease.party.kind === "agent" && lease.party.record.restarting && record.heldUntil === null)
-    return hold(state, tenant, lease, now);
-  end(state, tenant, lease, "EXPIRED", null, now);
 }
 
-/** Which of its deadlines came first. */
-function causeOf({ expiresAt, claimBy, idleTimeout, activeAt }: Lease): "expired" | "unclaimed" | "idle" {
-  const idleAt = idleTimeout === null ? expiresAt : activeAt + idleTimeout;
-  if (claimBy !== null && claimBy < expiresAt && claimBy <= idleAt) return "unclaimed";
-  return idleAt < expiresAt ? "idle" : "expired";
+/** L9: the leases of an agent that announced a restart, once. */
+function isHeldForRestart({ party, record }: LeaseEntry): boolean {
+  if (record.state !== "ACTIVE" || party.kind !== "agent") return false;
+  return party.record.restarting && record.heldUntil === null;
 }
 
 /** L9: nobody else gets it for a while, but it is not honoured. */
-function hold(state: State, tenant: TenantEntry, lease: LeaseEntry, now: Millis): void {
+function hold(turn: Turn, lease: LeaseEntry): void {
   const heldUntil = lease.record.expiresAt + limits.heldMs;
-  if (heldUntil <= now) return end(state, tenant, lease, "EXPIRED", null, now);
-  updateLease(state, lease, { ...lease.record, state: "HELD", heldUntil, claimBy: null });
-  emitLease(state, lease, "lease.held", null, now);
-}
-
-function end(
-  state: State,
-  tenant: TenantEntry,
-  lease: LeaseEntry,
-  as: "EXPIRED" | "REVOKED",
-  reason: string | null,
-  now: Millis,
-): void {
-  serve(state, tenant, endLeases(state, tenant, [lease], as, reason, now), now);
+  if (heldUntil <= turn.now) return endLeases(turn, [lease], "EXPIRED", null);
+  updateLease(turn, lease, { ...lease.record, state: "HELD", heldUntil, claimBy: null });
+  emitLease(turn, lease, "lease.held", null);
 }

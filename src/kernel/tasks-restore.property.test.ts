@@ -7,7 +7,8 @@ import type { StoredRecord, Strategy } from "./contract/records.ts";
 import type { Blocker } from "./contract/replies.ts";
 import type { Receipt } from "./contract/task-records.ts";
 import { apply, createState, nextDeadline, restore, type State, settle, snapshot } from "./kernel.ts";
-import { leaveQueue, makeReady } from "./tasks/task-queue.ts";
+import { makeReady } from "./tasks/lanes.ts";
+import { leaveQueue } from "./tasks/task-queue.ts";
 import { beginning } from "./testing/test-world.ts";
 
 /** The same games every time; other and more ones for a hunt: RESTORE_SEED=7 RESTORE_RUNS=100000 npm test src/kernel/tasks-restore */
@@ -88,8 +89,8 @@ function lookAnew(state: State): void {
       task.passedOver = 0;
       task.preempting = null;
       if (task.place !== "parked" && task.place !== "keyed" && task.place !== "barred") continue;
-      leaveQueue(state, tenant, task);
-      makeReady(state, tenant, task);
+      leaveQueue({ state, tenant, now: 0 }, task);
+      makeReady({ state, tenant, now: 0 }, task);
     }
     for (const task of tenant.tasks.values()) task.parking = null;
   }

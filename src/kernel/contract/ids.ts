@@ -8,6 +8,9 @@ import type { Millis } from "./records.ts";
 const digits = "0123456789abcdefghjkmnpqrstvwxyz";
 const pairs: readonly string[] = Array.from({ length: 1024 }, (_, n) => digits.charAt(n >> 5) + digits.charAt(n & 31));
 
+/** Ids of every kind are random from here on, whatever their prefix: where a hash may begin. */
+export const randomFrom = 19;
+
 export function agentIdFrom(now: Millis, entropy: Entropy): string {
   return `agt_${suffixFrom(now, entropy)}`;
 }

@@ -1,11 +1,10 @@
 /** What stands in the way of an intent (C1, C6, W2): leases of other parties, and waiting intents ahead of it. */
 import { limits } from "../contract/limits.ts";
 import { EXCLUSIVE, type Strength, strengthOf, weakestConflicting } from "../contract/predicates.ts";
-import type { Intent } from "../contract/records.ts";
 import { type Probe, search } from "../index/resource-search.ts";
 import {
   type Branch,
-  findNode,
+  each,
   type Heads,
   headOf,
   heldFrom,
@@ -13,6 +12,7 @@ import {
   type Node,
   type Place,
   type Placed,
+  some,
   waitingFrom,
 } from "../index/resource-tree.ts";
 import {
@@ -26,32 +26,8 @@ import {
 } from "../memory/state.ts";
 import type { Obstacle } from "../memory/task-state.ts";
 import { nameCovers } from "../names/pattern.ts";
-import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
-
-/** An intent on its way to a lease: its name parsed, its strength where it will stand. */
-export interface Wish {
-  readonly intent: Intent;
-  readonly name: ResourceName;
-  readonly strength: Strength;
-  /** The counted resource of exactly this name, where units are what conflicts. */
-  readonly counted: ResourceEntry | null;
-}
-
-/** Behind everybody. */
-export const lastPlace: Place = { order: Number.POSITIVE_INFINITY, suborder: 0 };
-
-export function makeWish(tenant: TenantEntry, intent: Intent, name: ResourceName): Wish {
-  const resource = tenant.resources.size === 0 ? undefined : tenant.resources.get(name.text);
-  const counted = resource !== undefined && resource.record.capacity !== null ? resource : null;
-  return { intent, name, strength: counted === null ? strengthOf(intent.predicate) : EXCLUSIVE, counted };
-}
-
-/** Canonical names come back from records; they have been through the parser before. */
-export function canonicalName(text: string): ResourceName {
-  const name = parseResourceName(text);
-  if ("problem" in name) throw new Error(`A stored name does not parse: ${JSON.stringify(text)}`);
-  return name;
-}
+import { canonicalName } from "../names/resource-name.ts";
+import type { Wish } from "./claims.ts";
 
 /** The wish stands free at this place of the queue: nothing conflicts, or the party holds it already (W6). */
 export function isFree(tenant: TenantEntry, wish: Wish, party: Party, place: Place, unitsWished: number): boolean {
@@ -150,22 +126,6 @@ function someOtherAhead(heads: Heads, strength: Strength, party: Party, place: P
   return some(headOf(heads, strength), (item) => {
     if (!isBefore(item, place)) return undefined;
     return (item as Claim).request.party !== party;
-  });
-}
-
-/** True at the first item that is meant; undefined ends the list. */
-function some(head: Placed | null, isMeant: (item: Placed) => boolean | undefined): boolean {
-  for (let item = head; item !== null; item = item.next === head ? null : item.next) {
-    const meant = isMeant(item);
-    if (meant !== false) return meant === true;
-  }
-  return false;
-}
-
-export function each(head: Placed | null, act: (item: Placed) => void): void {
-  some(head, (item) => {
-    act(item);
-    return false;
   });
 }
 
@@ -336,32 +296,4 @@ function ownBelow(node: Node, party: Party, weakest: Strength): number {
 function isBelow(node: Node | null, top: Node): boolean {
   for (let above = node?.parent ?? null; above !== null; above = above.parent) if (above === top) return true;
   return false;
-}
-
-/** Of the declared resources that overlap with the name and match, the first by name. */
-export function findResource(
-  tenant: TenantEntry,
-  name: ResourceName,
-  matches: (resource: ResourceEntry) => boolean,
-): ResourceEntry | undefined {
-  if (tenant.resources.size === 0) return undefined;
-  const root = findRoot(tenant, name.type);
-  if (root === undefined) return undefined;
-  let found: ResourceEntry | undefined;
-  search(root, name, {
-    visit(node) {
-      const resource = node.mark as ResourceEntry | null;
-      if (resource === null || !matches(resource)) return false;
-      if (found === undefined || resource.record.name < found.record.name) found = resource;
-      return false;
-    },
-    below: (_node, branch) => (branch.marks > 0 ? "enter" : "skip"),
-  });
-  return found;
-}
-
-export function resourceAt(tenant: TenantEntry, name: ResourceName): ResourceEntry | undefined {
-  const root = findRoot(tenant, name.type);
-  const node = root === undefined ? undefined : findNode(root, name);
-  return (node?.mark ?? undefined) as ResourceEntry | undefined;
 }

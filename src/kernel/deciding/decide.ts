@@ -3,33 +3,28 @@
  * in its way, by Wait-Die or Wound-Wait (W2, W7).
  */
 import { decidingPriority } from "../agents/agent-life.ts";
-import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
-import type { PauseReason } from "../contract/replies.ts";
 import type { AgentEntry, LeaseEntry, TenantEntry } from "../memory/state.ts";
-import type { ResourceName } from "../names/resource-name.ts";
-import { placeOf, unitsWished } from "../requests/request-life.ts";
-import { whyNotReady } from "../resources/cell-life.ts";
+import { type Bar, findBar, findStandingBar } from "./bars.ts";
+import { lastPlace, placeOf, unitsWished } from "./claims.ts";
 import {
   addObstacles,
   createObstacles,
-  findResource,
   isCovered,
   isObstructed,
-  lastPlace,
   type Obstacles,
   obstaclesTotal,
   ownUnits,
 } from "./conflicts.ts";
 import type { Manifest } from "./manifest.ts";
-import { findOverKind } from "./quotas.ts";
+import { findOverKind, isLeaseTimeUsedUp } from "./quotas.ts";
 import { blockersOf } from "./verdicts.ts";
 import { planWounds } from "./wound.ts";
 
 export type Decision =
   | Refusal
-  | { readonly type: "pause"; readonly reason: PauseReason; readonly detail: string; readonly resource: string | null }
+  | Bar
   | { readonly type: "die"; readonly obstacles: Obstacles }
   | { readonly type: "wait"; readonly obstacles: Obstacles; readonly wounds: readonly LeaseEntry[] }
   | { readonly type: "grant"; readonly wounds: readonly LeaseEntry[] };
@@ -68,57 +63,6 @@ export function displacesUnits({ wishes }: Pick<Manifest, "wishes">): boolean {
   return wishes.some(({ wish }) => wish.counted !== null && wish.counted.waitingUnits > 0);
 }
 
-type Bar = Extract<Decision, { readonly type: "pause" }>;
-
-/** W9: somebody must act first, whatever is asked for. */
-export function findStandingBar(tenant: TenantEntry, agent: AgentEntry): Bar | null {
-  if (tenant.record.suspended) {
-    return {
-      type: "pause",
-      reason: "tenant_suspended",
-      detail: "The tenant is suspended; its operator can resume it.",
-      resource: null,
-    };
-  }
-  if (agent.record.pausedByOperator) {
-    return {
-      type: "pause",
-      reason: "agent_paused",
-      detail: "The agent was paused; a supervisor can unpause it.",
-      resource: null,
-    };
-  }
-  return null;
-}
-
-function findBar(tenant: TenantEntry, { wishes }: Manifest): Bar | null {
-  if (tenant.resources.size === 0) return null;
-  for (const { wish } of wishes) {
-    const bar = barOn(tenant, wish.name);
-    if (bar !== null) return bar;
-  }
-  return null;
-}
-
-/** Why nothing can be leased on a name: a fence, a withdrawal, or a cell that is not there to set it up. */
-export function barOn(tenant: TenantEntry, name: ResourceName): Bar | null {
-  const fencedOne = findResource(tenant, name, ({ record }) => record.fenced);
-  const closed = fencedOne ?? findResource(tenant, name, ({ record }) => record.withdrawn);
-  if (closed !== undefined) {
-    const { name: text } = closed.record;
-    return fencedOne === undefined
-      ? bar("resource_withdrawn", `${text} was withdrawn; declare it again.`, text)
-      : bar("resource_fenced", `${text} is fenced; an operator must reset it.`, text);
-  }
-  const resource = tenant.cells.size === 0 ? undefined : tenant.resources.get(name.text);
-  const notReady = resource === undefined ? null : whyNotReady(tenant, resource.record);
-  return notReady === null ? null : bar("cell_not_ready", notReady, name.text);
-}
-
-function bar(reason: PauseReason, detail: string, resource: string): Bar {
-  return { type: "pause", reason, detail, resource };
-}
-
 /** G2: first the tenant's quota, then the resource's capacity. */
 function findDenial(tenant: TenantEntry, agent: AgentEntry, { wishes }: Manifest, now: Millis): Refusal | null {
   const { quotas } = tenant.record;
@@ -146,14 +90,6 @@ function findDenial(tenant: TenantEntry, agent: AgentEntry, { wishes }: Manifest
     }
   }
   return null;
-}
-
-/** L10: of tasks as of agents. */
-export function isLeaseTimeUsedUp({ record, counters }: TenantEntry, now: Millis): boolean {
-  const { tenantLeaseTimeMsMax: most } = record.quotas;
-  if (most === null) return false;
-  const { windowStart, leaseTimeMs } = counters.record;
-  return windowStart === now - (now % limits.leaseTimeWindowMs) && leaseTimeMs >= most;
 }
 
 function denied(reason: "quota" | "capacity" | "self_blocked", detail: string): Refusal {

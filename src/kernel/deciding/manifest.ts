@@ -5,10 +5,9 @@ import { readPredicate } from "../contract/predicates.ts";
 import type { Intent } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { TenantEntry } from "../memory/state.ts";
+import { fingerprint } from "../names/fingerprint.ts";
 import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
-import type { LinkedWish } from "../requests/request-life.ts";
-import { makeWish } from "./conflicts.ts";
-import { leavesChoice } from "./picking.ts";
+import { type LinkedWish, leavesChoice, makeWish } from "./claims.ts";
 
 export interface Manifest {
   readonly type: "manifest";
@@ -181,15 +180,4 @@ export function fingerprintOf(command: Acquire, intents: readonly Intent[]): str
     ? intents
     : intents.map(({ predicate, resource, units, to }) => ({ predicate, resource, units, to }));
   return fingerprint(JSON.stringify([asked, ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, tokens]));
-}
-
-export function fingerprint(text: string): string {
-  let a = 0x811c9dc5;
-  let b = 0x9747b28c;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    a = Math.imul(a ^ code, 0x01000193);
-    b = Math.imul(b ^ code, 0x85ebca6b) ^ (b >>> 13);
-  }
-  return `${(a >>> 0).toString(36)}.${(b >>> 0).toString(36)}`;
 }

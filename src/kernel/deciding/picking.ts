@@ -9,27 +9,22 @@ import { limits } from "../contract/limits.ts";
 import type { Intent, Millis } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
 import { search } from "../index/resource-search.ts";
-import { isBefore, type Place } from "../index/resource-tree.ts";
+import { each, type Place } from "../index/resource-tree.ts";
 import {
   type AgentEntry,
   findRoot,
   type Party,
   type RequestEntry,
   type ResourceEntry,
-  type State,
   type TenantEntry,
 } from "../memory/state.ts";
 import { nameCovers, namesOverlap } from "../names/pattern.ts";
-import type { ResourceName } from "../names/resource-name.ts";
-import { grantWaiter, placeOf, unitsWished, updateRequest, wishesOf } from "../requests/request-life.ts";
-import { canonicalName, each, isFree, lastPlace, makeWish, ownUnits, type Wish } from "./conflicts.ts";
-import { barOn, type Decision } from "./decide.ts";
+import { canonicalName, type ResourceName } from "../names/resource-name.ts";
+import { type Bar, barOn } from "./bars.ts";
+import { lastPlace, makeWish, placeOf, unitsWished, type Wish, wishesOf } from "./claims.ts";
+import { isFree, ownUnits } from "./conflicts.ts";
+import type { Decision } from "./decide.ts";
 import type { Manifest } from "./manifest.ts";
-
-export function leavesChoice(intents: readonly Intent[]): boolean {
-  for (const { pick } of intents) if (pick === "any") return true;
-  return false;
-}
 
 /** The manifest with a name for each intent, or why there is none. */
 export function pickNames(
@@ -70,7 +65,7 @@ export function pickNames(
   return { ...manifest, picked, wishes: wishesOf(tenant, manifest.intents, picked) };
 }
 
-function noneReady({ text }: ResourceName): Decision & { readonly type: "pause" } {
+function noneReady({ text }: ResourceName): Bar {
   return {
     type: "pause",
     reason: "cell_not_ready",
@@ -141,35 +136,15 @@ export function patternsOf(intents: readonly Intent[]): ResourceName[] {
   return intents.map(({ resource }) => canonicalName(resource));
 }
 
-/** After those who wait for these names were served: whoever could use one of them instead, in the order of the queue. */
-export function servePicking(state: State, tenant: TenantEntry, names: readonly ResourceName[], now: Millis): void {
-  const affected = [...tenant.picking].filter(([{ claims }, patterns]) => {
-    return names.some(
-      (freed) =>
-        patterns.some((pattern) => namesOverlap(pattern, freed)) ||
-        claims.some(({ name }) => namesOverlap(name, freed)),
-    );
-  });
-  affected.sort(([a], [b]) => (isBefore(placeIn(a), placeIn(b)) ? -1 : 1));
-  for (const [request, patterns] of affected) {
-    const picked = findOthers(tenant, request, patterns, names);
-    if (picked === null) continue;
-    // Others may have stood behind it where it waited.
-    state.unserved.push({ tenant, names: request.claims.map(({ name }) => name) });
-    updateRequest(state, request, { picked });
-    grantWaiter(state, tenant, request, now);
-  }
-}
-
 /** Where it did not stand in line it comes after everybody who does. */
 const elsewhere: Place = lastPlace;
 
-function placeIn({ claims: [first] }: RequestEntry): Place {
+export function placeIn({ claims: [first] }: RequestEntry): Place {
   return first ?? lastPlace;
 }
 
 /** Names with which the whole manifest could be granted at once (W6); null: there are none. */
-function findOthers(
+export function findOthers(
   tenant: TenantEntry,
   { record, claims, party }: RequestEntry,
   patterns: readonly ResourceName[],

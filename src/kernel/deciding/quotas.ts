@@ -3,10 +3,11 @@
  * queue are reserved (C6): otherwise a wait would end in a grant beyond the quota, or never. A tenant without such
  * quotas counts nothing.
  */
-import type { TenantQuotas } from "../contract/records.ts";
-import type { Party, State, TenantEntry } from "../memory/state.ts";
-import type { LinkedWish } from "../requests/request-life.ts";
-import { unbarAll } from "../tasks/task-queue.ts";
+
+import { limits } from "../contract/limits.ts";
+import type { Millis, TenantQuotas } from "../contract/records.ts";
+import type { Party, TenantEntry, Turn } from "../memory/state.ts";
+import type { LinkedWish } from "./claims.ts";
 
 /** Whenever the quotas are set, and for what is restored: all that is there, by type. */
 export function countKinds(tenant: TenantEntry): void {
@@ -29,10 +30,11 @@ export function addKind({ kindUnits }: TenantEntry, resource: string, units: num
   kindUnits?.set(kind, (kindUnits.get(kind) ?? 0) + units);
 }
 
-/** Tasks that the quota kept from running are looked at again. */
-export function takeKind(state: State, tenant: TenantEntry, resource: string, units: number): void {
+/** Tasks that the quota kept from running are tried again. */
+export function takeKind(turn: Turn, resource: string, units: number): void {
+  const { tenant } = turn;
   addKind(tenant, resource, -units);
-  if (tenant.book.barred.size > 0) unbarAll(state, tenant);
+  if (tenant.book.barred.size > 0) turn.state.consequences.push({ type: "quota_freed" });
 }
 
 function kindOf(resource: string): string {
@@ -55,4 +57,12 @@ export function findOverKind(
     if (most !== undefined && (kindUnits.get(kind) ?? 0) + units > most) return { kind, most };
   }
   return null;
+}
+
+/** L10: of tasks as of agents. */
+export function isLeaseTimeUsedUp({ record, counters }: TenantEntry, now: Millis): boolean {
+  const { tenantLeaseTimeMsMax: most } = record.quotas;
+  if (most === null) return false;
+  const { windowStart, leaseTimeMs } = counters.record;
+  return windowStart === now - (now % limits.leaseTimeWindowMs) && leaseTimeMs >= most;
 }

@@ -1,10 +1,9 @@
 /** Wound-Wait's half of the decision (W7): who is revoked for an older requester, and whether it must wait all the same. */
 
-import type { Place } from "../index/resource-tree.ts";
-import { withLinked } from "../leases/lease-life.ts";
-import type { LeaseEntry, Party, ResourceEntry, TenantEntry } from "../memory/state.ts";
-import { unitsWished } from "../requests/request-life.ts";
-import { addOverlapping, createObstacles, each, unitsAhead } from "./conflicts.ts";
+import { each, type Place } from "../index/resource-tree.ts";
+import { type LeaseEntry, type Party, type ResourceEntry, type TenantEntry, withLinked } from "../memory/state.ts";
+import { unitsWished } from "./claims.ts";
+import { addOverlapping, createObstacles, unitsAhead } from "./conflicts.ts";
 import type { Manifest } from "./manifest.ts";
 
 export interface Wounds {

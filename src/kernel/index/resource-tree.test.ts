@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { EXCLUSIVE, PROVIDING, SHARED, type Strength } from "../contract/predicates.ts";
+import { textHash } from "../names/hash.ts";
 import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
 import { createWorld } from "../testing/test-world.ts";
@@ -23,7 +24,6 @@ import {
   take,
   waitingFrom,
 } from "./resource-tree.ts";
-import { textHash } from "./text-map.ts";
 
 interface Item extends Placed {
   readonly name: ResourceName;

@@ -193,6 +193,22 @@ function setHead(heads: Heads, strength: Strength, head: Placed | null): void {
   else heads.exclusive = head;
 }
 
+/** True at the first item that is meant; undefined ends the list. */
+export function some(head: Placed | null, isMeant: (item: Placed) => boolean | undefined): boolean {
+  for (let item = head; item !== null; item = item.next === head ? null : item.next) {
+    const meant = isMeant(item);
+    if (meant !== false) return meant === true;
+  }
+  return false;
+}
+
+export function each(head: Placed | null, act: (item: Placed) => void): void {
+  some(head, (item) => {
+    act(item);
+    return false;
+  });
+}
+
 /** Puts what was just granted last, or what is restored, which may be out of order until `putInOrder` is called. */
 export function append(node: Node, item: Placed): void {
   const head = headOf(node, item.strength);

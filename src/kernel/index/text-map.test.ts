@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { TextMap, textHash } from "./text-map.ts";
+import { textHash } from "../names/hash.ts";
+import { TextMap } from "./text-map.ts";
 
 interface Thing {
   readonly text: string;

@@ -9,27 +9,25 @@ import { leaseIdWith } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
 import { EXCLUSIVE, type Predicate, strengthOf } from "../contract/predicates.ts";
 import type { EndedLeaseState, Lease, Millis } from "../contract/records.ts";
-import { canonicalName, type Wish } from "../deciding/conflicts.ts";
+import { cellOf, type Wish } from "../deciding/claims.ts";
 import { addKind, takeKind } from "../deciding/quotas.ts";
 import { schedule, unschedule } from "../index/heap.ts";
 import { append, move, type Node, nodeFor, take } from "../index/resource-tree.ts";
+import { createLeaseEntry } from "../memory/entries.ts";
 import {
   changed,
-  createLeaseEntry,
   emit,
+  freeNameOf,
+  isTaskLease,
   type LeaseEntry,
   nextFence,
   type Party,
   type ResourceEntry,
   rootOf,
-  type State,
   type TenantEntry,
+  type Turn,
 } from "../memory/state.ts";
-import type { ResourceName } from "../names/resource-name.ts";
-import { noteEndedLease } from "../requests/request-life.ts";
-import { contest } from "../tasks/task-contest.ts";
-import { taskLeaseEnded } from "../tasks/task-life.ts";
-import { unparkFrom } from "../tasks/task-parking.ts";
+import { contest } from "./late-results.ts";
 
 /** What a manifest's leases have in common. */
 export interface GrantTerms {
@@ -46,22 +44,16 @@ export interface GrantTerms {
   readonly agentId: string;
 }
 
-/** The cell that hosts the resource, if it is bound (G6). */
-export function cellOf(tenant: TenantEntry, { name }: Wish): string | null {
-  return tenant.resources.size === 0 ? null : (tenant.resources.get(name.text)?.record.cell ?? null);
-}
-
 /** Grants one intent. If any of its manifest is on a bound resource, all are BINDING until the last cell is done (G6). */
 export function beginLease(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   party: Party,
   wish: Wish,
   index: number,
   linkedIndex: number | null,
   terms: GrantTerms,
-  now: Millis,
 ): LeaseEntry {
+  const { tenant, now } = turn;
   const cell = cellOf(tenant, wish);
   const record: Lease = {
     tenant: tenant.record.id,
@@ -71,7 +63,7 @@ export function beginLease(
     agentId: terms.agentId,
     holder: party.holder,
     state: terms.binds ? "BINDING" : "ACTIVE",
-    fence: nextFence(state, tenant),
+    fence: nextFence(turn),
     generation: 1,
     units: wish.intent.units,
     purpose: terms.purpose,
@@ -94,10 +86,10 @@ export function beginLease(
     version: null,
   };
   const entry = createLeaseEntry(record, party, wish.strength);
-  if (tenant.book.haunted.size > 0) contest(state, tenant, party, wish);
-  place(state, tenant, entry, nodeFor(rootOf(tenant, wish.name.type), wish.name), wish.name.wild);
-  changed(state, entry);
-  emitLease(state, entry, terms.binds ? "lease.binding" : "lease.granted", null, now);
+  if (tenant.book.haunted.size > 0) contest(turn, party, wish);
+  place(turn, entry, nodeFor(rootOf(tenant, wish.name.type), wish.name), wish.name.wild);
+  changed(turn, entry);
+  emitLease(turn, entry, terms.binds ? "lease.binding" : "lease.granted", null);
   return entry;
 }
 
@@ -108,7 +100,8 @@ export function expiryFor(tenant: TenantEntry, acquiredAt: Millis, now: Millis, 
 }
 
 /** Enters a lease into every index: a new one, whose fence is the highest, or one that is restored. */
-export function place(state: State, tenant: TenantEntry, entry: LeaseEntry, node: Node, wild: boolean): void {
+export function place(turn: Turn, entry: LeaseEntry, node: Node, wild: boolean): void {
+  const { tenant } = turn;
   const { party } = entry;
   tenant.leases.set(entry.record.id, entry);
   append(node, entry);
@@ -117,7 +110,7 @@ export function place(state: State, tenant: TenantEntry, entry: LeaseEntry, node
   if (wild) tenant.patternCount++;
   if (tenant.kindUnits !== null) addKind(tenant, entry.record.resource, entry.record.units);
   linkToParty(entry, party);
-  scheduleEnd(state, entry);
+  scheduleEnd(turn, entry);
 }
 
 export function linkToParty(entry: LeaseEntry, party: Party): void {
@@ -139,66 +132,73 @@ export function unlinkFromParty(entry: LeaseEntry): void {
   party.leaseCount--;
 }
 
-/** When something must happen to the lease if nobody says anything. */
-function dueOf(lease: Lease): Millis {
-  switch (lease.state) {
+type DueCause = "bind" | "teardown" | "unclaimed" | "idle" | "expired" | "ended";
+
+/** When something must happen to the lease if nobody acts on it, and what. */
+export function dueOf(lease: Lease): { readonly at: Millis; readonly cause: DueCause } {
+  const { state, expiresAt, claimBy, idleTimeout, activeAt } = lease;
+  switch (state) {
     case "BINDING":
       // One that is ready waits for the others of its manifest, whose deadlines stand for it.
-      return lease.cellBy ?? Number.POSITIVE_INFINITY;
+      return { at: lease.cellBy ?? Number.POSITIVE_INFINITY, cause: "bind" };
     case "CLOSING":
-      return lease.cellBy ?? lease.expiresAt;
+      return { at: lease.cellBy ?? expiresAt, cause: "teardown" };
     case "HELD":
-      return lease.heldUntil ?? lease.expiresAt;
-    default: {
-      const idleAt = lease.idleTimeout === null ? lease.expiresAt : lease.activeAt + lease.idleTimeout;
-      return Math.min(lease.expiresAt, idleAt, lease.claimBy ?? lease.expiresAt);
+      return { at: lease.heldUntil ?? expiresAt, cause: "expired" };
+    case "ACTIVE": {
+      const idleAt = idleTimeout === null ? expiresAt : activeAt + idleTimeout;
+      if (claimBy !== null && claimBy < expiresAt && claimBy <= idleAt) return { at: claimBy, cause: "unclaimed" };
+      return idleAt < expiresAt ? { at: idleAt, cause: "idle" } : { at: expiresAt, cause: "expired" };
     }
+    case "RELEASED":
+    case "EXPIRED":
+    case "REVOKED":
+      return { at: expiresAt, cause: "ended" };
   }
 }
 
-function scheduleEnd(state: State, entry: LeaseEntry): void {
-  schedule(state.ends, entry, dueOf(entry.record), entry.record.fence);
+function scheduleEnd({ state }: Turn, entry: LeaseEntry): void {
+  schedule(state.ends, entry, dueOf(entry.record).at, entry.record.fence);
 }
 
 /** Replaces a live lease's record. */
-export function updateLease(state: State, entry: LeaseEntry, record: Lease): void {
+export function updateLease(turn: Turn, entry: LeaseEntry, record: Lease): void {
   entry.record = record;
-  scheduleEnd(state, entry);
-  changed(state, entry);
+  scheduleEnd(turn, entry);
+  changed(turn, entry);
 }
 
 /** Same id, next generation, new fence: what a renewal, a re-issue and a transfer have in common (A3, G8, L15). */
-export function reissue(state: State, tenant: TenantEntry, entry: LeaseEntry, record: Lease): void {
-  const fence = nextFence(state, tenant);
-  updateLease(state, entry, { ...record, generation: record.generation + 1, fence });
+export function reissue(turn: Turn, entry: LeaseEntry, record: Lease): void {
+  const fence = nextFence(turn);
+  updateLease(turn, entry, { ...record, generation: record.generation + 1, fence });
   move("held", entry, entry.strength, fence);
 }
 
 /** L15: a weaker predicate. Units do not depend on it (C6). */
-export function weaken(state: State, tenant: TenantEntry, entry: LeaseEntry, predicate: Predicate): void {
+export function weaken(turn: Turn, entry: LeaseEntry, predicate: Predicate): void {
   const resource = entry.node?.mark as ResourceEntry | null | undefined;
   const counted = resource !== null && resource !== undefined && resource.record.capacity !== null;
-  updateLease(state, entry, { ...entry.record, predicate });
+  updateLease(turn, entry, { ...entry.record, predicate });
   move("held", entry, counted ? EXCLUSIVE : strengthOf(predicate), entry.order);
-  if (entry.parked !== null) unparkFrom(state, tenant, entry);
+  if (entry.parked !== null) turn.state.consequences.push({ type: "lease_weakened", lease: entry });
+  freeNameOf(turn, entry);
 }
 
 /**
- * Ends a lease, or begins its end where a cell must tear it down first (G6). Answers whether its name is free now;
- * whoever calls then serves those who wait for it (L6).
+ * Ends a lease, or begins its end where a cell must tear it down first (G6).
  */
 export function endLease(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   entry: LeaseEntry,
   as: EndedLeaseState,
   reason: string | null,
   version: string | null,
-  now: Millis,
-): boolean {
+): void {
+  const { now } = turn;
   const { record } = entry;
   if (record.cell !== null && record.state !== "CLOSING") {
-    updateLease(state, entry, {
+    updateLease(turn, entry, {
       ...record,
       state: "CLOSING",
       closingAs: as,
@@ -207,83 +207,61 @@ export function endLease(
       endReason: reason,
       version,
     });
-    emitLease(state, entry, "lease.closing", reason, now);
-    return false;
+    emitLease(turn, entry, "lease.closing", reason);
+    return;
   }
-  finishLease(state, tenant, entry, as, reason, version, now);
-  return true;
+  finishLease(turn, entry, as, reason, version);
 }
 
 const endedEvents = { RELEASED: "lease.released", EXPIRED: "lease.expired", REVOKED: "lease.revoked" } as const;
 
 /** The final end: out of every index, into history. */
 export function finishLease(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   entry: LeaseEntry,
   as: EndedLeaseState,
   reason: string | null,
   version: string | null,
-  now: Millis,
 ): void {
+  const { state, tenant, now } = turn;
   const { node } = entry;
   entry.record = { ...entry.record, state: as, endedAt: now, endReason: reason, version };
   entry.alive = false;
-  changed(state, entry);
+  changed(turn, entry);
   unschedule(state.ends, entry);
   tenant.leases.delete(entry.record.id);
   if (node !== null && node.mark !== null) {
     const resource = node.mark as ResourceEntry;
     resource.heldUnits -= entry.record.units;
-    if (resource.parked !== null) unparkFrom(state, tenant, resource);
+    if (resource.parked !== null) state.consequences.push({ type: "units_freed", resource });
   }
   if (entry.wild) tenant.patternCount--;
-  if (tenant.kindUnits !== null) takeKind(state, tenant, entry.record.resource, entry.record.units);
+  if (tenant.kindUnits !== null) takeKind(turn, entry.record.resource, entry.record.units);
   take("held", entry);
   unlinkFromParty(entry);
-  addLeaseTime(state, tenant, now - entry.record.acquiredAt, now);
-  emitLease(state, entry, endedEvents[as], reason, now);
-  if (entry.request !== null) noteEndedLease(state, tenant, entry.request, entry.record, now);
-  if (entry.parked !== null) unparkFrom(state, tenant, entry);
-  if (entry.party.kind === "agent") noteIdle(state, entry.party, now);
-  else taskLeaseEnded(state, tenant, entry.party, entry, now);
+  addLeaseTime(turn, now - entry.record.acquiredAt);
+  emitLease(turn, entry, endedEvents[as], reason);
+  if (entry.party.kind === "agent") noteIdle(turn, entry.party);
+  if (entry.request !== null || entry.parked !== null || entry.party.kind === "task") {
+    state.consequences.push({ type: "lease_ended", lease: entry });
+  }
+  if (!isTaskLease(entry.record)) freeNameOf(turn, entry);
 }
 
 /** L10: lease time of the whole tenant, by the day. */
-function addLeaseTime(state: State, tenant: TenantEntry, ms: number, now: Millis): void {
+function addLeaseTime(turn: Turn, ms: number): void {
+  const { tenant, now } = turn;
   if (tenant.record.quotas.tenantLeaseTimeMsMax === null) return;
   const { counters } = tenant;
   const windowStart = now - (now % limits.leaseTimeWindowMs);
   const used = counters.record.windowStart === windowStart ? counters.record.leaseTimeMs : 0;
   counters.record = { ...counters.record, windowStart, leaseTimeMs: used + ms };
-  changed(state, counters);
+  changed(turn, counters);
 }
 
-export function emitLease(
-  state: State,
-  entry: LeaseEntry,
-  type: LeaseEvent["type"],
-  reason: string | null,
-  now: Millis,
-): void {
+export function emitLease(turn: Turn, entry: LeaseEntry, type: LeaseEvent["type"], reason: string | null): void {
+  const { now } = turn;
   // The events of a task tell of its lease (T10).
   if (isTaskLease(entry.record)) return;
-  emit(state, { type, tenant: entry.tenantId, at: now, lease: entry.record, reason });
-}
-
-/** Both halves of a rename, or just the lease (C7). */
-export function withLinked(tenant: TenantEntry, entry: LeaseEntry): LeaseEntry[] {
-  const other = entry.record.linkedTo === null ? undefined : tenant.leases.get(entry.record.linkedTo);
-  return other === undefined ? [entry] : [entry, other];
-}
-
-/** The lease on a task itself, not on what its manifest names. */
-export function isTaskLease({ resource }: Lease): boolean {
-  return resource.startsWith(taskPrefix);
-}
-
-export const taskPrefix = "TASK:/";
-
-export function nameOf(entry: LeaseEntry): ResourceName {
-  return canonicalName(entry.record.resource);
+  emit(turn, { type, tenant: entry.tenantId, at: now, lease: entry.record, reason });
 }

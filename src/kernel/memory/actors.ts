@@ -1,7 +1,8 @@
 /** Who may do what (L13, A3). Keys and tokens are checked at the edge; here it is decided what they allow. */
 import type { Actor } from "../contract/commands.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
-import type { AgentEntry, CellEntry, Party, State, TenantEntry } from "./state.ts";
+import type { AgentEntry, CellEntry, LeaseEntry, Party, State, TenantEntry } from "./state.ts";
+import type { WorkerEntry } from "./task-state.ts";
 
 export function isAbove({ role }: Actor): boolean {
   return role === "operator" || role === "supervisor";
@@ -57,4 +58,31 @@ export function requireAbove(actor: Actor): Refusal | null {
 
 export function requireOperator({ role }: Actor): Refusal | null {
   return role === "operator" ? null : refuse("forbidden", "This takes the operator's key.");
+}
+
+/** L13 for the leases of tasks: the worker's own key, or somebody above. */
+export function whyNotItsWorker(tenant: TenantEntry, actor: Actor, { record }: LeaseEntry): Refusal | null {
+  const refusal = whyNotWorkerNamed(tenant, actor, record.agentId);
+  if (refusal === null) return null;
+  return refuse("not_lease_holder", "The lease belongs to another worker.", { leaseId: record.id });
+}
+
+export function whyNotWorkerNamed(tenant: TenantEntry, actor: Actor, workerId: string): Refusal | null {
+  if (isAbove(actor)) return null;
+  const worker = tenant.book.workers.get(workerId);
+  if (worker === undefined) return refuse("forbidden", "This takes the key of the task's worker, or a supervisor's.");
+  return whyNotWorker(actor, worker);
+}
+
+export function whyNotAnyWorker(actor: Actor): Refusal | null {
+  if (isAbove(actor) || actor.role === "worker") return null;
+  return refuse("forbidden", "This takes a worker's key, or a supervisor's.");
+}
+
+export function whyNotWorker(actor: Actor, { record }: WorkerEntry): Refusal | null {
+  if (isAbove(actor)) return null;
+  const refusal = whyNotAnyWorker(actor);
+  if (refusal !== null) return refusal;
+  if (record.keyId === null || record.keyId === actor.keyId) return null;
+  return refuse("forbidden", "This worker_id belongs to another key; choose another one.", { field: "worker_id" });
 }

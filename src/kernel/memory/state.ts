@@ -4,36 +4,13 @@
  */
 
 import type { KernelEvent } from "../contract/events.ts";
-import type { Strength } from "../contract/predicates.ts";
-import type {
-  Agent,
-  Cell,
-  Counters,
-  Digest,
-  Intent,
-  Key,
-  Lease,
-  Millis,
-  RecordKind,
-  RecordOf,
-  Request,
-  Resource,
-  Tenant,
-} from "../contract/records.ts";
+import type { Intent, Lease, Millis, RecordKind, RecordOf } from "../contract/records.ts";
 import type { Receipt } from "../contract/task-records.ts";
 import { createDeadlines, type Deadlines, type Due } from "../index/heap.ts";
 import { createRoot, type Mark, type Node, type Placed } from "../index/resource-tree.ts";
-import { idHash, TextMap, textHash } from "../index/text-map.ts";
-import type { ResourceName } from "../names/resource-name.ts";
-import {
-  createTaskBook,
-  type Parking,
-  type ReadyTask,
-  type TaskBook,
-  type TaskEntry,
-  type TaskKeyEntry,
-  type WorkerEntry,
-} from "./task-state.ts";
+import type { TextMap } from "../index/text-map.ts";
+import { canonicalName, type ResourceName } from "../names/resource-name.ts";
+import type { Parking, ReadyTask, TaskBook, TaskEntry, TaskKeyEntry, WorkerEntry } from "./task-state.ts";
 
 /** A record that may have changed. The object stays the same for the record's whole life; `record` is its newest form. */
 export interface Handle<K extends RecordKind = RecordKind> {
@@ -143,10 +120,28 @@ export interface TenantEntry extends Entry<"tenant"> {
 export interface CountersEntry extends Entry<"counters"> {}
 export interface KeyEntry extends Entry<"key"> {}
 
+/** Names whose waiters are served together. */
 export interface Freed {
   readonly tenant: TenantEntry;
   readonly names: readonly ResourceName[];
 }
+
+/**
+ * Something that happened to one record and matters to others. It is pushed where it happens, by code that does not
+ * know whom it concerns, and followed up in aftermath.ts, which does. Nothing is pushed where it concerns nobody.
+ */
+export type Consequence =
+  | { readonly type: "lease_ended"; readonly lease: LeaseEntry }
+  | { readonly type: "lease_weakened"; readonly lease: LeaseEntry }
+  | { readonly type: "request_left"; readonly request: RequestEntry }
+  | { readonly type: "units_freed"; readonly resource: ResourceEntry }
+  /** The manifest of a task that waits for it would fit now (T10). */
+  | { readonly type: "task_fits"; readonly task: TaskEntry }
+  /** A fence, a quota or a cell no longer stands in the way of tasks that somebody had to act for. */
+  | { readonly type: "readiness_changed" | "quota_freed" };
+
+/** What has a deadline other than a wait's timeout. */
+export type EndEntry = LeaseEntry | RequestEntry | AgentEntry | TaskEntry | TaskKeyEntry | WorkerEntry | CellEntry;
 
 export interface State {
   readonly tenants: Map<string, TenantEntry>;
@@ -154,8 +149,12 @@ export interface State {
   /** When waits time out; settled before anything else that is due (L3). */
   readonly waits: Deadlines<RequestEntry>;
   /** Every other deadline. */
-  readonly ends: Deadlines<LeaseEntry | RequestEntry | AgentEntry | TaskEntry | TaskKeyEntry | WorkerEntry | CellEntry>;
-  /** What timed-out waiters have freed, each in turn; whoever else waits for it is yet to be served. */
+  readonly ends: Deadlines<EndEntry>;
+  /** What the present turn has caused and is yet to be followed up. Empty between turns. */
+  readonly consequences: Consequence[];
+  /** Names that the present turn has freed; their waiters are served at its end. Empty between turns. */
+  freed: ResourceName[];
+  /** What timed-out waits have freed, one group per wait, to be served once all due waits have ended (L3). */
   readonly unserved: Freed[];
   /** How many of those have been served. */
   servedCount: number;
@@ -166,12 +165,21 @@ export interface State {
   ready: ReadyTask[];
 }
 
+/** What one command, or one item that is due, works on: the kernel's state, its tenant and the time. */
+export interface Turn {
+  readonly state: State;
+  readonly tenant: TenantEntry;
+  readonly now: Millis;
+}
+
 export function createState(): State {
   return {
     tenants: new Map(),
     keys: new Map(),
     waits: createDeadlines(),
     ends: createDeadlines(),
+    consequences: [],
+    freed: [],
     unserved: [],
     servedCount: 0,
     step: 0,
@@ -183,13 +191,13 @@ export function createState(): State {
 }
 
 /** Lists the entry among the step's changes, once. */
-export function changed<K extends RecordKind>(state: State, entry: Entry<K> & Handle<K>): void {
+export function changed<K extends RecordKind>({ state }: Pick<Turn, "state">, entry: Entry<K> & Handle<K>): void {
   if (entry.changedIn === state.step) return;
   entry.changedIn = state.step;
   state.changes.push(entry as Handle);
 }
 
-export function emit(state: State, event: KernelEvent): void {
+export function emit({ state }: Turn, event: KernelEvent): void {
   state.events.push(event);
 }
 
@@ -211,137 +219,6 @@ export function rootOf(tenant: TenantEntry, type: string): Node {
   return root;
 }
 
-export function createTenantEntry(record: Tenant, counters: Counters): TenantEntry {
-  return {
-    kind: "tenant",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    counters: { kind: "counters", record: counters, alive: true, row: 0, changedIn: 0 },
-    roots: new Map(),
-    lastRootType: "",
-    lastRoot: undefined,
-    agents: new TextMap<AgentEntry>(recordId, textHash),
-    leases: new TextMap<LeaseEntry>(recordId, idHash),
-    requests: new TextMap<RequestEntry>(recordId, idHash),
-    resources: new Map(),
-    cells: new Map(),
-    picking: new Map(),
-    kindUnits: null,
-    tasks: new TextMap<TaskEntry>(recordId, idHash),
-    book: createTaskBook(),
-    waitingCount: 0,
-    patternCount: 0,
-  };
-}
-
-const recordId = ({ record }: { readonly record: { readonly id: string } }): string => record.id;
-
-/** An agent is its own party. */
-export function createAgentEntry(record: Agent): AgentEntry {
-  return {
-    kind: "agent",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    dueAt: 0,
-    dueOrder: 0,
-    tenantId: record.tenant,
-    slot: -1,
-    holder: record.id,
-    priority: record.priority,
-    leases: null,
-    leaseCount: 0,
-    open: new Set(),
-    keys: new Map(),
-    remembered: new Set(),
-    digest: null,
-  };
-}
-
-export function createLeaseEntry(record: Lease, party: Party, strength: Strength): LeaseEntry {
-  return {
-    kind: "lease",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    wild: false,
-    party,
-    nextOfParty: null,
-    previousOfParty: null,
-    request: null,
-    parked: null,
-    node: null,
-    strength,
-    order: record.fence,
-    suborder: 0,
-    previous: null,
-    next: null,
-    dueAt: 0,
-    dueOrder: 0,
-    tenantId: record.tenant,
-    slot: -1,
-  };
-}
-
-export function createRequestEntry(record: Request, party: Party): RequestEntry {
-  return {
-    kind: "request",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    party,
-    claims: [],
-    parked: null,
-    dueAt: 0,
-    dueOrder: 0,
-    tenantId: record.tenant,
-    slot: -1,
-  };
-}
-
-export function createDigestEntry(record: Digest): DigestEntry {
-  return { kind: "digest", record, alive: true, row: 0, changedIn: 0 };
-}
-
-export function createResourceEntry(record: Resource, name: ResourceName, node: Node): ResourceEntry {
-  return {
-    kind: "resource",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    marksNode: true,
-    node,
-    name,
-    heldUnits: 0,
-    waitingUnits: 0,
-    parked: null,
-  };
-}
-
-export function createCellEntry(record: Cell): CellEntry {
-  return {
-    kind: "cell",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    dueAt: 0,
-    dueOrder: 0,
-    tenantId: record.tenant,
-    slot: -1,
-  };
-}
-
-export function createKeyEntry(record: Key): KeyEntry {
-  return { kind: "key", record, alive: true, row: 0, changedIn: 0 };
-}
-
 /** All live leases of a party, by fence: an order that a restored kernel finds again. */
 export function leasesOf(party: Party): LeaseEntry[] {
   const leases: LeaseEntry[] = [];
@@ -349,14 +226,41 @@ export function leasesOf(party: Party): LeaseEntry[] {
   return leases.sort((a, b) => a.order - b.order);
 }
 
-export function nextFence(state: State, tenant: TenantEntry): number {
+export function nextFence(turn: Turn): number {
+  const { tenant } = turn;
   const { counters } = tenant;
   counters.record = { ...counters.record, fence: counters.record.fence + 1 };
-  changed(state, counters);
+  changed(turn, counters);
   return counters.record.fence;
+}
+
+/** Their waiters are served at the end of the turn (L6, W3). */
+export function freeName({ state, tenant }: Turn, name: ResourceName): void {
+  if (tenant.waitingCount > 0) state.freed.push(name);
+}
+
+export function freeNameOf(turn: Turn, lease: LeaseEntry): void {
+  if (turn.tenant.waitingCount > 0) turn.state.freed.push(nameOf(lease));
 }
 
 /** W1: the time in ms, counted up where that is not yet unique. */
 export function freshPriority(tenant: TenantEntry, now: Millis): number {
   return Math.max(tenant.counters.record.priority + 1, now);
+}
+
+/** Both halves of a rename, or just the lease (C7). */
+export function withLinked(tenant: TenantEntry, entry: LeaseEntry): LeaseEntry[] {
+  const other = entry.record.linkedTo === null ? undefined : tenant.leases.get(entry.record.linkedTo);
+  return other === undefined ? [entry] : [entry, other];
+}
+
+/** The lease on a task itself, not on what its manifest names. */
+export function isTaskLease({ resource }: Lease): boolean {
+  return resource.startsWith(taskPrefix);
+}
+
+export const taskPrefix = "TASK:/";
+
+export function nameOf(entry: LeaseEntry): ResourceName {
+  return canonicalName(entry.record.resource);
 }

@@ -7,10 +7,20 @@
  */
 
 import type { Strength } from "../contract/predicates.ts";
-import type { Payload, Task, TaskAttempt, TaskKey, TaskSpec, TaskType, Worker } from "../contract/task-records.ts";
+import type { Task, TaskAttempt, TaskSpec } from "../contract/task-records.ts";
 import { createDeadlines, type Deadlines, type Due } from "../index/heap.ts";
 import type { Node, Placed } from "../index/resource-tree.ts";
-import type { Entry, LeaseEntry, RequestEntry, ResourceEntry } from "./state.ts";
+import {
+  changed,
+  type Entry,
+  isTaskLease,
+  type LeaseEntry,
+  leasesOf,
+  type RequestEntry,
+  type ResourceEntry,
+  type TenantEntry,
+  type Turn,
+} from "./state.ts";
 
 /** What a task's manifest waits for: a lease, a request ahead of it, or units of a counted resource (C6). */
 export type Obstacle = LeaseEntry | RequestEntry | ResourceEntry;
@@ -139,81 +149,8 @@ export interface ReadyTask {
   readonly lastWorker: string | null;
 }
 
-export function createTaskBook(): TaskBook {
-  return {
-    lanes: new Map(),
-    keys: new Map(),
-    created: new Map(),
-    types: new Map(),
-    workers: new Map(),
-    dedupes: new Map(),
-    barred: new Set(),
-    haunted: new Map(),
-    ghosts: new Map(),
-    custodians: new Map(),
-    readyCount: 0,
-  };
-}
-
 /** Most tasks never wait for a manifest, and a million sets would be a quarter of a gigabyte. */
 export const noRequests: Set<RequestEntry> = new Set();
-
-export function createTaskEntry(record: Task, lane: Lane): TaskEntry {
-  return {
-    kind: "task",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    dueAt: 0,
-    dueOrder: 0,
-    tenantId: record.tenant,
-    slot: -1,
-    holder: record.id,
-    priority: record.timestamp,
-    leases: null,
-    leaseCount: 0,
-    open: noRequests,
-    payload: null,
-    place: "none",
-    lane,
-    key: null,
-    parking: null,
-    passedOver: 0,
-    dependents: null,
-    preempting: null,
-    second: "no",
-    affinity: null,
-    age: null,
-  };
-}
-
-export function createPayloadEntry(record: Payload): PayloadEntry {
-  return { kind: "payload", record, alive: true, row: 0, changedIn: 0 };
-}
-
-export function createTaskTypeEntry(record: TaskType): TaskTypeEntry {
-  return { kind: "task_type", record, alive: true, row: 0, changedIn: 0 };
-}
-
-export function createTaskKeyEntry(record: TaskKey): TaskKeyEntry {
-  const due = { dueAt: 0, dueOrder: 0, tenantId: record.tenant, slot: -1 };
-  return { kind: "task_key", record, alive: true, row: 0, changedIn: 0, ...due };
-}
-
-export function createWorkerEntry(record: Worker): WorkerEntry {
-  const due = { dueAt: 0, dueOrder: 0, tenantId: record.tenant, slot: -1 };
-  return {
-    kind: "worker",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    ...due,
-    leases: new Set(),
-    affine: createDeadlines(),
-  };
-}
 
 export function createLane(id: string, taskType: string, requires: readonly string[]): Lane {
   return { id, taskType, requires, ready: createDeadlines(), second: createDeadlines(), lastSpec: null, count: 0 };
@@ -221,4 +158,23 @@ export function createLane(id: string, taskType: string, requires: readonly stri
 
 export function createListed(kind: "affinity" | "age", task: TaskEntry, list: Deadlines<Listed>): Listed {
   return { kind, task, list, tenantId: task.tenantId, dueAt: 0, dueOrder: 0, slot: -1 };
+}
+
+export function updateTask(turn: Turn, task: TaskEntry, change: Partial<Task>): void {
+  task.record = { ...task.record, ...change };
+  changed(turn, task);
+}
+
+/** The task's lease and those of its manifest; a speculative attempt has its own lease and no others. */
+export function leasesOfAttempt(tenant: TenantEntry, task: TaskEntry, lease: LeaseEntry): LeaseEntry[] {
+  const attempt = attemptOf(task, lease);
+  if (attempt === undefined || attempt.canceled) return [];
+  if (task.record.spec.intents.length > 0) return leasesOf(task);
+  const own = tenant.leases.get(attempt.leaseId);
+  return own === undefined ? [] : [own];
+}
+
+/** Which of the task's attempts a lease belongs to: only a task without a manifest has more than one. */
+export function attemptOf({ record }: TaskEntry, { record: lease }: LeaseEntry): TaskAttempt | undefined {
+  return isTaskLease(lease) ? record.live.find(({ leaseId }) => leaseId === lease.id) : record.live[0];
 }

@@ -3,7 +3,7 @@
  * thing, or the same set of things, either comes out of the parser as the same text or does not come out at all;
  * so names are compared as strings everywhere else.
  */
-import { hashNext, hashStart, textHash } from "../index/text-map.ts";
+import { hashNext, hashStart, textHash } from "./hash.ts";
 
 export interface ResourceName {
   /** The canonical spelling, "FILE:/src/**". */
@@ -90,6 +90,13 @@ export function parseResourceName(text: string): ResourceName | NameProblem {
     if (composed !== text) return parseResourceName(composed); // Once only: NFC of NFC is itself.
   }
   return wild ? canonicalPattern(text, type, segments) : { text, type, segments, hashes, wild };
+}
+
+/** A name out of a record: it has been through the parser before. */
+export function canonicalName(text: string): ResourceName {
+  const name = parseResourceName(text);
+  if ("problem" in name) throw new Error(`A stored name does not parse: ${JSON.stringify(text)}`);
+  return name;
 }
 
 export function isWildSegment(segment: string): boolean {

@@ -2,35 +2,28 @@
 
 import type { Millis } from "../contract/records.ts";
 import type { Receipt, ReceiptDraft, TaskAttempt } from "../contract/task-records.ts";
-import { changed, emit, type State, type TenantEntry } from "../memory/state.ts";
-import type { TaskEntry } from "../memory/task-state.ts";
-import { unlistObligation, updateTask } from "../tasks/task-life.ts";
+import { changed, emit, type Turn } from "../memory/state.ts";
+import { type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { ownIdPrefix } from "./receipt-content.ts";
 
 /** As what the control plane signs receipts of its own. */
 export const ownSource = "leasehold";
 
 /** The next one of the tenant's chain. */
-export function appendReceipt(
-  state: State,
-  tenant: TenantEntry,
-  task: TaskEntry,
-  draft: ReceiptDraft,
-  givenId: string | null,
-  now: Millis,
-): Receipt {
+export function appendReceipt(turn: Turn, task: TaskEntry, draft: ReceiptDraft, givenId: string | null): Receipt {
+  const { state, tenant, now } = turn;
   const { counters } = tenant;
   const sequence = counters.record.receipts + 1;
   counters.record = { ...counters.record, receipts: sequence };
-  changed(state, counters);
+  changed(turn, counters);
   draft.sequence = sequence;
   draft.id = givenId ?? receiptIdOf(sequence);
   draft.obligationId = task.record.obligation?.id ?? null;
   draft.storedAt = now;
   const receipt: Receipt = draft;
   state.receipts.push(receipt);
-  emit(state, { type: "receipt.stored", tenant: tenant.record.id, at: now, receipt });
-  updateTask(state, task, { lastReceiptId: receipt.id });
+  emit(turn, { type: "receipt.stored", tenant: tenant.record.id, at: now, receipt });
+  updateTask(turn, task, { lastReceiptId: receipt.id });
   return receipt;
 }
 
@@ -39,14 +32,8 @@ export function receiptIdOf(sequence: number): string {
 }
 
 /** T2, T5: an escalation by policy, to the task's principal. */
-export function policyReceipt(
-  state: State,
-  tenant: TenantEntry,
-  task: TaskEntry,
-  reason: string,
-  attempt: TaskAttempt | null,
-  now: Millis,
-): Receipt {
+export function policyReceipt(turn: Turn, task: TaskEntry, reason: string, attempt: TaskAttempt | null): Receipt {
+  const { now } = turn;
   const { principalAi } = task.record.spec;
   const draft = blankDraft(task, now);
   draft.phase = "escalate";
@@ -55,24 +42,19 @@ export function policyReceipt(
   draft.escalationClass = "policy";
   draft.escalationReason = reason;
   draft.escalationTo = principalAi;
-  return appendReceipt(state, tenant, task, draft, null, now);
+  return appendReceipt(turn, task, draft, null);
 }
 
 /** T13: the principal called the task off while somebody was bound to it. */
-export function canceledReceipt(
-  state: State,
-  tenant: TenantEntry,
-  task: TaskEntry,
-  reason: string | null,
-  now: Millis,
-) {
+export function canceledReceipt(turn: Turn, task: TaskEntry, reason: string | null) {
+  const { now } = turn;
   const draft = blankDraft(task, now);
   draft.phase = "complete";
   draft.status = "canceled";
   draft.outcomeKind = reason === null ? "none" : "response_text";
   draft.outcomeText = reason;
   draft.completedAt = now;
-  return appendReceipt(state, tenant, task, draft, null, now);
+  return appendReceipt(turn, task, draft, null);
 }
 
 function blankDraft({ record }: TaskEntry, now: Millis): ReceiptDraft {
@@ -122,11 +104,4 @@ function blankDraft({ record }: TaskEntry, now: Millis): ReceiptDraft {
     obligationId: null,
     storedAt: now,
   };
-}
-
-export function closeObligation(state: State, tenant: TenantEntry, task: TaskEntry): void {
-  const { obligation } = task.record;
-  if (obligation === null || obligation.state === "CLOSED") return;
-  unlistObligation(tenant, task);
-  updateTask(state, task, { obligation: { ...obligation, state: "CLOSED" } });
 }

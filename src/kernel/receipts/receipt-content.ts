@@ -17,8 +17,8 @@ import {
   type ReceiptPhase,
   receiptPhases,
 } from "../contract/task-records.ts";
-import { fingerprint } from "../deciding/manifest.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
+import { fingerprint } from "../names/fingerprint.ts";
 import { exceedsBytes, jsonExceedsBytes } from "../names/text-size.ts";
 
 /** R3: which receipts count as the same. How the attempt was named is not part of what is said. */

@@ -4,26 +4,28 @@
  */
 
 import { EXCLUSIVE, PROVIDING, SHARED, type Strength, strengthsConflict } from "../contract/predicates.ts";
-import type { Millis } from "../contract/records.ts";
+import { unitsWished } from "../deciding/claims.ts";
 import { isFree } from "../deciding/conflicts.ts";
-import { servePicking } from "../deciding/picking.ts";
+import { findOthers, placeIn } from "../deciding/picking.ts";
 import { search } from "../index/resource-search.ts";
 import { headOf, isBefore, type Node, type Placed, waitingFrom } from "../index/resource-tree.ts";
 import {
   type Claim,
   findRoot,
+  freeName,
   type Party,
   type RequestEntry,
   type ResourceEntry,
-  type State,
   type TenantEntry,
+  type Turn,
 } from "../memory/state.ts";
+import { namesOverlap } from "../names/pattern.ts";
 import type { ResourceName } from "../names/resource-name.ts";
-import { wakeWaitingTask } from "../tasks/task-queue.ts";
-import { grantWaiter, unitsWished } from "./request-life.ts";
+import { grantWaiter, updateRequest } from "./request-life.ts";
 
 /** Serves those who may have waited for these names. */
-export function serve(state: State, tenant: TenantEntry, names: readonly ResourceName[], now: Millis): void {
+export function serve(turn: Turn, names: readonly ResourceName[]): void {
+  const { tenant } = turn;
   if (tenant.waitingCount === 0) return;
   const candidates = new Map<RequestEntry, Placed>();
   for (const name of names) {
@@ -41,10 +43,32 @@ export function serve(state: State, tenant: TenantEntry, names: readonly Resourc
   for (const [request] of inOrder) {
     if (request.record.state !== "WAITING" || !fits(tenant, request)) continue;
     // A task keeps its place in the queue, and is granted what it waits for together with a worker (T10).
-    if (request.party.kind === "task") wakeWaitingTask(state, tenant, request.party);
-    else grantWaiter(state, tenant, request, now);
+    if (request.party.kind === "task") turn.state.consequences.push({ type: "task_fits", task: request.party });
+    else grantWaiter(turn, request);
   }
-  if (tenant.picking.size > 0) servePicking(state, tenant, names, now);
+  if (tenant.picking.size > 0) servePicking(turn, names);
+}
+
+/** Waiters that leave the choice of a resource open, and could use one of these names instead, in queue order. */
+function servePicking(turn: Turn, names: readonly ResourceName[]): void {
+  const { tenant } = turn;
+  const affected = [...tenant.picking].filter(([{ claims }, patterns]) => {
+    return names.some(
+      (freed) =>
+        patterns.some((pattern) => namesOverlap(pattern, freed)) ||
+        claims.some(({ name }) => namesOverlap(name, freed)),
+    );
+  });
+  affected.sort(([a], [b]) => (isBefore(placeIn(a), placeIn(b)) ? -1 : 1));
+  for (const [request, patterns] of affected) {
+    const picked = findOthers(tenant, request, patterns, names);
+    if (picked === null) continue;
+    const left = request.claims.map(({ name }) => name);
+    updateRequest(turn, request, { picked });
+    grantWaiter(turn, request);
+    // Others may have stood behind it where it waited.
+    for (const name of left) freeName(turn, name);
+  }
 }
 
 export function fits(tenant: TenantEntry, request: RequestEntry): boolean {

@@ -6,74 +6,70 @@
 
 import type { CellEvent } from "../contract/events.ts";
 import { limits } from "../contract/limits.ts";
-import type { Cell, Millis, Resource } from "../contract/records.ts";
-import { each } from "../deciding/conflicts.ts";
+import type { Cell } from "../contract/records.ts";
+import { whyNotReady } from "../deciding/bars.ts";
 import { schedule, unschedule } from "../index/heap.ts";
-import { textHash } from "../index/text-map.ts";
+import { each } from "../index/resource-tree.ts";
+import { createCellEntry } from "../memory/entries.ts";
 import {
   type CellEntry,
   type Claim,
   changed,
-  createCellEntry,
   emit,
+  freeName,
   type LeaseEntry,
   type RequestEntry,
   type ResourceEntry,
-  type State,
   type TenantEntry,
+  type Turn,
 } from "../memory/state.ts";
-import type { ResourceName } from "../names/resource-name.ts";
-import { serve } from "../requests/queue.ts";
+import { textHash } from "../names/hash.ts";
 import { endWait } from "../requests/request-life.ts";
-import { unbarAll } from "../tasks/task-queue.ts";
 
 /** Enters a cell, new or restored. */
-export function placeCell(state: State, tenant: TenantEntry, record: Cell): CellEntry {
+export function placeCell(turn: Turn, record: Cell): CellEntry {
+  const { tenant } = turn;
   const entry = createCellEntry(record);
   tenant.cells.set(record.id, entry);
-  scheduleSilence(state, entry);
+  scheduleSilence(turn, entry);
   return entry;
 }
 
-export function updateCell(state: State, entry: CellEntry, change: Partial<Cell>): void {
+export function updateCell(turn: Turn, entry: CellEntry, change: Partial<Cell>): void {
   entry.record = { ...entry.record, ...change };
-  scheduleSilence(state, entry);
-  changed(state, entry);
+  scheduleSilence(turn, entry);
+  changed(turn, entry);
 }
 
-function scheduleSilence(state: State, entry: CellEntry): void {
+function scheduleSilence({ state }: Turn, entry: CellEntry): void {
   if (entry.record.state === "GONE") unschedule(state.ends, entry);
   else schedule(state.ends, entry, entry.record.aliveBy, textHash(entry.record.id));
 }
 
-export function emitCell(state: State, { record }: CellEntry, type: CellEvent["type"], now: Millis): void {
-  emit(state, { type, tenant: record.tenant, at: now, cell: record });
+export function emitCell(turn: Turn, { record }: CellEntry, type: CellEvent["type"]): void {
+  const { now } = turn;
+  emit(turn, { type, tenant: record.tenant, at: now, cell: record });
 }
 
 /** Its session was heard of. One that was gone is back with it, as long as it is the same that was enrolled. */
-export function hear(state: State, cell: CellEntry, now: Millis): void {
+export function hear(turn: Turn, cell: CellEntry): void {
+  const { now } = turn;
   const isBack = cell.record.state === "GONE";
   const aliveBy = now + limits.cellAliveMs;
-  updateCell(state, cell, isBack ? { state: "READY", goneReason: null, changedAt: now, aliveBy } : { aliveBy });
-  if (isBack) emitCell(state, cell, "cell.enrolled", now);
+  updateCell(turn, cell, isBack ? { state: "READY", goneReason: null, changedAt: now, aliveBy } : { aliveBy });
+  if (isBack) emitCell(turn, cell, "cell.enrolled");
 }
 
 /** Nothing was heard of it in time. */
-export function settleCell(state: State, tenant: TenantEntry, cell: CellEntry, now: Millis): void {
-  loseCell(state, tenant, cell, "no heartbeat came in time", cell.record.session, now);
+export function settleCell(turn: Turn, cell: CellEntry): void {
+  loseCell(turn, cell, "no heartbeat came in time", cell.record.session);
 }
 
-export function loseCell(
-  state: State,
-  tenant: TenantEntry,
-  cell: CellEntry,
-  goneReason: string,
-  session: string,
-  now: Millis,
-): void {
-  updateCell(state, cell, { state: "GONE", goneReason, session, changedAt: now });
-  emitCell(state, cell, "cell.gone", now);
-  readinessChanged(state, tenant, resourcesOf(tenant, cell), now);
+export function loseCell(turn: Turn, cell: CellEntry, goneReason: string, session: string): void {
+  const { tenant, now } = turn;
+  updateCell(turn, cell, { state: "GONE", goneReason, session, changedAt: now });
+  emitCell(turn, cell, "cell.gone");
+  readinessChanged(turn, resourcesOf(tenant, cell));
 }
 
 /** By name, which is an order that a restored kernel finds again. */
@@ -96,37 +92,21 @@ export function leasesOfCell(tenant: TenantEntry, cell: CellEntry): LeaseEntry[]
   return leases.sort((a, b) => a.order - b.order);
 }
 
-/**
- * Why nothing can be set up on it now, in words; null: it can. A cell that was named by hand and never enrolled is
- * somebody's own program, for which a supervisor reports: whether it is there only its answer in time can tell.
- */
-export function whyNotReady({ cells }: TenantEntry, { name, cell: id, fault }: Resource): string | null {
-  const cell = id === null ? undefined : cells.get(id)?.record;
-  if (cell === undefined) return null;
-  if (cell.withdrawn) return `The cell ${cell.id} of ${name} was withdrawn; a supervisor can readmit it.`;
-  if (cell.state === "GONE") return `The cell ${cell.id} of ${name} is gone: ${cell.goneReason ?? "no reason given"}.`;
-  return fault === null ? null : `The cell ${cell.id} cannot serve ${name}: ${fault}.`;
-}
-
 /** Who waits for what is not ready any more is paused; what is ready is for whoever could use it. */
-export function readinessChanged(
-  state: State,
-  tenant: TenantEntry,
-  resources: readonly ResourceEntry[],
-  now: Millis,
-): void {
-  const names: ResourceName[] = [];
+export function readinessChanged(turn: Turn, resources: readonly ResourceEntry[]): void {
+  const { tenant } = turn;
   const paused = new Set<RequestEntry>();
+  let isAnyReady = false;
   for (const resource of resources) {
-    if (whyNotReady(tenant, resource.record) === null) names.push(resource.name);
-    else addWaiters(paused, resource);
+    if (whyNotReady(tenant, resource.record) === null) {
+      isAnyReady = true;
+      freeName(turn, resource.name);
+    } else addWaiters(paused, resource);
   }
-  const isAnyReady = names.length > 0;
   for (const request of [...paused].sort((a, b) => a.record.arrival - b.record.arrival)) {
-    names.push(...endWait(state, tenant, request, "PAUSED", "cell_not_ready", now));
+    endWait(turn, request, "PAUSED", "cell_not_ready");
   }
-  serve(state, tenant, names, now);
-  if (isAnyReady) unbarAll(state, tenant);
+  if (isAnyReady) turn.state.consequences.push({ type: "readiness_changed" });
 }
 
 /** Of its very name: who waits for a pattern over it wants nothing from its cell. */

@@ -3,18 +3,18 @@
 import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import type { Blocker } from "../contract/replies.ts";
-import { findResource, obstaclesTotal } from "../deciding/conflicts.ts";
-import { isLeaseTimeUsedUp } from "../deciding/decide.ts";
-import { findOverKind } from "../deciding/quotas.ts";
+import { findResource, whyNotReady } from "../deciding/bars.ts";
+import { needsCells, unitsWished, wishesOf } from "../deciding/claims.ts";
+import { obstaclesTotal } from "../deciding/conflicts.ts";
+import { findOverKind, isLeaseTimeUsedUp } from "../deciding/quotas.ts";
 import { blockersOf } from "../deciding/verdicts.ts";
 import { earliest } from "../index/heap.ts";
 import type { State, TenantEntry } from "../memory/state.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
-import { needsCells, unitsWished, wishesOf } from "../requests/request-life.ts";
-import { whyNotReady } from "../resources/cell-life.ts";
+import { rankOf } from "./lanes.ts";
 import { obstaclesOf } from "./task-manifest.ts";
-import { covers } from "./task-poll.ts";
-import { isKeyFull, rankOf } from "./task-queue.ts";
+import { isKeyFull } from "./task-queue.ts";
+import { covers } from "./workers.ts";
 
 export type WaitingFor =
   | { readonly kind: "delay"; readonly detail: string; readonly until: Millis }

@@ -3,11 +3,10 @@ import { limits } from "../contract/limits.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { TaskInput } from "../contract/task-commands.ts";
 import type { TaskSpec } from "../contract/task-records.ts";
+import { leavesChoice, needsCells } from "../deciding/claims.ts";
 import { readIntents } from "../deciding/manifest.ts";
-import { leavesChoice } from "../deciding/picking.ts";
 import type { TenantEntry } from "../memory/state.ts";
 import { exceedsBytes, jsonExceedsBytes } from "../names/text-size.ts";
-import { needsCells } from "../requests/request-life.ts";
 
 export function readTask(tenant: TenantEntry, input: TaskInput): TaskSpec | Refusal {
   const problem = findTextProblem(input) ?? findListProblem(input) ?? findNumberProblem(input);

@@ -6,54 +6,37 @@
 
 import { requestIdWith, suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
-import type { Millis, Request } from "../contract/records.ts";
-import {
-  addObstacles,
-  createObstacles,
-  findObstacle,
-  findResource,
-  lastPlace,
-  type Obstacles,
-} from "../deciding/conflicts.ts";
+import type { Request } from "../contract/records.ts";
+import { findResource } from "../deciding/bars.ts";
+import { type LinkedWish, lastPlace, needsCells, placeOf, unitsWished, wishesOf } from "../deciding/claims.ts";
+import { addObstacles, createObstacles, findObstacle, type Obstacles } from "../deciding/conflicts.ts";
 import { displacesUnits } from "../deciding/decide.ts";
 import { findOverKind } from "../deciding/quotas.ts";
 import { planWounds } from "../deciding/wound.ts";
-import { endLeases } from "../leases/holding.ts";
-import { taskPrefix } from "../leases/lease-life.ts";
-import { changed, createRequestEntry, type RequestEntry, type State, type TenantEntry } from "../memory/state.ts";
+import { createRequestEntry } from "../memory/entries.ts";
+import { changed, type RequestEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
 import type { Obstacle, TaskEntry } from "../memory/task-state.ts";
+import { endLeases } from "../requests/ending.ts";
 import { fits } from "../requests/queue.ts";
-import {
-  endWait,
-  enqueue,
-  type LinkedWish,
-  needsCells,
-  placeOf,
-  unitsWished,
-  wishesOf,
-} from "../requests/request-life.ts";
+import { endWait, enqueue } from "../requests/request-life.ts";
 import { park } from "./task-parking.ts";
 import { bar, isKeyFull } from "./task-queue.ts";
 
 /** The manifest's wishes if they can be granted now; null if the task was put aside. */
-export function claimManifest(
-  state: State,
-  tenant: TenantEntry,
-  task: TaskEntry,
-  now: Millis,
-): readonly LinkedWish[] | null {
+export function claimManifest(turn: Turn, task: TaskEntry): readonly LinkedWish[] | null {
+  const { tenant } = turn;
   const wishes = wishesOf(tenant, task.record.spec.intents);
   if (isBarred(tenant, task, wishes)) {
-    giveUpPlace(state, tenant, task, now);
+    giveUpPlace(turn, task);
     bar(tenant, task);
     return null;
   }
   const [request] = task.open;
-  if (request !== undefined) return takeTurn(state, tenant, task, request, wishes, now);
+  if (request !== undefined) return takeTurn(turn, task, request, wishes);
   const obstacle = obstacleTo(tenant, task, wishes);
   if (obstacle === null) return wishes;
   task.passedOver++;
-  if (task.passedOver > limits.taskPassedOverMax && insist(state, tenant, task, wishes, now)) return wishes;
+  if (task.passedOver > limits.taskPassedOverMax && insist(turn, task, wishes)) return wishes;
   park(task, task.open.size === 0 ? obstacle : null);
   return null;
 }
@@ -93,47 +76,38 @@ function isBarred(tenant: TenantEntry, task: TaskEntry, wishes: readonly LinkedW
 }
 
 function takeTurn(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   task: TaskEntry,
   request: RequestEntry,
   wishes: readonly LinkedWish[],
-  now: Millis,
 ): readonly LinkedWish[] | null {
+  const { tenant } = turn;
   if (!fits(tenant, request)) {
     park(task, null);
     return null;
   }
-  giveUpPlace(state, tenant, task, now);
+  giveUpPlace(turn, task);
   return wishes;
 }
 
 /** Others may have stood behind it: they are served once the task has what it wants, or something else. */
-export function giveUpPlace(state: State, tenant: TenantEntry, task: TaskEntry, now: Millis): void {
-  for (const request of task.open) {
-    state.unserved.push({ tenant, names: endWait(state, tenant, request, "CANCELED", null, now) });
-  }
+export function giveUpPlace(turn: Turn, task: TaskEntry): void {
+  for (const request of task.open) endWait(turn, request, "CANCELED", null);
 }
 
 /** Queues for the resources, if W2 lets a request of this age wait. True: they are its own at once (W7). */
-function insist(
-  state: State,
-  tenant: TenantEntry,
-  task: TaskEntry,
-  wishes: readonly LinkedWish[],
-  now: Millis,
-): boolean {
+function insist(turn: Turn, task: TaskEntry, wishes: readonly LinkedWish[]): boolean {
+  const { tenant } = turn;
   if (tenant.waitingCount >= tenant.record.quotas.waitersMax) return false;
   if (tenant.record.settings.strategy === "wait_die") {
     if (obstaclesOf(tenant, task, wishes).oldest < task.priority) return false;
   } else {
     const place = placeOf(tenant, task.priority, Number.POSITIVE_INFINITY);
     const { wounds, mustWait } = planWounds(tenant, { wishes }, task, task.priority, place);
-    const names = endLeases(state, tenant, wounds, "REVOKED", "wounded", now);
-    if (names.length > 0) state.unserved.push({ tenant, names });
+    endLeases(turn, wounds, "REVOKED", "wounded");
     if (!mustWait) return true;
   }
-  queueFor(state, tenant, task, now);
+  queueFor(turn, task);
   return false;
 }
 
@@ -145,10 +119,11 @@ export function obstaclesOf(tenant: TenantEntry, task: TaskEntry, wishes: readon
   return obstacles;
 }
 
-function queueFor(state: State, tenant: TenantEntry, task: TaskEntry, now: Millis): void {
+function queueFor(turn: Turn, task: TaskEntry): void {
+  const { tenant, now } = turn;
   const { counters } = tenant;
   counters.record = { ...counters.record, arrival: counters.record.arrival + 1 };
-  changed(state, counters);
+  changed(turn, counters);
   const { record } = task;
   const request: Request = {
     tenant: tenant.record.id,
@@ -177,6 +152,6 @@ function queueFor(state: State, tenant: TenantEntry, task: TaskEntry, now: Milli
   };
   const entry = createRequestEntry(request, task);
   tenant.requests.set(request.id, entry);
-  changed(state, entry);
-  enqueue(state, tenant, entry);
+  changed(turn, entry);
+  enqueue(turn, entry);
 }

@@ -5,9 +5,9 @@
  * oldest is looked at each time, whatever its priority, so that it is noticed when it is passed over too often.
  */
 import { createDeadlines, earliest, schedule, unschedule } from "../index/heap.ts";
-import { leasesOf, type State, type TenantEntry } from "../memory/state.ts";
+import { leasesOf, type Turn } from "../memory/state.ts";
 import { createListed, type Lane, type Obstacle, type Parking, type TaskEntry } from "../memory/task-state.ts";
-import { makeReady, rankOf } from "./task-queue.ts";
+import { makeReady, rankOf } from "./lanes.ts";
 
 /** On nothing: it queues for its resources, and is woken when its turn has come. */
 export function park(task: TaskEntry, obstacle: Obstacle | null): void {
@@ -79,37 +79,37 @@ function leave({ lanes, returning }: Parking, task: TaskEntry): void {
 }
 
 /** It has gone, is weaker, or has units to give again. */
-export function unparkFrom(state: State, tenant: TenantEntry, obstacle: Obstacle): void {
+export function unparkFrom(turn: Turn, obstacle: Obstacle): void {
   const { parked } = obstacle;
   if (parked === null) return;
   obstacle.parked = null;
   parked.obstacle = null;
   for (const task of [...parked.returning]) {
     unpark(task);
-    makeReady(state, tenant, task);
+    makeReady(turn, task);
   }
   const oldest = earliest(parked.oldest)?.task;
-  for (const lane of [...parked.lanes.keys()]) wakeNext(state, tenant, parked, lane);
-  if (oldest?.place === "parked") wake(state, tenant, parked, oldest);
+  for (const lane of [...parked.lanes.keys()]) wakeNext(turn, parked, lane);
+  if (oldest?.place === "parked") wake(turn, parked, oldest);
 }
 
 /** It stays one of them while it is ready. */
-function wake(state: State, tenant: TenantEntry, parking: Parking, task: TaskEntry): void {
+function wake(turn: Turn, parking: Parking, task: TaskEntry): void {
   leave(parking, task);
-  makeReady(state, tenant, task);
+  makeReady(turn, task);
 }
 
 /** The next one of a lane, unless they are parked on something again. */
-export function wakeNext(state: State, tenant: TenantEntry, parking: Parking, lane: Lane): void {
+export function wakeNext(turn: Turn, parking: Parking, lane: Lane): void {
   if (parking.obstacle !== null) return;
   const waiting = parking.lanes.get(lane);
   const next = waiting === undefined ? undefined : earliest(waiting);
   if (waiting === undefined || next === undefined) parking.lanes.delete(lane);
-  else wake(state, tenant, parking, next);
+  else wake(turn, parking, next);
 }
 
 /** After one that had been woken was looked at: those behind it are parked on what stands for the obstacle, or woken. */
-export function afterLook(state: State, tenant: TenantEntry, task: TaskEntry, parking: Parking): void {
+export function afterLook(turn: Turn, task: TaskEntry, parking: Parking): void {
   if (parking.obstacle === null) {
     const obstacle = heirOf(task, parking);
     if (obstacle !== null) {
@@ -122,7 +122,7 @@ export function afterLook(state: State, tenant: TenantEntry, task: TaskEntry, pa
       for (const one of parkedThere) enter(parking, one);
     }
   }
-  wakeNext(state, tenant, parking, task.lane);
+  wakeNext(turn, parking, task.lane);
 }
 
 /** So many are moved to where the others are; mostly it is one, who was looked at just now. */

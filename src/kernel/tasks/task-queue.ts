@@ -1,94 +1,44 @@
-/**
- * Where a queued task stands (see task-state.ts) and what moves it. Ready tasks stand in lanes by type and required
- * capabilities; rank is age less the priority's worth in time, so that order never changes while they wait, and an old
- * task of low priority comes before a young one of high priority in the end.
- */
+/** Where a queued task stands (see memory/task-state.ts), and what moves it. */
 
-import { limits } from "../contract/limits.ts";
-import type { Task, TaskSpec } from "../contract/task-records.ts";
+import type { TaskSpec } from "../contract/task-records.ts";
 import { createDeadlines, earliest, schedule, unschedule } from "../index/heap.ts";
-import type { State, TenantEntry } from "../memory/state.ts";
-import { type ConcurrencyKey, createLane, createListed, type Lane, type TaskEntry } from "../memory/task-state.ts";
-import { updateTask } from "./task-life.ts";
+import type { TenantEntry, Turn } from "../memory/state.ts";
+import { type ConcurrencyKey, type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { makeReady, rankOf } from "./lanes.ts";
 import { unpark, wakeNext } from "./task-parking.ts";
 import { openToSecond } from "./task-speculation.ts";
 
-export function rankOf({ timestamp, spec }: Task): number {
-  return timestamp - spec.taskPriority * limits.taskAgeingMsPerLevel;
-}
-
-/**
- * Neither types nor capabilities have line breaks in them, and none is empty. Tasks of one key with different limits are
- * apart, so that one whose limit is reached does not hide another whose is not (T12).
- */
-export function laneIdOf({ taskType, requires, concurrencyLimit }: TaskSpec): string {
-  const kind = requires.length === 0 ? taskType : `${taskType}\n${requires.join("\n")}`;
-  return concurrencyLimit === 1 ? kind : `${kind}\n\n${concurrencyLimit}`;
-}
-
-export function laneFor({ book }: TenantEntry, spec: TaskSpec): Lane {
-  const id = laneIdOf(spec);
-  const known = book.lanes.get(id);
-  if (known !== undefined) return known;
-  const lane = createLane(id, spec.taskType, spec.requires);
-  book.lanes.set(id, lane);
-  return lane;
-}
-
 /** Puts a queued task, new, restored or back from an attempt, where it belongs. */
-export function enterQueue(state: State, tenant: TenantEntry, task: TaskEntry): void {
+export function enterQueue(turn: Turn, task: TaskEntry): void {
+  const { state } = turn;
   const { record } = task;
   if (record.waitingOn.length > 0) {
     task.place = "dependent";
   } else if (record.notBefore !== null) {
     task.place = "delayed";
     schedule(state.ends, task, record.notBefore, record.timestamp);
-  } else makeReady(state, tenant, task);
+  } else makeReady(turn, task);
 }
 
 /** A delay is over, or an attempt has taken long enough for a second worker to try (T8). */
-export function settleTask(state: State, tenant: TenantEntry, task: TaskEntry): void {
-  if (task.place !== "delayed") return openToSecond(state, task);
+export function settleTask(turn: Turn, task: TaskEntry): void {
+  const { state } = turn;
+  if (task.place !== "delayed") return openToSecond(turn, task);
   unschedule(state.ends, task);
-  updateTask(state, task, { status: "queued", notBefore: null });
-  makeReady(state, tenant, task);
-}
-
-export function makeReady(state: State, tenant: TenantEntry, task: TaskEntry): void {
-  const { record, lane } = task;
-  task.place = "ready";
-  tenant.book.readyCount++;
-  schedule(lane.ready, task, rankOf(record), record.timestamp);
-  const last = record.lastWorker === null ? undefined : tenant.book.workers.get(record.lastWorker);
-  if (last !== undefined) {
-    task.affinity = createListed("affinity", task, last.affine);
-    schedule(last.affine, task.affinity, rankOf(record), record.timestamp);
-  }
-  tell(state, task);
-}
-
-export function tell(state: State, { record, lane }: TaskEntry): void {
-  const { tenant, lastWorker } = record;
-  state.ready.push({ tenant, taskType: lane.taskType, requires: lane.requires, lastWorker });
-}
-
-/** All that can be offered again, as far as it matters to whoever holds polls open: the next one of each lane. */
-export function tellAll(state: State, { book }: TenantEntry): void {
-  for (const { ready } of book.lanes.values()) {
-    const first = earliest(ready);
-    if (first !== undefined) tell(state, first);
-  }
+  updateTask(turn, task, { status: "queued", notBefore: null });
+  makeReady(turn, task);
 }
 
 /** Out of wherever it stands, to be offered or ended. */
-export function leaveQueue(state: State, tenant: TenantEntry, task: TaskEntry): void {
+export function leaveQueue(turn: Turn, task: TaskEntry): void {
+  const { state, tenant } = turn;
   switch (task.place) {
     case "ready":
       unschedule(task.lane.ready, task);
       tenant.book.readyCount--;
       if (task.affinity !== null) unschedule(task.affinity.list, task.affinity);
       task.affinity = null;
-      leaveParking(state, tenant, task);
+      leaveParking(turn, task);
       break;
     case "delayed":
       unschedule(state.ends, task);
@@ -112,15 +62,20 @@ export function leaveQueue(state: State, tenant: TenantEntry, task: TaskEntry): 
 }
 
 /** Woken from among others, it leaves before it was looked at: the next one is woken instead. */
-function leaveParking(state: State, tenant: TenantEntry, task: TaskEntry): void {
+function leaveParking(turn: Turn, task: TaskEntry): void {
   const { parking } = task;
   task.parking = null;
-  if (parking !== null) wakeNext(state, tenant, parking, task.lane);
+  if (parking !== null) wakeNext(turn, parking, task.lane);
 }
 
 /** Its turn in the queue for its resources has come (W3, T10). */
-export function wakeWaitingTask(state: State, tenant: TenantEntry, task: TaskEntry): void {
-  if (task.place === "parked") makeReady(state, tenant, task);
+export function wakeWaitingTask(turn: Turn, task: TaskEntry): void {
+  if (task.place === "parked") makeReady(turn, task);
+}
+
+/** It no longer queues for its resources; it is tried as any other. */
+export function wakeUnqueued(turn: Turn, task: TaskEntry): void {
+  if (task.place === "parked" && task.parking === null && task.open.size === 0) makeReady(turn, task);
 }
 
 /** Somebody must act before it can run; whatever they do, all such tasks are looked at again. */
@@ -129,10 +84,11 @@ export function bar(tenant: TenantEntry, task: TaskEntry): void {
   tenant.book.barred.add(task);
 }
 
-export function unbarAll(state: State, tenant: TenantEntry): void {
+export function unbarAll(turn: Turn): void {
+  const { tenant } = turn;
   const barred = [...tenant.book.barred];
   tenant.book.barred.clear();
-  for (const task of barred) makeReady(state, tenant, task);
+  for (const task of barred) makeReady(turn, task);
 }
 
 export function keyFor({ book }: TenantEntry, { concurrencyKey }: TaskSpec): ConcurrencyKey | null {
@@ -164,13 +120,13 @@ export function waitForKey(task: TaskEntry): void {
  * As long as there is a slot, one of each lane is ready: which of the lanes has workers is not known here. Called
  * whenever a slot became free, or a task of the key was put aside for another reason.
  */
-export function offerSlots(state: State, tenant: TenantEntry, key: ConcurrencyKey): void {
+export function offerSlots(turn: Turn, key: ConcurrencyKey): void {
   for (const [lane, waiting] of key.waiting) {
     const next = earliest(waiting);
     if (next === undefined) key.waiting.delete(lane);
     else if (!isKeyFull(next)) {
       unschedule(waiting, next);
-      makeReady(state, tenant, next);
+      makeReady(turn, next);
     }
   }
 }

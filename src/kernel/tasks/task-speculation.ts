@@ -8,9 +8,9 @@ import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import type { TaskSpec } from "../contract/task-records.ts";
 import { earliest, schedule, unschedule } from "../index/heap.ts";
-import type { State, TenantEntry } from "../memory/state.ts";
+import type { TenantEntry, Turn } from "../memory/state.ts";
 import type { Lane, TaskEntry, WorkerEntry } from "../memory/task-state.ts";
-import { tell } from "./task-queue.ts";
+import { tell } from "./lanes.ts";
 
 /** When a second worker may try a task that is accepted now; null: never, or at any time. */
 export function speculateAt({ book }: TenantEntry, spec: TaskSpec, now: Millis): Millis | null {
@@ -22,12 +22,13 @@ export function speculateAt({ book }: TenantEntry, spec: TaskSpec, now: Millis):
 }
 
 /** For a task of which one attempt runs, new, restored or left over of two. */
-export function resumeSpeculation(state: State, task: TaskEntry): void {
-  endSpeculation(state, task);
+export function resumeSpeculation(turn: Turn, task: TaskEntry): void {
+  const { state } = turn;
+  endSpeculation(turn, task);
   const { live, notBefore, spec, timestamp } = task.record;
   const [first, second] = live;
   if (first === undefined || second !== undefined || first.canceled) return;
-  if (spec.speculative) openToSecond(state, task);
+  if (spec.speculative) openToSecond(turn, task);
   else if (notBefore !== null && first.acceptedAt !== null) {
     task.second = "timed";
     schedule(state.ends, task, notBefore, timestamp);
@@ -35,15 +36,15 @@ export function resumeSpeculation(state: State, task: TaskEntry): void {
 }
 
 /** The attempt has taken long enough. */
-export function openToSecond(state: State, task: TaskEntry): void {
-  endSpeculation(state, task);
+export function openToSecond(turn: Turn, task: TaskEntry): void {
+  endSpeculation(turn, task);
   task.second = "open";
   const { timestamp } = task.record;
   schedule(task.lane.second, task, timestamp, timestamp);
-  tell(state, task);
+  tell(turn, task);
 }
 
-export function endSpeculation(state: State, task: TaskEntry): void {
+export function endSpeculation({ state }: Turn, task: TaskEntry): void {
   if (task.second === "timed") unschedule(state.ends, task);
   else if (task.second === "open") unschedule(task.lane.second, task);
   task.second = "no";

@@ -1,6 +1,6 @@
 /** The cells of a tenant, with what they host and how much of it is in use. */
 import type { Engine } from "../../engine/engine.ts";
-import { each } from "../../kernel/deciding/conflicts.ts";
+import { each } from "../../kernel/index/resource-tree.ts";
 import type { State } from "../../kernel/kernel.ts";
 import type { CellEntry, ResourceEntry } from "../../kernel/memory/state.ts";
 import type { CellView, ListCells } from "../../protocol/answers/queries.ts";

@@ -1,9 +1,9 @@
 /** Questions about requests that are not decided yet: who waits, and for whom. */
 import type { Engine } from "../../engine/engine.ts";
+import { describeRequest } from "../../kernel/commands/requests.ts";
 import type { Request } from "../../kernel/contract/records.ts";
 import type { State } from "../../kernel/kernel.ts";
 import type { RequestEntry } from "../../kernel/memory/state.ts";
-import { describeRequest } from "../../kernel/requests/requests.ts";
 import type { ListRequests, OpenRequest } from "../../protocol/answers/queries.ts";
 import { findTenantFor } from "../auth/may-read.ts";
 import type { Queried } from "./lease-queries.ts";
@@ -44,7 +44,7 @@ function describe(engine: Engine, query: ListRequests, requests: readonly Reques
     return requests.flatMap(({ id }) => {
       const entry = tenant.requests.get(id);
       if (entry === undefined || !isOpen(entry.record)) return [];
-      const wait = describeRequest(state, tenant, entry);
+      const wait = describeRequest({ state, tenant, now: 0 }, entry);
       return wait.type === "waiting" ? [{ request: entry.record, wait }] : [];
     });
   });

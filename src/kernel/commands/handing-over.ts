@@ -7,31 +7,36 @@ import { readPredicate, strengthOf, strengthsConflict } from "../contract/predic
 import type { Lease, Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
-import { addObstacles, createObstacles, lastPlace, makeWish, ownUnits } from "../deciding/conflicts.ts";
+import { lastPlace, makeWish } from "../deciding/claims.ts";
+import { addObstacles, createObstacles, ownUnits } from "../deciding/conflicts.ts";
 import { findNode, literalChildren, type Node, type Placed, patternChildren } from "../index/resource-tree.ts";
-import { findAgent, findTenant, mayActFor, requireAbove } from "../memory/actors.ts";
+import { emitLease, linkToParty, reissue, unlinkFromParty, weaken } from "../leases/lease-life.ts";
+import { findAgent, mayActFor, requireAbove } from "../memory/actors.ts";
 import {
   type AgentEntry,
   findRoot,
+  freeNameOf,
   type LeaseEntry,
   leasesOf,
+  nameOf,
   type Party,
   type RequestEntry,
   type ResourceEntry,
-  type State,
   type TenantEntry,
+  type Turn,
+  withLinked,
 } from "../memory/state.ts";
 import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName } from "../names/resource-name.ts";
-import { serve } from "../requests/queue.ts";
+import { endLeases } from "../requests/ending.ts";
 import { noteEndedLease } from "../requests/request-life.ts";
-import { endedRefusal, endLeases, findLease } from "./holding.ts";
-import { emitLease, linkToParty, nameOf, reissue, unlinkFromParty, weaken, withLinked } from "./lease-life.ts";
+import { endedRefusal, findLease } from "./holding.ts";
 
-export function transferLease(state: State, command: TransferLease, now: Millis): Reply {
-  const found = findLease(state, command.tenant, command.actor, command.leaseId);
-  if ("code" in found) return found;
-  const { tenant, lease } = found;
+export function transferLease(turn: Turn, command: TransferLease): Reply {
+  const { tenant, now } = turn;
+  const lease = findLease(turn, command);
+  if ("code" in lease) return lease;
+
   const notActive = whyNotActive(lease);
   if (notActive !== null) return notActive;
   const receiver = tenant.agents.get(command.toAgentId);
@@ -49,18 +54,18 @@ export function transferLease(state: State, command: TransferLease, now: Millis)
   if (giver.kind === "task") return ofTask(lease);
   const { state: before } = receiver.record;
   if (before !== "PAUSED" && before !== "EXECUTING" && before !== "VERIFYING") {
-    updateAgent(state, receiver, { ...inUnit(state, tenant, receiver, now), state: "EXECUTING" }, now);
+    updateAgent(turn, receiver, { ...inUnit(turn, receiver), state: "EXECUTING" });
   }
   for (const one of moved) {
     unlinkFromParty(one);
     linkToParty(one, receiver);
-    if (one.request !== null) noteHandedOver(state, tenant, one.request, one.record, now);
+    if (one.request !== null) noteHandedOver(turn, one.request, one.record);
     one.request = null;
-    reissue(state, tenant, one, { ...one.record, agentId: receiver.record.id, holder: receiver.holder, claimBy: null });
-    emitLease(state, one, "lease.transferred", giver.holder, now);
+    reissue(turn, one, { ...one.record, agentId: receiver.record.id, holder: receiver.holder, claimBy: null });
+    emitLease(turn, one, "lease.transferred", giver.holder);
   }
-  noteIdle(state, giver, now);
-  serve(state, tenant, moved.map(nameOf), now);
+  noteIdle(turn, giver);
+  for (const one of moved) freeNameOf(turn, one);
   return { type: "lease", lease: lease.record };
 }
 
@@ -129,8 +134,9 @@ function whyNotTransferred(
 }
 
 /** To the request through which the giver got it, the lease is over: whoever asks for it again no longer has it. */
-function noteHandedOver(state: State, tenant: TenantEntry, request: RequestEntry, record: Lease, now: Millis): void {
-  noteEndedLease(state, tenant, request, { ...record, state: "RELEASED", endedAt: now, endReason: "transferred" }, now);
+function noteHandedOver(turn: Turn, request: RequestEntry, record: Lease): void {
+  const { now } = turn;
+  noteEndedLease(turn, request, { ...record, state: "RELEASED", endedAt: now, endReason: "transferred" });
 }
 
 function clashes(a: LeaseEntry, b: LeaseEntry): boolean {
@@ -142,10 +148,11 @@ function isCounted(node: Node | null): boolean {
   return resource !== null && resource.record.capacity !== null;
 }
 
-export function downgradeLease(state: State, command: DowngradeLease, now: Millis): Reply {
-  const found = findLease(state, command.tenant, command.actor, command.leaseId);
-  if ("code" in found) return found;
-  const { tenant, lease } = found;
+export function downgradeLease(turn: Turn, command: DowngradeLease): Reply {
+  const { tenant } = turn;
+  const lease = findLease(turn, command);
+  if ("code" in lease) return lease;
+
   const predicate = readPredicate(command.predicate);
   if (predicate === undefined) {
     return refuse("invalid_predicate", "The predicate is one of PROVIDES, CONSUMES, DEPENDS_ON.", {
@@ -163,10 +170,9 @@ export function downgradeLease(state: State, command: DowngradeLease, now: Milli
   }
   const halves = withLinked(tenant, lease);
   for (const one of halves) {
-    weaken(state, tenant, one, predicate);
-    emitLease(state, one, "lease.downgraded", null, now);
+    weaken(turn, one, predicate);
+    emitLease(turn, one, "lease.downgraded", null);
   }
-  serve(state, tenant, halves.map(nameOf), now);
   return { type: "lease", lease: lease.record };
 }
 
@@ -186,9 +192,8 @@ function whyNotActive({ record, request }: LeaseEntry): Refusal | null {
   return null;
 }
 
-export function revoke(state: State, command: Revoke, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function revoke(turn: Turn, command: Revoke): Reply {
+  const { tenant } = turn;
   const refusal = requireAbove(command.actor);
   if (refusal !== null) return refusal;
   if (command.reason.length > limits.reasonLengthMax) {
@@ -199,8 +204,7 @@ export function revoke(state: State, command: Revoke, now: Millis): Reply {
   const live = new Set(
     leases.flatMap((lease) => withLinked(tenant, lease)).filter((lease) => lease.record.state !== "CLOSING"),
   );
-  const freed = endLeases(state, tenant, [...live], "REVOKED", command.reason, now);
-  serve(state, tenant, freed, now);
+  endLeases(turn, [...live], "REVOKED", command.reason);
   return { type: "revoked", count: live.size };
 }
 

@@ -7,14 +7,15 @@
 import { limits } from "../contract/limits.ts";
 import { EXCLUSIVE, type Strength, strengthOf, weakestConflicting } from "../contract/predicates.ts";
 import type { Intent } from "../contract/records.ts";
-import { canonicalName, each, type Wish } from "../deciding/conflicts.ts";
+import type { Wish } from "../deciding/claims.ts";
 import { search } from "../index/resource-search.ts";
-import { createRoot, headOf, heldFrom, type Node, nodeFor, put, take } from "../index/resource-tree.ts";
-import type { Party, State, TenantEntry } from "../memory/state.ts";
-import type { Ghost, TaskEntry } from "../memory/task-state.ts";
-import { updateTask } from "./task-life.ts";
+import { createRoot, each, headOf, heldFrom, type Node, nodeFor, put, take } from "../index/resource-tree.ts";
+import type { Party, TenantEntry, Turn } from "../memory/state.ts";
+import { type Ghost, type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { canonicalName } from "../names/resource-name.ts";
 
-export function haunt(state: State, tenant: TenantEntry, task: TaskEntry): void {
+export function haunt(turn: Turn, task: TaskEntry): void {
+  const { tenant } = turn;
   const { haunted } = tenant.book;
   unhaunt(tenant, task);
   haunted.set(
@@ -22,7 +23,7 @@ export function haunt(state: State, tenant: TenantEntry, task: TaskEntry): void 
     task.record.spec.intents.flatMap((intent) => ghostsOf(tenant, task, intent)),
   );
   if (haunted.size <= limits.taskHauntedMax) return;
-  for (const oldest of haunted.keys()) return contestPast(state, tenant, oldest);
+  for (const oldest of haunted.keys()) return contestPast(turn, oldest);
 }
 
 function ghostsOf({ book }: TenantEntry, task: TaskEntry, { predicate, resource, to }: Intent): Ghost[] {
@@ -56,7 +57,8 @@ export function unhaunt({ book }: TenantEntry, task: TaskEntry): void {
 }
 
 /** Somebody is granted this: whoever lost a lease on it comes too late from now on. */
-export function contest(state: State, tenant: TenantEntry, party: Party, wish: Wish): void {
+export function contest(turn: Turn, party: Party, wish: Wish): void {
+  const { tenant } = turn;
   // Other units of a counted resource are other things (C6).
   const root = wish.counted === null ? tenant.book.ghosts.get(wish.name.type) : undefined;
   if (root === undefined) return;
@@ -71,10 +73,11 @@ export function contest(state: State, tenant: TenantEntry, party: Party, wish: W
     },
     below: (_node, branch) => (heldFrom(branch, weakest) > 0 ? "enter" : "skip"),
   });
-  for (const task of met) if (task !== party) contestPast(state, tenant, task);
+  for (const task of met) if (task !== party) contestPast(turn, task);
 }
 
-export function contestPast(state: State, tenant: TenantEntry, task: TaskEntry): void {
+export function contestPast(turn: Turn, task: TaskEntry): void {
+  const { tenant } = turn;
   unhaunt(tenant, task);
-  updateTask(state, task, { past: task.record.past.map((attempt) => ({ ...attempt, contested: true })) });
+  updateTask(turn, task, { past: task.record.past.map((attempt) => ({ ...attempt, contested: true })) });
 }

@@ -3,17 +3,17 @@
 import type { DigestInput, ResumeAgent, SaveDigest } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
 import { readPredicate } from "../contract/predicates.ts";
-import { type Digest, type Intent, type Millis, resolutionStrategies } from "../contract/records.ts";
+import { type Digest, type Intent, resolutionStrategies } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import { readName } from "../deciding/manifest.ts";
-import { findAgent, findTenant } from "../memory/actors.ts";
-import { changed, createDigestEntry, leasesOf, type State } from "../memory/state.ts";
+import { findAgent } from "../memory/actors.ts";
+import { createDigestEntry } from "../memory/entries.ts";
+import { changed, leasesOf, type Turn } from "../memory/state.ts";
 import { takeUp } from "./agents.ts";
 
-export function saveDigest(state: State, command: SaveDigest, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function saveDigest(turn: Turn, command: SaveDigest): Reply {
+  const { tenant, now } = turn;
   const agent = findAgent(tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
   const read = readDigest(command.digest);
@@ -27,7 +27,7 @@ export function saveDigest(state: State, command: SaveDigest, now: Millis): Repl
   };
   if (agent.digest === null) agent.digest = createDigestEntry(digest);
   else agent.digest.record = digest;
-  changed(state, agent.digest);
+  changed(turn, agent.digest);
   return { type: "digest", digest };
 }
 
@@ -76,9 +76,8 @@ function readDigest(input: DigestInput): Omit<Digest, "tenant" | "agentId" | "pr
   return { checkpointId, resumePoint, context, intentBacklog, resolutionStrategy };
 }
 
-export function resumeAgent(state: State, command: ResumeAgent, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function resumeAgent(turn: Turn, command: ResumeAgent): Reply {
+  const { tenant } = turn;
   const agent = findAgent(tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
   if (agent.digest === null) return refuse("digest_unknown", "The agent has no checkpoint; start from planning.");
@@ -93,7 +92,7 @@ export function resumeAgent(state: State, command: ResumeAgent, now: Millis): Re
     resources.add(resource);
     if (to !== null) resources.add(to);
   }
-  takeUp(state, tenant, agent, null, now);
+  takeUp(turn, agent, null);
   return {
     type: "resumed",
     agent: agent.record,

@@ -1,5 +1,6 @@
 /** Tenants and keys: who owns everything below, what they may use, and who may speak for them. */
 
+import { conclude } from "../aftermath.ts";
 import type {
   CreateKey,
   CreateTenant,
@@ -13,11 +14,12 @@ import type { Millis, TenantQuotas, TenantSettings } from "../contract/records.t
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import { countKinds } from "../deciding/quotas.ts";
-import { endBinding, endLeases } from "../leases/holding.ts";
 import { requireOperator } from "../memory/actors.ts";
-import { changed, createKeyEntry, createTenantEntry, emit, type State, type TenantEntry } from "../memory/state.ts";
-import { endWait } from "../requests/request-life.ts";
-import { tellAll, unbarAll } from "../tasks/task-queue.ts";
+import { createKeyEntry, createTenantEntry } from "../memory/entries.ts";
+import { changed, emit, type State, type Turn } from "../memory/state.ts";
+import { endLeases, endRequest } from "../requests/ending.ts";
+import { tellAll } from "../tasks/lanes.ts";
+import { unbarAll } from "../tasks/task-queue.ts";
 
 const tenantIdPattern = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
@@ -37,40 +39,40 @@ export function createTenant(state: State, command: CreateTenant, now: Millis): 
     { tenant: id, fence: 0, priority: 0, arrival: 0, epochFloor: 0, leaseTimeMs: 0, windowStart: 0, receipts: 0 },
   );
   state.tenants.set(id, tenant);
-  changed(state, tenant);
-  changed(state, tenant.counters);
-  emit(state, { type: "tenant.created", tenant: id, at: now });
+  const turn = { state, tenant, now };
+  changed(turn, tenant);
+  changed(turn, tenant.counters);
+  emit(turn, { type: "tenant.created", tenant: id, at: now });
   return { type: "tenant", tenant: tenant.record, created: true };
 }
 
 /** Suspending ends all that the tenant has and refuses what is new (W9) until it is resumed. */
 export function suspendTenant(state: State, command: SuspendTenant, now: Millis): Reply {
-  const tenant = findForOperator(state, command);
-  if ("code" in tenant) return tenant;
+  const turn = findForOperator(state, command, now);
+  if ("code" in turn) return turn;
+  const { tenant } = turn;
   const suspended = command.type === "suspend_tenant";
   if (tenant.record.suspended === suspended) return { type: "tenant", tenant: tenant.record, created: false };
   tenant.record = { ...tenant.record, suspended, suspendReason: suspended ? command.reason : null };
-  changed(state, tenant);
-  emit(state, { type: suspended ? "tenant.suspended" : "tenant.resumed", tenant: tenant.record.id, at: now });
+  changed(turn, tenant);
+  emit(turn, { type: suspended ? "tenant.suspended" : "tenant.resumed", tenant: tenant.record.id, at: now });
   if (suspended) {
     const requests = [...tenant.requests.values()].sort((a, b) => a.record.arrival - b.record.arrival);
-    for (const request of requests) {
-      if (request.record.state === "WAITING") endWait(state, tenant, request, "PAUSED", "tenant_suspended", now);
-      else if (request.record.state === "BINDING")
-        endBinding(state, tenant, request, "PAUSED", "tenant_suspended", now);
-    }
+    for (const request of requests) endRequest(turn, request, "PAUSED", "tenant_suspended");
     const leases = [...tenant.leases.values()].sort((a, b) => a.order - b.order);
-    endLeases(state, tenant, leases, "REVOKED", "tenant_suspended", now);
+    endLeases(turn, leases, "REVOKED", "tenant_suspended");
+    conclude(turn);
   } else {
-    unbarAll(state, tenant);
-    tellAll(state, tenant);
+    unbarAll(turn);
+    tellAll(turn);
   }
   return { type: "tenant", tenant: tenant.record, created: false };
 }
 
 export function setTenantSettings(state: State, command: SetTenantSettings, now: Millis): Reply {
-  const tenant = findForOperator(state, command);
-  if ("code" in tenant) return tenant;
+  const turn = findForOperator(state, command, now);
+  if ("code" in turn) return turn;
+  const { tenant } = turn;
   const settings: TenantSettings = { ...tenant.record.settings, ...command.settings };
   const { strategy, ...numbers } = settings;
   if (strategy !== "wait_die" && strategy !== "wound_wait") {
@@ -90,14 +92,15 @@ export function setTenantSettings(state: State, command: SetTenantSettings, now:
     });
   }
   tenant.record = { ...tenant.record, settings };
-  changed(state, tenant);
-  emit(state, { type: "tenant.changed", tenant: tenant.record.id, at: now });
+  changed(turn, tenant);
+  emit(turn, { type: "tenant.changed", tenant: tenant.record.id, at: now });
   return { type: "tenant", tenant: tenant.record, created: false };
 }
 
 export function setTenantQuotas(state: State, command: SetTenantQuotas, now: Millis): Reply {
-  const tenant = findForOperator(state, command);
-  if ("code" in tenant) return tenant;
+  const turn = findForOperator(state, command, now);
+  if ("code" in turn) return turn;
+  const { tenant } = turn;
   const quotas: TenantQuotas = { ...tenant.record.quotas, ...command.quotas };
   const { kinds, ...numbers } = quotas;
   const wrongKind = whyNotKinds(kinds);
@@ -110,10 +113,10 @@ export function setTenantQuotas(state: State, command: SetTenantQuotas, now: Mil
     });
   }
   tenant.record = { ...tenant.record, quotas };
-  changed(state, tenant);
+  changed(turn, tenant);
   countKinds(tenant);
-  unbarAll(state, tenant);
-  emit(state, { type: "tenant.changed", tenant: tenant.record.id, at: now });
+  unbarAll(turn);
+  emit(turn, { type: "tenant.changed", tenant: tenant.record.id, at: now });
   return { type: "tenant", tenant: tenant.record, created: false };
 }
 
@@ -135,13 +138,17 @@ function wireName(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
+/** A turn of the tenant that the command is about, which need not be the operator's own. */
 function findForOperator(
   state: State,
   { tenantId, actor }: Pick<SuspendTenant, "tenantId" | "actor">,
-): TenantEntry | Refusal {
+  now: Millis,
+): Turn | Refusal {
   const refusal = requireOperator(actor);
   if (refusal !== null) return refusal;
-  return state.tenants.get(tenantId) ?? refuse("tenant_unknown", "There is no such tenant.", { field: "tenant_id" });
+  const tenant = state.tenants.get(tenantId);
+  if (tenant === undefined) return refuse("tenant_unknown", "There is no such tenant.", { field: "tenant_id" });
+  return { state, tenant, now };
 }
 
 export function createKey(state: State, command: CreateKey, now: Millis): Reply {
@@ -156,7 +163,7 @@ export function createKey(state: State, command: CreateKey, now: Millis): Reply 
   if (state.keys.has(key.id)) return refuse("key_exists", "There is a key of this id already.", { field: "key_id" });
   const entry = createKeyEntry({ ...key, createdAt: now });
   state.keys.set(key.id, entry);
-  changed(state, entry);
+  changed({ state }, entry);
   return { type: "key", key: entry.record };
 }
 
@@ -167,6 +174,6 @@ export function deleteKey(state: State, command: DeleteKey): Reply {
   if (entry === undefined) return refuse("key_unknown", "There is no such key.", { field: "key_id" });
   state.keys.delete(command.keyId);
   entry.alive = false;
-  changed(state, entry);
+  changed({ state }, entry);
   return { type: "key", key: entry.record };
 }

@@ -1,14 +1,31 @@
 /**
- * The kernel knows the living. When it answers `task_unknown`, whoever runs it looks the task up in history and asks
- * here what the answer is, so that the rules about ended tasks are the kernel's too (T4, T13).
+ * The kernel holds live records only. When it answers `lease_unknown` or `task_unknown`, the engine looks the record up
+ * in history and asks here what the answer is, so that the rules about what has ended are the kernel's too (L4, L5,
+ * L13, T4, T13).
  */
-import type { Command } from "../contract/commands.ts";
+
+import type { Actor, Command } from "../contract/commands.ts";
+import type { EndedLeaseState, Lease } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { ReceiptInput } from "../contract/task-commands.ts";
 import type { EndedTask, Task } from "../contract/task-records.ts";
+import { isAbove } from "../memory/actors.ts";
 import { dedupeMarksOf, receiptFingerprint } from "../receipts/receipt-content.ts";
+import { endedRefusal, notHolder } from "./holding.ts";
 import { notDead, whyNotPrincipal } from "./task-ends.ts";
+
+export function answerForEnded(command: Command, unknown: Refusal, ended: Lease | null): Reply {
+  if (ended === null) return unknown;
+  if (!maySee(command.actor, ended)) return notHolder(ended.id);
+  if (command.type === "release_lease") return { type: "lease", lease: ended };
+  if (command.type === "revoke") return { type: "revoked", count: 0 };
+  return endedRefusal(ended.id, ended.state as EndedLeaseState, ended.endReason);
+}
+
+function maySee(actor: Actor, lease: Lease): boolean {
+  return isAbove(actor) || actor.agentId === lease.agentId;
+}
 
 export function answerForEndedTask(command: Command, unknown: Refusal, ended: EndedTask | null): Reply {
   if (ended === null) return unknown;

@@ -6,37 +6,35 @@ import { limits } from "../contract/limits.ts";
 import type { EndedLeaseState, Lease, Millis } from "../contract/records.ts";
 import { type Refusal, type RefusalCode, refuse } from "../contract/refusals.ts";
 import type { LostLease, Reply } from "../contract/replies.ts";
-import { findAgent, findTenant, isAbove } from "../memory/actors.ts";
+import { emitLease, expiryFor, reissue, updateLease } from "../leases/lease-life.ts";
+import { findAgent, isAbove, whyNotItsWorker } from "../memory/actors.ts";
 import {
   type AgentEntry,
   type LeaseEntry,
   leasesOf,
   type Party,
-  type RequestEntry,
-  type State,
   type TenantEntry,
+  type Turn,
+  withLinked,
 } from "../memory/state.ts";
-import type { ResourceName } from "../names/resource-name.ts";
-import { serve } from "../requests/queue.ts";
-import { endWait, liveLeasesOf } from "../requests/request-life.ts";
-import { collect } from "../requests/requests.ts";
-import { leasesOfAttempt, noteReissued } from "../tasks/task-life.ts";
-import { whyNotItsWorker } from "../tasks/workers.ts";
-import { emitLease, endLease, expiryFor, nameOf, reissue, updateLease, withLinked } from "./lease-life.ts";
+import { leasesOfAttempt } from "../memory/task-state.ts";
+import { endLeases } from "../requests/ending.ts";
+import { noteReissued } from "../tasks/task-life.ts";
+import { collect } from "./requests.ts";
 
-export function heartbeat(state: State, command: Heartbeat, now: Millis): Reply {
-  const found = findLease(state, command.tenant, command.actor, command.leaseId);
-  if ("code" in found) return found;
-  const { tenant, lease } = found;
+export function heartbeat(turn: Turn, command: Heartbeat): Reply {
+  const { tenant, now } = turn;
+  const lease = findLease(turn, command);
+  if ("code" in lease) return lease;
+
   const refusal = whyNotExtended(tenant, lease.record, now);
   if (refusal !== null) return refusal;
-  extend(state, tenant, lease, command.activity, now);
+  extend(turn, lease, command.activity);
   return { type: "lease", lease: lease.record };
 }
 
-export function heartbeatAll(state: State, command: HeartbeatAll, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function heartbeatAll(turn: Turn, command: HeartbeatAll): Reply {
+  const { tenant, now } = turn;
   const agent = findAgent(tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
   const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
@@ -44,7 +42,7 @@ export function heartbeatAll(state: State, command: HeartbeatAll, now: Millis): 
   for (const lease of found) {
     const refusal = whyNotExtended(tenant, lease.record, now);
     // A bound lease lives on as it is: it is renewed, never extended (G8).
-    if (refusal === null) extend(state, tenant, lease, command.activity, now);
+    if (refusal === null) extend(turn, lease, command.activity);
     else if (refusal.code !== "renew_required") {
       lost.push({ id: lease.record.id, lease: lease.record, code: refusal.code });
       continue;
@@ -112,34 +110,37 @@ function verifyRequired(leaseId: string): Refusal {
 }
 
 /** Both halves of a rename, and a sign of life for the whole grant (C7, W8). */
-export function extend(state: State, tenant: TenantEntry, lease: LeaseEntry, activity: boolean, now: Millis): void {
+export function extend(turn: Turn, lease: LeaseEntry, activity: boolean): void {
+  const { tenant } = turn;
   if (lease.party.kind === "task") {
     // T10: a task's leases are extended together, and none of an attempt that was called off.
-    for (const one of leasesOfAttempt(tenant, lease.party, lease)) extendOne(state, tenant, one, activity, now);
+    for (const one of leasesOfAttempt(tenant, lease.party, lease)) extendOne(turn, one, activity);
     return;
   }
-  if (lease.record.claimBy !== null && lease.request !== null) collect(state, tenant, lease.request);
-  extendOne(state, tenant, lease, activity, now);
+  if (lease.record.claimBy !== null && lease.request !== null) collect(turn, lease.request);
+  extendOne(turn, lease, activity);
   if (lease.record.linkedTo === null) return;
   const other = tenant.leases.get(lease.record.linkedTo);
-  if (other !== undefined) extendOne(state, tenant, other, activity, now);
+  if (other !== undefined) extendOne(turn, other, activity);
 }
 
-function extendOne(state: State, tenant: TenantEntry, lease: LeaseEntry, activity: boolean, now: Millis): void {
+function extendOne(turn: Turn, lease: LeaseEntry, activity: boolean): void {
+  const { tenant, now } = turn;
   const { record } = lease;
   const expiresAt = expiryFor(tenant, record.acquiredAt, now, record.ttl);
   const wasHeld = record.state === "HELD";
   // Whoever comes back from a restart was not idle meanwhile (L9, L10).
   const activeAt = activity || wasHeld ? now : record.activeAt;
-  updateLease(state, lease, { ...record, state: "ACTIVE", expiresAt, activeAt, claimBy: null, verified: false });
-  if (wasHeld) emitLease(state, lease, "lease.revived", null, now);
+  updateLease(turn, lease, { ...record, state: "ACTIVE", expiresAt, activeAt, claimBy: null, verified: false });
+  if (wasHeld) emitLease(turn, lease, "lease.revived", null);
 }
 
 /** G8: a fresh grant under the same id; with it every older token and fence is stale. */
-export function renewLease(state: State, command: RenewLease, now: Millis): Reply {
-  const found = findLease(state, command.tenant, command.actor, command.leaseId);
-  if ("code" in found) return found;
-  const { tenant, lease } = found;
+export function renewLease(turn: Turn, command: RenewLease): Reply {
+  const { tenant, now } = turn;
+  const lease = findLease(turn, command);
+  if ("code" in lease) return lease;
+
   const { record } = lease;
   if (record.state === "CLOSING") return endedRefusal(record.id, record.closingAs ?? "RELEASED", record.endReason);
   if (record.state === "HELD" && !record.verified) return verifyRequired(record.id);
@@ -156,12 +157,12 @@ export function renewLease(state: State, command: RenewLease, now: Millis): Repl
   }
   const timeIsUp = whyTimeIsUp(tenant, record, now);
   if (timeIsUp !== null) return timeIsUp;
-  if (lease.request !== null) collect(state, tenant, lease.request);
+  if (lease.request !== null) collect(turn, lease.request);
   const together =
     lease.party.kind === "task" ? leasesOfAttempt(tenant, lease.party, lease) : withLinked(tenant, lease);
   for (const one of together) {
     const expiresAt = expiryFor(tenant, one.record.acquiredAt, now, one.record.ttl);
-    reissue(state, tenant, one, {
+    reissue(turn, one, {
       ...one.record,
       state: "ACTIVE",
       expiresAt,
@@ -169,24 +170,22 @@ export function renewLease(state: State, command: RenewLease, now: Millis): Repl
       claimBy: null,
       verified: false,
     });
-    emitLease(state, one, "lease.renewed", null, now);
+    emitLease(turn, one, "lease.renewed", null);
   }
-  if (lease.party.kind === "task") noteReissued(state, tenant, lease.party);
+  if (lease.party.kind === "task") noteReissued(turn, lease.party);
   return { type: "lease", lease: lease.record };
 }
 
-export function releaseLease(state: State, command: ReleaseLease, now: Millis): Reply {
-  const found = findLease(state, command.tenant, command.actor, command.leaseId);
-  if ("code" in found) return found;
+export function releaseLease(turn: Turn, command: ReleaseLease): Reply {
+  const lease = findLease(turn, command);
+  if ("code" in lease) return lease;
   if (command.version !== null && command.version.length > limits.versionLengthMax) return versionTooLong();
-  const { tenant, lease } = found;
-  release(state, tenant, lease.party, [lease], () => command.version, now);
+  release(turn, lease.party, [lease], () => command.version);
   return { type: "lease", lease: lease.record };
 }
 
-export function releaseAll(state: State, command: ReleaseAll, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function releaseAll(turn: Turn, command: ReleaseAll): Reply {
+  const { tenant } = turn;
   const agent = findAgent(tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
   const versions = command.versions ?? {};
@@ -197,7 +196,7 @@ export function releaseAll(state: State, command: ReleaseAll, now: Millis): Repl
     if (Object.hasOwn(versions, record.id)) return versions[record.id] ?? null;
     return Object.hasOwn(versions, record.resource) ? (versions[record.resource] ?? null) : null;
   };
-  release(state, tenant, agent, found, versionOf, now);
+  release(turn, agent, found, versionOf);
   return { type: "leases", leases: found.map((lease) => lease.record), lost };
 }
 
@@ -206,99 +205,41 @@ function versionTooLong(): Refusal {
 }
 
 function release(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   party: Party,
   leases: readonly LeaseEntry[],
   versionOf: (lease: LeaseEntry) => string | null,
-  now: Millis,
 ): void {
   const releases = leases.some(({ record }) => record.state !== "CLOSING");
-  const freed = endLeases(state, tenant, leases, "RELEASED", null, now, versionOf);
-  if (releases && party.kind === "agent") completeIfDone(state, party, now);
-  serve(state, tenant, freed, now);
+  endLeases(turn, leases, "RELEASED", null, versionOf);
+  if (releases && party.kind === "agent") completeIfDone(turn, party);
 }
 
 /** W1: who releases the last lease while at work, with nothing open, has completed its unit of work. */
-function completeIfDone(state: State, agent: AgentEntry, now: Millis): void {
+function completeIfDone(turn: Turn, agent: AgentEntry): void {
   const { record } = agent;
   if (record.state !== "EXECUTING" && record.state !== "VERIFYING") return;
   if (agent.open.size > 0) return;
   for (let lease = agent.leases; lease !== null; lease = lease.nextOfParty)
     if (lease.record.state !== "CLOSING") return;
-  updateAgent(state, agent, { ...record, state: "COMPLETED" }, now);
-}
-
-const noVersion = (): null => null;
-
-/**
- * Ends leases, each with the other half of its rename, and a request that was still binding as a whole. Returns what
- * is free now; the caller serves it once it has done what goes first.
- */
-export function endLeases(
-  state: State,
-  tenant: TenantEntry,
-  leases: readonly LeaseEntry[],
-  as: EndedLeaseState,
-  reason: string | null,
-  now: Millis,
-  versionOf: (lease: LeaseEntry) => string | null = noVersion,
-): ResourceName[] {
-  const freed: ResourceName[] = [];
-  const endOne = (lease: LeaseEntry): void => {
-    if (!lease.alive || lease.record.state === "CLOSING") return;
-    if (lease.request?.record.state === "BINDING") {
-      freed.push(...endBinding(state, tenant, lease.request, "CANCELED", reason ?? as.toLowerCase(), now));
-    } else if (endLease(state, tenant, lease, as, reason, versionOf(lease), now) && tenant.waitingCount > 0) {
-      freed.push(nameOf(lease));
-    }
-  };
-  for (const lease of leases) {
-    endOne(lease);
-    const other = lease.record.linkedTo === null ? undefined : tenant.leases.get(lease.record.linkedTo);
-    if (other !== undefined) endOne(other);
-  }
-  return freed;
-}
-
-/** One failed or abandoned bind undoes the whole manifest. */
-export function endBinding(
-  state: State,
-  tenant: TenantEntry,
-  request: RequestEntry,
-  fate: "CANCELED" | "PAUSED" | "BIND_FAILED",
-  reason: string,
-  now: Millis,
-): ResourceName[] {
-  const leases = liveLeasesOf(tenant, request);
-  endWait(state, tenant, request, fate, reason, now);
-  const freed: ResourceName[] = [];
-  for (const lease of leases) {
-    if (lease.record.state !== "CLOSING" && endLease(state, tenant, lease, "REVOKED", reason, null, now))
-      freed.push(nameOf(lease));
-  }
-  return freed;
-}
-
-export interface FoundLease {
-  readonly tenant: TenantEntry;
-  readonly lease: LeaseEntry;
+  updateAgent(turn, agent, { ...record, state: "COMPLETED" });
 }
 
 /** A live lease that the caller may act on (L13). What has ended is answered from history (see ended.ts). */
-export function findLease(state: State, tenantId: string, actor: Actor, leaseId: string): FoundLease | Refusal {
-  const tenant = findTenant(state, tenantId);
-  if ("code" in tenant) return tenant;
+export function findLease(
+  { tenant }: Turn,
+  { actor, leaseId }: { readonly actor: Actor; readonly leaseId: string },
+): LeaseEntry | Refusal {
   const lease = tenant.leases.get(leaseId);
   if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId });
-  if (isAbove(actor)) return { tenant, lease };
+  if (isAbove(actor)) return lease;
   const { party } = lease;
-  if (party.kind === "task") return whyNotItsWorker(tenant, actor, lease) ?? { tenant, lease };
+  if (party.kind === "task") return whyNotItsWorker(tenant, actor, lease) ?? lease;
   if (actor.role !== "agent" || actor.agentId !== party.record.id) return notHolder(leaseId);
   if (actor.epoch !== party.record.epoch) {
     return refuse("stale_epoch", "Another instance has taken this agent up; register again to take it back.");
   }
-  return { tenant, lease };
+  return lease;
 }
 
 export function notHolder(leaseId: string): Refusal {

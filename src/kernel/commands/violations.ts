@@ -4,18 +4,16 @@
  */
 
 import type { ReportViolation } from "../contract/commands.ts";
-import type { Millis } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
-import { findAgent, findTenant } from "../memory/actors.ts";
-import type { State } from "../memory/state.ts";
+import { emitLease } from "../leases/lease-life.ts";
+import { findAgent } from "../memory/actors.ts";
+import { nameOf, type Turn } from "../memory/state.ts";
 import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName } from "../names/resource-name.ts";
-import { emitLease, nameOf } from "./lease-life.ts";
 
-export function reportViolation(state: State, command: ReportViolation, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function reportViolation(turn: Turn, command: ReportViolation): Reply {
+  const { tenant } = turn;
   const agent = findAgent(tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
   const { leaseId } = command;
@@ -28,6 +26,6 @@ export function reportViolation(state: State, command: ReportViolation, now: Mil
       field: "resource",
     });
   }
-  emitLease(state, lease, "lease.violated", `${agent.record.id} wrote ${name.text}`, now);
+  emitLease(turn, lease, "lease.violated", `${agent.record.id} wrote ${name.text}`);
   return { type: "lease", lease: lease.record };
 }

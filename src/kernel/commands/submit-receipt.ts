@@ -4,36 +4,14 @@
  */
 
 import { limits } from "../contract/limits.ts";
-import type { Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
 import type { PastAttempt, Receipt, ReceiptDraft, ReceiptPhase, TaskAttempt } from "../contract/task-records.ts";
-import { isTaskLease } from "../leases/lease-life.ts";
-import { findTenant } from "../memory/actors.ts";
-import type { State, TenantEntry } from "../memory/state.ts";
-import type { TaskEntry } from "../memory/task-state.ts";
-import { answerForLateReceipt, dedupeConflict } from "../tasks/task-ended.ts";
-import { taskUnknown } from "../tasks/task-ends.ts";
-import {
-  die,
-  dropAttempt,
-  emitTask,
-  finish,
-  followLive,
-  isFinal,
-  listObligation,
-  passOn,
-  requeueOffer,
-  retryOrDie,
-  setObligation,
-  unlistObligation,
-  updateTask,
-} from "../tasks/task-life.ts";
-import { resumeSpeculation, speculateAt } from "../tasks/task-speculation.ts";
-import { noteDuration } from "../tasks/task-types.ts";
-import { noteOutcome, whyNotWorkerNamed } from "../tasks/workers.ts";
-import { appendReceipt } from "./append-receipt.ts";
+import { findTenant, whyNotWorkerNamed } from "../memory/actors.ts";
+import { isTaskLease, type TenantEntry, type Turn } from "../memory/state.ts";
+import { type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { appendReceipt } from "../receipts/append-receipt.ts";
 import {
   dedupeMarksOf,
   fillReceipt,
@@ -41,9 +19,27 @@ import {
   readPhase,
   receiptFingerprint,
   type Sender,
-} from "./receipt-content.ts";
+} from "../receipts/receipt-content.ts";
+import { listObligation, setObligation, unlistObligation } from "../tasks/obligations.ts";
+import {
+  die,
+  dropAttempt,
+  emitTask,
+  finish,
+  followLive,
+  isFinal,
+  passOn,
+  requeueOffer,
+  retryOrDie,
+} from "../tasks/task-life.ts";
+import { resumeSpeculation, speculateAt } from "../tasks/task-speculation.ts";
+import { noteDuration } from "../tasks/task-types.ts";
+import { noteOutcome } from "../tasks/workers.ts";
+import { answerForLateReceipt, dedupeConflict } from "./ended.ts";
+import { taskUnknown } from "./task-ends.ts";
 
-export function submitReceipt(state: State, { tenant: id, actor, receipt: input }: SubmitReceipt, now: Millis): Reply {
+export function submitReceipt(turn: Turn, { tenant: id, actor, receipt: input }: SubmitReceipt): Reply {
+  const { state, now } = turn;
   const tenant = findTenant(state, id);
   if ("code" in tenant) return tenant;
   const phase = readPhase(input.phase);
@@ -67,7 +63,7 @@ export function submitReceipt(state: State, { tenant: id, actor, receipt: input 
   if (allowed !== null) return allowed;
   const content = fillReceipt(input, phase, task, senderOf(task, speaker, phase), now);
   if ("code" in content) return content;
-  return { type: "receipt", receipt: write(state, tenant, task, speaker, input, content, now) };
+  return { type: "receipt", receipt: write(turn, task, speaker, input, content) };
 }
 
 /** R3: the same key and content is the first receipt again; the same key with other content is refused. */
@@ -161,27 +157,20 @@ function senderOf({ record }: TaskEntry, { attempt }: Speaker, phase: ReceiptPha
   };
 }
 
-function write(
-  state: State,
-  tenant: TenantEntry,
-  task: TaskEntry,
-  speaker: Speaker,
-  input: ReceiptInput,
-  content: ReceiptDraft,
-  now: Millis,
-): Receipt {
-  if (content.phase === "accepted") open(state, tenant, task, content, now);
-  const receipt = appendReceipt(state, tenant, task, content, input.receiptId, now);
-  mark(state, tenant, task, input, receipt.id);
+function write(turn: Turn, task: TaskEntry, speaker: Speaker, input: ReceiptInput, content: ReceiptDraft): Receipt {
+  const { tenant } = turn;
+  if (content.phase === "accepted") open(turn, task, content);
+  const receipt = appendReceipt(turn, task, content, input.receiptId);
+  mark(turn, tenant, task, input, receipt.id);
   switch (content.phase) {
     case "accepted":
-      if (speaker.type === "live") accept(state, tenant, task, speaker.attempt, receipt, now);
+      if (speaker.type === "live") accept(turn, task, speaker.attempt, receipt);
       break;
     case "complete":
-      complete(state, tenant, task, speaker, receipt, now);
+      complete(turn, task, speaker, receipt);
       break;
     case "escalate":
-      if (speaker.type === "live") escalate(state, tenant, task, speaker.attempt, receipt, now);
+      if (speaker.type === "live") escalate(turn, task, speaker.attempt, receipt);
       break;
     case "progress":
       break;
@@ -189,7 +178,7 @@ function write(
   return receipt;
 }
 
-function mark(state: State, { book }: TenantEntry, task: TaskEntry, input: ReceiptInput, receiptId: string): void {
+function mark(turn: Turn, { book }: TenantEntry, task: TaskEntry, input: ReceiptInput, receiptId: string): void {
   const keys = dedupeMarksOf(input);
   if (keys.length === 0) return;
   const print = receiptFingerprint(input);
@@ -197,40 +186,35 @@ function mark(state: State, { book }: TenantEntry, task: TaskEntry, input: Recei
   const dedupes = [...task.record.dedupes, ...added];
   // Past its limit a task forgets its first keys; the ledger still has them.
   for (const { key } of dedupes.slice(0, -limits.dedupeKeysPerTaskMax)) book.dedupes.delete(key);
-  updateTask(state, task, { dedupes: dedupes.slice(-limits.dedupeKeysPerTaskMax) });
+  updateTask(turn, task, { dedupes: dedupes.slice(-limits.dedupeKeysPerTaskMax) });
   for (const key of keys) book.dedupes.set(key, task);
 }
 
 /** T3, R5: the obligation opens, or goes on under a new custodian where the last one lost it. */
-function open(state: State, tenant: TenantEntry, task: TaskEntry, { recipientAi }: ReceiptDraft, now: Millis): void {
+function open(turn: Turn, task: TaskEntry, { recipientAi }: ReceiptDraft): void {
+  const { tenant, now } = turn;
   const { obligation, id, live } = task.record;
   if (obligation !== null && obligation.state !== "CLOSED") {
     // A second worker that tries the same task does not take it over (T8).
     const isTaken = obligation.state === "OPEN" && live.some(({ acceptedAt }) => acceptedAt !== null);
-    if (!isTaken) setObligation(state, tenant, task, { state: "OPEN", custodian: recipientAi });
+    if (!isTaken) setObligation(turn, task, { state: "OPEN", custodian: recipientAi });
     return;
   }
   const number = obligation === null ? 1 : Number(obligation.id.slice(obligation.id.lastIndexOf("-") + 1)) + 1;
   unlistObligation(tenant, task);
-  updateTask(state, task, {
+  updateTask(turn, task, {
     obligation: { id: `obl_${id.slice(2)}-${number}`, state: "OPEN", custodian: recipientAi, openedAt: now },
   });
   listObligation(tenant, task);
 }
 
-function accept(
-  state: State,
-  tenant: TenantEntry,
-  task: TaskEntry,
-  attempt: TaskAttempt,
-  { id: receiptId }: Receipt,
-  now: Millis,
-): void {
+function accept(turn: Turn, task: TaskEntry, attempt: TaskAttempt, { id: receiptId }: Receipt): void {
+  const { tenant, now } = turn;
   const { record } = task;
   const isFirst = record.status === "leased";
   const isCounted = record.live.every((one) => one.receiptId === null);
   const accepted = { ...attempt, acceptedAt: now, receiptId };
-  updateTask(state, task, {
+  updateTask(turn, task, {
     status: "accepted",
     attempts: record.attempts + (isCounted ? 1 : 0),
     offers: 0,
@@ -238,55 +222,52 @@ function accept(
     lastWorker: attempt.workerId,
     live: record.live.map((one) => (one === attempt ? accepted : one)),
   });
-  if (isFirst) resumeSpeculation(state, task);
-  emitTask(state, task, "task.accepted", accepted, null, now);
+  if (isFirst) resumeSpeculation(turn, task);
+  emitTask(turn, task, "task.accepted", accepted, null);
 }
 
 /** T4: exactly once. */
 function complete(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   task: TaskEntry,
   { type, attempt }: Speaker,
   { id, status, retryRequested }: Receipt,
-  now: Millis,
 ): void {
-  if (type === "live") dropAttempt(state, tenant, task, attempt, "RELEASED", null, now);
+  const { tenant, now } = turn;
+  if (type === "live") dropAttempt(turn, task, attempt, "RELEASED", null);
   const isSuccess = status === "success";
-  if (status !== "canceled") noteOutcome(state, tenant, attempt.workerId, isSuccess ? "completed" : "failed");
+  if (status !== "canceled") noteOutcome(turn, attempt.workerId, isSuccess ? "completed" : "failed");
   if (isSuccess && attempt.acceptedAt !== null)
-    noteDuration(state, tenant, task.record.spec.taskType, now - attempt.acceptedAt);
+    noteDuration(turn, tenant, task.record.spec.taskType, now - attempt.acceptedAt);
   const { attempts, spec } = task.record;
   if (status === "failure" && retryRequested && attempts < spec.maxAttempts && type === "live") {
-    passOn(state, tenant, task, "CLOSED", task.record.obligation?.custodian ?? attempt.workerId);
+    passOn(turn, task, "CLOSED", task.record.obligation?.custodian ?? attempt.workerId);
     // A second worker that has it is the retry (T8).
-    if (task.record.live.length > 0) return followLive(state, task, attempt.receiptId);
-    return retryOrDie(state, tenant, task, attempt, "failed", now);
+    if (task.record.live.length > 0) return followLive(turn, task, attempt.receiptId);
+    return retryOrDie(turn, task, attempt, "failed");
   }
   const final = isSuccess ? "succeeded" : status === "canceled" ? "canceled" : "failed";
-  finish(state, tenant, task, final, id, null, now);
-  emitTask(state, task, "task.completed", attempt, null, now);
+  finish(turn, task, final, id, null);
+  emitTask(turn, task, "task.completed", attempt, null);
 }
 
 /** The worker hands it on: to another attempt, or to whom it names (T13). */
 function escalate(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   task: TaskEntry,
   attempt: TaskAttempt,
   { retryRequested, escalationTo, escalationReason }: Receipt,
-  now: Millis,
 ): void {
-  dropAttempt(state, tenant, task, attempt, "RELEASED", "escalated", now);
-  emitTask(state, task, "task.escalated", attempt, escalationReason, now);
+  dropAttempt(turn, task, attempt, "RELEASED", "escalated");
+  emitTask(turn, task, "task.escalated", attempt, escalationReason);
   const { attempts, spec } = task.record;
-  if (attempt.acceptedAt !== null) passOn(state, tenant, task, "OPEN", escalationTo ?? spec.principalAi);
-  if (task.record.live.length > 0) return followLive(state, task, attempt.receiptId);
+  if (attempt.acceptedAt !== null) passOn(turn, task, "OPEN", escalationTo ?? spec.principalAi);
+  if (task.record.live.length > 0) return followLive(turn, task, attempt.receiptId);
   if (attempt.acceptedAt === null) {
     // Not accepted: an offer that came to nothing, said aloud (T2).
-    updateTask(state, task, { offers: task.record.offers + 1, lastWorker: attempt.workerId });
-    return requeueOffer(state, tenant, task, attempt, "escalated", now);
+    updateTask(turn, task, { offers: task.record.offers + 1, lastWorker: attempt.workerId });
+    return requeueOffer(turn, task, attempt, "escalated");
   }
-  if (retryRequested && attempts < spec.maxAttempts) return retryOrDie(state, tenant, task, attempt, "escalated", now);
-  die(state, tenant, task, null, now);
+  if (retryRequested && attempts < spec.maxAttempts) return retryOrDie(turn, task, attempt, "escalated");
+  die(turn, task, null);
 }

@@ -1,5 +1,6 @@
 /** Agents: registration, the state machine of A1, restarts (L9), checkpoints and taking up again (A2–A5). */
 
+import { dropDigest, inUnit, scheduleForgetting, takePriority, updateAgent } from "../agents/agent-life.ts";
 import type {
   DropDigest,
   PauseAgent,
@@ -10,31 +11,20 @@ import type {
 } from "../contract/commands.ts";
 import { agentIdFrom } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
-import { type Agent, type AgentState, agentStates, type Millis } from "../contract/records.ts";
+import { type Agent, type AgentState, agentStates } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
-import { endBinding, endLeases, ownLeases } from "../leases/holding.ts";
 import { emitLease, reissue, updateLease } from "../leases/lease-life.ts";
-import { findAgent, findTenant, isAbove, requireAbove } from "../memory/actors.ts";
-import {
-  type AgentEntry,
-  changed,
-  createAgentEntry,
-  emit,
-  leasesOf,
-  type State,
-  type TenantEntry,
-} from "../memory/state.ts";
-import type { ResourceName } from "../names/resource-name.ts";
-import { serve } from "../requests/queue.ts";
-import { endWait } from "../requests/request-life.ts";
-import { dropDigest, inUnit, scheduleForgetting, takePriority, updateAgent } from "./agent-life.ts";
+import { findAgent, isAbove, requireAbove } from "../memory/actors.ts";
+import { createAgentEntry } from "../memory/entries.ts";
+import { type AgentEntry, changed, emit, leasesOf, type Turn } from "../memory/state.ts";
+import { endLeases, endRequest } from "../requests/ending.ts";
+import { ownLeases } from "./holding.ts";
 
 const idPattern = /^[A-Za-z0-9][A-Za-z0-9._:@/-]*$/;
 
-export function registerAgent(state: State, command: RegisterAgent, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
+  const { tenant, now } = turn;
   const { actor, labels } = command;
   if (!isAbove(actor) && actor.role !== "agent") return refuse("forbidden", "This key may not register agents.");
   if (!isAbove(actor) && actor.agentId !== null && actor.agentId !== command.agentId) {
@@ -61,7 +51,7 @@ export function registerAgent(state: State, command: RegisterAgent, now: Millis)
   }
   const known = tenant.agents.get(id);
   if (known !== undefined) {
-    takeUp(state, tenant, known, labels, now);
+    takeUp(turn, known, labels);
     return { type: "agent", agent: known.record, created: false };
   }
   if (tenant.agents.size >= tenant.record.quotas.agentsMax) {
@@ -74,7 +64,7 @@ export function registerAgent(state: State, command: RegisterAgent, now: Millis)
     state: "PLANNING",
     restarting: false,
     pausedByOperator: false,
-    priority: takePriority(state, tenant, now),
+    priority: takePriority(turn),
     attempts: 0,
     epoch: tenant.counters.record.epochFloor + 1,
     registeredAt: now,
@@ -83,9 +73,9 @@ export function registerAgent(state: State, command: RegisterAgent, now: Millis)
   };
   const agent = createAgentEntry(record);
   tenant.agents.set(id, agent);
-  changed(state, agent);
-  scheduleForgetting(state, agent);
-  emit(state, { type: "agent.registered", tenant: tenant.record.id, at: now, agent: record });
+  changed(turn, agent);
+  scheduleForgetting(turn, agent);
+  emit(turn, { type: "agent.registered", tenant: tenant.record.id, at: now, agent: record });
   return { type: "agent", agent: record, created: true };
 }
 
@@ -96,21 +86,16 @@ function areLabels(labels: Readonly<Record<string, string>>): boolean {
 }
 
 /** A3: another instance. The older one is refused from now on, and its tokens and fences are stale at the resource. */
-export function takeUp(
-  state: State,
-  tenant: TenantEntry,
-  agent: AgentEntry,
-  labels: Readonly<Record<string, string>> | null,
-  now: Millis,
-): void {
+export function takeUp(turn: Turn, agent: AgentEntry, labels: Readonly<Record<string, string>> | null): void {
+  const { tenant, now } = turn;
   const { epoch, labels: before } = agent.record;
-  updateAgent(state, agent, { ...agent.record, epoch: epoch + 1, labels: labels ?? before }, now);
+  updateAgent(turn, agent, { ...agent.record, epoch: epoch + 1, labels: labels ?? before });
   for (const lease of leasesOf(agent)) {
     if (lease.record.state === "CLOSING") continue;
-    reissue(state, tenant, lease, lease.record);
-    emitLease(state, lease, "lease.reissued", null, now);
+    reissue(turn, lease, lease.record);
+    emitLease(turn, lease, "lease.reissued", null);
   }
-  emit(state, { type: "agent.taken_up", tenant: tenant.record.id, at: now, agent: agent.record });
+  emit(turn, { type: "agent.taken_up", tenant: tenant.record.id, at: now, agent: agent.record });
 }
 
 /** A1's table, as far as it can be said: a grant alone leads from ACQUIRING to EXECUTING. */
@@ -124,20 +109,19 @@ const sayable: Readonly<Record<AgentState, readonly AgentState[]>> = {
   ABORTED: ["PLANNING", "ACQUIRING"],
 };
 
-export function transitionAgent(state: State, command: TransitionAgent, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function transitionAgent(turn: Turn, command: TransitionAgent): Reply {
+  const { tenant } = turn;
   const agent = findAgent(tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
   const to = agentStates.find((one) => one === command.to);
-  if (command.to === "DIE_RESTART") return announceRestart(state, agent, now);
+  if (command.to === "DIE_RESTART") return announceRestart(turn, agent);
   if (to === undefined) {
     return refuse("invalid_state", `The states are ${agentStates.join(", ")}.`, { field: "to" });
   }
   const { state: from, restarting } = agent.record;
   // Back to where it was, out of a restart; what is held still needs VERIFY_ALL (L9).
   if (from === to) {
-    if (restarting) updateAgent(state, agent, { ...agent.record, restarting: false }, now);
+    if (restarting) updateAgent(turn, agent, { ...agent.record, restarting: false });
     return { type: "agent", agent: agent.record, created: false };
   }
   if (to !== "ABORTED" && (restarting || !sayable[from].includes(to))) {
@@ -151,79 +135,68 @@ export function transitionAgent(state: State, command: TransitionAgent, now: Mil
     );
   }
   const holdsNothing = to === "PLANNING" || to === "COMPLETED" || to === "ABORTED";
-  const freed = holdsNothing ? letGo(state, tenant, agent, to.toLowerCase(), now) : [];
-  if (from === "PAUSED" && to === "PLANNING") dropDigest(state, agent);
-  const next = to === "ABORTED" ? agent.record : inUnit(state, tenant, agent, now);
+  if (holdsNothing) letGo(turn, agent, to.toLowerCase());
+  if (from === "PAUSED" && to === "PLANNING") dropDigest(turn, agent);
+  const next = to === "ABORTED" ? agent.record : inUnit(turn, agent);
   const pausedAt = holdsNothing || to === "EXECUTING" ? null : next.pausedAt;
-  updateAgent(state, agent, { ...next, state: to, pausedAt, restarting: false }, now);
-  serve(state, tenant, freed, now);
+  updateAgent(turn, agent, { ...next, state: to, pausedAt, restarting: false });
   return { type: "agent", agent: agent.record, created: false };
 }
 
 /** PLANNING, COMPLETED and ABORTED hold nothing and wait for nothing (A1). */
-function letGo(state: State, tenant: TenantEntry, agent: AgentEntry, reason: string, now: Millis): ResourceName[] {
-  const freed: ResourceName[] = [];
-  for (const request of [...agent.open]) {
-    if (request.record.state === "WAITING") freed.push(...endWait(state, tenant, request, "CANCELED", reason, now));
-    else freed.push(...endBinding(state, tenant, request, "CANCELED", reason, now));
-  }
-  freed.push(...endLeases(state, tenant, leasesOf(agent), "RELEASED", reason, now));
-  return freed;
+function letGo(turn: Turn, agent: AgentEntry, reason: string): void {
+  for (const request of [...agent.open]) endRequest(turn, request, "CANCELED", reason);
+  endLeases(turn, leasesOf(agent), "RELEASED", reason);
 }
 
-export function restartAgent(state: State, command: RestartAgent, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function restartAgent(turn: Turn, command: RestartAgent): Reply {
+  const { tenant } = turn;
   const agent = findAgent(tenant, command.actor, command.agentId);
-  return "code" in agent ? agent : announceRestart(state, agent, now);
+  return "code" in agent ? agent : announceRestart(turn, agent);
 }
 
-function announceRestart(state: State, agent: AgentEntry, now: Millis): Reply {
-  if (!agent.record.restarting) updateAgent(state, agent, { ...agent.record, restarting: true }, now);
+function announceRestart(turn: Turn, agent: AgentEntry): Reply {
+  if (!agent.record.restarting) updateAgent(turn, agent, { ...agent.record, restarting: true });
   return { type: "agent", agent: agent.record, created: false };
 }
 
-export function pauseAgent(state: State, command: PauseAgent, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function pauseAgent(turn: Turn, command: PauseAgent): Reply {
+  const { tenant, now } = turn;
   const refusal: Refusal | null = requireAbove(command.actor);
   if (refusal !== null) return refusal;
   const agent = findAgent(tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
   const pausedByOperator = command.type === "pause_agent";
   if (agent.record.pausedByOperator !== pausedByOperator) {
-    updateAgent(state, agent, { ...agent.record, pausedByOperator }, now);
+    updateAgent(turn, agent, { ...agent.record, pausedByOperator });
     const type = pausedByOperator ? "agent.paused" : "agent.unpaused";
-    emit(state, { type, tenant: tenant.record.id, at: now, agent: agent.record });
+    emit(turn, { type, tenant: tenant.record.id, at: now, agent: agent.record });
   }
   return { type: "agent", agent: agent.record, created: false };
 }
 
 /** L8: the truth about all, or the named, leases. It ends DIE_RESTART, and lets held leases be revived (L9). */
-export function verifyAll(state: State, command: VerifyAll, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function verifyAll(turn: Turn, command: VerifyAll): Reply {
+  const { tenant } = turn;
   const agent = findAgent(tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
-  if (agent.record.restarting) updateAgent(state, agent, { ...agent.record, restarting: false }, now);
+  if (agent.record.restarting) updateAgent(turn, agent, { ...agent.record, restarting: false });
   const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
   for (const lease of found) {
     if (lease.record.state === "HELD" && !lease.record.verified)
-      updateLease(state, lease, { ...lease.record, verified: true });
+      updateLease(turn, lease, { ...lease.record, verified: true });
   }
   return { type: "leases", leases: found.map((lease) => lease.record), lost };
 }
 
 /** A5: what the agent assumed is no longer so; it plans anew. */
-export function dropFailedDigest(state: State, command: DropDigest, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function dropFailedDigest(turn: Turn, command: DropDigest): Reply {
+  const { tenant } = turn;
   const agent = findAgent(tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
-  const freed = letGo(state, tenant, agent, "assumption_failed", now);
-  dropDigest(state, agent);
-  const next = inUnit(state, tenant, agent, now);
-  updateAgent(state, agent, { ...next, state: "PLANNING", pausedAt: null, restarting: false }, now);
-  serve(state, tenant, freed, now);
+  letGo(turn, agent, "assumption_failed");
+  dropDigest(turn, agent);
+  const next = inUnit(turn, agent);
+  updateAgent(turn, agent, { ...next, state: "PLANNING", pausedAt: null, restarting: false });
   return { type: "agent", agent: agent.record, created: false };
 }

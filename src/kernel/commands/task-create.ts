@@ -3,30 +3,23 @@
 import { takePriority } from "../agents/agent-life.ts";
 import { taskIdFrom } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
-import type { Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { CreateTask, TaskInput } from "../contract/task-commands.ts";
 import type { Task, TaskKey, TaskSpec } from "../contract/task-records.ts";
-import { fingerprint } from "../deciding/manifest.ts";
-import { schedule, unschedule } from "../index/heap.ts";
-import { findAgent, findTenant } from "../memory/actors.ts";
-import { changed, type State, type TenantEntry } from "../memory/state.ts";
-import {
-  createPayloadEntry,
-  createTaskEntry,
-  createTaskKeyEntry,
-  type Lane,
-  type TaskEntry,
-  type TaskKeyEntry,
-} from "../memory/task-state.ts";
-import { readTask } from "./task-input.ts";
-import { emitTask, finish } from "./task-life.ts";
-import { enterQueue, keyFor, laneFor, laneIdOf } from "./task-queue.ts";
+import { findAgent } from "../memory/actors.ts";
+import { createPayloadEntry } from "../memory/entries.ts";
+import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
+import type { TaskEntry } from "../memory/task-state.ts";
+import { fingerprint } from "../names/fingerprint.ts";
+import { laneIdOf } from "../tasks/lanes.ts";
+import { readTask } from "../tasks/task-input.ts";
+import { emitTask, finish } from "../tasks/task-life.ts";
+import { placeTask, placeTaskKey } from "../tasks/task-places.ts";
+import { enterQueue } from "../tasks/task-queue.ts";
 
-export function createTask(state: State, command: CreateTask, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function createTask(turn: Turn, command: CreateTask): Reply {
+  const { tenant } = turn;
   const { actor } = command;
   if (actor.role === "reader") return refuse("forbidden", "A reader may not create tasks.");
   // An instance that was taken over speaks for its agent no more (A3).
@@ -41,11 +34,11 @@ export function createTask(state: State, command: CreateTask, now: Millis): Repl
   if (refusal !== null) return refusal;
   const waitingOn = readDependencies(tenant, spec, command);
   if ("code" in waitingOn) return waitingOn;
-  const task = addTask(state, tenant, spec, command, waitingOn.ids, now);
+  const task = addTask(turn, spec, command, waitingOn.ids);
   if (waitingOn.failed) {
-    finish(state, tenant, task, "canceled", null, "dependency_failed", now);
-    emitTask(state, task, "task.canceled", null, "dependency_failed", now);
-  } else enterQueue(state, tenant, task);
+    finish(turn, task, "canceled", null, "dependency_failed");
+    emitTask(turn, task, "task.canceled", null, "dependency_failed");
+  } else enterQueue(turn, task);
   return { type: "task", task: task.record, created: true };
 }
 
@@ -114,19 +107,18 @@ function readDependencies(
 }
 
 function addTask(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   spec: TaskSpec,
   { task: input, actor, entropy }: CreateTask,
   waitingOn: readonly string[],
-  now: Millis,
 ): TaskEntry {
+  const { tenant, now } = turn;
   const record: Task = {
     tenant: tenant.record.id,
     id: taskIdFrom(now, entropy),
     spec,
     status: "queued",
-    timestamp: takePriority(state, tenant, now),
+    timestamp: takePriority(turn),
     createdAt: now,
     createdBy: actor.keyId ?? actor.agentId ?? null,
     notBefore: input.delayMs === null || input.delayMs === 0 ? null : now + input.delayMs,
@@ -153,7 +145,7 @@ function addTask(
       taskBody,
       inputs: inputs ?? null,
     });
-    changed(state, task.payload);
+    changed(turn, task.payload);
   }
   if (spec.idempotencyKey !== null) {
     const key: TaskKey = {
@@ -163,63 +155,9 @@ function addTask(
       fingerprint: fingerprint(JSON.stringify(input)),
       forgetAt: now + limits.taskKeyMemoryMs,
     };
-    changed(state, placeTaskKey(state, tenant, key));
+    changed(turn, placeTaskKey(turn, key));
   }
-  changed(state, task);
-  emitTask(state, task, "task.created", null, null, now);
+  changed(turn, task);
+  emitTask(turn, task, "task.created", null, null);
   return task;
-}
-
-/** Enters a task, new or restored, where it is found by others; the queue is another matter. */
-export function placeTask(tenant: TenantEntry, given: Task): TaskEntry {
-  const lane = laneFor(tenant, given.spec);
-  lane.count++;
-  const spec = shared(lane, given.spec);
-  const record = spec === given.spec ? given : { ...given, spec };
-  const task = createTaskEntry(record, lane);
-  tenant.tasks.set(record.id, task);
-  task.key = keyFor(tenant, record.spec);
-  if (task.key !== null) task.key.count++;
-  for (const id of record.waitingOn) awaitTask(tenant, id, task);
-  return task;
-}
-
-/** Tasks that come together are mostly asked for in the same words; a long queue of them then keeps those once. */
-function shared(lane: Lane, spec: TaskSpec): TaskSpec {
-  const { lastSpec } = lane;
-  if (lastSpec !== null && isSame(lastSpec, spec)) return lastSpec;
-  lane.lastSpec = spec;
-  return spec;
-}
-
-function isSame(a: TaskSpec, b: TaskSpec): boolean {
-  for (const key in a) {
-    const one = a[key as keyof TaskSpec];
-    const other = b[key as keyof TaskSpec];
-    if (one === other) continue;
-    if (!(Array.isArray(one) && Array.isArray(other) && one.length === 0 && other.length === 0)) return false;
-  }
-  return true;
-}
-
-/** When tasks are restored, one may come before what it depends on; restore.ts calls again for those. */
-export function awaitTask({ tasks }: TenantEntry, id: string, dependent: TaskEntry): void {
-  const awaited = tasks.get(id);
-  if (awaited === undefined) return;
-  awaited.dependents ??= new Set();
-  awaited.dependents.add(dependent);
-}
-
-export function placeTaskKey(state: State, { book }: TenantEntry, record: TaskKey): TaskKeyEntry {
-  const entry = createTaskKeyEntry(record);
-  book.created.set(record.key, entry);
-  schedule(state.ends, entry, record.forgetAt, 0);
-  return entry;
-}
-
-export function forgetTaskKey(state: State, { book }: TenantEntry, entry: TaskKeyEntry): void {
-  unschedule(state.ends, entry);
-  if (book.created.get(entry.record.key) === entry) book.created.delete(entry.record.key);
-  entry.alive = false;
-  changed(state, entry);
 }

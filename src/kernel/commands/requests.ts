@@ -6,21 +6,20 @@ import { limits } from "../contract/limits.ts";
 import type { Intent, Lease, Millis } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Observe, PauseReason, Reply } from "../contract/replies.ts";
+import { unitsWished } from "../deciding/claims.ts";
 import { addObstacles, createObstacles, isFree, obstaclesTotal } from "../deciding/conflicts.ts";
 import { blockersOf } from "../deciding/verdicts.ts";
-import { endBinding, endLeases } from "../leases/holding.ts";
 import { updateLease } from "../leases/lease-life.ts";
-import { findTenant, mayActForParty } from "../memory/actors.ts";
-import type { LeaseEntry, Party, RequestEntry, State, TenantEntry } from "../memory/state.ts";
-import { serve } from "./queue.ts";
-import { endWait, liveLeasesOf, unitsWished } from "./request-life.ts";
+import { mayActForParty } from "../memory/actors.ts";
+import type { LeaseEntry, Party, RequestEntry, TenantEntry, Turn } from "../memory/state.ts";
+import { endBinding, endLeases } from "../requests/ending.ts";
+import { endWait, liveLeasesOf } from "../requests/request-life.ts";
 
-export function collectRequest(state: State, command: CollectRequest): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function collectRequest(turn: Turn, command: CollectRequest): Reply {
+  const { tenant } = turn;
   const request = tenant.requests.get(command.requestId);
   if (request !== undefined) {
-    return mayActForParty(command.actor, request.party) ?? describeRequest(state, tenant, request);
+    return mayActForParty(command.actor, request.party) ?? describeRequest(turn, request);
   }
   const leases = leasesGrantedAtOnce(tenant, command.requestId);
   const [first] = leases;
@@ -53,7 +52,8 @@ function leasesGrantedAtOnce(tenant: TenantEntry, requestId: string): LeaseEntry
 }
 
 /** Answers from the present state. Asking for a granted request collects it (W8). */
-export function describeRequest(state: State, tenant: TenantEntry, request: RequestEntry): Reply {
+export function describeRequest(turn: Turn, request: RequestEntry): Reply {
+  const { tenant } = turn;
   const { record } = request;
   switch (record.state) {
     case "WAITING":
@@ -70,7 +70,7 @@ export function describeRequest(state: State, tenant: TenantEntry, request: Requ
         warnings: record.warnings,
       };
     case "GRANTED":
-      collect(state, tenant, request);
+      collect(turn, request);
       return {
         type: "granted",
         requestId: record.id,
@@ -126,9 +126,10 @@ function describeWait(tenant: TenantEntry, request: RequestEntry): Reply {
   };
 }
 
-export function collect(state: State, tenant: TenantEntry, request: RequestEntry): void {
+export function collect(turn: Turn, request: RequestEntry): void {
+  const { tenant } = turn;
   for (const lease of liveLeasesOf(tenant, request)) {
-    if (lease.record.claimBy !== null) updateLease(state, lease, { ...lease.record, claimBy: null });
+    if (lease.record.claimBy !== null) updateLease(turn, lease, { ...lease.record, claimBy: null });
   }
 }
 
@@ -154,9 +155,8 @@ export function observeFor(party: Party, pausedAt: Millis | null, intents: reado
   return { since: Math.min(pausedAt, digest?.savedAt ?? pausedAt), resources: [...resources] };
 }
 
-export function cancelRequest(state: State, command: CancelRequest, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function cancelRequest(turn: Turn, command: CancelRequest): Reply {
+  const { tenant } = turn;
   const request = tenant.requests.get(command.requestId);
   if (request === undefined) {
     const [first] = leasesGrantedAtOnce(tenant, command.requestId);
@@ -167,15 +167,15 @@ export function cancelRequest(state: State, command: CancelRequest, now: Millis)
   if (refusal !== null) return refusal;
   switch (request.record.state) {
     case "WAITING":
-      serve(state, tenant, endWait(state, tenant, request, "CANCELED", null, now), now);
+      endWait(turn, request, "CANCELED", null);
       break;
     case "BINDING":
-      serve(state, tenant, endBinding(state, tenant, request, "CANCELED", "canceled", now), now);
+      endBinding(turn, request, "CANCELED", "canceled");
       break;
     case "GRANTED": {
       // Granted while the cancellation was under way: nobody will come for it.
       const uncollected = liveLeasesOf(tenant, request).filter((lease) => lease.record.claimBy !== null);
-      serve(state, tenant, endLeases(state, tenant, uncollected, "RELEASED", "canceled", now), now);
+      endLeases(turn, uncollected, "RELEASED", "canceled");
       break;
     }
     case "TIMED_OUT":

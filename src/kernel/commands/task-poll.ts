@@ -1,30 +1,38 @@
 /** `POST /lease` (T1): what a worker is offered. An offer is a lease on the task, and on all that its manifest names. */
 
+import { followUp } from "../aftermath.ts";
 import { suffixFrom } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
-import type { Intent, Millis } from "../contract/records.ts";
+import type { Intent } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Offer, Reply } from "../contract/replies.ts";
 import type { PollTasks } from "../contract/task-commands.ts";
-import { canonicalName, makeWish } from "../deciding/conflicts.ts";
-import { isLeaseTimeUsedUp } from "../deciding/decide.ts";
+import { type LinkedWish, makeWish } from "../deciding/claims.ts";
+import { isLeaseTimeUsedUp } from "../deciding/quotas.ts";
 import { earliest } from "../index/heap.ts";
-import { beginLease, emitLease, expiryFor, type GrantTerms, reissue, taskPrefix } from "../leases/lease-life.ts";
-import { findTenant } from "../memory/actors.ts";
-import type { LeaseEntry, State, TenantEntry } from "../memory/state.ts";
-import type { Lane, TaskEntry, WorkerEntry } from "../memory/task-state.ts";
-import { beginLeases, type LinkedWish } from "../requests/request-life.ts";
-import { contestPast } from "./task-contest.ts";
-import { attemptOf, emitTask, leasesOfAttempt, noteReissued, updateTask } from "./task-life.ts";
-import { claimManifest } from "./task-manifest.ts";
-import { afterLook } from "./task-parking.ts";
-import { isKeyFull, leaveQueue, offerSlots, rankOf, waitForKey } from "./task-queue.ts";
-import { resumeSpeculation, secondFor } from "./task-speculation.ts";
-import { meetWorker, tasksFor, updateWorker } from "./workers.ts";
+import { contestPast } from "../leases/late-results.ts";
+import { beginLease, emitLease, expiryFor, type GrantTerms, reissue } from "../leases/lease-life.ts";
+import { type LeaseEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
+import {
+  attemptOf,
+  type Lane,
+  leasesOfAttempt,
+  type TaskEntry,
+  updateTask,
+  type WorkerEntry,
+} from "../memory/task-state.ts";
+import { canonicalName } from "../names/resource-name.ts";
+import { beginLeases } from "../requests/request-life.ts";
+import { rankOf } from "../tasks/lanes.ts";
+import { emitTask, noteReissued } from "../tasks/task-life.ts";
+import { claimManifest } from "../tasks/task-manifest.ts";
+import { afterLook } from "../tasks/task-parking.ts";
+import { isKeyFull, leaveQueue, offerSlots, waitForKey } from "../tasks/task-queue.ts";
+import { resumeSpeculation, secondFor } from "../tasks/task-speculation.ts";
+import { covers, meetWorker, tasksFor, updateWorker } from "../tasks/workers.ts";
 
-export function pollTasks(state: State, command: PollTasks, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function pollTasks(turn: Turn, command: PollTasks): Reply {
+  const { tenant, now } = turn;
   const { maxTasks, capabilities } = command;
   if (!(Number.isSafeInteger(maxTasks) && maxTasks >= 1 && maxTasks <= limits.taskPollMax)) {
     return refuse("invalid_task", `max_tasks is a whole number from 1 to ${limits.taskPollMax}.`, {
@@ -40,17 +48,17 @@ export function pollTasks(state: State, command: PollTasks, now: Millis): Reply 
       field: "request_id",
     });
   }
-  const worker = meetWorker(state, tenant, command.actor, command.workerId, capabilities, now);
+  const worker = meetWorker(turn, command.actor, command.workerId, capabilities);
   if ("code" in worker) return worker;
   const repeated = repeatedOffers(tenant, worker, command);
   if (repeated !== null) return { type: "offers", offers: repeated, more: false };
-  const offers = command.reclaim ? reclaim(state, tenant, worker, now) : [];
+  const offers = command.reclaim ? reclaim(turn, worker) : [];
   const isReclaimed = offers.length > 0;
   const isBarred = tenant.record.suspended || isLeaseTimeUsedUp(tenant, now);
-  const more = isReclaimed || isBarred ? false : offerTasks(state, tenant, worker, command, offers, now);
+  const more = isReclaimed || isBarred ? false : offerTasks(turn, worker, command, offers);
   // Under Wound-Wait an older task may have wounded one that was offered just before (W7).
   const kept = offers.filter(({ lease }) => tenant.leases.get(lease.id) !== undefined);
-  if (command.requestKey !== null && kept.length > 0) rememberPoll(state, worker, command.requestKey, kept);
+  if (command.requestKey !== null && kept.length > 0) rememberPoll(turn, worker, command.requestKey, kept);
   return { type: "offers", offers: kept, more };
 }
 
@@ -69,14 +77,15 @@ function repeatedOffers(tenant: TenantEntry, worker: WorkerEntry, { requestKey }
   return offers;
 }
 
-function rememberPoll(state: State, worker: WorkerEntry, requestKey: string, offers: readonly Offer[]): void {
+function rememberPoll(turn: Turn, worker: WorkerEntry, requestKey: string, offers: readonly Offer[]): void {
   const leaseIds = offers.map(({ lease }) => lease.id);
   const polls = [...worker.record.polls, { requestKey, leaseIds }].slice(-limits.workerPollsRemembered);
-  updateWorker(state, worker, { polls });
+  updateWorker(turn, worker, { polls });
 }
 
 /** T1: a worker that was restarted gets back what it had, with new fences: its former self is locked out. */
-function reclaim(state: State, tenant: TenantEntry, worker: WorkerEntry, now: Millis): Offer[] {
+function reclaim(turn: Turn, worker: WorkerEntry): Offer[] {
+  const { tenant, now } = turn;
   const offers: Offer[] = [];
   const leases = [...worker.leases].sort((a, b) => a.order - b.order);
   for (const lease of leases) {
@@ -85,10 +94,10 @@ function reclaim(state: State, tenant: TenantEntry, worker: WorkerEntry, now: Mi
     if (together.length === 0) continue;
     for (const one of together) {
       const expiresAt = expiryFor(tenant, one.record.acquiredAt, now, one.record.ttl);
-      reissue(state, tenant, one, { ...one.record, expiresAt, activeAt: now });
-      emitLease(state, one, "lease.reissued", null, now);
+      reissue(turn, one, { ...one.record, expiresAt, activeAt: now });
+      emitLease(turn, one, "lease.reissued", null);
     }
-    noteReissued(state, tenant, task);
+    noteReissued(turn, task);
     offers.push(describeOffer(tenant, lease));
   }
   return offers;
@@ -115,19 +124,18 @@ function describeOffer(tenant: TenantEntry, lease: LeaseEntry): Offer {
 
 /** True: so many tasks were looked at that the rest is for the next poll. */
 function offerTasks(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   worker: WorkerEntry,
   { maxTasks, preferredKinds, acceptTypes, entropy }: PollTasks,
   offers: Offer[],
-  now: Millis,
 ): boolean {
+  const { tenant, now } = turn;
   const wished = tasksFor(worker, maxTasks);
   const accepted = acceptTypes === undefined || acceptTypes === null ? null : new Set(acceptTypes);
   const suits = (lane: Lane): boolean => covers(worker, lane) && (accepted === null || accepted.has(lane.taskType));
   const lanes = [...tenant.book.lanes.values()].filter(suits);
   const chooser = chooserFor(lanes, suits, worker, preferredKinds ?? []);
-  const terms = { suffix: suffixFrom(now, entropy), begun: 0, now };
+  const terms = { suffix: suffixFrom(now, entropy), begun: 0 };
   for (let examined = 0; offers.length < wished; examined++) {
     if (examined >= limits.taskExaminedMax) return true;
     const task = chooser();
@@ -135,16 +143,18 @@ function offerTasks(
     if (!isWithinQuota(tenant, task)) return false;
     const { parking } = task;
     task.parking = null;
-    leaveQueue(state, tenant, task);
-    const wishes = claim(state, tenant, task, now);
-    if (wishes !== null) offers.push(offer(state, tenant, worker, task, wishes, terms));
-    if (parking !== null) afterLook(state, tenant, task, parking);
-    if (task.key !== null) offerSlots(state, tenant, task.key);
+    leaveQueue(turn, task);
+    const wishes = claim(turn, task);
+    // Those that it wounded lose what it is granted (W7, T13).
+    followUp(turn);
+    if (wishes !== null) offers.push(offer(turn, worker, task, wishes, terms));
+    if (parking !== null) afterLook(turn, task, parking);
+    if (task.key !== null) offerSlots(turn, task.key);
   }
   while (offers.length < wished) {
     const task = secondFor(lanes, worker);
     if (task === null || !isWithinQuota(tenant, task)) break;
-    offers.push(offer(state, tenant, worker, task, noWishes, terms));
+    offers.push(offer(turn, worker, task, noWishes, terms));
   }
   return false;
 }
@@ -159,16 +169,12 @@ function isWithinQuota({ leases, record }: TenantEntry, task: TaskEntry): boolea
 const noWishes: readonly LinkedWish[] = [];
 
 /** All that the task takes besides itself, or null if it cannot run now and was put aside. */
-function claim(state: State, tenant: TenantEntry, task: TaskEntry, now: Millis): readonly LinkedWish[] | null {
+function claim(turn: Turn, task: TaskEntry): readonly LinkedWish[] | null {
   if (isKeyFull(task)) {
     waitForKey(task);
     return null;
   }
-  return task.record.spec.intents.length === 0 ? noWishes : claimManifest(state, tenant, task, now);
-}
-
-export function covers({ record }: WorkerEntry, { requires }: Lane): boolean {
-  return requires.every((tag) => record.capabilities.includes(tag));
+  return task.record.spec.intents.length === 0 ? noWishes : claimManifest(turn, task);
 }
 
 /**
@@ -209,15 +215,14 @@ function chooserFor(
 const wholeTask = { predicate: "MUTATES", units: 1, to: null, pick: null } as const;
 
 function offer(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   worker: WorkerEntry,
   task: TaskEntry,
   wishes: readonly LinkedWish[],
-  numbering: { readonly suffix: string; begun: number; readonly now: Millis },
+  numbering: { readonly suffix: string; begun: number },
 ): Offer {
+  const { tenant, now } = turn;
   const { record } = task;
-  const { now } = numbering;
   const terms: GrantTerms = {
     suffix: numbering.suffix,
     ttl: record.spec.leaseDuration,
@@ -228,11 +233,11 @@ function offer(
     binds: false,
     agentId: worker.record.id,
   };
-  if (wishes.length > 0) contestPast(state, tenant, task);
+  if (wishes.length > 0) contestPast(turn, task);
   const intent: Intent = { ...wholeTask, resource: taskPrefix + record.id };
   const wish = makeWish(tenant, intent, canonicalName(intent.resource));
-  const lease = beginLease(state, tenant, task, wish, numbering.begun++, null, terms, now);
-  const leases = beginLeases(state, tenant, task, wishes, terms, now, numbering.begun);
+  const lease = beginLease(turn, task, wish, numbering.begun++, null, terms);
+  const leases = beginLeases(turn, task, wishes, terms, numbering.begun);
   numbering.begun += leases.length;
   worker.leases.add(lease);
   task.passedOver = 0;
@@ -248,8 +253,8 @@ function offer(
   };
   const isFirst = record.live.length === 0;
   if (isFirst && task.key !== null) task.key.running++;
-  updateTask(state, task, { status: isFirst ? "leased" : record.status, live: [...record.live, attempt] });
-  resumeSpeculation(state, task);
-  emitTask(state, task, "task.offered", attempt, null, now);
+  updateTask(turn, task, { status: isFirst ? "leased" : record.status, live: [...record.live, attempt] });
+  resumeSpeculation(turn, task);
+  emitTask(turn, task, "task.offered", attempt, null);
   return describeOffer(tenant, lease);
 }

@@ -6,37 +6,34 @@ import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Directive, Reply } from "../contract/replies.ts";
 import type { HeartbeatTask, ReleaseTask } from "../contract/task-commands.ts";
 import { earliest } from "../index/heap.ts";
-import { endLeases, extend, findLease } from "../leases/holding.ts";
-import { isTaskLease } from "../leases/lease-life.ts";
-import type { LeaseEntry, State, TenantEntry } from "../memory/state.ts";
-import type { TaskEntry } from "../memory/task-state.ts";
+import { isTaskLease, type LeaseEntry, type TenantEntry, type Turn } from "../memory/state.ts";
+import { attemptOf, leasesOfAttempt, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { jsonExceedsBytes } from "../names/text-size.ts";
-import { serve } from "../requests/queue.ts";
-import { attemptOf, leasesOfAttempt, updateTask } from "./task-life.ts";
-import { canRunNow } from "./task-manifest.ts";
-import { covers } from "./task-poll.ts";
-import { rankOf } from "./task-queue.ts";
+import { endLeases } from "../requests/ending.ts";
+import { rankOf } from "../tasks/lanes.ts";
+import { canRunNow } from "../tasks/task-manifest.ts";
+import { covers } from "../tasks/workers.ts";
+import { extend, findLease } from "./holding.ts";
 
-interface FoundTaskLease {
-  readonly tenant: TenantEntry;
+interface TaskLease {
   readonly lease: LeaseEntry;
   readonly task: TaskEntry;
 }
 
-function findTaskLease(state: State, command: HeartbeatTask | ReleaseTask): FoundTaskLease | Refusal {
-  const found = findLease(state, command.tenant, command.actor, command.leaseId);
-  if ("code" in found) return found;
-  const { tenant, lease } = found;
+function findTaskLease(turn: Turn, command: HeartbeatTask | ReleaseTask): TaskLease | Refusal {
+  const lease = findLease(turn, command);
+  if ("code" in lease) return lease;
   if (lease.party.kind !== "task" || !isTaskLease(lease.record)) {
     return refuse("lease_unknown", "This is not a lease on a task.", { leaseId: command.leaseId });
   }
-  return { tenant, lease, task: lease.party };
+  return { lease, task: lease.party };
 }
 
-export function heartbeatTask(state: State, command: HeartbeatTask, now: Millis): Reply {
-  const found = findTaskLease(state, command);
+export function heartbeatTask(turn: Turn, command: HeartbeatTask): Reply {
+  const { tenant, now } = turn;
+  const found = findTaskLease(turn, command);
   if ("code" in found) return found;
-  const { tenant, lease, task } = found;
+  const { lease, task } = found;
   if (jsonExceedsBytes(command.progress, limits.metadataBytesMax)) {
     return refuse("invalid_task", `progress has at most ${limits.metadataBytesMax} bytes.`, {
       field: "progress",
@@ -45,9 +42,9 @@ export function heartbeatTask(state: State, command: HeartbeatTask, now: Millis)
   }
   const attempt = attemptOf(task, lease);
   if (attempt?.canceled) return { type: "task_lease", lease: lease.record, leases: [], directives: ["cancel"] };
-  extend(state, tenant, lease, true, now);
+  extend(turn, lease, true);
   if (command.progress !== undefined && command.progress !== null)
-    updateTask(state, task, { progress: command.progress });
+    updateTask(turn, task, { progress: command.progress });
   const leases = leasesOfAttempt(tenant, task, lease).filter((one) => one !== lease);
   const directives = isPreempted(tenant, task, lease, now) ? preempt : none;
   return { type: "task_lease", lease: lease.record, leases: leases.map((one) => one.record), directives };
@@ -85,10 +82,9 @@ function isAhead(task: TaskEntry, other: TaskEntry): boolean {
 }
 
 /** An offer goes back to the queue; an accepted task too, with a receipt, and without losing the attempt (T13). */
-export function releaseTask(state: State, command: ReleaseTask, now: Millis): Reply {
-  const found = findTaskLease(state, command);
+export function releaseTask(turn: Turn, command: ReleaseTask): Reply {
+  const found = findTaskLease(turn, command);
   if ("code" in found) return found;
-  const { tenant, lease } = found;
-  serve(state, tenant, endLeases(state, tenant, [lease], "RELEASED", null, now), now);
-  return { type: "lease", lease: lease.record };
+  endLeases(turn, [found.lease], "RELEASED", null);
+  return { type: "lease", lease: found.lease.record };
 }

@@ -5,25 +5,21 @@
  */
 
 import { limits } from "../contract/limits.ts";
-import type { CellResource, Millis, Resource } from "../contract/records.ts";
+import type { CellResource, Resource } from "../contract/records.ts";
+import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { CellEnrolled } from "../contract/replies.ts";
 import { readName } from "../deciding/manifest.ts";
-import { type CellEntry, changed, type ResourceEntry, type State, type TenantEntry } from "../memory/state.ts";
+import { type CellEntry, changed, type ResourceEntry, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { ResourceName } from "../names/resource-name.ts";
-import { readinessChanged, resourcesOf } from "./cell-life.ts";
-import { addResource, emitResource, fence, isUsed, turnsAWait } from "./resources.ts";
+import { readinessChanged, resourcesOf } from "../resources/cell-life.ts";
+import { addResource, emitResource, fence, isUsed, turnsAWait } from "../resources/resource-life.ts";
 
 type Refused = CellEnrolled["refused"];
 
 const notListed = "it is not in the cell's inventory";
 
-export function takeInventory(
-  state: State,
-  tenant: TenantEntry,
-  cell: CellEntry,
-  inventory: readonly CellResource[],
-  now: Millis,
-): Refused {
+export function takeInventory(turn: Turn, cell: CellEntry, inventory: readonly CellResource[]): Refused {
+  const { tenant } = turn;
   const refused: { resource: string; message: string }[] = [];
   const listed = new Set<string>();
   const fences: { readonly name: ResourceName; readonly reason: string }[] = [];
@@ -37,15 +33,15 @@ export function takeInventory(
     if (message !== null && known?.record.cell !== cell.record.id) continue;
     // What is its own already is still heard of, though with the units that it had.
     const capacity = message === null ? said.capacity : (known?.record.capacity ?? null);
-    declareHosted(state, tenant, cell, name, { ...said, capacity }, now);
+    declareHosted(turn, cell, name, { ...said, capacity });
     if (said.fenced !== null) fences.push({ name, reason: brief(said.fenced) });
   }
   const hosted = resourcesOf(tenant, cell);
   for (const resource of hosted) {
-    if (!listed.has(resource.record.name)) change(state, resource, { ...resource.record, fault: notListed }, now);
+    if (!listed.has(resource.record.name)) change(turn, resource, { ...resource.record, fault: notListed });
   }
-  for (const { name, reason } of fences) fence(state, tenant, name, reason, now);
-  readinessChanged(state, tenant, hosted, now);
+  for (const { name, reason } of fences) fence(turn, name, reason);
+  readinessChanged(turn, hosted);
   return refused;
 }
 
@@ -83,13 +79,12 @@ function whyNotTaken(
 }
 
 function declareHosted(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   cell: CellEntry,
   name: ResourceName,
   { capacity, driver, hardware, ready, fault }: CellResource,
-  now: Millis,
 ): void {
+  const { tenant, now } = turn;
   const entry = tenant.resources.get(name.text) ?? addResource(tenant, name, now);
   const why = fault === null && !ready ? "it is not ready" : fault;
   const said = {
@@ -99,15 +94,15 @@ function declareHosted(
     hardware: [...hardware],
     fault: why === null ? null : brief(why),
   };
-  change(state, entry, { ...entry.record, ...said }, now);
+  change(turn, entry, { ...entry.record, ...said });
 }
 
 /** A cell says the same again and again; only what is new is an event. */
-function change(state: State, entry: ResourceEntry, record: Resource, now: Millis): void {
+function change(turn: Turn, entry: ResourceEntry, record: Resource): void {
   if (isSame(entry.record, record)) return;
   entry.record = record;
-  changed(state, entry);
-  emitResource(state, entry, "resource.declared", now);
+  changed(turn, entry);
+  emitResource(turn, entry, "resource.declared");
 }
 
 function isSame(a: Resource, b: Resource): boolean {
@@ -118,4 +113,8 @@ function isSame(a: Resource, b: Resource): boolean {
 /** A driver's words may be long, and are no reason to refuse what it says with them. */
 function brief(text: string): string {
   return text.slice(0, limits.reasonLengthMax);
+}
+
+export function tooMany(field: "inventory" | "bindings", most: number): Refusal {
+  return refuse("invalid_cell", `A cell may name ${most} ${field === "inventory" ? "resources" : field}.`, { field });
 }

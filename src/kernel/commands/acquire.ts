@@ -3,37 +3,38 @@
  * changed, so a refusal or a dry run leaves no trace.
  */
 
+import { conclude, followUp } from "../aftermath.ts";
 import { becomeExecuting, becomePaused } from "../agents/agent-life.ts";
 import type { Acquire } from "../contract/commands.ts";
 import { requestIdWith, suffixFrom } from "../contract/ids.ts";
-import type { Millis, Request } from "../contract/records.ts";
+import type { Request } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Reply, Verdict } from "../contract/replies.ts";
+import { findStandingBar } from "../deciding/bars.ts";
+import { leavesChoice, needsCells } from "../deciding/claims.ts";
 import type { Obstacles } from "../deciding/conflicts.ts";
-import { decide, findStandingBar } from "../deciding/decide.ts";
+import { decide } from "../deciding/decide.ts";
 import { fingerprintOf, type Manifest, readManifest } from "../deciding/manifest.ts";
-import { leavesChoice, pickNames } from "../deciding/picking.ts";
+import { pickNames } from "../deciding/picking.ts";
 import { diedVerdict, foretell } from "../deciding/verdicts.ts";
-import { endLeases } from "../leases/holding.ts";
-import { nameOf, withLinked } from "../leases/lease-life.ts";
-import { findAgent, findTenant } from "../memory/actors.ts";
+import { findAgent } from "../memory/actors.ts";
+import { createRequestEntry } from "../memory/entries.ts";
 import {
   type AgentEntry,
   changed,
-  createRequestEntry,
   emit,
+  freeNameOf,
   type LeaseEntry,
   type RequestEntry,
-  type State,
-  type TenantEntry,
+  type Turn,
+  withLinked,
 } from "../memory/state.ts";
-import { serve } from "./queue.ts";
-import { attachLeases, beginLeases, emitRequest, enqueue, needsCells } from "./request-life.ts";
+import { endLeases } from "../requests/ending.ts";
+import { attachLeases, beginLeases, emitRequest, enqueue } from "../requests/request-life.ts";
 import { describeRequest, observeFor } from "./requests.ts";
 
-export function acquire(state: State, command: Acquire, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function acquire(turn: Turn, command: Acquire): Reply {
+  const { tenant, now } = turn;
   const agent = findAgent(tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
   const asked = readManifest(tenant, command);
@@ -42,7 +43,7 @@ export function acquire(state: State, command: Acquire, now: Millis): Reply {
   const fingerprint = command.requestKey === null ? "" : fingerprintOf(command, asked.intents);
   const known = command.requestKey === null ? undefined : agent.keys.get(command.requestKey);
   if (known !== undefined && !command.dryRun) {
-    if (known.record.fingerprint === fingerprint) return describeRequest(state, tenant, known);
+    if (known.record.fingerprint === fingerprint) return describeRequest(turn, known);
     return refuse("request_id_reused", "This request_id was used for another request; take a new one.", {
       field: "request_id",
     });
@@ -59,51 +60,41 @@ export function acquire(state: State, command: Acquire, now: Millis): Reply {
     case "refused":
       return decision;
     case "pause":
-      becomePaused(state, tenant, agent, false, now);
+      becomePaused(turn, agent, false);
       return { type: "paused", reason: decision.reason, detail: decision.detail, resource: decision.resource };
     case "die":
-      return die(state, tenant, agent, manifest, decision.obstacles, command, now);
+      return die(turn, agent, manifest, decision.obstacles, command);
     case "grant":
-      if (decision.wounds.length > 0) return wound(state, tenant, agent, manifest, decision, fingerprint, command, now);
-      return grant(state, tenant, agent, manifest, fingerprint, command, now);
+      if (decision.wounds.length > 0) return wound(turn, agent, manifest, decision, fingerprint, command);
+      return grant(turn, agent, manifest, fingerprint, command);
     case "wait":
-      if (decision.wounds.length > 0) return wound(state, tenant, agent, manifest, decision, fingerprint, command, now);
-      return describeRequest(state, tenant, startWaiting(state, tenant, agent, manifest, fingerprint, command, now));
+      if (decision.wounds.length > 0) return wound(turn, agent, manifest, decision, fingerprint, command);
+      return describeRequest(turn, startWaiting(turn, agent, manifest, fingerprint, command));
   }
 }
 
-/** The wounded are ended first, the requester takes its place, and only then are others served: it goes ahead of them. */
+/** The wounded leases end first, with all that follows; the requester takes its place; then waiters are served. */
 function wound(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   agent: AgentEntry,
   manifest: Manifest,
   decision: { readonly type: "grant" | "wait"; readonly wounds: readonly LeaseEntry[] },
   fingerprint: string,
   command: Acquire,
-  now: Millis,
 ): Reply {
-  const freed = decision.wounds.flatMap((lease) => withLinked(tenant, lease)).map(nameOf);
-  freed.push(...endLeases(state, tenant, decision.wounds, "REVOKED", "wounded", now));
-  if (decision.type === "grant") {
-    const reply = grant(state, tenant, agent, manifest, fingerprint, command, now);
-    serve(state, tenant, freed, now);
-    return reply;
-  }
-  const request = startWaiting(state, tenant, agent, manifest, fingerprint, command, now);
-  serve(state, tenant, freed, now);
-  return describeRequest(state, tenant, request);
+  const wounded = decision.wounds.flatMap((lease) => withLinked(turn.tenant, lease));
+  endLeases(turn, decision.wounds, "REVOKED", "wounded");
+  followUp(turn);
+  if (decision.type === "grant") return grant(turn, agent, manifest, fingerprint, command);
+  const request = startWaiting(turn, agent, manifest, fingerprint, command);
+  // An intent that a lease of its own covers may have made it wait: then it is granted here.
+  for (const lease of wounded) freeNameOf(turn, lease);
+  conclude(turn);
+  return describeRequest(turn, request);
 }
 
-function grant(
-  state: State,
-  tenant: TenantEntry,
-  agent: AgentEntry,
-  manifest: Manifest,
-  fingerprint: string,
-  command: Acquire,
-  now: Millis,
-): Reply {
+function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, fingerprint: string, command: Acquire): Reply {
+  const { tenant, now } = turn;
   const suffix = suffixFrom(now, command.entropy);
   const requestId = requestIdWith(suffix);
   const observe = observeFor(agent, agent.record.pausedAt, manifest.intents);
@@ -117,17 +108,17 @@ function grant(
     binds: needsCells(tenant, manifest.wishes),
     agentId: agent.record.id,
   };
-  const leases = beginLeases(state, tenant, agent, manifest.wishes, terms, now);
+  const leases = beginLeases(turn, agent, manifest.wishes, terms);
   const { binds } = terms;
   if (command.requestKey !== null || binds) {
-    const request = addRequest(state, tenant, agent, manifest, requestId, fingerprint, command, now);
-    attachLeases(state, request, leases);
+    const request = addRequest(turn, agent, manifest, requestId, fingerprint, command);
+    attachLeases(turn, request, leases);
     if (binds) {
-      becomePaused(state, tenant, agent, false, now);
-      return describeRequest(state, tenant, request);
+      becomePaused(turn, agent, false);
+      return describeRequest(turn, request);
     }
   }
-  becomeExecuting(state, tenant, agent, now);
+  becomeExecuting(turn, agent);
   return {
     type: "granted",
     requestId,
@@ -138,43 +129,39 @@ function grant(
 }
 
 function startWaiting(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   agent: AgentEntry,
   manifest: Manifest,
   fingerprint: string,
   command: Acquire,
-  now: Millis,
 ): RequestEntry {
-  becomePaused(state, tenant, agent, false, now);
+  const { now } = turn;
+  becomePaused(turn, agent, false);
   const request = addRequest(
-    state,
-    tenant,
+    turn,
     agent,
     manifest,
     requestIdWith(suffixFrom(now, command.entropy)),
     fingerprint,
     command,
-    now,
   );
-  enqueue(state, tenant, request);
-  emitRequest(state, request, "request.waiting", null, now);
+  enqueue(turn, request);
+  emitRequest(turn, request, "request.waiting", null);
   return request;
 }
 
 function addRequest(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   agent: AgentEntry,
   manifest: Manifest,
   id: string,
   fingerprint: string,
   command: Acquire,
-  now: Millis,
 ) {
+  const { tenant, now } = turn;
   const { counters } = tenant;
   counters.record = { ...counters.record, arrival: counters.record.arrival + 1 };
-  changed(state, counters);
+  changed(turn, counters);
   const record: Request = {
     tenant: tenant.record.id,
     id,
@@ -203,24 +190,17 @@ function addRequest(
   const request = createRequestEntry(record, agent);
   tenant.requests.set(id, request);
   if (command.requestKey !== null) agent.keys.set(command.requestKey, request);
-  changed(state, request);
+  changed(turn, request);
   return request;
 }
 
 /** W5: at once, with a hint when to come again; the timestamp stays. */
-function die(
-  state: State,
-  tenant: TenantEntry,
-  agent: AgentEntry,
-  manifest: Manifest,
-  obstacles: Obstacles,
-  command: Acquire,
-  now: Millis,
-): Verdict {
-  becomePaused(state, tenant, agent, true, now);
+function die(turn: Turn, agent: AgentEntry, manifest: Manifest, obstacles: Obstacles, command: Acquire): Verdict {
+  const { tenant, now } = turn;
+  becomePaused(turn, agent, true);
   const attempt = agent.record.attempts;
   const resources = manifest.wishes.map(({ wish }) => wish.name.text);
-  emit(state, {
+  emit(turn, {
     type: "request.died",
     tenant: tenant.record.id,
     at: now,

@@ -3,39 +3,37 @@
  * side has ended is over. The reply says what the cell is to do so that both believe the same.
  */
 
+import { conclude } from "../aftermath.ts";
 import type { EnrolCell } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
-import type { Cell, CellBinding, Lease, Millis } from "../contract/records.ts";
+import type { Cell, CellBinding, Lease } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { CellEnrolled, Reply } from "../contract/replies.ts";
-import { endLeases } from "../leases/holding.ts";
 import { updateLease } from "../leases/lease-life.ts";
-import { findTenant, mayActAsCell } from "../memory/actors.ts";
-import type { CellEntry, LeaseEntry, State, TenantEntry } from "../memory/state.ts";
-import type { ResourceName } from "../names/resource-name.ts";
-import { serve } from "../requests/queue.ts";
-import { takeInventory } from "./cell-inventory.ts";
-import { emitCell, leasesOfCell, placeCell, updateCell } from "./cell-life.ts";
-import { bindFailed, finishGone } from "./cells.ts";
+import { mayActAsCell } from "../memory/actors.ts";
+import type { CellEntry, LeaseEntry, TenantEntry, Turn } from "../memory/state.ts";
+import { endLeases } from "../requests/ending.ts";
+import { bindFailed, finishGone } from "../resources/bindings.ts";
+import { emitCell, leasesOfCell, placeCell, updateCell } from "../resources/cell-life.ts";
+import { takeInventory, tooMany } from "./cell-inventory.ts";
 
 const idPattern = /^[\w.:@-]+$/;
 const lost = "cell_lost_binding";
 
-export function enrolCell(state: State, command: EnrolCell, now: Millis): Reply {
-  const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
+export function enrolCell(turn: Turn, command: EnrolCell): Reply {
+  const { state, tenant } = turn;
   const known = tenant.cells.get(command.cellId);
   const refusal = mayActAsCell(state, known, command.actor) ?? whyInvalid(command);
   if (refusal !== null) return refusal;
   if (known === undefined && tenant.cells.size >= limits.cellsMax) {
     return refuse("lease_denied", `The tenant may have ${limits.cellsMax} cells.`, { reason: "quota" });
   }
-  const cell = enter(state, tenant, known, command, now);
+  const cell = enter(turn, known, command);
   const believed = byLease(command.bindings);
-  const freed = reconcile(state, tenant, cell, believed, now);
+  reconcile(turn, cell, believed);
   // Nobody is granted what was lost before the cell has said whether it can serve it.
-  const refused = takeInventory(state, tenant, cell, command.inventory, now);
-  serve(state, tenant, freed, now);
+  const refused = takeInventory(turn, cell, command.inventory);
+  conclude(turn);
   return { type: "cell_enrolled", cell: cell.record, ...whatToDo(tenant, cell, believed), refused };
 }
 
@@ -55,18 +53,13 @@ function whyInvalid({ cellId, session, version, inventory, bindings }: EnrolCell
   return bindings.length > limits.cellBindingsMax ? tooMany("bindings", limits.cellBindingsMax) : null;
 }
 
-export function tooMany(field: "inventory" | "bindings", most: number): Refusal {
-  return refuse("invalid_cell", `A cell may name ${most} ${field === "inventory" ? "resources" : field}.`, { field });
-}
-
 /** The newest session is the cell's; the one before is refused from here on. */
 function enter(
-  state: State,
-  tenant: TenantEntry,
+  turn: Turn,
   known: CellEntry | undefined,
   { cellId: id, session, version, actor }: EnrolCell,
-  now: Millis,
 ): CellEntry {
+  const { state, tenant, now } = turn;
   const owner = known?.record.keyId ?? null;
   const isOwned = owner !== null && state.keys.has(owner);
   const record: Cell = {
@@ -82,9 +75,9 @@ function enter(
     changedAt: known?.record.state === "READY" ? known.record.changedAt : now,
     aliveBy: now + limits.cellAliveMs,
   };
-  const cell = known ?? placeCell(state, tenant, record);
-  updateCell(state, cell, record);
-  emitCell(state, cell, "cell.enrolled", now);
+  const cell = known ?? placeCell(turn, record);
+  updateCell(turn, cell, record);
+  emitCell(turn, cell, "cell.enrolled");
   return cell;
 }
 
@@ -97,45 +90,30 @@ function byLease(bindings: readonly CellBinding[]): Map<string, CellBinding> {
   return believed;
 }
 
-/** Ends what one side has ended. Returns what is free with it. */
-function reconcile(
-  state: State,
-  tenant: TenantEntry,
-  cell: CellEntry,
-  believed: ReadonlyMap<string, CellBinding>,
-  now: Millis,
-): ResourceName[] {
-  const freed: ResourceName[] = [];
-  for (const lease of leasesOfCell(tenant, cell)) {
-    const binding = believed.get(lease.record.id) ?? null;
-    if (lease.alive) freed.push(...reconcileOne(state, tenant, lease, binding, now));
+/** Ends what one side has ended. */
+function reconcile(turn: Turn, cell: CellEntry, believed: ReadonlyMap<string, CellBinding>): void {
+  for (const lease of leasesOfCell(turn.tenant, cell)) {
+    if (lease.alive) reconcileOne(turn, lease, believed.get(lease.record.id) ?? null);
   }
-  return freed;
 }
 
-function reconcileOne(
-  state: State,
-  tenant: TenantEntry,
-  lease: LeaseEntry,
-  binding: CellBinding | null,
-  now: Millis,
-): ResourceName[] {
+function reconcileOne(turn: Turn, lease: LeaseEntry, binding: CellBinding | null): void {
   const { record } = lease;
   switch (record.state) {
     case "BINDING":
       // What is being taken down there cannot be set up again under the same lease.
-      if (binding !== null && binding.endedAs !== null) bindFailed(state, tenant, lease, lost, now);
-      else if (binding === null && record.cellBy === null) awaitAgain(state, lease, now);
-      return [];
+      if (binding !== null && binding.endedAs !== null) bindFailed(turn, lease, lost);
+      else if (binding === null && record.cellBy === null) awaitAgain(turn, lease);
+      return;
     case "ACTIVE":
     case "HELD":
       // Nobody can use it any more, and the cell has nothing of it left that would have to be torn down.
-      if (binding === null) return finishGone(state, tenant, lease, "REVOKED", lost, now);
-      if (binding.endedAs === null && !isAhead(binding, record)) return [];
-      return endLeases(state, tenant, [lease], "REVOKED", lost, now);
+      if (binding === null) return finishGone(turn, lease, "REVOKED", lost);
+      if (binding.endedAs === null && !isAhead(binding, record)) return;
+      return endLeases(turn, [lease], "REVOKED", lost);
     case "CLOSING":
-      if (binding !== null) return [];
-      return finishGone(state, tenant, lease, record.closingAs ?? "REVOKED", record.endReason, now);
+      if (binding !== null) return;
+      return finishGone(turn, lease, record.closingAs ?? "REVOKED", record.endReason);
     case "RELEASED":
     case "EXPIRED":
     case "REVOKED":
@@ -144,8 +122,9 @@ function reconcileOne(
 }
 
 /** It was set up, and is to be set up once more before its manifest is granted. */
-function awaitAgain(state: State, lease: LeaseEntry, now: Millis): void {
-  updateLease(state, lease, { ...lease.record, cellBy: now + limits.bindMs, coordinate: null });
+function awaitAgain(turn: Turn, lease: LeaseEntry): void {
+  const { now } = turn;
+  updateLease(turn, lease, { ...lease.record, cellBy: now + limits.bindMs, coordinate: null });
 }
 
 /** A cell that knows of a later grant than we do, because we are restored from a backup: nothing here can be trusted. */

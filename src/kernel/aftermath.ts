@@ -1,0 +1,69 @@
+/**
+ * What follows from what a turn has changed, in a fixed order:
+ *
+ *   1. consequences, first come, first served, with those that they cause themselves (`followUp`);
+ *   2. waiters for all names that were freed, together, in queue order (W3), and from 1 again until nothing is left.
+ *
+ * It happens once, at the end of a command or of a settled deadline. Only three commands ask for it earlier: a wound
+ * (W7) and a poll that wounds follow up before they grant, so that the loser's late result is known to be contested
+ * (T13); and a cell's enrolment is answered with the grants that it made possible.
+ *
+ * Each case below is one event and everyone that it concerns. This file alone knows both.
+ */
+
+import type { Consequence, State, Turn } from "./memory/state.ts";
+import type { ResourceName } from "./names/resource-name.ts";
+import { serve } from "./requests/queue.ts";
+import { noteEndedLease } from "./requests/request-life.ts";
+import { taskLeaseEnded } from "./tasks/task-life.ts";
+import { unparkFrom } from "./tasks/task-parking.ts";
+import { unbarAll, wakeUnqueued, wakeWaitingTask } from "./tasks/task-queue.ts";
+export function conclude(turn: Turn): void {
+  const { state } = turn;
+  followUp(turn);
+  while (state.freed.length > 0) {
+    serve(turn, takeFreed(state));
+    followUp(turn);
+  }
+}
+
+export function followUp(turn: Turn): void {
+  const { consequences } = turn.state;
+  if (consequences.length === 0) return;
+  for (const consequence of consequences) follow(turn, consequence);
+  consequences.length = 0;
+}
+
+/** The names that are to be served now; what is freed from here on is for the next round. */
+export function takeFreed(state: State): readonly ResourceName[] {
+  const names = state.freed;
+  state.freed = [];
+  return names;
+}
+
+function follow(turn: Turn, consequence: Consequence): void {
+  switch (consequence.type) {
+    case "lease_ended": {
+      const { lease } = consequence;
+      if (lease.request !== null) noteEndedLease(turn, lease.request, lease.record);
+      unparkFrom(turn, lease);
+      if (lease.party.kind === "task") taskLeaseEnded(turn, lease.party, lease);
+      return;
+    }
+    case "lease_weakened":
+      return unparkFrom(turn, consequence.lease);
+    case "request_left": {
+      const { request } = consequence;
+      unparkFrom(turn, request);
+      if (request.party.kind === "task") wakeUnqueued(turn, request.party);
+      return;
+    }
+    case "units_freed":
+      return unparkFrom(turn, consequence.resource);
+    case "task_fits":
+      return wakeWaitingTask(turn, consequence.task);
+    case "readiness_changed":
+    case "quota_freed":
+      return unbarAll(turn);
+  }
+}

@@ -1,0 +1,137 @@
+/** Declared resources: capacity (C6), fences (G7), withdrawal (G12). */
+
+import type { Actor, DeclareResource, FenceResource, ResetResource, WithdrawResource } from "../contract/commands.ts";
+import { limits } from "../contract/limits.ts";
+import { EXCLUSIVE } from "../contract/predicates.ts";
+import { type Refusal, refuse } from "../contract/refusals.ts";
+import type { Reply } from "../contract/replies.ts";
+import { lastPlace } from "../deciding/claims.ts";
+import { isObstructed } from "../deciding/conflicts.ts";
+import { readName } from "../deciding/manifest.ts";
+import { requireAbove } from "../memory/actors.ts";
+import { changed, freeName, type Party, type Turn } from "../memory/state.ts";
+import type { ResourceName } from "../names/resource-name.ts";
+import {
+  addResource,
+  clear,
+  emitResource,
+  fence,
+  isUsed,
+  removeResource,
+  turnsAWait,
+} from "../resources/resource-life.ts";
+
+export function declareResource(turn: Turn, command: DeclareResource): Reply {
+  const { tenant, now } = turn;
+  const name = findName(command);
+  if ("code" in name) return name;
+  const { capacity, cell } = command;
+  if (name.wild)
+    return refuse("invalid_resource", "A pattern cannot be declared; declare the names themselves.", {
+      field: "resource",
+    });
+  if (capacity !== null && !(Number.isSafeInteger(capacity) && capacity >= 1 && capacity <= limits.unitsMax)) {
+    return refuse("invalid_capacity", `capacity is a whole number from 1 to ${limits.unitsMax}.`, {
+      field: "capacity",
+    });
+  }
+  const known = tenant.resources.get(name.text);
+  const before = known?.record ?? null;
+  const changesKind = (capacity === null) !== ((before?.capacity ?? null) === null) || cell !== (before?.cell ?? null);
+  if (changesKind && isUsed(tenant, name)) {
+    return refuse("resource_in_use", "It is leased or waited for; declare it so when it is free.", {
+      field: "resource",
+    });
+  }
+  if (known !== undefined && capacity !== null && turnsAWait(tenant, known, capacity)) {
+    return refuse(
+      "resource_in_use",
+      "With so few units a waiting request could deadlock; try again when it is served.",
+      {
+        field: "capacity",
+      },
+    );
+  }
+  if (known === undefined && tenant.resources.size >= tenant.record.quotas.resourcesMax) {
+    return refuse("lease_denied", `The tenant may declare ${tenant.record.quotas.resourcesMax} resources.`, {
+      reason: "quota",
+    });
+  }
+  const entry = known ?? addResource(tenant, name, now);
+  // What a cell said of it is not so of another's, or of nobody's.
+  const said = cell === entry.record.cell ? {} : { driver: null, hardware: [], fault: null };
+  entry.record = { ...entry.record, ...said, capacity, cell, withdrawn: false };
+  changed(turn, entry);
+  emitResource(turn, entry, "resource.declared");
+  freeName(turn, name);
+  turn.state.consequences.push({ type: "units_freed", resource: entry }, { type: "readiness_changed" });
+  return { type: "resource", resource: entry.record, created: known === undefined };
+}
+
+export function fenceResource(turn: Turn, command: FenceResource): Reply {
+  const name = findName(command);
+  if ("code" in name) return name;
+  if (command.reason.length > limits.reasonLengthMax) {
+    return refuse("invalid_reason", `reason has at most ${limits.reasonLengthMax} characters.`, { field: "reason" });
+  }
+  const entry = fence(turn, name, command.reason);
+  return { type: "resource", resource: entry.record, created: false };
+}
+
+/** The probe has seen it clean (for an unbound resource: the operator's word), so it can be leased again. */
+export function resetResource(turn: Turn, command: ResetResource): Reply {
+  const { tenant } = turn;
+  const name = findName(command);
+  if ("code" in name) return name;
+  const entry = tenant.resources.get(name.text);
+  if (entry === undefined)
+    return refuse("resource_unknown", "There is no such resource; nothing of this name is fenced.", {
+      field: "resource",
+    });
+  if (!entry.record.fenced) return { type: "resource", resource: entry.record, created: false };
+  if (entry.record.cell !== null && !command.probed) {
+    return refuse(
+      "probe_required",
+      "It is bound, and only its cell can see that it is clean: reset it through its cell.",
+      {
+        field: "resource",
+      },
+    );
+  }
+  const intent = { predicate: "MUTATES", resource: name.text, units: 1, to: null, pick: null } as const;
+  const everything = { intent, name, strength: EXCLUSIVE, counted: null } as const;
+  if (isObstructed(tenant, everything, nobody, lastPlace, 0)) {
+    return refuse("resource_in_use", "A lease on it is still being torn down; reset it when that is confirmed.", {
+      field: "resource",
+    });
+  }
+  entry.record = { ...entry.record, fenced: false, fenceReason: null, fencedAt: null };
+  emitResource(turn, entry, "resource.reset");
+  changed(turn, entry);
+  const { capacity, cell, withdrawn } = entry.record;
+  if (capacity === null && cell === null && !withdrawn) removeResource(tenant, entry);
+  freeName(turn, name);
+  turn.state.consequences.push({ type: "readiness_changed" });
+  return { type: "resource", resource: entry.record, created: false };
+}
+
+/** Stands for no party: whoever is there is somebody else. */
+const nobody = { leaseCount: 0 } as Party;
+
+export function withdrawResource(turn: Turn, command: WithdrawResource): Reply {
+  const { tenant, now } = turn;
+  const name = findName(command);
+  if ("code" in name) return name;
+  const entry = tenant.resources.get(name.text) ?? addResource(tenant, name, now);
+  if (!entry.record.withdrawn) {
+    entry.record = { ...entry.record, withdrawn: true };
+    changed(turn, entry);
+    emitResource(turn, entry, "resource.withdrawn");
+  }
+  clear(turn, name, "resource_withdrawn", command.revoke);
+  return { type: "resource", resource: entry.record, created: false };
+}
+
+function findName({ actor, resource }: { readonly actor: Actor; readonly resource: string }): ResourceName | Refusal {
+  return requireAbove(actor) ?? readName(resource, "resource");
+}

@@ -1,0 +1,79 @@
+/** Intents on their way to leases (C6, C7): names parsed, and where they stand in the queue. */
+
+import { EXCLUSIVE, type Strength, strengthOf } from "../contract/predicates.ts";
+import type { Intent } from "../contract/records.ts";
+import type { Place } from "../index/resource-tree.ts";
+import type { ResourceEntry, TenantEntry } from "../memory/state.ts";
+import { canonicalName, type ResourceName } from "../names/resource-name.ts";
+/** An intent on its way to a lease: its name parsed, its strength where it will stand. */
+export interface Wish {
+  readonly intent: Intent;
+  readonly name: ResourceName;
+  readonly strength: Strength;
+  /** The counted resource of exactly this name, where units are what conflicts. */
+  readonly counted: ResourceEntry | null;
+}
+
+/** Behind everybody. */
+export const lastPlace: Place = { order: Number.POSITIVE_INFINITY, suborder: 0 };
+
+export function makeWish(tenant: TenantEntry, intent: Intent, name: ResourceName): Wish {
+  const resource = tenant.resources.size === 0 ? undefined : tenant.resources.get(name.text);
+  const counted = resource !== undefined && resource.record.capacity !== null ? resource : null;
+  return { intent, name, strength: counted === null ? strengthOf(intent.predicate) : EXCLUSIVE, counted };
+}
+
+/** One wish per name: a rename is two, each linked to the other (C7). */
+export interface LinkedWish {
+  readonly wish: Wish;
+  readonly linkedIndex: number | null;
+}
+
+export function wishesOf(
+  tenant: TenantEntry,
+  intents: readonly Intent[],
+  picked: readonly string[] = nothingPicked,
+): LinkedWish[] {
+  const wishes: LinkedWish[] = [];
+  let at = 0;
+  for (const intent of intents) {
+    const wish = makeWish(tenant, intent, canonicalName(picked[at++] ?? intent.resource));
+    if (intent.to === null) wishes.push({ wish, linkedIndex: null });
+    else {
+      wishes.push({ wish, linkedIndex: wishes.length + 1 });
+      wishes.push({ wish: makeWish(tenant, intent, canonicalName(intent.to)), linkedIndex: wishes.length - 1 });
+    }
+  }
+  return wishes;
+}
+
+const nothingPicked: readonly string[] = [];
+
+/** C6: what the manifest takes of the wish's counted resource altogether. */
+export function unitsWished(wishes: readonly { readonly wish: Wish }[], { counted }: Wish): number {
+  if (counted === null) return 0;
+  let units = 0;
+  for (const { wish } of wishes) if (wish.counted === counted) units += wish.intent.units;
+  return units;
+}
+
+/** Where the request stands in the queue: by arrival, or under Wound-Wait by age (W3, W7). */
+export function placeOf(tenant: TenantEntry, priority: number, arrival: number): Place {
+  return tenant.record.settings.strategy === "wait_die"
+    ? { order: arrival, suborder: 0 }
+    : { order: priority, suborder: arrival };
+}
+
+export function needsCells(tenant: TenantEntry, wishes: readonly LinkedWish[]): boolean {
+  return tenant.resources.size > 0 && wishes.some(({ wish }) => cellOf(tenant, wish) !== null);
+}
+
+/** The cell that hosts the resource, if it is bound (G6). */
+export function cellOf(tenant: TenantEntry, { name }: Wish): string | null {
+  return tenant.resources.size === 0 ? null : (tenant.resources.get(name.text)?.record.cell ?? null);
+}
+
+export function leavesChoice(intents: readonly Intent[]): boolean {
+  for (const { pick } of intents) if (pick === "any") return true;
+  return false;
+}

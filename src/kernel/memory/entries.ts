@@ -1,0 +1,234 @@
+/** New entries around records, in no index yet. All of a kind have the same shape, which keeps access to them fast. */
+
+import type { Strength } from "../contract/predicates.ts";
+import type { Agent, Cell, Counters, Digest, Key, Lease, Request, Resource, Tenant } from "../contract/records.ts";
+import type { Payload, Task, TaskKey, TaskType, Worker } from "../contract/task-records.ts";
+import { createDeadlines } from "../index/heap.ts";
+import type { Node } from "../index/resource-tree.ts";
+import { TextMap } from "../index/text-map.ts";
+import { idHash, textHash } from "../names/hash.ts";
+import type { ResourceName } from "../names/resource-name.ts";
+import type {
+  AgentEntry,
+  CellEntry,
+  DigestEntry,
+  KeyEntry,
+  LeaseEntry,
+  Party,
+  RequestEntry,
+  ResourceEntry,
+  TenantEntry,
+} from "./state.ts";
+import {
+  type Lane,
+  noRequests,
+  type PayloadEntry,
+  type TaskBook,
+  type TaskEntry,
+  type TaskKeyEntry,
+  type TaskTypeEntry,
+  type WorkerEntry,
+} from "./task-state.ts";
+export function createTenantEntry(record: Tenant, counters: Counters): TenantEntry {
+  return {
+    kind: "tenant",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    counters: { kind: "counters", record: counters, alive: true, row: 0, changedIn: 0 },
+    roots: new Map(),
+    lastRootType: "",
+    lastRoot: undefined,
+    agents: new TextMap<AgentEntry>(recordId, textHash),
+    leases: new TextMap<LeaseEntry>(recordId, idHash),
+    requests: new TextMap<RequestEntry>(recordId, idHash),
+    resources: new Map(),
+    cells: new Map(),
+    picking: new Map(),
+    kindUnits: null,
+    tasks: new TextMap<TaskEntry>(recordId, idHash),
+    book: createTaskBook(),
+    waitingCount: 0,
+    patternCount: 0,
+  };
+}
+
+const recordId = ({ record }: { readonly record: { readonly id: string } }): string => record.id;
+
+/** An agent is its own party. */
+export function createAgentEntry(record: Agent): AgentEntry {
+  return {
+    kind: "agent",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    dueAt: 0,
+    dueOrder: 0,
+    tenantId: record.tenant,
+    slot: -1,
+    holder: record.id,
+    priority: record.priority,
+    leases: null,
+    leaseCount: 0,
+    open: new Set(),
+    keys: new Map(),
+    remembered: new Set(),
+    digest: null,
+  };
+}
+
+export function createLeaseEntry(record: Lease, party: Party, strength: Strength): LeaseEntry {
+  return {
+    kind: "lease",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    wild: false,
+    party,
+    nextOfParty: null,
+    previousOfParty: null,
+    request: null,
+    parked: null,
+    node: null,
+    strength,
+    order: record.fence,
+    suborder: 0,
+    previous: null,
+    next: null,
+    dueAt: 0,
+    dueOrder: 0,
+    tenantId: record.tenant,
+    slot: -1,
+  };
+}
+
+export function createRequestEntry(record: Request, party: Party): RequestEntry {
+  return {
+    kind: "request",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    party,
+    claims: [],
+    parked: null,
+    dueAt: 0,
+    dueOrder: 0,
+    tenantId: record.tenant,
+    slot: -1,
+  };
+}
+
+export function createDigestEntry(record: Digest): DigestEntry {
+  return { kind: "digest", record, alive: true, row: 0, changedIn: 0 };
+}
+
+export function createResourceEntry(record: Resource, name: ResourceName, node: Node): ResourceEntry {
+  return {
+    kind: "resource",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    marksNode: true,
+    node,
+    name,
+    heldUnits: 0,
+    waitingUnits: 0,
+    parked: null,
+  };
+}
+
+export function createCellEntry(record: Cell): CellEntry {
+  return {
+    kind: "cell",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    dueAt: 0,
+    dueOrder: 0,
+    tenantId: record.tenant,
+    slot: -1,
+  };
+}
+
+export function createKeyEntry(record: Key): KeyEntry {
+  return { kind: "key", record, alive: true, row: 0, changedIn: 0 };
+}
+
+export function createTaskBook(): TaskBook {
+  return {
+    lanes: new Map(),
+    keys: new Map(),
+    created: new Map(),
+    types: new Map(),
+    workers: new Map(),
+    dedupes: new Map(),
+    barred: new Set(),
+    haunted: new Map(),
+    ghosts: new Map(),
+    custodians: new Map(),
+    readyCount: 0,
+  };
+}
+
+export function createTaskEntry(record: Task, lane: Lane): TaskEntry {
+  return {
+    kind: "task",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    dueAt: 0,
+    dueOrder: 0,
+    tenantId: record.tenant,
+    slot: -1,
+    holder: record.id,
+    priority: record.timestamp,
+    leases: null,
+    leaseCount: 0,
+    open: noRequests,
+    payload: null,
+    place: "none",
+    lane,
+    key: null,
+    parking: null,
+    passedOver: 0,
+    dependents: null,
+    preempting: null,
+    second: "no",
+    affinity: null,
+    age: null,
+  };
+}
+
+export function createPayloadEntry(record: Payload): PayloadEntry {
+  return { kind: "payload", record, alive: true, row: 0, changedIn: 0 };
+}
+
+export function createTaskTypeEntry(record: TaskType): TaskTypeEntry {
+  return { kind: "task_type", record, alive: true, row: 0, changedIn: 0 };
+}
+
+export function createTaskKeyEntry(record: TaskKey): TaskKeyEntry {
+  const due = { dueAt: 0, dueOrder: 0, tenantId: record.tenant, slot: -1 };
+  return { kind: "task_key", record, alive: true, row: 0, changedIn: 0, ...due };
+}
+
+export function createWorkerEntry(record: Worker): WorkerEntry {
+  const due = { dueAt: 0, dueOrder: 0, tenantId: record.tenant, slot: -1 };
+  return {
+    kind: "worker",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    ...due,
+    leases: new Set(),
+    affine: createDeadlines(),
+  };
+}

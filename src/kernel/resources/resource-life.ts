@@ -1,0 +1,152 @@
+/** Declared resources in the index, and what a fence or a withdrawal ends (G7, G12). */
+
+import { SHARED } from "../contract/predicates.ts";
+import type { Millis, Resource } from "../contract/records.ts";
+import { unitsWished } from "../deciding/claims.ts";
+import { unitsAhead } from "../deciding/conflicts.ts";
+import { search } from "../index/resource-search.ts";
+import { each, heldFrom, nodeFor, setMark, waitingFrom } from "../index/resource-tree.ts";
+import { createResourceEntry } from "../memory/entries.ts";
+import {
+  type Claim,
+  changed,
+  emit,
+  findRoot,
+  type LeaseEntry,
+  type Party,
+  type RequestEntry,
+  type ResourceEntry,
+  rootOf,
+  type TenantEntry,
+  type Turn,
+} from "../memory/state.ts";
+import type { ResourceName } from "../names/resource-name.ts";
+import { endBinding, endLeases } from "../requests/ending.ts";
+import { endWait } from "../requests/request-life.ts";
+export function addResource(tenant: TenantEntry, name: ResourceName, now: Millis): ResourceEntry {
+  const record: Resource = {
+    tenant: tenant.record.id,
+    name: name.text,
+    capacity: null,
+    cell: null,
+    driver: null,
+    hardware: [],
+    fault: null,
+    fenced: false,
+    fenceReason: null,
+    fencedAt: null,
+    withdrawn: false,
+    declaredAt: now,
+  };
+  return placeResource(tenant, record, name);
+}
+
+/** Enters a resource, new or restored, into the index, with the units that are taken already. */
+export function placeResource(tenant: TenantEntry, record: Resource, name: ResourceName): ResourceEntry {
+  const node = nodeFor(rootOf(tenant, name.type), name);
+  const entry = createResourceEntry(record, name, node);
+  each(node.shared, (lease) => (entry.heldUnits += (lease as LeaseEntry).record.units));
+  each(node.providing, (lease) => (entry.heldUnits += (lease as LeaseEntry).record.units));
+  each(node.exclusive, (lease) => (entry.heldUnits += (lease as LeaseEntry).record.units));
+  setMark(node, entry);
+  tenant.resources.set(record.name, entry);
+  return entry;
+}
+
+export function isUsed(tenant: TenantEntry, name: ResourceName): boolean {
+  const root = findRoot(tenant, name.type);
+  if (root === undefined) return false;
+  return search(root, name, {
+    visit: ({ shared, providing, exclusive, waiting }) =>
+      shared !== null ||
+      providing !== null ||
+      exclusive !== null ||
+      (waiting !== null && (waiting.shared ?? waiting.providing ?? waiting.exclusive) !== null),
+    below: (_node, branch) => (heldFrom(branch, SHARED) + waitingFrom(branch, SHARED) > 0 ? "stop" : "skip"),
+  });
+}
+
+/** Whether somebody would then wait for units in the direction that W2 and W7 forbid. */
+export function turnsAWait(tenant: TenantEntry, resource: ResourceEntry, capacity: number): boolean {
+  if (capacity >= (resource.record.capacity ?? 0)) return false;
+  const waitDie = tenant.record.settings.strategy === "wait_die";
+  const isForbidden = (waiter: Party, other: Party): boolean =>
+    waiter !== other && (waitDie ? waiter.priority > other.priority : waiter.priority < other.priority);
+  let turns = false;
+  const ahead: Party[] = [];
+  each(resource.node.waiting?.exclusive ?? null, (item) => {
+    const { request } = item as Claim;
+    const units = unitsWished(
+      request.claims.map((wish) => ({ wish })),
+      item as Claim,
+    );
+    if (resource.heldUnits + unitsAhead(resource, item) + units > capacity) {
+      turns ||= ahead.some((other) => isForbidden(request.party, other));
+      each(resource.node.exclusive, (lease) => {
+        turns ||= isForbidden(request.party, (lease as LeaseEntry).party);
+      });
+    }
+    ahead.push(request.party);
+  });
+  return turns;
+}
+
+/** G7: live leases on it are revoked, waiters are paused, and nothing is leased until it is reset. */
+export function fence(turn: Turn, name: ResourceName, reason: string): ResourceEntry {
+  const { tenant, now } = turn;
+  const entry = tenant.resources.get(name.text) ?? addResource(tenant, name, now);
+  if (entry.record.fenced) return entry;
+  entry.record = { ...entry.record, fenced: true, fenceReason: reason, fencedAt: now };
+  changed(turn, entry);
+  emitResource(turn, entry, "resource.fenced");
+  clear(turn, name, "resource_fenced", true);
+  return entry;
+}
+
+/** Ends every wait for a name and, if `leasesToo`, every lease on it. */
+export function clear(turn: Turn, name: ResourceName, reason: string, leasesToo: boolean): void {
+  const { leases, requests } = findUsers(turn.tenant, name);
+  for (const request of requests) endWait(turn, request, "PAUSED", reason);
+  for (const { request } of leases) {
+    if (request?.record.state === "BINDING") endBinding(turn, request, "PAUSED", reason);
+  }
+  if (leasesToo) endLeases(turn, leases, "REVOKED", reason);
+}
+
+function findUsers(tenant: TenantEntry, name: ResourceName): { leases: LeaseEntry[]; requests: RequestEntry[] } {
+  const leases: LeaseEntry[] = [];
+  const requests = new Set<RequestEntry>();
+  const root = findRoot(tenant, name.type);
+  if (root !== undefined) {
+    search(root, name, {
+      visit({ shared, providing, exclusive, waiting }) {
+        for (const head of [shared, providing, exclusive]) each(head, (lease) => leases.push(lease as LeaseEntry));
+        for (const head of [waiting?.shared, waiting?.providing, waiting?.exclusive]) {
+          each(head ?? null, (claim) => requests.add((claim as Claim).request));
+        }
+        return false;
+      },
+      below: () => "enter",
+    });
+  }
+  return {
+    leases: leases.sort((a, b) => a.order - b.order),
+    requests: [...requests].sort((a, b) => a.record.arrival - b.record.arrival),
+  };
+}
+
+/** A name that was only fenced, never declared, leaves nothing behind. */
+export function removeResource(tenant: TenantEntry, entry: ResourceEntry): void {
+  entry.alive = false;
+  tenant.resources.delete(entry.record.name);
+  setMark(entry.node, null);
+}
+
+export function emitResource(
+  turn: Turn,
+  entry: ResourceEntry,
+  type: "resource.declared" | "resource.fenced" | "resource.reset" | "resource.withdrawn",
+): void {
+  const { now } = turn;
+  emit(turn, { type, tenant: entry.record.tenant, at: now, resource: entry.record });
+}
