@@ -63,29 +63,43 @@ const reach: Readonly<Record<string, Reach>> = {
  */
 const folders: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   kernel: {
+    // Each reaches all before it. Between tasks and commands stands aftermath.ts.
     contract: [],
     names: ["contract"],
     index: ["contract", "names"],
     memory: ["contract", "names", "index"],
-    deciding: ["contract", "names", "index", "memory"],
-    leases: ["contract", "names", "index", "memory", "deciding"],
-    requests: ["contract", "names", "index", "memory", "deciding", "leases"],
-    agents: ["contract", "names", "index", "memory", "deciding", "leases", "requests"],
-    resources: ["contract", "names", "index", "memory", "deciding", "leases", "requests"],
-    receipts: ["contract", "names", "index", "memory", "deciding", "leases"],
+    agents: ["contract", "names", "index", "memory"],
+    deciding: ["contract", "names", "index", "memory", "agents"],
+    leases: ["contract", "names", "index", "memory", "agents", "deciding"],
+    requests: ["contract", "names", "index", "memory", "agents", "deciding", "leases"],
+    resources: ["contract", "names", "index", "memory", "agents", "deciding", "leases", "requests"],
+    receipts: ["contract", "names", "index", "memory", "agents", "deciding", "leases", "requests", "resources"],
     tasks: [
       "contract",
       "names",
       "index",
       "memory",
+      "agents",
       "deciding",
       "leases",
       "requests",
-      "agents",
       "resources",
       "receipts",
     ],
-    tenants: ["contract", "names", "index", "memory", "deciding", "leases", "requests", "tasks"],
+    commands: [
+      ".",
+      "contract",
+      "names",
+      "index",
+      "memory",
+      "agents",
+      "deciding",
+      "leases",
+      "requests",
+      "resources",
+      "receipts",
+      "tasks",
+    ],
     testing: ["."],
   },
   protocol: {
@@ -121,19 +135,6 @@ const folders: Readonly<Record<string, Readonly<Record<string, readonly string[]
 /** Reaches that are still to be removed. A line here may only go. */
 const knownReaches: readonly string[] = [
   "engine -> kernel/names",
-  "kernel/deciding -> kernel/agents",
-  "kernel/deciding -> kernel/leases",
-  "kernel/deciding -> kernel/requests",
-  "kernel/deciding -> kernel/resources",
-  "kernel/deciding -> kernel/tasks",
-  "kernel/leases -> kernel/agents",
-  "kernel/leases -> kernel/requests",
-  "kernel/leases -> kernel/tasks",
-  "kernel/names -> kernel/index",
-  "kernel/receipts -> kernel/tasks",
-  "kernel/requests -> kernel/agents",
-  "kernel/requests -> kernel/tasks",
-  "kernel/resources -> kernel/tasks",
   "server/auth -> kernel/memory",
   "server/cells -> kernel/names",
   "server/events -> kernel/index",
@@ -149,28 +150,7 @@ const knownReaches: readonly string[] = [
 ];
 
 /** Files that still import each other in a circle. A line here may only go. */
-const knownCycles: readonly string[] = [
-  "src/kernel/deciding/decide.ts",
-  "src/kernel/deciding/manifest.ts",
-  "src/kernel/deciding/picking.ts",
-  "src/kernel/deciding/quotas.ts",
-  "src/kernel/deciding/wound.ts",
-  "src/kernel/leases/holding.ts",
-  "src/kernel/leases/lease-life.ts",
-  "src/kernel/receipts/append-receipt.ts",
-  "src/kernel/receipts/receipt-content.ts",
-  "src/kernel/requests/queue.ts",
-  "src/kernel/requests/request-life.ts",
-  "src/kernel/requests/requests.ts",
-  "src/kernel/resources/cell-enrol.ts",
-  "src/kernel/resources/cell-life.ts",
-  "src/kernel/resources/cells.ts",
-  "src/kernel/tasks/task-contest.ts",
-  "src/kernel/tasks/task-life.ts",
-  "src/kernel/tasks/task-parking.ts",
-  "src/kernel/tasks/task-queue.ts",
-  "src/kernel/tasks/task-speculation.ts",
-];
+const knownCycles: readonly string[] = [];
 
 /** Ways to time, chance and the outside that need no import, so that the check of imports would not see them. */
 const beyondTheKernel: readonly RegExp[] = [

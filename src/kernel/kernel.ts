@@ -46,7 +46,7 @@ import type { Handle, State, Turn } from "./memory/state.ts";
 import type { ReadyTask } from "./memory/task-state.ts";
 import { isDue, settleDue } from "./settle.ts";
 
-export { answerForEnded, answerForEndedTask } from "./commands/ended.ts";
+export { answerForEnded, answerForEndedTask, dedupeConflict } from "./commands/ended.ts";
 export { createState, type Handle, type State } from "./memory/state.ts";
 export type { ReadyTask } from "./memory/task-state.ts";
 export { receiptFingerprint } from "./receipts/receipt-content.ts";

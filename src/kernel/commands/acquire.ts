@@ -29,9 +29,9 @@ import {
   type Turn,
   withLinked,
 } from "../memory/state.ts";
+import { describeRequest, observeFor } from "../requests/describe.ts";
 import { endLeases } from "../requests/ending.ts";
 import { attachLeases, beginLeases, emitRequest, enqueue } from "../requests/request-life.ts";
-import { describeRequest, observeFor } from "./requests.ts";
 
 export function acquire(turn: Turn, command: Acquire): Reply {
   const { tenant, now } = turn;

@@ -18,9 +18,9 @@ import {
   withLinked,
 } from "../memory/state.ts";
 import { leasesOfAttempt } from "../memory/task-state.ts";
+import { collect } from "../requests/describe.ts";
 import { endLeases } from "../requests/ending.ts";
 import { noteReissued } from "../tasks/task-life.ts";
-import { collect } from "./requests.ts";
 
 export function heartbeat(turn: Turn, command: Heartbeat): Reply {
   const { tenant, now } = turn;

@@ -1,9 +1,9 @@
 /** Questions about requests that are not decided yet: who waits, and for whom. */
 import type { Engine } from "../../engine/engine.ts";
-import { describeRequest } from "../../kernel/commands/requests.ts";
 import type { Request } from "../../kernel/contract/records.ts";
 import type { State } from "../../kernel/kernel.ts";
 import type { RequestEntry } from "../../kernel/memory/state.ts";
+import { describeRequest } from "../../kernel/requests/describe.ts";
 import type { ListRequests, OpenRequest } from "../../protocol/answers/queries.ts";
 import { findTenantFor } from "../auth/may-read.ts";
 import type { Queried } from "./lease-queries.ts";

@@ -1,10 +1,9 @@
 /** What only history and the ledger can say about a receipt: that it came late, or was sent before (T13, R3). */
 import type { Engine } from "../../engine/engine.ts";
-import { dedupeConflict } from "../../kernel/commands/ended.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
 import type { Reply } from "../../kernel/contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../../kernel/contract/task-commands.ts";
-import { receiptFingerprint } from "../../kernel/kernel.ts";
+import { dedupeConflict, receiptFingerprint } from "../../kernel/kernel.ts";
 import { dedupeMarksOf } from "../../kernel/receipts/receipt-content.ts";
 import type { ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
 import type { KnownReceipt } from "./dedupe-lookup.ts";

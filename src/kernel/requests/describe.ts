@@ -1,0 +1,114 @@
+/** What a request is answered with: its present state, from the queue or from memory (W4, W8, W10). */
+
+import type { Intent, Lease, Millis } from "../contract/records.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { Observe, PauseReason, Reply } from "../contract/replies.ts";
+import { unitsWished } from "../deciding/claims.ts";
+import { addObstacles, createObstacles, isFree, obstaclesTotal } from "../deciding/conflicts.ts";
+import { blockersOf } from "../deciding/verdicts.ts";
+import { updateLease } from "../leases/lease-life.ts";
+import type { Party, RequestEntry, TenantEntry, Turn } from "../memory/state.ts";
+import { liveLeasesOf } from "./request-life.ts";
+/** Answers from the present state. Asking for a granted request collects it (W8). */
+export function describeRequest(turn: Turn, request: RequestEntry): Reply {
+  const { tenant } = turn;
+  const { record } = request;
+  switch (record.state) {
+    case "WAITING":
+      return describeWait(tenant, request);
+    case "BINDING":
+      return {
+        type: "waiting",
+        requestId: record.id,
+        position: 0,
+        blockers: [],
+        blockersTotal: 0,
+        waitTimeoutMs: record.waitTimeout,
+        claimWithinMs: tenant.record.settings.claimWithinMs,
+        warnings: record.warnings,
+      };
+    case "GRANTED":
+      collect(turn, request);
+      return {
+        type: "granted",
+        requestId: record.id,
+        leases: leasesNow(tenant, request),
+        warnings: record.warnings,
+        observe: observeFor(request.party, record.observeSince, record.intents),
+      };
+    case "TIMED_OUT":
+      return refuse("wait_timeout", "The wait is over: its timeout passed. Nothing is held; submit again.");
+    case "CANCELED":
+      return refuse(
+        "request_canceled",
+        "The request was canceled. Nothing is held; submit again if it is still wanted.",
+      );
+    case "PAUSED":
+      return {
+        type: "paused",
+        reason: pauseReasonOf(record.fateReason),
+        detail: "The wait ended because somebody must act first; submit again when they have.",
+        resource: null,
+      };
+    case "BIND_FAILED":
+      return refuse("lease_denied", `A cell could not set the lease up: ${record.fateReason ?? "no reason given"}.`, {
+        reason: "bind_failed",
+      });
+  }
+}
+
+function pauseReasonOf(fate: string | null): PauseReason {
+  return fate === "tenant_suspended" || fate === "resource_withdrawn" || fate === "cell_not_ready"
+    ? fate
+    : "resource_fenced";
+}
+
+function describeWait(tenant: TenantEntry, request: RequestEntry): Reply {
+  const { record, party } = request;
+  const obstacles = createObstacles();
+  const wishes = request.claims.map((claim) => ({ wish: claim }));
+  for (const claim of request.claims) {
+    const units = unitsWished(wishes, claim);
+    if (isFree(tenant, claim, party, claim, units)) continue;
+    addObstacles(obstacles, tenant, claim, party, claim, units, Number.NEGATIVE_INFINITY);
+  }
+  return {
+    type: "waiting",
+    requestId: record.id,
+    position: 1 + obstacles.claims.size,
+    blockers: blockersOf(obstacles),
+    blockersTotal: obstaclesTotal(obstacles),
+    waitTimeoutMs: record.waitTimeout,
+    claimWithinMs: tenant.record.settings.claimWithinMs,
+    warnings: record.warnings,
+  };
+}
+
+export function collect(turn: Turn, request: RequestEntry): void {
+  const { tenant } = turn;
+  for (const lease of liveLeasesOf(tenant, request)) {
+    if (lease.record.claimBy !== null) updateLease(turn, lease, { ...lease.record, claimBy: null });
+  }
+}
+
+/** The manifest's leases in its order, as they are or as they ended. */
+function leasesNow(tenant: TenantEntry, { record }: RequestEntry): Lease[] {
+  const leases: Lease[] = [];
+  for (const id of record.leaseIds) {
+    const lease = record.ended.find((ended) => ended.id === id) ?? tenant.leases.get(id)?.record;
+    if (lease !== undefined) leases.push(lease);
+  }
+  return leases;
+}
+
+/** A4: a grant that ends PAUSED carries what happened since the checkpoint, or since the pause where that is earlier. */
+export function observeFor(party: Party, pausedAt: Millis | null, intents: readonly Intent[]): Observe | null {
+  if (pausedAt === null || party.kind === "task") return null;
+  const digest = party.digest?.record ?? null;
+  const resources = new Set<string>();
+  for (const { resource, to } of [...intents, ...(digest?.intentBacklog ?? [])]) {
+    resources.add(resource);
+    if (to !== null) resources.add(to);
+  }
+  return { since: Math.min(pausedAt, digest?.savedAt ?? pausedAt), resources: [...resources] };
+}
