@@ -1,4 +1,7 @@
-/** Servers and load generators as processes of their own, so that neither shares a heap or a loop with what is measured. */
+/**
+ * Servers and load generators as separate processes, so that none shares a heap or an event loop with what is
+ * measured.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -14,7 +17,7 @@ export async function freePort(): Promise<number> {
   const address = probe.address();
   probe.close();
   await once(probe, "close");
-  if (address === null || typeof address === "string") throw new Error("No port to be had.");
+  if (address === null || typeof address === "string") throw new Error("No free port.");
   return address.port;
 }
 
@@ -36,7 +39,7 @@ export async function startEcho(): Promise<Running> {
   return await startServer(["bench/echo.ts", String(port)], port, "", "/readyz");
 }
 
-/** What this machine does at the moment, for figures that are held against no server of their own: bare echoes a second. */
+/** The machine's present speed, as a reference for figures without one of their own: bare echo requests per second. */
 export async function measureEcho(seconds: number): Promise<number> {
   const echo = await startEcho();
   try {
@@ -89,17 +92,17 @@ export async function runScript(script: string, ...args: (string | number)[]): P
   return output;
 }
 
-/** What a process has in memory, and the most it ever had, as the kernel counts it (Linux). */
+/** Resident memory of a process, and its peak (Linux). */
 export function memoryOf(pid: number | undefined): { readonly rss: number; readonly peak: number } {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const bytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1024;
   return { rss: bytes("VmRSS"), peak: bytes("VmHWM") };
 }
 
-/** Processor time that a process has used, all its threads together: what it costs, however busy the machine (Linux). */
+/** CPU time of a process with all its threads, which does not depend on how busy the machine is (Linux). */
 export function cpuMsOf(pid: number | undefined): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The name in brackets may hold anything; user and system time are the 12th and 13th field behind it.
+  // The name in parentheses may contain anything; user and system time are the 12th and 13th field after it.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }

@@ -1,4 +1,4 @@
-/** What one durable append costs here: the unit in which the others are told. */
+/** The cost of one durable append on this machine: the unit of the other figures. */
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What HTTP costs by itself: the same framework, parsing the same bodies, and giving them back. */
+/** The cost of HTTP alone: the same framework parses the same bodies and returns them. */
 import fastify from "fastify";
 
 const server = fastify();

@@ -1,7 +1,6 @@
 /**
  * Fills a data folder with live leases that all end at the same instant, as if a server had granted them one after the
- * other up to now: by the kernel, in the engine's own words, through the store. A server started on it finds them as
- * its own.
+ * other up to now: granted by the kernel, encoded by the engine, written by the store. A server can be started on it.
  *
  *   node bench/fill.ts FOLDER LEASES EXPIRES_AT_MS
  */
@@ -22,7 +21,7 @@ const asked = { tenant, actor: { role: "operator", agentId: null, epoch: null } 
 const [folder = "", count = "0", expiresAt = "0"] = process.argv.slice(2);
 const endsAt = Number(expiresAt);
 const firstAt = endsAt - ttlMsMax;
-/** Grants are never of the future: the server's clock would begin there (L7). */
+/** No grant lies in the future: the server's clock would start there (L7). */
 const lastAt = Math.max(firstAt, Date.now() - 1_000);
 await write(folder, grantAll(Number(count)));
 

@@ -1,6 +1,6 @@
 /**
- * What `bench/gateway.ts` measures with, each in a process of its own: the service, a plain proxy, the cell, the load,
- * and the watcher that holds a thousand connections open. Each says one line when it is ready.
+ * The processes of `bench/gateway.ts`: the service, a plain proxy, the cell, the load, and the watcher that holds a
+ * thousand connections open. Each prints one line when it is ready.
  */
 import { once } from "node:events";
 import { Agent, request as ask, createServer, type Server } from "node:http";
@@ -36,7 +36,7 @@ async function portOf(server: Server | TcpServer): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A small answer to every request; under /stream, and to every TCP connection, the time, again and again. */
+/** A small response to every request; on /stream and on TCP connections, the time, repeatedly. */
 async function service(): Promise<void> {
   const everyMs = 50;
   const listeners = new Set<{ write(text: string): unknown }>();
@@ -58,7 +58,7 @@ async function service(): Promise<void> {
   say({ http: await portOf(http), tcp: await portOf(tcp) });
 }
 
-/** The same way through, with nothing checked, counted or cut. */
+/** The same path without checks, counters or cuts. */
 async function plain(): Promise<void> {
   const port = Number(args[0]);
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 256 });
@@ -74,7 +74,7 @@ async function plain(): Promise<void> {
   say({ http: await portOf(server) });
 }
 
-/** `bind` binds; `end` revokes; `expire` renews for so short a time that the cell's own clock is what ends it. */
+/** `bind` binds; `end` revokes; `expire` renews for so short a time that the cell's own clock ends it. */
 async function cell(): Promise<void> {
   const [http, tcp] = args.map(Number);
   const resources = [
@@ -115,7 +115,7 @@ async function cell(): Promise<void> {
   }
 }
 
-/** Requests over so many connections that are kept open, for so long; the rate. */
+/** Requests over this many keep-alive connections for this long; returns the rate. */
 async function load(): Promise<void> {
   const [port, connections, seconds] = args.map(Number);
   const head = `GET / HTTP/1.1\r\nHost: x\r\n${args[3] === undefined ? "" : `Authorization: Bearer ${args[3]}\r\n`}\r\n`;
@@ -153,8 +153,8 @@ interface Watched {
 }
 
 /**
- * Opens the connections, says so, and watches them until all are cut. The service stamps what it sends, so that what
- * has passed after the end is known, however late this process came to read it.
+ * Opens the connections, prints a line, and watches them until all are cut. The service puts the time into what it
+ * sends, so what passed after the end is known however late this process reads it.
  */
 async function watch(): Promise<void> {
   const [httpPort = 0, tcpPort = 0, count = 0] = args.map(Number);

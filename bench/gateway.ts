@@ -1,6 +1,6 @@
 /**
- * What a gateway costs, and how quickly it shuts: requests a second through the http gateway beside those through a
- * plain proxy, in turns; and from a lease's end to the last byte on a thousand open connections, half of them HTTP
+ * The cost of a gateway, and how fast it closes: requests per second through the http gateway and through a plain
+ * proxy, alternating; and the time from a lease's end to the last byte on a thousand open connections, half HTTP
  * streams and half raw TCP, when the lease expires by the cell's own clock and when it is revoked.
  *
  *   npm run bench:gateway [-- --connections 1000 --rounds 5 --seconds 2]
@@ -35,7 +35,7 @@ function start(name: string, ...args: readonly (string | number)[]): Part {
     tell: (line) => void child.stdin.write(`${line}\n`),
     async hear<T>() {
       const { value } = await lines.next();
-      if (value === undefined) throw new Error(`${name} has ended without a word`);
+      if (value === undefined) throw new Error(`${name} ended without output`);
       return JSON.parse(value) as T;
     },
   };
@@ -55,8 +55,8 @@ await cell.hear();
 try {
   const isCheap = await measureRate();
   const shutsAtExpiry = await measureEnd("expires");
-  const shutsWhenTold = await measureEnd("is revoked");
-  if (!isCheap || !shutsAtExpiry || !shutsWhenTold) process.exitCode = 1;
+  const shutsWhenRevoked = await measureEnd("is revoked");
+  if (!isCheap || !shutsAtExpiry || !shutsWhenRevoked) process.exitCode = 1;
 } finally {
   for (const { child } of [service, plain, cell]) child.kill();
 }
@@ -70,7 +70,7 @@ async function bind(): Promise<{ ports: number[]; tokens: string[] }> {
 
 async function measureRate(): Promise<boolean> {
   const rates: Record<"plain" | "checked", number[]> = { plain: [], checked: [] };
-  // What a request costs the proxy itself, however busy the machine is with others.
+  // CPU time per request, which does not depend on how busy the machine is.
   const costs: Record<"plain" | "checked", number[]> = { plain: [], checked: [] };
   const run = async (name: "plain" | "checked", port: number, token: string | null): Promise<number> => {
     const { pid } = (name === "plain" ? plain : cell).child;
@@ -86,7 +86,7 @@ async function measureRate(): Promise<boolean> {
     const pair = [await run("plain", plainPort, null), await run("checked", ports[0] ?? 0, tokens[0] ?? "")] as const;
     cell.tell("end");
     await cell.hear();
-    if (round < 0) continue; // So that what is measured is not how the processes warm up.
+    if (round < 0) continue; // Warm-up.
     rates.plain.push(pair[0]);
     rates.checked.push(pair[1]);
     console.log(`  ${format(pair[0])}/s plain, ${format(pair[1])}/s through the gateway`);

@@ -1,8 +1,7 @@
 /**
- * How long a coding agent waits for its hooks: from the start of the installed command, as its tool starts it, to its
- * end; Node's start, the server's answer and its write to disk included. Beside it, what an empty Node takes, and what
- * each costs in CPU time, its children included: that depends less on what else the machine does. The hook is the one
- * that the package has, in one file.
+ * How long a coding agent waits for its hooks: from the start of the installed command to its end, including Node's
+ * start, the server's reply and its write to disk. For comparison an empty Node process, and the CPU time of each with
+ * its children, which depends less on other load. The hook is the bundled one of the package.
  *
  *   npm run bench:guard [-- --runs 60]
  */
@@ -121,11 +120,11 @@ async function measureAll(): Promise<boolean> {
   return isGood;
 }
 
-/** Of all children that have ended, and theirs; null where the system does not tell. */
+/** CPU time of all ended children and their children; null where the system does not report it. */
 function childrenCpuMs(): number | null {
   try {
     const fields = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)?.split(" ") ?? [];
-    // cutime and cstime, in the 100 ticks a second that Linux shows to programs.
+    // cutime and cstime, in Linux's 100 ticks per second.
     return (Number(fields[13]) + Number(fields[14])) * 10;
   } catch {
     return null;

@@ -1,9 +1,9 @@
 /**
- * What those who wait cost: ten thousand held long-polls, or event streams on which nothing happens. How much a server's
- * memory grows by them, and what they do to the p99 of others. Two servers of the same content run side by side, one
- * with them and one without, and a load takes turns on both (load-turns.ts says why so); half-way through the two
- * change places, so that what one process has by luck is not taken for the effect. Medians over all windows are
- * compared. A third process holds the connections.
+ * The cost of idle clients: ten thousand held long-polls, or event streams without events. How much they add to the
+ * server's memory and to the p99 of other requests. Two servers with the same content run side by side, one with the
+ * idle clients and one without, and a load alternates between them (see load-turns.ts); half-way the two swap, so that
+ * a difference between the processes is not taken for the effect. Medians over all windows are compared. A third
+ * process holds the connections.
  *
  *   npm run bench:idle [-- --kind polls|streams --count 10000 --pairs 60 --seconds 0.5 --rate 1000]
  */
@@ -19,7 +19,7 @@ const { values } = parseArgs({
   options: {
     kind: { type: "string" },
     count: { type: "string", default: "10000" },
-    /** Windows with and without them. */
+    /** Windows with and without the idle clients. */
     pairs: { type: "string", default: "60" },
     seconds: { type: "string", default: "0.5" },
     rate: { type: "string", default: "1000" },
@@ -29,7 +29,7 @@ const { values } = parseArgs({
 });
 const [count, pairs, seconds] = [Number(values.count), Number(values.pairs), Number(values.seconds)];
 const bars = { growthMiB: 300, p99Share: 0.2 };
-/** The longest there is. Half of a run as it is set up is shorter, so that none is sent again while somebody measures. */
+/** The longest hold. Half of a default run is shorter, so no poll is sent again during the measurement. */
 const holdMs = 55_000;
 
 if (values.hold !== undefined) await hold(Number(values.hold), values.kind ?? "polls");
@@ -75,7 +75,7 @@ async function measure(kind: string): Promise<boolean> {
   console.log(
     `  medians of ${within.length} windows each at ${values.rate}/s: p50 ${p50With.toFixed(2)} with, ${p50Without.toFixed(2)} ms without; p99 ${p99With.toFixed(2)} with, ${p99Without.toFixed(2)} ms without`,
   );
-  // Told because other work on the machine hardly touches it; signs of life and whatever else the idle cost is in it.
+  // CPU time hardly depends on other work on the machine; keep-alives and other costs of the idle are in it.
   console.log(`  processor time for the same commands: ${format(cpuWith)} ms with, ${format(cpuWithout)} ms without`);
   console.log(
     `  memory + ${format(growth)} MiB (bar ${bars.growthMiB}) · p99 of others ${effect < 0 ? "" : "+"}${format(effect * 100)} % (bar + ${format(bars.p99Share * 100)} %)${isGood ? "" : ": MISSED"}`,
@@ -83,7 +83,7 @@ async function measure(kind: string): Promise<boolean> {
   return isGood;
 }
 
-/** Of the crowded server first, of the other one second. */
+/** First of the server with the idle clients, then of the other. */
 interface Turns {
   readonly windows: readonly [Window[], Window[]];
   readonly cpuMs: readonly [number, number];
@@ -93,7 +93,7 @@ interface Turns {
 async function takeTurns(kind: string, crowded: Running, empty: Running): Promise<Turns> {
   const load = (someSeconds: number, somePairs: number): Promise<[Window[], Window[]]> =>
     runLoad("load-turns.ts", crowded.port, empty.port, Number(values.rate), someSeconds, somePairs);
-  // Before memory is looked at, so that how the server warms up is not counted as theirs.
+  // Before memory is read, so that the server's warm-up is not counted as theirs.
   await load(seconds, 1);
   const before = memoryOf(crowded.child.pid).rss;
   const holders = await startHolders(crowded.port, kind);
@@ -120,7 +120,7 @@ async function makeWaiters(port: number): Promise<void> {
 
 type Command = readonly [op: string, input: object];
 
-/** Sent a second time they show the same requests, because their keys are the same (W10). */
+/** Sent a second time they return the same requests, because their keys are the same (W10). */
 function acquireFrames(agent: string): Command[][] {
   const perFrame = 500;
   return Array.from({ length: Math.ceil(count / perFrame) }, (_, frame) =>
@@ -171,25 +171,25 @@ async function startHolders(port: number, kind: string): Promise<{ stop(): Promi
   };
 }
 
-/** In the process of its own: opens the connections, says so, and keeps them until its input ends. */
+/** In its own process: opens the connections, prints a line, and keeps them until its input ends. */
 async function hold(port: number, kind: string): Promise<void> {
   const paths = kind === "polls" ? await pollPaths(port) : streamPaths();
   const sockets: Socket[] = [];
   for (const path of paths) {
     sockets.push(await open(port, path));
-    // Not faster than the server's backlog takes them.
+    // Not faster than the server's backlog allows.
     if (sockets.length % 100 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   }
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   console.log("held");
   process.stdin.resume();
   await once(process.stdin, "end");
-  // Reset rather than closed, so that no port stays behind in TIME_WAIT.
+  // Reset rather than closed, so that no port stays in TIME_WAIT.
   for (const socket of sockets) socket.resetAndDestroy();
   process.exit(0);
 }
 
-/** The ids of the requests, by asking for them again with their keys. */
+/** The ids of the requests, found by repeating them with their keys. */
 async function pollPaths(port: number): Promise<string[]> {
   const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/stream`, { perMessageDeflate: false });
   await once(socket, "open");
@@ -206,7 +206,7 @@ function streamPaths(): string[] {
   return Array.from({ length: count }, (_, index) => `/v1/events?agent_id=nobody-${index}`);
 }
 
-/** A poll that is answered is sent again: waiting is what it is for. */
+/** A poll that is answered is sent again. */
 async function open(port: number, path: string): Promise<Socket> {
   const socket = connect(port, "127.0.0.1");
   const ask = (): void => void socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);

@@ -1,6 +1,6 @@
 /**
- * How fast the kernel alone is: an honest loop of acquire + release over varied resources, agents and depths, with
- * many leases alive; how much a live lease weighs; how long a hundred thousand ends at one instant take.
+ * The speed of the kernel alone: acquire + release over varied resources, agents and depths, with many live leases; the
+ * memory of a live lease; the time of 100,000 ends at one instant.
  *
  * Run with `npm run bench:kernel`. Each figure is the median of several rounds in one process.
  */
@@ -56,8 +56,8 @@ function releaseCommand(leaseId: string): ReleaseLease {
 }
 
 /**
- * Paths of three to six segments, as in a large code base. What is worked on stands apart from what is held already, in
- * a folder of its own, or among it: then every step meets folders that a million others have pushed out of the cache.
+ * Paths of three to six segments, as in a large code base. The measured resources are in a folder of their own, or
+ * among the held ones: then every step touches folders that are no longer in the CPU cache.
  */
 type Where = "apart" | "among";
 
@@ -84,7 +84,7 @@ function createWorld(live: number, where: Where): State {
   return state;
 }
 
-/** Commands are made outside the measured time, by way of JSON, so that their texts are as fresh as off the wire. */
+/** Commands are made outside the measured time, through JSON, so that their strings are as fresh as from the wire. */
 function freshCommands(count: number, where: Where): Acquire[] {
   const predicates = ["MUTATES", "CONSUMES", "PROVIDES", "DELETES"];
   const commands: Acquire[] = [];

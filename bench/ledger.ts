@@ -1,5 +1,5 @@
 /**
- * The ledger alone: how quickly receipts are sealed and stored, checked, exported, and an export checked (R6).
+ * The ledger alone: how fast receipts are sealed and stored, verified and exported, and an export is verified (R6).
  *
  *   npm run bench:ledger [-- --quick | --receipts 1000000]
  */
@@ -43,7 +43,7 @@ try {
   removeFolder(folder);
 }
 
-/** As the engine does it: sealed in the main thread, one batch on its way while the next one is sealed. */
+/** As in the engine: sealed on the main thread, one batch being committed while the next one is sealed. */
 async function fill(): Promise<void> {
   const store = createSqliteStore(folder);
   const { lastN } = await store.open();

@@ -1,7 +1,7 @@
 /**
  * Load over HTTP from plain sockets, one request in flight on each and the next one sent at once. `mix`: acquire,
- * heartbeat, release in equal parts, on distinct resources. `echo`: the acquire body, answered by a bare server. Prints
- * requests a second and latencies.
+ * heartbeat, release in equal parts, on distinct resources. `echo`: the acquire body, returned by a bare server. Prints
+ * requests per second and latencies.
  *
  *   node bench/load-http.ts PORT CONNECTIONS SECONDS mix|echo
  */

@@ -1,6 +1,7 @@
 /**
  * Load over the stream: each connection keeps several frames in flight, each with many commands; acquire, heartbeat and
- * release in equal parts, on distinct resources. Prints commands a second and the time of a frame from sent to answered.
+ * release in equal parts, on distinct resources. Prints commands a second and the time of a frame from sent to
+ * answered.
  *
  *   node bench/load-stream.ts PORT CONNECTIONS SECONDS COMMANDS_A_FRAME FRAMES_IN_FLIGHT
  */
@@ -13,7 +14,7 @@ let count = 0;
 let isWarm = false;
 let isOver = false;
 
-/** An answer's number and status, and in an answer to acquire the id of its first lease. */
+/** A reply's number and status and, for an acquire, the id of its first lease. */
 const replies = /\{"id":(-?\d+),"status":(\d+)(?:,"body":\{"verdict":"GRANTED",[^[]*\[\{"id":"([^"]+)")?/g;
 
 interface Lane {
@@ -23,7 +24,7 @@ interface Lane {
   sentAt: number;
 }
 
-/** Ids are lane * perFrame + place, so that an answer finds its lane without a map. */
+/** Ids are lane * perFrame + place, so that a reply finds its lane without a map. */
 class Client {
   private readonly socket: WebSocket;
   private readonly index: number;
@@ -46,7 +47,7 @@ class Client {
     this.socket.on("message", (data) => this.receive(String(data)));
   }
 
-  /** By pattern and not by parser: a load must cost less than what it measures. */
+  /** A regular expression instead of a parser: the load must cost less than what it measures. */
   private receive(text: string): void {
     for (const [, id, status, leaseId] of text.matchAll(replies)) {
       if (Number(status) >= 300) throw new Error(`Not a success: ${text.slice(0, 500)}`);

@@ -11,7 +11,7 @@ import { WebSocket } from "ws";
 import { percentile } from "./children.ts";
 
 const workersCount = 16;
-/** A server that runs for days has compiled what it does; one that was just started has not. */
+/** A server that has run for days is compiled; one that was just started is not. */
 const warmUp = 500;
 const [mode = "", ...rest] = process.argv.slice(2);
 const [port = 0, amount = 0, perCall = 1, lanes = 1] = rest.map(Number);
@@ -52,7 +52,7 @@ class Stream {
     return new Stream(socket);
   }
 
-  /** The only call in flight on this connection, answered as text: a load must cost less than what it measures. */
+  /** The only call in flight on this connection, returned as text: the load must cost less than what it measures. */
   callAlone(op: string, input: string): Promise<string> {
     this.socket.send(`{"id":${this.next++},"op":"${op}","input":${input}}`);
     return new Promise((resolve) => {
@@ -60,7 +60,7 @@ class Stream {
     });
   }
 
-  /** What is said in one turn leaves in one frame. */
+  /** Calls made in one turn of the event loop leave in one frame. */
   call<T>(op: string, input: string): Promise<T> {
     const id = this.next++;
     if (this.outbox.length === 0) queueMicrotask(() => this.flush());
@@ -172,7 +172,7 @@ async function lone(): Promise<object> {
   const latencies: number[] = [];
   for (let count = -warmUp; count < amount; count++) {
     const polled = worker.call<Offer>("poll_tasks", `{"worker_id":"worker.lone","hold_ms":50000}`);
-    // Calls are taken in their order: when this one is answered, the poll before it is held.
+    // Calls are handled in order: when this one is answered, the poll before it is held.
     await worker.call("list_workers", "{}");
     const began = performance.now();
     const created = creator.call("create_task", task);

@@ -1,8 +1,8 @@
 /**
- * The same load on two servers in turns, for what differs between them: a window on one, a window on the other, and in
- * the next pair the other way round, so that whatever else the machine does meanwhile falls on both alike. The rate is
- * fixed and far from what a server can do: flat out, a closed loop measures its own queue, and a slower server only
- * gets fewer requests. Prints the p50 and p99 of every window.
+ * The same load on two servers, alternating, to measure the difference between them: a window on one, a window on the
+ * other, and the next pair in the reverse order, so that other work on the machine affects both alike. The rate is
+ * fixed and far below what a server can do: at full speed a closed loop measures its own queue, and a slower server
+ * only gets fewer requests. Prints the p50 and p99 of every window.
  *
  *   node bench/load-turns.ts PORT PORT RATE WINDOW_SECONDS PAIRS
  */
@@ -11,14 +11,14 @@ import { MixClient } from "./mix-client.ts";
 
 const connections = 16;
 const tickMs = 1;
-/** Left out of each window: until the server that had nothing to do is awake again. */
+/** Left out at the start of each window, until the idle server is warm again. */
 const settleMs = 100;
 
 const [first = 0, second = 0, rate = 1_000, windowSeconds = 1, pairs = 10] = process.argv.slice(2).map(Number);
 
 class Load {
   private readonly clients: MixClient[];
-  /** When each command that no connection was free for was to be sent. */
+  /** The due times of the commands that wait for a free connection. */
   private readonly late: number[] = [];
   latencies: number[] = [];
 
@@ -43,7 +43,7 @@ class Load {
     const client = this.clients.find(({ isFree }) => isFree);
     if (client === undefined) this.late.push(now);
     else {
-      // To the end of the line, so that every connection has its turn.
+      // Appended, so that every connection is used in turn.
       this.clients.push(...this.clients.splice(this.clients.indexOf(client), 1));
       this.sendOn(client, now);
     }
@@ -62,7 +62,7 @@ interface Window {
 
 const loads = [new Load(first), new Load(second)] as const;
 await until(() => loads.every(({ isIdle }) => isIdle));
-// What the first windows would show is how servers and load warm up.
+// The first windows are warm-up.
 for (const load of [...loads, ...loads]) await run(load);
 const windows: [Window[], Window[]] = [[], []];
 for (let pair = 0; pair < pairs; pair++) {

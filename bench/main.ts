@@ -1,6 +1,6 @@
 /**
- * The service side by side with a bare echo server of the same framework, in one run on one machine, every change
- * durable before it is answered. Absolute figures depend on the machine; the ratios are what to look at.
+ * The service beside a bare echo server of the same framework, in one run on one machine, every change durable before
+ * it is answered. Absolute figures depend on the machine; compare the ratios.
  *
  *   npm run bench [-- --quick]
  */

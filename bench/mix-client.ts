@@ -1,13 +1,13 @@
 /**
- * One connection that works through the mix, a command at a time when it is told to: acquire, heartbeat, release in
- * equal parts, on distinct resources. In the mode `echo` every one of them is the acquire, for a bare server.
+ * One connection that sends the mix, one command per call of `send`: acquire, heartbeat and release in equal parts, on
+ * distinct resources. In mode `echo` every command is the acquire, for a bare server.
  */
 import { connect, type Socket } from "node:net";
 
 export type Mode = "mix" | "echo";
 
 export class MixClient {
-  /** Answered, and so free to send the next; false until it is connected. */
+  /** Ready for the next command; false until it is connected. */
   isFree = false;
   private readonly socket: Socket;
   private readonly agentId: string;
@@ -21,7 +21,7 @@ export class MixClient {
   private leaseId = "";
   private isOver = false;
 
-  /** `answered` is called after every command, and once when there is a connection and an agent to begin with. */
+  /** `answered` is called after every command, and once when the connection and its agent are ready. */
   constructor(port: number, index: number, mode: Mode, answered: () => void) {
     this.port = port;
     this.index = index;
@@ -63,7 +63,7 @@ export class MixClient {
     );
   }
 
-  /** Answers are small and come one at a time; a whole one ends where its length says. */
+  /** Responses are small and come one at a time; each ends where its content length says. */
   private receive(text: string): void {
     this.received = this.received === "" ? text : this.received + text;
     const headEnd = this.received.indexOf("\r\n\r\n");

@@ -1,6 +1,6 @@
 /**
- * How long a server takes to serve again when a great many leases are alive: from the start of its process until
- * /readyz says so, after a clean end and after a kill -9.
+ * How long a server with many live leases takes to restart: from the start of its process until /readyz succeeds, after
+ * a clean shutdown and after a kill -9.
  *
  *   npm run bench:restart [-- --leases 1000000 --rounds 3]
  */
@@ -15,7 +15,7 @@ const { values } = parseArgs({
 });
 const leases = Number(values.leases);
 const barMs = 5_000;
-/** The leases end after this; the whole of the bench must fit into it. */
+/** The leases expire after this; the whole benchmark must be over by then. */
 const untilEndMs = 240_000;
 
 const folder = mkdtempSync(join(tmpdir(), "leasehold-restart-"));
@@ -37,7 +37,7 @@ for (let round = 0; round < Number(values.rounds); round++) {
     `  ready after ${format(took)} ms (${format(cpuMs)} ms of processor time), ${format(alive)} leases alive, ${memory}`,
   );
   if (alive !== leases) throw new Error(`${leases} leases were written, ${alive} are alive`);
-  // A change, so that the next start finds a log to fold in.
+  // A change, so that the next start finds a write-ahead log.
   await fetch(`http://127.0.0.1:${server.port}/v1/agents`, {
     method: "POST",
     headers: { "content-type": "application/json" },

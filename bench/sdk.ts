@@ -1,6 +1,6 @@
 /**
- * What `withLease` adds: an empty body against the bare acquire and release calls, over the same client, one after the
- * other and in turns, so that both see the same machine. Prints medians and their ratio; at most 1.5 is allowed.
+ * The overhead of `withLease`: an empty body against the bare acquire and release calls, over the same client,
+ * alternating, so that both see the same machine. Prints medians and their ratio, which may be 1.5 at most.
  *
  *   node bench/sdk.ts [ROUNDS]
  */

@@ -1,6 +1,6 @@
 /**
- * The commit path alone: what a lease command costs once the kernel has decided it. Best run on a quiet machine; each
- * figure stands beside a yardstick taken in the same run.
+ * The commit path alone: the cost of a lease command once the kernel has decided it. Best run on an idle machine; each
+ * figure has a reference that is measured in the same run.
  *
  *   node bench/store.ts [--quick]
  */
@@ -33,7 +33,7 @@ async function main(): Promise<void> {
 function* lease(size: number): Generator<Batch, never> {
   const open: number[] = [];
   let [n, seq, now, random] = [agents, 1, 1_800_000_000_000, 1];
-  // Through JSON.stringify as in the engine: a text put together from pieces would be copied once more on its way.
+  // Through JSON.stringify as in the engine: a concatenated string would be flattened once more on its way.
   const record = (id: number, what: string): string =>
     JSON.stringify({
       tenant: "default",
@@ -122,7 +122,7 @@ async function groupCommit(): Promise<void> {
         const durable = store.commit(next);
         main += performance.now() - sent;
         rows += next.puts.length + next.removes.length + next.ended.length + 1;
-        next = batches.next().value; // What the kernel would do meanwhile, at about its cost.
+        next = batches.next().value; // Stands for the kernel's work meanwhile, at about its cost.
         await durable;
         times.push(performance.now() - sent);
       }
@@ -142,7 +142,7 @@ async function groupCommit(): Promise<void> {
   }
 }
 
-/** One client, nothing to share an fsync with. Interleaved with the yardstick, so that both see the same disk. */
+/** One client that shares its fsync with nobody. Interleaved with the reference, so that both see the same disk. */
 async function loneCommit(): Promise<void> {
   await inFolder(async (folder) => {
     const store = createSqliteStore(folder);
@@ -237,7 +237,7 @@ const ways: Readonly<Record<string, (batch: Batch) => Packed>> = {
   },
 };
 
-/** What crosses into the thread, four ways: the time the main thread spends on it, and the other until it has it. */
+/** Four ways to send a batch to the thread: the time of the main thread, and of the receiver until it has the batch. */
 async function crossing(): Promise<void> {
   console.log("\nCrossing into the thread, 256 commands a batch: main thread µs/command, receiver µs/command");
   const worker = new Worker(new URL(import.meta.url), { workerData: "receiver", execArgv: [] });

@@ -1,7 +1,7 @@
 /**
- * Ends. A hundred thousand leases that end in the same millisecond while a light load runs: when the last of their ends
- * is durable and announced, and for how long the server's loop was blocked. And how late leases end otherwise, one by
- * one: from `expires_at` to the arrival of the event.
+ * Expiry. 100,000 leases end in the same millisecond under a light load: when the last end is durable and announced,
+ * and for how long the server's event loop was blocked. And how late leases end one by one: from `expires_at` to the
+ * arrival of the event.
  *
  *   npm run bench:storm [-- --leases 100000]
  */
@@ -27,7 +27,7 @@ await runScript("fill.ts", folder, leases, instant);
 let server = await startLeasehold(folder);
 if (Date.now() > instant - 4_000) {
   await server.stop();
-  throw new Error("This machine was too busy to be ready in time; try again when it is not.");
+  throw new Error("The machine was too busy to be ready in time; try again when it is idle.");
 }
 const isGood = [await storm(server)];
 await server.stop("SIGKILL");
@@ -44,7 +44,7 @@ async function storm({ port }: Running): Promise<boolean> {
   const loadSeconds = Math.ceil((instant - Date.now()) / 1_000) + 4;
   const load = runLoad<{ rate: number; p99: number }>("load-http.ts", port, loadConnections, loadSeconds, "mix");
   await sleep(instant - Date.now() - 200);
-  await loopDelayMs(port); // Looking at it begins it anew.
+  await loopDelayMs(port); // Reading the measure resets it.
   ping.begin();
   while (ends.count < leases && Date.now() < instant + 30_000) await sleep(5);
   const allEndedMs = ends.lastAt - instant;
@@ -63,7 +63,7 @@ async function storm({ port }: Running): Promise<boolean> {
   return ends.count === leases && allEndedMs < bars.allEndedMs && blockedMs < bars.blockedMs;
 }
 
-/** Follows the ends as text: a reader that parses them all would be what is measured. */
+/** Follows the ends as text: parsing all of them would dominate the measurement. */
 function countEnds(port: number) {
   const mark = '"type":"lease.expired"';
   const counted = { count: 0, lastAt: 0, stop: (): void => undefined };
@@ -111,7 +111,7 @@ async function loopDelayMs(port: number): Promise<number> {
   return Number(/^leasehold_loop_delay_seconds\{quantile="1"\} (\S+)/m.exec(text)?.[1]) * 1_000;
 }
 
-/** After a kill -9: what was announced had been durable. */
+/** After a kill -9: everything that was announced is durable. */
 async function endedForGood({ port }: Running): Promise<boolean> {
   const read = async <T>(path: string): Promise<T> =>
     (await (await fetch(`http://127.0.0.1:${port}${path}`)).json()) as T;

@@ -1,7 +1,7 @@
 /**
- * Tasks, every step durable before it is answered, server and load on one machine: creating in batches, working them off
- * in batches and one by one with 16 workers on the stream, a lone task with an idle worker, and polls at a short and at
- * a long queue.
+ * Tasks, with server and load on one machine and every step durable before it is answered: creation in batches,
+ * completion in batches and one by one by 16 workers on the stream, a lone task with an idle worker, and polls with a
+ * short and with a long queue.
  *
  *   npm run bench:tasks [-- --quick]
  */
@@ -99,7 +99,7 @@ tell(
   lone.p50 < bars.loneMs,
 );
 
-/** In turns on two servers side by side: on a machine that others use too, minutes apart are not comparable. */
+/** Alternates between two servers: on a shared machine, measurements minutes apart are not comparable. */
 await onServer(async (few) => {
   await onServer(async (many) => {
     await runLoad<Rate>("load-tasks.ts", "create", few.port, queued.few, 1_000);

@@ -1,5 +1,5 @@
 /**
- * How quickly one core checks tokens with three caveats: distinct ones, so that nothing is remembered.
+ * How fast one core verifies tokens with three caveats. Every token is different, so nothing is cached.
  *
  *   npm run bench:tokens [-- --seconds 3 --rounds 5]
  */

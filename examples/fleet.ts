@@ -1,6 +1,6 @@
 /**
- * A fleet of workers on a queue. Every task changes one of a few files, so that many would be in each other's way; the
- * queue only offers what can be leased, and no worker ever meets a conflict. One worker is killed on the way, as happens.
+ * A fleet of workers on a queue. Every task changes one of a few files, which makes tasks conflict; the queue only
+ * offers a task whose file can be leased, so no worker meets a conflict. One worker is killed on the way.
  *
  *   node examples/fleet.ts [WORKERS] [TASKS]
  */

@@ -1,7 +1,7 @@
 /**
  * An agent that is killed half-way. Run it: it does the first half of its work, saves a checkpoint, and dies. Then
- * somebody else changes a file that it relied on. Run it again: it resumes at the checkpoint, is told what changed, by
- * whom and to what, and goes on.
+ * another agent changes a file that it relied on. Run it again: it resumes at the checkpoint, gets the changes made
+ * meanwhile, and continues.
  *
  *   node examples/resuming-agent.ts [DIGEST_FILE]     run it twice
  */
@@ -24,7 +24,7 @@ if (resumed === null) {
     intentBacklog: [{ predicate: "MUTATES", resource: auth }],
   });
   console.log("first half done, checkpoint saved");
-  // Another agent meanwhile.
+  // Meanwhile, another agent.
   await client.withLease(auth, ({ setVersion }) => setVersion(auth, "somebody-else-1"), { purpose: "a hot fix" });
   process.kill(process.pid, "SIGKILL");
 }

@@ -1,6 +1,6 @@
 /**
- * Adds lines to a file as editors do: reads all of it, thinks, writes all of it. Two of these at once would overwrite each
- * other's lines; under a lease they take turns, and every line is there.
+ * Adds lines to a file as editors do: reads the whole file, thinks, writes the whole file. Two at once would overwrite
+ * each other's lines; with a lease they take turns, and no line is lost.
  *
  *   node examples/two-editors.ts FILE NAME COUNT
  */

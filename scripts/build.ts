@@ -1,6 +1,6 @@
 /**
- * Compiles src to dist, as the package has it: type stripping does not work inside node_modules, so users get plain
- * JavaScript with declarations. Only what the command line and the SDK reach is compiled; tests stay here.
+ * Compiles src to dist for the package: type stripping does not work inside node_modules, so users get plain JavaScript
+ * with declarations. Only what the command line and the SDK import is compiled, no tests.
  */
 import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { bundleHook } from "./hook-bundle.ts";
@@ -12,7 +12,7 @@ export async function build(): Promise<number> {
   rmSync(outDir, { recursive: true, force: true });
   const code = await run(["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"]);
   if (code !== 0) {
-    console.error("build: the types do not hold; see the errors above.");
+    console.error("build: type errors; see above.");
     return code;
   }
   for (const path of globSync(`${outDir}/**/*.d.ts`)) writeFileSync(path, withJsNames(readFileSync(path, "utf8")));
@@ -20,7 +20,7 @@ export async function build(): Promise<number> {
   return 0;
 }
 
-/** The compiler renames imports in JavaScript, and leaves them as they are in declarations. */
+/** The compiler renames imports in JavaScript but not in declarations. */
 export function withJsNames(declarations: string): string {
   return declarations.replaceAll(/((?:from|import)\s*\(?\s*")(\.{1,2}\/[^"]+)\.ts"/g, '$1$2.js"');
 }

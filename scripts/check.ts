@@ -1,6 +1,9 @@
 import { run } from "./run.ts";
 
-/** Lint and format first, types second: the quicker answer comes first. Gives the exit code of the first failure. */
+/**
+ * Lint and format first, types second: the faster check comes first. Resolves with the exit code of the first
+ * failure.
+ */
 export async function check(biomeFlags: readonly string[] = []): Promise<number> {
   const lint = await run(["node_modules/@biomejs/biome/bin/biome", "check", ...biomeFlags]);
   if (lint !== 0) {
@@ -8,7 +11,7 @@ export async function check(biomeFlags: readonly string[] = []): Promise<number>
     return lint;
   }
   const types = await run(["node_modules/typescript/bin/tsc", "--noEmit"]);
-  if (types !== 0) console.error("check: the types do not hold; see the errors above.");
+  if (types !== 0) console.error("check: type errors; see above.");
   return types;
 }
 

@@ -1,8 +1,8 @@
 /**
- * The hook in one file, as the package has it. A coding agent waits for its hooks at every step, and of what they take
- * a third was Node's finding, reading and linking of two dozen small modules. Each module becomes a function that is run
- * when it is first used, so that what a hook does not need is not even compiled. The modules import in few and plain
- * ways, which is what makes this short; a way that is not known here stops the build.
+ * Bundles the hook into one file for the package. A coding agent waits for its hooks at every step, and a third of
+ * their time was Node resolving, reading and linking two dozen small modules. Each module becomes a function that runs
+ * when it is first used, so what a hook does not need is not even compiled. The modules use few forms of import, so
+ * this is short; an unknown form stops the build.
  */
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
@@ -36,7 +36,7 @@ export function bundleHook(): string {
   ].join("\n");
 }
 
-/** Lays it out in a folder as the package has it; the path of the program. What is measured is what users run. */
+/** Writes it to a folder as in the package and returns the program's path, so that benchmarks run what users run. */
 export function stageHook(folder: string): string {
   for (const part of ["bin", "dist/guard"]) mkdirSync(join(folder, part), { recursive: true });
   const program = join(folder, "bin/leasehold.cjs");

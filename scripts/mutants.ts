@@ -1,7 +1,7 @@
 /**
- * Plants small faults in a copy of the kernel, one at a time, and runs the kernel's tests on each: the tests that would
- * find a wrong kernel are shown to find it. Fails if a mutant survives, or if its place in the code is no longer found.
- * Usage: npm run mutants [-- part of a name]
+ * Plants small faults in a copy of the kernel, one at a time, and runs the kernel's tests on each, to show that the
+ * tests find them. Fails if a mutant survives, or if its place in the code is no longer found. Usage: npm run mutants
+ * [-- part of a name]
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { type Mutant, mutants } from "./mutants/planted.ts";
 
 const root = join(import.meta.dirname, "..");
 const workers = 2;
-/** A file of tests takes a second or a few; what takes this long goes round in circles. */
+/** A test file takes a few seconds; one that takes this long is in an endless loop. */
 const timeoutMs = 60_000;
 
 type Verdict =
@@ -60,7 +60,7 @@ function occurrences({ file, find }: Mutant): number {
   return readFileSync(join(root, "src/kernel", file), "utf8").split(find).length - 1;
 }
 
-/** All that the kernel's tests need, in a folder of its own. */
+/** Copies all that the kernel's tests need into a folder. */
 function makeCopy(): string {
   const copy = mkdtempSync(join(tmpdir(), "leasehold-mutants-"));
   copies.push(copy);
@@ -75,7 +75,7 @@ async function work(copy: string, queue: Mutant[]): Promise<Result[]> {
   for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
     const path = join(copy, "src/kernel", mutant.file);
     const sound = readFileSync(path, "utf8");
-    // As a function, because a text would have its dollar signs read.
+    // A function, because dollar signs in a string would be interpreted.
     const { find, replace } = mutant;
     writeFileSync(
       path,
@@ -92,8 +92,8 @@ async function work(copy: string, queue: Mutant[]): Promise<Result[]> {
 }
 
 /**
- * File by file, so that the first failure ends it: the rule tests before those that search, because they are quicker
- * and say better what is wrong.
+ * File by file, so that the first failure ends it: the rule tests before the property tests, because they are faster
+ * and their failures are easier to read.
  */
 async function runTests(copy: string): Promise<Verdict> {
   const isSearch = (file: string) => file.endsWith(".property.test.ts");

@@ -1,11 +1,12 @@
-// Runs a script of this project on its own Node, and first brings in whatever that takes.
+// Runs a script of this project on the project's own Node, and first installs what is missing.
 // Usage: node scripts/setup.mjs <script> [arguments...]
 //
-// package.json puts `exec` before it: npm signals the shell it started and not what that started, so a shell in
-// between would die alone and leave the server running.
+// package.json puts `exec` before it: npm signals only the shell that it started, so a shell in between would end alone
+// and leave the server running.
 //
-// This one file has to run on any Node from 20 on, before anything is installed: hence plain JavaScript, with
-// nothing imported but what Node itself brings.
+// This file must run on any Node from 20 on, before anything is installed: plain JavaScript that imports only Node's
+// own
+// modules.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -24,13 +25,13 @@ if (script === undefined) fail("name a script to run: node scripts/setup.mjs <sc
 
 if (!isInstalled()) await install();
 if (!existsSync(projectNode)) await fetchProjectNode();
-if (!existsSync(join(root, script))) fail(`${script} is not there yet.`);
+if (!existsSync(join(root, script))) fail(`${script} does not exist.`);
 process.exitCode = await runHandingOverSignals(projectNode, [join(root, script), ...scriptArguments]);
 
-/** The lock's content decides and not its age, since a checkout gives files new times without changing them. */
+/** The lock file's content decides and not its age, because a checkout changes times without changing content. */
 function isInstalled() {
   if (existsSync(stampFile)) return readFileSync(stampFile, "utf8") === lockDigest();
-  // An install made by hand leaves no stamp. npm's own record of it does as well, if it is not older than the lock.
+  // A manual install leaves no stamp. npm's own record of it counts too, if it is not older than the lock file.
   const npmRecord = join(modules, ".package-lock.json");
   if (!existsSync(npmRecord) || statSync(npmRecord).mtimeMs < statSync(lockFile).mtimeMs) return false;
   if (!existsSync(projectNode)) return false;
@@ -40,7 +41,7 @@ function isInstalled() {
 
 async function install() {
   say("installing dependencies with npm ci; the first time takes about half a minute");
-  // Development dependencies are named, because Node itself is one, and NODE_ENV=production would leave it out.
+  // Development dependencies are included explicitly: Node itself is one, and NODE_ENV=production would omit it.
   const options = ["--include=dev", "--no-audit", "--no-fund"];
   let result = await capture("npm", ["ci", ...options], root);
   if (result.code !== 0 && onlyForeignPlatformsMissing(result.output)) {
@@ -55,8 +56,8 @@ async function install() {
 }
 
 /**
- * npm ci refuses a lock that leaves out optional packages, which is what a registry without the builds for every
- * platform produces. Only that is forgiven: any other difference between package.json and the lock is a mistake.
+ * npm ci refuses a lock file without all optional packages, which is what a registry without every platform's build
+ * produces. Only this is accepted: any other difference between package.json and the lock file is an error.
  */
 function onlyForeignPlatformsMissing(output) {
   const locked = Object.values(JSON.parse(readFileSync(lockFile, "utf8")).packages);
@@ -69,21 +70,21 @@ function onlyForeignPlatformsMissing(output) {
 }
 
 /**
- * The package `node` fetches its binary in an install script. Where npm is set not to run those (`ignore-scripts`),
- * this one is run by name: without it there is nothing to run the project with.
+ * The package `node` downloads its binary in an install script. Where npm does not run those (`ignore-scripts`), this
+ * one is run explicitly, because the project cannot run without it.
  */
 async function fetchProjectNode() {
-  say("install scripts are off in this npm; fetching Node with the package's own script");
+  say("npm does not run install scripts here; downloading Node with the package's own script");
   const { code, output } = await capture("node", ["installArchSpecificPackage.js"], join(modules, "node"));
   if (code !== 0 || !existsSync(projectNode)) {
     process.stderr.write(output);
-    fail("Node could not be fetched; the output is above.");
+    fail("Node could not be downloaded; the output is above.");
   }
   const link = join(modules, ".bin", "node");
   if (!existsSync(link)) symlinkSync(join("..", "node", "bin", "node"), link);
 }
 
-/** npm must not run on the Node it is about to replace, so the project's own binaries leave the path. */
+/** npm must not run on the Node that it is about to replace, so the project's own binaries are removed from PATH. */
 function capture(command, commandArguments, cwd) {
   const path = (process.env.PATH ?? "").split(delimiter).filter((folder) => !folder.startsWith(modules));
   return new Promise((resolve) => {
@@ -100,13 +101,13 @@ function capture(command, commandArguments, cwd) {
   });
 }
 
-/** The child ends first and this process after it, so that whoever waits for us has waited for it. */
+/** The child ends first and this process after it, so that waiting for this process includes the child. */
 function runHandingOverSignals(command, commandArguments) {
   return new Promise((resolve) => {
     const child = spawn(command, commandArguments, { stdio: "inherit" });
     process.on("SIGTERM", () => child.kill("SIGTERM"));
     process.on("SIGHUP", () => child.kill("SIGHUP"));
-    // A terminal gives Ctrl-C to the whole group, the child included; a second one would read as impatience.
+    // A terminal sends Ctrl-C to the whole group, including the child, which would treat a second one as impatience.
     process.on("SIGINT", () => process.stdin.isTTY || child.kill("SIGINT"));
     child.on("error", (error) => fail(`${command} did not start: ${error.message}`));
     child.on("close", (code, signal) => resolve(code ?? 128 + constants.signals[signal]));

@@ -1,7 +1,7 @@
 /**
- * The official tools against a real server: the conformance suite for both revisions, and the Inspector, which lists and
- * calls every tool. They are fetched when this is run, because together they are larger than the project; so this needs
- * a network, and is a command of its own.
+ * The official tools against a real server: the conformance suite for both revisions, and the Inspector, which lists
+ * and calls every tool. They are downloaded when this runs, because together they are larger than the project; so this
+ * needs a network and is not part of `npm test`.
  *
  * Usage: npm run test:mcp [-- conformance | inspector]
  */
@@ -43,7 +43,7 @@ async function conform(revision: (typeof revisions)[number]): Promise<void> {
   await server.close();
 }
 
-/** Each call is a process of its own, so a few run side by side. */
+/** Each call is a process, so a few run in parallel. */
 async function inspect(): Promise<void> {
   const server = await startServer({ port: 0, store: "memory" });
   const url = `${server.address.url}/mcp`;
@@ -54,7 +54,7 @@ async function inspect(): Promise<void> {
   const listed = await npx(inspector, "mcp-inspector", [...target, "--method", "tools/list"]);
   const names = (JSON.parse(listed.output) as { readonly tools: readonly { readonly name: string }[] }).tools;
   assert.equal(names.length, tools.length);
-  // A key would end the time without keys, and the Inspector has none.
+  // With the first key the server refuses calls without one, and the Inspector has none.
   const rest = byHarm(tools).filter(({ name }) => name !== "create_key");
   let called = 0;
   const worker = async (): Promise<void> => {
@@ -81,7 +81,7 @@ interface Ended {
   readonly output: string;
 }
 
-/** On the project's own Node: both need a newer one than a machine may have. */
+/** On the project's own Node: both need a newer one than the machine may have. */
 function npx(name: string, bin: string, args: readonly string[]): Promise<Ended> {
   const { PATH = "" } = process.env;
   const env = {

@@ -1,7 +1,7 @@
 /**
- * The package as users get it, on every platform that it is for: packed, installed by npm into an empty project, and
- * tried under Node 20, 22, 24 and 26, Deno and Bun, all of which are npm packages. They are fetched (about 600 MB), so
- * this is a command of its own and no part of `npm test`.
+ * The package as users get it, on every platform that it supports: packed, installed by npm into an empty project, and
+ * run under Node 20, 22, 24 and 26, Deno and Bun, all of which are npm packages. They are downloaded (about 600 MB), so
+ * this is not part of `npm test`.
  *
  *   npm run test:package [-- node@24 deno]     only these
  */
@@ -13,12 +13,12 @@ import { startServerWith } from "../test/package/installed.ts";
 import { pack, run, writeProgram } from "../test/package/packing.ts";
 
 interface Platform {
-  /** As npm knows it. */
+  /** Its npm package. */
   readonly spec: string;
   readonly program: readonly string[];
-  /** From its folder of installed modules. */
+  /** The path of its program in node_modules. */
   readonly binary: string;
-  /** Whether the command line runs there, or says in a line that it does not. */
+  /** Whether the command line runs there, or prints one line that it does not. */
   readonly commandLine: "works" | "refuses" | null;
 }
 

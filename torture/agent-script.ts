@@ -1,10 +1,10 @@
 /**
- * What one agent does until its connection breaks or it is told to stop: it wants things that others want too, holds
- * some of them, lets go. It does one thing at a time, so that its journal is a total order.
+ * What one agent does until its connection breaks or it is stopped: it acquires resources that others want too, holds
+ * and releases them. It sends one command at a time, so its journal is totally ordered.
  */
 import type { Random } from "../sim/random.ts";
 import { type Connection, Lost } from "./connections.ts";
-import type { Entry, Held } from "./journal.ts";
+import type { Entry, HeldLease } from "./journal.ts";
 import type { AcquireInput, Answer, Input, Intent } from "./wire.ts";
 
 export interface AgentRun {
@@ -12,19 +12,19 @@ export interface AgentRun {
   readonly connection: Connection;
   readonly random: Random;
   readonly journal: Entry[];
-  readonly held: Map<string, Held>;
-  /** Numbers the agent's requests and its own resources; it is never set back. */
+  readonly held: Map<string, HeldLease>;
+  /** Numbers the agent's requests and its own resources; it only grows. */
   readonly nextNumber: () => number;
   readonly isOver: () => boolean;
 }
 
-/** Few enough that agents meet, many enough that most get something. */
+/** Few enough for conflicts, many enough for grants. */
 const sharedResources = 40;
 const heldMax = 12;
 const holdMs = 250;
 const pauseAfterDieMsMax = 10;
 const pauseAfterUnknownMs = 25;
-/** Some end while the server runs, some while it is down, and some outlast many of its lives. */
+/** Some expire while the server runs, some while it is down, and some last over many restarts. */
 const ttls = [150, 400, 1_200, 3_000, 20_000, 60_000];
 
 export async function runAgent(agent: AgentRun): Promise<void> {
@@ -84,7 +84,7 @@ async function acquire(agent: AgentRun): Promise<void> {
   }
 }
 
-/** Nothing that it has already: whatever it then holds twice was granted twice. */
+/** Only resources that it does not hold: then holding one twice means that it was granted twice. */
 function wishes({ agentId, held, random, nextNumber }: AgentRun): Intent[] {
   const has = new Set([...held.values()].map(({ resource }) => resource));
   const shared = `FILE:/shared/${random.below(sharedResources)}`;
@@ -94,12 +94,12 @@ function wishes({ agentId, held, random, nextNumber }: AgentRun): Intent[] {
   return random.chance(0.3) ? [wanted, own] : [wanted];
 }
 
-async function extend(agent: AgentRun, op: "heartbeat" | "renew_lease", { id }: Held): Promise<void> {
+async function extend(agent: AgentRun, op: "heartbeat" | "renew_lease", { id }: HeldLease): Promise<void> {
   const answer = await settle(agent, op, { lease_id: id }, (answered) => ({ op, leaseId: id, ...answered }));
   if (answer !== null && answer.status !== 200) agent.held.delete(id);
 }
 
-async function release(agent: AgentRun, { id }: Held): Promise<void> {
+async function release(agent: AgentRun, { id }: HeldLease): Promise<void> {
   await settle(agent, "release_lease", { lease_id: id }, (answered) => ({
     op: "release_lease",
     leaseId: id,
@@ -108,14 +108,14 @@ async function release(agent: AgentRun, { id }: Held): Promise<void> {
   agent.held.delete(id);
 }
 
-type Answered = Pick<Entry, "agentId" | "answer" | "answeredAt">;
+type ReplyPart = Pick<Entry, "agentId" | "answer" | "answeredAt">;
 
-/** Asks until the outcome is known: the same command, with the same key (S2). null: told to stop before it was. */
+/** Repeats the same command with the same key until the outcome is known (S2). null: stopped before it was. */
 async function settle(
   agent: AgentRun,
   op: Entry["op"],
   input: Input,
-  entry: (answered: Answered) => Entry,
+  entry: (answered: ReplyPart) => Entry,
 ): Promise<Answer | null> {
   const { agentId, connection, journal, isOver } = agent;
   for (;;) {

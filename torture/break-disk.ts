@@ -1,4 +1,4 @@
-/** Ways to take the disk away from a running server, and to give it back. */
+/** Faults of a running server's disk, and their end. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
@@ -14,8 +14,8 @@ export interface Fault {
 export const hasStrace = spawnSync("strace", ["-V"]).status === 0;
 
 /**
- * strace attaches to every thread of the server, and fails its system calls: `error` from the `first` one on, for ever
- * or once. What it fails is not carried out.
+ * strace attaches to every thread of the server and makes its system calls fail with `error`, from the `first` one on,
+ * always or once. A failed call is not executed.
  */
 export async function failSyscalls(pid: number, calls: string, error: string, when: string): Promise<Fault> {
   const inject = `inject=${calls}:error=${error}:when=${when}`;
@@ -24,7 +24,7 @@ export async function failSyscalls(pid: number, calls: string, error: string, wh
   await untilAttached(strace);
   return {
     async end() {
-      // On SIGINT it lets go of its tracees; they run on.
+      // On SIGINT strace detaches; the server runs on.
       strace.kill("SIGINT");
       if (strace.exitCode === null && strace.signalCode === null) await once(strace, "exit");
     },
@@ -43,12 +43,12 @@ async function untilAttached(strace: ChildProcess): Promise<void> {
 
 export interface SmallDisk {
   readonly folder: string;
-  /** Takes all the room that is left. */
+  /** Fills the disk. */
   fill(): Fault;
   remove(): void;
 }
 
-/** A file system of its own, if this user may mount one. */
+/** A separate file system, if this user may mount one. */
 export function createSmallDisk(mebibytes: number): SmallDisk | null {
   const mountPoint = mkdtempSync(join(tmpdir(), "leasehold-small-disk-"));
   const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${mebibytes}m`, "tmpfs", mountPoint]);
@@ -66,21 +66,21 @@ export function createSmallDisk(mebibytes: number): SmallDisk | null {
       try {
         writeFileSync(filler, Buffer.alloc(bavail * bsize));
       } catch {
-        // The server wrote meanwhile; the disk is full all the same.
+        // The server wrote meanwhile; the disk is full anyway.
       }
       return {
         end: async () => rmSync(filler, { force: true }),
       };
     },
     remove() {
-      // Lazily: the server that was killed a moment ago may still be on its way out.
+      // Lazy unmount: the killed server may not have exited yet.
       execFileSync("umount", ["-l", mountPoint]);
       rmSync(mountPoint, { recursive: true });
     },
   };
 }
 
-/** Files of the server can get no larger than this: what a full disk looks like to somebody who may not mount one. */
+/** A limit on the server's file sizes: the substitute for a full disk where mounting is not allowed. */
 export function limitFileSize(pid: number, bytes: number): Fault {
   const set = (limit: string): void => {
     execFileSync("prlimit", ["--pid", String(pid), `--fsize=${limit}`]);

@@ -1,6 +1,6 @@
 /**
- * What was done under which lease, as the services behind the cells have seen it, and what is wrong with that: an
- * operation after the lease's end, two holders at once, a resource that was granted while its last holder was still in.
+ * Checks the operations that the services behind the cells have seen: none after its lease's end, no two holders at
+ * once, no resource granted while its last holder still used it.
  */
 
 export type Kind = "http" | "tcp" | "process";
@@ -14,21 +14,21 @@ export interface Operation {
 
 export interface KnownLease {
   readonly resource: string;
-  /** Of its first grant. */
+  /** The fence of its first grant. */
   readonly fence: number;
   endsAt: number;
 }
 
-/** A cell stood still from here to there. */
+/** A cell was stopped during this time. */
 export interface Stop {
   readonly cell: string;
   readonly from: number;
   to: number;
 }
 
-/** From the cell's look at its clock to our own look at ours; two processes and a loopback are between, on a busy machine. */
+/** From the cell's check of its clock to our reading of ours: two processes and a loopback on a busy machine. */
 const slackMs: Readonly<Record<Kind, number>> = { http: 250, tcp: 250, process: 1_000 };
-/** What a stopped cell had in hand is passed on when it wakes. */
+/** A stopped cell passes on what it had already checked when it continues. */
 const wakeMs = 1_000;
 
 export interface Verdict {
@@ -36,7 +36,7 @@ export interface Verdict {
   readonly operations: Readonly<Record<Kind, number>>;
   /** By how much the latest operation came after its lease's end. */
   readonly latestMs: Readonly<Record<Kind, number>>;
-  /** Passed on by a cell that was stopped between its look and its write. */
+  /** Passed on by a cell that was stopped between its check and its write. */
   readonly inHand: number;
 }
 
@@ -85,7 +85,7 @@ export class CellChecker {
       violations.push(`${what} was used ${count} times after that, the last time ${overMs} ms later`);
     }
     for (const [lease, count] of inHand) {
-      if (count > 1) violations.push(`${lease} was used ${count} times after its end by a cell that had stood still`);
+      if (count > 1) violations.push(`${lease} was used ${count} times after its end by a cell that was stopped`);
     }
     return { violations: [...violations, ...this.overlaps()], operations: counts, latestMs, inHand: inHand.size };
   }
@@ -114,7 +114,7 @@ export class CellChecker {
         if (span === undefined) continue;
         const overMs = before === null ? 0 : before.last - span.first;
         if (before !== null && overMs > slackMs[span.kind]) {
-          found.push(`${resource}: ${before.id} was used ${overMs} ms after ${id} had it`);
+          found.push(`${resource}: ${before.id} was used ${overMs} ms after ${id} was`);
         }
         if (before === null || span.last > before.last) before = { id, last: span.last };
       }

@@ -1,10 +1,10 @@
 /**
- * The server's own history of a torture: when each lease was to end, also of grants and renewals whose answers were
- * lost; and that it never gave a resource to two at once (C1), nor before the end of the last one was confirmed (G6).
+ * The server's history of a run: when each lease was to end, including grants and renewals whose replies were lost. It
+ * must never have leased a resource to two holders at once (C1), nor before the last teardown was confirmed (G6).
  */
 import type { CellChecker } from "./cell-checker.ts";
 
-interface Told {
+interface LeaseEvent {
   readonly type: string;
   readonly lease: {
     readonly id: string;
@@ -15,7 +15,7 @@ interface Told {
   };
 }
 
-/** So long a cell may take to set up what was not granted yet. */
+/** The longest that a cell may take to bind a lease. */
 const bindMs = 10_000;
 const types = ["binding", "granted", "renewed", "closing", "released", "expired", "revoked"];
 
@@ -29,7 +29,7 @@ export async function learnFromHistory(url: string, checker: CellChecker): Promi
   if (!response.ok) throw new Error(`the history cannot be read: ${await response.text()}`);
   const holders = new Map<string, string>();
   for (const [, data = ""] of (await response.text()).matchAll(/^data: (.+)$/gm)) {
-    const { type, lease } = JSON.parse(data) as Told;
+    const { type, lease } = JSON.parse(data) as LeaseEvent;
     const { id, resource, fence } = lease;
     const before = holders.get(resource);
     switch (type) {
@@ -41,7 +41,7 @@ export async function learnFromHistory(url: string, checker: CellChecker): Promi
         checker.know(id, { resource, fence, endsAt: Date.parse(lease.acquired_at) + bindMs });
         break;
       case "lease.granted":
-        // Until then it was only set up; from now on its end is what counts.
+        // Until then it was only BINDING; from now on its expiry counts.
         checker.leases.set(id, { resource, fence, endsAt: Date.parse(lease.expires_at) });
         break;
       case "lease.renewed":

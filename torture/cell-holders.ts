@@ -1,6 +1,6 @@
 /**
- * Holders that use their tokens all the time: while the lease lives, and on purpose for a while after it has ended.
- * They renew, release, let run out; and whatever they are refused they try again.
+ * Holders that use their tokens all the time: while the lease is live, and deliberately for a while after it has ended.
+ * They renew, release or let the lease expire, and retry whatever is refused.
  */
 import { request as askHttp } from "node:http";
 import { connect } from "node:net";
@@ -28,11 +28,11 @@ export interface Tally {
   grants: number;
   renewals: number;
   releases: number;
-  /** Uses that a gateway refused, with any of its codes. */
+  /** Uses that a gateway refused with one of its codes. */
   refused: number;
   resets: number;
   fences: number;
-  /** To acquire, by verdict or error. */
+  /** Replies to acquire, by verdict or error. */
   readonly answers: Record<string, number>;
 }
 
@@ -44,7 +44,7 @@ export interface HolderWorld {
   readonly isOver: () => boolean;
 }
 
-/** null: nobody answered. */
+/** null: no reply. */
 export async function call<T>(url: string, path: string, body?: object): Promise<{ status: number; body: T } | null> {
   try {
     const response = await fetch(`${url}${path}`, {
@@ -63,7 +63,7 @@ export async function hold(name: string, service: Service, world: HolderWorld): 
   const { url, checker, random, tally, isOver } = world;
   const { resource } = service;
   for (let at = 1; !isOver(); at++) {
-    // Another one each time: nobody is in his own way (C2), and the answer to an earlier grant may have been lost.
+    // A new agent each time: an agent never conflicts with itself (C2), and the reply to an earlier grant may be lost.
     const agent = `${name}-${at}`;
     if ((await call(url, "/v1/agents", { agent_id: agent })) === null) {
       await sleep(random.between(50, 200));
@@ -73,8 +73,7 @@ export async function hold(name: string, service: Service, world: HolderWorld): 
     const intents = [{ predicate: "MUTATES", resource }];
     const asked = { agent_id: agent, intents, ttl_ms: ttl, wait_timeout_ms: 8_000, hold_ms: 8_000 };
     const answer = await call<Acquired>(url, "/v1/acquire", asked);
-    const word =
-      answer === null ? "nobody there" : (answer.body.reason ?? answer.body.verdict ?? answer.body.error ?? "?");
+    const word = answer === null ? "no reply" : (answer.body.reason ?? answer.body.verdict ?? answer.body.error ?? "?");
     tally.answers[word] = (tally.answers[word] ?? 0) + 1;
     const [lease] = answer?.status === 200 ? (answer.body.leases ?? []) : [];
     if (lease === undefined) {
@@ -92,14 +91,14 @@ function learn(checker: CellChecker, resource: string, { id, fence, expires_at: 
   checker.know(id, { resource, fence, endsAt: Date.parse(at) });
 }
 
-/** G6: the resource is free when the teardown is confirmed. Our own look may lag a little. */
+/** G6: the resource is free when the teardown is confirmed. What this process sees may lag a little. */
 async function nobodyElseIsIn(service: Service, lease: Lease, checker: CellChecker): Promise<void> {
   const others = (): string[] => [...service.inside()].filter((id) => id !== lease.id);
   if (others().length === 0) return;
   await sleep(300);
   const late = others().filter((id) => (checker.leases.get(id)?.fence ?? Number.POSITIVE_INFINITY) < lease.fence);
   if (late.length > 0)
-    checker.violations.push(`${service.resource}: ${lease.id} was granted while ${late.join()} was in`);
+    checker.violations.push(`${service.resource}: ${lease.id} was granted while ${late.join()} still used it`);
 }
 
 async function use(first: Lease, service: Service, world: HolderWorld): Promise<void> {
@@ -126,7 +125,7 @@ async function use(first: Lease, service: Service, world: HolderWorld): Promise<
   }
   await sleep(random.below(leftMs(lease) + 200));
   if (random.chance(0.5) && (await call(url, `/v1/leases/${lease.id}/release`, {}))?.status === 200) tally.releases++;
-  // To go on after the end is what a holder must not get away with.
+  // The gateway must refuse a holder that goes on after the end.
   await sleep(random.between(200, 1_000));
   isUsing = false;
   await Promise.all(using);

@@ -1,4 +1,4 @@
-/** The real cell as a process of its own, started, stopped and killed at will. */
+/** The real cell as a child process, which can be stopped, killed and restarted. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ const binary = join(import.meta.dirname, "../bin/leasehold.cjs");
 const linkedMsMax = 60_000;
 const lookMs = 10;
 
-/** Whoever ends early takes its cells along. */
+/** A process that ends early kills its cells. */
 const running = new Set<ChildProcess>();
 process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
@@ -18,12 +18,12 @@ process.on("exit", () => {
 export interface CellProcess {
   readonly child: ChildProcess;
   readonly output: { stdout: string; stderr: string };
-  /** It is gone, and all that it said is in `output`. */
+  /** Resolves when it has ended and its whole output is in `output`. */
   readonly exited: Promise<unknown>;
-  /** Has said so often that it is linked. */
+  /** Resolves when it has reported this often that it is linked. */
   linked(times?: number): Promise<void>;
   kill(signal?: NodeJS.Signals): Promise<void>;
-  /** Comes back when the system says that it stands still. */
+  /** Resolves when the system reports it as stopped. */
   stop(): Promise<void>;
   goOn(): void;
 }

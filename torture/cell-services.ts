@@ -1,4 +1,4 @@
-/** Real services behind cells, which write down who comes in: HTTP, TCP, and a program that runs under a lease. */
+/** Real services behind cells, which record every use: HTTP, TCP, and a program that runs under a lease. */
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer as createHttp } from "node:http";
@@ -10,9 +10,9 @@ import type { CellChecker } from "./cell-checker.ts";
 export interface Service {
   readonly resource: string;
   readonly entry: object;
-  /** Leases that are in there at this moment. */
+  /** Leases that use the service at this moment. */
   inside(): ReadonlySet<string>;
-  /** Takes in what was written down elsewhere. */
+  /** Reads what the program recorded. */
   collect(): void;
   close(): void;
 }
@@ -50,7 +50,7 @@ export async function tcpService(cell: string, checker: CellChecker): Promise<Se
   const server = createTcp((socket) => {
     socket.on("error", () => {});
     socket.on("close", () => sockets.delete(socket));
-    // Holders write their lease's name on every line.
+    // Holders write their lease's id on every line.
     socket.on("data", (chunk) => {
       const [, lease] = /(?:^|\n)(\S+)\n/.exec(String(chunk)) ?? [];
       if (lease === undefined) return;

@@ -1,7 +1,7 @@
 /**
- * Cells under torture: cells are killed, stopped and cut off, the server is killed, all at random and at once, while
- * holders use what they have without a pause. The services behind the cells write down who came in, and a checker finds
- * access after a lease's end, two holders at once, and what was granted before it was torn down (G6, G7, G11).
+ * Cells under faults: cells are killed, stopped and cut off and the server is killed, at random and at the same time,
+ * while holders use their leases continuously. The services behind the cells record every use, and a checker finds use
+ * after a lease's end, two holders at once, and grants before the teardown (G6, G7, G11).
  *
  *   npm run torture:cells [-- --rounds 100 --seed 1]
  */
@@ -30,7 +30,7 @@ type Fault = "cell killed" | "cell stopped" | "cell cut off" | "server killed";
 
 const cellNames = ["alpha", "beta"] as const;
 const holdersPerResource = 2;
-/** Everything must be free for somebody so long after the last fault. */
+/** Every resource must be granted again within this time after the last fault. */
 const recoveryMsMax = 60_000;
 
 interface World {
@@ -130,7 +130,7 @@ async function cellLane(world: World, cell: Hosted, onRound: (left: number) => v
     await isBack(world, cell);
     await sleep(random.between(500, 4_000));
     const fault = random.weighted({ "cell killed": 3, "cell stopped": 3, "cell cut off": 3 });
-    // Now and then for longer than a teardown may take, so that there are fences too.
+    // Sometimes longer than the teardown limit, so that resources get fenced too.
     const lastsMs = random.chance(0.12) ? random.between(11_000, 17_000) : random.between(200, 4_500);
     switch (fault) {
       case "cell killed":
@@ -158,7 +158,7 @@ async function cellLane(world: World, cell: Hosted, onRound: (left: number) => v
   }
 }
 
-/** Most faults meet a cell that is at work; one in five comes before it has recovered from the last. */
+/** Most faults hit a working cell; one in five comes before it has recovered from the last. */
 async function isBack({ url, random }: World, { name }: Hosted): Promise<void> {
   if (random.chance(0.2)) return;
   type Listed = { readonly cells: readonly { readonly cell: string; readonly connected: boolean }[] };
@@ -183,7 +183,7 @@ async function serverLane(world: World, onRound: (left: number) => void): Promis
   }
 }
 
-/** An operator who resets whatever is fenced; the probe decides whether that helps. */
+/** An operator resets every fenced resource; the probe decides whether that succeeds. */
 async function resetFences(world: World): Promise<void> {
   const seen = new Set<string>();
   while (!world.isOver) {
@@ -199,7 +199,7 @@ async function resetFences(world: World): Promise<void> {
   }
 }
 
-/** Nothing stays lost: each resource is granted again when the faults are over. */
+/** Each resource is granted again when the faults are over. */
 async function everythingIsFree({ checker, tally }: World, services: readonly Service[]): Promise<void> {
   const before = tally.grants;
   const since = Date.now();
@@ -227,7 +227,7 @@ if (import.meta.main) {
   const began = performance.now();
   const seconds = (): number => Math.round((performance.now() - began) / 1_000);
   const result = await tortureCells(Number(values.rounds), Number(values.seed), (left) => {
-    if (left % 10 === 0) console.log(`  ${seconds()} s: ${Math.max(0, left)} rounds are left`);
+    if (left % 10 === 0) console.log(`  ${seconds()} s: ${Math.max(0, left)} rounds left`);
   });
   const { rounds, tally, operations, latestMs, inHand, violations, leases } = result;
   const all = Object.values(rounds).reduce((sum, count) => sum + count, 0);
@@ -238,10 +238,10 @@ if (import.meta.main) {
       `${tally.grants} grants, ${tally.renewals} renewals, ${tally.releases} releases, ${leases} leases; ${tally.fences} fences, ${tally.resets} resets`,
       ...kinds.map(
         (kind) =>
-          `${kind}: ${operations[kind]} operations let in, the latest ${latestMs[kind]} ms after its lease's end`,
+          `${kind}: ${operations[kind]} operations accepted, the latest ${latestMs[kind]} ms after its lease's end`,
       ),
-      `answers to those who asked: ${JSON.stringify(tally.answers)}`,
-      `${tally.refused} late or stale uses refused; ${inHand} passed on by a cell that was stopped with them in hand`,
+      `replies to acquire: ${JSON.stringify(tally.answers)}`,
+      `${tally.refused} late or stale uses refused; ${inHand} passed on by a cell that was stopped after its check`,
       `${violations.length} violations`,
       ...violations.slice(0, 40).map((line) => `  ${line}`),
     ].join("\n"),

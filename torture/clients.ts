@@ -1,17 +1,17 @@
-/** Threads of clients: agents that run until the server dies or they are told to stop, and then hand over journals. */
+/** Threads of clients: agents that run until the server dies or they are stopped, and then deliver their journals. */
 import { once } from "node:events";
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { createRandom } from "../sim/random.ts";
 import { runAgent } from "./agent-script.ts";
 import { connectHttp, connectStream } from "./connections.ts";
-import type { ClientsOptions, Entry, FromClients, Held, ToClients } from "./journal.ts";
+import type { ClientsOptions, Entry, FromClients, HeldLease, ToClients } from "./journal.ts";
 
-export type HeldByAgent = Readonly<Record<string, readonly Held[]>>;
+export type HeldByAgent = Readonly<Record<string, readonly HeldLease[]>>;
 
 export interface Clients {
-  /** Begins a round; the agents go on with what they hold. */
+  /** Begins a round; the agents continue with the leases they hold. */
   go(port: number, held: HeldByAgent): void;
-  /** Lets agents finish what they are at. They also end when their connections break. */
+  /** Lets the agents finish their present command. They also end when their connections break. */
   stop(): void;
   /** The journals of the round, when the last agent has ended. */
   journals(): Promise<readonly Entry[]>;

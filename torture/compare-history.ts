@@ -1,22 +1,22 @@
-/** What was acknowledged against what the events tell: each must hold all of the other. */
+/** Compares acknowledgements with events: each must contain all of the other. */
 import type { ToldHistory } from "./history.ts";
-import type { Known, Model } from "./model.ts";
+import type { AckedLease, Model } from "./model.ts";
 import type { Violations } from "./violations.ts";
 import { conflict } from "./wire.ts";
 
 export function compareHistory({ leases }: Model, history: ToldHistory, violations: Violations): void {
   for (const known of leases.values()) {
-    const told = history.leases.get(known.id);
-    const evidence = { known, told };
-    if (told === undefined) {
-      violations.add("S1", "an acknowledged grant is in no event", evidence);
+    const seen = history.leases.get(known.id);
+    const evidence = { known, seen };
+    if (seen === undefined) {
+      violations.add("S1", "an acknowledged grant has no event", evidence);
       continue;
     }
     const isSame =
-      told.fence === known.fence && told.acquiredAt === known.acquiredAt && told.resource === known.resource;
-    if (!isSame) violations.add("L11", "the events tell of another grant", evidence);
-    const end = told.end?.state ?? null;
-    // What expires between the two looks is told as expired, and was seen alive a moment before.
+      seen.fence === known.fence && seen.acquiredAt === known.acquiredAt && seen.resource === known.resource;
+    if (!isSame) violations.add("L11", "the events show another grant", evidence);
+    const end = seen.end?.state ?? null;
+    // A lease that expires between the two readings is expired in the events and was live a moment before.
     if (end !== known.end && !(end === "EXPIRED" && known.end === null)) {
       violations.add("S1", `the events say ${end ?? "alive"}, the answers ${known.end ?? "alive"}`, evidence);
     }
@@ -24,7 +24,7 @@ export function compareHistory({ leases }: Model, history: ToldHistory, violatio
 }
 
 interface Interval {
-  readonly known: Known;
+  readonly known: AckedLease;
   readonly from: number;
   readonly until: number;
 }

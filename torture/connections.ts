@@ -1,4 +1,4 @@
-/** Ways to the server, by HTTP or by the stream, that look alike: a call is answered, or its connection breaks. */
+/** Connections to the server by HTTP or stream with one interface: a call is answered, or its connection breaks. */
 import { Agent, request } from "node:http";
 import { WebSocket } from "ws";
 import { type Answer, type Body, type Input, type Op, routes } from "./wire.ts";
@@ -8,15 +8,15 @@ export interface Connection {
   close(): void;
 }
 
-/** No answer came, and none will: what became of the command is not known. */
+/** No reply came, and none will: the outcome of the command is unknown. */
 export class Lost extends Error {
   constructor(cause?: unknown) {
-    super("the connection broke before the answer", { cause });
+    super("the connection broke before the reply", { cause });
     this.name = "Lost";
   }
 }
 
-/** Every call in flight has a socket of its own, kept for the next. */
+/** Every call in flight has its own socket, which is reused. */
 export function connectHttp(port: number): Connection {
   const agent = new Agent({ keepAlive: true });
   return {
@@ -40,7 +40,7 @@ function callHttp(agent: Agent, port: number, op: Op, input: Input): Promise<Ans
       response.on("error", lose);
       response.on("close", lose);
       response.on("end", () => {
-        // A body that was cut off ends too; only a whole one is an answer.
+        // A truncated body ends too; only a complete one is a reply.
         if (response.complete) resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as Body });
       });
     });

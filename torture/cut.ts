@@ -1,12 +1,12 @@
-/** A wire that can be cut: a TCP proxy that falls silent without closing anything, as a broken network does. */
+/** A connection that can be cut: a TCP proxy that goes silent without closing anything, like a broken network. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 export interface Wire {
   readonly url: string;
-  /** Nothing gets through any more, and nobody is told. */
+  /** Drops everything silently. */
   cut(): void;
-  /** New connections get through; the old ones are gone. */
+  /** New connections get through; the old ones are closed. */
   mend(): void;
   close(): void;
 }

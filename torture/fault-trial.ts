@@ -1,6 +1,6 @@
 /**
- * One fault under load: the disk fails while agents work, comes back, and they go on. Then the server is held to its
- * word, first as it runs and then after a kill -9 on the same data (S2).
+ * One fault under load: the disk fails while agents work, recovers, and they continue. Then every acknowledgement is
+ * checked, first on the running server and then after a kill -9 on the same data (S2).
  */
 import type { Fault } from "./break-disk.ts";
 import { isReady, type ServerProcess, spawnServer } from "./server-process.ts";
@@ -10,8 +10,8 @@ export interface FaultPlan {
   readonly name: string;
   readonly dataFolder: string;
   readonly begin: (server: ServerProcess) => Fault | Promise<Fault>;
-  /** How long the fault lasts, or that it ends as soon as it was felt. */
-  readonly faultMs: number | "until felt";
+  /** How long the fault lasts, or that it ends once a commit has failed. */
+  readonly faultMs: number | "until a commit fails";
   /** What the log must say of the cause. */
   readonly cause: RegExp;
 }
@@ -19,11 +19,11 @@ export interface FaultPlan {
 export interface FaultResult {
   readonly name: string;
   readonly findings: Findings;
-  /** From the end of the fault until it served again; 0 where it did all the time. */
+  /** From the end of the fault until the server served again; 0 if it always did. */
   readonly recoveredMs: number;
   readonly refused: number;
   readonly message: string;
-  /** Lines that say a commit failed: one for each time that the service was lost. */
+  /** Log lines about a failed commit: one for each time that the service was lost. */
   readonly lost: number;
 }
 
@@ -42,19 +42,19 @@ export async function runFault(plan: FaultPlan, seed: number): Promise<FaultResu
     trial.begin();
     await sleep(beforeMs);
     const fault = await plan.begin(server);
-    if (plan.faultMs === "until felt") await untilFelt(server);
+    if (plan.faultMs === "until a commit fails") await untilFelt(server);
     else await sleep(plan.faultMs);
     await fault.end();
     const recoveredMs = await untilServing(port, server);
-    if (recoveredMs > recoveryMsMax) violations.add("S2", "the service did not go on", tailOf(server));
+    if (recoveredMs > recoveryMsMax) violations.add("S2", "the service did not recover", tailOf(server));
     await sleep(afterMs);
     await trial.end("stop");
     const refused = findings.tally.unknown;
-    if (refused === 0) violations.add("S2", "nobody was told of the fault", tailOf(server));
+    if (refused === 0) violations.add("S2", "no client got an error", tailOf(server));
     await trial.verify();
     const failures = server.log.filter(isFailure);
     const message = causeIn(failures[0] ?? "");
-    if (!plan.cause.test(message)) violations.add("S2", "the log does not say what happened", tailOf(server));
+    if (!plan.cause.test(message)) violations.add("S2", "the log does not name the cause", tailOf(server));
     await server.kill();
     server = spawnServer(port, plan.dataFolder);
     await server.untilReady();
@@ -76,7 +76,7 @@ async function untilFelt({ log }: ServerProcess): Promise<void> {
 async function untilServing(port: number, server: ServerProcess): Promise<number> {
   const began = performance.now();
   while (!(await isReady(port)) && performance.now() - began <= recoveryMsMax) {
-    if (server.hasEnded) throw new Error(`the server died of the fault:\n${server.log.slice(-10).join("\n")}`);
+    if (server.hasEnded) throw new Error(`the server ended because of the fault:\n${server.log.slice(-10).join("\n")}`);
     await sleep(5);
   }
   return performance.now() - began;

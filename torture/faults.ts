@@ -1,6 +1,6 @@
 /**
- * Real faults of the disk under load: fsync errors and full disks by strace, a disk that is really full, and files that
- * can grow no further. Nothing acknowledged is lost, nothing is answered wrongly, and the log says what happened (S2).
+ * Real disk faults under load: fsync errors and full disks injected by strace, a disk that is really full, and a file
+ * size limit. Nothing acknowledged is lost, no reply is wrong, and the log says what happened (S2).
  *
  *   npm run torture:faults [-- --seed 1]
  */
@@ -32,11 +32,11 @@ type Injection = readonly [
 ];
 
 const injections: readonly Injection[] = [
-  ["one fsync fails (EIO)", "fsync,fdatasync", "EIO", "3", "until felt", fsyncFailed],
+  ["one fsync fails (EIO)", "fsync,fdatasync", "EIO", "3", "until a commit fails", fsyncFailed],
   ["every fsync fails (EIO)", "fsync,fdatasync", "EIO", "1+", 1_500, fsyncFailed],
-  ["one write finds no room (ENOSPC)", "pwrite64", "ENOSPC", "20", "until felt", diskFull],
-  ["every write finds no room (ENOSPC)", "pwrite64", "ENOSPC", "1+", 1_500, diskFull],
-  ["one write fails (EIO)", "pwrite64", "EIO", "5", "until felt", writeFailed],
+  ["one write finds no space (ENOSPC)", "pwrite64", "ENOSPC", "20", "until a commit fails", diskFull],
+  ["every write finds no space (ENOSPC)", "pwrite64", "ENOSPC", "1+", 1_500, diskFull],
+  ["one write fails (EIO)", "pwrite64", "EIO", "5", "until a commit fails", writeFailed],
 ];
 
 const plans: FaultPlan[] = [];
@@ -57,7 +57,7 @@ process.on("exit", () => smallDisk?.remove());
 if (smallDisk !== null) {
   const { folder, fill } = smallDisk;
   plans.push({ name: "a full disk (tmpfs)", dataFolder: folder, begin: fill, faultMs: 1_500, cause: diskFull });
-} else console.log("no file system can be mounted here (root may): a disk that is really full is NOT tried.");
+} else console.log("cannot mount a file system (root can): a really full disk is NOT tried.");
 
 const name = "files that cannot grow (RLIMIT_FSIZE)";
 const begin: FaultPlan["begin"] = ({ pid }) => limitFileSize(pid, 64 * 1024);
@@ -74,10 +74,10 @@ for (const plan of plans) {
 const broken = results.flatMap(({ findings }) => findings.violations);
 const verified = results.reduce((sum, { findings }) => sum + findings.verified, 0);
 console.log(
-  `${plans.length} faults, ${format(verified)} looks at acknowledged leases, ${broken.length} promises broken (bar 0)`,
+  `${plans.length} faults, ${format(verified)} checks of acknowledged leases, ${broken.length} violations (bar 0)`,
 );
 if (broken.length > 0) {
-  console.error(`${describeViolations(broken)}\nThe data is left in ${scratch}.`);
+  console.error(`${describeViolations(broken)}\nThe data is kept in ${scratch}.`);
   process.exitCode = 1;
 } else rmSync(scratch, { recursive: true });
 
@@ -85,7 +85,7 @@ function summaryOf({ findings, refused, recoveredMs, lost, message }: FaultResul
   const { tally, violations } = findings;
   return [
     `${violations.length === 0 ? "kept" : `${violations.length} BROKEN`}: ${format(tally.grants)} grants`,
-    `${refused} told 503`,
+    `${refused} got 503`,
     `service lost ${lost} ×, back ${format(recoveredMs)} ms after the fault`,
     `"${message}"`,
   ].join(", ");

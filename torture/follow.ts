@@ -1,4 +1,4 @@
-/** Follows the server's events (SSE) through all its lives, as a browser does: it comes back with Last-Event-ID. */
+/** Follows the server's events (SSE) across restarts, as a browser does: it reconnects with Last-Event-ID. */
 import { type ClientRequest, get } from "node:http";
 
 export interface TortureEvent {
@@ -20,14 +20,14 @@ export interface TortureEvent {
 
 export interface Follower {
   readonly connects: number;
-  /** What it was refused with, where that happened: following has failed then. */
+  /** The refusal, if the server refused: following has failed then. */
   readonly refusal: string | null;
   stop(): void;
 }
 
 const comeBackMs = 15;
 
-/** From the first event on. A server that is away is asked again; one that refuses is not. */
+/** From the first event on. Reconnects to a server that is down, not to one that refuses. */
 export function followEvents(
   port: number,
   query: string,
@@ -44,7 +44,7 @@ export function followEvents(
     const headers = lastId === "" ? {} : { "Last-Event-ID": lastId };
     request = get({ host: "127.0.0.1", port, path: `/v1/events?since=0${query}`, headers }, (response) => {
       response.setEncoding("utf8");
-      // While the server starts or has lost its store it says so, and that passes.
+      // A server that starts or has lost its store answers 503; retry.
       if (response.statusCode !== 200 && response.statusCode !== 503) {
         response.on("data", (text: string) => {
           refusal = `${refusal ?? response.statusCode} ${text}`;
@@ -56,7 +56,7 @@ export function followEvents(
       response.on("data", (text: string) => {
         received += text;
         const frames = received.split("\n\n");
-        // What is not ended by an empty line never happened: the rest of it comes again.
+        // An event without its final empty line is incomplete and comes again.
         received = frames.pop() ?? "";
         for (const frame of frames) take(frame);
       });

@@ -1,4 +1,4 @@
-/** For a server that is to come back at the same address after it was killed. */
+/** A port for a server that restarts at the same address after a kill. */
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 

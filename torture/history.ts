@@ -1,12 +1,12 @@
 /**
- * The server's own history, as its events tell it, checked while it is told: every number follows the one before, time
- * and fences only grow, and no lease is granted on what another agent holds.
+ * The server's history from its events, checked as they arrive: sequence numbers have no gap, time and fences only
+ * grow, and no lease is granted on what another agent holds.
  */
 import type { TortureEvent } from "./follow.ts";
 import type { Violations } from "./violations.ts";
 import { conflict, millisOf } from "./wire.ts";
 
-export interface ToldLease {
+export interface EventLease {
   readonly id: string;
   readonly agentId: string;
   readonly resource: string;
@@ -17,9 +17,9 @@ export interface ToldLease {
 }
 
 export interface ToldHistory {
-  /** Leases that live, and those that ended since they were last forgotten. */
-  readonly leases: Map<string, ToldLease>;
-  /** Numbers of the events that the narrow follower must be told, in order. */
+  /** Live leases, and those that ended since the last clean-up. */
+  readonly leases: Map<string, EventLease>;
+  /** Numbers of the events that the filtered follower must get, in order. */
   readonly wanted: number[];
   readonly agents: Set<string>;
   readonly lastSeq: number;
@@ -28,12 +28,12 @@ export interface ToldHistory {
   forgetEnded(isKept: (id: string) => boolean): void;
 }
 
-/** What the second follower asks for; it must be told exactly these. */
+/** The types that the second follower subscribes to; it must get exactly these. */
 export const wantedTypes: readonly string[] = ["lease.granted", "agent.registered"];
 
 export function createHistory(violations: Violations): ToldHistory {
-  const leases = new Map<string, ToldLease>();
-  const holders = new Map<string, Set<ToldLease>>();
+  const leases = new Map<string, EventLease>();
+  const holders = new Map<string, Set<EventLease>>();
   const wanted: number[] = [];
   const agents = new Set<string>();
   let [lastSeq, count, lastFence, lastAt] = [0, 0, 0, 0];
@@ -41,24 +41,24 @@ export function createHistory(violations: Violations): ToldHistory {
   function grant(lease: NonNullable<TortureEvent["lease"]>, event: TortureEvent): void {
     const { id, resource, predicate, agent_id: agentId, fence } = lease;
     const acquiredAt = millisOf(lease.acquired_at);
-    const told: ToldLease = { id, agentId, resource, predicate, acquiredAt, fence, end: null };
+    const seen: EventLease = { id, agentId, resource, predicate, acquiredAt, fence, end: null };
     const others = holders.get(resource) ?? new Set();
     for (const other of others) {
       if (other.agentId === agentId) violations.add("W10", "an agent was granted the same twice", { other, event });
       else if (conflict(other.predicate, predicate)) violations.add("C1", "conflicting leases", { other, event });
     }
     if (leases.has(id)) violations.add("L12", "a lease began twice", event);
-    holders.set(resource, others.add(told));
-    leases.set(id, told);
+    holders.set(resource, others.add(seen));
+    leases.set(id, seen);
   }
 
   function end({ id }: NonNullable<TortureEvent["lease"]>, state: string, at: number, event: TortureEvent): void {
-    const told = leases.get(id);
-    if (told === undefined || told.end !== null) {
-      return violations.add("L12", "a lease ended that was not alive", { told, event });
+    const seen = leases.get(id);
+    if (seen === undefined || seen.end !== null) {
+      return violations.add("L12", "a lease ended that was not live", { seen, event });
     }
-    told.end = { state, at };
-    holders.get(told.resource)?.delete(told);
+    seen.end = { state, at };
+    holders.get(seen.resource)?.delete(seen);
   }
 
   function takeLease(lease: NonNullable<TortureEvent["lease"]>, event: TortureEvent, at: number): void {
@@ -68,9 +68,9 @@ export function createHistory(violations: Violations): ToldHistory {
       case "lease.renewed": {
         if (lease.fence <= lastFence) violations.add("L11", `a fence is not above ${lastFence}`, event);
         lastFence = lease.fence;
-        const told = leases.get(lease.id);
+        const seen = leases.get(lease.id);
         if (type === "lease.granted") grant(lease, event);
-        else if (told !== undefined) told.fence = lease.fence;
+        else if (seen !== undefined) seen.fence = lease.fence;
         break;
       }
       case "lease.released":
@@ -81,7 +81,7 @@ export function createHistory(violations: Violations): ToldHistory {
         end(lease, "EXPIRED", at, event);
         break;
       default:
-        violations.add("L12", `nobody asked for ${type}`, event);
+        violations.add("L12", `no client caused ${type}`, event);
     }
   }
 

@@ -1,9 +1,9 @@
-/** What a client did and was told, in order: the only witness of what the server has acknowledged. */
+/** A client's commands and replies in order: the only evidence of what the server acknowledged. */
 import type { AcquireInput, Answer } from "./wire.ts";
 
 interface Call {
   readonly agentId: string;
-  /** null: no answer came, or one that says the outcome is unknown (S2). */
+  /** null: no reply, or one that says the outcome is unknown (S2). */
   readonly answer: Answer | null;
   readonly answeredAt: number;
 }
@@ -11,21 +11,21 @@ interface Call {
 export type Entry = Call &
   (
     | { readonly op: "acquire"; readonly input: AcquireInput }
-    /** `key` is the request_id of the acquire whose fate is asked for. */
+    /** `key` is the request_id of the acquire whose outcome is asked for. */
     | { readonly op: "get_request"; readonly requestId: string; readonly input: AcquireInput }
     | { readonly op: "heartbeat" | "renew_lease" | "release_lease"; readonly leaseId: string }
   );
 
-/** A lease that its agent may go on with. */
-export interface Held {
+/** A lease with which its agent may continue. */
+export interface HeldLease {
   readonly id: string;
   readonly resource: string;
   readonly ttl: number;
 }
 
-/** What the main thread and the threads of clients tell each other. */
+/** Messages between the main thread and the client threads. */
 export type ToClients =
-  | { readonly type: "go"; readonly port: number; readonly held: Readonly<Record<string, readonly Held[]>> }
+  | { readonly type: "go"; readonly port: number; readonly held: Readonly<Record<string, readonly HeldLease[]>> }
   | { readonly type: "stop" };
 
 export interface FromClients {

@@ -1,13 +1,13 @@
 /**
- * What the server has acknowledged, from the journals of its clients alone: leases with the fence and the expiry that
- * were last confirmed, and what is in doubt because an answer never came. The server is held to it.
+ * What the server has acknowledged, from the journals of its clients alone: leases with their last confirmed fence and
+ * expiry, and commands of unknown outcome because no reply came. The server is checked against it.
  */
-import type { Entry, Held } from "./journal.ts";
+import type { Entry, HeldLease } from "./journal.ts";
 import type { Violations } from "./violations.ts";
 import { type AcquireInput, type Answer, type LeaseState, millisOf, type WireLease } from "./wire.ts";
 
 /** A lease that was acknowledged to its agent. */
-export interface Known {
+export interface AckedLease {
   readonly id: string;
   readonly agentId: string;
   readonly resource: string;
@@ -22,7 +22,7 @@ export interface Known {
   end: LeaseState | null;
   /** It had ended before the round began. */
   isOld: boolean;
-  /** Commands without an answer: any of them may have been stored. */
+  /** Commands without a reply: any of them may have been stored. */
   readonly doubts: Set<Doubt>;
 }
 
@@ -30,7 +30,7 @@ export type Doubt = "heartbeat" | "renew_lease" | "release_lease";
 
 export interface PendingAcquire {
   readonly input: AcquireInput;
-  /** Known where a WAIT was acknowledged, which is a promise of its own (W2). */
+  /** Set where a WAIT was acknowledged, which must be kept too (W2). */
   readonly requestId: string | null;
 }
 
@@ -46,8 +46,8 @@ export interface Tally {
 
 export interface Model {
   /** By id: those not known to have ended, and those that have since the last verification. */
-  readonly leases: Map<string, Known>;
-  /** By request_id: acquires whose outcome is not known. */
+  readonly leases: Map<string, AckedLease>;
+  /** By request_id: acquires of unknown outcome. */
   readonly pending: Map<string, PendingAcquire>;
   readonly tally: Tally;
 }
@@ -60,7 +60,7 @@ export function createModel(): Model {
   };
 }
 
-/** An answer that says what became of the command; null where none came, or one that leaves it open (S2). */
+/** A reply that gives the command's outcome; null if none came, or one that leaves it unknown (S2). */
 export function conclusive(answer: Answer | null): Answer | null {
   return answer?.status === 503 && answer.body.error === "database_unavailable" ? null : answer;
 }
@@ -69,7 +69,8 @@ export function applyJournal(model: Model, entries: readonly Entry[], violations
   for (const entry of entries) {
     const answer = conclusive(entry.answer);
     if (answer === null) model.tally.unknown++;
-    else if (answer.status >= 500) violations.add("S2", "a command was answered with a fault of another kind", entry);
+    else if (answer.status >= 500)
+      violations.add("S2", "a command was answered with an unexpected server error", entry);
     switch (entry.op) {
       case "acquire":
       case "get_request":
@@ -106,7 +107,7 @@ function applyVerdict(
     return;
   }
   pending.delete(key);
-  if (status === 404) violations.add("W2", "a wait that was promised is forgotten", entry);
+  if (status === 404) violations.add("W2", "an acknowledged wait is forgotten", entry);
   if (status !== 200) {
     tally.refusals++;
     return;
@@ -118,7 +119,7 @@ function applyVerdict(
 
 /** A grant, acknowledged for the first time or again; then it must be the same one (W10). */
 export function learnLease(
-  leases: Map<string, Known>,
+  leases: Map<string, AckedLease>,
   lease: WireLease,
   input: AcquireInput,
   tally: Tally,
@@ -158,7 +159,7 @@ function applyExtension(
 ): void {
   const answer = conclusive(entry.answer);
   const known = leases.get(leaseId);
-  if (known === undefined) return violations.add("L4", "a lease was extended that nobody was given", entry);
+  if (known === undefined) return violations.add("L4", "an unknown lease was extended", entry);
   if (answer === null) {
     known.doubts.add(op);
     return;
@@ -173,7 +174,7 @@ function applyExtension(
   const isRenewed = op === "renew_lease";
   const { fence = 0, generation = 0 } = body;
   const expiresAt = millisOf(body.expires_at);
-  // A renewal in doubt may have been stored; a fence that has grown without one may not.
+  // A renewal of unknown outcome may have been stored; otherwise the fence must not have grown.
   const mayHaveGrown = isRenewed || known.doubts.has("renew_lease");
   const hasGrown = fence > known.fence && generation > known.generation;
   if (!(hasGrown ? mayHaveGrown : !isRenewed && fence === known.fence && generation === known.generation)) {
@@ -185,7 +186,7 @@ function applyExtension(
   tally[isRenewed ? "renewals" : "heartbeats"]++;
 }
 
-/** The clocks of the server and of the clients are that of one machine; what is read a little later is a little more. */
+/** Server and clients use the clock of one machine; a later reading is only a little greater. */
 export const clockSlackMs = 25;
 
 const endCodes: Readonly<Record<string, LeaseState>> = {
@@ -194,18 +195,18 @@ const endCodes: Readonly<Record<string, LeaseState>> = {
   lease_revoked: "REVOKED",
 };
 
-function noteRefusal(known: Known, entry: Entry, violations: Violations): void {
+function noteRefusal(known: AckedLease, entry: Entry, violations: Violations): void {
   const { answer, answeredAt } = entry;
   const end = endCodes[answer?.body.error ?? ""] ?? null;
-  if (end === null) return violations.add("L4", "a live lease was refused without a reason to", { known, entry });
+  if (end === null) return violations.add("L4", "a live lease was refused without a reason", { known, entry });
   if (known.end !== null && known.end !== end) violations.add("L12", "an end has changed", { known, entry });
   if (end === "EXPIRED" && answeredAt + clockSlackMs < known.expiresAt) {
     violations.add("L7", "a lease was cut short", { known, entry });
   }
   if (end === "RELEASED" && known.end === null && !known.doubts.has("release_lease")) {
-    violations.add("L4", "a lease is released that nobody let go of", { known, entry });
+    violations.add("L4", "a lease is released that no client released", { known, entry });
   }
-  if (end === "REVOKED") violations.add("L14", "a lease is revoked that nobody took away", { known, entry });
+  if (end === "REVOKED") violations.add("L14", "a lease is revoked that nobody revoked", { known, entry });
   known.end = end;
 }
 
@@ -213,7 +214,7 @@ function applyRelease({ leases, tally }: Model, entry: Entry, leaseId: string, v
   const { answeredAt } = entry;
   const answer = conclusive(entry.answer);
   const known = leases.get(leaseId);
-  if (known === undefined) return violations.add("L5", "a lease was released that nobody was given", entry);
+  if (known === undefined) return violations.add("L5", "an unknown lease was released", entry);
   if (answer === null) {
     known.doubts.add("release_lease");
     return;
@@ -231,9 +232,9 @@ function applyRelease({ leases, tally }: Model, entry: Entry, leaseId: string, v
   tally.releases++;
 }
 
-/** What each agent can go on with: all that is not known to have ended. */
-export function heldByAgent({ leases }: Model): Record<string, Held[]> {
-  const held: Record<string, Held[]> = {};
+/** The leases with which each agent continues: all that are not known to have ended. */
+export function heldByAgent({ leases }: Model): Record<string, HeldLease[]> {
+  const held: Record<string, HeldLease[]> = {};
   for (const { id, agentId, resource, ttl, end } of leases.values()) {
     if (end !== null) continue;
     const ofAgent = held[agentId] ?? [];

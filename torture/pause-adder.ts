@@ -1,11 +1,10 @@
 /**
- * A process of the pause test: adds to the set under a lease, again and again, until its standard input ends. It is as
- * careless as programs are: between reading and writing it looks at nothing, so that only the fence stands between a
- * pause and a lost update.
+ * A process of the pause test: adds to the set under a lease, again and again, until its standard input ends. It
+ * checks nothing between reading and writing, so only the fence prevents a lost update after a pause.
  */
 import { createClient, LeaseholdError } from "../src/sdk/index.ts";
 
-/** Somebody with a higher fence was there. */
+/** Refused: a higher fence was seen. */
 class Stale extends Error {}
 
 const [, , url = "", setUrl = "", resource = "", name = ""] = process.argv;

@@ -1,11 +1,11 @@
-/** The resource of the pause test: a set behind HTTP, read and written as a whole, which checks fences or does not. */
+/** The resource of the pause test: a set over HTTP, read and written as a whole, with or without a check of fences. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface SharedSet {
   readonly url: string;
   readonly items: readonly string[];
-  /** What was added by operations that were said yes to. */
+  /** What acknowledged operations added. */
   readonly acknowledged: readonly string[];
   readonly refused: number;
   close(): Promise<void>;
@@ -22,7 +22,7 @@ export async function openSet(isFenced: boolean): Promise<SharedSet> {
   let highest = 0;
   let refused = 0;
   const acknowledged: string[] = [];
-  /** Reads count as well: whoever reads with a higher fence shuts out the holder before. */
+  /** Reads count as well: a read with a higher fence shuts out earlier holders. */
   const mayPass = (fence: number): boolean => {
     if (isFenced && fence < highest) {
       refused++;

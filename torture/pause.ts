@@ -1,7 +1,7 @@
 /**
  * The pause test, as Jepsen did it for etcd's locks: five processes add to one set under leases of two seconds, and are
- * stopped at random for up to five. A holder that wakes up after its lease has ended writes what it had read before.
- * Where the set checks the fence of every operation, nothing that was acknowledged is lost; as a plain lock, see how much.
+ * stopped at random for up to five. A holder that continues after its lease has ended writes what it had read before.
+ * Where the set checks the fence of every operation, no acknowledged addition is lost; with a plain lock some are.
  *
  *   npm run torture:pause [-- --seconds 300]
  */
@@ -14,11 +14,11 @@ import { startServer } from "../src/server/start.ts";
 import { openSet, type SharedSet } from "./pause-set.ts";
 
 export interface PauseResult {
-  /** Additions that the set said yes to. */
+  /** Acknowledged additions. */
   readonly acknowledged: number;
-  /** Of these, how many are not in it at the end. */
+  /** Acknowledged additions that are not in the set at the end. */
   readonly lost: number;
-  /** Operations that came with a fence that was passed already. */
+  /** Operations with a stale fence. */
   readonly refused: number;
   readonly pauses: number;
 }
@@ -27,7 +27,7 @@ const adders = 5;
 const pauseMsMax = 5_000;
 const betweenMsMax = 600;
 
-/** Fenced and plain at the same time, on sets of their own. */
+/** Fenced and plain at the same time, each on its own set. */
 export async function pauseTrial(
   seconds: number,
 ): Promise<{ readonly fenced: PauseResult; readonly plain: PauseResult }> {
@@ -62,7 +62,7 @@ async function oneTrial(url: string, seconds: number, isFenced: boolean): Promis
       await sleep(Math.random() * betweenMsMax);
       const index = Math.floor(Math.random() * adders);
       const child = children[index];
-      // One is always left awake, else nothing would happen at all.
+      // One process always runs, else nothing would happen.
       if (child === undefined || stopped.has(index) || stopped.size === adders - 1) continue;
       stopped.add(index);
       pauses++;

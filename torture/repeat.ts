@@ -1,18 +1,18 @@
-/** W10: commands sent again with their request_id. What was in doubt is settled by it, and nothing is granted twice. */
+/** W10: commands sent again with their request_id. This settles unknown outcomes, and nothing is granted twice. */
 import type { Random } from "../sim/random.ts";
 import type { Connection } from "./connections.ts";
-import { type Known, learnLease, type Model, type PendingAcquire } from "./model.ts";
+import { type AckedLease, learnLease, type Model, type PendingAcquire } from "./model.ts";
 import { inParallel } from "./verify.ts";
 import type { Violations } from "./violations.ts";
 import type { Answer, WireLease } from "./wire.ts";
 
 export interface Repeats {
-  /** Acquires in doubt that had been granted before the answer was lost, by what the repetition shows. */
+  /** Acquires with a lost reply that turned out to be granted. */
   settled: number;
   repeated: number;
 }
 
-/** Sends every acquire in doubt again, twice: the second answer must be that of the first. */
+/** Sends every acquire of unknown outcome again, twice: both replies must be the same. */
 export async function settlePending(
   model: Model,
   connection: Connection,
@@ -29,12 +29,13 @@ export async function settlePending(
       for (const lease of first.body.leases ?? []) {
         learnLease(model.leases, lease, pending.input, model.tally, violations);
       }
-    } else if (first.status >= 500) violations.add("S2", "a repetition was answered with a fault", { pending, first });
+    } else if (first.status >= 500)
+      violations.add("S2", "a repetition was answered with a server error", { pending, first });
   });
   model.pending.clear();
 }
 
-/** W2: it was told WAIT, so there is such a request, and it has not died. */
+/** W2: it got WAIT, so the request exists and has not died. */
 async function checkPromisedWait(
   { requestId, input }: PendingAcquire,
   connection: Connection,
@@ -44,10 +45,10 @@ async function checkPromisedWait(
   const answer = await connection.call("get_request", { request_id: requestId });
   const { status, body } = answer;
   const isKept = status === 200 || status === 202 || body.error === "wait_timeout";
-  if (!isKept) violations.add("W2", "a WAIT that was acknowledged is not kept", { requestId, input, answer });
+  if (!isKept) violations.add("W2", "an acknowledged WAIT is lost", { requestId, input, answer });
 }
 
-/** A repetition that has to wait is withdrawn: the agent goes on with other things. */
+/** A repetition that has to wait is canceled: the agent goes on with other work. */
 async function sendAgain({ input }: PendingAcquire, connection: Connection): Promise<Answer> {
   const answer = await connection.call("acquire", { ...input });
   if (answer.status !== 202) return answer;
@@ -63,7 +64,7 @@ function compareGrants(first: Answer, second: Answer, pending: PendingAcquire, v
 
 const idAndFence = ({ id, fence }: WireLease): readonly [string, number] => [id, fence];
 
-/** Of those that were acknowledged, live and ended ones: each request_id still stands for the same leases. */
+/** Repeats acknowledged requests, live and ended ones: each request_id still names the same leases. */
 export async function repeatAcknowledged(
   { leases }: Model,
   connection: Connection,
@@ -85,17 +86,17 @@ export async function repeatAcknowledged(
 }
 
 const repeatedLiveMax = 60;
-/** The server remembers 32 ended requests of an agent; the last few of each are surely among them. */
+/** The server remembers 32 ended requests of an agent; the last few are certainly among them. */
 const repeatedEndedPerAgent = 3;
 
-function chooseToRepeat(leases: readonly Known[], random: Random): Known[] {
+function chooseToRepeat(leases: readonly AckedLease[], random: Random): AckedLease[] {
   const live = leases.filter(({ end }) => end === null);
   const chosen = live.filter(() => random.chance(repeatedLiveMax / Math.max(live.length, repeatedLiveMax)));
   const ended = Map.groupBy(
     leases.filter(({ end, isOld }) => end === "RELEASED" && !isOld),
     ({ agentId }) => agentId,
   );
-  // In the order in which they were granted, which for the last few is near enough to that of their ends.
+  // In the order of their grants, which for the last few is close enough to the order of their ends.
   for (const ofAgent of ended.values()) chosen.push(...ofAgent.slice(-repeatedEndedPerAgent));
   return chosen;
 }

@@ -1,6 +1,6 @@
 /**
- * kill -9 under load, again and again on the same data: agents compete, the server dies at any moment, comes back, and
- * is asked for all that it acknowledged before anybody else talks to it.
+ * kill -9 under load, repeatedly on the same data: agents compete, the server is killed at any moment and restarted,
+ * and everything that it acknowledged is checked before any other client connects.
  */
 import type { Random } from "../sim/random.ts";
 import { type ServerProcess, spawnServer } from "./server-process.ts";
@@ -24,10 +24,10 @@ export interface Progress {
   readonly findings: Findings;
 }
 
-/** Some deaths come while the server is still busy with the one before. */
+/** Some kills come while the server is still recovering from the last. */
 const killWhileStarting = 0.15;
 const killWhileStartingMsMax = 700;
-/** The shortest load, as a part of the longest. */
+/** The shortest load, as a share of the longest. */
 const loadShareMin = 0.2;
 
 export async function runRounds(options: KillOptions): Promise<Progress> {

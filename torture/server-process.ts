@@ -1,4 +1,4 @@
-/** The real server as a process of its own, started and killed at will on the same data. */
+/** The real server as a child process, which can be killed and restarted on the same data. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -21,13 +21,13 @@ export interface ServerProcess {
   stop(): Promise<number | null>;
 }
 
-/** Whoever ends early, by a signal or an error, takes its servers along. */
+/** A process that ends early, by a signal or an error, kills its servers. */
 const running = new Set<ChildProcess>();
 process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** For scripts: without it a signal would end the process without the exit above. */
+/** For scripts: without it a signal would end the process without the exit handler above. */
 export function exitOnSignals(): void {
   process.on("SIGINT", () => process.exit(130));
   process.on("SIGTERM", () => process.exit(143));
@@ -51,7 +51,7 @@ export function spawnServer(port: number, dataFolder: string): ServerProcess {
     },
     async untilReady() {
       while (performance.now() - began < readyMsMax) {
-        if (hasEnded()) throw new Error(`the server ended at its start, having said:\n${log.slice(-10).join("\n")}`);
+        if (hasEnded()) throw new Error(`the server ended during its start:\n${log.slice(-10).join("\n")}`);
         if (await isReady(port)) return performance.now() - began;
         await new Promise((resolve) => setTimeout(resolve, 5));
       }

@@ -1,6 +1,6 @@
 /**
- * Tokens that must not open anything, made from good ones in every way that whoever has a token can think of. Used by
- * the tests and, at length, by `npm run torture:tokens`.
+ * Tokens that must be refused, made from good ones in every way that is open to the owner of a token. Used by the tests
+ * and, in large numbers, by `npm run torture:tokens`.
  */
 import { encodeBase64url } from "../src/token/base64url.ts";
 import { type Caveat, encodeCaveat } from "../src/token/caveats.ts";
@@ -50,7 +50,7 @@ export interface Attempt {
   readonly presented: Presented;
 }
 
-/** A good token with three caveats, and the operation that it opens. */
+/** A good token with three caveats, and an operation that it allows. */
 export function goodAttempt(keys: SigningKeys, presented: Presented, chance: Chance): Attempt {
   const claims = claimsFor(presented);
   const caveats: Caveat[] = [
@@ -63,7 +63,7 @@ export function goodAttempt(keys: SigningKeys, presented: Presented, chance: Cha
   return { token, presented: { ...presented, operation: "read", path } };
 }
 
-/** One forgery of a kind; null where chance made something that is no forgery after all. */
+/** One forgery of this kind; null if the random change gave a valid token. */
 export function forge(kind: ForgeryKind, keys: SigningKeys, good: Attempt, chance: Chance): Attempt | null {
   const { token, presented } = good;
   const text = forgeText(kind, keys, good, chance);
@@ -74,7 +74,7 @@ export function forge(kind: ForgeryKind, keys: SigningKeys, good: Attempt, chanc
 
 function forgeText(kind: ForgeryKind, keys: SigningKeys, { token, presented }: Attempt, chance: Chance): string {
   const decoded = decodeToken(token);
-  if (decoded === null) throw new Error("The good token is none.");
+  if (decoded === null) throw new Error("The good token cannot be decoded.");
   const { bytes, claims, caveats, sum } = decoded;
   const bodies: readonly Uint8Array[] = caveats.map(({ from, end }) => bytes.slice(from, end));
   const claimBytes = bytes.slice(decoded.claimsFrom, decoded.claimsEnd);
@@ -107,7 +107,7 @@ function forgeText(kind: ForgeryKind, keys: SigningKeys, { token, presented }: A
     case "widened":
       return assemble(claimBytes, bodies.toSpliced(chance(bodies.length), 1, body(wider(presented, chance))), sum);
     case "caveat from another":
-      // The sum of a wider token is not known to who has only the narrow one; that of a narrower one is, and is of no use.
+      // The owner of a narrow token cannot compute the signature of a wider one; that of a narrower one is of no use.
       return assemble(claimBytes, bodies.slice(0, -1), hmacSha256(hmacKey(sum), bodies.at(-1) ?? sum));
     case "claims rewritten":
       return assemble(encodeClaims(rewritten(claims, chance)), chance(2) === 0 ? bodies : [], sum);

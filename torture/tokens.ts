@@ -1,6 +1,6 @@
 /**
- * A million tokens that must not open anything, of every kind in turn, against keys that are rotated on the way; and
- * beside every thousand of them a good one, which must.
+ * A million forged tokens of every kind, which must be refused, against keys that are rotated meanwhile; and after
+ * every thousand a good one, which must be accepted.
  *
  *   npm run torture:tokens [-- --count 1000000 --seed 1]
  */

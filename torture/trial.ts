@@ -1,6 +1,6 @@
 /**
- * Agents, what they were told, and what the events tell, on one data folder and one port, whatever becomes of the
- * server there. Whoever breaks the server asks here, when it serves again, whether it kept its word.
+ * Agents, the replies that they got, and the events, on one data folder and one port, across restarts of the server.
+ * After each fault the caller asks here whether every acknowledgement was kept.
  */
 import { freePort } from "../bench/children.ts";
 import { createRandom, type Random } from "../sim/random.ts";
@@ -19,12 +19,12 @@ export interface TrialOptions {
   readonly seed: number;
 }
 
-/** What was seen so far. */
+/** The findings so far. */
 export interface Findings {
-  /** Looks at a lease, and how many of those were alive. */
+  /** Checks of a lease, and how many of those leases were live. */
   verified: number;
   alive: number;
-  /** Extensions and releases without an answer: how many were stored, and how many not. */
+  /** Extensions and releases without a reply: how many were stored, and how many not. */
   stored: number;
   notStored: number;
   repeated: number;
@@ -40,13 +40,13 @@ export interface Trial {
   readonly random: Random;
   readonly findings: Findings;
   readonly violations: Violations;
-  /** Once, when the server serves for the first time. */
+  /** Called once, when the server first serves. */
   register(): Promise<void>;
-  /** Lets the agents loose. */
+  /** Starts the agents. */
   begin(): void;
-  /** Agents end when their connections break; `stop` asks them to. What they were told is noted. */
+  /** Resolves when the agents have ended: when their connections broke, or after `stop`. Their journals are kept. */
   end(how: "stop" | "broken"): Promise<void>;
-  /** Holds the server to its word, while nobody else talks to it. */
+  /** Checks every acknowledgement, while no other client is connected. */
   verify(): Promise<void>;
   close(): Promise<void>;
 }
@@ -66,10 +66,10 @@ export async function startTrial({ agents, seed }: TrialOptions): Promise<Trial>
   const clients = Array.from({ length: clientThreads }, (_, thread) =>
     startClients({ agentIds: agentIds.filter((_id, index) => index % clientThreads === thread), seed: seed + thread }),
   );
-  const told: number[] = [];
+  const delivered: number[] = [];
   const followers = [
     followEvents(port, "", (seq, event) => history.take(seq, event)),
-    followEvents(port, `&types=${wantedTypes.join(",")}`, (seq) => told.push(seq)),
+    followEvents(port, `&types=${wantedTypes.join(",")}`, (seq) => delivered.push(seq)),
   ];
   let marks = 0;
 
@@ -92,24 +92,24 @@ export async function startTrial({ agents, seed }: TrialOptions): Promise<Trial>
     findings.reconnects = followers.reduce((sum, { connects }) => sum + connects - 1, 0);
   }
 
-  /** A last event: when it has come, so must all before it have. */
+  /** A last event: once it has arrived, so must all earlier ones have. */
   async function untilTold(connection: Connection): Promise<void> {
     const mark = `mark-${++marks}`;
     await connection.call("register_agent", { agent_id: mark });
     const began = performance.now();
-    while (!history.agents.has(mark) || told.length < history.wanted.length) {
+    while (!history.agents.has(mark) || delivered.length < history.wanted.length) {
       if (performance.now() - began > eventsLateMsMax) {
-        const evidence = { mark, all: history.lastSeq, some: told.at(-1), wanted: history.wanted.at(-1) };
-        return violations.add("S1", "events do not come any more", evidence);
+        const evidence = { mark, all: history.lastSeq, some: delivered.at(-1), wanted: history.wanted.at(-1) };
+        return violations.add("S1", "events stopped arriving", evidence);
       }
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
-    const wrong = history.wanted.findIndex((seq, index) => seq !== told[index]);
-    if (wrong >= 0 || told.length !== history.wanted.length) {
-      const evidence = { told: told.slice(wrong, wrong + 5), wanted: history.wanted.slice(wrong, wrong + 5) };
-      violations.add("S1", "a follower of some types was told others, or not all", evidence);
+    const wrong = history.wanted.findIndex((seq, index) => seq !== delivered[index]);
+    if (wrong >= 0 || delivered.length !== history.wanted.length) {
+      const evidence = { delivered: delivered.slice(wrong, wrong + 5), wanted: history.wanted.slice(wrong, wrong + 5) };
+      violations.add("S1", "a filtered follower got other events, or not all", evidence);
     }
-    told.length = 0;
+    delivered.length = 0;
     history.wanted.length = 0;
   }
 
@@ -152,7 +152,7 @@ function createFindings(tally: Tally, { found }: Violations): Findings {
   return { ...none, tally, violations: found };
 }
 
-/** What has ended is final; a few of them are kept, to see that it stays so through later deaths (L12, L16). */
+/** Ended is final; a few ended leases are kept, to check that they stay so after later kills (L12, L16). */
 function forget({ leases }: Model, history: ToldHistory, random: Random): void {
   const ended = [...leases.values()].filter(({ end }) => end !== null);
   for (const known of ended) {

@@ -1,6 +1,6 @@
-/** Asks a server that nobody else talks to for every lease that was acknowledged, and compares what it says. */
+/** Asks a server without other clients for every acknowledged lease, and compares the replies. */
 import type { Connection } from "./connections.ts";
-import { clockSlackMs, type Known, type Model } from "./model.ts";
+import { type AckedLease, clockSlackMs, type Model } from "./model.ts";
 import type { Violations } from "./violations.ts";
 import { type LeaseState, millisOf, type WireLease } from "./wire.ts";
 
@@ -10,7 +10,7 @@ type Verified = Pick<WireLease, "id" | "state" | "fence" | "expires_in_ms">;
 export interface Verification {
   leases: number;
   alive: number;
-  /** Commands without an answer that turned out to be stored, and those that were not. */
+  /** Commands without a reply that turned out to be stored, and those that were not. */
   stored: number;
   notStored: number;
 }
@@ -32,7 +32,7 @@ export async function verifyLeases(
 }
 
 function compare(
-  known: Known,
+  known: AckedLease,
   shown: Verified | undefined,
   now: number,
   result: Verification,
@@ -54,12 +54,12 @@ function compare(
       compareAlive(known, now + shown.expires_in_ms, wasRenewed, evidence, result, violations);
       break;
     case "EXPIRED":
-      if (now < known.expiresAt) violations.add("L7", "a lease ended before its time", evidence);
+      if (now < known.expiresAt) violations.add("L7", "a lease ended early", evidence);
       known.end = state;
       break;
     case "RELEASED":
       if (!known.doubts.has("release_lease"))
-        violations.add("S1", "a lease is released that nobody let go of", evidence);
+        violations.add("S1", "a lease is released that no client released", evidence);
       result.stored++;
       known.end = state;
       break;
@@ -69,8 +69,8 @@ function compare(
   known.doubts.clear();
 }
 
-/** L11: the acknowledged fence, or a greater one if a renewal was under way. True: it was stored. */
-function compareFence(known: Known, { fence }: Verified, evidence: object, violations: Violations): boolean {
+/** L11: the acknowledged fence, or a greater one if a renewal was in flight. True: it was stored. */
+function compareFence(known: AckedLease, { fence }: Verified, evidence: object, violations: Violations): boolean {
   if (fence === known.fence) return false;
   if (fence < known.fence || !known.doubts.has("renew_lease")) {
     violations.add("L11", `the fence is ${fence}`, evidence);
@@ -81,9 +81,9 @@ function compareFence(known: Known, { fence }: Verified, evidence: object, viola
   return true;
 }
 
-/** L7: exactly the acknowledged expiry, unless an extension was under way; then that one's, and never less. */
+/** L7: exactly the acknowledged expiry or, if an extension was in flight, that one's; never less. */
 function compareAlive(
-  known: Known,
+  known: AckedLease,
   expiresAt: number,
   wasRenewed: boolean,
   evidence: object,
@@ -98,11 +98,11 @@ function compareAlive(
   known.expiresAt = expiresAt;
 }
 
-/** The same truth by the other way of asking, with what VERIFY_ALL leaves out. */
-async function compareWithGet(known: Known, connection: Connection, violations: Violations): Promise<void> {
+/** The same by GET, with the fields that VERIFY_ALL leaves out. */
+async function compareWithGet(known: AckedLease, connection: Connection, violations: Violations): Promise<void> {
   const { status, body } = await connection.call("get_lease", { lease_id: known.id });
   const evidence = { known, status, body };
-  if (status !== 200) return violations.add("L16", "an acknowledged lease cannot be looked at", evidence);
+  if (status !== 200) return violations.add("L16", "an acknowledged lease cannot be read", evidence);
   const state: LeaseState = body.state ?? "UNKNOWN";
   const hasExpiredSince = state === "EXPIRED" && known.end === null && Date.now() + clockSlackMs >= known.expiresAt;
   if (state !== (known.end ?? "ACTIVE") && !hasExpiredSince) {
@@ -122,7 +122,7 @@ async function compareWithGet(known: Known, connection: Connection, violations: 
   }
 }
 
-/** After all that was in doubt is settled: an agent holds what it was told, and nothing else. */
+/** After all unknown outcomes are settled: an agent holds what was acknowledged to it, and nothing else. */
 export async function verifyHoldings(
   { leases }: Model,
   agentIds: readonly string[],
@@ -136,17 +136,22 @@ export async function verifyHoldings(
     for (const { id, state } of (body.leases ?? []) as readonly Verified[]) {
       shown.add(id);
       if (leases.get(id)?.end === null) continue;
-      violations.add("S1", "an agent holds what it was never told of", { agentId, id, state, known: leases.get(id) });
+      violations.add("S1", "an agent holds a lease that was never acknowledged to it", {
+        agentId,
+        id,
+        state,
+        known: leases.get(id),
+      });
     }
     for (const known of leases.values()) {
       if (known.agentId !== agentId || known.end !== null || shown.has(known.id)) continue;
-      if (now < known.expiresAt) violations.add("S1", "an agent no longer holds what it was told", { known, now });
+      if (now < known.expiresAt) violations.add("S1", "an agent no longer holds an acknowledged lease", { known, now });
       else known.end = "EXPIRED";
     }
   }
 }
 
-function groupByAgent(leases: Iterable<Known>): Map<string, Known[]> {
+function groupByAgent(leases: Iterable<AckedLease>): Map<string, AckedLease[]> {
   return Map.groupBy(leases, ({ agentId }) => agentId);
 }
 

@@ -1,4 +1,4 @@
-/** Broken promises, each with the rule and the evidence. The run goes on to the end of its round, and then fails. */
+/** Violations, each with the rule and the evidence. The run goes on to the end of its round and then fails. */
 export interface Violation {
   readonly rule: string;
   readonly what: string;
@@ -20,7 +20,7 @@ export function createViolations(): Violations {
   };
 }
 
-/** More than a few have one cause, and the first is nearest to it. */
+/** Many violations usually have one cause, and the first is nearest to it. */
 const shownMax = 8;
 
 export function describeViolations(found: readonly Violation[]): string {

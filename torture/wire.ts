@@ -1,4 +1,7 @@
-/** The few words of the wire that torture speaks, written down anew: it must not inherit a mistake of the server's. */
+/**
+ * The part of the wire protocol that torture uses, written independently: it must not share a mistake with the
+ * server.
+ */
 
 export type Op =
   | "register_agent"
@@ -13,7 +16,7 @@ export type Op =
 
 export interface Route {
   readonly method: "GET" | "POST" | "DELETE";
-  /** What stands in braces is taken from the input; the rest of it goes into the query or the body. */
+  /** Names in braces are taken from the input; the rest goes into the query or the body. */
   readonly path: string;
 }
 
@@ -45,7 +48,7 @@ export interface WireLease {
   readonly ttl: number;
 }
 
-/** All that any answer of these operations can hold; which of it is there depends on the status. */
+/** All fields that a reply to these operations can have; which are present depends on the status. */
 export interface Body extends Partial<WireLease> {
   readonly verdict?: string;
   readonly error?: string;

@@ -1,4 +1,4 @@
-/** Both experiments as one picture, drawn with nothing but text. */
+/** Both experiments as one SVG chart, written as text. */
 import type { FleetResult } from "./fleet.ts";
 import type { GrowingResult } from "./growing.ts";
 

@@ -1,4 +1,4 @@
-/** The work: who edits which file, how long it thinks about it, and where it crashes. */
+/** The work: which agent edits which file, how long it thinks, and where it crashes. */
 import type { Random } from "./random.ts";
 
 export interface Edit {
@@ -6,7 +6,7 @@ export interface Edit {
   readonly agent: number;
   readonly file: string;
   readonly thinkMs: number;
-  /** The agent dies: while it thinks, or after it wrote and before it said so. */
+  /** The agent crashes: while it thinks, or after its write and before the hook that reports it. */
   readonly crash: "thinking" | "written" | null;
 }
 
@@ -34,7 +34,7 @@ export function planEdits(scale: Scale, random: Random): readonly Edit[] {
   }));
 }
 
-/** What an edit does: it takes what it read, and adds a line at the top and its count at the bottom. */
+/** An edit adds a line at the top of what was read, and its count at the bottom. */
 export function edited(text: string, id: string): string {
   const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("total "));
   return [...lines, id, `total ${lines.length + 1}`, ""].join("\n");
@@ -46,9 +46,9 @@ export function lostEdits(edits: readonly Edit[], read: (file: string) => string
 }
 
 /**
- * The shortest that these edits can take: agents do one at a time, a file has one editor at a time, nothing else costs
- * anything. Greedy, always the agent with most work left first, its file with most work left first; what comes out can
- * be done, so the true ideal is at most this, and at least the longest of all agents' and files' own work.
+ * The shortest time for these edits: an agent does one at a time, a file has one editor at a time, and nothing else
+ * costs time. A greedy schedule (the agent and the file with most work left first) that can be executed, so the true
+ * optimum is at most this, and at least the longest work of any one agent or file.
  */
 export function idealMs(edits: readonly Edit[]): number {
   const left = new Map<number, Edit[]>();

@@ -1,4 +1,4 @@
-/** A fleet that edits: each agent has its list, and crashes where it is told to; with the guards, or without. */
+/** A fleet that edits, with or without guards: each agent works through its list and crashes where the list says. */
 import { setTimeout as pause } from "node:timers/promises";
 import { type Edit, edited, fileNames, idealMs, lostEdits, type Scale } from "./edits.ts";
 import { makePlace, type Place } from "./repository.ts";
@@ -13,17 +13,17 @@ export interface FleetResult {
   readonly denials: number;
   readonly rereads: number;
   readonly crashes: number;
-  /** The server was too late, and so the answer was no. */
+  /** Denied because the server did not answer in time. */
   readonly unanswered: number;
   readonly ms: number;
   readonly idealMs: number;
-  /** Agents that had not come to their end when the time was up. */
+  /** Agents that had not finished in time. */
   readonly stuck: number;
 }
 
-/** Longer than an agent thinks; a crashed one's leases are free after it. */
+/** Longer than an agent thinks; a crashed agent's leases end after it. */
 const ttlMs = 12_000;
-/** How long a hook stands in line before it says no. */
+/** How long a hook waits before it denies. */
 const waitMs = 1_000;
 const restartMs = 300;
 const retryMs = 1_000;
@@ -68,7 +68,7 @@ async function unguarded(place: Place, edits: readonly Edit[], counts: Counts): 
   return true;
 }
 
-/** One that is denied goes on with other work, and comes back to that file after a while: as the guard advises. */
+/** A denied agent goes on with other work and retries the file later, as the guard advises. */
 async function guarded(
   place: Place,
   edits: readonly Edit[],
@@ -88,7 +88,7 @@ async function guarded(
       counts.crashes++;
       await pause(restartMs);
       session = openSession(place, `agent-${edit.agent}-${++life}`);
-      // What it had written is there; what it only thought of is not.
+      // What it had written stays; what it had not written is lost.
       if (edit.crash === "thinking") rest.unshift({ ...edit, crash: null });
       continue;
     }
@@ -100,7 +100,7 @@ async function guarded(
   return true;
 }
 
-/** The first whose file was not denied just now; if there is none, the one whose file has been left alone longest. */
+/** The first edit whose file was not denied recently, else the one whose denial is oldest. */
 async function next(rest: Edit[], triedAt: ReadonlyMap<string, number>): Promise<Edit | null> {
   const now = performance.now();
   const leftMs = ({ file }: Edit): number => Math.max(0, (triedAt.get(file) ?? -retryMs) + retryMs - now);
@@ -127,10 +127,10 @@ async function attempt(
     const text = await session.read(file);
     await pause(thinkMs);
     if (crash === "thinking") return "crashed";
-    const told = await session.mayWrite(file);
-    if (told.isDenied) {
-      if (told.why === "unanswered") counts.unanswered++;
-      if (told.why !== "stale") return "denied";
+    const decision = await session.mayWrite(file);
+    if (decision.isDenied) {
+      if (decision.why === "unanswered") counts.unanswered++;
+      if (decision.why !== "stale") return "denied";
       counts.rereads++;
       continue;
     }

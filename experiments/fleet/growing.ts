@@ -1,7 +1,7 @@
 /**
- * The setting that Klock's makers published: five agents, seven of ten files that they want are ones that all want, and
- * what a task touches grows while it works. A task is well if all that it wrote is there at its end, and nothing else
- * was lost by it. Three ways: without coordination; optimistic, by comparing what was read at the end; with the guards.
+ * The setting that Klock published: five agents, 70 % of the files they touch are shared by all, and the set of files
+ * of a task grows while it works. A task succeeds if all its writes are there at its end and it overwrote nothing.
+ * Three ways: without coordination; optimistic, by comparing what was read at the end; with guards.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { edited } from "./edits.ts";
@@ -14,7 +14,7 @@ export type GrowingWay = "no coordination" | "optimistic" | "guards";
 export interface GrowingScale {
   readonly agents: number;
   readonly tasksEach: number;
-  /** Files that a task comes to touch, one after the other. */
+  /** The files that a task touches, one after the other. */
   readonly steps: number;
   readonly sharedFiles: number;
   readonly contention: number;
@@ -25,7 +25,7 @@ export interface GrowingResult {
   readonly way: GrowingWay;
   readonly tasks: number;
   readonly succeeded: number;
-  /** Gave up after too many tries. */
+  /** Gave up after too many attempts. */
   readonly aborted: number;
   readonly retries: number;
   readonly ms: number;
@@ -37,10 +37,10 @@ interface Task {
 }
 
 const optimisticTriesMax = 5;
-/** Who is told to die waits about as long as a step takes, and longer each time. */
+/** After DIE an agent waits about as long as a step takes, and longer each time. */
 const retryMs = 1_000;
 const retryMsMax = 4_000;
-/** Who is older stands in line until the file is free. */
+/** An older agent waits until the file is free. */
 const waitMs = 15_000;
 
 export async function runGrowing(
@@ -52,7 +52,7 @@ export async function runGrowing(
   const random = randomFrom(seed);
   const lists = Array.from({ length: scale.agents }, (_, agent) => tasksOf(agent, scale, random));
   const files = new Set(lists.flat().flatMap(({ steps }) => steps.map(({ file }) => file)));
-  // A task that is told to die takes its own writes back first, and lets go after that.
+  // After DIE a task first undoes its own writes and then releases its leases.
   const place = await makePlace([...files], { wait_ms: waitMs, on_die: "keep" });
   try {
     const counts = { retries: 0, aborted: 0 };
@@ -103,7 +103,7 @@ type Runner = (
   end: AbortSignal,
 ) => Promise<boolean>;
 
-/** All is read as the task comes to it, and written at its end. */
+/** Each file is read when the task reaches it, and all are written at its end. */
 const uncoordinated: Runner = async (place, { id, steps }) => {
   const read: (readonly [file: string, text: string])[] = [];
   for (const { file, thinkMs } of steps) {
@@ -114,7 +114,7 @@ const uncoordinated: Runner = async (place, { id, steps }) => {
   return true;
 };
 
-/** The same, but what was read is compared before it is written; if anything differs, all is done again. */
+/** The same, but before the writes what was read is compared; if anything differs, the task is repeated. */
 const optimistic: Runner = async (place, { id, steps }, _agent, counts) => {
   for (let tries = 0; tries < optimisticTriesMax; tries++) {
     if (tries > 0) counts.retries++;
@@ -131,7 +131,9 @@ const optimistic: Runner = async (place, { id, steps }, _agent, counts) => {
   return false;
 };
 
-/** Each file is claimed when the task comes to it. Who cannot have one takes its writes back, lets go, and begins anew. */
+/**
+ * Each file is claimed when the task reaches it. If it is denied, the task undoes its writes, releases and restarts.
+ */
 const guarded: Runner = async (place, { id, steps }, agent, counts, end) => {
   const session = openSession(place, `grower-${agent}`);
   for (let tries = 0; !end.aborted; tries++) {

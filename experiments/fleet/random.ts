@@ -1,4 +1,4 @@
-/** Chance from a seed, so that every run makes the same edits. */
+/** Random numbers from a seed, so that every run makes the same edits. */
 export interface Random {
   below(count: number): number;
   between(min: number, max: number): number;

@@ -16,7 +16,7 @@ export interface Place {
   write(file: string, text: string): void;
   /** The command that Claude Code would run at this event. */
   command(event: string): string;
-  /** A command line in the repository, to its end: how it ended, and what it said. */
+  /** Runs a command line in the repository; its exit code and output. */
   shell(command: string, input: string): Promise<{ readonly code: number | null; readonly stdout: string }>;
   remove(): Promise<void>;
 }

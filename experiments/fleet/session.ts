@@ -2,23 +2,23 @@
 import { join } from "node:path";
 import type { Place } from "./repository.ts";
 
-export type Told =
+export type HookDecision =
   | { readonly isDenied: false }
   | { readonly isDenied: true; readonly why: "stale" | "unanswered" | "held" };
 
 export interface Session {
   /** Reserves a file, as a command that the agent runs. */
-  claim(file: string): Promise<Told>;
+  claim(file: string): Promise<HookDecision>;
   read(file: string): Promise<string>;
-  /** Asks; a write that is allowed is done with `wrote`. */
-  mayWrite(file: string): Promise<Told>;
+  /** Runs the hook before a write; if it is allowed, `wrote` runs the one after it. */
+  mayWrite(file: string): Promise<HookDecision>;
   wrote(file: string, text: string): Promise<void>;
   endTurn(): Promise<void>;
 }
 
 export function openSession(place: Place, id: string): Session {
   const path = (file: string) => join(place.root, file);
-  const hook = async (event: string, more: object): Promise<Told> => {
+  const hook = async (event: string, more: object): Promise<HookDecision> => {
     const payload = { session_id: id, cwd: place.root, hook_event_name: event, permission_mode: "default", ...more };
     const { code, stdout } = await place.shell(place.command(event), JSON.stringify(payload));
     if (code !== 0) throw new Error(`a hook ended with ${code}: ${stdout}`);

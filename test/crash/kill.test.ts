@@ -14,6 +14,6 @@ test("S1, L7, L11, W10: killed with -9 under load and started again, the server 
   assert.equal(violations.length, 0, `seed ${seed}, data in ${dataFolder}: ${describeViolations(violations)}`);
   assert.equal(kills, 6);
   assert.ok(tally.grants > 50 && tally.releases > 20 && verified > 50 && settled > 0, JSON.stringify(findings));
-  t.diagnostic(`${tally.grants} grants, ${verified} looks at leases, ${events} events, seed ${seed}`);
+  t.diagnostic(`${tally.grants} grants, ${verified} checks of leases, ${events} events, seed ${seed}`);
   rmSync(dataFolder, { recursive: true });
 });
