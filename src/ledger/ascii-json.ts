@@ -1,9 +1,9 @@
 /**
- * JSON in ASCII alone: what lies beyond is written as \uXXXX. A text of which every bit counts must be the same bytes
- * wherever it is kept; and a damaged byte is then never repaired by whoever decodes it, but always shows.
+ * JSON in ASCII only; other characters are written as \uXXXX. A text that is hashed must be the same bytes wherever it is
+ * stored, and in ASCII no decoder can repair a damaged byte, so that it is always found.
  */
 
-/** Looking at each character pays for short texts only. */
+/** Checking each character is faster for short texts only. */
 const shortText = 48;
 
 export function quoted(text: string): string {
@@ -15,10 +15,10 @@ export function quoted(text: string): string {
   return `"${text}"`;
 }
 
-/** Any value that JSON knows; anything else cannot have come from outside, and is written as null. */
+/** Any JSON value; anything else cannot have come from outside, and is written as null. */
 export function asciiJson(value: unknown): string {
   const text = JSON.stringify(value) ?? "null";
-  // In UTF-8 only ASCII has one byte a character, and counting them is the quickest way to ask.
+  // In UTF-8 only ASCII has one byte a character, and comparing the lengths is the fastest check.
   return Buffer.byteLength(text) === text.length ? text : text.replace(beyondAscii, escaped);
 }
 

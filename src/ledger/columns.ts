@@ -1,20 +1,20 @@
-/** Where a row of the store and the text in it differ, once it is known that they do: slow, and asked rarely. */
+/** Finds where a row of the store and its text differ, once it is known that they do: slow, and rarely needed. */
 import type { StoredReceipt } from "../store/store.ts";
 import { readReceipt } from "./receipt-text.ts";
 
 export interface Difference {
-  /** The text is not the successor of the one before; else a column was changed beside its text. */
+  /** True if the text does not follow the one before; false if a column differs from its text. */
   readonly isChain: boolean;
   readonly detail: string;
 }
 
-/** Null where they agree after all: a store keeps a broken half of a character pair as a replacement character. */
+/** Null if they agree after all: a store turns an unpaired surrogate into a replacement character. */
 export function firstDifference(row: StoredReceipt, previousHash: string): Difference | null {
   const { sequence, body } = row;
   const receipt = parsed(body);
-  if (receipt === null) return { isChain: true, detail: `receipt ${sequence} is none: its text cannot be read` };
+  if (receipt === null) return { isChain: true, detail: `receipt ${sequence} cannot be read` };
   if (receipt.sequence !== sequence) {
-    return { isChain: true, detail: `in the place of receipt ${sequence} is the text of receipt ${receipt.sequence}` };
+    return { isChain: true, detail: `the row of receipt ${sequence} holds the text of receipt ${receipt.sequence}` };
   }
   if (!body.startsWith(`{"sequence":${sequence},"previous_hash":"${previousHash}"`)) {
     return { isChain: true, detail: notFollowing(sequence) };
@@ -31,7 +31,7 @@ export function firstDifference(row: StoredReceipt, previousHash: string): Diffe
   ];
   const wrong = columns.find(([, column, text]) => column !== (typeof text === "string" ? text.toWellFormed() : text));
   if (wrong !== undefined) {
-    return { isChain: false, detail: `the column ${wrong[0]} of receipt ${sequence} says other than its text` };
+    return { isChain: false, detail: `the column ${wrong[0]} of receipt ${sequence} differs from its text` };
   }
   return null;
 }
@@ -45,5 +45,5 @@ function parsed(body: string): ReturnType<typeof readReceipt> | null {
 }
 
 export function notFollowing(sequence: number): string {
-  return `receipt ${sequence} does not hold the hash of the one before: one of the two was replaced or slipped in`;
+  return `receipt ${sequence} does not hold the hash of the one before: one of the two was replaced or inserted`;
 }

@@ -47,12 +47,12 @@ function check(lines: readonly string[]) {
 const lines = exportOf(["a", "b"], 20);
 
 describe("R6: an export", () => {
-  test("is whole as it was written, and names the key that signed it", () => {
+  test("is complete as written, and names the key that signed it", () => {
     const { findings, receipts, keyIds } = check(lines);
     assert.deepEqual({ findings, receipts, keyIds }, { findings: [], receipts: 40, keyIds: [key.keyId] });
   });
 
-  test("shows any changed byte, any line that is missing, doubled or out of its order", () => {
+  test("shows any changed byte, any line that is missing, repeated or out of order", () => {
     const spoiled = fc.oneof(
       fc.record({ how: fc.constant("byte" as const), line: fc.nat(lines.length - 1), at: fc.nat(), bit: fc.nat(7) }),
       fc.record({ how: fc.constantFrom("remove" as const, "double" as const), line: fc.nat(lines.length - 1) }),
@@ -75,7 +75,7 @@ describe("R6: an export", () => {
             assert.notDeepEqual(check(lines.toSpliced(change.line, 1)).findings, []);
             break;
           case "double":
-            // A head that is said twice is as true as before.
+            // A repeated head is still true.
             if (!isHead) assert.notDeepEqual(check(lines.toSpliced(change.line, 0, line)).findings, []);
             break;
           case "swap": {
@@ -94,7 +94,7 @@ describe("R6: an export", () => {
     );
   });
 
-  test("that was written anew with another key is told apart by the key's id alone", () => {
+  test("that was written again with another key is recognised only by the key's id", () => {
     const other = createLedgerKey();
     const forged = exportOf(["a"], 5, other);
     const { findings, keyIds } = check(forged);
@@ -117,12 +117,12 @@ describe("R6: the program in docs/ledger.md", () => {
     return execFileSync(process.execPath, [script, file], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
   };
 
-  test("finds an export whole that is whole", () => {
+  test("accepts a complete export", () => {
     const { hash } = JSON.parse(lines.at(-1) ?? "") as { readonly hash: string };
     assert.match(run(lines), new RegExp(`^a 20 [0-9a-f]{64} ${key.keyId}\nb 20 ${hash} ${key.keyId}\n$`));
   });
 
-  test("finds a changed, a missing and a moved receipt, a forged head and a cut end", () => {
+  test("finds a changed, a missing and a moved receipt, a forged head and a truncated end", () => {
     const line = lines[6] ?? "";
     const changed = line.replace("Nothing", "nothing").replace("said", "Said");
     assert.throws(() => run(lines.with(6, changed)), /a, receipt 4: was changed/);

@@ -1,19 +1,19 @@
-/** The ledger as JSON lines that anybody can check without this program; docs/ledger.md says how. */
+/** The ledger as JSON lines that can be verified without this program; docs/ledger.md says how. */
 import type { Finding } from "./findings.ts";
 import { headJson, readHead } from "./head.ts";
 import type { Link, Verifier } from "./verify.ts";
 
-/** The stored text with its hash as one more member, so that taking that off gives back what was hashed. */
+/** The stored text with its hash as one more member, so that removing it gives the text that was hashed. */
 export function receiptLine(text: string, hash: string): string {
   return `${text.slice(0, -1)},"hash":"${hash}"}`;
 }
 
 const hashMember = /,"hash":"([0-9a-f]{64})"\}$/;
 const hashMemberLength = `,"hash":""}`.length + 64;
-/** By a pattern that cannot backtrack, because parsing each line would take most of the time of a check. */
+/** By a pattern without backtracking, because parsing each line would take most of the time of a check. */
 const start = /^\{"sequence":(\d{1,16}),"previous_hash":"[0-9a-f]{64}","tenant_id":("(?:[^"\\]|\\.){0,400}"),/;
 
-/** Null if the line is no receipt. */
+/** Null if the line is not a receipt. */
 export function readReceiptLine(line: string): Link | null {
   const [, sequence, tenant] = start.exec(line) ?? [];
   const [, hash] = hashMember.exec(line.slice(-hashMemberLength)) ?? [];
@@ -31,10 +31,10 @@ function textIn(json: string): string | null {
   }
 }
 
-/** Checks the lines of an export, in their order. Each tenant's receipts must end with a head that covers the last. */
+/** Checks the lines of an export, in order. Each tenant's receipts must end with a head that covers the last. */
 export class ExportCheck {
   private readonly verifier: Verifier;
-  /** The tenants whose last receipt no head has covered yet. */
+  /** Tenants whose last receipt is not covered by a head yet. */
   private readonly open = new Set<string>();
   private lines = 0;
 
@@ -53,10 +53,10 @@ export class ExportCheck {
     const read = readHead(line, "");
     if (read === null || read.publicKey === null) return this.verifier.note(this.unreadable());
     const { head, publicKey } = read;
-    // It is read by its members, so that only this shows a change between them.
+    // A head is parsed into members, so only this comparison finds a change between them.
     if (headJson(head, publicKey) !== line) return this.verifier.note(this.unreadable());
     if (!this.verifier.trust({ keyId: head.keyId, publicKey })) {
-      const detail = `the head in line ${this.lines} carries another key than the one that it names`;
+      const detail = `the head in line ${this.lines} contains another key than the one it names`;
       return this.verifier.note({ code: "key_unknown", tenant: head.tenant, sequence: head.sequence, detail });
     }
     this.verifier.takeHead(head);
@@ -67,13 +67,13 @@ export class ExportCheck {
     for (const tenant of this.open) {
       const { sequence, isBroken } = this.verifier.endOf(tenant);
       if (isBroken) continue;
-      const detail = `the file ends without a signed head for receipt ${sequence}: it may have been cut`;
+      const detail = `the file ends without a signed head for receipt ${sequence}: it may have been truncated`;
       this.verifier.note({ code: "end_unsigned", tenant, sequence, detail });
     }
   }
 
   private unreadable(): Finding {
-    const detail = `line ${this.lines} is neither a receipt nor a head as an export has them`;
+    const detail = `line ${this.lines} is neither a receipt nor a head`;
     return { code: "line_unreadable", tenant: "", sequence: this.lines, detail };
   }
 }

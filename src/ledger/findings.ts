@@ -1,4 +1,4 @@
-/** What a check of the ledger can find, each with the place where it was found (R6). */
+/** What a check of the ledger can find, and where (R6). */
 
 export const findingCodes = [
   "receipt_changed",
@@ -24,5 +24,5 @@ export interface Finding {
   readonly detail: string;
 }
 
-/** Past this many it is clear that something is wrong, and memory is spared. */
+/** More findings than this are not collected, to bound memory. */
 export const findingsMax = 100;

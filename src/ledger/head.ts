@@ -1,4 +1,4 @@
-/** Heads: signed statements of how far a tenant's ledger has come. One kept elsewhere proves that nothing was cut off. */
+/** Heads: signed statements of a tenant's last receipt. One that is saved elsewhere proves that nothing was cut off. */
 import type { SignedHead } from "../store/store.ts";
 import { asciiJson, quoted } from "./ascii-json.ts";
 import { readTime, timeOf } from "./iso-time.ts";
@@ -16,7 +16,7 @@ export function signHead(head: Head, key: LedgerKey): SignedHead {
   return { ...named, signature: key.sign(headText(named)) };
 }
 
-/** For others: the signed text, with the signature and the key as its last members. */
+/** For export: the signed text, with the signature and the key as its last members. */
 export function headJson(head: SignedHead, publicKey: string): string {
   return `${headText(head).slice(0, -1)},"signature":"${head.signature}","public_key":"${publicKey}"}`;
 }
@@ -26,7 +26,7 @@ export interface ReadHead {
   readonly publicKey: string | null;
 }
 
-/** A head that somebody saved; null if it is none. The tenant may have been left out of it. */
+/** Reads a saved head; null if it is not one. The tenant may be absent. */
 export function readHead(text: string, tenant: string): ReadHead | null {
   const read = parsed(text);
   if (typeof read !== "object" || read === null) return null;

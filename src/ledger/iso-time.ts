@@ -1,11 +1,11 @@
-/** Times as they stand in the ledger: ISO 8601 in UTC with milliseconds, as everywhere on the wire. */
+/** Times in the ledger: ISO 8601 in UTC with milliseconds, as on the wire. */
 
-/** Of the receipts of one batch nearly all have the same few times, and finding the text is cheaper than making it. */
+/** The receipts of a batch share a few times, and a look-up is cheaper than formatting. */
 const known: { readonly ms: number; readonly text: string }[] = Array(64).fill({ ms: Number.NaN, text: "" });
 
 const calendarMs = 8.64e15;
 
-/** Beyond the calendar that JavaScript knows a time stays a number, so that nothing is lost. */
+/** A time beyond the range of JavaScript's Date stays a number, so that nothing is lost. */
 export function timeOf(ms: number): string | number {
   const slot = ms & 63;
   const found = known[slot];

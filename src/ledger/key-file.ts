@@ -1,4 +1,4 @@
-/** `ledger-key.pem` in the data folder: made at the first start, for its owner alone, and read at every other. */
+/** `ledger-key.pem` in the data folder: created at the first start, readable by its owner only. */
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type LedgerKey, newKeyPem, readLedgerKey } from "./keys.ts";
@@ -8,16 +8,16 @@ export const keyFileName = "ledger-key.pem";
 export class LedgerKeyUnusable extends Error {
   constructor(file: string, cause: unknown) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    super(`the key of the ledger in ${file} cannot be used (${why}); put it back, or move it away to begin a new one`);
+    super(`the ledger's key in ${file} cannot be used (${why}); restore the file, or move it away to get a new key`);
     this.name = "LedgerKeyUnusable";
     this.cause = cause;
   }
 }
 
 /**
- * The key of a data folder that is ours. A file that cannot be read is never replaced: heads signed with another key
- * would look like a forgery. Whoever wants a new key moves the old one away; what it signed stays checkable, because
- * its public half is kept with the data.
+ * The key of a data folder that this process has locked. A file that cannot be read is never replaced: heads signed with
+ * another key would look like a forgery. To get a new key, move the old one away; what it signed can still be verified,
+ * because its public half is stored with the data.
  */
 export function openLedgerKey(folder: string): LedgerKey {
   const file = join(folder, keyFileName);
@@ -29,12 +29,12 @@ export function openLedgerKey(folder: string): LedgerKey {
   }
 }
 
-/** For a reader of the data: null where there is no key. */
+/** For commands that only read the data: null if there is no key. */
 export function findLedgerKey(folder: string): LedgerKey | null {
   return existsSync(join(folder, keyFileName)) ? openLedgerKey(folder) : null;
 }
 
-/** Whole or not at all, and lasting before anything is signed with it. */
+/** Whole or not at all, and durable before anything is signed with it. */
 function writeNew(file: string, pem: string): void {
   const partial = `${file}.new`;
   rmSync(partial, { force: true });

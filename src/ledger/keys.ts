@@ -1,4 +1,4 @@
-/** The key that signs heads (Ed25519). It never leaves the process that holds it; its public half is told to everybody. */
+/** The key that signs heads (Ed25519). It never leaves the process that holds it; its public half is published. */
 import {
   createHash,
   createPrivateKey,
@@ -9,9 +9,9 @@ import {
   verify,
 } from "node:crypto";
 
-/** What others need to check a signature. */
+/** What is needed to verify a signature. */
 export interface PublicLedgerKey {
-  /** The first 16 hex digits of the SHA-256 of the public key, so that an id cannot stand for another key. */
+  /** The first 16 hex digits of the SHA-256 of the public key, so that an id cannot name another key. */
   readonly keyId: string;
   /** SPKI in DER, in base64. */
   readonly publicKey: string;
@@ -22,7 +22,7 @@ export interface LedgerKey extends PublicLedgerKey {
   readonly sign: (text: string) => string;
 }
 
-/** A key in memory, gone with the process. */
+/** A key in memory, which ends with the process. */
 export function createLedgerKey(): LedgerKey {
   return keyOf(generateKeyPairSync("ed25519").privateKey);
 }
@@ -33,7 +33,7 @@ export function readLedgerKey(pem: string): LedgerKey {
   return keyOf(key);
 }
 
-/** For the file in which the key is kept, and for nothing else. */
+/** Only for the file that stores the key. */
 export function newKeyPem(): string {
   return String(generateKeyPairSync("ed25519").privateKey.export({ format: "pem", type: "pkcs8" }));
 }
@@ -53,7 +53,7 @@ function keyIdOf(der: Uint8Array): string {
 
 export type SignatureCheck = (text: string, signature: string) => boolean;
 
-/** Null if the key is none, or is not the one of that id. */
+/** Null if the text is not a key, or not the key of that id. */
 export function signatureCheck({ keyId, publicKey }: PublicLedgerKey): SignatureCheck | null {
   const der = fromBase64(publicKey);
   if (der === null || keyIdOf(der) !== keyId) return null;
@@ -69,7 +69,7 @@ export function signatureCheck({ keyId, publicKey }: PublicLedgerKey): Signature
   }
 }
 
-/** Only as it is written, because decoders let pass what is not: then a changed byte would not show. */
+/** Accepts canonical base64 only: decoders accept more, and then a changed byte would not be found. */
 function fromBase64(text: string): Buffer | null {
   const bytes = Buffer.from(text, "base64");
   return bytes.toString("base64") === text ? bytes : null;

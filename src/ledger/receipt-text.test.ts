@@ -16,7 +16,7 @@ import { readStoredReceipt, storedReceipt } from "./stored.ts";
 const time = fc.integer({ min: 0, max: 4_000_000_000_000 });
 const orNull = <T>(some: fc.Arbitrary<T>) => fc.option(some, { nil: null });
 const text = fc.oneof(fc.string({ unit: "grapheme", maxLength: 60 }), fc.string({ unit: "binary", maxLength: 20 }));
-/** What JSON gives back as it was: it has no negative zero. */
+/** What survives JSON unchanged: it has no negative zero. */
 const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown);
 
 export const anyReceipt: fc.Arbitrary<Receipt> = fc.record(
@@ -68,7 +68,7 @@ export const anyReceipt: fc.Arbitrary<Receipt> = fc.record(
   { noNullPrototype: true },
 );
 
-test("R1: a receipt comes back from its text as it was, whatever is in it", () => {
+test("R1: a receipt is read back from its text unchanged, whatever it contains", () => {
   fc.assert(
     fc.property(anyReceipt, (receipt) => {
       const sealed = seal(receipt, genesisHash);
@@ -90,7 +90,7 @@ test("R6: the text is ASCII on one line, and begins with its number and the hash
   );
 });
 
-test("what a row says is found at the beginning of its text, and nothing else is", () => {
+test("a row matches the beginning of its own text, and of no other", () => {
   const row = storedReceipt(seal(sampleReceipt(7), genesisHash));
   assert.ok(beginsAs(row.body, row, genesisHash));
   const changes = {
@@ -110,7 +110,7 @@ test("what a row says is found at the beginning of its text, and nothing else is
   assert.ok(!beginsAs(row.body, { ...row, id: reaching, taskId: "" }, genesisHash));
 });
 
-test("a time beyond the calendar is kept as a number rather than lost", () => {
+test("a time beyond the range of Date is kept as a number", () => {
   const receipt = sampleReceipt(1, { createdAt: 9e15, startedAt: 1.5 });
   assert.deepEqual(readReceipt(receiptText(receipt, genesisHash)), receipt);
 });

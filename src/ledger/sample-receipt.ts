@@ -1,4 +1,4 @@
-/** A receipt as a worker leaves one behind, for tests and measurements. */
+/** A typical receipt of a worker, for tests and measurements. */
 import type { Receipt } from "../kernel/contract/task-records.ts";
 
 export function sampleReceipt(sequence: number, other: Partial<Receipt> = {}): Receipt {

@@ -1,4 +1,4 @@
-/** Between the ledger's receipts and the rows in which a store keeps them. */
+/** Converts between the ledger's receipts and the rows of a store. */
 import type { StoredReceipt } from "../store/store.ts";
 import { readReceipt } from "./receipt-text.ts";
 import type { SealedReceipt } from "./seal.ts";
@@ -12,7 +12,7 @@ export function readStoredReceipt({ sequence, hash, body }: StoredReceipt): Seal
   return { receipt: readReceipt(body), previousHash: previousHashIn(body, sequence), hash, text: body };
 }
 
-/** Where it stands follows from the number before it, so that nothing need be parsed for it. */
+/** Its offset follows from the number before it, so that nothing has to be parsed. */
 function previousHashIn(text: string, sequence: number): string {
   const start = `{"sequence":${sequence},"previous_hash":"`.length;
   return text.slice(start, start + 64);

@@ -13,7 +13,7 @@ import { type VerifyOptions, verifyLedger } from "./verify.ts";
 const key = createLedgerKey();
 const size = 30;
 
-/** The ledgers of two tenants as they would lie in a store, one receipt of each in turn. */
+/** The ledgers of two tenants as a store has them, one receipt of each in turn. */
 function ledger(count = size): StoredReceipt[] {
   const rows: StoredReceipt[] = [];
   const ends = new Map<string, string>();
@@ -37,14 +37,14 @@ function check(rows: readonly StoredReceipt[], options: VerifyOptions = {}) {
   return findings.map(({ code, tenant, sequence }) => ({ code, tenant, sequence }));
 }
 
-/** What stands in the store, as one changed thing at a time. */
+/** The rows of the store, with one change at a time. */
 const whole = ledger();
 const heads = new Map([["a", [10, 20, size].map((sequence) => headOf(whole, "a", sequence))]]);
 const at = (tenant: string, sequence: number): number =>
   whole.findIndex((row) => row.tenant === tenant && row.sequence === sequence);
 
 describe("R6: what a check finds", () => {
-  test("nothing, where nothing was touched", () => {
+  test("nothing, if nothing was changed", () => {
     const verdict = verifyLedger(whole, {
       keys: [key],
       heads,
@@ -92,7 +92,7 @@ describe("R6: what a check finds", () => {
     }
   });
 
-  test("a changed text whose hash was made to fit, at the receipt behind it or at the head that was signed for it", () => {
+  test("a changed text with a matching hash, at the next receipt or at the head that was signed for it", () => {
     for (const sequence of [5, 19, size]) {
       const index = at("a", sequence);
       const sealed = seal(
@@ -105,7 +105,7 @@ describe("R6: what a check finds", () => {
     }
   });
 
-  test("a whole tail that was written anew, at the first head that it does not fit", () => {
+  test("a whole tail that was written again, at the first head that does not match", () => {
     const forged = whole.filter((row) => row.tenant === "b" || row.sequence < 12);
     let previous = whole[at("a", 11)]?.hash ?? "";
     for (let sequence = 12; sequence <= size; sequence += 1) {
@@ -131,7 +131,7 @@ describe("R6: what a check finds", () => {
         const [first, second] = [at("a", Math.min(one, other) + 1), at("a", Math.max(one, other) + 1)];
         const [early, late] = [whole[first], whole[second]];
         if (early === undefined || late === undefined) return;
-        // The rows as they are, or only what is in them under the numbers that are there.
+        // Whole rows, or only their contents under the existing numbers.
         const swapped = wholeRows
           ? whole.with(first, late).with(second, early)
           : whole
@@ -146,7 +146,7 @@ describe("R6: what a check finds", () => {
     );
   });
 
-  test("a receipt that was slipped in, doubled, or moved in from another tenant", () => {
+  test("a receipt that was inserted, repeated, or moved from another tenant", () => {
     for (let sequence = 2; sequence <= size; sequence += 1) {
       const index = at("a", sequence);
       const before = whole[at("a", sequence - 1)];
@@ -162,13 +162,13 @@ describe("R6: what a check finds", () => {
     assert.deepEqual(check(moved), [{ code: "column_changed", tenant: "c", sequence: 1 }]);
   });
 
-  test("a cut tail: against the ledger's own heads, and against an anchor where those were cut too", () => {
+  test("a cut tail: against the ledger's own heads, and against an anchor if those were cut too", () => {
     for (let length = 0; length < size; length += 1) {
       const cut = whole.filter((row) => row.tenant === "b" || row.sequence <= length);
       const expected = [{ code: "ledger_cut", tenant: "a", sequence: length + 1 }];
       assert.deepEqual(check(cut, { heads }), expected);
       assert.deepEqual(check(cut, { anchors: [headOf(whole, "a", size)] }), expected);
-      assert.deepEqual(check(cut), [], "without a head there is nothing to say");
+      assert.deepEqual(check(cut), [], "without a head nothing can be found");
     }
   });
 
@@ -194,7 +194,7 @@ describe("R6: what a check finds", () => {
     assert.deepEqual(check(whole, { keys: [impostor], anchors: [good] })[0]?.code, "key_unknown");
   });
 
-  test("what is broken in one tenant's ledger says nothing against another's", () => {
+  test("a break in one tenant's ledger does not affect another's", () => {
     const found = check(whole.toSpliced(at("b", 9), 1).toSpliced(at("a", 3), 1));
     assert.deepEqual(
       found.map(({ tenant }) => tenant),
@@ -202,7 +202,7 @@ describe("R6: what a check finds", () => {
     );
   });
 
-  test("rows that hold nothing, or nonsense, are findings and no faults", () => {
+  test("empty or malformed rows are findings, not faults", () => {
     const row = whole[4];
     if (row === undefined) return;
     for (const body of ["", "null", "[]", "{", '{"sequence":3}']) {
@@ -212,7 +212,7 @@ describe("R6: what a check finds", () => {
     assert.equal(check([{ ...row, tenant: "", sequence: 0 }]).length, 1);
   });
 
-  test("a broken half of a character pair in a key, which a store cannot keep, is no finding", () => {
+  test("an unpaired surrogate in a key, which a store cannot keep, is not a finding", () => {
     const sealed = seal(sampleReceipt(1, { tenant: "a", dedupeKey: "\ud83e-" }), genesisHash);
     const row = storedReceipt(sealed);
     assert.deepEqual(check([{ ...row, dedupe: "\ufffd-" }]), []);

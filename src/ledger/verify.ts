@@ -1,7 +1,7 @@
 /**
- * R6: reads a ledger from its first receipt to its last and finds whatever was changed, removed, added or moved. Every
- * tenant has a chain of its own; they may come mixed, as they lie in the store. With the first break in a chain the rest
- * of it proves nothing, so it is only counted; the other chains go on.
+ * R6: reads a ledger from its first receipt to its last and finds everything that was changed, removed, added or moved.
+ * Every tenant has its own chain; chains may be interleaved, as in the store. After the first break the rest of a chain
+ * proves nothing, so it is only counted; the other chains are checked further.
  */
 import type { SignedHead, StoredReceipt } from "../store/store.ts";
 import { quoted } from "./ascii-json.ts";
@@ -13,12 +13,12 @@ import { beginsAs, genesisHash, textStart } from "./receipt-text.ts";
 import { hashOf } from "./seal.ts";
 
 export interface VerifyOptions {
-  /** Each tenant's signed heads by sequence, the smallest first; they are taken as the chain gets there. */
+  /** Each tenant's signed heads, smallest sequence first; each is checked when the chain reaches it. */
   readonly heads?: ReadonlyMap<string, Iterable<SignedHead>>;
-  /** Heads that were saved elsewhere: against them a cut tail shows, even where the ledger's own heads were cut too. */
+  /** Heads that were saved elsewhere: they reveal a cut tail even if the ledger's own heads were cut too. */
   readonly anchors?: readonly SignedHead[];
   readonly keys?: readonly PublicLedgerKey[];
-  /** Called every few thousand receipts with how many there were. */
+  /** Called every few thousand receipts with the number so far. */
   readonly onProgress?: (receipts: number) => void;
 }
 
@@ -27,18 +27,18 @@ export interface Verdict {
   readonly heads: number;
   readonly findings: readonly Finding[];
   readonly ends: readonly ChainEnd[];
-  /** Whose signatures were found to be good. */
+  /** Keys whose signatures were valid. */
   readonly keyIds: readonly string[];
 }
 
-/** How far a tenant's chain is whole. */
+/** The last intact receipt of a tenant's chain. */
 export interface ChainEnd {
   readonly tenant: string;
   readonly sequence: number;
   readonly hash: string;
 }
 
-/** What a chain is made of: a receipt as a row of the store, or as a line of an export, which has no columns. */
+/** One link of a chain: a receipt as a row of the store, or as a line of an export, which has no columns. */
 export interface Link {
   readonly tenant: string;
   readonly sequence: number;
@@ -54,7 +54,7 @@ interface Chain {
   readonly heads: HeadQueue[];
 }
 
-/** Heads that are yet to be met, one at a time. */
+/** Heads that are not reached yet, one at a time. */
 interface HeadQueue {
   readonly rest: Iterator<SignedHead>;
   next: SignedHead | null;
@@ -63,7 +63,7 @@ interface HeadQueue {
 
 const progressEvery = 5_000;
 
-/** The whole of a ledger in one go. */
+/** Checks a whole ledger. */
 export function verifyLedger(rows: Iterable<StoredReceipt>, options: VerifyOptions = {}): Verdict {
   const verifier = new Verifier(options);
   for (const row of rows) verifier.takeRow(row);
@@ -78,7 +78,7 @@ export class Verifier {
   private readonly findings: Finding[] = [];
   private receipts = 0;
   private heads = 0;
-  /** Rows of one tenant mostly come together. */
+  /** Rows of one tenant are mostly adjacent. */
   private last: Chain | null = null;
 
   constructor(options: VerifyOptions) {
@@ -86,7 +86,7 @@ export class Verifier {
     for (const key of options.keys ?? []) this.trust(key);
   }
 
-  /** A key whose signatures count from now on; false if it is no key, or not the one it says it is. */
+  /** Adds a key whose signatures count from now on; false if it is not a key, or not the one it claims to be. */
   trust(key: PublicLedgerKey): boolean {
     const check = signatureCheck(key);
     if (check !== null) this.checks.set(key.keyId, check);
@@ -105,7 +105,7 @@ export class Verifier {
     this.extend(chain, row.hash);
   }
 
-  /** A line of an export: its tenant and number were read from its own text. */
+  /** A line of an export: tenant and number were read from its text. */
   takeLink(link: Link): void {
     const chain = this.chainOf(link.tenant);
     if (!this.isNext(chain, link)) return;
@@ -114,13 +114,13 @@ export class Verifier {
     this.extend(chain, link.hash);
   }
 
-  /** A head that stands behind the receipts of its tenant which it speaks of. */
+  /** A head that follows the receipts it covers. */
   takeHead(head: SignedHead): void {
     const chain = this.chainOf(head.tenant);
     if (!chain.isBroken) this.checkHead(head, chain, "head");
   }
 
-  /** Something that is no part of any chain. */
+  /** A finding outside of any chain. */
   note(finding: Finding): void {
     if (this.findings.length < findingsMax) this.findings.push(finding);
   }
@@ -157,8 +157,8 @@ export class Verifier {
       if (sequence > expected) {
         this.breakChain(chain, "receipts_missing", missing(expected, sequence));
       } else {
-        const where = `behind receipt ${chain.sequence}, and does not belong there`;
-        this.breakChain(chain, "receipt_out_of_place", `a receipt numbered ${sequence} stands ${where}`);
+        const where = `after receipt ${chain.sequence}, where it does not belong`;
+        this.breakChain(chain, "receipt_out_of_place", `a receipt numbered ${sequence} comes ${where}`);
       }
       return false;
     }
@@ -189,7 +189,7 @@ export class Verifier {
     const found = (code: FindingCode, detail: string): void => this.note({ code, tenant, sequence, detail });
     const check = this.checks.get(keyId);
     if (check === undefined)
-      return found("key_unknown", `${words} of receipt ${sequence} is signed by ${keyId}, a key that is not known`);
+      return found("key_unknown", `${words} of receipt ${sequence} is signed by ${keyId}, an unknown key`);
     if (!check(headText(head), head.signature)) {
       return found("signature_wrong", `the signature of ${words} of receipt ${sequence} is wrong`);
     }
@@ -202,7 +202,7 @@ export class Verifier {
     }
   }
 
-  /** What was signed must be there. */
+  /** What was signed must exist. */
   private checkEnd(chain: Chain): void {
     if (chain.isBroken) return;
     for (const { next, what } of chain.heads) {
@@ -245,5 +245,5 @@ function queueOf(heads: Iterable<SignedHead>, what: HeadQueue["what"]): HeadQueu
 
 function missing(first: number, after: number): string {
   const which = after - first === 1 ? `receipt ${first} is` : `receipts ${first} to ${after - 1} are`;
-  return `${which} not in place: receipt ${after} stands there`;
+  return `${which} missing: receipt ${after} comes next`;
 }

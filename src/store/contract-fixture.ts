@@ -1,4 +1,4 @@
-/** What the contract suite is run on, and made of. */
+/** What the contract suite runs on, and sample rows. */
 import type {
   Batch,
   EndedLease,
@@ -10,15 +10,15 @@ import type {
   StoredReceipt,
 } from "./store.ts";
 
-/** Data that store objects are made for, one after the other or side by side. */
+/** Data on which store objects are created, one after the other or side by side. */
 export interface StoreFixture {
   readonly store: () => Store;
-  /** Makes another the writer behind the back of an open store. */
+  /** Makes another writer take over from an open store. */
   readonly moveEpoch: () => void;
   readonly dispose: () => Promise<void>;
 }
 
-/** Tries a claim on new data, with a store that is closed afterwards. */
+/** Tests a claim on new data, with a store that is closed afterwards. */
 export type Check = (claim: string, body: (fixture: StoreFixture, store: Store) => Promise<void>) => void;
 
 export function batch(parts: Partial<Batch> & Pick<Batch, "now">): Batch {
@@ -51,7 +51,7 @@ export function endedTask(number: number, other: Partial<EndedTaskRow> = {}): En
   return { tenant: "t", id, taskType: "code.review", status: "succeeded", endedAt: number, body, ...other };
 }
 
-/** A receipt as far as the store looks at it; it was stored at the time `sequence`. */
+/** A receipt with the fields that the store interprets; it was stored at the time `sequence`. */
 export function receipt(sequence: number, other: Partial<StoredReceipt> = {}): StoredReceipt {
   return {
     tenant: "t",

@@ -1,4 +1,4 @@
-/** The part of the contract about what is over: ended leases, events, and forgetting them. */
+/** The part of the contract about history: ended leases, events, and pruning them. */
 import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { batch, type Check, endedLease, liveRows, observed, row } from "./contract-fixture.ts";
@@ -13,7 +13,7 @@ export function describeHistory(name: string, check: Check): void {
       assert.deepEqual(await store.endedLease("other", ids), [endedLease(2, { tenant: "other" })]);
     });
 
-    check("a tenant's ended leases come in pages, the youngest first", async (_, store) => {
+    check("a tenant's ended leases come in pages, youngest first", async (_, store) => {
       await store.open();
       const mine = [1, 2, 3, 4, 5].map((number) => endedLease(number));
       await store.commit(batch({ now: 100, ended: [...mine, endedLease(6, { tenant: "other" })] }));
@@ -23,24 +23,21 @@ export function describeHistory(name: string, check: Check): void {
       assert.deepEqual(rest, [endedLease(2), endedLease(1)]);
     });
 
-    check(
-      "observations are the writing leases that ended since, and none that another tenant had (A4)",
-      async (_, store) => {
-        await store.open();
-        for (let number = 1; number <= 60; number += 1) {
-          const reads = endedLease(number, { id: `lse_r${number}`, writes: false });
-          const others = endedLease(number, { tenant: "other" });
-          await store.commit(batch({ now: number, ended: [reads, endedLease(number), others] }));
-        }
-        const found = await observed(store, { tenant: "t", since: 41, limit: 1_000 });
-        assert.deepEqual(
-          found,
-          Array.from({ length: 20 }, (_, index) => endedLease(41 + index)),
-        );
-        assert.deepEqual(await observed(store, { tenant: "t", since: 41, limit: 2 }), [endedLease(41), endedLease(42)]);
-        assert.deepEqual(await observed(store, { tenant: "t", since: 61, limit: 2 }), []);
-      },
-    );
+    check("observations are the writing leases that ended since, and none of another tenant (A4)", async (_, store) => {
+      await store.open();
+      for (let number = 1; number <= 60; number += 1) {
+        const reads = endedLease(number, { id: `lse_r${number}`, writes: false });
+        const others = endedLease(number, { tenant: "other" });
+        await store.commit(batch({ now: number, ended: [reads, endedLease(number), others] }));
+      }
+      const found = await observed(store, { tenant: "t", since: 41, limit: 1_000 });
+      assert.deepEqual(
+        found,
+        Array.from({ length: 20 }, (_, index) => endedLease(41 + index)),
+      );
+      assert.deepEqual(await observed(store, { tenant: "t", since: 41, limit: 2 }), [endedLease(41), endedLease(42)]);
+      assert.deepEqual(await observed(store, { tenant: "t", since: 61, limit: 2 }), []);
+    });
 
     check("a lease that expired while the server was down is observed by the time it ended", async (_, store) => {
       await store.open();
@@ -67,7 +64,7 @@ export function describeHistory(name: string, check: Check): void {
   });
 
   describe(`${name}: events`, () => {
-    check("events after a number come in order, with the row that the number lies in", async (_, store) => {
+    check("events after a number come in order, with the row that contains the number", async (_, store) => {
       await store.open();
       const packed = [1, 4, 7, 10].map((firstSeq) => ({ firstSeq, count: 3, body: `["from ${firstSeq}"]` }));
       for (const events of packed) await store.commit(batch({ now: 1, events }));
@@ -81,7 +78,7 @@ export function describeHistory(name: string, check: Check): void {
 
   describe(`${name}: forgetting`, () => {
     check(
-      "pruning goes by age and by count, says from where on history is whole, and spares live rows",
+      "pruning goes by age and by count, says since when history is complete, and keeps live rows",
       async (_, store) => {
         await store.open();
         const live = [row(1), row(2, "agent")];

@@ -27,7 +27,7 @@ export function describeLedger(name: string, check: Check): void {
       assert.deepEqual(await store.receiptsByDedupe("t", ["same"]), twice);
     });
 
-    check("a search goes from the oldest on, by all that can be asked for, page by page", async (_, store) => {
+    check("a search goes from the oldest on, by every filter, page by page", async (_, store) => {
       await store.open();
       const all = Array.from({ length: 40 }, (_, index) =>
         receipt(index + 1, {
@@ -58,7 +58,7 @@ export function describeLedger(name: string, check: Check): void {
       assert.deepEqual([second.receipts.map(({ sequence }) => sequence), second.next], [[31, 33, 35, 37, 39], null]);
     });
 
-    check("it is read as it was written, in order, and never forgotten (R1)", async (_, store) => {
+    check("it is read as it was written, in order, and never pruned (R1)", async (_, store) => {
       await store.open();
       for (let from = 1; from <= 100; from += 10) {
         const receipts = Array.from({ length: 10 }, (_, index) => receipt(from + index));
@@ -81,7 +81,7 @@ export function describeLedger(name: string, check: Check): void {
       );
     });
 
-    check("whoever opens it next is told where each ledger ends, and how far it is signed", async (fixture, store) => {
+    check("the next to open it learns where each ledger ends, and how far it is signed", async (fixture, store) => {
       await store.open();
       assert.deepEqual(await store.ledgerHeads(), []);
       const receipts = [receipt(1), receipt(1, { tenant: "a" }), receipt(2), receipt(3)];
@@ -105,7 +105,7 @@ export function describeLedger(name: string, check: Check): void {
       assert.deepEqual(await store.signedHeads({ tenant: "t", sequence: 2, limit: 2 }), heads.slice(2));
     });
 
-    check("large receipts, and those of every script, come back as they were", async (_, store) => {
+    check("large receipts, and text in every script, come back unchanged", async (_, store) => {
       await store.open();
       const odd = { id: "rcp ' \u0000 漢 🦊", taskId: "T-žluťoučký", dedupe: '"; DROP TABLE receipts; --' };
       const large = Array.from({ length: 40 }, (_, index) =>
@@ -134,7 +134,7 @@ export function describeLedger(name: string, check: Check): void {
       assert.deepEqual(await store.endedTasks("other", ids), [other]);
     });
 
-    check("they come in pages, the youngest first, by status and by type", async (_, store) => {
+    check("they come in pages, youngest first, by status and by type", async (_, store) => {
       await store.open();
       const mine = Array.from({ length: 20 }, (_, index) =>
         endedTask(index + 1, { status: index % 2 === 0 ? "failed" : "succeeded", taskType: index % 4 < 2 ? "a" : "b" }),
@@ -149,23 +149,26 @@ export function describeLedger(name: string, check: Check): void {
       assert.deepEqual(some, { tasks: wanted.toReversed(), next: null });
     });
 
-    check("they are forgotten by age and by count, apart from ended leases, and only if told so", async (_, store) => {
-      await store.open();
-      await store.commit(batch({ now: 1, puts: [row(1, "task")] }));
-      for (let now = 1; now <= 1_000; now += 1) await store.commit(batch({ now, endedTasks: [endedTask(now)] }));
-      const others = { eventsBefore: 0, endedBefore: 2_000, endedKeep: 0 };
-      assert.equal((await store.prune(others)).endedTasks, 0);
-      const byAge = await store.prune({ ...others, endedTasksBefore: 301, endedTasksKeep: 10_000 });
-      assert.equal(byAge.endedTasks, 300);
-      const byCount = await store.prune({ ...others, endedTasksBefore: 0, endedTasksKeep: 100 });
-      assert.equal(byCount.endedTasks, 600);
-      const ids = [900, 901].map((number) => endedTask(number).id);
-      assert.deepEqual(await store.endedTasks("t", ids), [endedTask(901)]);
-      assert.equal((await store.prune({ ...others, endedTasksBefore: 2_000 })).endedTasks, 100);
-      await store.commit(batch({ now: 1_001, endedTasks: [endedTask(1_001)] }));
-      assert.equal((await store.prune({ ...others, endedTasksKeep: 1 })).endedTasks, 0);
-      assert.deepEqual(await liveRows(store), [row(1, "task")]);
-    });
+    check(
+      "they are pruned by age and by count, separately from ended leases, and only on request",
+      async (_, store) => {
+        await store.open();
+        await store.commit(batch({ now: 1, puts: [row(1, "task")] }));
+        for (let now = 1; now <= 1_000; now += 1) await store.commit(batch({ now, endedTasks: [endedTask(now)] }));
+        const others = { eventsBefore: 0, endedBefore: 2_000, endedKeep: 0 };
+        assert.equal((await store.prune(others)).endedTasks, 0);
+        const byAge = await store.prune({ ...others, endedTasksBefore: 301, endedTasksKeep: 10_000 });
+        assert.equal(byAge.endedTasks, 300);
+        const byCount = await store.prune({ ...others, endedTasksBefore: 0, endedTasksKeep: 100 });
+        assert.equal(byCount.endedTasks, 600);
+        const ids = [900, 901].map((number) => endedTask(number).id);
+        assert.deepEqual(await store.endedTasks("t", ids), [endedTask(901)]);
+        assert.equal((await store.prune({ ...others, endedTasksBefore: 2_000 })).endedTasks, 100);
+        await store.commit(batch({ now: 1_001, endedTasks: [endedTask(1_001)] }));
+        assert.equal((await store.prune({ ...others, endedTasksKeep: 1 })).endedTasks, 0);
+        assert.deepEqual(await liveRows(store), [row(1, "task")]);
+      },
+    );
 
     check("a writer whose epoch is over adds nothing to the ledger", async (fixture, store) => {
       await store.open();

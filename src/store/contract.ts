@@ -1,4 +1,4 @@
-/** What every store must do. Each store's tests run this suite on it; what only one of them can do stands elsewhere. */
+/** What every store must do. Each store's tests run this suite; what is specific to one store is tested with it. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { batch, type Check, endedLease, liveRows, observed, row, type StoreFixture } from "./contract-fixture.ts";
@@ -22,7 +22,7 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
   };
 
   describe(`${name}: opening`, () => {
-    check("new data begins at nothing, in the first epoch", async (_, store) => {
+    check("new data is empty, in the first epoch", async (_, store) => {
       const opened = { epoch: 1, now: 0, lastSeq: 0, lastN: 0, liveCount: 0, restores: 0, restoredAt: 0 };
       assert.deepEqual(await store.open(), opened);
       assert.deepEqual(await liveRows(store), []);
@@ -52,15 +52,18 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
       assert.equal(await store.earliestSeq(), 5);
     });
 
-    check("a second opener is refused while the first works, and let in when it has closed", async (fixture, store) => {
-      await store.open();
-      const second = fixture.store();
-      await assert.rejects(second.open(), StoreLocked);
-      await store.commit(batch({ now: 1, puts: [row(1)] }));
-      await store.close();
-      assert.equal((await second.open()).epoch, 2);
-      await second.close();
-    });
+    check(
+      "a second opener is refused while the first works, and accepted when it has closed",
+      async (fixture, store) => {
+        await store.open();
+        const second = fixture.store();
+        await assert.rejects(second.open(), StoreLocked);
+        await store.commit(batch({ now: 1, puts: [row(1)] }));
+        await store.close();
+        assert.equal((await second.open()).epoch, 2);
+        await second.close();
+      },
+    );
 
     check("many thousand rows are loaded completely", async (_, store) => {
       await store.open();
@@ -106,7 +109,7 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
       assert.deepEqual(whole, lists);
     });
 
-    check("how many rows there are to load is known when it is open", async (f, store) => {
+    check("the number of rows to load is known when it is open", async (f, store) => {
       await store.open();
       await store.commit(batch({ now: 1, puts: [row(1), row(2), row(3)], removes: [2] }));
       await store.close();
@@ -161,7 +164,7 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
       assert.deepEqual(await liveRows(store), [row(1), row(3)]);
     });
 
-    check("big values and every script come back as they were", async (_, store) => {
+    check("large values and text in every script come back unchanged", async (_, store) => {
       await store.open();
       const bodies = [
         "x".repeat(3_000_000),
@@ -202,7 +205,7 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
       assert.equal((await store.open()).epoch, 2);
     });
 
-    check("commits under way are finished before it lets go", async (_, store) => {
+    check("commits in flight are finished before it closes", async (_, store) => {
       await store.open();
       const commits = [1, 2, 3].map((n) => store.commit(batch({ now: n, puts: [row(n)] })));
       await store.close();

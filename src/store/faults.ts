@@ -1,4 +1,4 @@
-/** How a store fails: the outside let us down, so these are exceptions with their cause, and the list is closed. */
+/** How a store fails. These are faults of the outside: exceptions with their cause, in a closed list. */
 
 export const storeFaultCodes = [
   "store_failed",
@@ -11,8 +11,8 @@ export const storeFaultCodes = [
 export type StoreFaultCode = (typeof storeFaultCodes)[number];
 
 /**
- * After one of these from a commit, what is in memory may be ahead of the disk or behind it, and only the disk counts
- * (S2): the store object refuses everything until it is opened anew.
+ * After one of these from a commit, memory may be ahead of the disk or behind it, and only the disk counts (S2): the
+ * store object refuses everything until it is reopened.
  */
 export class StoreFault extends Error {
   readonly code: StoreFaultCode;
@@ -31,14 +31,14 @@ export class StoreClosed extends StoreFault {
   }
 }
 
-/** Another server works on the same data. There is one writer, always. */
+/** Another server works on the same data. There is only ever one writer. */
 export class StoreLocked extends StoreFault {
   constructor(message: string, cause?: unknown) {
     super(message, { code: "store_locked", cause });
   }
 }
 
-/** Somebody else has become the writer since this one was opened; nothing of the batch was stored. */
+/** Another server has become the writer since this one was opened; nothing of the batch was stored. */
 export class StaleEpoch extends StoreFault {
   constructor(message: string) {
     super(message, { code: "stale_epoch" });
@@ -49,14 +49,14 @@ export function staleEpoch(epoch: number): StaleEpoch {
   return new StaleEpoch(`epoch ${epoch} is over: another server has taken the data since`);
 }
 
-/** The data was written by a newer Leasehold. It is left alone: an older one could only guess what it means. */
+/** The data was written by a newer Leasehold. It is not touched: an older version could only guess what it means. */
 export class SchemaTooNew extends StoreFault {
   constructor(message: string) {
     super(message, { code: "schema_too_new" });
   }
 }
 
-/** A fault as data, because an exception that crosses a thread arrives without its class. */
+/** A fault as data, because an exception that crosses threads loses its class. */
 export interface FaultReport {
   readonly code: StoreFaultCode;
   readonly message: string;

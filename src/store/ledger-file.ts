@@ -1,7 +1,7 @@
 /**
- * The ledger of a data folder for whoever checks or exports it: read only, with a server at work on it or without one.
- * It is read in portions, and no transaction stays open between them, so that a check of an hour holds nothing up. What
- * is read is only what was there at the beginning; receipts are never changed, so portions fit together.
+ * The ledger of a data folder, for checks and exports: read only, with or without a server running on it. It is read in
+ * portions, and no transaction stays open between them, so that a check of an hour blocks nothing. Only what existed at
+ * the beginning is read; receipts are never changed, so portions fit together.
  */
 import { existsSync } from "node:fs";
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
@@ -13,11 +13,11 @@ import { receiptColumns } from "./sqlite-ledger.ts";
 import type { SignedHead, StoredReceipt } from "./store.ts";
 
 export interface LedgerFile {
-  /** All receipts of all tenants as they lie in the table. No index is used, so that none can hide anything. */
+  /** All receipts of all tenants in table order. No index is used, so that none can hide anything. */
   readonly receipts: () => Generator<StoredReceipt>;
-  /** By tenant, the smallest sequence first. */
+  /** By tenant, smallest sequence first. */
   readonly heads: ReadonlyMap<string, Iterable<SignedHead>>;
-  /** Every key that has signed heads. */
+  /** Every key that has ever signed heads. */
   readonly keys: readonly { readonly keyId: string; readonly publicKey: string }[];
   readonly close: () => void;
 }
@@ -25,19 +25,19 @@ export interface LedgerFile {
 const bytesPerPortion = 4 * 1024 * 1024;
 const rowsPerPortionMax = 4_096;
 const headsPerPortion = 1_000;
-/** Keys are 64-bit numbers, and somebody may have put a row below zero. */
+/** Keys are 64-bit numbers, and a forged row may be below zero. */
 const beforeAllKeys = -(2n ** 63n);
-/** The schema that brought the ledger. */
+/** The schema version that added the ledger. */
 const ledgerVersion = 2;
 
 export function openLedgerFile(folder: string): LedgerFile {
   const { database, restoring } = dataFiles(folder);
   if (!existsSync(database)) throw new StoreFault(`there is no data in ${folder}`);
-  if (existsSync(restoring)) throw new StoreFault(`a restore into ${folder} was cut short: run it again first`);
+  if (existsSync(restoring)) throw new StoreFault(`a restore into ${folder} was interrupted: run it again first`);
   const db = new DatabaseSync(database, { readOnly: true, timeout: 5_000 });
   try {
     if (checkedVersion(db) < ledgerVersion) throw new StoreFault(`${folder} has no ledger yet: start the server once`);
-    // Heads before receipts: what a head speaks of was committed with it or before it.
+    // Heads before receipts: the receipts of a head were committed with it or before it.
     const lastHead = lastKey(db, "heads");
     const lastReceipt = lastKey(db, "receipts");
     const keys = db
@@ -68,7 +68,7 @@ function* receiptsIn(db: DatabaseSync, last: number): Generator<StoredReceipt> {
   let after: number | bigint = beforeAllKeys;
   let limit = 64;
   for (;;) {
-    // With setReturnArrays a row is a list, which the types of Node do not know.
+    // With setReturnArrays a row is a list, which Node's types do not express.
     const rows = portion.all(after, last, limit) as unknown as SQLOutputValue[][];
     let bytes = 0;
     for (const row of rows) {
@@ -79,12 +79,12 @@ function* receiptsIn(db: DatabaseSync, last: number): Generator<StoredReceipt> {
     const end = rows.at(-1)?.[0];
     if (typeof end !== "number") return;
     after = end;
-    // Bodies may be a few hundred bytes or as many kilobytes.
+    // Bodies may be a few hundred bytes or a few hundred kilobytes.
     limit = Math.min(Math.max(Math.floor((rows.length * bytesPerPortion) / Math.max(bytes, 1)), 1), rowsPerPortionMax);
   }
 }
 
-/** As it is: whether it may be so is for the check to say, so a missing value is no fault here. */
+/** Unchecked: the check judges the values, so a missing one is not a fault here. */
 function receiptFrom([, ...row]: readonly SQLOutputValue[]): StoredReceipt {
   return {
     tenant: String(row[0] ?? ""),

@@ -1,17 +1,17 @@
 /**
- * Rows whose bodies are lists, parsed and turned into columns. It is done where SQLite runs, because parsing is a
- * third of what a restart costs, and the thread of the engine has enough to do with what comes out.
+ * Rows whose bodies are lists, parsed and turned into columns. This runs in SQLite's thread, because parsing is a third
+ * of a restart's cost, and the engine's thread is busy with the result.
  */
 import type { ListColumns } from "./store.ts";
 
-/** How columns cross the threads: of one in which texts repeat, each text crosses once. */
+/** How columns cross threads: in a column with few distinct texts, each text crosses once. */
 export interface PackedColumns {
   readonly n: readonly number[];
   readonly columns: readonly PackedColumn[];
 }
 type PackedColumn = readonly unknown[] | { readonly values: readonly unknown[]; readonly indexes: Uint32Array };
 
-/** Lists may be of different lengths: what one does not have is undefined. */
+/** Lists may have different lengths: missing items are undefined. */
 export function toColumns(n: readonly number[], lists: readonly (readonly unknown[])[]): ListColumns {
   const width = lists.reduce((widest, { length }) => Math.max(widest, length), 0);
   const columns: unknown[][] = [];
@@ -23,7 +23,7 @@ export function toColumns(n: readonly number[], lists: readonly (readonly unknow
   return { n, columns };
 }
 
-/** `repeating` are the places of the columns in which values are few. */
+/** `repeating` are the indexes of the columns with few distinct values. */
 export function pack({ n, columns }: ListColumns, repeating: readonly number[]): PackedColumns {
   return { n, columns: columns.map((column, place) => (repeating.includes(place) ? packColumn(column) : column)) };
 }

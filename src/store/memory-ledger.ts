@@ -1,4 +1,4 @@
-/** The ledger and the ended tasks of the store in memory: the same questions, answered by looking at everything. */
+/** The ledger and the ended tasks of the store in memory: the same queries, answered by a full scan. */
 import {
   type EndedTaskPage,
   type EndedTaskPageQuery,

@@ -5,7 +5,7 @@ import { StaleEpoch, StoreFault } from "./faults.ts";
 import { createMemoryDisk, createMemoryStore } from "./memory.ts";
 
 for (const fate of ["lost", "stored"] as const) {
-  test(`a commit that fails may be ${fate}; either way the store must be opened anew (S2)`, async () => {
+  test(`a commit that fails may be ${fate}; either way the store must be reopened (S2)`, async () => {
     const disk = createMemoryDisk();
     const store = createMemoryStore(disk);
     await store.open();
@@ -22,7 +22,7 @@ for (const fate of ["lost", "stored"] as const) {
   });
 }
 
-test("what a killed process had under way does not reach the disk once another has opened it", async () => {
+test("what a killed process had in flight does not reach the disk once another has opened it", async () => {
   const disk = createMemoryDisk();
   const killed = createMemoryStore(disk);
   await killed.open();

@@ -1,6 +1,6 @@
 /**
- * The contract in its plainest form: the oracle that other stores are compared with, and the store of simulations. The
- * data is a disk of its own, which survives the store objects that work on it as a real one survives processes.
+ * The contract in its simplest form: the oracle that other stores are compared with, and the store of simulations. The
+ * data is in a separate object, the disk, which outlives the store objects as a real disk outlives processes.
  */
 import { StoreClosed, StoreFault, StoreLocked, staleEpoch } from "./faults.ts";
 import { toColumns } from "./list-columns.ts";
@@ -41,13 +41,13 @@ export interface MemoryDisk {
   readonly events: (PackedEvents & { readonly at: number })[];
   readonly ended: (EndedLease & { readonly key: number; readonly at: number })[];
   readonly ledger: ledger.MemoryLedger;
-  /** From this time on no ended lease is missing. */
+  /** No lease that ended since this time is missing. */
   endedFrom: number;
-  /** The store that works on it. Setting it to null is what the operating system does for a killed process. */
+  /** The store that works on it. Set to null, it is like the disk of a killed process. */
   owner: Store | null;
-  /** The next commit is rejected, and its batch is lost with it, or stored all the same: a caller cannot tell which. */
+  /** The next commit is rejected, and its batch is either lost or stored: a caller cannot know which. */
   failNextCommit: "lost" | "stored" | null;
-  /** Awaited before a batch is stored, so that a test can act while it is under way. */
+  /** Awaited before a batch is stored, so that a test can act while it is in flight. */
   beforeCommit: ((batch: Batch) => Promise<void>) | null;
 }
 
@@ -78,7 +78,7 @@ class MemoryStore implements Store {
   #position: Position;
   /** Why it refuses: not yet opened, closed, or failed. */
   #refusal: StoreFault | null = new StoreClosed();
-  /** The commits under way, in order: each waits for the one before. */
+  /** The commits in flight, in order: each waits for the one before. */
   #tail: Promise<void> = Promise.resolve();
 
   constructor(disk: MemoryDisk) {
@@ -144,9 +144,9 @@ class MemoryStore implements Store {
     if (disk.epoch !== epoch) throw this.#fail(staleEpoch(epoch));
     const fate = disk.failNextCommit;
     disk.failNextCommit = null;
-    if (fate === "lost") throw this.#fail(new StoreFault("the commit failed, as it was told to"));
+    if (fate === "lost") throw this.#fail(new StoreFault("the commit failed, as the test asked"));
     write(disk, batch, position);
-    if (fate === "stored") throw this.#fail(new StoreFault("the commit failed, as it was told to"));
+    if (fate === "stored") throw this.#fail(new StoreFault("the commit failed, as the test asked"));
   }
 
   #fail(fault: StoreFault): StoreFault {

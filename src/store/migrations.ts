@@ -1,6 +1,6 @@
 /**
- * The schema of the SQLite store, as numbered steps that are only ever added to. `user_version` counts the steps
- * taken; a database with more of them than are known here is refused, because guessing could destroy it.
+ * The schema of the SQLite store, as numbered steps; new ones are only appended. `user_version` counts the steps taken;
+ * a database with more steps than are known here is refused, because guessing could destroy it.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { SchemaTooNew, StoreFault } from "./faults.ts";
@@ -16,7 +16,7 @@ export function migrate(db: DatabaseSync): void {
   }
 }
 
-/** The number of steps taken, after a look that changes nothing. An empty file counts as ours. */
+/** The number of steps taken; reading it changes nothing. An empty file counts as ours. */
 export function checkedVersion(db: DatabaseSync): number {
   const id = pragma(db, "application_id");
   const version = pragma(db, "user_version");
@@ -35,14 +35,14 @@ function pragma(db: DatabaseSync, name: "application_id" | "user_version"): numb
   return Number(db.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
 }
 
-/** How the ledger's own ids begin. A copy, because what a migration has made stays as it is; a test holds the two together. */
+/** The prefix of ids that the ledger assigns. A copy, because a migration never changes; a test compares the two. */
 export const ownReceiptIds = "rcp_";
 
 export const migrations: readonly string[] = [
   `
   PRAGMA application_id = ${applicationId};
 
-  -- One row. Every commit updates it on condition of its epoch, which is what refuses an old writer.
+  -- One row. Every commit updates it on condition of its epoch, which refuses an old writer.
   CREATE TABLE meta (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     epoch INTEGER NOT NULL,
@@ -50,17 +50,17 @@ export const migrations: readonly string[] = [
     last_seq INTEGER NOT NULL,
     last_n INTEGER NOT NULL,
     last_ended INTEGER NOT NULL,
-    ended_from INTEGER NOT NULL, -- from this time on no ended lease is missing
+    ended_from INTEGER NOT NULL, -- no lease that ended since this time is missing
     restores INTEGER NOT NULL,
     restored_at INTEGER NOT NULL
   ) STRICT;
   INSERT INTO meta VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0);
 
   -- Growing keys, and no other index: rows with random keys cost about six times as much, and recovery reads all.
-  -- Nowhere below is NOT NULL: it makes SQLite keep a journal for each statement, a fifth of the cost of a row.
+  -- No column below is NOT NULL: it makes SQLite keep a journal for each statement, a fifth of the cost of a row.
   CREATE TABLE live (n INTEGER PRIMARY KEY, kind TEXT, body TEXT) STRICT;
 
-  -- One row a batch. The time stands before the body, so that pruning by age does not read the bodies.
+  -- One row a batch. The time is before the body, so that pruning by age does not read the bodies.
   CREATE TABLE events (
     first_seq INTEGER PRIMARY KEY,
     count INTEGER,
@@ -68,7 +68,7 @@ export const migrations: readonly string[] = [
     body TEXT
   ) STRICT;
 
-  -- In the order of their commits, so that a time is found by halving; "at" is the commit's time and never shrinks.
+  -- In the order of their commits, so that a time is found by binary search; "at" is the commit's time and never shrinks.
   CREATE TABLE ended (
     key INTEGER PRIMARY KEY,
     at INTEGER,
@@ -81,7 +81,7 @@ export const migrations: readonly string[] = [
     ended_at INTEGER,
     body TEXT
   ) STRICT;
-  -- Ids sort by time, so that this index grows at its end too. There is none on resources: their order is random.
+  -- Ids sort by time, so that this index grows at its end too. Resources have no index: their order is random.
   CREATE INDEX ended_by_id ON ended (tenant, id);
 
   ${listView("lease", "leases", ["tenant", "id", "resource", "predicate", "agentId", "state", "fence", "generation"], ["acquiredAt", "expiresAt"])}
@@ -92,7 +92,7 @@ export const migrations: readonly string[] = [
   ${view("counters", "counters", ["tenant", "fence", "priority", "arrival"], [])}
   `,
   `
-  -- The ledger (R1, R6). The body is the text that was hashed, and stands last, so that a search does not read it.
+  -- The ledger (R1, R6). The body is the text that was hashed, and comes last, so that a search does not read it.
   CREATE TABLE receipts (
     key INTEGER PRIMARY KEY,
     tenant TEXT,
@@ -107,8 +107,8 @@ export const migrations: readonly string[] = [
     hash TEXT,
     body TEXT
   ) STRICT;
-  -- Unique, because two receipts in one place would be two truths. Ids are not: clients may choose them; those that
-  -- the ledger gives are made of the sequence number, and need no index of their own.
+  -- Unique, because two receipts at one place would contradict each other. Ids are not: clients may choose them; those
+  -- that the ledger assigns are made of the sequence number, and need no index.
   CREATE UNIQUE INDEX receipts_by_sequence ON receipts (tenant, sequence);
   CREATE INDEX receipts_by_id ON receipts (tenant, id) WHERE NOT id GLOB '${ownReceiptIds}*';
   CREATE INDEX receipts_by_task ON receipts (tenant, task_id);
@@ -125,7 +125,7 @@ export const migrations: readonly string[] = [
   ) STRICT;
   CREATE INDEX heads_by_sequence ON heads (tenant, sequence);
 
-  -- A slip at a prompt is refused here; what somebody does on purpose shows when the chain is checked.
+  -- An accident at a prompt is refused here; a deliberate change is found when the chain is checked.
   ${neverChanged("receipts")}
   ${neverChanged("heads")}
 
@@ -154,7 +154,7 @@ export const migrations: readonly string[] = [
   `,
 ];
 
-/** R1, for whoever has a shell on the database. It costs an insert nothing. */
+/** R1, for people with a shell on the database. It costs an insert nothing. */
 function neverChanged(table: string): string {
   return ["UPDATE", "DELETE"]
     .map(
@@ -164,12 +164,12 @@ function neverChanged(table: string): string {
     .join("\n");
 }
 
-/** A table to look at with plain SQL; nothing in the program reads it. Times are shown as people write them. */
+/** A view for people, with plain SQL; nothing in the program reads it. Times are in ISO 8601. */
 function view(kind: string, name: string, fields: readonly string[], times: readonly string[]): string {
   return viewOf(kind, name, fields, times, (field) => `$.${field}`);
 }
 
-/** The same for bodies that are lists: the fields stand in this order, and the times behind them. */
+/** The same for bodies that are lists: the fields in this order, then the times. */
 function listView(kind: string, name: string, fields: readonly string[], times: readonly string[]): string {
   return viewOf(kind, name, fields, times, (field) => `$[${[...fields, ...times].indexOf(field)}]`);
 }

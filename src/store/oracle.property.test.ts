@@ -29,7 +29,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ type: fc.constant("reopen" as const) }) },
 );
 
-test("whatever is committed and forgotten, SQLite holds what memory holds", async () => {
+test("whatever is committed and pruned, SQLite holds what memory holds", async () => {
   const run = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
     const folder = mkdtempSync(join(tmpdir(), "leasehold-oracle-"));
     const stores = [createMemoryStore(), createSqliteStore(folder)];
@@ -44,7 +44,7 @@ test("whatever is committed and forgotten, SQLite holds what memory holds", asyn
   await fc.assert(run, { numRuns: 8 });
 });
 
-/** Takes the steps, and answers with all that can be seen of the result. */
+/** Takes the steps, and returns everything that can be observed of the result. */
 async function outcome(store: Store, steps: readonly Step[]): Promise<unknown> {
   const seen: unknown[] = [await store.open()];
   let [now, seq, leases] = [100, 1, 0];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Batch, Millis } from "./store.ts";
 
-/** How far a store has come. Every commit moves it forward, and none may move it back. */
+/** The position of a store. Every commit moves it forward, and none may move it back. */
 export interface Position {
   readonly now: Millis;
   readonly lastSeq: number;
@@ -10,7 +10,7 @@ export interface Position {
   readonly lastEnded: number;
 }
 
-/** The position after a batch. A batch that does not follow is a bug in the engine, and no matter for a retry. */
+/** The position after a batch. A batch that does not follow is a bug in the engine; retrying cannot help. */
 export function positionAfter(position: Position, batch: Batch): Position {
   const { now, events } = batch;
   if (!(Number.isSafeInteger(now) && now >= position.now)) assert.fail(`time ${now} is before ${position.now} (L7)`);

@@ -25,7 +25,7 @@ async function backupOf(n: number): Promise<string> {
   return file;
 }
 
-test("a backup taken under writes is one moment of the data, and the writes go on (S6)", async () => {
+test("a backup taken during writes is one moment of the data, and the writes continue (S6)", async () => {
   const store = createSqliteStore(newPath());
   await store.open();
   const batchOf = (number: number) => {
@@ -44,7 +44,7 @@ test("a backup taken under writes is one moment of the data, and the writes go o
   while (!isDone) await store.commit(batchOf(++last));
   await backup;
   await store.close();
-  assert.ok(last > 105, "commits went on while it ran");
+  assert.ok(last > 105, "commits continued while it ran");
 
   const folder = newPath();
   const { now } = restore(file, folder, { at: 1 });
@@ -57,7 +57,7 @@ test("a backup taken under writes is one moment of the data, and the writes go o
   await restored.close();
 });
 
-test("restored data knows that it is, and goes on from the backup's time", async () => {
+test("restored data records the restore, and continues from the backup's time", async () => {
   const folder = newPath();
   assert.deepEqual(restore(await backupOf(1), folder, { at: 777 }), { restores: 1, now: 10 });
   const store = createSqliteStore(folder);
@@ -68,7 +68,7 @@ test("restored data knows that it is, and goes on from the backup's time", async
   await store.close();
 });
 
-test("data that is there is replaced only if told so, and data in use never", async () => {
+test("existing data is replaced only by force, and data in use never", async () => {
   const file = await backupOf(1);
   const folder = newPath();
   const store = createSqliteStore(folder);
@@ -76,7 +76,7 @@ test("data that is there is replaced only if told so, and data in use never", as
   await store.commit(batch({ now: 5, puts: [row(2)] }));
   assert.throws(() => restore(file, folder, { at: 1, force: true }), StoreLocked);
   await store.close();
-  assert.throws(() => restore(file, folder, { at: 1 }), /there already/);
+  assert.throws(() => restore(file, folder, { at: 1 }), /exists already/);
   await store.open();
   assert.deepEqual(await liveRows(store), [row(2)]);
   await store.close();
@@ -93,11 +93,11 @@ test("two restores of one backup can be told apart, so that no fence is given tw
   assert.equal(restore(file, folder, { at: 2, force: true }).restores, 2);
 });
 
-test("damaged data is replaced by force; its log is not taken for that of the backup", async () => {
+test("damaged data is replaced by force; its log is not mistaken for that of the backup", async () => {
   const folder = newPath();
   const { database } = dataFiles(folder);
   restore(await backupOf(1), folder, { at: 1 });
-  writeFileSync(database, "this is no database".repeat(1_000));
+  writeFileSync(database, "not a database".repeat(1_000));
   writeFileSync(`${database}-wal`, "nor is this its log".repeat(1_000));
   restore(await backupOf(2), folder, { at: 2, force: true });
   const store = createSqliteStore(folder);
@@ -106,7 +106,7 @@ test("damaged data is replaced by force; its log is not taken for that of the ba
   await store.close();
 });
 
-test("a backup that is damaged, or is none, is refused, and the data stays as it was", async () => {
+test("a damaged backup, or a file that is not a backup, is refused, and the data is unchanged", async () => {
   const folder = newPath();
   restore(await backupOf(1), folder, { at: 1 });
   const before = readFileSync(dataFiles(folder).database);
@@ -123,13 +123,13 @@ test("a backup that is damaged, or is none, is refused, and the data stays as it
   assert.equal(existsSync(`${dataFiles(folder).database}.copy`), false);
 });
 
-test("a folder whose restore was cut short is not opened until it was run again", async () => {
+test("a folder whose restore was interrupted is not opened until the restore is run again", async () => {
   const folder = newPath();
   const file = await backupOf(1);
   restore(file, folder, { at: 1 });
   writeFileSync(dataFiles(folder).restoring, "");
   const store = createSqliteStore(folder);
-  await assert.rejects(store.open(), /was cut short: run it again/);
+  await assert.rejects(store.open(), /was interrupted: run it again/);
   restore(file, folder, { at: 1, force: true });
   await store.open();
   await store.close();
@@ -139,7 +139,7 @@ test("a backup does not go into the data folder, where it could hit the data its
   const folder = newPath();
   const store = createSqliteStore(folder);
   await store.open();
-  await assert.rejects(store.backup(dataFiles(folder).database), /elsewhere/);
+  await assert.rejects(store.backup(dataFiles(folder).database), /data folder/);
   await store.commit(batch({ now: 1, puts: [row(1)] }));
   await store.close();
 });

@@ -10,20 +10,20 @@ import { type DataFiles, dataFiles, lockFolder, syncPath } from "./sqlite-files.
 export interface RestoreOptions {
   /** Wall-clock time, in ms. */
   readonly at: number;
-  /** Replaces data that is there. Data that a server works on is never replaced. */
+  /** Replaces existing data. Data that a server works on is never replaced. */
   readonly force?: boolean;
 }
 
 export interface Restored {
   readonly restores: number;
-  /** The time of the last commit that the backup holds. All that came later is lost. */
+  /** The time of the last commit in the backup. Everything later is lost. */
   readonly now: number;
 }
 
 /**
- * The copy is made beside the database under another name, checked, marked as restored and synced; then it takes the
- * name. Cut short at any point, it leaves the old data, or a folder that no server opens until the restore was run
- * again; never half a database.
+ * The copy is made beside the database under another name, checked, marked as restored and synced; then it is renamed.
+ * Interrupted at any point, it leaves the old data, or a folder that no server opens until the restore is run again;
+ * never half a database.
  */
 export function restore(backupFile: string, folder: string, options: RestoreOptions): Restored {
   const files = dataFiles(folder);
@@ -32,13 +32,13 @@ export function restore(backupFile: string, folder: string, options: RestoreOpti
   try {
     const isThere = existsSync(files.database);
     if (isThere && options.force !== true) {
-      throw new StoreFault(`${files.database} is there already; it is replaced only if told so (force)`);
+      throw new StoreFault(`${files.database} exists already; it is replaced only by force`);
     }
     const copy = `${files.database}.copy`;
     const restored = markedCopy(backupFile, copy, isThere ? restoresOf(files) : 0, options.at);
     renameSync(copy, files.restoring);
     syncPath(folder);
-    // From here on no server opens the folder. A log left beside a new database would be taken for its own.
+    // From here on no server opens the folder. A log left beside a new database would be applied to it.
     for (const file of withSidecars(files.database)) rmSync(file, { force: true });
     syncPath(folder);
     renameSync(files.restoring, files.database);
@@ -50,9 +50,9 @@ export function restore(backupFile: string, folder: string, options: RestoreOpti
 }
 
 /**
- * How often the data that is replaced had been restored itself. Counting on from the backup alone, two restores of
- * one backup would be taken for the same, and fences would be given twice (L11). Damaged data cannot be asked; then
- * the time of the restore is what tells them apart.
+ * How often the replaced data had been restored itself. If only the backup's count were used, two restores of one
+ * backup could not be distinguished, and fences would repeat (L11). Damaged data cannot be read; then only the time of
+ * the restore distinguishes them.
  */
 function restoresOf({ database }: DataFiles): number {
   try {
@@ -89,7 +89,7 @@ function markedCopy(backupFile: string, copy: string, restoresBefore: number, at
 function mark(copy: string, restoresBefore: number, at: number): Restored {
   const db = new DatabaseSync(copy, { timeout: 0 });
   try {
-    if (checkedVersion(db) === 0) throw new StoreFault("that file holds no Leasehold data");
+    if (checkedVersion(db) === 0) throw new StoreFault("that file does not contain Leasehold data");
     const found = textOf(db.prepare("PRAGMA integrity_check(1)").get(), "integrity_check");
     if (found !== "ok") throw new StoreFault(`the backup is damaged: ${found}`);
     const row = db

@@ -1,11 +1,11 @@
-/** Copies of the whole database: taken while it runs, by a thread and a connection that exist for it alone (S6). */
+/** Copies of the whole database: taken while it runs, by a separate thread and connection (S6). */
 import { renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import type { Handlers } from "./sqlite-calls.ts";
 import { type DataFiles, syncPath } from "./sqlite-files.ts";
 
-/** All pages in one step: a copy in several begins anew whenever something was committed in between. */
+/** All pages in one step: a copy in several steps starts again whenever something was committed in between. */
 const allPages = 2 ** 31 - 1;
 
 export function createCopier(files: DataFiles): Handlers<"backup"> {
@@ -28,7 +28,7 @@ export function createCopier(files: DataFiles): Handlers<"backup"> {
   };
 }
 
-/** One file without a log beside it, so that it can be copied, and read where nothing can be written. */
+/** One file without a log, so that it can be copied, and read on read-only media. */
 export function makePlain(file: string): void {
   const db = new DatabaseSync(file);
   try {

@@ -1,4 +1,4 @@
-/** What the main thread and the threads of SQLite say to each other: plain data, flat where it is much. */
+/** The messages between the main thread and SQLite's threads: plain data, flat where there is much of it. */
 import type { FaultReport } from "./faults.ts";
 import type { FlatBatch } from "./flat-batch.ts";
 import type { PackedColumns } from "./list-columns.ts";
@@ -97,7 +97,7 @@ export interface PrunedSlice {
   readonly events: number;
   readonly ended: number;
   readonly endedTasks: number;
-  /** There may be more to forget. */
+  /** There may be more to delete. */
   readonly more: boolean;
 }
 
@@ -111,6 +111,6 @@ export interface EndedScan {
 }
 export interface EndedScanned {
   readonly rows: readonly EndedLease[];
-  /** Where the next slice goes on; null at the end. */
+  /** Where the next slice continues; null at the end. */
   readonly next: number | null;
 }

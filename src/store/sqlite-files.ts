@@ -1,4 +1,4 @@
-/** Where a data folder keeps its things, and how one process makes it its own. */
+/** The files of a data folder, and its lock. */
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -8,7 +8,7 @@ export interface DataFiles {
   readonly folder: string;
   readonly database: string;
   readonly lock: string;
-  /** There while a restore is under way; one that was cut short leaves it behind. */
+  /** Exists during a restore; an interrupted restore leaves it behind. */
   readonly restoring: string;
 }
 
@@ -20,9 +20,9 @@ export function dataFiles(folder: string): DataFiles {
 const sqliteBusy = 5;
 
 /**
- * An open exclusive transaction on a file of its own: Node has no flock, and the operating system drops the locks of
- * SQLite with the process, kill -9 included. Nothing is ever written into the file. No code of this process may open
- * it, or the database, in another way: closing such a handle would drop the locks (POSIX).
+ * An open exclusive transaction on a separate file: Node has no flock, and the operating system drops SQLite's locks
+ * with the process, even after kill -9. Nothing is ever written into the file. No code of this process may open it, or
+ * the database, in another way: closing such a handle would drop the locks (POSIX).
  */
 export function lockFolder({ folder, lock }: DataFiles): DatabaseSync {
   const db = new DatabaseSync(lock, { timeout: 0 });
@@ -40,7 +40,7 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && Number(error.errcode) % 256 === sqliteBusy;
 }
 
-/** Makes what was written to a file, or a change of names in a folder, last through a loss of power. */
+/** Makes writes to a file, or renames in a folder, survive a power failure. */
 export function syncPath(path: string): void {
   const handle = openSync(path, "r");
   try {

@@ -1,4 +1,4 @@
-/** Queries on what is over, by a connection that only reads, in a thread of its own: they never hold up a commit. */
+/** Queries on history, by a read-only connection in its own thread: they never delay a commit. */
 import { DatabaseSync } from "node:sqlite";
 import { numberOf, type Row, textOf } from "./columns.ts";
 import type { EndedScan, EndedScanned, Handlers } from "./sqlite-calls.ts";
@@ -7,14 +7,14 @@ import { type LedgerCalls, prepareLedgerQueries } from "./sqlite-ledger.ts";
 import { prepareTaskQueries, type TaskCalls } from "./sqlite-tasks.ts";
 import type { EndedLease, PackedEvents } from "./store.ts";
 
-/** How many ended leases a slice of a search looks at: some ten milliseconds, then other queries have their turn. */
+/** How many ended leases a slice of a search examines: some ten milliseconds, then other queries run. */
 const rowsPerSlice = 20_000;
 
 type LeaseCalls = "endedLease" | "endedPage" | "endedSince" | "earliestEnded" | "eventsAfter" | "earliestSeq";
 type HistoryCalls = LeaseCalls | TaskCalls | LedgerCalls;
 
 export function createReader(files: DataFiles): Handlers<HistoryCalls | "close"> {
-  // The types promise an open connection; the first query makes it, when the writer has long made the tables.
+  // The types promise an open connection; the first query opens it, long after the writer created the tables.
   let db: DatabaseSync | null = null;
   let queries: Handlers<HistoryCalls> | null = null;
   const opened = (): Handlers<HistoryCalls> => {
@@ -53,7 +53,7 @@ function prepareQueries(db: DatabaseSync): Handlers<LeaseCalls> {
   const pageFirst = db.prepare("SELECT * FROM ended WHERE tenant = ? ORDER BY id DESC LIMIT ?");
   const pageNext = db.prepare("SELECT * FROM ended WHERE tenant = ? AND id < ? ORDER BY id DESC LIMIT ?");
   const endedFrom = db.prepare("SELECT ended_from AS value FROM meta");
-  // The row before the first number wanted may reach over it, because rows are packed.
+  // The row before the first wanted number may contain it, because rows are packed.
   const eventRows = db.prepare(`
     SELECT first_seq, count, body FROM events
     WHERE first_seq >= coalesce((SELECT max(first_seq) FROM events WHERE first_seq <= ?1), 0)
@@ -86,15 +86,15 @@ function prepareQueries(db: DatabaseSync): Handlers<LeaseCalls> {
   };
 }
 
-/** A search by time without an index on it: keys and commit times grow together, so the start is found by halving. */
+/** A search by time without an index on it: keys and commit times grow together, so the start is found by binary search. */
 function prepareScan(db: DatabaseSync): (scan: EndedScan) => EndedScanned {
   const bounds = db.prepare("SELECT min(key) AS low, max(key) AS high FROM ended");
   const timeOf = db.prepare("SELECT at FROM ended WHERE key = ?");
-  // The plus keeps SQLite from the index on tenants, which would walk through all of a tenant's leases each time.
+  // The plus keeps SQLite from using the index on tenants, which would scan all of a tenant's leases each time.
   const slice = db.prepare(`
     SELECT * FROM ended WHERE key > ?1 AND key <= ?2 AND +tenant = ?3 AND writes = 1 AND ended_at >= ?4
     ORDER BY key LIMIT ?5`);
-  // A lease on a pattern always comes along; whether it overlaps is the kernel's to say (C4).
+  // A lease on a pattern is always included; the kernel decides whether it overlaps (C4).
   const filteredSlice = db.prepare(`
     SELECT * FROM ended WHERE key > ?1 AND key <= ?2 AND +tenant = ?3 AND writes = 1 AND ended_at >= ?4
       AND (resource IN (SELECT value FROM json_each(?6))
@@ -108,7 +108,7 @@ function prepareScan(db: DatabaseSync): (scan: EndedScan) => EndedScanned {
     while (at - before > 1) {
       const middle = Math.floor((before + at) / 2);
       const row = timeOf.get(middle);
-      // Pruning takes from the old end only. A key that has just gone that way counts as too old.
+      // Pruning deletes from the old end only. A key that was just deleted counts as too old.
       if (row === undefined || numberOf(row, "at") < since) before = middle;
       else at = middle;
     }

@@ -1,4 +1,4 @@
-/** Queries on the ledger, as part of the connection that only reads; and where it ends, for the writer at a start. */
+/** Queries on the ledger by the read-only connection; and where it ends, for the writer at a start. */
 import type { DatabaseSync } from "node:sqlite";
 import { numberOf, type Row, textOf } from "./columns.ts";
 import { StoreFault } from "./faults.ts";
@@ -13,9 +13,9 @@ import {
   taskReceiptsMax,
 } from "./store.ts";
 
-/** How many receipts a page looks at while it searches: some ten milliseconds, then other queries have their turn. */
+/** How many receipts a page examines while it searches: some ten milliseconds, then other queries run. */
 export const receiptsPerPage = 20_000;
-/** What is handed over at once; bodies can be large. */
+/** Bytes that are returned at once; bodies can be large. */
 const bytesPerAnswer = 8 * 1024 * 1024;
 
 export const receiptColumns =
@@ -79,14 +79,14 @@ function preparePage(db: DatabaseSync): (query: ReceiptPageQuery) => ReceiptPage
     WHERE tenant = ?1 AND sequence > ?2 AND sequence <= ?3
       AND (?4 IS NULL OR phase = ?4) AND (?5 IS NULL OR recipient_ai = ?5) AND (?6 IS NULL OR source_system = ?6)
     ORDER BY sequence LIMIT ?7`);
-  // A task's receipts lie together in their index, so there is nothing to bound.
+  // A task's receipts are adjacent in their index, so there is nothing to bound.
   const ofTask = db.prepare(`
     SELECT * FROM receipts INDEXED BY receipts_by_task
     WHERE tenant = ?1 AND task_id = ?8 AND sequence > ?2 AND sequence <= ?3
       AND (?4 IS NULL OR phase = ?4) AND (?5 IS NULL OR recipient_ai = ?5) AND (?6 IS NULL OR source_system = ?6)
     ORDER BY key LIMIT ?7`);
 
-  /** The number before the first receipt stored at `since` or later: times grow with the numbers, so by halving. */
+  /** The number before the first receipt stored at `since` or later: times grow with the numbers, so by binary search. */
   const startBefore = (tenant: string, since: number, low: number, high: number): number => {
     let [before, at] = [low, high + 1];
     while (at - before > 1) {
@@ -114,7 +114,7 @@ function preparePage(db: DatabaseSync): (query: ReceiptPageQuery) => ReceiptPage
   };
 }
 
-/** Steps from tenant to tenant through the index, so that the cost is that of the tenants and not of the receipts. */
+/** Steps from tenant to tenant through the index, so that the cost depends on tenants and not on receipts. */
 export function ledgerHeads(db: DatabaseSync): readonly LedgerHead[] {
   const rows = db.prepare(`
     WITH RECURSIVE tenants (tenant) AS (
@@ -134,7 +134,7 @@ export function ledgerHeads(db: DatabaseSync): readonly LedgerHead[] {
   }));
 }
 
-/** -1, which no receipt has, for what is no number. */
+/** -1, which no receipt has, for text that is not a number. */
 function sequenceIn(id: string): number {
   const sequence = Number.parseInt(id.slice(ownReceiptIds.length), 32);
   return Number.isSafeInteger(sequence) ? sequence : -1;

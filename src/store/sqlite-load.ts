@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { type PackedColumns, pack, toColumns } from "./list-columns.ts";
 import type { Handlers, RowColumns } from "./sqlite-calls.ts";
 
-/** Measured: between 1,000 and 4,000 it makes no difference; smaller ones leave the loop sooner. */
+/** Measured: between 1,000 and 4,000 it makes no difference; smaller chunks block the loop for less time. */
 const rowsPerChunk = 1_000;
 
 /** The next live rows after a key. No cursor stays open in between, so the caller may take its time. */
@@ -16,7 +16,7 @@ export function prepareLoad(db: DatabaseSync): Handlers<"load" | "loadLists"> {
       const n: number[] = [];
       const kind: string[] = [];
       const body: string[] = [];
-      // With setReturnArrays a row is a list, which the types of Node do not know.
+      // With setReturnArrays a row is a list, which Node's types do not express.
       for (const row of others.all(after, except, rowsPerChunk) as unknown as [number, string, string][]) {
         n.push(row[0]);
         kind.push(row[1]);

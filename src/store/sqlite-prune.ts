@@ -3,14 +3,14 @@ import { staleEpoch } from "./faults.ts";
 import type { PrunedSlice } from "./sqlite-calls.ts";
 import type { PruneLimits } from "./store.ts";
 
-/** A slice holds a commit up for a few milliseconds at most; a packed row of events can have a hundred pages. */
+/** A slice delays a commit by a few milliseconds at most; a packed row of events can have a hundred pages. */
 const endedPerSlice = 500;
 const eventsPerSlice = 20;
 const tasksPerSlice = 200;
 
-/** Forgets one slice from the old end of history. Live rows are not named in here, so they cannot be touched (L16). */
+/** Deletes one slice from the old end of history. No statement here names live rows, so they are not touched (L16). */
 export function preparePrune(db: DatabaseSync, epoch: number): (limits: PruneLimits) => PrunedSlice {
-  // The inner query keeps the search at the old end: nothing but the first rows is looked at.
+  // The inner query keeps the search at the old end: only the first rows are examined.
   const oldEvents = db.prepare(`
     DELETE FROM events WHERE first_seq IN (
       SELECT first_seq FROM (SELECT first_seq, at FROM events ORDER BY first_seq LIMIT ?) WHERE at < ?)`);

@@ -1,17 +1,17 @@
-/** Queries on ended tasks, as part of the connection that only reads. */
+/** Queries on ended tasks by the read-only connection. */
 import type { DatabaseSync } from "node:sqlite";
 import { numberOf, type Row, textOf } from "./columns.ts";
 import type { Handlers } from "./sqlite-calls.ts";
 import type { EndedTaskRow } from "./store.ts";
 
-/** How many rows a page looks at while it searches by status or type. */
+/** How many rows a page examines while it searches by status or type. */
 export const tasksPerPage = 20_000;
 
 export type TaskCalls = "endedTasks" | "endedTaskPage";
 
 export function prepareTaskQueries(db: DatabaseSync): Handlers<TaskCalls> {
   const byIds = db.prepare("SELECT * FROM ended_tasks WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))");
-  // The inner query bounds the search; the outer one reads the bodies of what was found, and of nothing else.
+  // The inner query bounds the search; the outer one reads only the bodies of what was found.
   const page = db.prepare(`
     SELECT t.* FROM (
       SELECT key FROM (
@@ -33,7 +33,7 @@ export function prepareTaskQueries(db: DatabaseSync): Handlers<TaskCalls> {
   };
 }
 
-/** Behind every id, whatever it begins with. */
+/** Sorts after every id. */
 const afterAllIds = "\u{10ffff}";
 
 function endedTaskFrom(row: Row): EndedTaskRow {

@@ -8,10 +8,10 @@ interface Waiting {
   readonly reject: (fault: StoreFault) => void;
 }
 
-/** The same file as it was written, or as JavaScript where it was built. */
+/** The TypeScript file in a checkout, or the JavaScript file of a build. */
 const entry = new URL(import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlite-worker.js", import.meta.url);
 
-/** The near end of a thread of SQLite. Calls are answered in their order; all fail when the thread does. */
+/** The main thread's end of an SQLite thread. Calls are answered in order; all fail when the thread does. */
 export class SqliteThread {
   readonly #worker: Worker;
   readonly #waiting: Waiting[] = [];
@@ -19,7 +19,7 @@ export class SqliteThread {
 
   constructor(data: ThreadData) {
     this.#worker = new Worker(entry, { workerData: data, name: `leasehold-${data.role}`, execArgv: [] });
-    this.#worker.unref(); // An idle thread keeps no process alive; one that is asked something does.
+    this.#worker.unref(); // An idle thread does not keep the process alive; a call in flight does.
     this.#worker.on("message", (answer: Answer) => this.#take(answer));
     this.#worker.on("error", (cause) => this.#end(new StoreFault("a thread of SQLite died", { cause })));
     this.#worker.on("exit", () => this.#end(new StoreClosed("a thread of SQLite has ended")));
@@ -33,7 +33,7 @@ export class SqliteThread {
     return this.#answer();
   }
 
-  /** Apart from the call, because whatever waits for an answer would keep all that was sent in memory till then. */
+  /** A separate function, because an async `call` would keep what was sent in memory until the reply. */
   #answer<Name extends CallName>(): Promise<Reply<Name>> {
     return new Promise((resolve, reject) => {
       // The reply is what the handler of the same name returned; Calls ties the two.
@@ -41,7 +41,7 @@ export class SqliteThread {
     });
   }
 
-  /** Ends the thread as it stands, whatever it is doing. */
+  /** Terminates the thread, whatever it is doing. */
   async stop(): Promise<void> {
     this.#worker.ref();
     await this.#worker.terminate();

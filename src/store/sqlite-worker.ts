@@ -1,4 +1,4 @@
-/** Where a thread of SQLite begins: it takes calls one by one, and answers each in its turn. */
+/** Entry point of an SQLite thread: it takes calls one by one, and answers each in order. */
 import { parentPort, workerData } from "node:worker_threads";
 import { type FaultReport, reportOf, StoreFault } from "./faults.ts";
 import type { Answer, Call, CallName, Handlers } from "./sqlite-calls.ts";
@@ -12,7 +12,7 @@ export interface ThreadData {
 const { role, folder } = workerData as ThreadData;
 const handlers = await handlersFor(role);
 
-/** Once writing has failed nothing is trusted any more, least of all another try at the same fsync (S2). */
+/** Once writing has failed nothing is trusted any more, least of all a retried fsync (S2). */
 let broken: FaultReport | null = null;
 let turn: Promise<void> = Promise.resolve();
 
@@ -20,7 +20,7 @@ parentPort?.on("message", (call: Call) => {
   turn = turn.then(async () => parentPort?.postMessage(await answer(call)));
 });
 
-/** Each role imports what it needs and no more, because a thread starts with every import it has. */
+/** Each role imports only what it needs, because imports make the start of a thread slower. */
 async function handlersFor(role: ThreadData["role"]): Promise<Partial<Handlers<CallName>>> {
   const files = dataFiles(folder);
   switch (role) {
@@ -36,7 +36,7 @@ async function handlersFor(role: ThreadData["role"]): Promise<Partial<Handlers<C
 async function answer({ name, send }: Call): Promise<Answer> {
   if (broken !== null && name !== "close") return { fault: broken };
   try {
-    // The types of a call and of its handler are tied in Calls, which a lookup by a name that varies cannot show.
+    // Calls ties the types of a call and its handler, which a look-up by a variable name cannot express.
     const handler = handlers[name] as ((send: unknown) => unknown) | undefined;
     if (handler === undefined) throw new StoreFault(`the ${role} does not answer ${name}`);
     return { reply: await handler(send) };
@@ -50,7 +50,7 @@ async function answer({ name, send }: Call): Promise<Answer> {
   }
 }
 
-/** An open transaction is rolled back with its connection. That this fails too adds nothing to what is known. */
+/** An open transaction is rolled back with its connection. A failure here adds nothing to what is known. */
 function closeBroken(): void {
   try {
     handlers.close?.(null);
@@ -64,7 +64,7 @@ function explained(name: CallName, error: unknown): unknown {
   return new StoreFault(`${name} failed: ${what} (SQLite ${code}: ${error.message})`, { cause: error });
 }
 
-/** What SQLite's codes mean to who runs the server. */
+/** What SQLite's codes mean to an operator. */
 const explanations: Readonly<Record<number, string>> = {
   5: "another program holds the database locked",
   8: "the database cannot be written to",

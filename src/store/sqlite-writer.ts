@@ -1,4 +1,4 @@
-/** The one connection that writes. It lives in a thread of its own, so that an fsync never stops the engine's loop. */
+/** The only connection that writes. It has its own thread, so that an fsync never blocks the engine's loop. */
 import { existsSync, mkdirSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { bulk } from "./bulk.ts";
@@ -14,15 +14,15 @@ import { preparePrune } from "./sqlite-prune.ts";
 
 export const pageBytes = 4096;
 /**
- * The log is copied into the database, and used again from its start, when it has this many pages. Measured: four
- * times SQLite's default costs the thread about a tenth less, because pages that change often are copied once.
+ * The log is copied into the database, and restarted, when it has this many pages. Measured: four times SQLite's
+ * default takes about a tenth less of the thread's time, because pages that change often are copied once.
  */
 const checkpointPages = 4_000;
-/** A long read, a backup for instance, lets the log grow; afterwards it is cut back to this. */
+/** A long read, a backup for instance, lets the log grow; afterwards it is truncated to this. */
 const logBytesKept = 64 * 1024 * 1024;
 /** Larger ones make the end of a commit slower: SQLite walks the whole cache after it has split a page. */
 const cacheKiB = 8_192;
-/** Somebody with a shell on the database may hold it up for a moment. */
+/** A person with a shell on the database may lock it for a moment. */
 const busyTimeoutMs = 5_000;
 
 export function createWriter(
@@ -84,7 +84,7 @@ function openWriter(files: DataFiles): Writer {
   };
   try {
     if (existsSync(files.restoring)) {
-      throw new StoreFault(`a restore into ${files.folder} was cut short: run it again (${files.restoring} is there)`);
+      throw new StoreFault(`a restore into ${files.folder} was interrupted: run it again (${files.restoring} exists)`);
     }
     const opened = openDatabase(files);
     db = opened;
@@ -127,14 +127,14 @@ function openDatabase(files: DataFiles): DatabaseSync {
 }
 
 /**
- * Copies all of the log into the database and syncs that. After a failed fsync the log may end with a batch that
- * the kernel's cache shows and the disk does not have: built upon, it would take later commits with it when the power
- * fails. What this writes and syncs anew is on the disk, or the open fails.
+ * Copies all of the log into the database and syncs it. After a failed fsync the log may end with a batch that is in
+ * the operating system's cache but not on disk; later commits would be lost with it at a power failure. What this
+ * writes and syncs is on disk, or the open fails.
  */
 function settleLog(db: DatabaseSync): void {
   const result = db.prepare("PRAGMA wal_checkpoint(RESTART)").get();
   if (numberOf(result, "log") !== numberOf(result, "checkpointed")) {
-    throw new StoreFault("somebody reads the database with another program, and does not let go of it");
+    throw new StoreFault("another program has an open transaction on the database; close it");
   }
 }
 
@@ -164,7 +164,7 @@ function prepareCommit(db: DatabaseSync, epoch: number): Writer["commit"] {
   );
   const remove = bulk(db, 1, (rows) => `DELETE FROM live WHERE n IN (${rows})`);
   const addEvents = db.prepare("INSERT INTO events VALUES (?, ?, ?, ?)");
-  // To roll back is what a failure leads to in any case; said here, it spares SQLite a journal for the statement.
+  // A failure rolls back in any case; saying so here spares SQLite a journal for the statement.
   const addEnded = bulk(db, endedWidth, (rows) => `INSERT OR ROLLBACK INTO ended VALUES ${rows}`);
   const addTasks = bulk(
     db,

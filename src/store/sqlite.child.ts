@@ -1,15 +1,15 @@
-/** A server's store in a process of its own, for tests that kill it or take the disk away from it. */
+/** A server's store in a separate process, for tests that kill it or make its disk fail. */
 import { batch, endedLease } from "./contract-fixture.ts";
 import { StoreFault } from "./faults.ts";
 import { createSqliteStore } from "./sqlite.ts";
 
-/** Rows that every batch changes together, so that half a batch shows. */
+/** Rows that every batch changes together, so that half a batch is detected. */
 export const rowsPerBatch = 200;
 
 const [folder = "", filler = "0"] = process.argv.slice(2);
 if (process.argv[1] === import.meta.filename) await commitUntilKilled();
 
-/** Says "open", then the number of each batch when it is durable, then, if it comes to that, what failed. */
+/** Prints "open", then the number of each batch when it is durable, then what failed, if anything. */
 async function commitUntilKilled(): Promise<void> {
   const store = createSqliteStore(folder);
   try {

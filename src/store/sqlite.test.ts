@@ -45,7 +45,7 @@ describe("sqlite: processes", () => {
     await store.close();
   });
 
-  test("killed with -9 while it commits, it leaves whole batches, and all that it acknowledged", async () => {
+  test("killed with -9 while it commits, it leaves whole batches, and everything it acknowledged", async () => {
     const folder = newFolder();
     for (let round = 1; round <= 5; round += 1) {
       const child = startChild([childFile, folder]);
@@ -89,7 +89,7 @@ describe("sqlite: processes", () => {
   });
 
   const hasStrace = spawnSync("strace", ["-V"]).status === 0;
-  test("a failed fsync is not tried again: the store is unfit until it is opened anew (S2)", {
+  test("a failed fsync is not retried: the store is unusable until it is reopened (S2)", {
     skip: !hasStrace,
   }, async () => {
     const folder = newFolder();
@@ -112,7 +112,7 @@ describe("sqlite: processes", () => {
 });
 
 describe("sqlite: the file", () => {
-  test("data of a newer schema is refused and left as it was", async () => {
+  test("data of a newer schema is refused and not changed", async () => {
     const folder = newFolder();
     const store = createSqliteStore(folder);
     await store.open();
@@ -133,7 +133,7 @@ describe("sqlite: the file", () => {
     await assert.rejects(store.open(), /is not a Leasehold database/);
   });
 
-  test("what is alive can be looked at with plain SQL while the server runs", async () => {
+  test("live records can be read with plain SQL while the server runs", async () => {
     const folder = newFolder();
     const store = createSqliteStore(folder);
     await store.open();
@@ -170,7 +170,7 @@ describe("sqlite: the file", () => {
     await store.close();
   });
 
-  test("data of the first schema is taken over with all that is in it", async () => {
+  test("data of the first schema is migrated completely", async () => {
     const folder = newFolder();
     mkdirSync(folder, { recursive: true });
     const [first = ""] = migrations;
@@ -184,7 +184,7 @@ describe("sqlite: the file", () => {
     await store.close();
   });
 
-  test("R1: the ledger can be looked at with plain SQL, and neither changed nor thinned out by a slip", async () => {
+  test("R1: the ledger can be read with plain SQL, and cannot be changed or thinned out by accident", async () => {
     const folder = newFolder();
     const store = createSqliteStore(folder);
     await store.open();
@@ -213,7 +213,7 @@ describe("sqlite: the file", () => {
     await store.close();
   });
 
-  test("a search of the ledger is bounded: a page that found nothing says where to go on", async () => {
+  test("a search of the ledger is bounded: a page that found nothing says where to continue", async () => {
     const store = createSqliteStore(newFolder());
     await store.open();
     for (let from = 1; from < 50_000; from += 10_000) {
@@ -296,9 +296,9 @@ describe("sqlite: the file", () => {
     return between;
   }
 
-  test("commits go on while history is forgotten", async () => {
+  test("commits continue while history is pruned", async () => {
     const counts: number[] = [];
-    // If this thread stands still, the store's has nothing to commit meanwhile; hardly three times in a row.
+    // If this thread is blocked, the store's has nothing to commit meanwhile; that hardly happens three times in a row.
     while (counts.length < 3 && (counts.at(-1) ?? 0) < 20) counts.push(await commitsWhileForgetting());
     assert.ok((counts.at(-1) ?? 0) >= 20, `${counts.join(", ")} commits went through in between`);
   });

@@ -38,7 +38,7 @@ export function createSqliteStore(folder: string): Store {
 class SqliteStore implements Store {
   readonly #folder: string;
   #writer: SqliteThread | null = null;
-  /** Started by the first query, because many stores are opened that are never asked. */
+  /** Started by the first query, because many stores are never queried. */
   #reader: SqliteThread | null = null;
   #position: Position = { now: 0, lastSeq: 0, lastN: 0, lastEnded: 0 };
   /** Why it refuses: not yet opened, closed, or failed. */
@@ -84,19 +84,19 @@ class SqliteStore implements Store {
       const chunk = await next;
       const last = chunk.n.at(-1);
       if (last === undefined) return;
-      // Asked for before this one is handed over, so that both threads have work.
+      // Requested before this one is passed on, so that both threads have work.
       next = ask(last);
-      next.catch(() => undefined); // Should handing over throw, nobody is left to wait for it.
+      next.catch(() => undefined); // If `take` throws, nobody awaits it.
       take(chunk);
     }
   }
 
-  /** By the writer, which is open already: a thread for one question would cost every start. */
+  /** By the writer, which is open already: a thread for one query would make every start slower. */
   ledgerHeads(): Promise<readonly LedgerHead[]> {
     return this.#write("ledgerHeads", null);
   }
 
-  /** Nothing is awaited here: a function that waits keeps what it was given in memory, here a whole batch (0013). */
+  /** Nothing is awaited here: an async function keeps its arguments in memory, here a whole batch (decision 0013). */
   async commit(batch: Batch): Promise<void> {
     if (this.#refusal !== null) throw this.#refusal;
     const { lastEnded } = this.#position;
@@ -120,7 +120,7 @@ class SqliteStore implements Store {
   async backup(toFile: string): Promise<void> {
     if (this.#refusal !== null) throw this.#refusal;
     const target = resolve(toFile);
-    if (dirname(target) === this.#folder) throw new StoreFault("a backup belongs elsewhere than into the data folder");
+    if (dirname(target) === this.#folder) throw new StoreFault("a backup must not be written into the data folder");
     const copier = new SqliteThread({ role: "copier", folder: this.#folder });
     try {
       await copier.call("backup", { toFile: target });
@@ -134,7 +134,7 @@ class SqliteStore implements Store {
     this.#refusal = new StoreClosed();
     try {
       if (!wasOpen) return;
-      // The writer last: only the last connection folds the log into the database.
+      // The writer last: only the last connection copies the log into the database.
       await this.#reader?.call("close", null).catch(() => undefined);
       await this.#writer?.call("close", null);
     } finally {
@@ -211,19 +211,19 @@ class SqliteStore implements Store {
     return this.#read("signedHeads", query);
   }
 
-  /** Nothing is awaited here either, for the sake of commits. */
+  /** Nothing is awaited here either, because commits pass through it. */
   #write<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
     if (this.#refusal !== null || this.#writer === null) return Promise.reject(this.#refusal ?? new StoreClosed());
     return this.#writer.call(name, send).catch(this.#fail);
   }
 
-  /** Whatever fails in the writer has made it unfit: it rolls back, lets go of the data and refuses the rest (S2). */
+  /** After any failure the writer cannot be trusted: it rolls back, closes the data and refuses all later calls (S2). */
   readonly #fail = (error: unknown): never => {
     if (error instanceof StoreFault) this.#refusal ??= error;
     throw error;
   };
 
-  /** A query that fails has failed alone: it changed nothing. */
+  /** A failed query changed nothing, so the store stays usable. */
   async #read<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
     if (this.#refusal !== null) throw this.#refusal;
     this.#reader ??= new SqliteThread({ role: "reader", folder: this.#folder });

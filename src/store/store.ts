@@ -1,6 +1,6 @@
 /**
- * What the engine needs of durable storage. Four verbs: open, load, commit, and queries on history; the rest is
- * maintenance. Live records are rows that recovery reads as they are, so there is no log to replay and no snapshot.
+ * What the engine needs of durable storage. There are four verbs: open, load, commit, and queries on history; the
+ * rest is maintenance. Live records are rows that recovery reads as they are, so there is no log to replay and no snapshot.
  * The engine owns all numbering: the keys of live rows and the sequence of events only ever grow.
  */
 
@@ -9,28 +9,28 @@ export type Millis = number;
 
 export interface Store extends History {
   /**
-   * Becomes the one writer: the epoch is raised, durably, and every older writer's commits are refused from then on.
+   * Becomes the only writer: the epoch is raised, durably, and the commits of older writers are refused from then on.
    * Throws StoreLocked while another server works on the same data, SchemaTooNew if a newer Leasehold wrote it. After
-   * a fault this is the only call that works again.
+   * a fault this is the only call that works.
    */
   open(): Promise<Opened>;
   /**
-   * Hands over every live row, some thousand at a time and in order of `n`: first those of other kinds, then those of
-   * the kind whose bodies are lists. Meant for before the first commit.
+   * Passes every live row to the callbacks, some thousand at a time and in order of `n`: first those of other kinds,
+   * then those of the kind whose bodies are lists. To be called before the first commit.
    */
   load(loading: Loading): Promise<void>;
-  /** Where each tenant's ledger ends, for those that have receipts. Meant for before the first commit, like load. */
+  /** Where each tenant's ledger ends, for tenants with receipts. To be called before the first commit, like load. */
   ledgerHeads(): Promise<readonly LedgerHead[]>;
   /**
    * One atomic transaction, durable when the promise resolves (S1). Commits take effect in the order of the calls. If
-   * one is rejected its outcome is unknown, all behind it are rejected too, and the store must be opened anew (S2).
+   * one is rejected, its outcome is unknown, all later ones are rejected too, and the store must be reopened (S2).
    */
   commit(batch: Batch): Promise<void>;
-  /** Forgets history, never live rows (L16), in slices between which commits go on. */
+  /** Deletes history, never live rows (L16), in slices; commits continue in between. */
   prune(limits: PruneLimits): Promise<Pruned>;
-  /** Writes a consistent copy to a file while commits go on (S6). The file appears whole or not at all. */
+  /** Writes a consistent copy to a file while commits continue (S6). The file appears whole or not at all. */
   backup(toFile: string): Promise<void>;
-  /** Lets commits under way finish, then lets go of the data. Closing what is closed does nothing. */
+  /** Waits for commits in flight, then releases the data. Closing a closed store does nothing. */
   close(): Promise<void>;
 }
 
@@ -43,17 +43,18 @@ export interface Opened {
   readonly lastN: number;
   /** How many live rows there are to load. */
   readonly liveCount: number;
-  /** How often this data came back from a backup (S6). Fences must jump when it has grown (L11). */
+  /** How often this data was restored from a backup (S6). Fences must jump when it has grown (L11). */
   readonly restores: number;
-  /** Wall-clock time of the last restore, 0 if there was none: tells two restores of one backup apart. */
+  /** Wall-clock time of the last restore, 0 if there was none: distinguishes two restores of one backup. */
   readonly restoredAt: Millis;
 }
 
 export interface Loading {
   readonly onRows: (rows: readonly LiveRow[]) => void;
-  /** A kind of which there are very many; the bodies of all its rows are JSON lists. */
+  /** A kind with very many rows; the bodies of all of them are JSON lists. */
   readonly lists: {
-    readonly kind: string /** Places in the list at which few values occur. */;
+    readonly kind: string;
+    /** Positions in the list at which few distinct values occur. */
     readonly repeating: readonly number[];
   };
   readonly onLists: (lists: ListColumns) => void;
@@ -67,9 +68,9 @@ export interface ListColumns {
 
 export interface LiveRow {
   readonly n: number;
-  /** "lease", "agent", "request", "counters" and so on; the store does not look into it. */
+  /** "lease", "agent", "request", "counters" and so on; the store does not interpret it. */
   readonly kind: string;
-  /** JSON text. The store does not look into it either, but people do, through views. */
+  /** JSON text. The store does not interpret it either; people read it through views. */
   readonly body: string;
 }
 
@@ -88,7 +89,7 @@ export interface Batch {
   readonly heads: readonly SignedHead[];
 }
 
-/** The events of one batch, packed into one row: a row for each would cost more than the leases they tell of. */
+/** The events of one batch, packed into one row: a row for each would cost more than the leases they are about. */
 export interface PackedEvents {
   readonly firstSeq: number;
   readonly count: number;
@@ -110,7 +111,7 @@ export interface EndedLease {
   readonly body: string;
 }
 
-/** A task of history. Its body is the engine's text of it, with its payload. */
+/** An ended task. Its body is the engine's encoding of it, with its payload. */
 export interface EndedTaskRow {
   readonly tenant: string;
   /** Sorts by the time of its creation within a tenant. */
@@ -121,10 +122,10 @@ export interface EndedTaskRow {
   readonly body: string;
 }
 
-/** A receipt as it lies in the ledger. The body is the text that was hashed; the rest repeats what is searched for. */
+/** A receipt of the ledger. The body is the text that was hashed; the other fields repeat what queries search by. */
 export interface StoredReceipt {
   readonly tenant: string;
-  /** 1 for the tenant's first, and then without a gap. */
+  /** 1 for the tenant's first, then growing without a gap. */
   readonly sequence: number;
   readonly id: string;
   readonly taskId: string;
@@ -138,7 +139,7 @@ export interface StoredReceipt {
   readonly body: string;
 }
 
-/** A signed statement of how far a tenant's ledger had come, and with which hash (R6). */
+/** A signed statement of a tenant's last receipt at a moment, by number and hash (R6). */
 export interface SignedHead {
   readonly tenant: string;
   readonly sequence: number;
@@ -157,42 +158,42 @@ export interface LedgerHead {
   readonly signedSequence: number;
 }
 
-/** What is over is final, so a query cannot race a commit; each sees at least what was committed before it. */
+/** An end is final, so a query cannot race a commit; each sees at least what was committed before it. */
 export interface History {
-  /** Those of the named leases that have ended and are not forgotten, in no particular order (L16). */
+  /** Those of the named leases that have ended and were not pruned, in no particular order (L16). */
   endedLease(tenant: string, ids: readonly string[]): Promise<readonly EndedLease[]>;
   /** A tenant's ended leases, the youngest id first; `before` is the last id of the page before. */
   endedPage(query: EndedPageQuery): Promise<readonly EndedLease[]>;
-  /** Ended writing leases, the first ended first, in portions; some portions are empty while it searches (A4). */
+  /** Ended writing leases in order of their end, in portions; portions may be empty while it searches (A4). */
   endedSince(query: EndedSinceQuery): AsyncIterable<readonly EndedLease[]>;
-  /** From this time on no ended lease has been forgotten; 0 if none ever was. */
+  /** No lease that ended since this time was pruned; 0 if none ever was. */
   earliestEnded(): Promise<Millis>;
   /**
-   * Packed rows with all events after `seq`, in order; the first may begin with some up to `seq`. It stops after the
-   * row that brings the number of events to `limit`.
+   * Packed rows with all events after `seq`, in order; the first row may contain earlier ones. It stops after the row
+   * that brings the number of events to `limit`.
    */
   eventsAfter(query: { readonly seq: number; readonly limit: number }): Promise<readonly PackedEvents[]>;
   /** The smallest sequence number still kept, or the next one to come if there is none. */
   earliestSeq(): Promise<number>;
-  /** Those of the named tasks that have ended and are not forgotten, in no particular order. */
+  /** Those of the named tasks that have ended and were not pruned, in no particular order. */
   endedTasks(tenant: string, ids: readonly string[]): Promise<readonly EndedTaskRow[]>;
   /** A tenant's ended tasks, the youngest id first. */
   endedTaskPage(query: EndedTaskPageQuery): Promise<EndedTaskPage>;
-  /** Receipts by their ids, in the order of the ledger. Should a client have given an id twice, both come. */
+  /** Receipts by their ids, in the order of the ledger. If a client used an id twice, both are returned. */
   receiptsById(tenant: string, ids: readonly string[]): Promise<readonly StoredReceipt[]>;
   /** Receipts by their dedupe keys, in the order of the ledger: the first of a key is the one that counts (R3). */
   receiptsByDedupe(tenant: string, keys: readonly string[]): Promise<readonly StoredReceipt[]>;
   /** A task's receipts in the order of the ledger, up to `taskReceiptsMax`; for more there is `receiptsPage`. */
   receiptsOfTask(tenant: string, taskId: string): Promise<readonly StoredReceipt[]>;
-  /** A search through a tenant's ledger, the oldest first. */
+  /** A search through a tenant's ledger, oldest first. */
   receiptsPage(query: ReceiptPageQuery): Promise<ReceiptPage>;
-  /** The ledger itself from after a sequence number on. It may stop before `limit`, but is empty only at the end. */
+  /** The ledger after a sequence number. It may stop before `limit`, but is empty only at the end. */
   receiptsAfter(query: ReceiptsAfterQuery): Promise<readonly StoredReceipt[]>;
-  /** A tenant's signed heads from after a sequence number on, the oldest first. */
+  /** A tenant's signed heads after a sequence number, oldest first. */
   signedHeads(query: ReceiptsAfterQuery): Promise<readonly SignedHead[]>;
 }
 
-/** The most that is read of one task at once; only progress can make it so many. */
+/** Most receipts that are read of one task at once; only progress receipts can exceed it. */
 export const taskReceiptsMax = 10_000;
 
 export interface EndedTaskPageQuery {
@@ -204,7 +205,7 @@ export interface EndedTaskPageQuery {
   readonly taskType?: string;
 }
 
-/** A page looks at a bounded number of rows, so it may hold fewer than asked for, or none, and still have a next. */
+/** A page examines a bounded number of rows, so it may hold fewer than `limit`, or none, and still have a next. */
 export interface EndedTaskPage {
   readonly tasks: readonly EndedTaskRow[];
   readonly next: string | null;
@@ -245,13 +246,13 @@ export interface EndedSinceQuery {
   readonly tenant: string;
   readonly since: Millis;
   readonly limit: number;
-  /** Leaves out what surely touched none of these; absent, all come. */
+  /** Leaves out leases that cannot have touched any of these; absent: all leases. */
   readonly touching?: ResourceFilter;
 }
 
 /**
- * Resources as whole names or as beginnings of names. A lease on a pattern is never left out: whether patterns
- * overlap is the kernel's to say (C4).
+ * Resources as whole names or as prefixes of names. A lease on a pattern is never left out: the kernel decides whether
+ * patterns overlap (C4).
  */
 export interface ResourceFilter {
   readonly names: readonly string[];
@@ -259,12 +260,12 @@ export interface ResourceFilter {
 }
 
 export interface PruneLimits {
-  /** Events committed before this are forgotten. */
+  /** Events committed before this are deleted. */
   readonly eventsBefore: Millis;
-  /** Ended leases committed before this are forgotten, and all but the last `endedKeep` (L16). */
+  /** Ended leases committed before this are deleted, and all but the last `endedKeep` (L16). */
   readonly endedBefore: Millis;
   readonly endedKeep: number;
-  /** The same for ended tasks; absent, none of them is forgotten. The ledger is never pruned (R1). */
+  /** The same for ended tasks; absent, none of them is deleted. The ledger is never pruned (R1). */
   readonly endedTasksBefore?: Millis;
   readonly endedTasksKeep?: number;
 }

@@ -200,7 +200,7 @@ test("S6: a backup is fetched while the server runs; restored, every older fence
 
   const unasked = await done(t, ["restore", file, "--data", data]);
   assert.equal(unasked.code, 1);
-  assert.match(unasked.stderr, /is there already/);
+  assert.match(unasked.stderr, /exists already/);
   assert.equal((await done(t, ["restore", file, "--data", data, "--force"])).code, 0);
   const second = await listening(t, ["--data", data]);
   assert.equal((await second.get("/v1/leases", { key: token })).status, 401);
