@@ -106,7 +106,7 @@ describe("R6: ledger verify", () => {
       [`UPDATE receipts SET task_id = 'T-1' WHERE key = 13`, /second: the column task_id of receipt 3/],
       [`UPDATE receipts SET dedupe = NULL WHERE key = 14`, /second: the column dedupe of receipt 4/],
       [`UPDATE receipts SET tenant = NULL WHERE key = 4`, /default: receipt 4 is missing/],
-      [`UPDATE receipts SET sequence = NULL WHERE key = 4`, /default: a receipt numbered 0 stands behind receipt 3/],
+      [`UPDATE receipts SET sequence = NULL WHERE key = 4`, /default: a receipt numbered 0 comes after receipt 3/],
       [`DELETE FROM receipts WHERE key = 5`, /default: receipt 5 is missing: receipt 6/],
       [`DELETE FROM receipts WHERE key BETWEEN 13 AND 15`, /second: receipts 3 to 5 are missing/],
       [`DELETE FROM receipts WHERE key = 20`, /second: the ledger ends with receipt 9, but a signed head/],
@@ -115,7 +115,7 @@ describe("R6: ledger verify", () => {
       [
         `INSERT INTO receipts SELECT 99, 'default', 11, id, task_id, phase, recipient_ai, source_system, dedupe,
          stored_at, hash, body FROM saved WHERE key = 10`,
-        /default: in the place of receipt 11 is the text of receipt 10/,
+        /default: the row of receipt 11 holds the text of receipt 10/,
       ],
     ];
     for (const [sql, expected] of cases) {
