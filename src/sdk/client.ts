@@ -11,9 +11,9 @@ import { type EventsOptions, followEvents, type LeaseholdEvent } from "./events.
 import { type Hold, type HoldOptions, holdUntilReleased } from "./hold.ts";
 import type { Fetch } from "./http.ts";
 import { isRepeatable, keyed, type OperationName, takesLong } from "./idempotency.ts";
-import { openKeeper } from "./keeper.ts";
 import { Lane, type Transport } from "./lane.ts";
 import { LeaseWatch } from "./lease-watch.ts";
+import { openTaskKeeper } from "./task-keeper.ts";
 import { backOffMs, type Limited, limited, sleep } from "./timing.ts";
 import { type Answered, type Credentials, headersFor, WireBroken } from "./transport.ts";
 import type { OperationAnswers, OperationInputs } from "./wire.ts";
@@ -169,7 +169,7 @@ export class Client {
     const credentials = this.credentials(null);
     return new Worker(this, options, {
       openKeeper: (maxBusyMs) =>
-        openKeeper({ url, credentials, fetch: own ?? fetch, time, maxBusyMs }, own !== undefined),
+        openTaskKeeper({ url, credentials, fetch: own ?? fetch, time, maxBusyMs }, own !== undefined),
     });
   }
 

@@ -1,20 +1,20 @@
 /**
  * Keeps leases alive while work runs under them, and stops the work before they can have ended (A7).
  *
- * A heartbeat leaves at a third of the TTL; what is bound is renewed instead (renewal.ts). Time is counted from before
+ * A heartbeat leaves at a third of the TTL; bound leases are renewed instead (renewal.ts). Time is counted from before
  * the request was sent whose answer said how long the leases last, minus a margin; when it is up, the signal fires at
- * once, whether or not anything was heard. A short tick looks at the clocks, so that a machine that slept, or a program
- * that stood still, is noticed on waking up. Where the event stream is open, ends are heard of as they happen (G10).
+ * once, whether or not anything was heard. The clocks are read often, so that a machine that slept, or a program that
+ * stood still, is noticed on waking up. Where the event stream is open, ends are heard of as they happen (G10).
  */
 import { type Actor, askAs } from "./actor.ts";
 import type { Mark } from "./clock.ts";
 import { LeaseholdError } from "./errors.ts";
 import type { LeaseholdEvent } from "./events.ts";
 import { HeldLease } from "./held-lease.ts";
+import { beatShare, Deadline, Heartbeat, tickMs } from "./lease-keeper.ts";
 import { LeaseLost, type Loss, type LossReason, lossIn, revokedBy } from "./lease-lost.ts";
 import type { Watcher } from "./lease-watch.ts";
 import { Renewal, type RenewalHost } from "./renewal.ts";
-import { backOffMs } from "./timing.ts";
 import type { Lease, LeaseEnd } from "./wire.ts";
 
 export interface HoldingOptions {
@@ -27,44 +27,52 @@ export interface HoldingOptions {
 /** A tenth of the TTL, within these. */
 const marginMsMin = 25;
 const marginMsMax = 2_000;
-const tickMsMin = 10;
 const tickMsMax = 500;
+const attemptMsMin = 10;
 /** Work that is over before this costs no stream of events. */
-const watchAfterMs = 1_000;
+const watchAfterMsDefault = 1_000;
 
 export class Holding implements RenewalHost, Watcher {
   readonly actor: Actor;
   readonly held: readonly HeldLease[];
   private readonly controller = new AbortController();
   private readonly renewals = new Map<string, Renewal>();
+  private readonly heartbeat: Heartbeat;
+  private readonly deadline: Deadline;
   private readonly ttlMs: number;
   private readonly marginMs: number;
   private readonly beganAt: Mark;
-  private mayWatch: boolean;
-  private lastTick: Mark;
+  /** null once a stream of events was asked for, or if none is wanted. */
+  private watchAfterMs: number | null;
   private jumps: number;
   private lastLoss: LeaseLost | null = null;
-  private timer: ReturnType<typeof setTimeout> | null = null;
-  private beat: AbortController | null = null;
-  private lastBeat: Mark;
-  private beatAfterMs: number;
-  private failures = 0;
   private isActive = false;
   private isStopped = false;
 
-  constructor(actor: Actor, leases: readonly Lease[], sentAt: Mark, { marginMs, watch = true }: HoldingOptions = {}) {
+  constructor(
+    actor: Actor,
+    leases: readonly Lease[],
+    sentAt: Mark,
+    { marginMs, watch = true }: HoldingOptions = {},
+    watchAfterMs = watchAfterMsDefault,
+  ) {
     const { time } = actor.client;
     this.actor = actor;
     this.held = leases.map((lease) => new HeldLease(lease, sentAt, time));
     this.ttlMs = Math.min(...leases.map(({ ttl }) => ttl));
     this.marginMs = marginMs ?? Math.min(Math.max(this.ttlMs / 10, marginMsMin), marginMsMax);
-    this.mayWatch = watch;
-    this.lastBeat = sentAt;
-    this.beatAfterMs = this.beatEveryMs();
-    this.lastTick = time.mark();
-    this.beganAt = this.lastTick;
+    this.beganAt = time.mark();
     this.jumps = time.jumps;
     for (const one of this.held) if (one.isBound) this.renewals.set(one.id, new Renewal(one, this));
+    this.watchAfterMs = !watch ? null : this.renewals.size > 0 ? 0 : watchAfterMs;
+    this.heartbeat = new Heartbeat({ send: (signal) => this.sendBeat(signal), lastsMs: () => this.ttlMs });
+    this.deadline = new Deadline({
+      time,
+      leftMs: () => this.leftMs(),
+      everyMs: tickMs(this.ttlMs, tickMsMax),
+      onEnd: (sinceMs) => this.runOut(sinceMs),
+      onTick: () => this.tick(),
+    });
   }
 
   get leases(): readonly Lease[] {
@@ -84,14 +92,14 @@ export class Holding implements RenewalHost, Watcher {
     return this.isStopped;
   }
 
-  /** How long the leases can be counted on without another word from the server. */
+  /** How long the leases can be used without another answer of the server. */
   remainingMs(): number {
     return this.lastLoss !== null ? 0 : Math.max(this.leftMs(), 0);
   }
 
-  /** For the moment before something that cannot be undone: looks at the clocks now, not at the last tick. */
+  /** For the moment before something that cannot be undone: reads the clocks now. */
   assertHeld(): void {
-    if (this.lastLoss === null && !this.isStopped) this.lookAtClocks();
+    this.deadline.check();
     if (this.lastLoss !== null) throw this.lastLoss;
   }
 
@@ -100,27 +108,28 @@ export class Holding implements RenewalHost, Watcher {
     this.isActive = true;
   }
 
-  /** An answer that was held for long says little about how much is left, so that one asks first. */
+  /** An answer that was held for long says little about how much is left, so the server is asked first. */
   async begin(): Promise<void> {
     this.actor.client.watch.add(this);
     const isOld = (one: HeldLease): boolean => one.ageMs > Math.min(this.ttlMs, one.lifeMs) / 4;
     const asked = this.held.filter((one) => one.isBound && isOld(one)).map((one) => this.renewals.get(one.id)?.renew());
-    if (this.held.some((one) => !one.isBound && isOld(one))) asked.push(this.sendBeat());
-    await Promise.all(asked);
-    this.tick();
+    const unbound = this.held.filter(({ isBound }) => !isBound);
+    if (unbound.some(isOld)) asked.push(this.heartbeat.now());
+    else if (unbound[0] !== undefined) this.heartbeat.within(this.beatEveryMs() - unbound[0].ageMs);
+    if (asked.length > 0) await Promise.all(asked);
+    if (!this.isStopped) this.deadline.start();
   }
 
-  /** The work is over; whether it was in time is looked at once more. */
+  /** The work is over; the clocks are read once more, whether it was in time. */
   finish(): void {
-    if (!this.isStopped) this.lookAtClocks();
+    this.deadline.check();
     this.stop();
   }
 
   private stop(): void {
     this.isStopped = true;
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = null;
-    this.beat?.abort();
+    this.deadline.stop();
+    this.heartbeat.stop();
     for (const renewal of this.renewals.values()) renewal.stop();
     this.actor.client.watch.remove(this);
   }
@@ -137,22 +146,22 @@ export class Holding implements RenewalHost, Watcher {
     this.controller.abort(this.lastLoss);
   }
 
-  /** Until one of them may not be used any more. */
+  /** How long one of them may still be used. */
   usableMs(one: HeldLease): number {
     return one.leftMs - this.marginMs;
   }
 
-  /** Somebody who was shown the token says that it is not the present one: it is asked for, or was under way. */
+  /** A resource refused the token as stale: the present one is asked for, unless it is already on its way. */
   async refresh(one: HeldLease): Promise<void> {
     const renewal = this.renewals.get(one.id);
     const { token } = one.lease;
-    if (renewal === undefined) return this.beat === null ? this.sendBeat() : undefined;
+    if (renewal === undefined) return this.heartbeat.now();
     const wasUnderWay = renewal.isUnderWay;
     await renewal.check();
     if (wasUnderWay && one.lease.token === token) await renewal.check();
   }
 
-  /** What the event stream tells about one of the leases, which may be long past, or news. */
+  /** An event about one of the leases, which may be old or new. */
   noticed({ type, reason, lease }: LeaseholdEvent): void {
     const one = this.held.find(({ id }) => id === lease?.id);
     if (one === undefined || lease === undefined || this.isStopped) return;
@@ -174,7 +183,7 @@ export class Holding implements RenewalHost, Watcher {
         return this.lose({ reason: "stale", detail: `The lease is ${lease.agent_id}'s now.` });
       case "lease.renewed":
       case "lease.reissued":
-        // One's own renewals are told of as well, often before they are answered.
+        // Events of our own renewals come too, often before their answers.
         if (lease.generation > one.lease.generation) void this.check(one);
         return;
       default:
@@ -186,71 +195,53 @@ export class Holding implements RenewalHost, Watcher {
     for (const one of this.held) void this.check(one);
   }
 
-  private async check(one: HeldLease): Promise<void> {
-    const renewal = this.renewals.get(one.id);
-    if (renewal !== undefined) await renewal.check();
-    else if (this.beat === null && !this.isStopped) await this.sendBeat();
+  private check(one: HeldLease): Promise<void> {
+    return this.renewals.get(one.id)?.check() ?? this.heartbeat.now();
   }
 
-  private readonly tick = (): void => {
-    if (this.isStopped || this.lastLoss !== null) return;
-    this.lookAtClocks();
-    if (this.lastLoss !== null) return;
-    for (const renewal of this.renewals.values()) renewal.tick();
-    if (this.beat === null && this.sinceBeatMs() >= this.beatAfterMs) void this.sendBeat();
-    this.watchIfLong();
-    const isHurried = [...this.renewals.values()].some(({ isOverdue }) => isOverdue);
-    const slowMs = isHurried ? tickMsMin : Math.min(Math.max(this.ttlMs / 20, tickMsMin), tickMsMax);
-    const tickMs = Math.min(slowMs, Math.max(this.remainingMs(), 1));
-    this.timer = setTimeout(this.tick, tickMs);
-  };
-
-  private watchIfLong(): void {
+  private tick(): void {
     const { client } = this.actor;
-    if (!this.mayWatch || client.time.elapsedMs(this.beganAt) < (this.renewals.size > 0 ? 0 : watchAfterMs)) return;
-    this.mayWatch = false;
+    const { time } = client;
+    if (time.jumps !== this.jumps) {
+      // A step of the clock, or a sleep that no other clock shows: the server knows.
+      this.jumps = time.jumps;
+      this.opened();
+    }
+    if (this.watchAfterMs === null || time.elapsedMs(this.beganAt) < this.watchAfterMs) return;
+    this.watchAfterMs = null;
     client.watch.listen(this);
   }
 
-  private lookAtClocks(): void {
-    const { time } = this.actor.client;
-    const sinceTick = time.elapsedMs(this.lastTick);
-    this.lastTick = time.mark();
-    const ended = this.held.find((one) => this.usableMs(one) <= 0);
-    if (ended !== undefined) {
-      if (sinceTick > this.ttlMs / 3) {
-        const detail = `The program stood still for ${Math.round(sinceTick)} ms, past its leases' end.`;
-        return this.lose({ reason: "overslept", detail });
-      }
-      const detail = "The server could not be reached in time, so the work was stopped before its leases could end.";
-      return this.lose(this.renewals.get(ended.id)?.lossAtEnd ?? { reason: "no_contact", detail });
+  private runOut(sinceMs: number): void {
+    if (sinceMs > this.ttlMs / 3) {
+      const detail = `The program stood still for ${Math.round(sinceMs)} ms, past its leases' end.`;
+      return this.lose({ reason: "overslept", detail });
     }
-    if (time.jumps === this.jumps) return;
-    // A step of the clock, or a sleep that no other clock shows: the server knows.
-    this.jumps = time.jumps;
-    this.opened();
+    const ended = this.held.find((one) => this.usableMs(one) <= 0);
+    const detail = "The server could not be reached in time, so the work was stopped before its leases could end.";
+    this.lose(this.renewals.get(ended?.id ?? "")?.lossAtEnd ?? { reason: "no_contact", detail });
   }
 
-  private async sendBeat(): Promise<void> {
+  private async sendBeat(signal: AbortSignal): Promise<number | null> {
     const unbound = this.held.filter(({ isBound }) => !isBound);
-    if (unbound.length === 0) return;
-    const controller = new AbortController();
-    this.beat = controller;
-    const asked = { agent_id: this.actor.agentId, lease_ids: unbound.map(({ id }) => id) };
+    if (unbound.length === 0) return null;
     const activity = this.isActive;
     this.isActive = false;
+    const input = {
+      agent_id: this.actor.agentId,
+      lease_ids: unbound.map(({ id }) => id),
+      ...(activity && { activity }),
+    };
+    const timeoutMs = Math.max(this.ttlMs / 4, attemptMsMin);
     try {
-      const { answer, sentAt } = await askAs(this.actor, "heartbeat_all", activity ? { ...asked, activity } : asked, {
-        signal: controller.signal,
-        timeoutMs: Math.max(this.ttlMs / 4, tickMsMin),
-        retries: 0,
-      });
-      this.failures = 0;
+      const { answer, sentAt } = await askAs(this.actor, "heartbeat_all", input, { signal, timeoutMs, retries: 0 });
       await this.heard(answer.leases, answer.lost, sentAt);
+      return this.beatEveryMs() - this.actor.client.time.elapsedMs(sentAt);
     } catch (error) {
-      this.unheard(error);
-    } finally {
-      this.beat = null;
+      const loss = lossIn(error);
+      if (loss === null) throw error; // It may pass: it is sent again soon, until the time is up.
+      this.lose(loss);
+      return null;
     }
   }
 
@@ -262,12 +253,10 @@ export class Holding implements RenewalHost, Watcher {
       return this.loseEnded(first);
     }
     for (const lease of leases) this.held.find(({ id }) => id === lease.id)?.note(lease, sentAt);
-    this.lastBeat = sentAt;
-    this.beatAfterMs = this.beatEveryMs();
     for (const lease of leases) if (lease.expires_in_ms < lease.ttl / 2) await this.lookIfBound(lease);
   }
 
-  /** G8: what is bound is not extended, which is not always seen at once. A heartbeat of its own tells. */
+  /** G8: a bound lease is not extended, and may have become bound since. A heartbeat for it alone says so. */
   private async lookIfBound({ id }: Lease): Promise<void> {
     try {
       await askAs(this.actor, "heartbeat", { lease_id: id }, { retries: 0, timeoutMs: this.ttlMs / 4 });
@@ -281,11 +270,11 @@ export class Holding implements RenewalHost, Watcher {
     }
   }
 
-  /** A restart was announced for this agent (L9): after the truth is known, a heartbeat brings the leases back. */
+  /** A restart was announced for this agent (L9): after VERIFY_ALL a heartbeat revives the leases. */
   private async verify(): Promise<void> {
     const { agentId } = this.actor;
     await askAs(this.actor, "verify_all", { agent_id: agentId }, { retries: 0, timeoutMs: this.ttlMs / 4 });
-    this.beatAfterMs = 0;
+    this.heartbeat.within(tickMs(this.ttlMs, tickMsMax));
   }
 
   private loseEnded({ id, state }: LeaseEnd): void {
@@ -300,25 +289,13 @@ export class Holding implements RenewalHost, Watcher {
     this.lose({ reason, detail: `The lease ${what} has ended (${state.toLowerCase()}).` });
   }
 
-  private unheard(error: unknown): void {
-    if (this.isStopped) return;
-    const loss = lossIn(error);
-    if (loss !== null) return this.lose(loss);
-    // Everything else may pass: ask again soon, until the time is up.
-    this.failures++;
-    this.beatAfterMs = this.sinceBeatMs() + backOffMs(this.failures, this.ttlMs / 64, this.ttlMs / 8);
-  }
-
   private leftMs(): number {
     return Math.min(...this.held.map((one) => this.usableMs(one)));
   }
 
   /** A third of the TTL, or of what a token may live (G3). */
   private beatEveryMs(): number {
-    return Math.min(this.ttlMs, ...this.held.filter(({ isBound }) => !isBound).map(({ lifeMs }) => lifeMs)) / 3;
-  }
-
-  private sinceBeatMs(): number {
-    return this.actor.client.time.elapsedMs(this.lastBeat);
+    const lives = this.held.filter(({ isBound }) => !isBound).map(({ lifeMs }) => lifeMs);
+    return Math.min(this.ttlMs, ...lives) * beatShare;
   }
 }

@@ -1,11 +1,12 @@
 /**
- * Keeps one bound lease: it is never extended but issued anew, at three quarters of its life (G8). With the answer the
- * old token is dead and the new one is there; what is lost, late or told twice on the way is settled here.
+ * Keeps one bound lease: it is never extended but issued again, at three quarters of its life (G8). With the answer the
+ * old token is void and the new one valid; answers that are lost, late or repeated are dealt with here.
  */
 import { type Actor, askAs } from "./actor.ts";
 import type { Mark } from "./clock.ts";
 import { generationIn, LeaseholdError } from "./errors.ts";
 import type { HeldLease } from "./held-lease.ts";
+import { Heartbeat } from "./lease-keeper.ts";
 import { type Loss, lossIn } from "./lease-lost.ts";
 import { backOffMs } from "./timing.ts";
 import type { LeaseState } from "./wire.ts";
@@ -14,11 +15,11 @@ export interface RenewalHost {
   readonly actor: Actor;
   lose(loss: Omit<Loss, "leases">): void;
   readonly isOver: boolean;
-  /** Until it may not be used any more. */
+  /** How long it may still be used. */
   usableMs(held: HeldLease): number;
 }
 
-/** When it is renewed, as a part of its life; not all at once, so that a crowd spreads out. */
+/** When it is renewed, as a part of its life; jittered, so that a crowd spreads out. */
 const renewAt = 0.75;
 const jitter = 0.05;
 /** One attempt takes a third of the time that is left, within these: the server itself waits 5 s for a cell. */
@@ -26,16 +27,16 @@ const attemptMsMin = 500;
 const attemptMsMax = 6_000;
 const backOffMsBase = 100;
 const backOffMsCap = 2_000;
-/** However little time is left, it is worth a few attempts more. */
+/** However little time is left, a few more attempts are made in it. */
 const attemptsInTheRest = 8;
 const backOffMsMin = 20;
+const pauseMsMin = 10;
 
 export class Renewal {
   private readonly held: HeldLease;
   private readonly host: RenewalHost;
-  private readonly controller = new AbortController();
-  private underWay: Promise<void> | null = null;
-  /** What the next renewal is asked from: may be ahead of the token that is there. */
+  private readonly heartbeat: Heartbeat;
+  /** The generation that the next renewal names; it may be ahead of the token that is known here. */
   private generation: number;
   private share = shareOfLife();
   private failures = 0;
@@ -49,9 +50,14 @@ export class Renewal {
     this.host = host;
     this.generation = held.lease.generation;
     this.triedAt = host.actor.client.time.mark();
+    const renew = this.step(async (signal) => {
+      if ((await this.attempt(signal)) === "look") await this.look(signal);
+    });
+    this.heartbeat = new Heartbeat({ send: renew, lastsMs: () => held.lifeMs });
+    this.heartbeat.within(this.dueInMs());
   }
 
-  /** What it means if the time runs out now. */
+  /** How the lease is lost if the time runs out now; null where contact was lost. */
   get lossAtEnd(): Omit<Loss, "leases"> | null {
     const { refusal } = this;
     if (refusal === null) return null;
@@ -65,99 +71,85 @@ export class Renewal {
     };
   }
 
-  /** Whether it has to be tried again soon. */
-  get isOverdue(): boolean {
-    return this.failures > 0 && this.underWay === null;
-  }
-
   get isUnderWay(): boolean {
-    return this.underWay !== null;
+    return this.heartbeat.isUnderWay;
   }
 
-  tick(): void {
-    if (this.underWay !== null) return;
-    const { time } = this.host.actor.client;
-    const isDue =
-      this.failures === 0
-        ? this.held.ageMs >= this.held.lifeMs * this.share
-        : time.elapsedMs(this.triedAt) >= this.pauseMs;
-    if (isDue) void this.renew();
-  }
-
-  /** Renews at once, or waits for what is under way. Never rejects: what came of it is seen at the lease. */
+  /** Renews at once, or waits for what is under way. Never rejects: the outcome shows in the lease. */
   renew(): Promise<void> {
-    return this.alone(async () => {
-      if ((await this.attempt()) === "look") await this.look();
-    });
+    return this.heartbeat.now();
   }
 
-  /** Asks what has become of the lease, after a sign that something has: somebody renewed it, or it has ended. */
+  /** Asks for the lease's state after a sign that it has changed: somebody renewed it, or it has ended. */
   check(): Promise<void> {
-    return this.alone(() => this.look());
+    return this.heartbeat.now(this.step((signal) => this.look(signal)));
   }
 
   stop(): void {
-    this.controller.abort();
+    this.heartbeat.stop();
   }
 
-  private alone(step: () => Promise<void>): Promise<void> {
-    this.underWay ??= step()
-      .catch((error: unknown) => {
-        this.loseBy(error);
-      })
-      .finally(() => {
-        this.underWay = null;
-      });
-    return this.underWay;
+  private step(work: (signal: AbortSignal) => Promise<void>) {
+    return async (signal: AbortSignal): Promise<number | null> => {
+      await work(signal).catch((error: unknown) => this.loseBy(error));
+      return this.host.isOver ? null : this.dueInMs();
+    };
   }
 
-  /** "look": it has been issued anew already, and the answer that said so is not here. */
-  private async attempt(): Promise<"look" | "done"> {
+  private dueInMs(): number {
+    const { held, failures, share, pauseMs, host, triedAt } = this;
+    const dueMs =
+      failures === 0 ? held.lifeMs * share - held.ageMs : pauseMs - host.actor.client.time.elapsedMs(triedAt);
+    return Math.max(dueMs, pauseMsMin);
+  }
+
+  /** "look": it has been issued again already, and the answer that said so was lost. */
+  private async attempt(signal: AbortSignal): Promise<"look" | "done"> {
     const { held, host } = this;
     this.triedAt = host.actor.client.time.mark();
     this.generation = Math.max(this.generation, held.lease.generation);
     try {
       const input = { lease_id: held.id, generation: this.generation };
-      const { answer, sentAt } = await askAs(host.actor, "renew_lease", input, this.limits());
+      const { answer, sentAt } = await askAs(host.actor, "renew_lease", input, this.limits(signal));
       if (host.isOver) return "done";
       held.note(answer, sentAt);
       this.wentWell();
     } catch (error) {
       if (host.isOver || this.loseBy(error)) return "done";
-      if (error instanceof LeaseholdError) return this.refused(error);
+      if (error instanceof LeaseholdError) return this.refused(error, signal);
       throw error;
     }
     return "done";
   }
 
-  private async refused(error: LeaseholdError): Promise<"look" | "done"> {
+  private async refused(error: LeaseholdError, signal: AbortSignal): Promise<"look" | "done"> {
     this.failures++;
     const soonMs = this.host.usableMs(this.held) / attemptsInTheRest;
     this.pauseMs = Math.min(backOffMs(this.failures, backOffMsBase, backOffMsCap), Math.max(soonMs, backOffMsMin));
     switch (error.code) {
       case "stale_generation":
         if (!this.cellWasSilent) return "look";
-        // Issued anew, but the cell never confirmed it: until it does, no more time than before is counted on.
+        // Issued again, but the cell never confirmed it: until it does, the old end counts.
         this.generation = generationIn(error) ?? this.generation;
         this.pauseMs = 0;
         return "done";
       case "verify_required":
-        if (await this.verify()) this.pauseMs = 0;
+        if (await this.verify(signal)) this.pauseMs = 0;
         return "done";
       case "lease_denied":
         this.pauseMs = Number.POSITIVE_INFINITY; // Its time is used up; it runs out.
         break;
-      default: // All else may pass: it is tried again until the time is up.
+      default: // Everything else may pass: it is tried again until the time is up.
     }
     this.refusal = error;
     this.cellWasSilent ||= error.code === "paused" && error.reasonSaid === "cell_not_ready";
     return "done";
   }
 
-  private async look(): Promise<void> {
+  private async look(signal: AbortSignal): Promise<void> {
     const { held, host } = this;
     const { actor } = host;
-    const { answer, sentAt } = await askAs(actor, "get_lease", { lease_id: held.id }, this.limits());
+    const { answer, sentAt } = await askAs(actor, "get_lease", { lease_id: held.id }, this.limits(signal));
     if (host.isOver) return;
     if (answer.agent_id !== actor.agentId) {
       const detail = `The lease is ${answer.agent_id}'s now.`;
@@ -172,15 +164,15 @@ export class Renewal {
       this.generation = answer.generation;
     }
     // A renewal that is refused says how it ended, and why.
-    await this.attempt();
+    await this.attempt(signal);
     if (!host.isOver) this.loseEnded(answer.state);
   }
 
-  /** L9: after the truth is known, a renewal brings the lease back. */
-  private async verify(): Promise<boolean> {
+  /** L9: after VERIFY_ALL a renewal revives the lease. */
+  private async verify(signal: AbortSignal): Promise<boolean> {
     const { actor } = this.host;
     const input = { agent_id: actor.agentId, lease_ids: [this.held.id] };
-    return askAs(actor, "verify_all", input, this.limits()).then(
+    return askAs(actor, "verify_all", input, this.limits(signal)).then(
       () => true,
       () => false,
     );
@@ -206,10 +198,10 @@ export class Renewal {
     this.share = shareOfLife();
   }
 
-  private limits(): { readonly signal: AbortSignal; readonly retries: 0; readonly timeoutMs: number } {
+  private limits(signal: AbortSignal) {
     const third = this.host.usableMs(this.held) / 3;
     const timeoutMs = Math.min(Math.max(third, attemptMsMin), attemptMsMax);
-    return { signal: this.controller.signal, retries: 0, timeoutMs };
+    return { signal, retries: 0, timeoutMs };
   }
 }
 

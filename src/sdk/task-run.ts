@@ -4,7 +4,8 @@
  */
 import type { Client } from "./client.ts";
 import { LeaseholdError } from "./errors.ts";
-import type { Keeper, KeptLease } from "./keeper.ts";
+import { Deadline, tickMs } from "./lease-keeper.ts";
+import type { KeptTask, TaskKeeper } from "./task-keeper.ts";
 import {
   failureReceipt,
   type ReceiptInput,
@@ -37,7 +38,7 @@ export type TaskEnd = "succeeded" | "failed" | "escalated" | "given_back" | "dro
 
 export interface TaskRunOptions {
   readonly client: Client;
-  readonly keeper: Keeper;
+  readonly keeper: TaskKeeper;
   readonly workerId: string;
   readonly handler: TaskHandler;
   readonly maxRunMs: number | null;
@@ -46,16 +47,16 @@ export interface TaskRunOptions {
   readonly offer: Offer;
 }
 
+/** How often the clocks are read, at least. */
 const tickMsMax = 200;
-const tickMsMin = 10;
 
 export class TaskRun {
   private readonly options: TaskRunOptions;
   private readonly controller = new AbortController();
   private readonly marginMs: number;
-  private kept: KeptLease | null = null;
+  private kept: KeptTask | null = null;
   private leases: readonly Lease[];
-  private timer: ReturnType<typeof setTimeout> | null = null;
+  private deadline: Deadline | null = null;
   private stopped: StopReason | null = null;
 
   constructor(options: TaskRunOptions) {
@@ -86,7 +87,7 @@ export class TaskRun {
       this.watch();
       return await this.work();
     } finally {
-      if (this.timer !== null) clearTimeout(this.timer);
+      this.deadline?.stop();
       this.kept.stop();
     }
   }
@@ -187,15 +188,20 @@ export class TaskRun {
   /** A7: the work stops before its lease can have ended. One that runs for too long keeps its lease no longer. */
   private watch(): void {
     const { maxRunMs, leftMs, client } = this.options;
-    const begun = client.time.mark();
-    const look = (): void => {
-      if (this.leftMs() <= 0) return this.stop("lost", "The server could not be reached in time.");
-      if (maxRunMs !== null && client.time.elapsedMs(begun) > maxRunMs) {
+    const { time } = client;
+    const begun = time.mark();
+    this.deadline = new Deadline({
+      time,
+      leftMs: () => this.leftMs(),
+      everyMs: tickMs(leftMs, tickMsMax),
+      onEnd: () => this.stop("lost", "The server could not be reached in time."),
+      onTick: () => {
+        if (maxRunMs === null || time.elapsedMs(begun) <= maxRunMs) return;
         this.kept?.stop();
-        return this.stop("overrun", `The handler ran for more than ${maxRunMs} ms.`);
-      }
-      this.timer = setTimeout(look, Math.min(Math.max(leftMs / 20, tickMsMin), tickMsMax));
-    };
-    look();
+        this.deadline?.stop();
+        this.stop("overrun", `The handler ran for more than ${maxRunMs} ms.`);
+      },
+    });
+    this.deadline.start();
   }
 }

@@ -6,7 +6,7 @@
 import type { Client } from "./client.ts";
 import { LeaseholdError } from "./errors.ts";
 import { drawKey } from "./idempotency.ts";
-import type { Keeper } from "./keeper.ts";
+import type { TaskKeeper } from "./task-keeper.ts";
 import { type TaskEnd, type TaskHandler, TaskRun } from "./task-run.ts";
 import { backOffMs, sleep } from "./timing.ts";
 import type { Offer, OperationAnswers, OperationInputs } from "./wire.ts";
@@ -35,7 +35,7 @@ export interface WorkerOptions {
 }
 
 export interface WorkerParts {
-  readonly openKeeper: (maxBusyMs: number) => Promise<Keeper>;
+  readonly openKeeper: (maxBusyMs: number) => Promise<TaskKeeper>;
 }
 
 type PollInput = OperationInputs["poll_tasks"];
@@ -100,7 +100,7 @@ export class Worker {
     }
   }
 
-  private async poll(keeper: Keeper): Promise<void> {
+  private async poll(keeper: TaskKeeper): Promise<void> {
     const { concurrency = 1, workerId } = this.options;
     let isFirst = workerId !== undefined;
     let failures = 0;
@@ -127,7 +127,7 @@ export class Worker {
 
   /** Polls once, and begins what is offered. */
   private async take(
-    keeper: Keeper,
+    keeper: TaskKeeper,
     free: number,
     reclaim: boolean,
   ): Promise<{ readonly offers: number; readonly foreign: number }> {
@@ -167,7 +167,7 @@ export class Worker {
     await this.client.call("release_task", { lease_id }).catch((error: unknown) => this.options.onError?.(error));
   }
 
-  private begin(keeper: Keeper, offer: Offer, leftMs: number): void {
+  private begin(keeper: TaskKeeper, offer: Offer, leftMs: number): void {
     const { client, workerId } = this;
     const { handler, maxRunMs = null, onEnd, onError } = this.options;
     const entry: Begun = { run: null, ended: Promise.resolve() };

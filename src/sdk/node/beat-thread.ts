@@ -1,7 +1,7 @@
 /** The thread that sends heartbeats; see thread-keeper.ts. */
 import { parentPort, workerData } from "node:worker_threads";
-import { Beats } from "../beats.ts";
 import { createHttpWire } from "../http.ts";
+import { TaskBeats } from "../task-beats.ts";
 import { uptimeMs } from "./shared-time.ts";
 import type { FromThread, ThreadData, ToThread } from "./thread-keeper.ts";
 
@@ -21,22 +21,20 @@ function isAlive(): boolean {
   return uptimeMs() - stirredAt < maxBusyMs;
 }
 
-// Heartbeats are far apart; whether the loop stirs is looked at more often, so that the time is right.
+// Heartbeats are far apart; the count is read more often, so that the time since it changed is right.
 setInterval(isAlive, Math.max(Math.min(maxBusyMs / 4, 1_000), 10));
 
-const beats = new Beats({
+const beats = new TaskBeats({
   wire: createHttpWire(url, credentials, fetch),
   now: uptimeMs,
   isAlive,
-  report: {
-    beat(leaseId, at, leftMs, answer) {
-      const slot = slots.get(leaseId);
-      if (slot === undefined) return;
-      untils[slot] = at + leftMs;
-      post({ type: "beat", leaseId, answer });
-    },
-    lost: (leaseId, code, detail) => post({ type: "lost", leaseId, code, detail }),
+  onBeat(leaseId, at, leftMs, answer) {
+    const slot = slots.get(leaseId);
+    if (slot === undefined) return;
+    untils[slot] = at + leftMs;
+    post({ type: "beat", leaseId, answer });
   },
+  onLost: (leaseId, code, detail) => post({ type: "lost", leaseId, code, detail }),
 });
 
 parentPort?.on("message", (message: ToThread) => {
@@ -45,16 +43,14 @@ parentPort?.on("message", (message: ToThread) => {
       slots.set(message.leaseId, message.slot);
       return beats.add(message.leaseId, message.leftMs);
     case "progress":
-      return beats.tell(message.leaseId, message.value);
+      return beats.report(message.leaseId, message.value);
     case "stop":
       slots.delete(message.leaseId);
       return beats.remove(message.leaseId);
-    case "close":
-      return beats.close();
   }
 });
 
-// The first call of a thread takes the longest; so that it is no heartbeat, nothing is taken on before it is over.
+// A thread's first call takes longest. It is made before any lease is kept, so that no heartbeat is that slow.
 const warmUp = fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2_000) });
 await warmUp.then((response) => response.arrayBuffer()).catch(() => undefined);
 post({ type: "ready" });

@@ -1,9 +1,9 @@
 /**
- * Heartbeats from a thread of their own: work that blocks its event loop keeps its lease. The loop counts up while it
- * stirs; when the count stands still for too long, the thread takes it for stuck and lets the leases run out.
+ * Heartbeats of tasks from a thread of their own, so that work that blocks the event loop keeps its lease. The event
+ * loop counts up while it runs; when the count stands still for too long, the thread lets the leases run out.
  */
 import { Worker } from "node:worker_threads";
-import type { Keeper, KeeperEvents, KeeperOptions } from "../keeper.ts";
+import type { TaskEvents, TaskKeeper, TaskKeeperOptions } from "../task-keeper.ts";
 import type { Credentials } from "../transport.ts";
 import type { TaskLease } from "../wire.ts";
 import { leasesMax, stirEveryMs, uptimeMs, uptimeResolutionMs } from "./shared-time.ts";
@@ -12,24 +12,23 @@ export interface ThreadData {
   readonly url: string;
   readonly credentials: Credentials;
   readonly maxBusyMs: number;
-  /** Counts up while the event loop stirs. */
+  /** Counts up while the event loop runs. */
   readonly stirs: Int32Array<SharedArrayBuffer>;
-  /** By slot: until when the lease lasts, by the machine's uptime; written by the thread, read when the loop wakes up. */
+  /** By slot: until when the lease lasts, by the machine's uptime; written by the thread, read by the event loop. */
   readonly untils: Float64Array<SharedArrayBuffer>;
 }
 
 export type ToThread =
   | { readonly type: "keep"; readonly slot: number; readonly leaseId: string; readonly leftMs: number }
   | { readonly type: "progress"; readonly leaseId: string; readonly value: unknown }
-  | { readonly type: "stop"; readonly leaseId: string }
-  | { readonly type: "close" };
+  | { readonly type: "stop"; readonly leaseId: string };
 
 export type FromThread =
   | { readonly type: "ready" }
   | { readonly type: "beat"; readonly leaseId: string; readonly answer: TaskLease }
   | { readonly type: "lost"; readonly leaseId: string; readonly code: string; readonly detail: string };
 
-export async function openThreadKeeper({ url, credentials, maxBusyMs }: KeeperOptions): Promise<Keeper> {
+export async function openThreadKeeper({ url, credentials, maxBusyMs }: TaskKeeperOptions): Promise<TaskKeeper> {
   const stirs = new Int32Array(new SharedArrayBuffer(4));
   const untils = new Float64Array(new SharedArrayBuffer(8 * leasesMax));
   const workerData: ThreadData = { url, credentials, maxBusyMs, stirs, untils };
@@ -38,7 +37,7 @@ export async function openThreadKeeper({ url, credentials, maxBusyMs }: KeeperOp
     thread.once("message", () => resolve());
     thread.once("error", reject);
   });
-  const kept = new Map<string, KeeperEvents>();
+  const kept = new Map<string, TaskEvents>();
   const free = Array.from({ length: leasesMax }, (_, slot) => slot);
   const post = (message: ToThread): void => thread.postMessage(message);
   thread.on("message", (message: FromThread) => {

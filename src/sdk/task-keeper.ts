@@ -1,46 +1,46 @@
-/** Who keeps the leases of tasks alive: a thread of its own where there are threads, else this event loop. */
-import { Beats } from "./beats.ts";
+/** Keeps the leases of tasks alive: from a thread of its own where there are threads, else from this event loop. */
 import type { Timekeeper } from "./clock.ts";
 import { createHttpWire, type Fetch } from "./http.ts";
+import { TaskBeats } from "./task-beats.ts";
 import type { Credentials } from "./transport.ts";
 import type { TaskLease } from "./wire.ts";
 
-export interface KeeperEvents {
+export interface TaskEvents {
   beat(answer: TaskLease): void;
   lost(code: string, detail: string): void;
 }
 
-/** One lease that is kept. */
-export interface KeptLease {
-  /** How long it lasts without another word from the server. */
+/** One task that is kept. */
+export interface KeptTask {
+  /** How long its lease lasts without another answer of the server. */
   leftMs(): number;
   progress(value: unknown): void;
   stop(): void;
 }
 
-export interface Keeper {
+export interface TaskKeeper {
   /** `leftMs`: how long it lasts from now. */
-  keep(leaseId: string, leftMs: number, events: KeeperEvents): KeptLease;
+  keep(leaseId: string, leftMs: number, events: TaskEvents): KeptTask;
   close(): Promise<void>;
 }
 
-export interface KeeperOptions {
+export interface TaskKeeperOptions {
   readonly url: string;
   readonly credentials: Credentials;
   readonly fetch: Fetch;
   readonly time: Timekeeper;
-  /** After so long without a stir of the event loop, leases are let run out. */
+  /** If the event loop stands still for longer, leases are left to run out. */
   readonly maxBusyMs: number;
 }
 
-/** A thread cannot be given a fetch of the caller's own; then, and where there are no threads, the loop does it. */
-export async function openKeeper(options: KeeperOptions, hasOwnFetch: boolean): Promise<Keeper> {
+/** A thread cannot use the caller's own fetch; then, and where there are no threads, the event loop keeps them. */
+export async function openTaskKeeper(options: TaskKeeperOptions, hasOwnFetch: boolean): Promise<TaskKeeper> {
   if (!hasOwnFetch && hasThreads()) {
     try {
       const { openThreadKeeper } = await import("./node/thread-keeper.ts");
       return await openThreadKeeper(options);
     } catch {
-      // Some platforms have the name and not the thing.
+      // Some platforms have the module and no threads.
     }
   }
   return loopKeeper(options);
@@ -51,23 +51,21 @@ function hasThreads(): boolean {
   return process?.versions?.node !== undefined;
 }
 
-export function loopKeeper({ url, credentials, fetch: fetcher, time }: KeeperOptions): Keeper {
+export function loopKeeper({ url, credentials, fetch: fetcher, time }: TaskKeeperOptions): TaskKeeper {
   const start = time.mark();
   const now = (): number => time.elapsedMs(start);
-  const kept = new Map<string, { until: number; readonly events: KeeperEvents }>();
-  const beats = new Beats({
+  const kept = new Map<string, { until: number; readonly events: TaskEvents }>();
+  const beats = new TaskBeats({
     wire: createHttpWire(url, credentials, fetcher),
     now,
     isAlive: () => true,
-    report: {
-      beat(leaseId, at, leftMs, answer) {
-        const one = kept.get(leaseId);
-        if (one === undefined) return;
-        one.until = at + leftMs;
-        one.events.beat(answer);
-      },
-      lost: (leaseId, code, detail) => kept.get(leaseId)?.events.lost(code, detail),
+    onBeat(leaseId, at, leftMs, answer) {
+      const one = kept.get(leaseId);
+      if (one === undefined) return;
+      one.until = at + leftMs;
+      one.events.beat(answer);
     },
+    onLost: (leaseId, code, detail) => kept.get(leaseId)?.events.lost(code, detail),
   });
   return {
     keep(leaseId, leftMs, events) {
@@ -76,7 +74,7 @@ export function loopKeeper({ url, credentials, fetch: fetcher, time }: KeeperOpt
       beats.add(leaseId, leftMs);
       return {
         leftMs: () => one.until - now(),
-        progress: (value) => beats.tell(leaseId, value),
+        progress: (value) => beats.report(leaseId, value),
         stop() {
           kept.delete(leaseId);
           beats.remove(leaseId);
