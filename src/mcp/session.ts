@@ -9,6 +9,7 @@ import type { Input, Operation } from "../protocol/operation.ts";
 import type { Client, OperationInput, OperationName } from "../sdk/client.ts";
 import { LeaseholdError } from "../sdk/errors.ts";
 import { drawKey } from "../sdk/idempotency.ts";
+import { beatShare, Heartbeat } from "../sdk/lease-keeper.ts";
 import type { Answered, Body, Credential, Door } from "./door.ts";
 import { Holdings } from "./holdings.ts";
 import { limits } from "./limits.ts";
@@ -36,17 +37,20 @@ export class Session implements Door {
   private readonly options: SessionOptions;
   private readonly tokens = new Map<string, string>();
   private readonly holdings = new Holdings();
-  private timer: NodeJS.Timeout | null = null;
-  private nextAt = 0;
+  private readonly heartbeat: Heartbeat;
   private current: string | null = null;
   private registering: Promise<string> | null = null;
-  private beating: Promise<void> | null = null;
   private isActive = false;
   private isEnded = false;
 
   constructor(options: SessionOptions) {
     this.options = options;
-    this.schedule();
+    this.heartbeat = new Heartbeat({
+      send: () => this.beatAll(),
+      lastsMs: () => this.beatEveryMs(),
+      isBackground: true,
+    });
+    this.heartbeat.within(this.beatEveryMs());
   }
 
   /** Registered when it is first needed: a client that only looks leaves no agent behind. */
@@ -97,8 +101,8 @@ export class Session implements Door {
   async end(): Promise<void> {
     if (this.isEnded) return;
     this.isEnded = true;
-    clearTimeout(this.timer ?? undefined);
-    await this.beating;
+    if (this.heartbeat.isUnderWay) await this.heartbeat.now();
+    this.heartbeat.stop();
     const options = { timeoutMs: lettingGoMs, retries: 1 };
     const { client } = this.options;
     const ends: Promise<unknown>[] = [
@@ -176,7 +180,7 @@ export class Session implements Door {
     if (name === "register_agent") this.current = agentId;
     if (name === "register_agent" || name === "resume_agent") await this.adopt(agentId);
     this.holdings.learn(name, input, agentId, body);
-    this.schedule();
+    this.heartbeat.within(this.beatEveryMs());
   }
 
   /** What the agent held before is this process's to keep from now on (A3). */
@@ -186,32 +190,12 @@ export class Session implements Door {
     this.holdings.adopt(agentId, leases);
   }
 
-  /** A call can only bring the next beat forward: a model that calls without pause must not put it off for ever. */
-  private schedule(): void {
-    if (this.isEnded) return;
-    const shortest = this.holdings.shortestTtlMs() / 3;
-    const ms = Math.max(beatMsMin, Math.min(this.options.beatMs ?? beatMsUsual, shortest));
-    const at = performance.now() + ms;
-    if (this.timer !== null && at >= this.nextAt) return;
-    clearTimeout(this.timer ?? undefined);
-    this.nextAt = at;
-    this.timer = setTimeout(() => {
-      this.timer = null;
-      void this.beat().then(() => this.schedule());
-    }, ms);
-    this.timer.unref();
+  private beatEveryMs(): number {
+    const shortestMs = this.holdings.shortestTtlMs() * beatShare;
+    return Math.max(beatMsMin, Math.min(this.options.beatMs ?? beatMsUsual, shortestMs));
   }
 
-  private beat(): Promise<void> {
-    this.beating ??= this.beatAll()
-      .catch(() => undefined)
-      .finally(() => {
-        this.beating = null;
-      });
-    return this.beating;
-  }
-
-  private async beatAll(): Promise<void> {
+  private async beatAll(): Promise<number> {
     const { client } = this.options;
     const activity = this.isActive;
     this.isActive = false;
@@ -238,6 +222,7 @@ export class Session implements Door {
         if (isRefusal(error)) this.holdings.loseTask(lease_id, error.code);
       }
     }
+    return this.beatEveryMs();
   }
 }
 

@@ -1,6 +1,9 @@
-/** `flock` for fleets: a command that runs while its leases are held, and not a moment longer. */
+/** `flock` for fleets: a command that runs only while its leases are held. */
 import { basename } from "node:path";
-import { lookUpHolders } from "../../sdk/lease-lost.ts";
+import type { Actor } from "../../sdk/actor.ts";
+import type { Timed } from "../../sdk/client.ts";
+import { Holding } from "../../sdk/holding.ts";
+import { type LeaseLost, lookUpHolders } from "../../sdk/lease-lost.ts";
 import type { Granted } from "../../sdk/wire.ts";
 import { acquire } from "../acquiring.ts";
 import { type Acting, actingAgent, agentFlag, asAgent } from "../acting.ts";
@@ -8,15 +11,21 @@ import type { Call, Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { manifestFlags, readManifest } from "../manifest.ts";
 import { Failure, isServerError, UsageProblem } from "../problem.ts";
-import { startChild } from "../supervision/child.ts";
+import { type Child, startChild } from "../supervision/child.ts";
 import { findCommand } from "../supervision/find-command.ts";
-import { startGuard } from "../supervision/guard.ts";
 import { handOnSignals } from "../supervision/signals.ts";
-import { runUnderLease } from "../supervision/under-lease.ts";
+import { supervise } from "../supervision/supervise.ts";
+import { Watchdog } from "../supervision/watchdog-link.ts";
 import { waitFlags, waitMsOf } from "../waiting.ts";
 
 const ttlMsDefault = 30_000;
 const graceMsDefault = 5_000;
+/** How long before the leases' end nothing of the command is left: a tenth of the TTL, within these. */
+const marginMsMin = 50;
+const marginMsMax = 1_000;
+/** A lease that was taken away is not ours to use: little time to tidy up. */
+const takenGraceMsMax = 1_000;
+const tellMsMax = 500;
 
 const runCommand: Command = {
   name: "run",
@@ -24,10 +33,10 @@ const runCommand: Command = {
   usage: "[-x|-s|-p P] RES… [-n|-w TIME] [-E CODE] [--ttl TIME] -- COMMAND [ARGUMENT…]",
   words: [1, 256],
   wraps: true,
-  about: `All that is named is leased together, or nothing is. The leases are kept alive while the command runs, and released
+  about: `All names are leased together, or none is. The leases are kept alive while the command runs, and released
 when it ends; its exit code is passed on, and so are standard input and signals. If the leases are lost, or could be,
 because the server cannot be reached, the command and all of its process group are ended before the leases are:
-SIGTERM, --grace, SIGKILL; the exit code is then ${exitCodes.leaseLost}. A watchdog process sees to it even where this one was killed.
+SIGTERM, --grace, SIGKILL; the exit code is then ${exitCodes.leaseLost}. A watchdog process does so even if this one was killed.
 
 The command finds in its environment LEASEHOLD_LEASE_IDS (commas between), LEASEHOLD_FENCE (the highest of its fences:
 show it to whatever you write to), LEASEHOLD_EXPIRES_AT (as of the start), and LEASEHOLD_AGENT_ID,
@@ -43,10 +52,10 @@ LEASEHOLD_AGENT_TOKEN and LEASEHOLD_URL, by which \`leasehold\` within it acts a
     ttl: { sign: "TIME", words: "how long the leases outlive a crash of this machine [30s]" },
     grace: { sign: "TIME", words: "between SIGTERM and SIGKILL [5s], at most a quarter of the ttl" },
     agent: agentFlag,
-    purpose: { sign: "TEXT", words: "why, for whoever finds it in the way [the command's name]" },
+    purpose: { sign: "TEXT", words: "why, for those whom it blocks [the command's name]" },
   },
   examples: [
-    ["leasehold run src/auth.ts -- ./rename-login.sh", "nobody else changes that file meanwhile"],
+    ["leasehold run src/auth.ts -- ./rename-login.sh", "no other agent changes that file meanwhile"],
     ["leasehold run -x dist/ -s src/ -- npm run build", "to write one folder, and see no changes in the other"],
     ["leasehold run -n -E 0 DEPLOY:/prod -- ./deploy.sh", "if somebody deploys already, that is fine"],
     ["leasehold run -w 10m --units 1 GPU:/rack-1/a100 -- python train.py", "wait for one of four"],
@@ -54,7 +63,7 @@ LEASEHOLD_AGENT_TOKEN and LEASEHOLD_URL, by which \`leasehold\` within it acts a
   run: async (call) => {
     const intents = readManifest(call);
     const [file = "", ...args] = call.wrapped;
-    if (call.wrapped.length === 0) throw new UsageProblem("say what to run behind --: `leasehold run RES… -- COMMAND`");
+    if (call.wrapped.length === 0) throw new UsageProblem("say what to run after --: `leasehold run RES… -- COMMAND`");
     const conflictCode = call.integer("conflict-exit-code", 0, 255) ?? exitCodes.notGranted;
     const ttlMs = call.durationMs("ttl") ?? ttlMsDefault;
     const graceMs = call.durationMs("grace") ?? graceMsDefault;
@@ -65,31 +74,26 @@ LEASEHOLD_AGENT_TOKEN and LEASEHOLD_URL, by which \`leasehold\` within it acts a
     const client = await call.connect();
     const signals = handOnSignals();
     const acting = await actingAgent(call, client);
-    const guard = startGuard();
+    const watchdog = new Watchdog();
     try {
       const { out } = call;
       const actor = { client, ...acting };
       const wish = { intents, ttlMs, waitMs, purpose, givenUp: signals.early, conflictCode };
-      const { answer, sentAt } = await acquire(actor, wish, out);
+      const granted = await acquire(actor, wish, out);
+      const { answer } = granted;
       for (const warning of answer.warnings) out.note(warning);
       try {
-        const { code, lost } = await runUnderLease({
-          actor,
-          leases: answer.leases,
-          sentAt,
-          guard,
-          graceMs,
-          start: (onGroup) =>
-            startChild([command, ...args], {
-              env: { ...call.environment, ...environmentFor(call, acting, answer) },
-              stdin: "inherit",
-              stdout: "inherit",
-              onGroup: (group) => {
-                onGroup(group);
-                signals.to(group);
-              },
-            }),
-        });
+        const { code, lost } = await runUnderLeases(actor, granted, { watchdog, graceMs }, (onGroup) =>
+          startChild([command, ...args], {
+            env: { ...call.environment, ...environmentFor(call, acting, answer) },
+            stdin: "inherit",
+            stdout: "inherit",
+            onGroup: (group) => {
+              onGroup(group);
+              signals.to(group);
+            },
+          }),
+        );
         if (lost === null) return code;
         await lookUpHolders(actor, lost).catch(() => undefined);
         throw new Failure(`${lost.message.replace(/^lease_lost: /, "")} The command was stopped.`, exitCodes.leaseLost);
@@ -97,11 +101,41 @@ LEASEHOLD_AGENT_TOKEN and LEASEHOLD_URL, by which \`leasehold\` within it acts a
         await letGo(call, acting, client, answer);
       }
     } finally {
-      guard.dismiss();
+      watchdog.dismiss();
       signals.stop();
     }
   },
 };
+
+/** The exit code, and why the command was stopped; null where it came to its own end. */
+async function runUnderLeases(
+  actor: Actor,
+  { answer: { leases }, sentAt }: Timed<Granted>,
+  { watchdog, graceMs }: { readonly watchdog: Watchdog; readonly graceMs: number },
+  start: (onGroup: (group: number) => void) => Promise<Child>,
+): Promise<{ readonly code: number; readonly lost: LeaseLost | null }> {
+  const ttlMs = Math.min(...leases.map(({ ttl }) => ttl));
+  const marginMs = Math.min(Math.max(ttlMs / 10, marginMsMin), marginMsMax);
+  const graceFittingMs = Math.min(graceMs, ttlMs / 4);
+  const takenGraceMs = Math.min(graceFittingMs, takenGraceMsMax);
+  // The signal fires early enough for the grace; ends are watched for from the start.
+  const holding = new Holding(actor, leases, sentAt, { marginMs: marginMs + graceFittingMs }, 0);
+  const isTaken = (): boolean => holding.lost !== null && holding.lost.reason !== "no_contact";
+  try {
+    await holding.begin();
+    holding.assertHeld();
+    const { code } = await supervise({
+      watchdog,
+      signal: holding.signal,
+      limits: () => ({ termInMs: holding.remainingMs(), graceMs: isTaken() ? takenGraceMs : graceFittingMs }),
+      everyMs: Math.min(tellMsMax, ttlMs / 10),
+      start,
+    });
+    return { code, lost: holding.lost };
+  } finally {
+    holding.finish();
+  }
+}
 
 function environmentFor({ url }: Call, { agentId, token }: Acting, { leases }: Granted): NodeJS.ProcessEnv {
   const ends = leases.map((lease) => lease.expires_at).toSorted();
@@ -115,7 +149,7 @@ function environmentFor({ url }: Call, { agentId, token }: Acting, { leases }: G
   };
 }
 
-/** Whatever happened, nobody needs them any more. If it cannot be said, they run out by themselves. */
+/** In every case the leases are not needed any more. If the server cannot be reached, they run out. */
 async function letGo(call: Call, acting: Acting, client: Awaited<ReturnType<Call["connect"]>>, { leases }: Granted) {
   const asked = { agent_id: acting.agentId, lease_ids: leases.map(({ id }) => id) };
   try {

@@ -1,8 +1,9 @@
 /** Runs a command for one task, and ends it when the task is cancelled, preempted or lost, before its lease ends. */
 import type { TaskContext } from "../../sdk/task-run.ts";
-import { startChild } from "./child.ts";
-import { startGuard } from "./guard.ts";
-import { endGroup, isGroupRunning, signalGroup } from "./process-group.ts";
+import { type Child, startChild } from "./child.ts";
+import { signalGroup } from "./process-group.ts";
+import { supervise } from "./supervise.ts";
+import { Watchdog } from "./watchdog-link.ts";
 
 export interface ForTask {
   readonly command: readonly string[];
@@ -12,74 +13,49 @@ export interface ForTask {
   readonly graceMs: number;
 }
 
-export interface TaskRan {
+export interface TaskOutput {
   readonly code: number;
   readonly stdout: Buffer;
-  /** The last of what it said, for the receipt of a failure. */
+  /** The last that it printed, for the receipt of a failure. */
   readonly stderrTail: string;
 }
 
 const tailChars = 2_000;
 const tellMs = 500;
-/** What cannot be kept in memory is no result; it is for an artifact that the command itself puts somewhere. */
+/** A larger result does not fit in memory; the command has to store it somewhere itself. */
 const stdoutBytesMax = 256 * 2 ** 20;
 
-export async function runForTask({ command, env, input, context, graceMs }: ForTask): Promise<TaskRan> {
-  const { signal } = context;
-  const guard = startGuard();
-  let group = 0;
-  let ending: Promise<void> | null = null;
-  // The context's own margin is kept: at its end nothing of the command is left.
-  const graceFittingMs = (): number => Math.min(graceMs, context.remainingMs());
-  const tell = (): void => {
-    const leftMs = context.remainingMs();
-    if (ending === null) guard.tell(group, Math.max(0, leftMs - graceMs), leftMs, false);
-  };
-  const stop = (): void => {
-    const ms = graceFittingMs();
-    guard.tell(group, 0, ms, true);
-    ending = endGroup(group, ms);
-  };
-  try {
-    const child = await startChild(command, {
-      env,
-      stdin: "pipe",
-      stdout: "pipe",
-      stderr: "pipe",
-      onGroup: (started) => {
-        group = started;
-        tell();
-      },
-    });
-    const telling = setInterval(tell, tellMs);
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-    const { stdin, stdout, stderr } = child.process;
-    stdin?.on("error", () => undefined); // Whether it reads its task is its own affair.
+export async function runForTask({ command, env, input, context, graceMs }: ForTask): Promise<TaskOutput> {
+  const watchdog = new Watchdog();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  let stderrTail = "";
+  const start = async (onGroup: (group: number) => void): Promise<Child> => {
+    const started = await startChild(command, { env, stdin: "pipe", stdout: "pipe", stderr: "pipe", onGroup });
+    const { stdin, stdout, stderr } = started.process;
+    stdin?.on("error", () => undefined); // It need not read its task.
     stdin?.end(input);
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    let stderrTail = "";
     stdout?.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes <= stdoutBytesMax) chunks.push(chunk);
-      else signalGroup(group, "SIGKILL");
+      else signalGroup(started.group, "SIGKILL");
     });
     stderr?.on("data", (chunk: Buffer) => {
       process.stderr.write(chunk);
       stderrTail = (stderrTail + chunk.toString()).slice(-tailChars);
     });
-    try {
-      const code = await child.ended;
-      if (ending === null && isGroupRunning(group)) await endGroup(group, graceFittingMs());
-      await ending;
-      await child.drained;
-      return { code, stdout: Buffer.concat(chunks), stderrTail };
-    } finally {
-      clearInterval(telling);
-      signal.removeEventListener("abort", stop);
-    }
+    return started;
+  };
+  // The context keeps its own margin: at its end nothing of the command is left.
+  const limits = () => {
+    const leftMs = context.remainingMs();
+    return { termInMs: Math.max(0, leftMs - graceMs), graceMs: Math.min(graceMs, leftMs) };
+  };
+  try {
+    const { code, child } = await supervise({ watchdog, signal: context.signal, limits, everyMs: tellMs, start });
+    await child.drained;
+    return { code, stdout: Buffer.concat(chunks), stderrTail };
   } finally {
-    guard.dismiss();
+    watchdog.dismiss();
   }
 }
