@@ -2,7 +2,7 @@
  * A move is a command in which numbers stand for names ("the third of the present leases"). So fast-check can draw a
  * list of moves and shrink it, and the kernel, the oracle and a restored kernel can play the same list.
  */
-import type { Actor, Asked, Command, DeclareResource, IntentInput } from "../src/kernel/contract/commands.ts";
+import type { Actor, Command, CommandBase, DeclareResource, IntentInput } from "../src/kernel/contract/commands.ts";
 import { predicates } from "../src/kernel/contract/predicates.ts";
 import { agentStates, type Strategy } from "../src/kernel/contract/records.ts";
 
@@ -224,7 +224,7 @@ export function commandFor(move: Move, board: Board, known: Targets, entropy: re
 }
 
 /** The cell's commands and its withdrawal: mostly it enrols and sends heartbeats, so that it is mostly READY. */
-function cellCommand(move: Move, board: Board, known: Targets, above: Asked): Command {
+function cellCommand(move: Move, board: Board, known: Targets, above: CommandBase): Command {
   const cellId = "cell-1";
   const session = `s${move.ttl % 2}`;
   const inventory = board.bound

@@ -72,7 +72,7 @@ const folders: Readonly<Record<string, Readonly<Record<string, readonly string[]
     ...inOrder(...kernelOrder),
     // Commands may conclude a turn themselves (aftermath.ts).
     commands: [".", ...kernelOrder],
-    testing: ["."],
+    testing: [".", "contract"],
   },
   protocol: {
     schema: [],

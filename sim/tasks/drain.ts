@@ -3,7 +3,7 @@
  * capabilities poll and complete, every task that can run ends after a bounded number of rounds.
  */
 
-import { quotasDefault } from "../../src/kernel/contract/limits.ts";
+import { quotasDefault } from "../../src/kernel/contract/records.ts";
 import type { Task } from "../../src/kernel/contract/task-records.ts";
 import { nextDeadline } from "../../src/kernel/kernel.ts";
 import { count } from "../counters.ts";

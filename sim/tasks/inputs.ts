@@ -1,78 +1,12 @@
-/** Tasks and receipts with nothing said that need not be, to be filled in by whoever sends them. */
+/** Tasks and receipts in which nothing is set that may be left out. */
+import { blank } from "../../src/kernel/contract/field.ts";
+import { receiptInput, taskInput } from "../../src/kernel/contract/inputs.ts";
 import type { ReceiptInput, TaskInput } from "../../src/kernel/contract/task-commands.ts";
 
 export function blankTask(taskType: string, principalAi: string): TaskInput {
-  return {
-    taskType,
-    principalAi,
-    taskSummary: null,
-    taskBody: null,
-    payloadPointer: null,
-    inputs: null,
-    expectedOutcomeKind: null,
-    expectedArtifactMime: null,
-    taskPriority: null,
-    requires: null,
-    intents: null,
-    delayMs: null,
-    maxAttempts: null,
-    maxOffers: null,
-    leaseDurationMs: null,
-    requeueDelayMs: null,
-    dependsOn: null,
-    concurrencyKey: null,
-    concurrencyLimit: null,
-    speculative: null,
-    preemptible: null,
-    parentTaskId: null,
-    idempotencyKey: null,
-  };
+  return { ...blank(taskInput), taskType, principalAi };
 }
 
 export function blankReceipt(phase: string, taskId: string | null): ReceiptInput {
-  return {
-    phase,
-    taskId,
-    leaseId: null,
-    fence: null,
-    receiptId: null,
-    tenantId: null,
-    obligationId: null,
-    parentTaskId: null,
-    causedByReceiptId: null,
-    dedupeKey: null,
-    attempt: null,
-    fromPrincipal: null,
-    forPrincipal: null,
-    sourceSystem: null,
-    recipientAi: null,
-    trustDomain: null,
-    status: null,
-    realtime: null,
-    taskType: null,
-    taskSummary: null,
-    taskBody: null,
-    inputs: null,
-    expectedOutcomeKind: null,
-    expectedArtifactMime: null,
-    outcomeKind: null,
-    outcomeText: null,
-    artifactLocation: null,
-    artifactPointer: null,
-    artifactChecksum: null,
-    artifactSizeBytes: null,
-    artifactMime: null,
-    artifactRefs: null,
-    escalationClass: null,
-    escalationReason: null,
-    escalationTo: null,
-    retryRequested: null,
-    body: null,
-    createdAt: null,
-    startedAt: null,
-    completedAt: null,
-    readAt: null,
-    archivedAt: null,
-    metadata: null,
-  };
+  return { ...blank(receiptInput), phase, taskId };
 }

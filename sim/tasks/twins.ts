@@ -4,7 +4,7 @@
  * considers every task again.
  */
 import type { Command } from "../../src/kernel/contract/commands.ts";
-import { quotasDefault } from "../../src/kernel/contract/limits.ts";
+import { quotasDefault } from "../../src/kernel/contract/records.ts";
 import type { Reply } from "../../src/kernel/contract/replies.ts";
 import { apply, nextDeadline, restore, type State, settle, snapshot } from "../../src/kernel/kernel.ts";
 import { count } from "../counters.ts";

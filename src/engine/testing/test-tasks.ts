@@ -1,5 +1,7 @@
 /** Tasks and receipts as an edge would ask for them, for tests of the engine. */
 import type { Actor, Command } from "../../kernel/contract/commands.ts";
+import { blank } from "../../kernel/contract/field.ts";
+import { receiptInput, taskInput } from "../../kernel/contract/inputs.ts";
 import type { ReceiptInput, TaskInput } from "../../kernel/contract/task-commands.ts";
 import { drawEntropy } from "../entropy.ts";
 
@@ -10,32 +12,13 @@ function asked(tenant = "default") {
 }
 
 export function createTask(task: Partial<TaskInput> = {}, tenant?: string): Command {
-  const blank: TaskInput = {
+  const plain = {
+    ...blank(taskInput),
     taskType: "code.review",
     principalAi: "planner",
     taskSummary: "Review the change",
-    taskBody: null,
-    payloadPointer: null,
-    inputs: null,
-    expectedOutcomeKind: null,
-    expectedArtifactMime: null,
-    taskPriority: null,
-    requires: null,
-    intents: null,
-    delayMs: null,
-    maxAttempts: null,
-    maxOffers: null,
-    leaseDurationMs: null,
-    requeueDelayMs: null,
-    dependsOn: null,
-    concurrencyKey: null,
-    concurrencyLimit: null,
-    speculative: null,
-    preemptible: null,
-    parentTaskId: null,
-    idempotencyKey: null,
   };
-  return { ...asked(tenant), type: "create_task", task: { ...blank, ...task }, endedDependencies: null };
+  return { ...asked(tenant), type: "create_task", task: { ...plain, ...task }, endedDependencies: null };
 }
 
 export function poll(workerId: string, maxTasks = 1, tenant?: string): Command {
@@ -52,49 +35,5 @@ export function releaseTask(leaseId: string): Command {
 }
 
 export function submit(receipt: Partial<ReceiptInput> & Pick<ReceiptInput, "phase">, tenant?: string): Command {
-  const blank: Omit<ReceiptInput, "phase"> = {
-    taskId: null,
-    leaseId: null,
-    fence: null,
-    receiptId: null,
-    tenantId: null,
-    obligationId: null,
-    parentTaskId: null,
-    causedByReceiptId: null,
-    dedupeKey: null,
-    attempt: null,
-    fromPrincipal: null,
-    forPrincipal: null,
-    sourceSystem: null,
-    recipientAi: null,
-    trustDomain: null,
-    status: null,
-    realtime: null,
-    taskType: null,
-    taskSummary: null,
-    taskBody: null,
-    inputs: null,
-    expectedOutcomeKind: null,
-    expectedArtifactMime: null,
-    outcomeKind: null,
-    outcomeText: null,
-    artifactLocation: null,
-    artifactPointer: null,
-    artifactChecksum: null,
-    artifactSizeBytes: null,
-    artifactMime: null,
-    artifactRefs: null,
-    escalationClass: null,
-    escalationReason: null,
-    escalationTo: null,
-    retryRequested: null,
-    body: null,
-    createdAt: null,
-    startedAt: null,
-    completedAt: null,
-    readAt: null,
-    archivedAt: null,
-    metadata: null,
-  };
-  return { ...asked(tenant), type: "submit_receipt", receipt: { ...blank, ...receipt } };
+  return { ...asked(tenant), type: "submit_receipt", receipt: { ...blank(receiptInput), ...receipt } };
 }

@@ -13,7 +13,7 @@ import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
 import { fingerprint } from "../names/fingerprint.ts";
 import { laneIdOf } from "../tasks/lanes.ts";
-import { readTask } from "../tasks/task-input.ts";
+import { leaseWarnings, readTask } from "../tasks/task-input.ts";
 import { emitTask, finish } from "../tasks/task-life.ts";
 import { placeTask, placeTaskKey } from "../tasks/task-places.ts";
 import { enterQueue } from "../tasks/task-queue.ts";
@@ -39,7 +39,8 @@ export function createTask(turn: Turn, command: CreateTask): Reply {
     finish(turn, task, "canceled", null, "dependency_failed");
     emitTask(turn, task, "task.canceled", null, "dependency_failed");
   } else enterQueue(turn, task);
-  return { type: "task", task: task.record, created: true };
+  const warnings = leaseWarnings(command.task.leaseDurationMs);
+  return { type: "task", task: task.record, created: true, warnings };
 }
 
 function findRepeated({ book, tasks }: TenantEntry, input: TaskInput): Reply | null {

@@ -1,5 +1,6 @@
 /** What a worker does with its lease on a task: heartbeat, and giving it back (T2, T7, T8, T13). */
 
+import { jsonExceedsBytes } from "../contract/bounds.ts";
 import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
@@ -8,7 +9,6 @@ import type { HeartbeatTask, ReleaseTask } from "../contract/task-commands.ts";
 import { earliest } from "../index/heap.ts";
 import { isTaskLease, type LeaseEntry, type TenantEntry, type Turn } from "../memory/state.ts";
 import { attemptOf, leasesOfAttempt, type TaskEntry, updateTask } from "../memory/task-state.ts";
-import { jsonExceedsBytes } from "../names/text-size.ts";
 import { endLeases } from "../requests/ending.ts";
 import { rankOf } from "../tasks/lanes.ts";
 import { canRunNow } from "../tasks/task-manifest.ts";

@@ -225,7 +225,7 @@ function offer(
   const { record } = task;
   const terms: GrantTerms = {
     suffix: numbering.suffix,
-    ttl: record.spec.leaseDuration,
+    ttl: record.spec.leaseDurationMs,
     idleTimeout: null,
     purpose: record.spec.taskSummary,
     tokens: false,

@@ -9,8 +9,14 @@ import type {
   SetTenantSettings,
   SuspendTenant,
 } from "../contract/commands.ts";
-import { limits, quotasDefault, settingsDefault } from "../contract/limits.ts";
-import type { Millis, TenantQuotas, TenantSettings } from "../contract/records.ts";
+import { limits } from "../contract/limits.ts";
+import {
+  type Millis,
+  quotasDefault,
+  settingsDefault,
+  type TenantQuotas,
+  type TenantSettings,
+} from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import { countKinds } from "../deciding/quotas.ts";

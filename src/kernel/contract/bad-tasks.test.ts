@@ -63,7 +63,7 @@ const ways: Readonly<Record<(typeof taskRefusals)[number], (busy: Busy) => reado
     { type: "heartbeat_task", leaseId: running.lease.id, progress: many(limits.metadataBytesMax) },
     { type: "set_task_type", taskType: "", settings: {} },
     { type: "set_task_type", taskType: "build", settings: { maxAttempts: 0 } },
-    { type: "set_task_type", taskType: "build", settings: { leaseDurationMs: limits.taskLeaseMsMax + 1 } },
+    { type: "set_task_type", taskType: "build", settings: { leaseDurationMs: limits.ttlMsMin - 1 } },
     { type: "set_task_type", taskType: "build", settings: { speculateShare: 0 } },
     { type: "set_task_type", taskType: "build", settings: { speculateShare: Number.NaN } },
   ],

@@ -1,11 +1,59 @@
 /** What can be asked of the kernel. Every edge (HTTP, stream, MCP, cells) translates to these and decides nothing. */
-import type { CellBinding, CellResource, Key, Role, TenantQuotas, TenantSettings } from "./records.ts";
+import {
+  type Fields,
+  flag,
+  flat,
+  hidden,
+  integer,
+  json,
+  list,
+  map,
+  named,
+  optional,
+  partial,
+  record,
+  text,
+  uncheckedChoice,
+  type Values,
+} from "./field.ts";
+import {
+  agentId,
+  cellName,
+  type IntentInput,
+  intentGiven,
+  keyId,
+  labels,
+  leaseId,
+  leaseIds,
+  predicate,
+  purpose,
+  reason,
+  requestId,
+  requestKey,
+  resourceName,
+  tenantId,
+  version,
+} from "./inputs.ts";
+import { limits } from "./limits.ts";
+import {
+  cellBinding,
+  cellEndCodes,
+  cellResource,
+  type Key,
+  type Role,
+  resolutionStrategies,
+  tenantQuotas,
+  tenantSettings,
+  wireAgentStates,
+} from "./records.ts";
 import type { TaskCommand } from "./task-commands.ts";
 
-/** Two random 32-bit numbers drawn by the engine: ids and jitter come from them (nothing random lives in here). */
+export type { IntentInput };
+
+/** Two random 32-bit numbers drawn by the engine; ids and jitter come from them. The kernel itself draws nothing. */
 export type Entropy = readonly [number, number];
 
-/** Who asks. An agent's token names its agent and the epoch in which it was issued (A3). */
+/** The caller. An agent's token names its agent and the epoch in which it was issued (A3). */
 export interface Actor {
   readonly role: Role;
   readonly agentId: string | null;
@@ -14,250 +62,197 @@ export interface Actor {
   readonly keyId?: string;
 }
 
-export interface Asked {
+export interface CommandBase {
   readonly tenant: string;
   readonly actor: Actor;
   readonly entropy: Entropy;
 }
 
-export interface IntentInput {
-  readonly predicate: string;
-  readonly resource: string;
-  readonly units?: number | null;
-  readonly to?: string | null;
-  /** "any": whichever declared resource of the pattern is ready and has room. */
-  readonly pick?: "any" | null;
-}
+/** A command of a table of descriptions, by its type. */
+export type CommandOf<C, K extends keyof C> = CommandBase & { readonly type: K } & Values<C[K]>;
 
-export interface DigestInput {
-  readonly checkpointId: string;
-  readonly resumePoint: string;
-  readonly context: unknown;
-  readonly intentBacklog: readonly IntentInput[];
-  readonly resolutionStrategy: string;
-}
+export const digestInput = {
+  checkpointId: text({ min: 1, max: limits.keyLengthMax, error: "invalid_digest" }),
+  resumePoint: text({ min: 1, max: limits.keyLengthMax, error: "invalid_digest" }),
+  context: optional(json({ bytesMax: limits.digestBytesMax, error: "invalid_digest" })),
+  intentBacklog: optional(
+    list(intentGiven, { max: limits.intentsMax, error: "invalid_digest" }),
+    [] as readonly IntentInput[],
+  ),
+  resolutionStrategy: optional(uncheckedChoice(resolutionStrategies, { error: "invalid_digest" }), "RETRY"),
+};
+export interface DigestInput extends Values<typeof digestInput> {}
 
-export interface RegisterAgent extends Asked {
-  readonly type: "register_agent";
-  /** Absent: one is made. Present and known: another instance takes the agent up (A3). */
-  readonly agentId: string | null;
-  readonly labels: Readonly<Record<string, string>> | null;
-}
-export interface TransitionAgent extends Asked {
-  readonly type: "transition_agent";
-  readonly agentId: string;
-  readonly to: string;
-}
-/** Announces DIE_RESTART (L9). */
-export interface RestartAgent extends Asked {
-  readonly type: "restart_agent";
-  readonly agentId: string;
-}
-export interface PauseAgent extends Asked {
-  readonly type: "pause_agent" | "unpause_agent";
-  readonly agentId: string;
-}
-export interface SaveDigest extends Asked {
-  readonly type: "save_digest";
-  readonly agentId: string;
-  readonly digest: DigestInput;
-}
-/** A4's first half: epoch + 1, leases re-issued, the digest and what to look up. */
-export interface ResumeAgent extends Asked {
-  readonly type: "resume_agent";
-  readonly agentId: string;
-  /** Resources whose state the agent assumes; looked up beside those that the digest names. */
-  readonly assumed: readonly string[];
-}
-/** A5: an assumption failed; the digest is dropped and the agent is back in PLANNING. */
-export interface DropDigest extends Asked {
-  readonly type: "drop_digest";
-  readonly agentId: string;
-}
-export interface VerifyAll extends Asked {
-  readonly type: "verify_all";
-  readonly agentId: string;
-  readonly leaseIds: readonly string[] | null;
-}
-export interface Acquire extends Asked {
-  readonly type: "acquire";
-  readonly agentId: string;
-  readonly intents: readonly IntentInput[];
-  readonly ttlMs: number | null;
-  readonly waitTimeoutMs: number | null;
-  readonly idleTimeoutMs: number | null;
-  readonly purpose: string | null;
-  readonly tokens: boolean;
-  readonly dryRun: boolean;
-  readonly requestKey: string | null;
-}
-/** Asks for a request's present state; a granted one is thereby collected (W8). */
-export interface CollectRequest extends Asked {
-  readonly type: "collect_request";
-  readonly requestId: string;
-}
-export interface CancelRequest extends Asked {
-  readonly type: "cancel_request";
-  readonly requestId: string;
-}
-export interface Heartbeat extends Asked {
-  readonly type: "heartbeat";
-  readonly leaseId: string;
-  readonly activity: boolean;
-}
-export interface HeartbeatAll extends Asked {
-  readonly type: "heartbeat_all";
-  readonly agentId: string;
-  readonly leaseIds: readonly string[] | null;
-  readonly activity: boolean;
-}
-export interface RenewLease extends Asked {
-  readonly type: "renew_lease";
-  readonly leaseId: string;
-  readonly generation: number | null;
-}
-export interface ReleaseLease extends Asked {
-  readonly type: "release_lease";
-  readonly leaseId: string;
-  readonly version: string | null;
-}
-export interface ReleaseAll extends Asked {
-  readonly type: "release_all";
-  readonly agentId: string;
-  readonly leaseIds: readonly string[] | null;
-  readonly versions: Readonly<Record<string, string>> | null;
-}
-export interface TransferLease extends Asked {
-  readonly type: "transfer_lease";
-  readonly leaseId: string;
-  readonly toAgentId: string;
-}
-export interface DowngradeLease extends Asked {
-  readonly type: "downgrade_lease";
-  readonly leaseId: string;
-  readonly predicate: string;
-}
-/** A guard has found that this agent wrote what another's lease stands against. */
-export interface ReportViolation extends Asked {
-  readonly type: "report_violation";
-  readonly agentId: string;
-  readonly leaseId: string;
-  readonly resource: string;
-}
-export interface Revoke extends Asked {
+const ttl = { min: limits.ttlMsMin };
+const activity = optional(flag(), false);
+const revoke = optional(flag(), false);
+const cellId = named("cell", cellName);
+const session = text({ min: 1, max: limits.idLengthMax });
+const inventory = list(record(cellResource), { max: limits.cellInventoryMax });
+
+/** A cell's reports (G6, G7). */
+const bindingReport = {
+  /** Which cell reports; null: a supervisor does for it. */
+  cellId: optional(cellName),
+  leaseId,
+  generation: integer(),
+  coordinate: optional(text()),
+  reason: optional(text()),
+};
+
+export const commands = {
+  register_agent: {
+    /** Absent: one is made. Present and known: another instance takes the agent up (A3). */
+    agentId: optional(agentId),
+    labels: optional(labels),
+  },
+  transition_agent: { agentId, to: uncheckedChoice(wireAgentStates, { error: "invalid_state" }) },
+  /** Announces DIE_RESTART (L9). */
+  restart_agent: { agentId },
+  pause_agent: { agentId },
+  unpause_agent: { agentId },
+  save_digest: { agentId, digest: flat(record(digestInput)) },
+  /** A4's first half: epoch + 1, leases re-issued, the digest and what to look up. */
+  resume_agent: {
+    agentId,
+    /** Resources whose state the agent assumes; looked up beside those that the digest names. */
+    assumed: hidden(list(text())),
+  },
+  /** A5: an assumption failed; the digest is dropped and the agent is back in PLANNING. */
+  drop_digest: { agentId },
+  verify_all: { agentId, leaseIds },
+  acquire: {
+    agentId,
+    intents: list(intentGiven, {
+      min: 1,
+      max: limits.intentsMax,
+      error: { min: "empty_manifest", max: "manifest_too_large" },
+    }),
+    ttlMs: optional(integer({ ...ttl, error: "invalid_ttl" })),
+    waitTimeoutMs: optional(integer({ error: "invalid_wait_timeout" })),
+    idleTimeoutMs: optional(integer({ ...ttl, error: "invalid_idle_timeout" })),
+    purpose: optional(purpose),
+    tokens: optional(flag(), false),
+    dryRun: optional(flag(), false),
+    requestKey,
+  },
+  /** Asks for a request's present state; a granted one is thereby collected (W8). */
+  collect_request: { requestId },
+  cancel_request: { requestId },
+  heartbeat: { leaseId, activity },
+  heartbeat_all: { agentId, leaseIds, activity },
+  renew_lease: { leaseId, generation: optional(integer({ min: 1 })) },
+  release_lease: { leaseId, version: optional(version) },
+  release_all: {
+    agentId,
+    leaseIds,
+    versions: optional(
+      map(version, { max: limits.leaseIdsMax, keyMax: limits.resourceLengthMax, error: "invalid_version" }),
+    ),
+  },
+  transfer_lease: { leaseId, toAgentId: agentId },
+  downgrade_lease: { leaseId, predicate },
+  /** A guard has found that this agent wrote what another's lease protects. */
+  report_violation: { leaseId, agentId, resource: resourceName },
+  declare_resource: {
+    resource: resourceName,
+    capacity: optional(integer({ min: 1, max: limits.unitsMax, error: "invalid_capacity" })),
+    cell: optional(cellName),
+  },
+  fence_resource: { resource: resourceName, reason },
+  /** The probe has seen that it is clean, or, for an unbound resource, the operator says so (G7). */
+  reset_resource: { resource: resourceName, probed: hidden(optional(flag(), false)) },
+  withdraw_resource: { resource: resourceName, revoke },
+  bind_confirmed: bindingReport,
+  bind_failed: bindingReport,
+  teardown_confirmed: bindingReport,
+  teardown_failed: bindingReport,
+  /** A cell connects, or connects again, and reports what it believes; the stricter of both beliefs wins. */
+  enrol_cell: {
+    cellId,
+    session,
+    version: optional(text({ max: limits.labelLengthMax })),
+    inventory,
+    bindings: list(record(cellBinding), { max: limits.cellBindingsMax }),
+  },
+  cell_heartbeat: {
+    cellId,
+    session,
+    /** null: unchanged. */
+    inventory: optional(inventory),
+  },
+  /** A cell was shut down in order. */
+  cell_left: { cellId, session, reason: text({ max: limits.reasonLengthMax }) },
+  /** A cell has ended a binding by itself: by its own clock (G11), or because of a fence. */
+  cell_ended: {
+    cellId,
+    leaseId,
+    generation: integer(),
+    code: uncheckedChoice(cellEndCodes),
+    /** Why it could not be torn down; null: it is gone. */
+    failure: optional(text({ max: limits.reasonLengthMax })),
+  },
+  /** G12, for all resources of a cell. */
+  withdraw_cell: { cellId, revoke },
+  readmit_cell: { cellId },
+  create_tenant: { tenantId },
+  suspend_tenant: { tenantId, reason: optional(reason) },
+  resume_tenant: { tenantId, reason: hidden(optional(reason)) },
+  set_tenant_settings: { tenantId, settings: flat(partial(record(tenantSettings))) },
+  set_tenant_quotas: { tenantId, quotas: flat(partial(record(tenantQuotas))) },
+  delete_key: { keyId },
+} satisfies Readonly<Record<string, Fields>>;
+
+type Of<K extends keyof typeof commands> = CommandOf<typeof commands, K>;
+export type RegisterAgent = Of<"register_agent">;
+export type TransitionAgent = Of<"transition_agent">;
+export type RestartAgent = Of<"restart_agent">;
+export type ResumeAgent = Of<"resume_agent">;
+export type DropDigest = Of<"drop_digest">;
+export type VerifyAll = Of<"verify_all">;
+export type Acquire = Of<"acquire">;
+export type CollectRequest = Of<"collect_request">;
+export type CancelRequest = Of<"cancel_request">;
+export type Heartbeat = Of<"heartbeat">;
+export type HeartbeatAll = Of<"heartbeat_all">;
+export type RenewLease = Of<"renew_lease">;
+export type ReleaseLease = Of<"release_lease">;
+export type ReleaseAll = Of<"release_all">;
+export type TransferLease = Of<"transfer_lease">;
+export type DowngradeLease = Of<"downgrade_lease">;
+export type ReportViolation = Of<"report_violation">;
+export type DeclareResource = Of<"declare_resource">;
+export type FenceResource = Of<"fence_resource">;
+export type ResetResource = Of<"reset_resource">;
+export type WithdrawResource = Of<"withdraw_resource">;
+export type EnrolCell = Of<"enrol_cell">;
+export type CellHeartbeat = Of<"cell_heartbeat">;
+export type CellLeft = Of<"cell_left">;
+export type CellEnded = Of<"cell_ended">;
+export type WithdrawCell = Of<"withdraw_cell">;
+export type ReadmitCell = Of<"readmit_cell">;
+export type CreateTenant = Of<"create_tenant">;
+export type SetTenantSettings = Of<"set_tenant_settings">;
+export type SetTenantQuotas = Of<"set_tenant_quotas">;
+export type DeleteKey = Of<"delete_key">;
+export type PauseAgent = Of<"pause_agent" | "unpause_agent">;
+export type ReportBinding = Of<"bind_confirmed" | "bind_failed" | "teardown_confirmed" | "teardown_failed">;
+export type SuspendTenant = Of<"suspend_tenant" | "resume_tenant">;
+export type SaveDigest = Of<"save_digest">;
+export interface Revoke extends CommandBase {
   readonly type: "revoke";
   readonly target: { readonly leaseId: string } | { readonly agentId: string } | { readonly resourcePrefix: string };
   readonly reason: string;
 }
-export interface DeclareResource extends Asked {
-  readonly type: "declare_resource";
-  readonly resource: string;
-  readonly capacity: number | null;
-  readonly cell: string | null;
-}
-export interface FenceResource extends Asked {
-  readonly type: "fence_resource";
-  readonly resource: string;
-  readonly reason: string;
-}
-/** The probe has seen it, or, for an unbound resource, the operator gives his word (G7). */
-export interface ResetResource extends Asked {
-  readonly type: "reset_resource";
-  readonly resource: string;
-  readonly probed: boolean;
-}
-export interface WithdrawResource extends Asked {
-  readonly type: "withdraw_resource";
-  readonly resource: string;
-  readonly revoke: boolean;
-}
-/** A cell's reports (G6, G7). */
-export interface ReportBinding extends Asked {
-  readonly type: "bind_confirmed" | "bind_failed" | "teardown_confirmed" | "teardown_failed";
-  /** Which cell speaks; null: a supervisor does for it. */
-  readonly cellId: string | null;
-  readonly leaseId: string;
-  readonly generation: number;
-  readonly coordinate: string | null;
-  readonly reason: string | null;
-}
-/** A cell comes, or comes back, and says what it believes; the stricter of both beliefs wins. */
-export interface EnrolCell extends Asked {
-  readonly type: "enrol_cell";
-  readonly cellId: string;
-  readonly session: string;
-  readonly version: string | null;
-  readonly inventory: readonly CellResource[];
-  readonly bindings: readonly CellBinding[];
-}
-export interface CellHeartbeat extends Asked {
-  readonly type: "cell_heartbeat";
-  readonly cellId: string;
-  readonly session: string;
-  /** null: as it was. */
-  readonly inventory: readonly CellResource[] | null;
-}
-/** A cell was shut down in order. */
-export interface CellLeft extends Asked {
-  readonly type: "cell_left";
-  readonly cellId: string;
-  readonly session: string;
-  readonly reason: string;
-}
-/** A cell has ended a binding by itself: by its own clock (G11), or because of a fence. */
-export interface CellEnded extends Asked {
-  readonly type: "cell_ended";
-  readonly cellId: string;
-  readonly leaseId: string;
-  readonly generation: number;
-  readonly code: string;
-  /** Why it could not be torn down; null: it is gone. */
-  readonly failure: string | null;
-}
-/** G12, for all resources of a cell. */
-export interface WithdrawCell extends Asked {
-  readonly type: "withdraw_cell";
-  readonly cellId: string;
-  readonly revoke: boolean;
-}
-export interface ReadmitCell extends Asked {
-  readonly type: "readmit_cell";
-  readonly cellId: string;
-}
-export interface CreateTenant extends Asked {
-  readonly type: "create_tenant";
-  readonly tenantId: string;
-}
-export interface SuspendTenant extends Asked {
-  readonly type: "suspend_tenant" | "resume_tenant";
-  readonly tenantId: string;
-  readonly reason: string | null;
-}
-export interface SetTenantSettings extends Asked {
-  readonly type: "set_tenant_settings";
-  readonly tenantId: string;
-  readonly settings: Partial<TenantSettings>;
-}
-export interface SetTenantQuotas extends Asked {
-  readonly type: "set_tenant_quotas";
-  readonly tenantId: string;
-  readonly quotas: Partial<TenantQuotas>;
-}
-export interface CreateKey extends Asked {
+export interface CreateKey extends CommandBase {
   readonly type: "create_key";
   readonly key: Omit<Key, "createdAt">;
-}
-export interface DeleteKey extends Asked {
-  readonly type: "delete_key";
-  readonly keyId: string;
 }
 
 export type Command =
   | RegisterAgent
   | TransitionAgent
   | RestartAgent
-  | PauseAgent
-  | SaveDigest
   | ResumeAgent
   | DropDigest
   | VerifyAll
@@ -271,13 +266,11 @@ export type Command =
   | ReleaseAll
   | TransferLease
   | DowngradeLease
-  | Revoke
   | ReportViolation
   | DeclareResource
   | FenceResource
   | ResetResource
   | WithdrawResource
-  | ReportBinding
   | EnrolCell
   | CellHeartbeat
   | CellLeft
@@ -285,9 +278,13 @@ export type Command =
   | WithdrawCell
   | ReadmitCell
   | CreateTenant
-  | SuspendTenant
   | SetTenantSettings
   | SetTenantQuotas
-  | CreateKey
   | DeleteKey
+  | PauseAgent
+  | ReportBinding
+  | SuspendTenant
+  | SaveDigest
+  | Revoke
+  | CreateKey
   | TaskCommand;

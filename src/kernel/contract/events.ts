@@ -1,94 +1,104 @@
 /** What happened, in the past tense and in order. Edges pass events on; nothing in the kernel depends on them. */
-import type { Agent, AgentState, Cell, Lease, Millis, Request, Resource } from "./records.ts";
-import type { Receipt, Task } from "./task-records.ts";
+import { choice, hidden, integer, list, omitted, optional, record, text, type Values } from "./field.ts";
+import { agent, cell, lease, type Millis, request, resource, wireAgentStates } from "./records.ts";
+import { receipt, task } from "./task-records.ts";
 
-interface Happened {
+const reason = omitted(optional(text()));
+
+/** Each kind of event: its types, and what it carries besides its tenant and time. */
+export const events = {
+  lease: {
+    types: [
+      "lease.binding",
+      "lease.granted",
+      "lease.renewed",
+      "lease.reissued",
+      "lease.held",
+      "lease.revived",
+      "lease.transferred",
+      "lease.downgraded",
+      "lease.violated",
+      "lease.closing",
+      "lease.released",
+      "lease.expired",
+      "lease.revoked",
+    ],
+    fields: { lease: record(lease), reason },
+  },
+  request: {
+    types: ["request.waiting", "request.granted", "request.timed_out", "request.canceled", "request.paused"],
+    fields: { request: record(request), reason },
+  },
+  /** A DIE leaves no request behind, so its event names the agent and what it wanted. */
+  died: {
+    types: ["request.died"],
+    fields: { agentId: text(), attempt: integer(), resources: list(text()) },
+  },
+  agent: {
+    types: ["agent.registered", "agent.taken_up", "agent.paused", "agent.unpaused", "agent.forgotten"],
+    fields: { agent: record(agent) },
+  },
+  transition: {
+    types: ["agent.transitioned"],
+    fields: { agentId: text(), from: choice(wireAgentStates), to: choice(wireAgentStates) },
+  },
+  resource: {
+    types: ["resource.declared", "resource.fenced", "resource.reset", "resource.withdrawn"],
+    fields: { resource: record(resource) },
+  },
+  cell: {
+    types: ["cell.enrolled", "cell.gone", "cell.withdrawn", "cell.readmitted"],
+    fields: { cell: record(cell) },
+  },
+  tenant: {
+    types: ["tenant.created", "tenant.suspended", "tenant.resumed", "tenant.changed"],
+    fields: {},
+  },
+  /** A task's lease has no events of its own: these report it (T10). */
+  task: {
+    types: [
+      "task.created",
+      "task.offered",
+      "task.accepted",
+      "task.completed",
+      "task.requeued",
+      "task.escalated",
+      "task.canceled",
+      "task.redriven",
+    ],
+    fields: {
+      task: hidden(record(task)),
+      /** The worker it was offered to, or that had it; null where there was none. */
+      workerId: omitted(optional(text())),
+      leaseId: omitted(optional(text())),
+      reason,
+    },
+  },
+  receipt: { types: ["receipt.stored"], fields: { receipt: hidden(record(receipt)) } },
+} as const;
+
+type Events = typeof events;
+export type EventKind = keyof Events;
+
+interface EventBase {
   readonly tenant: string;
   readonly at: Millis;
 }
+type EventOf<K extends EventKind> = EventBase & { readonly type: Events[K]["types"][number] } & Values<
+    Events[K]["fields"]
+  >;
 
-export interface LeaseEvent extends Happened {
-  readonly type:
-    | "lease.binding"
-    | "lease.granted"
-    | "lease.renewed"
-    | "lease.reissued"
-    | "lease.held"
-    | "lease.revived"
-    | "lease.transferred"
-    | "lease.downgraded"
-    | "lease.violated"
-    | "lease.closing"
-    | "lease.released"
-    | "lease.expired"
-    | "lease.revoked";
-  readonly lease: Lease;
-  readonly reason: string | null;
-}
-export interface RequestEvent extends Happened {
-  readonly type: "request.waiting" | "request.granted" | "request.timed_out" | "request.canceled" | "request.paused";
-  readonly request: Request;
-  readonly reason: string | null;
-}
-/** A DIE leaves no request behind, so its event names the agent and what it wanted. */
-export interface RequestDied extends Happened {
-  readonly type: "request.died";
-  readonly agentId: string;
-  readonly attempt: number;
-  readonly resources: readonly string[];
-}
-export interface AgentEvent extends Happened {
-  readonly type: "agent.registered" | "agent.taken_up" | "agent.paused" | "agent.unpaused" | "agent.forgotten";
-  readonly agent: Agent;
-}
-export interface AgentTransitioned extends Happened {
-  readonly type: "agent.transitioned";
-  readonly agentId: string;
-  readonly from: AgentState | "DIE_RESTART";
-  readonly to: AgentState | "DIE_RESTART";
-}
-export interface ResourceEvent extends Happened {
-  readonly type: "resource.declared" | "resource.fenced" | "resource.reset" | "resource.withdrawn";
-  readonly resource: Resource;
-}
-export interface CellEvent extends Happened {
-  readonly type: "cell.enrolled" | "cell.gone" | "cell.withdrawn" | "cell.readmitted";
-  readonly cell: Cell;
-}
-export interface TenantEvent extends Happened {
-  readonly type: "tenant.created" | "tenant.suspended" | "tenant.resumed" | "tenant.changed";
-}
+export type LeaseEvent = EventOf<"lease">;
+export type RequestEvent = EventOf<"request">;
+export type RequestDied = EventOf<"died">;
+export type AgentEvent = EventOf<"agent">;
+export type AgentTransitioned = EventOf<"transition">;
+export type ResourceEvent = EventOf<"resource">;
+export type CellEvent = EventOf<"cell">;
+export type TenantEvent = EventOf<"tenant">;
+export type TaskEvent = EventOf<"task">;
+export type ReceiptStored = EventOf<"receipt">;
 
-/** A task's lease has no events of its own: these tell of it (T10). */
-export interface TaskEvent extends Happened {
-  readonly type:
-    | "task.created"
-    | "task.offered"
-    | "task.accepted"
-    | "task.completed"
-    | "task.requeued"
-    | "task.escalated"
-    | "task.canceled"
-    | "task.redriven";
-  readonly task: Task;
-  /** Whom it was offered to, or who had it; null where nobody did. */
-  readonly workerId: string | null;
-  readonly leaseId: string | null;
-  readonly reason: string | null;
-}
-export interface ReceiptStored extends Happened {
-  readonly type: "receipt.stored";
-  readonly receipt: Receipt;
-}
+export type KernelEvent = { [K in EventKind]: EventOf<K> }[EventKind];
 
-export type KernelEvent =
-  | TaskEvent
-  | ReceiptStored
-  | LeaseEvent
-  | RequestEvent
-  | RequestDied
-  | AgentEvent
-  | AgentTransitioned
-  | ResourceEvent
-  | CellEvent
-  | TenantEvent;
+export const eventTypes = Object.values(events).flatMap(({ types }): readonly KernelEvent["type"][] => types);

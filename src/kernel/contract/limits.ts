@@ -1,28 +1,4 @@
-/** Every number that limits something, by name, in one place (S4). Tenants may be given others for the first two groups. */
-import type { TenantQuotas, TenantSettings } from "./records.ts";
-
-export const settingsDefault: TenantSettings = {
-  strategy: "wait_die",
-  ttlMsDefault: 60_000,
-  ttlMsMax: 300_000,
-  waitTimeoutMsDefault: 30_000,
-  waitTimeoutMsMax: 600_000,
-  claimWithinMs: 10_000,
-  retryMsBase: 50,
-  retryMsCap: 5_000,
-};
-
-export const quotasDefault: TenantQuotas = {
-  leasesMax: 2_000_000,
-  waitersMax: 200_000,
-  agentsMax: 1_000_000,
-  resourcesMax: 100_000,
-  patternsMax: 10_000,
-  tasksMax: 2_000_000,
-  leaseTimeMsMax: null,
-  tenantLeaseTimeMsMax: null,
-  kinds: {},
-};
+/** Every number that limits something, by name, in one place (S4). Tenants have settings and quotas of their own in records.ts. */
 
 export const limits = {
   ttlMsMin: 100,
@@ -32,12 +8,15 @@ export const limits = {
   versionLengthMax: 1_024,
   keyLengthMax: 256,
   idLengthMax: 128,
+  resourceLengthMax: 1_024,
   reasonLengthMax: 1_024,
   labelsMax: 32,
   labelLengthMax: 256,
   digestBytesMax: 262_144,
+  /** Leases named in one command; for more, name none. */
+  leaseIdsMax: 10_000,
   blockersListedMax: 16,
-  /** So many obstacles of a refused request are looked at one by one; what more there are is counted (C5, W11). */
+  /** Obstacles of a refused request that are examined one by one; the others are counted (C5, W11). */
   obstaclesExaminedMax: 4_096,
   /** L9: how long a missed lease is held for an agent that restarts. */
   heldMs: 15_000,
@@ -50,13 +29,14 @@ export const limits = {
   /** G6, G7: a cell that has not bound or torn down by then has failed. */
   bindMs: 10_000,
   teardownMs: 10_000,
-  /** A cell that was not heard of for so long is gone. */
+  /** A cell without a heartbeat for this long is gone. */
   cellAliveMs: 15_000,
   cellsMax: 10_000,
-  cellInventoryMax: 10_000,
-  cellBindingsMax: 100_000,
-  cellHardwareMax: 64,
-  /** So many resources one can be picked from. */
+  cellInventoryMax: 1_000,
+  cellBindingsMax: 10_000,
+  cellHardwareMax: 32,
+  cellDriverLengthMax: 64,
+  /** Resources that one can be picked from. */
   pickMatchesMax: 1_000,
   /** Types with a quota of their own. */
   kindsMax: 256,
@@ -78,6 +58,7 @@ export const limits = {
   taskRequeueMsDefault: 30_000,
   taskDelayMsMax: 366 * 86_400_000,
   taskRequiresMax: 32,
+  taskPreferredMax: 32,
   taskDependsOnMax: 256,
   taskConcurrencyMax: 1_000_000,
   taskPollMax: 1_000,
@@ -87,17 +68,18 @@ export const limits = {
   taskLanesMax: 4_096,
   /** Types whose settings and usual duration are kept. */
   taskTypesMax: 4_096,
-  /** Old attempts of a task that are told apart from unknown ones. */
+  /** Ended attempts of a task that are remembered. */
   taskPastMax: 8,
-  /** Passed over so often because of its manifest, a task queues for it (T10), for so long at a time. */
+  /** Passed over this often because of its manifest, a task queues for it (T10), for `taskWaitMs` at a time. */
   taskPassedOverMax: 3,
   taskWaitMs: 60_000,
-  /** How long a worker whose task was called off keeps what it holds, so that it can stop in order. */
+  /** How long a worker whose task was canceled keeps what it holds, so that it can stop in order. */
   taskCancelMs: 30_000,
-  /** An urgent task has waited so long before a worker is asked to make room (T8). */
+  /** How long an urgent task has waited before a worker is asked to make room (T8). */
   taskPreemptAfterMs: 1_000,
-  /** So many tasks with lost holders are watched for other grants; the oldest beyond count as contested (T13). */
+  /** Tasks with lost holders that are watched for other grants; the oldest beyond count as contested (T13). */
   taskHauntedMax: 1_000,
+  speculateShareMax: 1_000,
   /** How many samples make a usual duration, and how quickly it follows. */
   taskSamplesMin: 5,
   taskKeyMemoryMs: 86_400_000,

@@ -1,105 +1,157 @@
 /**
- * What is alive, as plain readonly data. A change replaces the record, so whoever was handed one (a reply, an event,
- * a batch under way) keeps what was true then. From these records alone a kernel is restored and goes on.
+ * What is alive, as plain readonly data. A change replaces the record, so what was passed on (in a reply, an event, a
+ * batch being committed) stays as it was then. From these records alone a kernel is restored and continues.
  */
-import type { Predicate } from "./predicates.ts";
+import {
+  choice,
+  flag,
+  hidden,
+  integer,
+  json,
+  list,
+  map,
+  named,
+  omitted,
+  optional,
+  optionalLike,
+  record,
+  text,
+  time,
+  uncheckedChoice,
+  usual,
+  type Values,
+} from "./field.ts";
+import { limits } from "./limits.ts";
+import { predicates } from "./predicates.ts";
 import type { Payload, Task, TaskKey, TaskType, Worker } from "./task-records.ts";
 
 /** Milliseconds since 1970 by the control plane's clock (L7). */
 export type Millis = number;
 
-export type LiveLeaseState = "BINDING" | "ACTIVE" | "HELD" | "CLOSING";
-export type EndedLeaseState = "RELEASED" | "EXPIRED" | "REVOKED";
-export type LeaseState = LiveLeaseState | EndedLeaseState;
+const liveLeaseStates = ["BINDING", "ACTIVE", "HELD", "CLOSING"] as const;
+const endedLeaseStates = ["RELEASED", "EXPIRED", "REVOKED"] as const;
+export const leaseStates = [...liveLeaseStates, ...endedLeaseStates] as const;
+export type LiveLeaseState = (typeof liveLeaseStates)[number];
+export type EndedLeaseState = (typeof endedLeaseStates)[number];
+export type LeaseState = (typeof leaseStates)[number];
 
-export interface Lease {
-  readonly tenant: string;
-  readonly id: string;
-  readonly resource: string;
-  readonly predicate: Predicate;
-  readonly agentId: string;
-  /** Whom it belongs to: the agent's id, or a task's name for the leases of a task's manifest (C2, T10). */
-  readonly holder: string;
-  readonly state: LeaseState;
-  readonly fence: number;
-  readonly generation: number;
-  readonly units: number;
-  readonly purpose: string | null;
-  readonly acquiredAt: Millis;
-  readonly expiresAt: Millis;
-  readonly ttl: number;
+export const lease = {
+  tenant: hidden(text()),
+  id: text(),
+  resource: text(),
+  predicate: choice(predicates),
+  agentId: text(),
+  /** The agent's id, or a task's name for the leases of a task's manifest (C2, T10). */
+  holder: hidden(optionalLike(text(), "agentId")),
+  state: choice(leaseStates),
+  fence: integer(),
+  generation: integer({ min: 1 }),
+  units: optional(integer({ min: 1 }), 1),
+  purpose: optional(text()),
+  acquiredAt: time(),
+  expiresAt: time(),
+  ttl: integer(),
   /** Whether a token was asked for, so that heartbeats and renewals return one too (G8). */
-  readonly tokens: boolean;
+  tokens: hidden(optional(flag(), false)),
   /** Idle detection (L10): without reported activity for this long the lease is revoked. */
-  readonly idleTimeout: number | null;
-  readonly activeAt: Millis;
+  idleTimeout: hidden(optional(integer())),
+  activeAt: hidden(optionalLike(time(), "acquiredAt")),
   /** A grant that ended a wait must be collected by then (W8); null once it is. */
-  readonly claimBy: Millis | null;
+  claimBy: hidden(optional(time())),
   /** HELD (L9) ends then; kept afterwards as the mark that the one resurrection window was used. */
-  readonly heldUntil: Millis | null;
-  /** VERIFY_ALL has been asked since the lease became HELD (L9). */
-  readonly verified: boolean;
+  heldUntil: hidden(optional(time())),
+  /** VERIFY_ALL was called since the lease became HELD (L9). */
+  verified: hidden(optional(flag(), false)),
   /** The other half of a rename (C7). */
-  readonly linkedTo: string | null;
+  linkedTo: hidden(optional(text())),
   /** On a bound resource: the cell that hosts it, and by when it must have bound or torn down (G6, G7). */
-  readonly cell: string | null;
-  readonly cellBy: Millis | null;
-  readonly coordinate: string | null;
+  cell: hidden(optional(text())),
+  cellBy: hidden(optional(time())),
+  coordinate: omitted(optional(text())),
   /** While CLOSING: how it will end. Once ended: when, why, and what its holder reported (A6). */
-  readonly closingAs: EndedLeaseState | null;
-  readonly endedAt: Millis | null;
-  readonly endReason: string | null;
-  readonly version: string | null;
-}
+  closingAs: hidden(optional(choice(endedLeaseStates))),
+  endedAt: hidden(optional(time())),
+  endReason: hidden(optional(text())),
+  version: hidden(optional(text())),
+};
+export interface Lease extends Values<typeof lease> {}
 
-export interface Intent {
-  readonly predicate: Predicate;
-  readonly resource: string;
-  readonly units: number;
-  /** Where a rename goes (C7). */
-  readonly to: string | null;
+/** Stored by position in this order, then an object of what is not usual. The order is fixed: databases have it. */
+export const leaseRow = [
+  "tenant",
+  "id",
+  "resource",
+  "predicate",
+  "agentId",
+  "state",
+  "fence",
+  "generation",
+  "acquiredAt",
+  "expiresAt",
+  "ttl",
+] as const;
+/** Those of which there are few values among many leases. */
+export const leaseRepeating = ["tenant", "predicate", "agentId", "state"] as const;
+
+export const intent = {
+  predicate: choice(predicates),
+  resource: text(),
+  units: integer(),
+  /** The target of a rename (C7). */
+  to: optional(text()),
   /** "any": the resource is a pattern, and one declared resource that it matches is chosen. */
-  readonly pick: "any" | null;
-}
+  pick: omitted(optional(choice(["any"]))),
+};
+export interface Intent extends Values<typeof intent> {}
 
 /**
- * WAITING holds nothing. BINDING has leases that cells are setting up. The others are fates: they are remembered for a
- * while, so that who comes late to ask is told.
+ * WAITING holds nothing. BINDING has leases that cells are setting up. The others are outcomes, remembered for a
+ * while for callers that ask late.
  */
-export type RequestState = "WAITING" | "BINDING" | "GRANTED" | "TIMED_OUT" | "CANCELED" | "PAUSED" | "BIND_FAILED";
+export const requestStates = [
+  "WAITING",
+  "BINDING",
+  "GRANTED",
+  "TIMED_OUT",
+  "CANCELED",
+  "PAUSED",
+  "BIND_FAILED",
+] as const;
+export type RequestState = (typeof requestStates)[number];
 
-export interface Request {
-  readonly tenant: string;
-  readonly id: string;
-  readonly agentId: string;
-  readonly holder: string;
+export const request = {
+  tenant: hidden(text()),
+  id: named("request_id", text()),
+  agentId: text(),
+  holder: hidden(text()),
   /** The client's idempotency key, and the fingerprint of what was asked under it (W10). */
-  readonly key: string | null;
-  readonly fingerprint: string;
-  readonly state: RequestState;
-  readonly intents: readonly Intent[];
+  key: hidden(optional(text())),
+  fingerprint: hidden(text()),
+  state: choice(requestStates),
+  intents: list(record(intent)),
   /** Where an intent has `pick`: for each intent the name that it stands for now. Empty where none has. */
-  readonly picked: readonly string[];
-  readonly ttl: number;
-  readonly idleTimeout: number | null;
-  readonly purpose: string | null;
-  readonly tokens: boolean;
+  picked: hidden(optional(list(text()), [] as readonly string[])),
+  ttl: hidden(integer()),
+  idleTimeout: hidden(optional(integer())),
+  purpose: optional(text()),
+  tokens: hidden(flag()),
   /** Place in the queue among the tenant's requests; never given twice. */
-  readonly arrival: number;
-  readonly submittedAt: Millis;
-  readonly waitTimeout: number;
-  readonly timeoutAt: Millis;
+  arrival: hidden(integer()),
+  submittedAt: time(),
+  waitTimeout: named("wait_timeout_ms", integer()),
+  timeoutAt: hidden(time()),
   /** Since when the agent had been PAUSED, for the update that the grant carries (A4). */
-  readonly observeSince: Millis | null;
-  readonly warnings: readonly string[];
+  observeSince: hidden(optional(time())),
+  warnings: hidden(list(text())),
   /** Of a granted request: its leases, in the manifest's order, and those of them that have ended. */
-  readonly leaseIds: readonly string[];
-  readonly ended: readonly Lease[];
+  leaseIds: list(text()),
+  ended: hidden(list(record(lease))),
   /** Why it was PAUSED, or could not be bound. */
-  readonly fateReason: string | null;
+  fateReason: hidden(optional(text())),
   /** Once nothing of it is alive, it is remembered until then. */
-  readonly forgetAt: Millis | null;
-}
+  forgetAt: hidden(optional(time())),
+};
+export interface Request extends Values<typeof request> {}
 
 export const agentStates = [
   "PLANNING",
@@ -112,166 +164,205 @@ export const agentStates = [
 ] as const;
 export type AgentState = (typeof agentStates)[number];
 
-export interface Agent {
-  readonly tenant: string;
-  readonly id: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly state: AgentState;
-  /** DIE_RESTART stands beside the state, which is where the agent goes back to (A1, L9). */
-  readonly restarting: boolean;
+/** On the wire DIE_RESTART is a state like the others (A1). */
+export const wireAgentStates = [...agentStates, "DIE_RESTART"] as const;
+
+const noLabels: Readonly<Record<string, string>> = {};
+
+export const agent = {
+  tenant: hidden(text()),
+  id: named("agent_id", text()),
+  labels: optional(map(text(), { max: limits.labelsMax }), noLabels),
+  state: choice(agentStates),
+  /** DIE_RESTART stands beside the state, to which the agent returns (A1, L9). */
+  restarting: hidden(optional(flag(), false)),
   /** Paused by its operator (W9). */
-  readonly pausedByOperator: boolean;
-  readonly priority: number;
+  pausedByOperator: optional(flag(), false),
+  priority: named("priority_timestamp", integer()),
   /** How often this unit of work has died since its last grant (W5). */
-  readonly attempts: number;
-  readonly epoch: number;
-  readonly registeredAt: Millis;
+  attempts: integer(),
+  epoch: integer(),
+  registeredAt: time(),
   /** Since when it is PAUSED; the update of A4 reaches back to here. */
-  readonly pausedAt: Millis | null;
+  pausedAt: optional(time()),
   /** Since when it has neither lease nor request; after a week it is forgotten (S4). */
-  readonly idleSince: Millis;
-}
+  idleSince: hidden(time()),
+};
+export interface Agent extends Values<typeof agent> {}
 
 export const resolutionStrategies = ["RETRY", "ABORT", "MERGE"] as const;
 export type ResolutionStrategy = (typeof resolutionStrategies)[number];
 
 /** A2: an agent's checkpoint. */
-export interface Digest {
-  readonly tenant: string;
-  readonly agentId: string;
-  readonly checkpointId: string;
-  readonly resumePoint: string;
-  readonly context: unknown;
-  readonly intentBacklog: readonly Intent[];
-  readonly resolutionStrategy: ResolutionStrategy;
-  readonly priority: number;
-  readonly savedAt: Millis;
-}
+export const digest = {
+  tenant: hidden(text()),
+  agentId: text(),
+  checkpointId: text(),
+  resumePoint: text(),
+  context: json(),
+  intentBacklog: list(record(intent)),
+  resolutionStrategy: choice(resolutionStrategies),
+  priority: named("priority_timestamp", integer()),
+  savedAt: time(),
+};
+export interface Digest extends Values<typeof digest> {}
 
-export type Strategy = "wait_die" | "wound_wait";
+export const strategies = ["wait_die", "wound_wait"] as const;
+export type Strategy = (typeof strategies)[number];
 
-export interface TenantSettings {
-  readonly strategy: Strategy;
-  readonly ttlMsDefault: number;
-  readonly ttlMsMax: number;
-  readonly waitTimeoutMsDefault: number;
-  readonly waitTimeoutMsMax: number;
-  readonly claimWithinMs: number;
-  readonly retryMsBase: number;
-  readonly retryMsCap: number;
-}
+const setting = (usual: number, min = 1) => optional(integer({ min, error: "invalid_settings" }), usual);
 
-export interface TenantQuotas {
-  readonly leasesMax: number;
-  readonly waitersMax: number;
-  readonly agentsMax: number;
-  readonly resourcesMax: number;
-  /** Leases on patterns, alive at once: they are what other searches must step around (S4). */
-  readonly patternsMax: number;
-  readonly tasksMax: number;
+/** What an operator can set for a tenant; each has the service's default. */
+export const tenantSettings = {
+  strategy: optional(choice(strategies, { error: "invalid_settings" }), "wait_die"),
+  ttlMsDefault: setting(60_000, limits.ttlMsMin),
+  ttlMsMax: setting(300_000, limits.ttlMsMin),
+  waitTimeoutMsDefault: setting(30_000),
+  waitTimeoutMsMax: setting(600_000),
+  claimWithinMs: setting(10_000),
+  retryMsBase: setting(50),
+  retryMsCap: setting(5_000),
+};
+export interface TenantSettings extends Values<typeof tenantSettings> {}
+export const settingsDefault = usual(tenantSettings) as TenantSettings;
+
+const quota = (usual: number) => optional(integer({ error: "invalid_quotas" }), usual);
+const noKinds: Readonly<Record<string, number>> = {};
+
+export const tenantQuotas = {
+  leasesMax: quota(2_000_000),
+  waitersMax: quota(200_000),
+  agentsMax: quota(1_000_000),
+  resourcesMax: quota(100_000),
+  /** Leases on patterns, alive at once: other searches must step around them (S4). */
+  patternsMax: quota(10_000),
+  tasksMax: quota(2_000_000),
   /** The longest that one lease may live, however often it is extended (L10); null: no limit. */
-  readonly leaseTimeMsMax: number | null;
+  leaseTimeMsMax: optional(integer({ error: "invalid_quotas" })),
   /** Lease time of all of the tenant's leases together, per day (L10); null: no limit. */
-  readonly tenantLeaseTimeMsMax: number | null;
+  tenantLeaseTimeMsMax: optional(integer({ error: "invalid_quotas" })),
   /** Units of live leases by the resources' type ({"GPU": 4}); a type that is not named has no limit (G2). */
-  readonly kinds: Readonly<Record<string, number>>;
-}
+  kinds: optional(
+    map(integer({ max: limits.unitsMax, error: "invalid_quotas" }), {
+      max: limits.kindsMax,
+      keyMax: limits.labelLengthMax,
+      error: "invalid_quotas",
+    }),
+    noKinds,
+  ),
+};
+export interface TenantQuotas extends Values<typeof tenantQuotas> {}
+export const quotasDefault = usual(tenantQuotas) as TenantQuotas;
 
-export interface Tenant {
-  readonly id: string;
-  readonly suspended: boolean;
-  readonly suspendReason: string | null;
-  readonly settings: TenantSettings;
-  readonly quotas: TenantQuotas;
-  readonly createdAt: Millis;
-}
+export const tenant = {
+  id: named("tenant_id", text()),
+  suspended: flag(),
+  suspendReason: named("reason", optional(text())),
+  settings: record(tenantSettings),
+  quotas: record(tenantQuotas),
+  createdAt: time(),
+};
+export interface Tenant extends Values<typeof tenant> {}
 
 /** What only ever grows, apart from the tenant's settings because it changes with every grant. */
-export interface Counters {
-  readonly tenant: string;
-  readonly fence: number;
-  readonly priority: number;
-  readonly arrival: number;
-  /** The greatest epoch of an agent that was forgotten; who registers anew begins above it (A3). */
-  readonly epochFloor: number;
+export const counters = {
+  tenant: text(),
+  fence: integer(),
+  priority: integer(),
+  arrival: integer(),
+  /** The greatest epoch of an agent that was forgotten; one that registers again begins above it (A3). */
+  epochFloor: integer(),
   /** Lease time used by ended leases in the present window (L10). */
-  readonly leaseTimeMs: number;
-  readonly windowStart: Millis;
+  leaseTimeMs: integer(),
+  windowStart: time(),
   /** Receipts in the tenant's ledger: the last one's sequence number (R6). */
-  readonly receipts: number;
-}
+  receipts: optional(integer(), 0),
+};
+export interface Counters extends Values<typeof counters> {}
 
-export interface Resource {
-  readonly tenant: string;
-  readonly name: string;
+export const resource = {
+  tenant: hidden(text()),
+  name: named("resource", text()),
   /** Units, for a counted resource (C6). */
-  readonly capacity: number | null;
-  /** The cell that hosts it, where it is bound (G6), and what that cell says of it. */
-  readonly cell: string | null;
-  readonly driver: string | null;
+  capacity: optional(integer()),
+  /** The cell that hosts it, where it is bound (G6), and what that cell reports of it. */
+  cell: optional(text()),
+  driver: optional(text()),
   /** Labels of what it runs on, for tokens that are narrowed to them (G4). */
-  readonly hardware: readonly string[];
+  hardware: optional(list(text()), [] as readonly string[]),
   /** Why its cell cannot serve it now. */
-  readonly fault: string | null;
-  readonly fenced: boolean;
-  readonly fenceReason: string | null;
-  readonly fencedAt: Millis | null;
-  readonly withdrawn: boolean;
-  readonly declaredAt: Millis;
-}
+  fault: optional(text()),
+  fenced: hidden(flag()),
+  fenceReason: named("reason", optional(text())),
+  fencedAt: optional(time()),
+  withdrawn: hidden(flag()),
+  declaredAt: time(),
+};
+export interface Resource extends Values<typeof resource> {}
 
-/** What a cell says of one resource that it hosts. */
-export interface CellResource {
-  readonly resource: string;
-  readonly driver: string;
-  readonly capacity: number | null;
-  readonly hardware: readonly string[];
-  readonly ready: boolean;
-  readonly fault: string | null;
+/** What a cell reports of one resource that it hosts. */
+export const cellResource = {
+  resource: text({ min: 1, max: limits.resourceLengthMax }),
+  driver: text({ min: 1, max: limits.cellDriverLengthMax }),
+  capacity: optional(integer({ min: 1, max: limits.unitsMax })),
+  hardware: list(text({ min: 1, max: limits.labelLengthMax }), { max: limits.cellHardwareMax }),
+  ready: flag(),
+  /** Why it is not ready. */
+  fault: optional(text({ max: limits.reasonLengthMax })),
   /** Why the cell has fenced it by itself (G7). */
-  readonly fenced: string | null;
-}
+  fenced: optional(text({ max: limits.reasonLengthMax })),
+};
+export interface CellResource extends Values<typeof cellResource> {}
 
-/** What a cell believes to be bound, or to have ended by itself. */
-export interface CellBinding {
-  readonly leaseId: string;
-  readonly generation: number;
-  readonly fence: number;
-  readonly endedAs: string | null;
-}
+/** How a cell ends a lease, as its holder is told (G9). */
+export const cellEndCodes = ["lease_expired", "lease_released", "lease_revoked", "resource_fenced"] as const;
+export type CellEndCode = (typeof cellEndCodes)[number];
+
+/** What a cell believes to be bound; `endedAs` of one that it ended by itself. */
+export const cellBinding = {
+  leaseId: text({ min: 1, max: limits.idLengthMax }),
+  generation: integer(),
+  fence: integer(),
+  endedAs: optional(uncheckedChoice(cellEndCodes)),
+};
+export interface CellBinding extends Values<typeof cellBinding> {}
+
+export const cellStates = ["READY", "GONE"] as const;
 
 /** A process that hosts resources and enforces the leases on them. */
-export interface Cell {
-  readonly tenant: string;
-  readonly id: string;
+export const cell = {
+  tenant: hidden(text()),
+  id: named("cell", text()),
   /** Of the process that enrolled last; empty once it has left. */
-  readonly session: string;
-  /** Whose key enrolled it first; null where a supervisor did. */
-  readonly keyId: string | null;
-  readonly state: "READY" | "GONE";
-  readonly goneReason: string | null;
+  session: hidden(text()),
+  /** The key that enrolled it first; null where a supervisor did. */
+  keyId: hidden(optional(text())),
+  state: choice(cellStates),
+  goneReason: named("reason", optional(text())),
   /** G12: nothing new is leased on its resources. */
-  readonly withdrawn: boolean;
-  readonly version: string | null;
-  readonly enrolledAt: Millis;
+  withdrawn: flag(),
+  version: optional(text()),
+  enrolledAt: time(),
   /** When it last became READY or GONE, or was withdrawn or readmitted. */
-  readonly changedAt: Millis;
-  /** Unless it is heard of by then, it is GONE. */
-  readonly aliveBy: Millis;
-}
+  changedAt: named("since", time()),
+  /** Without a heartbeat by then, it is GONE. */
+  aliveBy: hidden(time()),
+};
+export interface Cell extends Values<typeof cell> {}
 
 export const roles = ["operator", "supervisor", "agent", "worker", "reader", "cell"] as const;
 export type Role = (typeof roles)[number];
 
-/** A credential, known by its hash only. */
-export interface Key {
-  readonly id: string;
-  readonly hash: string;
-  readonly role: Role;
-  readonly tenant: string;
-  readonly label: string | null;
-  readonly createdAt: Millis;
-}
+/** A credential; only its hash is known. */
+export const key = {
+  id: named("key_id", text()),
+  hash: hidden(text()),
+  role: choice(roles),
+  tenant: named("tenant_id", text()),
+  label: optional(text()),
+  createdAt: time(),
+};
+export interface Key extends Values<typeof key> {}
 
 /** Every kind of record, by the name under which it is stored. */
 export interface RecordOf {

@@ -5,7 +5,7 @@
 import type { Blocker } from "./replies.ts";
 
 export const refusalCodes = [
-  // What was asked is not well-formed.
+  // The input is not well-formed.
   "invalid_resource",
   "reserved_resource",
   "invalid_predicate",
@@ -34,13 +34,13 @@ export const refusalCodes = [
   "invalid_task",
   "invalid_receipt",
   "invalid_cell",
-  // Who asks may not.
+  // The caller may not.
   "forbidden",
   "not_lease_holder",
   "stale_epoch",
   "cell_taken",
   "stale_session",
-  // What was named is not there.
+  // It does not exist.
   "agent_unknown",
   "lease_unknown",
   "request_unknown",
@@ -52,13 +52,13 @@ export const refusalCodes = [
   "receipt_unknown",
   "dependency_unknown",
   "cell_unknown",
-  // It is there, but has ended (G9, L4).
+  // It existed, but has ended (G9, L4).
   "lease_expired",
   "lease_released",
   "lease_revoked",
   "wait_timeout",
   "request_canceled",
-  // It is there, but not so.
+  // It exists, but its state does not allow this.
   "lease_denied",
   "would_wait",
   "renew_required",
@@ -86,7 +86,8 @@ export const refusalCodes = [
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
 
-export type DenialReason = "quota" | "capacity" | "self_blocked" | "bind_failed";
+export const denialReasons = ["quota", "capacity", "self_blocked", "bind_failed"] as const;
+export type DenialReason = (typeof denialReasons)[number];
 
 export interface Refusal {
   readonly type: "refused";

@@ -14,12 +14,14 @@ export interface Observe {
   readonly resources: readonly string[];
 }
 
-export type PauseReason =
-  | "resource_fenced"
-  | "resource_withdrawn"
-  | "tenant_suspended"
-  | "agent_paused"
-  | "cell_not_ready";
+export const pauseReasons = [
+  "resource_fenced",
+  "resource_withdrawn",
+  "tenant_suspended",
+  "agent_paused",
+  "cell_not_ready",
+] as const;
+export type PauseReason = (typeof pauseReasons)[number];
 
 export type Verdict =
   | {
@@ -72,10 +74,17 @@ export interface Offer {
   readonly attempt: number;
 }
 
-export type Directive = "cancel" | "preempt";
+export const directives = ["cancel", "preempt"] as const;
+export type Directive = (typeof directives)[number];
 
 export type TaskReply =
-  | { readonly type: "task"; readonly task: Task; readonly created: boolean }
+  | {
+      readonly type: "task";
+      readonly task: Task;
+      readonly created: boolean;
+      /** What of the input was capped (L2). */
+      readonly warnings?: readonly string[];
+    }
   /** The task of a repeated creation has ended: history knows it (T12). */
   | { readonly type: "task_ended"; readonly taskId: string }
   | {
@@ -93,7 +102,7 @@ export type TaskReply =
   | { readonly type: "receipt"; readonly receipt: Receipt }
   /** Sent before: the first receipt is the answer, and the ledger knows it (R3). */
   | { readonly type: "receipt_known"; readonly receiptId: string }
-  | { readonly type: "task_type"; readonly taskType: TaskType };
+  | { readonly type: "task_type"; readonly taskType: TaskType; readonly warnings: readonly string[] };
 
 /** What a cell and the kernel believed, compared: what the cell is to do, and what of its inventory was not taken. */
 export interface CellEnrolled {

@@ -1,5 +1,25 @@
 /** What is alive of tasks and workers (T1–T13), and what a receipt is (R1–R6). Plain readonly data, like all records. */
-import type { Intent, Millis } from "./records.ts";
+import {
+  choice,
+  flag,
+  flat,
+  hidden,
+  integer,
+  json,
+  list,
+  listed,
+  marked,
+  named,
+  number,
+  optional,
+  record,
+  text,
+  time,
+  type Values,
+  without,
+} from "./field.ts";
+import { taskInput } from "./inputs.ts";
+import { intent } from "./records.ts";
 
 export const taskStatuses = [
   "queued",
@@ -15,111 +35,122 @@ export type TaskStatus = (typeof taskStatuses)[number];
 /** Final: the task goes to history. A dead one can be sent again, so it stays. */
 export type FinalTaskStatus = "succeeded" | "failed" | "canceled";
 
-/** What was asked for. It never changes; what the type or the service decides where nothing was said is filled in. */
-export interface TaskSpec {
-  readonly taskType: string;
-  readonly principalAi: string;
-  readonly taskSummary: string | null;
-  readonly payloadPointer: string | null;
-  readonly expectedOutcomeKind: string | null;
-  readonly expectedArtifactMime: string | null;
-  /** Larger is more urgent. */
-  readonly taskPriority: number;
-  readonly requires: readonly string[];
-  readonly intents: readonly Intent[];
-  readonly maxAttempts: number;
-  readonly maxOffers: number;
-  readonly leaseDuration: number;
-  readonly requeueDelay: number;
-  readonly dependsOn: readonly string[];
-  readonly concurrencyKey: string | null;
-  readonly concurrencyLimit: number;
-  readonly speculative: boolean;
-  readonly preemptible: boolean;
-  readonly parentTaskId: string | null;
-  readonly idempotencyKey: string | null;
-}
+const none: readonly never[] = [];
+
+/** What was asked for, with what its type or the service decides where nothing was said. It never changes. */
+export const taskSpec = {
+  ...without(taskInput, "taskBody", "inputs", "delayMs"),
+  intents: optional(list(record(intent)), none),
+};
+export interface TaskSpec extends Values<typeof taskSpec> {}
+
+/** Of these a rule decides what is stored; the others are carried as given. */
+export const taskDecided = [
+  "requires",
+  "intents",
+  "maxAttempts",
+  "maxOffers",
+  "leaseDurationMs",
+  "requeueDelayMs",
+  "dependsOn",
+] as const;
 
 /** An attempt's live lease, as far as the task must know of it: one, or two where it runs speculatively (T8). */
-export interface TaskAttempt {
-  readonly leaseId: string;
-  readonly fence: number;
-  readonly workerId: string;
-  readonly offeredAt: Millis;
+export const taskAttempt = {
+  leaseId: text(),
+  fence: integer(),
+  workerId: text(),
+  offeredAt: time(),
   /** Null while it is only an offer. */
-  readonly acceptedAt: Millis | null;
+  acceptedAt: optional(time()),
   /** Its accepted receipt; while it is an offer, that of an attempt beside it that was lost (T8). */
-  readonly receiptId: string | null;
-  /** The task has ended without it; its worker is told at the next heartbeat and has this long to let go. */
-  readonly canceled: boolean;
-}
+  receiptId: hidden(optional(text())),
+  /** The task has ended without it; its worker is notified with the next heartbeat. */
+  canceled: hidden(flag()),
+};
+export interface TaskAttempt extends Values<typeof taskAttempt> {}
 
-/** A lease that ended before the task did: its worker may still come with a late complete (T13). */
-export interface PastAttempt {
-  readonly leaseId: string;
-  readonly fence: number;
-  readonly workerId: string;
-  readonly acceptedAt: Millis | null;
-  readonly receiptId: string | null;
-  /** Somebody else has been granted what it held since. */
-  readonly contested: boolean;
-}
+/** A lease that ended before the task did: its worker may still send a late complete (T13). */
+export const pastAttempt = {
+  leaseId: text(),
+  fence: integer(),
+  workerId: text(),
+  acceptedAt: optional(time()),
+  receiptId: optional(text()),
+  /** What it held has been granted to another since. */
+  contested: flag(),
+};
+export interface PastAttempt extends Values<typeof pastAttempt> {}
+
+export const obligationStates = ["OPEN", "OVERDUE", "CLOSED"] as const;
 
 /** R5: opened by an accepted receipt, closed by a complete one. */
-export interface Obligation {
-  readonly id: string;
-  readonly state: "OPEN" | "OVERDUE" | "CLOSED";
-  readonly custodian: string;
-  readonly openedAt: Millis;
-}
+export const obligation = {
+  id: named("obligation_id", text()),
+  state: choice(obligationStates),
+  custodian: text(),
+  openedAt: time(),
+};
+export interface Obligation extends Values<typeof obligation> {}
 
 /** A receipt that was given a key, so that a repetition is known (R3). */
-export interface DedupeMark {
-  readonly key: string;
-  readonly fingerprint: string;
-  readonly receiptId: string;
-}
+export const dedupeMark = { key: text(), fingerprint: text(), receiptId: text() };
+export interface DedupeMark extends Values<typeof dedupeMark> {}
 
-export interface Task {
-  readonly tenant: string;
-  readonly id: string;
-  readonly spec: TaskSpec;
-  readonly status: TaskStatus;
+export const task = {
+  tenant: hidden(text()),
+  id: named("task_id", text()),
+  spec: flat(record(taskSpec)),
+  status: choice(taskStatuses),
   /** T10: its age, as agents have one (W1). */
-  readonly timestamp: number;
-  readonly createdAt: Millis;
+  timestamp: hidden(integer()),
+  createdAt: time(),
   /** The key that created it, which may cancel it. */
-  readonly createdBy: string | null;
+  createdBy: hidden(optional(text())),
   /** Not offered before: a delay, or the pause before a retry. */
-  readonly notBefore: Millis | null;
+  notBefore: named("not_before_at", optional(time())),
   /** Attempts that were accepted and count (T5). */
-  readonly attempts: number;
+  attempts: integer(),
   /** Offers that came to nothing since the last acceptance (T2). */
-  readonly offers: number;
-  readonly live: readonly TaskAttempt[];
-  readonly past: readonly PastAttempt[];
+  offers: optional(integer(), 0),
+  live: named("leases", optional(list(listed(taskAttempt)), none)),
+  past: hidden(optional(list(listed(pastAttempt)), none)),
   /** Of what it depends on, what has not yet succeeded. */
-  readonly waitingOn: readonly string[];
-  readonly obligation: Obligation | null;
-  readonly lastWorker: string | null;
+  waitingOn: optional(list(text()), none),
+  obligation: optional(listed(obligation)),
+  lastWorker: named("last_worker_id", optional(text())),
   /** The last receipt about it: the cause of the next (R5). */
-  readonly lastReceiptId: string | null;
-  readonly dedupes: readonly DedupeMark[];
-  /** What its worker last said with a heartbeat; never in the ledger (R4). */
-  readonly progress: unknown;
+  lastReceiptId: optional(text()),
+  dedupes: hidden(optional(list(record(dedupeMark)), none)),
+  /** What its worker last reported with a heartbeat; never in the ledger (R4). */
+  progress: optional(json()),
   /** Of a task that has ended: the complete receipt that ended it, when, and why. */
-  readonly winningReceiptId: string | null;
-  readonly endedAt: Millis | null;
-  readonly endReason: string | null;
-}
+  winningReceiptId: optional(text()),
+  endedAt: optional(time()),
+  endReason: optional(text()),
+};
+export interface Task extends Values<typeof task> {}
 
-/** What a task carries besides, apart from it because it is large and never changes. */
-export interface Payload {
-  readonly tenant: string;
-  readonly taskId: string;
-  readonly taskBody: string | null;
-  readonly inputs: unknown;
-}
+/** Stored by position in this order, then an object of what is not usual. The order is fixed: databases have it. */
+export const taskRow = [
+  "tenant",
+  "id",
+  "status",
+  "taskType",
+  "principalAi",
+  "taskPriority",
+  "attempts",
+  "createdAt",
+  "timestamp",
+  "maxAttempts",
+  "maxOffers",
+  "leaseDurationMs",
+  "requeueDelayMs",
+] as const;
+
+/** What a task carries besides, apart from it because it is large and never changes. Stored as a list. */
+export const payload = { tenant: text(), taskId: text(), taskBody: optional(text()), inputs: optional(json()) };
+export interface Payload extends Values<typeof payload> {}
 
 /** A task of history: with its payload, as nothing else keeps that. */
 export interface EndedTask extends Task {
@@ -127,52 +158,47 @@ export interface EndedTask extends Task {
 }
 
 /** T12: a creation's idempotency key, remembered for a day, also when the task is over. */
-export interface TaskKey {
-  readonly tenant: string;
-  readonly key: string;
-  readonly taskId: string;
-  readonly fingerprint: string;
-  readonly forgetAt: Millis;
-}
+export const taskKey = { tenant: text(), key: text(), taskId: text(), fingerprint: text(), forgetAt: time() };
+export interface TaskKey extends Values<typeof taskKey> {}
 
-/** A poll that had a request_id: asked again, it is answered with the same offers (T1). */
-export interface RememberedPoll {
-  readonly requestKey: string;
-  readonly leaseIds: readonly string[];
-}
+/** A poll that had a request_id: sent again, it gets the same offers (T1). */
+const rememberedPoll = { requestKey: text(), leaseIds: list(text()) };
+export interface RememberedPoll extends Values<typeof rememberedPoll> {}
 
-export interface Worker {
-  readonly tenant: string;
+export const worker = {
+  tenant: hidden(text()),
   /** `{type}.{instance}` */
-  readonly id: string;
+  id: named("worker_id", text()),
   /** The key that used it first; no other worker key may use it. */
-  readonly keyId: string | null;
-  readonly capabilities: readonly string[];
-  readonly firstSeenAt: Millis;
+  keyId: hidden(optional(text())),
+  capabilities: list(text()),
+  firstSeenAt: time(),
   /** Kept to half a minute, because it is stored. */
-  readonly seenAt: Millis;
-  readonly completed: number;
-  readonly failed: number;
+  seenAt: time(),
+  completed: integer(),
+  failed: integer(),
   /** Accepted attempts of which the lease was lost. */
-  readonly lost: number;
+  lost: integer(),
   /** T8: 1 is perfect; an average that forgets slowly. */
-  readonly health: number;
-  readonly polls: readonly RememberedPoll[];
-}
+  health: number(),
+  polls: hidden(list(record(rememberedPoll))),
+};
+export interface Worker extends Values<typeof worker> {}
 
 /** T6: what a tenant has set for a type of task (null: the service's default), and how long such tasks usually take. */
-export interface TaskType {
-  readonly tenant: string;
-  readonly taskType: string;
-  readonly leaseDuration: number | null;
-  readonly maxAttempts: number | null;
-  readonly maxOffers: number | null;
-  readonly requeueDelay: number | null;
+export const taskTypeRecord = {
+  tenant: hidden(text()),
+  taskType: text(),
+  leaseDuration: named("lease_duration_ms", optional(integer())),
+  maxAttempts: optional(integer()),
+  maxOffers: optional(integer()),
+  requeueDelay: named("requeue_delay_ms", optional(integer())),
   /** Past this share of the usual duration a task without a manifest is offered to a second worker (T8); null: never. */
-  readonly speculateShare: number | null;
-  readonly usualDuration: number | null;
-  readonly samples: number;
-}
+  speculateShare: optional(number()),
+  usualDuration: named("usual_duration_ms", optional(number())),
+  samples: integer(),
+};
+export interface TaskType extends Values<typeof taskTypeRecord> {}
 
 export const receiptPhases = ["accepted", "complete", "escalate", "progress"] as const;
 export type ReceiptPhase = (typeof receiptPhases)[number];
@@ -183,55 +209,61 @@ export type OutcomeKind = (typeof outcomeKinds)[number];
 export const escalationClasses = ["owner", "capability", "trust", "policy", "scope", "other"] as const;
 export type EscalationClass = (typeof escalationClasses)[number];
 
-/** R1: written once, never changed. Its hash, and that of the one before, are added by whoever stores it (R6). */
-export interface Receipt {
-  // What it says, whoever writes it. Null is what the wire calls NA or TBD.
-  readonly phase: ReceiptPhase;
-  readonly taskId: string;
-  readonly parentTaskId: string | null;
-  readonly causedByReceiptId: string | null;
-  readonly dedupeKey: string | null;
-  readonly attempt: number;
-  readonly fromPrincipal: string | null;
-  readonly forPrincipal: string | null;
-  readonly sourceSystem: string;
-  readonly recipientAi: string;
-  readonly trustDomain: string | null;
-  readonly status: CompleteStatus | null;
-  readonly realtime: boolean;
-  readonly taskType: string;
-  readonly taskSummary: string | null;
-  readonly taskBody: string | null;
-  readonly inputs: unknown;
-  readonly expectedOutcomeKind: string | null;
-  readonly expectedArtifactMime: string | null;
-  readonly outcomeKind: OutcomeKind | null;
-  readonly outcomeText: string | null;
-  readonly artifactLocation: string | null;
-  readonly artifactPointer: string | null;
-  readonly artifactChecksum: string | null;
-  readonly artifactSizeBytes: number;
-  readonly artifactMime: string | null;
-  readonly artifactRefs: unknown;
-  readonly escalationClass: EscalationClass | null;
-  readonly escalationReason: string | null;
-  readonly escalationTo: string | null;
-  readonly retryRequested: boolean;
-  readonly body: unknown;
-  readonly createdAt: Millis;
-  readonly startedAt: Millis | null;
-  readonly completedAt: Millis | null;
-  readonly readAt: Millis | null;
-  readonly archivedAt: Millis | null;
-  readonly metadata: unknown;
-  // Its place in the ledger.
-  readonly tenant: string;
-  /** 1 for the tenant's first; no number is left out. */
-  readonly sequence: number;
-  readonly id: string;
-  readonly obligationId: string | null;
-  readonly storedAt: Millis;
-}
+const name = marked("NA", optional(text()));
+const lateText = marked("TBD", optional(text()));
+const free = marked({}, optional(json()));
 
-/** A receipt on its way: one object from the first field to the last, because each step of each task makes one. */
+/**
+ * R1: written once, never changed. The order is that of the text that is hashed (docs/ledger.md), and null is what the
+ * wire calls NA or TBD. Its hash, and that of the one before, are added when it is stored (R6).
+ */
+export const receipt = {
+  /** Its place in the ledger: 1 for the tenant's first; no number is left out. */
+  sequence: integer({ min: 1 }),
+  tenant: named("tenant_id", text()),
+  id: named("receipt_id", text()),
+  taskId: text(),
+  phase: choice(receiptPhases),
+  recipientAi: text(),
+  sourceSystem: text(),
+  dedupeKey: name,
+  storedAt: time(),
+  obligationId: name,
+  parentTaskId: name,
+  causedByReceiptId: name,
+  attempt: optional(integer(), 0),
+  fromPrincipal: name,
+  forPrincipal: name,
+  trustDomain: name,
+  status: marked("NA", optional(choice(completeStatuses))),
+  realtime: optional(flag(), false),
+  taskType: text(),
+  taskSummary: lateText,
+  taskBody: lateText,
+  inputs: free,
+  expectedOutcomeKind: name,
+  expectedArtifactMime: name,
+  outcomeKind: marked("NA", optional(choice(outcomeKinds))),
+  outcomeText: name,
+  artifactLocation: name,
+  artifactPointer: name,
+  artifactChecksum: name,
+  artifactSizeBytes: optional(integer(), 0),
+  artifactMime: name,
+  artifactRefs: marked([], optional(json())),
+  escalationClass: marked("NA", optional(choice(escalationClasses))),
+  escalationReason: lateText,
+  escalationTo: name,
+  retryRequested: optional(flag(), false),
+  body: free,
+  createdAt: time(),
+  startedAt: optional(time()),
+  completedAt: optional(time()),
+  readAt: optional(time()),
+  archivedAt: optional(time()),
+  metadata: free,
+};
+export interface Receipt extends Values<typeof receipt> {}
+
+/** A receipt while it is filled in: one object from the first field to the last, because each step of each task makes one. */
 export type ReceiptDraft = { -readonly [K in keyof Receipt]: Receipt[K] };

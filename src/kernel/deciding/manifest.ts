@@ -1,5 +1,6 @@
 /** Decodes what an agent asks for: each fault has its own code, and nothing is guessed (S3, C3). */
 import type { Acquire, IntentInput } from "../contract/commands.ts";
+import { checkTerms } from "../contract/inputs.gen.ts";
 import { limits } from "../contract/limits.ts";
 import { readPredicate } from "../contract/predicates.ts";
 import type { Intent } from "../contract/records.ts";
@@ -63,30 +64,9 @@ function readTerms(
   wishes: readonly LinkedWish[],
 ): Manifest | Refusal {
   const { settings } = tenant.record;
-  const { ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, requestKey } = command;
-  if (ttlMs !== null && !(Number.isSafeInteger(ttlMs) && ttlMs >= limits.ttlMsMin)) {
-    return refuse("invalid_ttl", `ttl_ms is a whole number of at least ${limits.ttlMsMin}.`, { field: "ttl_ms" });
-  }
-  if (waitTimeoutMs !== null && !(Number.isSafeInteger(waitTimeoutMs) && waitTimeoutMs >= 0)) {
-    return refuse("invalid_wait_timeout", "wait_timeout_ms is a whole number, 0 to not wait.", {
-      field: "wait_timeout_ms",
-    });
-  }
-  if (idleTimeoutMs !== null && !(Number.isSafeInteger(idleTimeoutMs) && idleTimeoutMs >= limits.ttlMsMin)) {
-    return refuse("invalid_idle_timeout", `idle_timeout_ms is a whole number of at least ${limits.ttlMsMin}.`, {
-      field: "idle_timeout_ms",
-    });
-  }
-  if (purpose !== null && purpose.length > limits.purposeLengthMax) {
-    return refuse("invalid_purpose", `purpose has at most ${limits.purposeLengthMax} characters.`, {
-      field: "purpose",
-    });
-  }
-  if (requestKey !== null && (requestKey.length === 0 || requestKey.length > limits.keyLengthMax)) {
-    return refuse("invalid_request_id", `request_id has 1 to ${limits.keyLengthMax} characters.`, {
-      field: "request_id",
-    });
-  }
+  const { ttlMs, waitTimeoutMs } = command;
+  const problem = checkTerms(command);
+  if (problem !== null) return problem;
   let warnings = none;
   let ttl = ttlMs ?? Math.min(settings.ttlMsDefault, settings.ttlMsMax);
   if (ttl > settings.ttlMsMax) {

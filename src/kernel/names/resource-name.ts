@@ -3,6 +3,7 @@
  * thing, or the same set of things, either comes out of the parser as the same text or does not come out at all;
  * so names are compared as strings everywhere else.
  */
+import { limits } from "../contract/limits.ts";
 import { hashNext, hashStart, textHash } from "./hash.ts";
 
 export interface ResourceName {
@@ -24,7 +25,7 @@ export interface NameProblem {
 }
 
 /** Lengths are in UTF-16 units. All hold for what was sent, and the length also for its normal form. */
-export const resourceNameLimits = { lengthMax: 1024, typeLengthMax: 64, segmentsMax: 64 } as const;
+export const resourceNameLimits = { lengthMax: limits.resourceLengthMax, typeLengthMax: 64, segmentsMax: 64 } as const;
 
 const slash = 0x2f;
 const colon = 0x3a;

@@ -1,5 +1,8 @@
 /** What the kernel adds to the ledger (R1): receipts of workers, and those that the rules call for by themselves (T5). */
 
+import { blank } from "../contract/field.ts";
+import { receiptDraftOf } from "../contract/inputs.gen.ts";
+import { receiptInput } from "../contract/inputs.ts";
 import type { Millis } from "../contract/records.ts";
 import type { Receipt, ReceiptDraft, TaskAttempt } from "../contract/task-records.ts";
 import { changed, emit, type Turn } from "../memory/state.ts";
@@ -59,49 +62,22 @@ export function canceledReceipt(turn: Turn, task: TaskEntry, reason: string | nu
 
 function blankDraft({ record }: TaskEntry, now: Millis): ReceiptDraft {
   const { spec } = record;
-  return {
-    phase: "progress",
-    taskId: record.id,
-    parentTaskId: spec.parentTaskId,
-    causedByReceiptId: record.lastReceiptId,
-    dedupeKey: null,
-    attempt: record.attempts,
-    fromPrincipal: null,
-    forPrincipal: spec.principalAi,
-    sourceSystem: ownSource,
-    recipientAi: spec.principalAi,
-    trustDomain: null,
-    status: null,
-    realtime: false,
-    taskType: spec.taskType,
-    taskSummary: spec.taskSummary ?? spec.taskType,
-    taskBody: null,
-    inputs: null,
-    expectedOutcomeKind: spec.expectedOutcomeKind,
-    expectedArtifactMime: spec.expectedArtifactMime,
-    outcomeKind: null,
-    outcomeText: null,
-    artifactLocation: null,
-    artifactPointer: null,
-    artifactChecksum: null,
-    artifactSizeBytes: 0,
-    artifactMime: null,
-    artifactRefs: null,
-    escalationClass: null,
-    escalationReason: null,
-    escalationTo: null,
-    retryRequested: false,
-    body: null,
-    createdAt: now,
-    startedAt: null,
-    completedAt: null,
-    readAt: null,
-    archivedAt: null,
-    metadata: null,
-    tenant: record.tenant,
-    sequence: 0,
-    id: "",
-    obligationId: null,
-    storedAt: now,
-  };
+  const draft = receiptDraftOf(nothingSent);
+  draft.tenant = record.tenant;
+  draft.taskId = record.id;
+  draft.recipientAi = spec.principalAi;
+  draft.sourceSystem = ownSource;
+  draft.storedAt = now;
+  draft.parentTaskId = spec.parentTaskId;
+  draft.causedByReceiptId = record.lastReceiptId;
+  draft.attempt = record.attempts;
+  draft.forPrincipal = spec.principalAi;
+  draft.taskType = spec.taskType;
+  draft.taskSummary = spec.taskSummary ?? spec.taskType;
+  draft.expectedOutcomeKind = spec.expectedOutcomeKind;
+  draft.expectedArtifactMime = spec.expectedArtifactMime;
+  draft.createdAt = now;
+  return draft;
 }
+
+const nothingSent = blank(receiptInput);

@@ -2,9 +2,12 @@
  * From what was sent to what is stored (R2): what is left out is filled from the task and the attempt, then the phase's
  * invariants are checked, field by field. Nothing is stored of a receipt that breaks one.
  */
-import { limits } from "../contract/limits.ts";
+import { invalid } from "../contract/bounds.ts";
+import { wireName } from "../contract/field.ts";
+import { checkReceipt, receiptDraftOf } from "../contract/inputs.gen.ts";
+import { receiptInput } from "../contract/inputs.ts";
 import type { Millis } from "../contract/records.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
+import type { Refusal } from "../contract/refusals.ts";
 import type { ReceiptInput } from "../contract/task-commands.ts";
 import {
   type CompleteStatus,
@@ -19,7 +22,6 @@ import {
 } from "../contract/task-records.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
 import { fingerprint } from "../names/fingerprint.ts";
-import { exceedsBytes, jsonExceedsBytes } from "../names/text-size.ts";
 
 /** R3: which receipts count as the same. How the attempt was named is not part of what is said. */
 export function receiptFingerprint(receipt: ReceiptInput): string {
@@ -35,7 +37,7 @@ export function dedupeMarksOf({ dedupeKey, receiptId }: ReceiptInput): string[] 
 }
 
 export function invalidReceipt(field: string, problem: string): Refusal {
-  return refuse("invalid_receipt", `${field}: ${problem}.`, { field, problem });
+  return invalid("invalid_receipt", field, problem);
 }
 
 export function readPhase(text: string): ReceiptPhase | Refusal {
@@ -64,7 +66,7 @@ export function fillReceipt(
   sender: Sender,
   now: Millis,
 ): ReceiptDraft | Refusal {
-  const problem = findSizeProblem(input);
+  const problem = findProblem(input);
   if (problem !== null) return problem;
   switch (phase) {
     case "accepted":
@@ -101,11 +103,7 @@ function findAbsent(input: ReceiptInput, fields: readonly Nullable[]): Refusal |
   const given = fields.find((field) => input[field] !== null && input[field] !== undefined);
   return given === undefined
     ? null
-    : invalidReceipt(wireName(given), `has no place in a receipt of phase ${input.phase}`);
-}
-
-function wireName(field: string): string {
-  return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    : invalidReceipt(wireName(given, receiptInput[given]), `has no place in a receipt of phase ${input.phase}`);
 }
 
 function contentOf(
@@ -117,52 +115,30 @@ function contentOf(
   now: Millis,
 ): ReceiptDraft {
   const { spec } = record;
-  return {
-    phase,
-    taskId: record.id,
-    parentTaskId: input.parentTaskId ?? spec.parentTaskId,
-    causedByReceiptId: input.causedByReceiptId ?? sender.causedByReceiptId,
-    dedupeKey: input.dedupeKey,
-    attempt: input.attempt ?? sender.attempt,
-    fromPrincipal: input.fromPrincipal,
-    forPrincipal: input.forPrincipal ?? spec.principalAi,
-    sourceSystem: input.sourceSystem ?? sender.workerId,
-    recipientAi,
-    trustDomain: input.trustDomain,
-    status: null,
-    realtime: input.realtime ?? false,
-    taskType: input.taskType ?? spec.taskType,
-    taskSummary: input.taskSummary ?? spec.taskSummary ?? spec.taskType,
-    taskBody: input.taskBody ?? payload?.record.taskBody ?? null,
-    inputs: input.inputs ?? payload?.record.inputs ?? null,
-    expectedOutcomeKind: input.expectedOutcomeKind ?? spec.expectedOutcomeKind,
-    expectedArtifactMime: input.expectedArtifactMime ?? spec.expectedArtifactMime,
-    outcomeKind: null,
-    outcomeText: input.outcomeText,
-    artifactLocation: input.artifactLocation,
-    artifactPointer: input.artifactPointer,
-    artifactChecksum: input.artifactChecksum,
-    artifactSizeBytes: input.artifactSizeBytes ?? 0,
-    artifactMime: input.artifactMime,
-    artifactRefs: input.artifactRefs ?? null,
-    escalationClass: null,
-    escalationReason: null,
-    escalationTo: null,
-    retryRequested: input.retryRequested ?? false,
-    body: input.body ?? null,
-    createdAt: input.createdAt ?? now,
-    startedAt: input.startedAt ?? sender.startedAt,
-    completedAt: null,
-    readAt: input.readAt,
-    archivedAt: input.archivedAt,
-    metadata: input.metadata ?? null,
-    tenant: record.tenant,
-    // Its place in the ledger is given when it is appended.
-    sequence: 0,
-    id: "",
-    obligationId: null,
-    storedAt: now,
-  };
+  const draft = receiptDraftOf(input);
+  draft.tenant = record.tenant;
+  draft.taskId = record.id;
+  draft.phase = phase;
+  draft.recipientAi = recipientAi;
+  draft.sourceSystem = input.sourceSystem ?? sender.workerId;
+  draft.storedAt = now;
+  draft.obligationId = null;
+  draft.parentTaskId = input.parentTaskId ?? spec.parentTaskId;
+  draft.causedByReceiptId = input.causedByReceiptId ?? sender.causedByReceiptId;
+  draft.attempt = input.attempt ?? sender.attempt;
+  draft.forPrincipal = input.forPrincipal ?? spec.principalAi;
+  draft.taskType = input.taskType ?? spec.taskType;
+  draft.taskSummary = input.taskSummary ?? spec.taskSummary ?? spec.taskType;
+  draft.taskBody = input.taskBody ?? payload?.record.taskBody ?? null;
+  draft.inputs = input.inputs ?? payload?.record.inputs ?? null;
+  draft.expectedOutcomeKind = input.expectedOutcomeKind ?? spec.expectedOutcomeKind;
+  draft.expectedArtifactMime = input.expectedArtifactMime ?? spec.expectedArtifactMime;
+  draft.escalationReason = null;
+  draft.escalationTo = null;
+  draft.createdAt = input.createdAt ?? now;
+  draft.startedAt = input.startedAt ?? sender.startedAt;
+  draft.completedAt = null;
+  return draft;
 }
 
 function acceptedOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: Millis): ReceiptDraft | Refusal {
@@ -210,7 +186,7 @@ function escalateOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: M
   if (input.escalationReason === null) return invalidReceipt("escalation_reason", "must say why");
   const to = input.escalationTo ?? input.recipientAi ?? task.record.spec.principalAi;
   if (input.recipientAi !== null && input.recipientAi !== to) {
-    return invalidReceipt("recipient_ai", "must be whom it is escalated to (escalation_to)");
+    return invalidReceipt("recipient_ai", "must be escalation_to");
   }
   const content = contentOf(input, "escalate", task, sender, to, now);
   content.escalationClass = kind;
@@ -220,55 +196,13 @@ function escalateOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: M
   return content;
 }
 
-/** The limits of LegiVellum receipts, in bytes; names and pointers have one of our own. */
-const textLimits: readonly (readonly [Nullable, number])[] = [
-  ["taskBody", limits.taskBodyBytesMax],
-  ["outcomeText", limits.taskBodyBytesMax],
-  ["taskSummary", limits.receiptTextMax],
-  ["escalationReason", limits.receiptTextMax],
-  ["artifactLocation", limits.receiptTextMax],
-  ["artifactPointer", limits.receiptTextMax],
-  ["artifactChecksum", limits.keyLengthMax],
-  ["artifactMime", limits.keyLengthMax],
-  ["dedupeKey", limits.keyLengthMax],
-  ["receiptId", limits.keyLengthMax],
-  ["sourceSystem", limits.keyLengthMax],
-  ["recipientAi", limits.keyLengthMax],
-  ["escalationTo", limits.keyLengthMax],
-  ["fromPrincipal", limits.keyLengthMax],
-  ["forPrincipal", limits.keyLengthMax],
-  ["trustDomain", limits.keyLengthMax],
-  ["parentTaskId", limits.keyLengthMax],
-  ["causedByReceiptId", limits.keyLengthMax],
-  ["taskType", limits.keyLengthMax],
-  ["expectedOutcomeKind", limits.keyLengthMax],
-  ["expectedArtifactMime", limits.keyLengthMax],
-];
-const objectLimits: readonly (readonly [Nullable, number])[] = [
-  ["inputs", limits.inputsBytesMax],
-  ["metadata", limits.metadataBytesMax],
-  ["body", limits.receiptBodyBytesMax],
-  ["artifactRefs", limits.metadataBytesMax],
-];
-
-function findSizeProblem(input: ReceiptInput): Refusal | null {
-  for (const [field, most] of textLimits) {
-    const text = input[field];
-    if (text === null || typeof text !== "string") continue;
-    if (text.length === 0) return invalidReceipt(wireName(field), "must not be empty");
-    if (exceedsBytes(text, most)) return invalidReceipt(wireName(field), `must have at most ${most} bytes`);
-  }
-  for (const [field, most] of objectLimits) {
-    if (jsonExceedsBytes(input[field], most)) return invalidReceipt(wireName(field), `must have at most ${most} bytes`);
-  }
-  const { attempt, artifactSizeBytes, retryRequested } = input;
+/** What the bounds of single fields do not say. */
+function findProblem(input: ReceiptInput): Refusal | null {
+  const problem = checkReceipt(input);
+  if (problem !== null) return problem;
   if (input.receiptId?.startsWith(ownIdPrefix))
-    return invalidReceipt("receipt_id", `must not begin with ${ownIdPrefix}: so the ledger names its own`);
-  if (attempt !== null && !(Number.isSafeInteger(attempt) && attempt >= 1))
-    return invalidReceipt("attempt", "must be a whole number of at least 1");
-  if (artifactSizeBytes !== null && !(Number.isSafeInteger(artifactSizeBytes) && artifactSizeBytes >= 0))
-    return invalidReceipt("artifact_size_bytes", "must be a whole number");
-  if (retryRequested === true && input.phase === "progress")
+    return invalidReceipt("receipt_id", `must not begin with ${ownIdPrefix}, as the ledger's own ids do`);
+  if (input.retryRequested === true && input.phase === "progress")
     return invalidReceipt("retry_requested", "has no place in a receipt of phase progress");
   return null;
 }

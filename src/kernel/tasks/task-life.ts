@@ -160,7 +160,7 @@ export function retryOrDie(turn: Turn, task: TaskEntry, attempt: TaskAttempt, re
   const { now } = turn;
   const { attempts, spec } = task.record;
   if (attempts >= spec.maxAttempts) return die(turn, task, "max_retries_exceeded");
-  updateTask(turn, task, { status: "retry_pending", notBefore: now + spec.requeueDelay, progress: null });
+  updateTask(turn, task, { status: "retry_pending", notBefore: now + spec.requeueDelayMs, progress: null });
   emitTask(turn, task, "task.requeued", attempt, reason);
   enterQueue(turn, task);
 }

@@ -135,7 +135,7 @@ function queueFor(turn: Turn, task: TaskEntry): void {
     state: "WAITING",
     intents: record.spec.intents,
     picked: [],
-    ttl: record.spec.leaseDuration,
+    ttl: record.spec.leaseDurationMs,
     idleTimeout: null,
     purpose: record.spec.taskSummary,
     tokens: false,

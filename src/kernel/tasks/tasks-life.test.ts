@@ -18,8 +18,8 @@ function withTask(wish: Parameters<TaskWorld["create"]>[0] = {}) {
 test("T6: defaults are 900 s, 3 attempts, 30 s, 10 offers; the type's settings come before them, the task's own before those", () => {
   const world = createTaskWorld();
   const specOf = (wish: Parameters<TaskWorld["create"]>[0]) => {
-    const { leaseDuration, maxAttempts, requeueDelay, maxOffers } = world.task(world.create(wish)).spec;
-    return [leaseDuration, maxAttempts, requeueDelay, maxOffers];
+    const { leaseDurationMs, maxAttempts, requeueDelayMs, maxOffers } = world.task(world.create(wish)).spec;
+    return [leaseDurationMs, maxAttempts, requeueDelayMs, maxOffers];
   };
   assert.deepEqual(specOf({}), [900_000, 3, 30_000, 10]);
   world.setType("build", { leaseDurationMs: 1_000, maxAttempts: 5, requeueDelayMs: 0, maxOffers: 2 });
@@ -30,9 +30,16 @@ test("T6: defaults are 900 s, 3 attempts, 30 s, 10 offers; the type's settings c
   assert.deepEqual([maxAttempts, leaseDuration], [null, 1_000], "what is not named stays");
 });
 
-test("L2: a task's lease has a cap of its own", () => {
-  const { now } = withTask({ leaseDurationMs: limits.taskLeaseMsMax + 1 });
-  assert.equal(now().spec.leaseDuration, limits.taskLeaseMsMax);
+test("L2: a task's lease has a cap of its own, and the reply says that it was capped, for a type's default too", () => {
+  const world = createTaskWorld();
+  const leaseDurationMs = limits.taskLeaseMsMax + 1;
+  const capped = ["lease_duration_ms was capped at 86400000."];
+  const { task, warnings } = world.expect("task", world.ask(world.creation({ leaseDurationMs })));
+  assert.deepEqual([task.spec.leaseDurationMs, warnings], [limits.taskLeaseMsMax, capped]);
+  const set = world.ask({ type: "set_task_type", taskType: "build", settings: { leaseDurationMs } });
+  assert.deepEqual(world.expect("task_type", set).warnings, capped);
+  assert.equal(world.task(world.create()).spec.leaseDurationMs, limits.taskLeaseMsMax);
+  assert.deepEqual(world.expect("task", world.ask(world.creation())).warnings, []);
 });
 
 test("T13 leased: an offer that expires goes back to the queue: no receipt, no attempt, one offer (T2)", () => {

@@ -3,6 +3,8 @@
  * receipts. As there, a verb expects to succeed; `refused` and `refusedReceipt` expect a refusal that changes nothing.
  */
 import type { Actor } from "../contract/commands.ts";
+import { blank } from "../contract/field.ts";
+import { receiptInput, taskInput } from "../contract/inputs.ts";
 import type { RefusalCode } from "../contract/refusals.ts";
 import type { Offer } from "../contract/replies.ts";
 import type {
@@ -18,77 +20,9 @@ import { explainTask, type WaitingFor } from "../kernel.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
 import { type AskOf, createWorld, found, type Intents, intentOf, operator, type ReplyOf } from "./test-world.ts";
 
-export const plainTask: TaskInput = {
-  taskType: "build",
-  principalAi: "delegate.root",
-  taskSummary: null,
-  taskBody: null,
-  payloadPointer: null,
-  inputs: null,
-  expectedOutcomeKind: null,
-  expectedArtifactMime: null,
-  taskPriority: null,
-  requires: null,
-  intents: null,
-  delayMs: null,
-  maxAttempts: null,
-  maxOffers: null,
-  leaseDurationMs: null,
-  requeueDelayMs: null,
-  dependsOn: null,
-  concurrencyKey: null,
-  concurrencyLimit: null,
-  speculative: null,
-  preemptible: null,
-  parentTaskId: null,
-  idempotencyKey: null,
-};
+export const plainTask: TaskInput = { ...blank(taskInput), taskType: "build", principalAi: "delegate.root" };
 
-export const plainReceipt: ReceiptInput = {
-  phase: "progress",
-  taskId: null,
-  leaseId: null,
-  fence: null,
-  receiptId: null,
-  tenantId: null,
-  obligationId: null,
-  parentTaskId: null,
-  causedByReceiptId: null,
-  dedupeKey: null,
-  attempt: null,
-  fromPrincipal: null,
-  forPrincipal: null,
-  sourceSystem: null,
-  recipientAi: null,
-  trustDomain: null,
-  status: null,
-  realtime: null,
-  taskType: null,
-  taskSummary: null,
-  taskBody: null,
-  inputs: null,
-  expectedOutcomeKind: null,
-  expectedArtifactMime: null,
-  outcomeKind: null,
-  outcomeText: null,
-  artifactLocation: null,
-  artifactPointer: null,
-  artifactChecksum: null,
-  artifactSizeBytes: null,
-  artifactMime: null,
-  artifactRefs: null,
-  escalationClass: null,
-  escalationReason: null,
-  escalationTo: null,
-  retryRequested: null,
-  body: null,
-  createdAt: null,
-  startedAt: null,
-  completedAt: null,
-  readAt: null,
-  archivedAt: null,
-  metadata: null,
-};
+export const plainReceipt: ReceiptInput = { ...blank(receiptInput), phase: "progress" };
 
 /** What only tasks, workers and receipts are refused for; each is met in bad-tasks.test.ts. */
 export const taskRefusals = [

@@ -1,70 +1,12 @@
-/**
- * The numbers that the wire holds its callers to. Those the kernel has too are written again, because only its types
- * may be imported here; `satisfies` compares each with the kernel's own, so that a difference does not compile.
- */
-import type { limits as kernelLimits } from "../../kernel/contract/limits.ts";
-import type { resourceNameLimits } from "../../kernel/names/resource-name.ts";
-
-type Kernel = typeof kernelLimits;
-
-const sharedLimits = {
-  ttlMsMin: 100,
-  intentsMax: 256,
-  unitsMax: 1_000_000_000,
-  purposeLengthMax: 1_024,
-  versionLengthMax: 1_024,
-  keyLengthMax: 256,
-  idLengthMax: 128,
-  reasonLengthMax: 1_024,
-  labelsMax: 32,
-  labelLengthMax: 256,
-  taskPriorityMax: 1_000,
-  taskLeaseMsMax: 86_400_000,
-  taskAttemptsMax: 1_000,
-  taskOffersMax: 10_000,
-  taskDelayMsMax: 366 * 86_400_000,
-  taskRequiresMax: 32,
-  taskDependsOnMax: 256,
-  taskConcurrencyMax: 1_000_000,
-  taskPollMax: 1_000,
-  taskBodyBytesMax: 102_400,
-  receiptTextMax: 4_096,
-  kindsMax: 256,
-} as const satisfies Pick<
-  Kernel,
-  | "ttlMsMin"
-  | "intentsMax"
-  | "unitsMax"
-  | "purposeLengthMax"
-  | "versionLengthMax"
-  | "keyLengthMax"
-  | "idLengthMax"
-  | "reasonLengthMax"
-  | "labelsMax"
-  | "labelLengthMax"
-  | "taskPriorityMax"
-  | "taskLeaseMsMax"
-  | "taskAttemptsMax"
-  | "taskOffersMax"
-  | "taskDelayMsMax"
-  | "taskRequiresMax"
-  | "taskDependsOnMax"
-  | "taskConcurrencyMax"
-  | "taskPollMax"
-  | "taskBodyBytesMax"
-  | "receiptTextMax"
-  | "kindsMax"
->;
+/** The numbers that the wire holds its callers to: the kernel's, and those that only the edge knows. */
+import { limits as kernelLimits } from "../../kernel/contract/limits.ts";
 
 export const limits = {
-  ...sharedLimits,
-  resourceLengthMax: 1_024 satisfies (typeof resourceNameLimits)["lengthMax"],
+  ...kernelLimits,
   /** One request's body, and one frame of the stream. */
   bodyBytesMax: 1_048_576,
   /** A client's proxy or library often gives up at 60 s. */
   holdMsMax: 55_000,
-  /** Leases named in one command; what holds more is asked for without names. */
-  leaseIdsMax: 10_000,
   assumptionsMax: 1_024,
   pageMax: 1_000,
   pageDefault: 100,

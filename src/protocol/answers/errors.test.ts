@@ -1,26 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { limits as kernelLimits } from "../../kernel/contract/limits.ts";
-import { predicates as kernelPredicates } from "../../kernel/contract/predicates.ts";
-import { agentStates as kernelAgentStates, roles as kernelRoles } from "../../kernel/contract/records.ts";
 import { refusalCodes } from "../../kernel/contract/refusals.ts";
-import { resourceNameLimits } from "../../kernel/names/resource-name.ts";
-import { errorCodes, errors } from "../answers/errors.ts";
-import { limits } from "./limits.ts";
-import { agentStates, predicates, roles } from "./vocabulary.ts";
-
-test("what the wire allows is what the kernel allows (S4)", () => {
-  const shared = Object.entries(limits).filter(([name]) => Object.hasOwn(kernelLimits, name));
-  assert.equal(shared.length, 22);
-  for (const [name, value] of shared) assert.equal(value, kernelLimits[name as keyof typeof kernelLimits], name);
-  assert.equal(limits.resourceLengthMax, resourceNameLimits.lengthMax);
-});
-
-test("the wire's words are the kernel's words", () => {
-  assert.deepEqual(predicates, kernelPredicates);
-  assert.deepEqual(agentStates, kernelAgentStates);
-  assert.deepEqual(roles, kernelRoles);
-});
+import { errorCodes, errors } from "./errors.ts";
 
 test("every refusal of the kernel has a row in the list of errors (S3)", () => {
   assert.deepEqual(

@@ -1,0 +1,789 @@
+/** Written by scripts/generate.ts from src/kernel/contract. Run `npm run generate` to write it again. */
+import { type Predicate, predicates } from "../../kernel/contract/predicates.ts";
+import {
+  type Agent,
+  type Cell,
+  type Counters,
+  type Digest,
+  type Key,
+  type Lease,
+  type LeaseState,
+  leaseStates,
+  type RecordKind,
+  type RecordOf,
+  type Request,
+  type Resource,
+  type Tenant,
+} from "../../kernel/contract/records.ts";
+import type { Payload, Task, TaskKey, TaskType, Worker } from "../../kernel/contract/task-records.ts";
+import type { ListColumns } from "../../store/store.ts";
+import { constants, isEmpty } from "./stored-values.ts";
+
+type Columns<Row extends readonly unknown[]> = { readonly [Place in keyof Row]: readonly Row[Place][] };
+
+/** Shared by the million records that have none of it. */
+const none: readonly never[] = [];
+
+function tenantSettingsFrom(from: Tenant["settings"]): Tenant["settings"] {
+  return {
+    strategy: from.strategy ?? "wait_die",
+    ttlMsDefault: from.ttlMsDefault ?? 60000,
+    ttlMsMax: from.ttlMsMax ?? 300000,
+    waitTimeoutMsDefault: from.waitTimeoutMsDefault ?? 30000,
+    waitTimeoutMsMax: from.waitTimeoutMsMax ?? 600000,
+    claimWithinMs: from.claimWithinMs ?? 10000,
+    retryMsBase: from.retryMsBase ?? 50,
+    retryMsCap: from.retryMsCap ?? 5000,
+  };
+}
+
+function tenantQuotasFrom(from: Tenant["quotas"]): Tenant["quotas"] {
+  return {
+    leasesMax: from.leasesMax ?? 2000000,
+    waitersMax: from.waitersMax ?? 200000,
+    agentsMax: from.agentsMax ?? 1000000,
+    resourcesMax: from.resourcesMax ?? 100000,
+    patternsMax: from.patternsMax ?? 10000,
+    tasksMax: from.tasksMax ?? 2000000,
+    leaseTimeMsMax: from.leaseTimeMsMax ?? null,
+    tenantLeaseTimeMsMax: from.tenantLeaseTimeMsMax ?? null,
+    kinds: from.kinds ?? {},
+  };
+}
+
+function tenantFrom(from: Tenant): Tenant {
+  return {
+    id: from.id,
+    suspended: from.suspended,
+    suspendReason: from.suspendReason ?? null,
+    settings: tenantSettingsFrom(from.settings),
+    quotas: tenantQuotasFrom(from.quotas),
+    createdAt: from.createdAt,
+  };
+}
+
+export function readTenant(text: string): Tenant {
+  return tenantFrom(JSON.parse(text));
+}
+
+function countersFrom(from: Counters): Counters {
+  return {
+    tenant: from.tenant,
+    fence: from.fence,
+    priority: from.priority,
+    arrival: from.arrival,
+    epochFloor: from.epochFloor,
+    leaseTimeMs: from.leaseTimeMs,
+    windowStart: from.windowStart,
+    receipts: from.receipts ?? 0,
+  };
+}
+
+export function readCounters(text: string): Counters {
+  return countersFrom(JSON.parse(text));
+}
+
+/** What is undefined here is not written. */
+export function agentText(agent: Agent): string {
+  return JSON.stringify({
+    tenant: agent.tenant,
+    id: agent.id,
+    state: agent.state,
+    priority: agent.priority,
+    attempts: agent.attempts,
+    epoch: agent.epoch,
+    registeredAt: agent.registeredAt,
+    idleSince: agent.idleSince,
+    labels: isEmpty(agent.labels) ? undefined : agent.labels,
+    restarting: agent.restarting || undefined,
+    pausedByOperator: agent.pausedByOperator || undefined,
+    pausedAt: agent.pausedAt ?? undefined,
+  });
+}
+
+function agentFrom(from: Agent): Agent {
+  return {
+    tenant: from.tenant,
+    id: from.id,
+    labels: from.labels ?? {},
+    state: from.state,
+    restarting: from.restarting ?? false,
+    pausedByOperator: from.pausedByOperator ?? false,
+    priority: from.priority,
+    attempts: from.attempts,
+    epoch: from.epoch,
+    registeredAt: from.registeredAt,
+    pausedAt: from.pausedAt ?? null,
+    idleSince: from.idleSince,
+  };
+}
+
+export function readAgent(text: string): Agent {
+  return agentFrom(JSON.parse(text));
+}
+
+function intentFrom(from: Request["intents"][number]): Request["intents"][number] {
+  return {
+    predicate: from.predicate,
+    resource: from.resource,
+    units: from.units,
+    to: from.to ?? null,
+    pick: from.pick ?? null,
+  };
+}
+
+function digestFrom(from: Digest): Digest {
+  return {
+    tenant: from.tenant,
+    agentId: from.agentId,
+    checkpointId: from.checkpointId,
+    resumePoint: from.resumePoint,
+    context: from.context,
+    intentBacklog: from.intentBacklog.map(intentFrom),
+    resolutionStrategy: from.resolutionStrategy,
+    priority: from.priority,
+    savedAt: from.savedAt,
+  };
+}
+
+export function readDigest(text: string): Digest {
+  return digestFrom(JSON.parse(text));
+}
+
+function resourceFrom(from: Resource): Resource {
+  return {
+    tenant: from.tenant,
+    name: from.name,
+    capacity: from.capacity ?? null,
+    cell: from.cell ?? null,
+    driver: from.driver ?? null,
+    hardware: from.hardware ?? none,
+    fault: from.fault ?? null,
+    fenced: from.fenced,
+    fenceReason: from.fenceReason ?? null,
+    fencedAt: from.fencedAt ?? null,
+    withdrawn: from.withdrawn,
+    declaredAt: from.declaredAt,
+  };
+}
+
+export function readResource(text: string): Resource {
+  return resourceFrom(JSON.parse(text));
+}
+
+function cellFrom(from: Cell): Cell {
+  return {
+    tenant: from.tenant,
+    id: from.id,
+    session: from.session,
+    keyId: from.keyId ?? null,
+    state: from.state,
+    goneReason: from.goneReason ?? null,
+    withdrawn: from.withdrawn,
+    version: from.version ?? null,
+    enrolledAt: from.enrolledAt,
+    changedAt: from.changedAt,
+    aliveBy: from.aliveBy,
+  };
+}
+
+export function readCell(text: string): Cell {
+  return cellFrom(JSON.parse(text));
+}
+
+function requestFrom(from: Request): Request {
+  return {
+    tenant: from.tenant,
+    id: from.id,
+    agentId: from.agentId,
+    holder: from.holder,
+    key: from.key ?? null,
+    fingerprint: from.fingerprint,
+    state: from.state,
+    intents: from.intents.map(intentFrom),
+    picked: from.picked ?? none,
+    ttl: from.ttl,
+    idleTimeout: from.idleTimeout ?? null,
+    purpose: from.purpose ?? null,
+    tokens: from.tokens,
+    arrival: from.arrival,
+    submittedAt: from.submittedAt,
+    waitTimeout: from.waitTimeout,
+    timeoutAt: from.timeoutAt,
+    observeSince: from.observeSince ?? null,
+    warnings: from.warnings,
+    leaseIds: from.leaseIds,
+    ended: from.ended,
+    fateReason: from.fateReason ?? null,
+    forgetAt: from.forgetAt ?? null,
+  };
+}
+
+export function readRequest(text: string): Request {
+  return requestFrom(JSON.parse(text));
+}
+
+interface LeaseRest {
+  holder?: Lease["holder"] | undefined;
+  units?: Lease["units"] | undefined;
+  purpose?: Lease["purpose"] | undefined;
+  tokens?: Lease["tokens"] | undefined;
+  idleTimeout?: Lease["idleTimeout"] | undefined;
+  activeAt?: Lease["activeAt"] | undefined;
+  claimBy?: Lease["claimBy"] | undefined;
+  heldUntil?: Lease["heldUntil"] | undefined;
+  verified?: Lease["verified"] | undefined;
+  linkedTo?: Lease["linkedTo"] | undefined;
+  cell?: Lease["cell"] | undefined;
+  cellBy?: Lease["cellBy"] | undefined;
+  coordinate?: Lease["coordinate"] | undefined;
+  closingAs?: Lease["closingAs"] | undefined;
+  endedAt?: Lease["endedAt"] | undefined;
+  endReason?: Lease["endReason"] | undefined;
+  version?: Lease["version"] | undefined;
+}
+
+export type LeaseRow = [
+  tenant: Lease["tenant"],
+  id: Lease["id"],
+  resource: Lease["resource"],
+  predicate: Lease["predicate"],
+  agentId: Lease["agentId"],
+  state: Lease["state"],
+  fence: Lease["fence"],
+  generation: Lease["generation"],
+  acquiredAt: Lease["acquiredAt"],
+  expiresAt: Lease["expiresAt"],
+  ttl: Lease["ttl"],
+  rest?: LeaseRest,
+];
+
+export function leaseRow(lease: Lease): LeaseRow {
+  const row: LeaseRow = [
+    lease.tenant,
+    lease.id,
+    lease.resource,
+    lease.predicate,
+    lease.agentId,
+    lease.state,
+    lease.fence,
+    lease.generation,
+    lease.acquiredAt,
+    lease.expiresAt,
+    lease.ttl,
+  ];
+  const rest = leaseRest(lease);
+  for (const _ in rest) {
+    row.push(rest);
+    break;
+  }
+  return row;
+}
+
+function leaseRest(lease: Lease): LeaseRest {
+  const rest: LeaseRest = {};
+  if (lease.holder !== lease.agentId) rest.holder = lease.holder;
+  if (lease.units !== 1) rest.units = lease.units;
+  if (lease.purpose !== null) rest.purpose = lease.purpose;
+  if (lease.tokens) rest.tokens = lease.tokens;
+  if (lease.idleTimeout !== null) rest.idleTimeout = lease.idleTimeout;
+  if (lease.activeAt !== lease.acquiredAt) rest.activeAt = lease.activeAt;
+  if (lease.claimBy !== null) rest.claimBy = lease.claimBy;
+  if (lease.heldUntil !== null) rest.heldUntil = lease.heldUntil;
+  if (lease.verified) rest.verified = lease.verified;
+  if (lease.linkedTo !== null) rest.linkedTo = lease.linkedTo;
+  if (lease.cell !== null) rest.cell = lease.cell;
+  if (lease.cellBy !== null) rest.cellBy = lease.cellBy;
+  if (lease.coordinate !== null) rest.coordinate = lease.coordinate;
+  if (lease.closingAs !== null) rest.closingAs = lease.closingAs;
+  if (lease.endedAt !== null) rest.endedAt = lease.endedAt;
+  if (lease.endReason !== null) rest.endReason = lease.endReason;
+  if (lease.version !== null) rest.version = lease.version;
+  return rest;
+}
+
+export function leaseText(lease: Lease): string {
+  return JSON.stringify(leaseRow(lease));
+}
+
+const noLeaseRest: LeaseRest = {};
+
+function leaseOf(
+  ...[tenant, id, resource, predicate, agentId, state, fence, generation, acquiredAt, expiresAt, ttl, given]: LeaseRow
+): Lease {
+  const rest = given ?? noLeaseRest;
+  return {
+    tenant,
+    id,
+    resource,
+    predicate,
+    agentId,
+    holder: rest.holder ?? agentId,
+    state,
+    fence,
+    generation,
+    units: rest.units ?? 1,
+    purpose: rest.purpose ?? null,
+    acquiredAt,
+    expiresAt,
+    ttl,
+    tokens: rest.tokens ?? false,
+    idleTimeout: rest.idleTimeout ?? null,
+    activeAt: rest.activeAt ?? acquiredAt,
+    claimBy: rest.claimBy ?? null,
+    heldUntil: rest.heldUntil ?? null,
+    verified: rest.verified ?? false,
+    linkedTo: rest.linkedTo ?? null,
+    cell: rest.cell ?? null,
+    cellBy: rest.cellBy ?? null,
+    coordinate: rest.coordinate ?? null,
+    closingAs: rest.closingAs ?? null,
+    endedAt: rest.endedAt ?? null,
+    endReason: rest.endReason ?? null,
+    version: rest.version ?? null,
+  };
+}
+
+export function leaseFrom(row: LeaseRow): Lease {
+  return leaseOf(row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10], row[11]);
+}
+
+export function readLease(text: string): Lease {
+  return leaseFrom(JSON.parse(text) as LeaseRow);
+}
+
+/** Leases as the store hands them over, by column. */
+export function readLeases({ n, columns }: ListColumns): Lease[] {
+  const [
+    tenantColumn,
+    idColumn,
+    resourceColumn,
+    predicateColumn,
+    agentIdColumn,
+    stateColumn,
+    fenceColumn,
+    generationColumn,
+    acquiredAtColumn,
+    expiresAtColumn,
+    ttlColumn,
+    rests,
+  ] = columns as unknown as Columns<LeaseRow>;
+  const predicate = constants<Predicate>(predicates);
+  const state = constants<LeaseState>(leaseStates);
+  const read: Lease[] = [];
+  for (let at = 0; at < n.length; at++) {
+    const one = leaseOf(
+      tenantColumn[at] as Lease["tenant"],
+      idColumn[at] as Lease["id"],
+      resourceColumn[at] as Lease["resource"],
+      predicate(predicateColumn[at] as Lease["predicate"]),
+      agentIdColumn[at] as Lease["agentId"],
+      state(stateColumn[at] as Lease["state"]),
+      fenceColumn[at] as Lease["fence"],
+      generationColumn[at] as Lease["generation"],
+      acquiredAtColumn[at] as Lease["acquiredAt"],
+      expiresAtColumn[at] as Lease["expiresAt"],
+      ttlColumn[at] as Lease["ttl"],
+      rests?.[at],
+    );
+    read.push(one);
+  }
+  return read;
+}
+
+function keyFrom(from: Key): Key {
+  return {
+    id: from.id,
+    hash: from.hash,
+    role: from.role,
+    tenant: from.tenant,
+    label: from.label ?? null,
+    createdAt: from.createdAt,
+  };
+}
+
+export function readKey(text: string): Key {
+  return keyFrom(JSON.parse(text));
+}
+
+interface TaskRest {
+  taskSummary?: Task["spec"]["taskSummary"] | undefined;
+  payloadPointer?: Task["spec"]["payloadPointer"] | undefined;
+  expectedOutcomeKind?: Task["spec"]["expectedOutcomeKind"] | undefined;
+  expectedArtifactMime?: Task["spec"]["expectedArtifactMime"] | undefined;
+  requires?: Task["spec"]["requires"] | undefined;
+  intents?: Task["spec"]["intents"] | undefined;
+  dependsOn?: Task["spec"]["dependsOn"] | undefined;
+  concurrencyKey?: Task["spec"]["concurrencyKey"] | undefined;
+  concurrencyLimit?: Task["spec"]["concurrencyLimit"] | undefined;
+  speculative?: Task["spec"]["speculative"] | undefined;
+  preemptible?: Task["spec"]["preemptible"] | undefined;
+  parentTaskId?: Task["spec"]["parentTaskId"] | undefined;
+  idempotencyKey?: Task["spec"]["idempotencyKey"] | undefined;
+  createdBy?: Task["createdBy"] | undefined;
+  notBefore?: Task["notBefore"] | undefined;
+  offers?: Task["offers"] | undefined;
+  live?: readonly TaskLiveRow[] | undefined;
+  past?: readonly TaskPastRow[] | undefined;
+  waitingOn?: Task["waitingOn"] | undefined;
+  obligation?: TaskObligationRow | undefined;
+  lastWorker?: Task["lastWorker"] | undefined;
+  lastReceiptId?: Task["lastReceiptId"] | undefined;
+  dedupes?: Task["dedupes"] | undefined;
+  progress?: Task["progress"] | undefined;
+  winningReceiptId?: Task["winningReceiptId"] | undefined;
+  endedAt?: Task["endedAt"] | undefined;
+  endReason?: Task["endReason"] | undefined;
+}
+
+export type TaskRow = [
+  tenant: Task["tenant"],
+  id: Task["id"],
+  status: Task["status"],
+  taskType: Task["spec"]["taskType"],
+  principalAi: Task["spec"]["principalAi"],
+  taskPriority: Task["spec"]["taskPriority"],
+  attempts: Task["attempts"],
+  createdAt: Task["createdAt"],
+  timestamp: Task["timestamp"],
+  maxAttempts: Task["spec"]["maxAttempts"],
+  maxOffers: Task["spec"]["maxOffers"],
+  leaseDurationMs: Task["spec"]["leaseDurationMs"],
+  requeueDelayMs: Task["spec"]["requeueDelayMs"],
+  rest?: TaskRest,
+];
+
+export function taskRow(task: Task): TaskRow {
+  return [
+    task.tenant,
+    task.id,
+    task.status,
+    task.spec.taskType,
+    task.spec.principalAi,
+    task.spec.taskPriority,
+    task.attempts,
+    task.createdAt,
+    task.timestamp,
+    task.spec.maxAttempts,
+    task.spec.maxOffers,
+    task.spec.leaseDurationMs,
+    task.spec.requeueDelayMs,
+    taskRest(task),
+  ];
+}
+
+export type TaskLiveRow = [
+  Task["live"][number]["leaseId"],
+  Task["live"][number]["fence"],
+  Task["live"][number]["workerId"],
+  Task["live"][number]["offeredAt"],
+  Task["live"][number]["acceptedAt"],
+  Task["live"][number]["receiptId"],
+  Task["live"][number]["canceled"],
+];
+
+export function taskLiveRow({
+  leaseId,
+  fence,
+  workerId,
+  offeredAt,
+  acceptedAt,
+  receiptId,
+  canceled,
+}: Task["live"][number]): TaskLiveRow {
+  return [leaseId, fence, workerId, offeredAt, acceptedAt, receiptId, canceled];
+}
+
+export function taskLiveOf([
+  leaseId,
+  fence,
+  workerId,
+  offeredAt,
+  acceptedAt,
+  receiptId,
+  canceled,
+]: TaskLiveRow): Task["live"][number] {
+  return { leaseId, fence, workerId, offeredAt, acceptedAt, receiptId, canceled };
+}
+
+export type TaskPastRow = [
+  Task["past"][number]["leaseId"],
+  Task["past"][number]["fence"],
+  Task["past"][number]["workerId"],
+  Task["past"][number]["acceptedAt"],
+  Task["past"][number]["receiptId"],
+  Task["past"][number]["contested"],
+];
+
+export function taskPastRow({
+  leaseId,
+  fence,
+  workerId,
+  acceptedAt,
+  receiptId,
+  contested,
+}: Task["past"][number]): TaskPastRow {
+  return [leaseId, fence, workerId, acceptedAt, receiptId, contested];
+}
+
+export function taskPastOf([
+  leaseId,
+  fence,
+  workerId,
+  acceptedAt,
+  receiptId,
+  contested,
+]: TaskPastRow): Task["past"][number] {
+  return { leaseId, fence, workerId, acceptedAt, receiptId, contested };
+}
+
+export type TaskObligationRow = [
+  NonNullable<Task["obligation"]>["id"],
+  NonNullable<Task["obligation"]>["state"],
+  NonNullable<Task["obligation"]>["custodian"],
+  NonNullable<Task["obligation"]>["openedAt"],
+];
+
+export function taskObligationRow({
+  id,
+  state,
+  custodian,
+  openedAt,
+}: NonNullable<Task["obligation"]>): TaskObligationRow {
+  return [id, state, custodian, openedAt];
+}
+
+export function taskObligationOf([id, state, custodian, openedAt]: TaskObligationRow): NonNullable<Task["obligation"]> {
+  return { id, state, custodian, openedAt };
+}
+
+/** What is undefined here is not written. */
+function taskRest(task: Task): TaskRest {
+  return {
+    taskSummary: task.spec.taskSummary ?? undefined,
+    payloadPointer: task.spec.payloadPointer ?? undefined,
+    expectedOutcomeKind: task.spec.expectedOutcomeKind ?? undefined,
+    expectedArtifactMime: task.spec.expectedArtifactMime ?? undefined,
+    requires: task.spec.requires.length === 0 ? undefined : task.spec.requires,
+    intents: task.spec.intents.length === 0 ? undefined : task.spec.intents,
+    dependsOn: task.spec.dependsOn.length === 0 ? undefined : task.spec.dependsOn,
+    concurrencyKey: task.spec.concurrencyKey ?? undefined,
+    concurrencyLimit: task.spec.concurrencyLimit === 1 ? undefined : task.spec.concurrencyLimit,
+    speculative: task.spec.speculative || undefined,
+    preemptible: task.spec.preemptible || undefined,
+    parentTaskId: task.spec.parentTaskId ?? undefined,
+    idempotencyKey: task.spec.idempotencyKey ?? undefined,
+    createdBy: task.createdBy ?? undefined,
+    notBefore: task.notBefore ?? undefined,
+    offers: task.offers || undefined,
+    live: task.live.length === 0 ? undefined : task.live.map(taskLiveRow),
+    past: task.past.length === 0 ? undefined : task.past.map(taskPastRow),
+    waitingOn: task.waitingOn.length === 0 ? undefined : task.waitingOn,
+    obligation: task.obligation === null ? undefined : taskObligationRow(task.obligation),
+    lastWorker: task.lastWorker ?? undefined,
+    lastReceiptId: task.lastReceiptId ?? undefined,
+    dedupes: task.dedupes.length === 0 ? undefined : task.dedupes,
+    progress: task.progress ?? undefined,
+    winningReceiptId: task.winningReceiptId ?? undefined,
+    endedAt: task.endedAt ?? undefined,
+    endReason: task.endReason ?? undefined,
+  };
+}
+
+export function taskText(task: Task): string {
+  return JSON.stringify(taskRow(task));
+}
+
+const noTaskRest: TaskRest = {};
+
+function taskOf(
+  ...[
+    tenant,
+    id,
+    status,
+    taskType,
+    principalAi,
+    taskPriority,
+    attempts,
+    createdAt,
+    timestamp,
+    maxAttempts,
+    maxOffers,
+    leaseDurationMs,
+    requeueDelayMs,
+    given,
+  ]: TaskRow
+): Task {
+  const rest = given ?? noTaskRest;
+  return {
+    tenant,
+    id,
+    spec: {
+      taskType,
+      principalAi,
+      taskSummary: rest.taskSummary ?? null,
+      payloadPointer: rest.payloadPointer ?? null,
+      expectedOutcomeKind: rest.expectedOutcomeKind ?? null,
+      expectedArtifactMime: rest.expectedArtifactMime ?? null,
+      taskPriority,
+      requires: rest.requires ?? none,
+      intents: rest.intents === undefined ? none : rest.intents.map(intentFrom),
+      maxAttempts,
+      maxOffers,
+      leaseDurationMs,
+      requeueDelayMs,
+      dependsOn: rest.dependsOn ?? none,
+      concurrencyKey: rest.concurrencyKey ?? null,
+      concurrencyLimit: rest.concurrencyLimit ?? 1,
+      speculative: rest.speculative ?? false,
+      preemptible: rest.preemptible ?? false,
+      parentTaskId: rest.parentTaskId ?? null,
+      idempotencyKey: rest.idempotencyKey ?? null,
+    },
+    status,
+    timestamp,
+    createdAt,
+    createdBy: rest.createdBy ?? null,
+    notBefore: rest.notBefore ?? null,
+    attempts,
+    offers: rest.offers ?? 0,
+    live: rest.live === undefined ? none : rest.live.map(taskLiveOf),
+    past: rest.past === undefined ? none : rest.past.map(taskPastOf),
+    waitingOn: rest.waitingOn ?? none,
+    obligation: rest.obligation === undefined ? null : taskObligationOf(rest.obligation),
+    lastWorker: rest.lastWorker ?? null,
+    lastReceiptId: rest.lastReceiptId ?? null,
+    dedupes: rest.dedupes ?? none,
+    progress: rest.progress ?? null,
+    winningReceiptId: rest.winningReceiptId ?? null,
+    endedAt: rest.endedAt ?? null,
+    endReason: rest.endReason ?? null,
+  };
+}
+
+export function taskFrom(row: TaskRow): Task {
+  return taskOf(
+    row[0],
+    row[1],
+    row[2],
+    row[3],
+    row[4],
+    row[5],
+    row[6],
+    row[7],
+    row[8],
+    row[9],
+    row[10],
+    row[11],
+    row[12],
+    row[13],
+  );
+}
+
+export function readTask(text: string): Task {
+  return taskFrom(JSON.parse(text) as TaskRow);
+}
+
+export type PayloadRow = [Payload["tenant"], Payload["taskId"], Payload["taskBody"], Payload["inputs"]];
+
+export function payloadRow({ tenant, taskId, taskBody, inputs }: Payload): PayloadRow {
+  return [tenant, taskId, taskBody, inputs];
+}
+
+export function payloadOf([tenant, taskId, taskBody, inputs]: PayloadRow): Payload {
+  return { tenant, taskId, taskBody, inputs };
+}
+
+export function payloadText(record: Payload): string {
+  return JSON.stringify(payloadRow(record));
+}
+
+export function readPayload(text: string): Payload {
+  return payloadOf(JSON.parse(text));
+}
+
+function taskKeyFrom(from: TaskKey): TaskKey {
+  return {
+    tenant: from.tenant,
+    key: from.key,
+    taskId: from.taskId,
+    fingerprint: from.fingerprint,
+    forgetAt: from.forgetAt,
+  };
+}
+
+export function readTaskKey(text: string): TaskKey {
+  return taskKeyFrom(JSON.parse(text));
+}
+
+function taskTypeFrom(from: TaskType): TaskType {
+  return {
+    tenant: from.tenant,
+    taskType: from.taskType,
+    leaseDuration: from.leaseDuration ?? null,
+    maxAttempts: from.maxAttempts ?? null,
+    maxOffers: from.maxOffers ?? null,
+    requeueDelay: from.requeueDelay ?? null,
+    speculateShare: from.speculateShare ?? null,
+    usualDuration: from.usualDuration ?? null,
+    samples: from.samples,
+  };
+}
+
+export function readTaskType(text: string): TaskType {
+  return taskTypeFrom(JSON.parse(text));
+}
+
+function workerFrom(from: Worker): Worker {
+  return {
+    tenant: from.tenant,
+    id: from.id,
+    keyId: from.keyId ?? null,
+    capabilities: from.capabilities,
+    firstSeenAt: from.firstSeenAt,
+    seenAt: from.seenAt,
+    completed: from.completed,
+    failed: from.failed,
+    lost: from.lost,
+    health: from.health,
+    polls: from.polls,
+  };
+}
+
+export function readWorker(text: string): Worker {
+  return workerFrom(JSON.parse(text));
+}
+
+export const writers: { readonly [K in RecordKind]: (record: RecordOf[K]) => string } = {
+  tenant: JSON.stringify,
+  counters: JSON.stringify,
+  agent: agentText,
+  digest: JSON.stringify,
+  resource: JSON.stringify,
+  cell: JSON.stringify,
+  request: JSON.stringify,
+  lease: leaseText,
+  key: JSON.stringify,
+  task: taskText,
+  payload: payloadText,
+  task_key: JSON.stringify,
+  task_type: JSON.stringify,
+  worker: JSON.stringify,
+};
+
+export const readers: { readonly [K in RecordKind]: (text: string) => RecordOf[K] } = {
+  tenant: readTenant,
+  counters: readCounters,
+  agent: readAgent,
+  digest: readDigest,
+  resource: readResource,
+  cell: readCell,
+  request: readRequest,
+  lease: readLease,
+  key: readKey,
+  task: readTask,
+  payload: readPayload,
+  task_key: readTaskKey,
+  task_type: readTaskType,
+  worker: readWorker,
+};

@@ -1,0 +1,21 @@
+/** Every kind of record with its description, by the name under which it is stored. */
+import type { Fields } from "./field.ts";
+import { agent, cell, counters, digest, key, lease, type RecordKind, request, resource, tenant } from "./records.ts";
+import { payload, task, taskKey, taskTypeRecord, worker } from "./task-records.ts";
+
+export const recordFields = {
+  tenant,
+  counters,
+  agent,
+  digest,
+  resource,
+  cell,
+  request,
+  lease,
+  key,
+  task,
+  payload,
+  task_key: taskKey,
+  task_type: taskTypeRecord,
+  worker,
+} satisfies Readonly<Record<RecordKind, Fields>>;
