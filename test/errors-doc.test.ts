@@ -23,6 +23,6 @@ test("each row says the statuses, whether to retry, and what to do, as the code 
   assert.equal(page, errorsDocument());
 });
 
-test("what to do is a sentence", () => {
+test("the advice for each code is a sentence", () => {
   for (const code of errorCodes) assert.match(errors[code].whatToDo, /^[A-Z`].*\.$/, code);
 });

@@ -39,7 +39,7 @@ describe("examples", { concurrency: 2 }, () => {
     assert.match(stdout, /all 30 tasks are done, each once/);
   });
 
-  test("an agent that was killed resumes, and is told what changed", async () => {
+  test("an agent that was killed resumes and gets the changes made meanwhile", async () => {
     const digest = join(folder, "digest.json");
     const first = await node("examples/resuming-agent.ts", digest);
     assert.deepEqual([first.code, first.stdout], ["SIGKILL", "first half done, checkpoint saved\n"]);

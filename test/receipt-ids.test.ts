@@ -7,7 +7,7 @@ import { receiptIdOf } from "../src/kernel/receipts/append-receipt.ts";
 import { batch, receipt } from "../src/store/contract-fixture.ts";
 import { createSqliteStore } from "../src/store/sqlite.ts";
 
-test("the store finds receipts by the ids that the kernel makes of their numbers (R6)", async () => {
+test("the store finds receipts by the ids that the kernel derives from their numbers (R6)", async () => {
   const folder = mkdtempSync(join(tmpdir(), "leasehold-receipt-ids-"));
   const store = createSqliteStore(folder);
   try {

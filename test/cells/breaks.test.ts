@@ -40,8 +40,8 @@ function contend(plane: Plane, resource: string) {
   };
 }
 
-describe("what breaks", { concurrency: 3 }, () => {
-  test("a cell that is killed takes access with it, and its resource is free only when it is back", async (t) => {
+describe("faults", { concurrency: 3 }, () => {
+  test("when a cell is killed access ends, and its resource is free only when the cell is back", async (t) => {
     const plane = await startPlane(t);
     const service = await serveHttp(t, (_request, response) => void response.end("served"));
     const cell = await plane.cell("web", web(service));
@@ -60,7 +60,7 @@ describe("what breaks", { concurrency: 3 }, () => {
     assert.equal((await ask(next.coordinate, lease.token)).status, 410);
   });
 
-  test("what a killed cell has started is gone before its resource is granted anew", async (t) => {
+  test("processes of a killed cell are gone before its resource is granted again", async (t) => {
     const plane = await startPlane(t);
     const options = { command: ["/bin/sh", "-c", "echo $$ > pid; sleep 1000"], grace_ms: 100 };
     const resources = [{ resource: "BOX:/a", driver: "process", options }];
@@ -74,7 +74,7 @@ describe("what breaks", { concurrency: 3 }, () => {
     assert.equal(readProcess(pid), null);
   });
 
-  test("a cell that stands still over a lease's end: no access, no other holder, a fence; and it can be reset", async (t) => {
+  test("a cell that is stopped over a lease's end: no access, no other holder, a fence; and it can be reset", async (t) => {
     const plane = await startPlane(t);
     const service = await serveHttp(t, (_request, response) => void response.end("served"));
     const cell = await plane.cell("web", web(service));
@@ -103,7 +103,7 @@ describe("what breaks", { concurrency: 3 }, () => {
     await plane.grantBound("ben", "API:/a");
   });
 
-  test("G11: a cell that is cut off ends a lease by its own clock, and its resource waits for its word", async (t) => {
+  test("G11: a cell that is cut off ends a lease by its own clock, and its resource is free once the cell has reported", async (t) => {
     const plane = await startPlane(t);
     const service = await serveHttp(t, (_request, response) => void response.end("served"));
     const wire = await openWire(plane.port);
@@ -128,7 +128,7 @@ describe("what breaks", { concurrency: 3 }, () => {
     await plane.grantBound("ben", "API:/a");
   });
 
-  test("a server that is killed and comes back finds its cells, and leases live on as long as they should", async (t) => {
+  test("a restarted server finds its cells again, and leases last until their expiry", async (t) => {
     const plane = await startPlane(t);
     const service = await serveHttp(t, (_request, response) => void response.end("served"));
     const cell = await plane.cell("web", web(service));
@@ -143,7 +143,7 @@ describe("what breaks", { concurrency: 3 }, () => {
     assert.equal((await ask(lease.coordinate, renewal.body.token)).text, "served");
   });
 
-  test("a lease that ends while the server is down ends at its cell, and is free when both have spoken", async (t) => {
+  test("a lease that expires while the server is down ends at its cell, and its resource is free once both agree", async (t) => {
     const plane = await startPlane(t);
     const service = await serveHttp(t, (_request, response) => void response.end("served"));
     const cell = await plane.cell("web", web(service));
@@ -160,7 +160,7 @@ describe("what breaks", { concurrency: 3 }, () => {
     await plane.grantBound("ben", "API:/a");
   });
 
-  test("a cell that is gone is told as not ready: neither free, nor a wait without end", async (t) => {
+  test("a request for a cell that is GONE is PAUSED: neither granted nor an endless wait", async (t) => {
     const plane = await startPlane(t);
     const service = await serveHttp(t, (_request, response) => void response.end("served"));
     const cell = await plane.cell("web", web(service));
@@ -177,7 +177,7 @@ describe("what breaks", { concurrency: 3 }, () => {
     assert.equal(refused.status, 423);
   });
 
-  test("a newer process of the same cell takes its place, and the older one tears down and ends", async (t) => {
+  test("a newer process of the same cell replaces the older, which tears down and exits", async (t) => {
     const plane = await startPlane(t);
     const service = await serveHttp(t, (_request, response) => void response.end("served"));
     const older = await plane.cell("web", web(service));

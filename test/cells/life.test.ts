@@ -23,8 +23,8 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-describe("leases on real things", { concurrency: 2 }, () => {
-  test("http: granted, used, narrowed, renewed, released; the next holder gets it, and only with its own token", async (t) => {
+describe("leases on real resources", { concurrency: 2 }, () => {
+  test("http: a lease is granted, used, narrowed, renewed and released; the next holder needs its own token", async (t) => {
     const plane = await startPlane(t);
     let finish: (() => void) | null = null;
     const service = await serveHttp(t, (request, response) => {
@@ -60,7 +60,7 @@ describe("leases on real things", { concurrency: 2 }, () => {
     assert.equal((await ask(next.coordinate, next.token)).status, 200);
   });
 
-  test("G8: a heartbeat does not extend a bound lease, and says what does", async (t) => {
+  test("G8: a heartbeat on a bound lease is refused with renew_required", async (t) => {
     const plane = await startPlane(t);
     const service = await serveHttp(t, (_request, response) => void response.end());
     await plane.cell("web", [{ resource: "API:/a", driver: "http", options: { target: `http://${service}` } }]);
@@ -69,7 +69,7 @@ describe("leases on real things", { concurrency: 2 }, () => {
     assert.deepEqual([status, body.error], [409, "renew_required"]);
   });
 
-  test("tcp: a lease that expires in the middle of a transfer cuts it, and its successor gets through", async (t) => {
+  test("tcp: a lease that expires during a transfer cuts it, and the next holder gets through", async (t) => {
     const plane = await startPlane(t);
     let arrived = 0;
     let open = 0;
@@ -104,7 +104,7 @@ describe("leases on real things", { concurrency: 2 }, () => {
     second.destroy();
   });
 
-  test("process: a revocation ends what the holder runs, before anybody else may run there", async (t) => {
+  test("process: a revocation ends the holder's process before another holder may run one", async (t) => {
     const plane = await startPlane(t);
     const options = { command: ["/bin/sh", "-c", "sleep 1000 & echo $! > pid; wait"], grace_ms: 100 };
     await plane.cell("box", [{ resource: "BOX:/a", driver: "process", options }]);
@@ -182,7 +182,7 @@ describe("leases on real things", { concurrency: 2 }, () => {
     await plane.grantBound("ben", "API:/a");
   });
 
-  test("a cell that is told to stop ends its leases, and nothing of it is fenced", async (t) => {
+  test("a cell that is stopped ends its leases, and none of its resources is fenced", async (t) => {
     const plane = await startPlane(t);
     const options = { command: ["/bin/sh", "-c", "sleep 1000"], grace_ms: 100 };
     const cell = await plane.cell("box", [{ resource: "BOX:/a", driver: "process", options }]);
@@ -198,7 +198,7 @@ describe("leases on real things", { concurrency: 2 }, () => {
     await plane.grantBound("ben", "BOX:/a");
   });
 
-  test("pick: any one of a pattern is granted where there is room", async (t) => {
+  test("pick: any matching resource with free units is granted", async (t) => {
     const plane = await startPlane(t);
     const service = await serveHttp(t, (_request, response) => void response.end());
     const gpu = (name: string) => ({ resource: name, driver: "http", options: { target: `http://${service}` } });
@@ -210,7 +210,7 @@ describe("leases on real things", { concurrency: 2 }, () => {
     assert.deepEqual([first.resource, second.resource].toSorted(), ["GPU:/lab/1", "GPU:/lab/2"]);
   });
 
-  test("a response under way is reset when its lease is released, and never looks whole", async (t) => {
+  test("a response in progress is reset when its lease is released, and never looks complete", async (t) => {
     const plane = await startPlane(t);
     const service = await serveHttp(t, (_request, response) => {
       const timer = setInterval(() => response.write("x".repeat(1_000)), 5);
@@ -255,7 +255,7 @@ test("faults of a configuration are one line each, and the cell goes on with the
   assert.deepEqual([refused.status, refused.body.reason], [423, "cell_not_ready"]);
 });
 
-test("with keys: a cell's key enrols its cell, may do nothing else, and no other key takes its name", async (t) => {
+test("with keys: a cell's key enrols its cell and does nothing else, and no other key can use the cell's name", async (t) => {
   const plane = await startPlane(t);
   const service = await serveHttp(t, (_request, response) => void response.end("served"));
   const make = async (role: string, key?: string): Promise<string> => {

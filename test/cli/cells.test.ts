@@ -51,7 +51,7 @@ const claims = { tenant: "acme", cell: "lab-1", resource: "GPU:/a", lease: "lse_
 const token = (): string => mint(keys, { ...claims, expiresAt: Date.now() + 60_000 }, Date.now());
 
 describe("cells on the command line", { concurrency: 3 }, () => {
-  test("a cell runs, is listed with what it hosts, withdrawn, readmitted, and gone when it was told to stop", async () => {
+  test("a cell runs, is listed with its resources, withdrawn, readmitted, and GONE after it was stopped", async () => {
     const config = configOf("lab-9", [{ ...web("GPU:/cli/a"), capacity: 4, hardware: ["a100"] }, web("GPU:/cli/b")]);
     const cell = start(["cell", "--server", server.url, "--config", config]);
     await until(() => (cell.output.stdout.includes("2 of 2 resources are ready") ? true : null), "it is linked");
@@ -84,7 +84,7 @@ describe("cells on the command line", { concurrency: 3 }, () => {
     assertOneLine(await server.line(["cells", "withdraw", "no-such"]), "no such cell");
   });
 
-  test("what is fenced is listed with its reason, and reset through its cell", async () => {
+  test("a fenced resource is listed with its reason, and reset through its cell", async () => {
     const options = { bind: ["echo", "x"], teardown: ["false"], reset: ["true"], probe: ["true"] };
     const cell = start([
       "cell",
@@ -107,7 +107,7 @@ describe("cells on the command line", { concurrency: 3 }, () => {
     await cell.ended;
   });
 
-  test("a configuration is checked without a server: 0 if it is right, 7 with a line for each fault, 2 if it is none", async () => {
+  test("--check needs no server: 0 if the configuration is right, 7 with a line for each fault, 2 if it cannot be read", async () => {
     const check = (file: string) => start(["cell", "--config", file, "--check"]).ended;
     assert.equal((await check(configOf("good", [web("GPU:/a")]))).code, 0);
     assert.equal((await check("examples/cell/cell.json")).code, 0);
@@ -135,7 +135,7 @@ describe("cells on the command line", { concurrency: 3 }, () => {
     assert.doesNotMatch(ended.stderr, /lhk_wrong/);
   });
 
-  test("a token is looked into and narrowed offline, from an argument or standard input, and its secret is not shown", async () => {
+  test("a token is decoded and narrowed offline, from an argument or standard input, and its secret is not shown", async () => {
     const given = token();
     const seen = await start(["token", "inspect", "--json"], { input: `${given}\n` }).ended;
     const {
@@ -176,7 +176,7 @@ describe("cells on the command line", { concurrency: 3 }, () => {
     }
   });
 
-  test("the server says whether a token is good, and rotates the keys", async () => {
+  test("the server verifies a token, and rotates the keys", async () => {
     const config = configOf("verify", [web("GPU:/v")]);
     const cell = start(["cell", "--server", server.url, "--config", config]);
     await until(() => (cell.output.stdout.includes("is linked") ? true : null), "it is linked");

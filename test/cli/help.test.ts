@@ -39,12 +39,12 @@ test("help lists every command, shows one's own help, and that of a group", asyn
   assert.equal(groupFlag.stdout, group.stdout);
 });
 
-test("--version is the package's", async () => {
+test("--version prints the package's version", async () => {
   const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { readonly version: string };
   for (const flag of ["--version", "-V"]) assert.equal((await run(flag)).stdout, `${version}\n`);
 });
 
-test("docs/cli.md has every command and the table of exit codes as the code has it", () => {
+test("docs/cli.md has every command and the exit codes of the code", () => {
   const text = readFileSync("docs/cli.md", "utf8");
   assert.ok(text.includes(exitCodeTable()), `docs/cli.md lacks this table:\n${exitCodeTable()}`);
   for (const { name } of commands) assert.ok(text.includes(`\`${name}`), `docs/cli.md lacks ${name}`);

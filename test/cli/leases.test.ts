@@ -33,7 +33,7 @@ function assertLeases(leases: readonly unknown[], count: number): void {
 }
 
 describe("leases", { concurrency: 3 }, () => {
-  test("acquire leases a mixed manifest by path and by name, as one", async () => {
+  test("acquire leases a manifest of paths and names together", async () => {
     const line = [
       "acquire",
       "auth.ts",
@@ -65,13 +65,13 @@ describe("leases", { concurrency: 3 }, () => {
     assert.match(granted.agent_token ?? "", /^lha1\./, "a new agent's token is shown");
   });
 
-  test("in a pipe a lease is a line with tabs; nothing else is said", async () => {
+  test("in a pipe a lease is a tab-separated line without decoration", async () => {
     const { stdout, stderr } = await server.line(["acquire", "X:/tabs", "--ttl", "5m"]);
     assert.match(stdout, /^lse_\w+\tX:\/tabs\tMUTATES\tagt_\w+\tACTIVE\t\d+\t5m00s\t\n$/);
     assert.equal(stderr, "");
   });
 
-  test("--dry-run tells the verdict and changes nothing", async () => {
+  test("--dry-run prints the verdict and changes nothing", async () => {
     await server.json(["agents", "register", "elder"]);
     assert.equal((await server.json<Granted>(["acquire", "X:/dry", "--dry-run"])).verdict, "GRANTED");
     await server.json(["acquire", "X:/dry", "--agent", "dry-holder"]);
@@ -110,7 +110,7 @@ describe("leases", { concurrency: 3 }, () => {
     assert.equal((await server.line(["renew", id])).code, 1, "what has ended is not extended");
   });
 
-  test("--all is about whatever an agent holds", async () => {
+  test("--all applies to all leases of the agent", async () => {
     await server.json(["acquire", "X:/all/1", "X:/all/2", "--agent", "many"]);
     assertLeases((await server.json<{ leases: Lease[] }>(["renew", "--all", "--agent", "many"])).leases, 2);
     assert.equal(
@@ -119,7 +119,7 @@ describe("leases", { concurrency: 3 }, () => {
     );
   });
 
-  test("ls shows leases and who waits for whom, and each filter narrows it", async () => {
+  test("ls shows leases and their waiters, and each filter narrows it", async () => {
     await server.json(["agents", "register", "older"]);
     await server.json(["acquire", "X:/ls/a", "--agent", "younger", "--purpose", "edit"]);
     const waiting = server.begin(["acquire", "X:/ls/**", "--agent", "older", "-w", "60s"]);
@@ -150,7 +150,7 @@ describe("leases", { concurrency: 3 }, () => {
     assert.equal((await server.line(["revoke", "lse_never"])).code, 1);
   });
 
-  test("what others call their purpose cannot move the cursor of a terminal", async () => {
+  test("control characters in another's purpose do not reach the terminal", async () => {
     await server.json(["acquire", "X:/evil", "--purpose", "\u001b[2Jgone\u202e"]);
     const { stdout } = await server.line(["ls", "X:/evil"]);
     assert.ok(!stdout.includes("\u001b") && !stdout.includes("\u202e"), JSON.stringify(stdout));

@@ -28,7 +28,7 @@ after(async () => {
 });
 
 describe("operating", { concurrency: 3 }, () => {
-  test("agents are registered, listed, shown, paused and let go on", async () => {
+  test("agents are registered, listed, shown, paused and unpaused", async () => {
     const registered = await server.json([
       "agents",
       "register",
@@ -50,7 +50,7 @@ describe("operating", { concurrency: 3 }, () => {
     for (const one of agents) assertFits(shapes.agent, one);
   });
 
-  test("an agent's digest is shown; one that has none is told so", async () => {
+  test("an agent's digest is shown, and a missing one is reported", async () => {
     await server.json(["agents", "register", "saver"]);
     await fetch(`${server.url}/v1/agents/saver/digest`, {
       method: "PUT",
@@ -91,7 +91,7 @@ describe("operating", { concurrency: 3 }, () => {
     for (const one of resources) assertFits(shapes.resource, one);
   });
 
-  test("events: history ends by itself, -f goes on until told, filters narrow it", async () => {
+  test("events prints history and ends, -f follows until a signal, and filters narrow both", async () => {
     await server.json(["acquire", "X:/events/a", "--agent", "eve"]);
     const { code, stdout } = await server.line(["events", "--agent", "eve", "--json"]);
     assert.equal(code, 0);
@@ -142,7 +142,7 @@ describe("operating", { concurrency: 3 }, () => {
     assert.equal((await server.line(["tenants", "create", "acme"])).code, 1);
   });
 
-  test("doctor finds a server that is well, and says what to do where there is none", async () => {
+  test("doctor reports a healthy server, and gives advice where none runs", async () => {
     const well = await server.json<{ ok: boolean; checks: { name: string; status: string }[] }>([
       "doctor",
       "--data",
@@ -162,7 +162,7 @@ describe("operating", { concurrency: 3 }, () => {
     assert.match(alone.stdout, /problem {2}server {2}no server answers at http:\/\/127\.0\.0\.1:9; start one/);
   });
 
-  test("serve, keys, backup and restore work on data: its life from the first key to a restored copy", async () => {
+  test("serve, keys, backup and restore work on one data folder, from the first key to a restored copy", async () => {
     const data = join(folder.path, "data");
     const made = await start(["keys", "create", "--role", "operator", "--data", data]).ended;
     const key = made.stdout.trim();
@@ -221,7 +221,7 @@ describe("operating", { concurrency: 3 }, () => {
     }
   });
 
-  test("a server that goes down is 6: try again", async () => {
+  test("a server that goes down is exit code 6: retry", async () => {
     const own = await startServer(["--store", "memory", "--shutdown-timeout-ms", "20000"]);
     try {
       own.process.child.kill("SIGSTOP");

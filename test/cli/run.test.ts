@@ -70,7 +70,7 @@ async function startStubborn(
 }
 
 describe("leasehold run", { concurrency: 4 }, () => {
-  test("the command gets its leases in its environment, standard input, and its exit code is ours; then all is released", async () => {
+  test("the command gets its leases in its environment and standard input; run exits with its code and releases", async () => {
     const script =
       'cat; echo "$LEASEHOLD_LEASE_IDS $LEASEHOLD_FENCE $LEASEHOLD_EXPIRES_AT $LEASEHOLD_AGENT_ID"; exit 42';
     const { code, stdout, stderr } = await server.line(["run", "X:/env/a", "-s", "X:/env/b", ...sh(script)], {
@@ -81,12 +81,12 @@ describe("leasehold run", { concurrency: 4 }, () => {
     assert.deepEqual(await held("X:/env/**"), []);
   });
 
-  test("arguments reach the command as they are, a second -- and flags of ours among them", async () => {
+  test("arguments after -- reach the command unchanged, including a second -- and leasehold's own flags", async () => {
     const { stdout } = await server.line(["run", "X:/args", "--", "printf", "%s|", "--json", "--", "-n", "a b"]);
     assert.equal(stdout, "--json|--|-n|a b|");
   });
 
-  test("what is in the way: 107 at once with -n, another code with -E, and a line that names holder and purpose", async () => {
+  test("a conflict exits with 107 at once with -n, with another code with -E, and one line names holder and purpose", async () => {
     await server.json(["acquire", "X:/taken", "--agent", "holder", "--purpose", "mine"]);
     const [refused, chosen, shared] = await Promise.all([
       server.line(["run", "-n", "X:/taken", ...sh("echo ran")]),
@@ -99,7 +99,7 @@ describe("leasehold run", { concurrency: 4 }, () => {
     assert.ok([refused, chosen, shared].every(({ stdout }) => stdout === ""));
   });
 
-  test("it waits with -w until it is its turn, and then runs", async () => {
+  test("with -w it waits for its turn, and then runs", async () => {
     const { leases } = await server.json<{ leases: Lease[] }>(["acquire", "X:/soon", "--agent", "first"]);
     const waiting = server.begin(["run", "-w", "20s", "X:/soon", ...sh("echo ran")]);
     await until(async () => {
@@ -110,7 +110,7 @@ describe("leasehold run", { concurrency: 4 }, () => {
     assert.deepEqual(await waiting.ended, { code: 0, stdout: "ran\n", stderr: "" });
   });
 
-  test("given up while it waits: nothing is left behind, and the code is the signal's", async () => {
+  test("interrupted while it waits, it leaves no request and exits with the signal's code", async () => {
     await server.json(["acquire", "X:/never", "--agent", "keeper"]);
     await server.json(["agents", "register", "elder"]);
     const elder = server.begin(["run", "-w", "60s", "--agent", "keeper-2", "X:/never", ...sh("echo ran")]);
@@ -123,7 +123,7 @@ describe("leasehold run", { concurrency: 4 }, () => {
     assert.deepEqual((await server.json<{ waiters: unknown[] }>(["ls", "X:/never", "--waiters"])).waiters, []);
   });
 
-  test("a command that is not there is 127, one that cannot be run 126, one that a signal ended 128 and its number", async () => {
+  test("an unknown command exits with 127, one that cannot be run with 126, one ended by a signal with 128 plus its number", async () => {
     const plain = join(folder.path, "plain");
     writeFileSync(plain, "no program");
     chmodSync(plain, 0o644);
@@ -138,7 +138,7 @@ describe("leasehold run", { concurrency: 4 }, () => {
     for (const name of ["X:/none", "X:/none2", "X:/none3"]) assert.deepEqual(await held(name), []);
   });
 
-  test("signals are the command's: it is told, and how it ends is how we end", async () => {
+  test("signals are forwarded to the command, and run exits as the command does", async () => {
     const running = server.begin([
       "run",
       "X:/signals",
@@ -150,7 +150,7 @@ describe("leasehold run", { concurrency: 4 }, () => {
     assert.deepEqual([code, stdout], [9, "up\ntold\n"]);
   });
 
-  test("a run within a run acts as the same agent, and is in nobody's way", async () => {
+  test("a run within a run acts as the same agent, without conflict", async () => {
     const inner = [process.execPath, binary, "run", "-n", "X:/nested/a", "--", "echo", "inner"];
     const { code, stdout, stderr } = await server.line(["run", "X:/nested/**", "--", ...inner]);
     assert.deepEqual([code, stdout, stderr], [0, "inner\n", ""]);
@@ -165,7 +165,7 @@ describe("leasehold run", { concurrency: 4 }, () => {
     await stopped(file);
   });
 
-  test("A7: when the server falls silent, nothing of the command runs at the lease's end", async () => {
+  test("A7: when the server stops answering, the command has ended before the lease does", async () => {
     const own = await startServer();
     try {
       const { running, file, endOf } = await startStubborn(own, "silent");
@@ -188,7 +188,7 @@ describe("leasehold run", { concurrency: 4 }, () => {
     assert.ok(lastTick(file) < endsAt, `${lastTick(file) - endsAt} ms too late`);
   });
 
-  test("when the supervisor is paused, the watchdog ends the command before the lease's end; awake, it says so", async () => {
+  test("when the supervisor is paused, the watchdog ends the command before the lease's end; resumed, the supervisor reports it", async () => {
     const { running, file, endOf } = await startStubborn(server, "paused");
     running.child.kill("SIGSTOP");
     await stopped(file);
@@ -198,7 +198,7 @@ describe("leasehold run", { concurrency: 4 }, () => {
     assert.equal((await running.ended).code, 108);
   });
 
-  test("what the command leaves running in its group does not outlive the lease", async () => {
+  test("background processes of the command's group do not outlive the lease", async () => {
     const file = join(folder.path, "left.ticks");
     const script = `(while :; do date +%s%3N >> ${file}; sleep 0.02; done) >/dev/null 2>&1 & while [ ! -s ${file} ]; do sleep 0.02; done`;
     assert.equal((await server.line(["run", "X:/left", ...sh(script)])).code, 0);

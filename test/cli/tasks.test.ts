@@ -40,7 +40,7 @@ const work = (type: string, script: string, ...flags: readonly string[]) => [
 
 /** One after the other: a worker that polls may be offered any type, and would give the others' tasks back. */
 describe("tasks", () => {
-  test("a task goes from add to a result: the command gets it on standard input, and what it prints is the result", async () => {
+  test("a task goes from add to a result: the command gets it on standard input, and its output is the result", async () => {
     const id = await add(
       "square",
       "--inputs",
@@ -79,7 +79,7 @@ describe("tasks", () => {
     assertFits(taskShapes.task, tasks[0]);
   });
 
-  test("a command that fails is a failure with what it said last; --no-retry makes it final", async () => {
+  test("a command that fails is a failure with its last output; --no-retry makes it final", async () => {
     const id = await add("fails", "--attempts", "1");
     const { stderr } = await server.line(work("fails", "echo why >&2; exit 3", "--no-retry"));
     assert.match(stderr, /failed/);
@@ -88,7 +88,7 @@ describe("tasks", () => {
     assert.match(task.result?.outcome_text ?? "", /exit code 3\nwhy/);
   });
 
-  test("a large result, or one that is no text, is an artifact that the receipt points to", async () => {
+  test("a large or binary result is an artifact that the receipt points to", async () => {
     const id = await add("large");
     await server.line(work("large", "head -c 200000 /dev/zero"));
     const { result } = await show(id);
@@ -108,7 +108,7 @@ describe("tasks", () => {
     assert.equal((await show(id)).status, "canceled");
   });
 
-  test("SIGTERM drains: what runs comes to its end, and the worker ends with 0", async () => {
+  test("SIGTERM drains: the running command completes, and the worker exits with 0", async () => {
     const id = await add("drain");
     const running = server.begin(["work", "-t", "drain", "--", "sh", "-c", "echo up >&2; sleep 0.5; echo done"]);
     await until(() => (running.output.stderr.includes("up") ? true : null), "it runs");
@@ -117,7 +117,7 @@ describe("tasks", () => {
     assert.equal((await show(id)).result?.outcome_text, "done");
   });
 
-  test("inbox and obligations say who answers for what", async () => {
+  test("inbox and obligations list open work by custodian", async () => {
     await add("owed", "--principal", "owner.one");
     const running = server.begin(["work", "-t", "owed", "--", "sh", "-c", "echo up >&2; sleep 30"]);
     await until(() => (running.output.stderr.includes("up") ? true : null), "it runs");
@@ -128,7 +128,7 @@ describe("tasks", () => {
     running.child.kill("SIGKILL");
   });
 
-  test("wrong tasks and ids are told in one line", async () => {
+  test("wrong tasks and ids are reported in one line", async () => {
     for (const args of [
       ["tasks", "show", "T-never"],
       ["tasks", "cancel", "T-never"],
@@ -143,7 +143,7 @@ describe("tasks", () => {
   });
 });
 
-test("R6: the ledger verifies, is exported, and one changed letter is found with exit code 7", async () => {
+test("R6: the ledger verifies and is exported, and one changed character is found with exit code 7", async () => {
   const id = await add("ledger");
   await server.line(work("ledger", "echo proof"));
   assert.equal((await show(id)).status, "succeeded");

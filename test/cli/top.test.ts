@@ -27,7 +27,7 @@ function inTerminal(command: string) {
 
 const line = `"${process.execPath}" "${binary}"`;
 
-test("top shows leases live, filters, sorts, revokes after asking, and gives the terminal back", {
+test("top shows leases live, filters, sorts, revokes after a confirmation, and restores the terminal", {
   skip: !hasScript,
 }, async () => {
   await server.json(["acquire", "X:/top/a", "--agent", "ann", "--purpose", "first"]);
@@ -57,7 +57,7 @@ test("top shows leases live, filters, sorts, revokes after asking, and gives the
   );
 });
 
-test("top gives the terminal back when a signal ends it", { skip: !hasScript }, async () => {
+test("top restores the terminal when a signal ends it", { skip: !hasScript }, async () => {
   const top = inTerminal(`sh -c 'echo pid=$$; exec ${line} top --interval 200ms'`);
   await top.shows(/nobody waits/);
   process.kill(Number(/pid=(\d+)/.exec(top.output.text)?.[1]), "SIGTERM");
@@ -66,7 +66,7 @@ test("top gives the terminal back when a signal ends it", { skip: !hasScript }, 
   assert.match(text.slice(text.lastIndexOf("\u001b[?1049l")), /\bicanon\b/, "the terminal is as it was");
 });
 
-test("tables and colours are for terminals, NO_COLOR is heeded, and --json is JSON there too", {
+test("tables and colours are for terminals only, NO_COLOR is respected, and --json is JSON everywhere", {
   skip: !hasScript,
 }, async () => {
   await server.json(["acquire", "X:/tables", "--agent", "tab"]);
@@ -83,7 +83,7 @@ test("tables and colours are for terminals, NO_COLOR is heeded, and --json is JS
   assert.match(json.output.text, /^\{"leases":\[\{"id":/);
 });
 
-test("top --json is one look", async () => {
+test("top --json prints one snapshot", async () => {
   const look = await server.json<Record<string, unknown>>(["top"]);
   assert.deepEqual(Object.keys(look), ["leases", "waiters", "tasks", "counts", "has_more"]);
 });

@@ -22,7 +22,7 @@ const lines = (text: string) =>
     .split("\n")
     .map((line) => line.trim().split(" "));
 
-test("wrong flags and words: exit 2 and one line that says what to do", async () => {
+test("wrong flags and arguments: exit 2 and one line of advice", async () => {
   const wrong = lines(`
     frobnicate
     --frobnicate
@@ -82,7 +82,7 @@ test("wrong flags and words: exit 2 and one line that says what to do", async ()
   });
 });
 
-test("a flag or a command that was nearly right is named", async () => {
+test("a similar flag or command is suggested", async () => {
   assert.match((await server.line(["acquier", "X:/a"])).stderr, /did you mean acquire\?/);
   assert.match((await server.line(["ls", "--limt", "3"])).stderr, /did you mean --limit\?/);
 });
@@ -120,7 +120,7 @@ test("wrong keys and tenants: exit 2 and one line", async () => {
   });
 });
 
-test("wrong names: exit 2 and one line, whether they are found here or by the server", async () => {
+test("wrong names: exit 2 and one line, whether the client or the server finds them", async () => {
   const broken = join(folder.path, "broken");
   mkdirSync(broken);
   writeFileSync(join(broken, ".leasehold.json"), "{");
@@ -148,7 +148,7 @@ test("with --json a refusal is the server's own body on standard output, and the
   assert.match(stderr, /^leasehold: [^\n]+\n$/);
 });
 
-test("whoever reads only the first line of the output causes no complaint", async () => {
+test("a reader that closes the pipe after the first line causes no error", async () => {
   const { code, stderr } = await new Promise<{ code: number | null; stderr: string }>((resolve) => {
     const running = start(["help"]);
     running.child.stdout?.destroy();

@@ -30,7 +30,7 @@ function assertUnavailable({ status, body, headers }: Answered): void {
   assert.equal(headers.get("retry-after"), "1");
 }
 
-test("S2: everyone under way is told 503, readers and the next batch too, and the log says it once", async (t) => {
+test("S2: all requests in flight get 503, readers and the next batch too, and the log has one line", async (t) => {
   const disk = createMemoryDisk();
   const { client, lines } = await serveOn(t, disk);
   const kept = await client.grant("a", "FILE:/kept");
@@ -66,7 +66,7 @@ test("S2: everyone under way is told 503, readers and the next batch too, and th
   assert.match(failures[0] ?? "", /the commit failed, as it was told to/);
 });
 
-test("S2: a store that cannot be opened is tried again, each time later, and says so; then the service goes on", async (t) => {
+test("S2: a store that cannot be opened is retried with back-off and a log line each time; then service resumes", async (t) => {
   const disk = createMemoryDisk();
   const store = createMemoryStore(disk);
   const opens: number[] = [];
@@ -103,7 +103,7 @@ test("S2: a store that cannot be opened is tried again, each time later, and say
 const resourceOf = ({ data }: SeenEvent): string => (data as { readonly lease?: WireLease }).lease?.resource ?? "";
 
 for (const fate of ["lost", "stored"] as const) {
-  test(`S2: events of a commit that failed and was ${fate} are told in their turn or not at all`, async (t) => {
+  test(`S2: events of a commit that failed and was ${fate} are delivered in order or not at all`, async (t) => {
     const disk = createMemoryDisk();
     const { client } = await serveOn(t, disk);
     const following = await follow(client.address.url, { query: "?since=0" });
@@ -146,7 +146,7 @@ test("S2, W8: a held wait whose grant was in a commit that failed and was stored
   assert.equal(status, 200);
 });
 
-test("S2, W10: however often commits fail, who sends the same request_id again is granted once, and keeps it", async (t) => {
+test("S2, W10: however often commits fail, a repeated request_id is granted once and stays granted", async (t) => {
   const disk = createMemoryDisk();
   const { client } = await serveOn(t, disk);
   const random = createRandom(7);

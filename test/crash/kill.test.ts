@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { runRounds } from "../../torture/rounds.ts";
 import { describeViolations } from "../../torture/violations.ts";
 
-test("S1, L7, L11, W10: killed with -9 under load and started again, the server has kept its word, six times over", async (t) => {
+test("S1, L7, L11, W10: after each of six kill -9 under load the restarted server has kept every acknowledgement", async (t) => {
   const dataFolder = mkdtempSync(join(tmpdir(), "leasehold-kill-"));
   const seed = Date.now() % 1_000_000;
   const { findings, kills } = await runRounds({ dataFolder, rounds: 6, seconds: 1, seed, agents: 16 });

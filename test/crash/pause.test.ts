@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pauseTrial } from "../../torture/pause.ts";
 
-test("five processes that are stopped at random lose nothing where the fence is checked; the long form is torture:pause", async (t) => {
+test("five processes that are paused at random lose no addition where the fence is checked", async (t) => {
   const { fenced, plain } = await pauseTrial(28);
   t.diagnostic(`with the fence: ${JSON.stringify(fenced)}`);
   t.diagnostic(`as a plain lock: ${JSON.stringify(plain)}`);

@@ -21,7 +21,7 @@ after(async () => {
 const call = (event: string, session: string, name: string, input: object) =>
   project.hook("claude", event, payloadOf("claude", event, session, project.root, name, input));
 
-test("the hook in one file, as the package has it, answers as the source does, at every moment of a session", async () => {
+test("the bundled hook answers like the source at every event of a session", async () => {
   assert.match(project.command("claude", "PreToolUse"), /state\/package\/bin\/leasehold\.cjs/);
   const file = { file_path: join(project.root, "src/a.ts") };
   const command = `node -e 'require("fs").writeFileSync("src/b.ts", "x")'`;

@@ -26,7 +26,7 @@ const befores = [
   ["gemini", "BeforeTool", "write_file"],
 ] as const;
 
-test("without a server every tool's write is denied, with the command that helps; reads and looking around are not", async () => {
+test("without a server every tool's write is denied with the command to run; reads and read-only commands are not", async () => {
   const each = befores.map(async ([tool, event, name]) => {
     const payload = payloadOf(tool, event, "down", project.root, name, {
       file_path: join(project.root, "src/a.ts"),
@@ -57,7 +57,7 @@ test("without a server every tool's write is denied, with the command that helps
   assert.match(start.told, /no server answers.*writes are denied/);
 });
 
-test("where the repository says open, it is written unguarded, and said so", async () => {
+test("where the repository's settings say open, a write without a server is allowed with a warning", async () => {
   project.write(".leasehold.json", '{"unreachable": "open"}');
   const { denied, told } = await project.hook("claude", "PreToolUse", edit("open"), nowhere);
   project.write(".leasehold.json", "{}");
@@ -65,7 +65,7 @@ test("where the repository says open, it is written unguarded, and said so", asy
   assert.match(told, /UNGUARDED/);
 });
 
-test("a server that takes the call and never answers, or answers nonsense, is no server; an input that does not end is not waited for", async () => {
+test("a server that never answers, or answers nonsense, counts as unavailable; input that does not end is not waited for", async () => {
   const silent = createServer(() => undefined).listen(0, "127.0.0.1");
   const strange = createServer((_request, response) => response.end("<html>")).listen(0, "127.0.0.1");
   await Promise.all([silent, strange].map((one) => new Promise((resolve) => one.once("listening", resolve))));
@@ -86,7 +86,7 @@ test("a server that takes the call and never answers, or answers nonsense, is no
   assert.match((await open).stdout, /did not end within 3 s/);
 });
 
-test("what is no payload is denied before a write, in the tool's own words, and never a crash", async () => {
+test("an invalid payload is denied before a write, in the tool's own format, and never crashes the hook", async () => {
   const payloads = [
     "",
     "{",
@@ -119,7 +119,7 @@ test("what is no payload is denied before a write, in the tool's own words, and 
   assert.match(later.stderr, /^leasehold: .*no JSON/);
 });
 
-test("tools that are not known pass; events and tools that are none are a clear no", async () => {
+test("unknown tools of a coding agent pass; unknown events and coding agents are refused", async () => {
   const unknown = payloadOf("claude", "PreToolUse", "s", project.root, "WebSearch", { query: "x" });
   assert.deepEqual([(await project.hook("claude", "PreToolUse", unknown)).stdout], ["{}\n"]);
   for (const args of [["claude", "Dance"], ["emacs", "PreToolUse"], ["claude"], [], ["git", "dance"]]) {
@@ -136,7 +136,7 @@ test("tools that are not known pass; events and tools that are none are a clear 
   }
 });
 
-test("a hook that cannot even start is a no: it ends with 2", async () => {
+test("a hook that cannot start denies: it exits with 2", async () => {
   const command = project.command("claude", "PreToolUse").replace(binary, join(project.state, "gone.cjs"));
   const { code } = await run("/bin/sh", ["-c", command], project.root, project.env, "{}");
   assert.equal(code, 2);
@@ -153,7 +153,7 @@ test("a very large write is guarded, one beyond the limit is denied", async () =
   assert.match(beyond.denied ?? "", /larger than 64 MiB/);
 });
 
-test("a settings file that cannot be meant is a no that says what to write", async () => {
+test("an invalid settings file denies with what to write instead", async () => {
   const wrong = [
     ["{", /no JSON/],
     ['{"unreachable": "maybe"}', /"unreachable" in \.leasehold\.json .*"closed", "open"/],
@@ -168,7 +168,7 @@ test("a settings file that cannot be meant is a no that says what to write", asy
   project.write(".leasehold.json", "{}");
 });
 
-test("a repository that names a server elsewhere is not given the key", async () => {
+test("a repository that names a remote server does not get the key", async () => {
   const seen: (string | undefined)[] = [];
   const spy = createServer((request, response) => {
     seen.push(request.headers.authorization);

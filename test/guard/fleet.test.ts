@@ -8,7 +8,7 @@ const scale = { agents: 3, files: 2, edits: 9, thinkMs: [50, 150], crashes: 0 } 
 const edits = planEdits(scale, randomFrom(1));
 const limitMs = 120_000;
 
-test("a small fleet that edits the same files through the hooks loses nothing, and nobody is stuck", async () => {
+test("a small fleet that edits the same files through the hooks loses no edit, and no agent is stuck", async () => {
   const { lost, stuck } = await runFleet("guards", scale, edits, limitMs);
   assert.deepEqual({ lost, stuck }, { lost: 0, stuck: 0 });
 });
@@ -18,7 +18,7 @@ test("without guards the same fleet loses edits", async () => {
   assert.ok(lost > 0);
 });
 
-test("an ideal schedule is as long as its longest agent or file at least, and never longer than one after the other", () => {
+test("an ideal schedule takes at least the work of its longest agent or file, and at most the sum of all work", () => {
   for (let seed = 0; seed < 20; seed++) {
     const plan = planEdits({ agents: 4, files: 3, edits: 24, thinkMs: [10, 90], crashes: 0 }, randomFrom(seed));
     const sum = (list: typeof plan) => list.reduce((total, { thinkMs }) => total + thinkMs, 0);

@@ -102,7 +102,7 @@ for (const [tool, dialect] of Object.entries(dialects) as [GuardedTool, Dialect]
   });
 }
 
-test("what became of a file is told with its release (A6)", async () => {
+test("a release reports the file's new version (A6)", async () => {
   await call("claude", "PreToolUse", "versions", "Write", { file_path: at("src/v.ts"), content: "x" });
   project.write("src/v.ts", "x");
   await call("claude", "PostToolUse", "versions", "Write", { file_path: at("src/v.ts"), content: "x" });
@@ -131,7 +131,7 @@ test("what became of a file is told with its release (A6)", async () => {
   );
 });
 
-test("a sub-agent is an agent of its own, and ends with the session at the latest", async () => {
+test("a sub-agent has its own agent, which ends with the session at the latest", async () => {
   const inSub = (session: string, sub: string, path: string) =>
     call(
       "claude",
@@ -162,7 +162,7 @@ test("a sub-agent is an agent of its own, and ends with the session at the lates
   assert.deepEqual(await held("claude-family/agent-2"), []);
 });
 
-test("at its start a session learns who works here, on what, and why; the purpose is the prompt's first line", async () => {
+test("at its start a session gets the other agents, their files and purposes; its purpose is the prompt's first line", async () => {
   await project.hook("claude", "UserPromptSubmit", {
     session_id: "busy",
     cwd: project.root,
@@ -189,7 +189,7 @@ test("at its start a session learns who works here, on what, and why; the purpos
   assert.match(cursor.told, /claude-busy/);
 });
 
-test("who is told to die lets go of what it holds, so that nobody waits in a ring (W5)", async () => {
+test("a session that gets DIE releases what it holds, so that no cycle can form (W5)", async () => {
   await call("claude", "PreToolUse", "elder", "Edit", { file_path: at("src/x.ts") });
   await call("claude", "PreToolUse", "younger", "Edit", { file_path: at("src/y.ts") });
   const { denied } = await call("claude", "PreToolUse", "younger", "Edit", { file_path: at("src/x.ts") });
@@ -198,7 +198,7 @@ test("who is told to die lets go of what it holds, so that nobody waits in a rin
   assert.equal((await call("claude", "PreToolUse", "elder", "Edit", { file_path: at("src/y.ts") })).denied, null);
 });
 
-test("what was changed since it was read is not overwritten: it is leased, read again, and then written", async () => {
+test("a file that changed since it was read is not overwritten: it is leased, read again, and then written", async () => {
   project.write("src/shared.ts", "one\n");
   const read = () => call("claude", "PreToolUse", "reader-1", "Read", { file_path: at("src/shared.ts") });
   const write = () =>
@@ -218,7 +218,7 @@ test("what was changed since it was read is not overwritten: it is leased, read 
   assert.equal((await write()).denied, null);
 });
 
-test("deletes and renames are leased as what they are", async () => {
+test("deletes and renames are leased with their own predicates", async () => {
   await call("claude", "PreToolUse", "mover", "Bash", {
     command: "git mv src/a.ts src/renamed.ts && rm -rf src/gone.ts",
   });
@@ -229,7 +229,7 @@ test("deletes and renames are leased as what they are", async () => {
   ]);
 });
 
-test("what lies in no repository is not guarded, and said so", async () => {
+test("a file outside every repository is not guarded, and the hook says so", async () => {
   const { denied, told } = await call("claude", "PreToolUse", "outside", "Write", {
     file_path: join(project.state, "x.txt"),
     content: "",
@@ -238,7 +238,7 @@ test("what lies in no repository is not guarded, and said so", async () => {
   assert.match(told, /not guarded.*x\.txt/);
 });
 
-test("several hooks of a session at once are one agent, and none of them is left behind", async () => {
+test("concurrent hooks of a session share one agent, and all finish", async () => {
   const paths = [1, 2, 3, 4, 5].map((number) => `src/at-once-${number}.ts`);
   const answers = await Promise.all(
     paths.map((path) => call("claude", "PreToolUse", "at-once", "Edit", { file_path: at(path) })),
@@ -250,14 +250,14 @@ test("several hooks of a session at once are one agent, and none of them is left
   assert.equal((await held("claude-at-once")).length, paths.length);
 });
 
-test("a server that has forgotten the agent is told of it again", async () => {
+test("an agent that the server has forgotten is registered again", async () => {
   await call("claude", "PreToolUse", "taken", "Edit", { file_path: at("src/taken.ts") });
   await fixture.post("/v1/agents", { agent_id: "claude-taken" });
   const { denied } = await call("claude", "PreToolUse", "taken", "Edit", { file_path: at("src/taken-2.ts") });
   assert.equal(denied, null);
 });
 
-test("agents' tokens are for this user alone", () => {
+test("the folders of agents' tokens are accessible to their user only", () => {
   assert.equal(statSync(join(project.state, "sessions")).mode & 0o777, 0o700);
   assert.equal(existsSync(join(project.root, ".git/leasehold/writes")), true);
   assert.equal(statSync(join(project.root, ".git/leasehold")).mode & 0o777, 0o700);

@@ -28,7 +28,7 @@ const files = [
 ];
 const there = () => files.filter((path) => existsSync(join(project.root, path)));
 
-test("init shows the change, does nothing without a yes, sets up with one, and undoes it", async () => {
+test("init shows the change, does nothing without confirmation, installs with it, and can undo it", async () => {
   const shown = await project.cli(["init"]);
   assert.equal(shown.code, 2);
   assert.match(shown.stdout, /^--- \/dev\/null\n\+\+\+ \.leasehold\.json\n\+\{\n\+ {2}"repository": "shop"/);
@@ -52,7 +52,7 @@ test("init shows the change, does nothing without a yes, sets up with one, and u
   assert.equal(project.git("status", "--porcelain"), "");
 });
 
-test("only what is named is set up, and status says what is missing or cannot work", async () => {
+test("only the named tools are set up, and status reports what is missing or cannot work", async () => {
   const { code } = await project.cli(["init", "claude", "--no-mcp", "--yes"]);
   assert.deepEqual([code, there()], [0, [".leasehold.json", ".claude/settings.json"]]);
   const down = await project.cli(["guard", "status"], { LEASEHOLD_URL: "http://127.0.0.1:9" });

@@ -87,7 +87,7 @@ const shapes: () => Readonly<
 });
 
 for (const tool of ["claude", "codex", "cursor", "gemini"] as const) {
-  test(`${tool}: each way in which it writes is leased by what it writes, and denied to the next`, async () => {
+  test(`${tool}: each of its ways to write leases the written files, and is denied to others`, async () => {
     for (const [index, [name, input, leased]] of shapes()[tool].entries()) {
       const first = await asked(tool, `s${index}`, name, input);
       assert.deepEqual([first.code, first.denied, first.stderr], [0, null, ""], name);
@@ -99,7 +99,7 @@ for (const tool of ["claude", "codex", "cursor", "gemini"] as const) {
   });
 }
 
-test("a sub-agent of Claude Code or Codex learns at its start who works here, its own session too", async () => {
+test("a sub-agent of Claude Code or Codex gets the other agents at its start, its own session included", async () => {
   for (const tool of ["claude", "codex"] as const) {
     await asked(tool, "parent", tool === "claude" ? "Write" : "apply_patch", {
       file_path: at("src/a.ts"),
@@ -119,7 +119,7 @@ test("a sub-agent of Claude Code or Codex learns at its start who works here, it
   }
 });
 
-test("a link that leads out, and `..`, are outside and said so; a link within is what it leads to", async () => {
+test("a link out of the repository and `..` count as outside, with a note; a link within counts as its target", async () => {
   symlinkSync(project.state, at("out"));
   symlinkSync(at("src/c.ts"), at("alias.ts"));
   for (const path of ["out/x.txt", "../elsewhere.txt", "deep/../../elsewhere.txt"]) {
@@ -137,7 +137,7 @@ test("a link that leads out, and `..`, are outside and said so; a link within is
   );
 });
 
-test("two worktrees say one name for a file, and two with scope worktree", async () => {
+test("two worktrees use one name for a file, and two names with scope worktree", async () => {
   const tree = join(project.root, "../feature");
   project.git("worktree", "add", "-q", tree, "-b", "feature");
   const inTree = (session: string) =>

@@ -38,7 +38,7 @@ async function bash(
 const hold = (agent: string, path: string) =>
   fixture.register(agent).then(() => fixture.grant(agent, `FILE:/shop/${path}`, { purpose: "a refactoring" }));
 
-test("a write that its text does not show is found in the tree: held by another, it is a violation, told and kept", async () => {
+test("a write that the command's text does not show is found in the tree: on another's file it is a violation, reported and recorded", async () => {
   await hold("holder", "src/b.ts");
   const { before: asked, after: told } = await bash("sly", `node -e 'require("fs").writeFileSync("src/b.ts", "mine")'`);
   assert.equal(asked.denied, null);
@@ -59,7 +59,7 @@ test("a write that its text does not show is found in the tree: held by another,
   ]);
 });
 
-test("a lease that ran out while the tool asked its user is taken again, or the write was a violation", async () => {
+test("a lease that expired while the tool asked its user is acquired again, or the write is a violation", async () => {
   const input = { file_path: join(project.root, "src/a.ts") };
   await hook("PreToolUse", "asking", "Edit", input);
   await fixture.post("/v1/revoke", { agent_id: "claude-asking", reason: "as if its time had run out" });
@@ -70,7 +70,7 @@ test("a lease that ran out while the tool asked its user is taken again, or the 
   assert.match((await hook("PostToolUse", "asking", "Edit", input)).told, /VIOLATION.*holder holds/);
 });
 
-test("held by nobody, it is leased for the session afterwards", async () => {
+test("a write to a free file is leased for the session afterwards", async () => {
   const { after: told } = await bash("late", `node -e 'require("fs").writeFileSync("src/c.ts", "mine")'`);
   assert.match(told?.told ?? "", /also changed FILE:\/shop\/src\/c\.ts.*leased for you now/);
   assert.match(
@@ -79,7 +79,7 @@ test("held by nobody, it is leased for the session afterwards", async () => {
   );
 });
 
-test("another agent's own write in the meantime is not blamed on the command", async () => {
+test("another agent's write in the meantime is not attributed to the command", async () => {
   const command = "node -e 0";
   await hook("PreToolUse", "runner", "Bash", { command });
   const input = { file_path: join(project.root, "src/b.ts") };
@@ -94,7 +94,7 @@ test("another agent's own write in the meantime is not blamed on the command", a
   assert.equal((await hook("PostToolUse", "runner", "Bash", { command })).told, "");
 });
 
-test("git commands that rewrite files are leased by what git says that they change", async () => {
+test("git commands that rewrite files lease the files that git reports as changed", async () => {
   project.git("checkout", "-q", "-b", `side-${process.pid}`);
   project.write("src/a.ts", "on the side");
   project.git("commit", "-qam", "side", "--no-verify");
@@ -110,7 +110,7 @@ test("git commands that rewrite files are leased by what git says that they chan
   assert.equal((await bash("switcher", "git status")).before.denied, null);
 });
 
-test("a commit of what others hold is refused, both names of a rename; one's own and what is free goes through", async () => {
+test("a commit of files that others hold is refused, for both names of a rename; own and free files pass", async () => {
   await hold("holder", "src/b.ts");
   project.git("mv", "src/b.ts", "src/moved.ts");
   const commit = () => run("git", [...author, "commit", "-qm", "x"], project.root, project.env, "");
@@ -132,7 +132,7 @@ test("a commit of what others hold is refused, both names of a rename; one's own
   assert.equal(project.git("log", "-1", "--format=%s").trim(), "own");
 });
 
-test("without a server nothing is committed, unless the repository says so, and then not silently", async () => {
+test("without a server a commit is refused, unless the repository's settings allow it, and then with a warning", async () => {
   project.write("src/a.ts", "x");
   project.git("add", "src/a.ts");
   const env = { ...project.env, LEASEHOLD_URL: "http://127.0.0.1:9" };

@@ -20,7 +20,7 @@ test("docs/mcp.md has every tool in its toolset, and no other", () => {
   );
 });
 
-test("docs/mcp.md says of every scenario that cannot apply why it cannot", () => {
+test("docs/mcp.md gives a reason for every scenario that does not apply", () => {
   const files = globSync("test/mcp/conformance-*.yml");
   assert.equal(files.length, 2);
   for (const file of files) {

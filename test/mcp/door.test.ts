@@ -69,7 +69,7 @@ for (const revision of revisions) {
   });
 }
 
-test("what is not MCP is answered in MCP's words, and never with a fault of the server", async (t) => {
+test("a request that is not MCP gets an MCP error, and never a 5xx", async (t) => {
   const { address } = await serve(t);
   const url = `${address.url}/mcp`;
   const cases: readonly (readonly [name: string, sent: Promise<Raw>, status: number])[] = [
@@ -88,7 +88,7 @@ test("what is not MCP is answered in MCP's words, and never with a fault of the 
   for (const [name, sent, status] of cases) assert.equal((await sent).status, status, name);
 });
 
-test("a page elsewhere cannot reach it, by its own name for this machine or by the machine's", async (t) => {
+test("a foreign page cannot reach it, by DNS rebinding or by a cross-origin request", async (t) => {
   const { address } = await serve(t);
   for (const path of ["/mcp", "/mcp/legivellum"]) {
     const body = bodyOf("create_tenant", { tenant_id: "evil" });
@@ -99,7 +99,7 @@ test("a page elsewhere cannot reach it, by its own name for this machine or by t
   }
 });
 
-test("the same keys and roles: without a key nothing, and each role is shown what it may do", async (t) => {
+test("keys and roles apply: nothing without a key, and each role is offered its own tools", async (t) => {
   const { address, post } = await serve(t);
   const { body: operator } = await post<{ readonly key: string }>("/v1/keys", { role: "operator" });
   const keyFor = async (role: string): Promise<string> =>
@@ -130,7 +130,7 @@ test("the same keys and roles: without a key nothing, and each role is shown wha
   assert.equal(wrong.body.error, "unauthorized", "a credential that is shown is checked");
 });
 
-test("a token of another tenant opens nothing here", async (t) => {
+test("a token of another tenant is refused", async (t) => {
   const { address, post } = await serve(t);
   await post("/v1/tenants", { tenant_id: "acme" });
   const { body } = await post<{ readonly agent_token: string }>("/v1/agents", { agent_id: "a" }, { tenant: "acme" });
@@ -141,14 +141,14 @@ test("a token of another tenant opens nothing here", async (t) => {
   assert.equal(named.body.error, "forbidden");
 });
 
-test("?toolsets narrows what is offered", async (t) => {
+test("?toolsets narrows the list of tools", async (t) => {
   const { address } = await serve(t);
   const caller = await overHttp(t, address.url, { path: "/mcp?toolsets=tasks" });
   const names = (await caller.tools()).map(({ name }) => name);
   assert.ok(names.includes("lease_next") && !names.includes("acquire_leases"));
 });
 
-test("an answer that is lost on its way is given again: the same call, sent again, is decided once", async (t) => {
+test("a call whose reply was lost is decided once when it is sent again", async (t) => {
   const server = await serve(t);
   const { address, grant, register, get, post } = server;
   await register("older");
@@ -176,7 +176,7 @@ test("an answer that is lost on its way is given again: the same call, sent agai
   assert.match((await third).text, /"verdict\\?":\\?"GRANTED/);
 });
 
-test("asked for twice on purpose, with both answers heard, it is done twice", async (t) => {
+test("two equal calls that are both answered are done twice", async (t) => {
   const { address } = await serve(t);
   const caller = await overHttp(t, address.url);
   const task = { task_type: "code.generate", principal_ai: "boss" };
@@ -185,7 +185,7 @@ test("asked for twice on purpose, with both answers heard, it is done twice", as
   assert.notEqual(one.task_id, two.task_id);
 });
 
-test("over HTTP leases last as long as they may, and what was asked for where it was asked", async (t) => {
+test("over HTTP leases get the longest TTL, unless the call asks for another", async (t) => {
   const { address } = await serve(t);
   const caller = await overHttp(t, address.url);
   await caller.do("register_agent", { agent_id: "a" });
@@ -196,7 +196,7 @@ test("over HTTP leases last as long as they may, and what was asked for where it
   assert.equal(firstLease(short).ttl, 5_000);
 });
 
-test("a server that goes down answers what is held, and is not kept from ending", async (t) => {
+test("a server that stops answers held calls, which do not keep it from ending", async (t) => {
   const server = await serve(t);
   await server.register("older");
   await server.register("younger");
@@ -209,7 +209,7 @@ test("a server that goes down answers what is held, and is not kept from ending"
   await closed;
 });
 
-test("a stream for changes that may come ends with the server, and does not keep it from ending", async (t) => {
+test("a notification stream ends with the server, and does not keep it from ending", async (t) => {
   const server = await serve(t, { shutdownTimeoutMs: 60_000 });
   const caller = await overHttp(t, server.address.url);
   const subscription = await caller.client.listen({ toolsListChanged: true });

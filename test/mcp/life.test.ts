@@ -79,7 +79,7 @@ async function taskFromEndToEnd(principal: Caller, worker: Caller, name: string)
 }
 
 for (const revision of revisions) {
-  test(`a whole life over HTTP in revision ${revision}: register, acquire, wait, die, retry, task, receipt`, async (t) => {
+  test(`a complete session over HTTP in revision ${revision}: register, acquire, wait, die, retry, task, receipt`, async (t) => {
     const { address } = await serve(t);
     const older = await overHttp(t, address.url, { revision });
     const younger = await overHttp(t, address.url, { revision });
@@ -87,7 +87,7 @@ for (const revision of revisions) {
     await liveThrough(older, younger, "http");
   });
 
-  test(`a whole life over stdio in revision ${revision}, among agents that come over HTTP`, async (t) => {
+  test(`a complete session over stdio in revision ${revision}, beside agents over HTTP`, async (t) => {
     const { address } = await serve(t);
     const older = await overHttp(t, address.url);
     const younger = await overStdio(t, { url: address.url, revision });

@@ -12,7 +12,7 @@ interface Shown {
   readonly expires_at: string;
 }
 
-test("every call of an agent is its heartbeat, whatever it asks for; one about it by another is not", async (t) => {
+test("every call of an agent counts as its heartbeat; a call about it by another does not", async (t) => {
   const { address, get } = await serve(t);
   const caller = await overHttp(t, address.url);
   const me = { agent_id: "a" };
@@ -38,7 +38,7 @@ test("every call of an agent is its heartbeat, whatever it asks for; one about i
   assert.equal(await endOf(), last, "being looked at keeps nothing alive");
 });
 
-test("a call that is held beats for its agent as long as it lasts", async (t) => {
+test("a held call sends heartbeats for its agent while it lasts", async (t) => {
   const { service, register, grant, get } = await serve(t);
   await register("a");
   const { id, expires_at: first } = await grant("a", "FILE:/a");
@@ -78,7 +78,7 @@ interface Held {
 const holders = async (get: <T>(path: string) => Promise<{ readonly body: T }>) =>
   (await get<Held>("/v1/leases")).body.leases.map(({ agent_id }) => agent_id);
 
-test("a grant that comes while the model thinks is kept for it past the claim time (W8)", async (t) => {
+test("a grant that arrives between two calls of the model is kept past the claim time (W8)", async (t) => {
   const { presence, lease, requestId, post, get } = await waiting(t, 60_000);
   presence.attend(operator, "older", requestId);
   await post(`/v1/leases/${lease.id}/release`);
@@ -89,7 +89,7 @@ test("a grant that comes while the model thinks is kept for it past the claim ti
   assert.equal(asked.body.verdict, "GRANTED");
 });
 
-test("a model that does not come back loses the grant to the next in line", async (t) => {
+test("a model that makes no more calls loses the grant to the next waiter", async (t) => {
   const { presence, lease, requestId, post, get } = await waiting(t, 2_500);
   presence.attend(operator, "older", requestId);
   await post(`/v1/leases/${lease.id}/release`);
@@ -97,7 +97,7 @@ test("a model that does not come back loses the grant to the next in line", asyn
   await until(async () => ((await holders(get)).length === 0 ? true : null), "it is given back");
 });
 
-test("a model that comes back keeps what was collected for it", async (t) => {
+test("a model that calls again keeps the grants collected for it", async (t) => {
   const { presence, lease, requestId, post, get } = await waiting(t, 3_000);
   presence.attend(operator, "older", requestId);
   await post(`/v1/leases/${lease.id}/release`);
@@ -107,7 +107,7 @@ test("a model that comes back keeps what was collected for it", async (t) => {
   assert.deepEqual(await holders(get), ["older"]);
 });
 
-test("a key is the same again only for the same call of the same caller, soon after an answer was lost", () => {
+test("an idempotency key is reused only for the same call of the same caller, soon after a lost reply", () => {
   let now = 0;
   const answers = createLostAnswers(() => now);
   const input = { task_type: "a" };

@@ -15,7 +15,7 @@ interface Listed {
   readonly leases: readonly { readonly id: string; readonly agent_id: string }[];
 }
 
-test("the process registers, beats and lets go for its model, which says not one word about it", async (t) => {
+test("the process registers, sends heartbeats and releases for its model", async (t) => {
   const { address, get, post, register, grant } = await serve(t);
   const caller = await overStdio(t, { url: address.url });
   const asked = (await caller.tools()).map(({ inputSchema }) => inputSchema);
@@ -50,7 +50,7 @@ test("the process registers, beats and lets go for its model, which says not one
   assert.equal(left.status, "queued", "the task is given back");
 });
 
-test("a process that is killed keeps nobody waiting for longer than the TTL", async (t) => {
+test("the leases of a killed process end within the TTL", async (t) => {
   const { address, get } = await serve(t);
   const caller = await overStdio(t, { url: address.url, args: ["--agent", "mortal"] });
   const { id } = firstLease(await caller.do("acquire_leases", { intents: mutates("FILE:/a"), ttl_ms: 600 }));
@@ -62,7 +62,7 @@ test("a process that is killed keeps nobody waiting for longer than the TTL", as
   assert.equal(state, "EXPIRED");
 });
 
-test("another process can take the agent up with what it holds, and the first one is told that it is not its own", async (t) => {
+test("another process can take up the agent with its leases, and the first one learns that it lost them", async (t) => {
   const { address, get, post } = await serve(t);
   const args = ["--agent", "refactorer", "--toolsets", "leases"];
   const [first, second] = await Promise.all([
@@ -95,7 +95,7 @@ test("another process can take the agent up with what it holds, and the first on
   assert.match(lost, /FILE:\/a \(lse_\w+\) is REVOKED; stop work on it/);
 });
 
-test("where no server runs one is started, others use it, and take its place when it ends", async (t) => {
+test("without a server one is started, others use it, and replace it when it ends", async (t) => {
   const folder = makeFolder();
   t.after(() => folder.remove());
   const url = `http://127.0.0.1:${await freePort()}`;
@@ -119,7 +119,7 @@ test("where no server runs one is started, others use it, and take its place whe
   assert.deepEqual(left, ["FILE:/second"], "what the first held was let go of, and nothing else was lost");
 });
 
-test("a server that does not answer is told to the model, in words that help, and is asked for each time", async (t) => {
+test("a server that does not answer is reported to the model with advice, and tried again at each call", async (t) => {
   const client = createClient({ url: `http://127.0.0.1:${await freePort()}`, retries: 0 });
   let asked = 0;
   const session = new Session({ client, agentId: null, labels: {}, ensureServer: async () => void asked++ });

@@ -9,20 +9,20 @@ import { serve } from "../server/harness.ts";
 import { byHarm, exampleFor, populate } from "./examples.ts";
 import { type Body, overHttp } from "./harness.ts";
 
-test("every command and every question of the wire has a tool", () => {
+test("every command and query of the protocol has a tool", () => {
   const offered = new Set(tools.flatMap((tool) => tool.operations));
   const missing = operations.filter((operation) => isForModels(operation) && !offered.has(operation));
   assert.deepEqual(missing, []);
 });
 
-test("names are taken by every client: short, of letters, digits and underscores, each once", () => {
+test("tool names are accepted by every client: short, of letters, digits and underscores, and unique", () => {
   for (const { name } of tools) assert.match(name, /^[a-z][a-z0-9_]{2,40}$/);
   for (const { name } of legivellumTools) assert.match(name, /^(asyncgate|receiptgate)\.[a-z_]{3,40}$/);
   const names = [...tools, ...legivellumTools].map(({ name }) => name);
   assert.equal(new Set(names).size, names.length);
 });
 
-test("hints are right: what only asks is read-only, and what is read-only only asks", () => {
+test("exactly the queries have the read-only hint", () => {
   for (const { name, annotations, operations: asked } of [...tools, ...legivellumTools]) {
     const looks = asked.every(({ kind }) => kind === "query");
     assert.equal(annotations.readOnlyHint, looks, name);
@@ -42,7 +42,7 @@ test("hints are right: what only asks is read-only, and what is read-only only a
   ]);
 });
 
-test("schemas are plain: no marks of our own, no null to choose on the way in, a root that is an object", () => {
+test("tool schemas are plain: no extensions, no null in inputs, and an object at the root", () => {
   for (const { name, inputSchema, outputSchema } of [...tools, ...legivellumTools]) {
     const text = JSON.stringify([inputSchema, outputSchema]);
     assert.ok(!text.includes('"x-'), name);
@@ -52,13 +52,13 @@ test("schemas are plain: no marks of our own, no null to choose on the way in, a
   }
 });
 
-test("a model is told when to use each tool, and what to do on WAIT, DIE and PAUSED", () => {
+test("descriptions say when to use each tool, and what to do on WAIT, DIE and PAUSED", () => {
   for (const { name, description } of tools) assert.ok(description.length >= 40, name);
   const { description } = tools.find(({ name }) => name === "acquire_leases") ?? { description: "" };
   for (const verdict of ["GRANTED", "WAIT", "DIE", "PAUSED"]) assert.ok(description.includes(`${verdict}:`), verdict);
 });
 
-test("each tool is listed, and answers a call in its own shape or with a code of the wire", async (t) => {
+test("each tool is listed, and answers a call with its output schema or an error code", async (t) => {
   const { address, post } = await serve(t);
   // With a key from the start: the first one that is made ends the time without.
   const { body: made } = await post<{ readonly key: string }>("/v1/keys", { role: "operator" });
@@ -84,7 +84,7 @@ test("each tool is listed, and answers a call in its own shape or with a code of
   ]);
 });
 
-test("each tool of AsyncGate's and ReceiptGate's names is listed, and does what it says there", async (t) => {
+test("each tool with a name of AsyncGate or ReceiptGate is listed, and does what those documents say", async (t) => {
   const { address } = await serve(t);
   const { tools: list, do: run } = await overHttp(t, address.url, { path: "/mcp/legivellum" });
   assert.deepEqual((await list()).map(({ name }) => name).sort(), legivellumTools.map(({ name }) => name).sort());
@@ -146,7 +146,7 @@ test("each tool of AsyncGate's and ReceiptGate's names is listed, and does what 
   assert.equal((await run("receiptgate.health")).service, "ReceiptGate");
 });
 
-test("a tenant_id that is not the credential's own is refused, under whatever tool", async (t) => {
+test("a tenant_id other than the credential's is refused by every tool", async (t) => {
   const { address } = await serve(t);
   const caller = await overHttp(t, address.url, { path: "/mcp/legivellum" });
   const told = await caller.call("asyncgate.list_tasks", { tenant_id: "another" });

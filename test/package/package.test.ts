@@ -48,7 +48,7 @@ test("the package has what users need and nothing else", () => {
   );
 });
 
-test("no file of it names a TypeScript file", () => {
+test("no packaged file imports a TypeScript file", () => {
   const source = /(?:from|import\()\s*"[^"]+(?<!\.d)\.ts"/;
   const named = files.filter(
     (path) =>
@@ -65,7 +65,7 @@ test("installed, the SDK works", async () => {
   assert.deepEqual([code, stdout, stderr], [0, "all is well\n", ""]);
 });
 
-test("installed, its types are understood by a strict compiler that looks into them", async () => {
+test("installed, its types pass a strict compiler without skipLibCheck", async () => {
   const { code, stdout } = await run(process.execPath, [
     join("node_modules/typescript/bin/tsc"),
     "-p",

@@ -16,7 +16,7 @@ function folderFor(t: TestContext): string {
   return folder;
 }
 
-test("an agent goes through its states, and an illegal one is refused with both ends named", async (t) => {
+test("legal transitions of an agent succeed, and an illegal one is refused with both states named", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const agent = await client.agent({ id: "a", labels: { model: "small" } });
@@ -27,7 +27,7 @@ test("an agent goes through its states, and an illegal one is refused with both 
   assert.deepEqual((await client.call("get_agent", { agent_id: "a" })).labels, { model: "small" });
 });
 
-test("an agent that dies with its process is taken up from its digest, and told what changed meanwhile", async (t) => {
+test("an agent whose process died is resumed from its digest and gets the changes made meanwhile", async (t) => {
   const server = await serve(t);
   const digestFile = join(folderFor(t), "deep", "a.json");
   const client = clientFor(t, server.address.url);
@@ -53,7 +53,7 @@ test("an agent that dies with its process is taken up from its digest, and told 
   await after.withLease(file, () => undefined);
 });
 
-test("an assumption that no longer holds drops the digest, here and there", async (t) => {
+test("a failed assumption drops the digest, on the server and on disk", async (t) => {
   const server = await serve(t);
   const digestFile = join(folderFor(t), "a.json");
   const client = clientFor(t, server.address.url);
@@ -71,7 +71,7 @@ test("an assumption that no longer holds drops the digest, here and there", asyn
   await after.withLease(file, () => undefined);
 });
 
-test("a checkpoint that only the disk has, because the server was away, is the one that is taken up", async (t) => {
+test("a checkpoint that only the disk has, because the server was down, is the one that is resumed", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
   const digestFile = join(folderFor(t), "a.json");
@@ -86,7 +86,7 @@ test("a checkpoint that only the disk has, because the server was away, is the o
   assert.notEqual(resumed?.observationUpdate, null);
 });
 
-test("a checkpoint of another instance goes before an older file", async (t) => {
+test("a newer checkpoint of another instance takes precedence over an older file", async (t) => {
   const server = await serve(t);
   const digestFile = join(folderFor(t), "a.json");
   const client = clientFor(t, server.address.url);
@@ -99,7 +99,7 @@ test("a checkpoint of another instance goes before an older file", async (t) => 
   assert.equal((await back.resume())?.digest.resume_point, "there");
 });
 
-test("the file on disk is a StateDigest, whole, and nothing is left beside it", async (t) => {
+test("the file on disk is a complete StateDigest, without temporary files beside it", async (t) => {
   const server = await serve(t);
   const folder = folderFor(t);
   const digestFile = join(folder, "a.json");
@@ -144,7 +144,7 @@ test("after an announced restart the leases are verified, revived and kept", asy
   assert.deepEqual(await after.verifyAll(["lse_nosuch"]), []);
 });
 
-test("a restart that a supervisor announces in the middle of the work costs no lease", async (t) => {
+test("a restart that a supervisor announces during the work loses no lease", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const agent = await client.agent({ id: "a" });

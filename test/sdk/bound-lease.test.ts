@@ -24,7 +24,7 @@ function renewed(control: Scripted, times: number): Promise<true> {
   return until(() => (control.renewals >= times ? true : null), `it was renewed ${times} times`);
 }
 
-test("a bound lease is renewed and never extended, and each request has the token of the moment", async (t) => {
+test("a bound lease is renewed and never extended, and each request carries the current token", async (t) => {
   const control = await scripted(t, { ttlMs });
   // The old token is dead before the answer is here: G8's gap, which the user must not see.
   control.onRenew = async (grant) => {
@@ -56,7 +56,7 @@ test("a bound lease is renewed and never extended, and each request has the toke
   assert.throws(() => lease.token, LeaseLost);
 });
 
-test("clocks that differ by an hour change nothing, and a token is narrowed by the server's", async (t) => {
+test("clocks that differ by an hour change nothing, and a token is narrowed by the server's clock", async (t) => {
   const holdWith = async (clockAheadMs: number): Promise<void> => {
     const control = await scripted(t, { ttlMs, clockAheadMs });
     const hold = await control.client.hold(gpu, narrowMargin);
@@ -68,7 +68,7 @@ test("clocks that differ by an hour change nothing, and a token is narrowed by t
   await Promise.all([3_600_000, -3_600_000].map(holdWith));
 });
 
-test("a cell that is away for a moment costs no lease, whether or not it was issued anew meanwhile", async (t) => {
+test("a short absence of the cell loses no lease, whether or not it was re-issued meanwhile", async (t) => {
   const holdThrough = async (isCommitted: boolean): Promise<void> => {
     const control = await scripted(t, { ttlMs: 10_000 });
     control.onRenew = (grant) => {
@@ -89,7 +89,7 @@ test("a cell that is away for a moment costs no lease, whether or not it was iss
   await Promise.all([false, true].map(holdThrough));
 });
 
-test("a cell that stays away ends the work before the lease can have ended there", async (t) => {
+test("when the cell stays away, the work stops before the lease can have ended there", async (t) => {
   const control = await scripted(t, { ttlMs: 6_000 });
   const cellsEnd = { at: 0 };
   control.onRenew = (grant) => {
@@ -104,7 +104,7 @@ test("a cell that stays away ends the work before the lease can have ended there
   assert.throws(() => hold.lease.token, LeaseLost);
 });
 
-test("a renewal whose answer is lost, or that somebody else made, is taken up with its present token", async (t) => {
+test("a renewal whose reply is lost, or that another client made, is picked up with its current token", async (t) => {
   const control = await scripted(t, { ttlMs: 8_000 });
   control.onRenew = async (grant) => {
     const body = grant();
@@ -121,7 +121,7 @@ test("a renewal whose answer is lost, or that somebody else made, is taken up wi
   await hold.release();
 });
 
-test("a renewal that is answered after the end hands out nothing", async (t) => {
+test("a renewal that is answered after the lease's end hands out no token", async (t) => {
   const control = await scripted(t, { ttlMs: 3_000 });
   const late: (() => void)[] = [];
   control.onRenew = (grant) => new Promise((resolve) => late.push(() => resolve({ status: 200, body: grant() })));
@@ -140,7 +140,7 @@ test("a renewal that is answered after the end hands out nothing", async (t) => 
   await assert.rejects(hold.lease.fetch(""), (error) => error === lost);
 });
 
-test("a program that stood still past the end gets no token, before any timer has run", async (t) => {
+test("a program that was stopped past the lease's end gets no token, even before any timer has run", async (t) => {
   const control = await scripted(t, { ttlMs: 1_500 });
   const { lease } = await control.client.hold(gpu);
   const end = performance.now() + 2_000;
@@ -152,7 +152,7 @@ test("a program that stood still past the end gets no token, before any timer ha
   assert.equal(lease.lost?.end, "lease_expired");
 });
 
-test("every end is one of a closed list, told at once by the event stream, with its reason", async (t) => {
+test("every end has a code of a closed list and a reason, and arrives at once on the event stream", async (t) => {
   const told: readonly (readonly [type: string, reason: string | undefined, end: LeaseEndCode])[] = [
     ["lease.revoked", "maintenance", "lease_revoked"],
     ["lease.revoked", "resource_fenced", "resource_fenced"],
@@ -182,7 +182,7 @@ test("every end is one of a closed list, told at once by the event stream, with 
   }
 });
 
-test("without the stream the end is told by the next renewal", async (t) => {
+test("without the stream the next renewal reports the end", async (t) => {
   const control = await scripted(t, { ttlMs });
   const hold = await control.client.hold(gpu, { ...narrowMargin, watch: false });
   control.lease.state = "REVOKED";
@@ -190,7 +190,7 @@ test("without the stream the end is told by the next renewal", async (t) => {
   assert.deepEqual([lost.end, lost.reason, lost.said], ["lease_revoked", "revoked", "maintenance"]);
 });
 
-test("what a service behind the gateway says about leases is not believed", async (t) => {
+test("lease errors that a service behind the gateway sends are not believed", async (t) => {
   const control = await scripted(t, { ttlMs: 60_000 });
   control.onUse = () => refusal(410, "lease_expired");
   const hold = await control.client.hold(gpu, { watch: false });
@@ -201,7 +201,7 @@ test("what a service behind the gateway says about leases is not believed", asyn
   await hold.release();
 });
 
-test("the token is shown to nobody but the place where the resource is", async (t) => {
+test("the token is sent only to the resource's coordinate", async (t) => {
   const control = await scripted(t, { ttlMs: 60_000 });
   const hold = await control.client.hold(gpu);
   await assert.rejects(hold.lease.fetch("http://127.0.0.1:1/"), TypeError);

@@ -73,7 +73,7 @@ async function inPage<T>(page: Page, origin: string, options: object, work: (nam
   return page.evaluate(`(${body})()`);
 }
 
-test("in a real browser the SDK holds and keeps leases, hears of their end, and narrows tokens", async (t) => {
+test("in a real browser the SDK acquires and keeps leases, learns of their end, and narrows tokens", async (t) => {
   const browser = await openBrowser(t);
   if (typeof browser === "string") return t.skip(`Chromium does not start here: ${browser}`);
   const origin = await pagesFrom(t, await compiledSdk(t));

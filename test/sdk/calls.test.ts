@@ -7,7 +7,7 @@ import { clientFor, pause, proxyTo, serve, until, withCode } from "./harness.ts"
 
 const mutates = (resource: string) => [{ predicate: "MUTATES" as const, resource }];
 
-test("WAIT and GRANTED are answers; DIE, PAUSED and denials are errors of their own classes", async (t) => {
+test("WAIT and GRANTED are results; DIE, PAUSED and denials are errors with their own classes", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   await client.call("register_agent", { agent_id: "older" });
@@ -38,7 +38,7 @@ test("WAIT and GRANTED are answers; DIE, PAUSED and denials are errors of their 
   assert.ok(!(denied instanceof AssumptionFailed));
 });
 
-test("an acquire whose answer is lost is sent again, and granted once", async (t) => {
+test("an acquire whose reply is lost is sent again, and granted once", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
   const client = clientFor(t, proxy.url, { transport: "http" });
@@ -53,7 +53,7 @@ test("an acquire whose answer is lost is sent again, and granted once", async (t
   );
 });
 
-test("what must not happen twice is not sent again when its outcome is unknown", async (t) => {
+test("a call that is not idempotent is not sent again when its outcome is unknown", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
   const client = clientFor(t, proxy.url);
@@ -81,7 +81,7 @@ test("while the server has lost its store, calls wait for it and are answered", 
   assert.equal((await client.call("list_leases", { agent_id: "a" })).leases.length, 1);
 });
 
-test("a call is given up by its signal, its timeout or the client's end, each with its own code", async (t) => {
+test("a call is aborted by its signal, its timeout or the client's close, each with its own code", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
   const client = clientFor(t, proxy.url);
@@ -101,7 +101,7 @@ test("a call is given up by its signal, its timeout or the client's end, each wi
   await assert.rejects(client.call("healthz", {}, { signal: AbortSignal.abort() }), withCode("closed"));
 });
 
-test("no server, something that is no Leasehold, and an address that is none are told apart", async (t) => {
+test("no server, a server that is not Leasehold, and an invalid address have different errors", async (t) => {
   const nobody = clientFor(t, "http://127.0.0.1:9", { retries: 1 });
   const unreachable = await nobody.call("healthz", {}).catch(identity);
   assert.ok(unreachable instanceof LeaseholdError && unreachable.code === "unreachable");
@@ -112,7 +112,7 @@ test("no server, something that is no Leasehold, and an address that is none are
   assert.throws(() => clientFor(t, "nonsense"), TypeError);
 });
 
-test("many calls at once move to the stream by themselves, and each gets its own answer", async (t) => {
+test("many concurrent calls switch to the stream, and each gets its own reply", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const ids = Array.from({ length: 300 }, (_, index) => `agent-${index}`);
@@ -132,7 +132,7 @@ test("many calls at once move to the stream by themselves, and each gets its own
   assert.ok(refused instanceof LeaseholdError && refused.code === "agent_unknown" && refused.status === 404);
 });
 
-test("a stream that is cut loses no call that may be sent again", async (t) => {
+test("a broken stream loses no call that may be sent again", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
   const client = clientFor(t, proxy.url, { transport: "stream" });
@@ -147,7 +147,7 @@ test("a stream that is cut loses no call that may be sent again", async (t) => {
   assert.equal(leases.length, 200);
 });
 
-test("a stream whose peer is gone without a word is given up for a new one", async (t) => {
+test("a stream whose peer is silently gone is replaced", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
   const client = clientFor(t, proxy.url, { transport: "stream" });
@@ -161,7 +161,7 @@ test("a stream whose peer is gone without a word is given up for a new one", asy
   assert.equal((await client.call("get_agent", { agent_id: "a" })).agent_id, "a");
 });
 
-test("a key, a tenant and an agent's token are shown, over HTTP and the stream", async (t) => {
+test("a key, a tenant and an agent's token are sent over HTTP and the stream", async (t) => {
   const server = await serve(t);
   const open = clientFor(t, server.address.url);
   await open.call("create_tenant", { tenant_id: "acme" });

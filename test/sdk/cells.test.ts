@@ -24,7 +24,7 @@ function lossOf({ signal }: Hold): Promise<unknown> {
   });
 }
 
-test("through a cell, requests and an open stream live on over renewals; a revocation cuts them, typed", async (t) => {
+test("through a cell, requests and an open stream survive renewals; a revocation cuts them with a typed error", async (t) => {
   const server = await serve(t);
   const behind = await service(t);
   await startCell(t, server.address.url, behind.url, [gpu]);
@@ -66,7 +66,7 @@ test("through a cell, requests and an open stream live on over renewals; a revoc
   assert.deepEqual([after.status, ((await after.json()) as { error: string }).error], [410, "lease_revoked"]);
 });
 
-test("a fence is told as resource_fenced, and nothing more is handed out", async (t) => {
+test("a fence is reported as resource_fenced, and no more tokens are handed out", async (t) => {
   const server = await serve(t);
   const behind = await service(t);
   await startCell(t, server.address.url, behind.url, [gpu]);
@@ -80,7 +80,7 @@ test("a fence is told as resource_fenced, and nothing more is handed out", async
   await assert.rejects(hold.lease.fetch(""), (error) => error === lost);
 });
 
-test("a cell that has lost the server ends the lease at its time, and the holder has stopped before that", async (t) => {
+test("a cell without its server ends the lease at its expiry, and the holder has stopped before that", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
   const behind = await service(t);
@@ -107,7 +107,7 @@ test("a cell that has lost the server ends the lease at its time, and the holder
   proxy.heal();
 });
 
-test("with pick any of a pattern is had, by the name that was asked for", async (t) => {
+test("with pick any matching resource is acquired, under the requested name", async (t) => {
   const server = await serve(t);
   const behind = await service(t);
   await startCell(t, server.address.url, behind.url, [gpu, "GPU:/lab/b"]);

@@ -10,7 +10,7 @@ import { service, startCell } from "./real-cell.ts";
 
 const sdk = new URL("../../src/sdk/index.ts", import.meta.url).href;
 
-test("every example in docs/sdk.md runs, and ends by itself", async (t) => {
+test("every example in docs/sdk.md runs and exits", async (t) => {
   const server = await serve(t);
   const behind = await service(t);
   await startCell(t, server.address.url, behind.url, ["GPU:/lab/a", "GPU:/lab/b"]);

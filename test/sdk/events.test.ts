@@ -28,7 +28,7 @@ test("events come without gaps or repetition however often the connection breaks
   assert.ok(breaks > 0);
 });
 
-test("a reader that was cut off before its first event misses none", async (t) => {
+test("a reader whose connection broke before its first event misses none", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
   const near = clientFor(t, server.address.url);
@@ -59,7 +59,7 @@ test("a reader that was cut off before its first event misses none", async (t) =
   assert.equal(value?.agent?.agent_id, "first");
 });
 
-test("a reader goes on after a restart of the server", async (t) => {
+test("a reader continues after a restart of the server", async (t) => {
   const disk = createMemoryDisk();
   const first = await startServer({ port: 0, store: createMemoryStore(disk), shutdownTimeoutMs: 200 });
   const client = clientFor(t, first.address.url);
@@ -76,7 +76,7 @@ test("a reader goes on after a restart of the server", async (t) => {
   await events.return();
 });
 
-test("history that is gone, a filter that is none and a signal end the iteration with their codes", async (t) => {
+test("pruned history, an invalid filter and an abort signal end the iteration with their codes", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const pruned = await client
@@ -92,7 +92,7 @@ test("history that is gone, a filter that is none and a signal end the iteration
   await assert.rejects(next, withCode("aborted"));
 });
 
-test("a connection on which nothing is heard is taken for dead, and made anew", async (t) => {
+test("a silent connection is considered dead and replaced", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
   const near = clientFor(t, server.address.url);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createClient } from "../../src/sdk/index.ts";
 import { clientFor, serve, until, withCode } from "./harness.ts";
 
-test("with a key for agents alone, work has agents of its own and acts with their tokens", async (t) => {
+test("with an agent key, each piece of work registers an agent and uses its token", async (t) => {
   const server = await serve(t);
   const open = clientFor(t, server.address.url);
   const { key: operator } = await open.call("create_key", { role: "operator" });
@@ -23,7 +23,7 @@ test("with a key for agents alone, work has agents of its own and acts with thei
   assert.deepEqual(leases, []);
 });
 
-test("with a key for workers alone, tasks are done, heartbeats from the thread included", async (t) => {
+test("with a worker key, tasks are completed, including heartbeats from the thread", async (t) => {
   const server = await serve(t);
   const { key: operator } = await clientFor(t, server.address.url).call("create_key", { role: "operator" });
   const above = clientFor(t, server.address.url, { key: operator });
@@ -48,7 +48,7 @@ test("with a key for workers alone, tasks are done, heartbeats from the thread i
   );
 });
 
-test("agents that the server has forgotten, as after a restored backup, are replaced unnoticed", async (t) => {
+test("agents that the server has forgotten, as after a restore, are replaced automatically", async (t) => {
   const first = await serve(t);
   const client = createClient({ url: first.address.url });
   t.after(() => client.close());

@@ -14,7 +14,7 @@ const file = "FILE:/src/auth.ts";
 /** How long the partition lasts at least. The long form: LEASEHOLD_PARTITION_MS=30000. */
 const partitionMs = Number(process.env["LEASEHOLD_PARTITION_MS"] ?? 0);
 
-test("cut off, the work is stopped before its lease can have ended, and begins again when the server is back", async (t) => {
+test("without contact the work stops before its lease can have ended, and begins again when the server is back", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
   const near = clientFor(t, server.address.url);
@@ -54,7 +54,7 @@ test("cut off, the work is stopped before its lease can have ended, and begins a
 
 for (const transport of ["http", "stream"] as const) {
   // Whoever waits for the time limit of what was lost takes 35 s and more.
-  test(`what a partition left dead is given up for new connections (${transport})`, { timeout: 30_000 }, async (t) => {
+  test(`dead connections after a partition are replaced (${transport})`, { timeout: 30_000 }, async (t) => {
     const server = await serve(t);
     const proxy = await proxyTo(t, server);
     const near = clientFor(t, server.address.url);
@@ -88,7 +88,7 @@ for (const transport of ["http", "stream"] as const) {
   });
 }
 
-test("L9: a restart that is announced for an agent out of reach does not keep its work from beginning again", async (t) => {
+test("L9: a restart announced for an unreachable agent does not prevent its work from beginning again", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
   const operator = clientFor(t, server.address.url);
@@ -106,7 +106,7 @@ test("L9: a restart that is announced for an agent out of reach does not keep it
   assert.equal(attempts, 2);
 });
 
-test("who comes back after a partition and finds its agent taken up is told so, and does not begin again", async (t) => {
+test("work that returns after a partition and finds its agent taken up fails with the reason, and does not begin again", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
   const other = clientFor(t, server.address.url);
@@ -126,7 +126,7 @@ test("who comes back after a partition and finds its agent taken up is told so, 
   assert.equal(attempts, 1);
 });
 
-test("connections that break again and again cost no lease", async (t) => {
+test("connections that break repeatedly lose no lease", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
   for (const transport of ["http", "stream"] as const) {
@@ -147,7 +147,7 @@ test("connections that break again and again cost no lease", async (t) => {
   }
 });
 
-test("a restart of the server in the middle costs no lease", async (t) => {
+test("a restart of the server during the work loses no lease", async (t) => {
   const disk = createMemoryDisk();
   const first = await startServer({ port: 0, store: createMemoryStore(disk), shutdownTimeoutMs: 200 });
   const client = clientFor(t, first.address.url);
@@ -168,7 +168,7 @@ test("a restart of the server in the middle costs no lease", async (t) => {
   assert.deepEqual(leases, []);
 });
 
-test("a server that is away when the work ends does not undo what was done in time", async (t) => {
+test("work that ended in time succeeds although the server is down at its end", async (t) => {
   const server = await serve(t);
   const proxy = await proxyTo(t, server);
   const client = clientFor(t, proxy.url);
@@ -193,7 +193,7 @@ function clockWithOffsets(hasBoot: boolean) {
   return { clock, offsets };
 }
 
-test("a wall clock that is set by an hour, forwards or backwards, costs no lease", async (t) => {
+test("a wall clock that is set by an hour, forwards or backwards, loses no lease", async (t) => {
   const server = await serve(t);
   const stepDuringWork = async (steps: readonly number[], resource: string): Promise<void> => {
     const { clock, offsets } = clockWithOffsets(true);
@@ -237,7 +237,7 @@ test("a machine that slept past its lease stops the work as soon as it wakes up"
   }
 });
 
-test("a program that blocked its own event loop past its lease is told before it can go on", async (t) => {
+test("a program that blocked its event loop past its lease learns of it before it continues", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const work = client.withLease(
@@ -254,7 +254,7 @@ test("a program that blocked its own event loop past its lease is told before it
   await assert.rejects(work, (error) => error instanceof LeaseLost && error.reason === "overslept");
 });
 
-test("a process that was stopped past its lease does no more work under it when it goes on", async (t) => {
+test("a process that was stopped past its lease does no more work under it when it continues", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const child = startHolder(t, server.address.url);

@@ -13,7 +13,7 @@ async function holdersOf(client: Client, resource = file): Promise<readonly stri
   return leases.map(({ agent_id: id }) => id);
 }
 
-test("work longer than its TTL keeps its lease, and gives it back with the version it reported", async (t) => {
+test("work longer than its TTL keeps its lease, and releases it with the reported version", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const from = await lastSeq(client);
@@ -40,7 +40,7 @@ test("work longer than its TTL keeps its lease, and gives it back with the versi
   }
 });
 
-test("pieces of work on the same thing at the same time run one after the other, whoever dies or waits", async (t) => {
+test("concurrent work on the same resource runs one after the other, whether by DIE or WAIT", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   let inside = 0;
@@ -89,7 +89,7 @@ test("a younger agent that dies comes back with the same timestamp until it gets
   );
 });
 
-test("an older agent waits in line, and what is granted after a long wait lasts its whole TTL", async (t) => {
+test("an older agent waits, and a lease granted after a long wait lasts its whole TTL", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const older = await client.agent({ id: "older" });
@@ -108,7 +108,7 @@ test("an older agent waits in line, and what is granted after a long wait lasts 
   assert.deepEqual(seen, ["WAIT"]);
 });
 
-test("a request that dies inside other work of the agent rolls that back, and all of it begins again", async (t) => {
+test("DIE inside other work of the agent rolls that work back, and all of it begins again", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const other = await client.agent({ id: "other" });
@@ -134,7 +134,7 @@ test("a request that dies inside other work of the agent rolls that back, and al
   assert.equal(priority, agent.priorityTimestamp);
 });
 
-test("with no time to wait, work begins at once or not at all", async (t) => {
+test("without a wait timeout, work begins at once or not at all", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const older = await client.agent({ id: "older" });
@@ -180,7 +180,7 @@ test("a revoked lease stops the work, and the error says why and who has it now"
   assert.match(lost.message, /next \(MUTATES/);
 });
 
-test("work that lasts hears of a revocation as it happens, long before its next heartbeat", async (t) => {
+test("running work learns of a revocation at once, long before its next heartbeat", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const work = client.withLease(
@@ -197,7 +197,7 @@ test("work that lasts hears of a revocation as it happens, long before its next 
   assert.deepEqual([lost.reason, lost.end, lost.said], ["revoked", "lease_revoked", "maintenance"]);
 });
 
-test("what the caller's own events tell about a lease is heard by the work under it", async (t) => {
+test("work learns of its lease's end from the caller's own event iterator", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const following = new AbortController();
@@ -239,7 +239,7 @@ test("an unbound lease with a token has a fresh one after each heartbeat, of the
   assert.ok(said.every(({ expiresAt }, index) => expiresAt > (said[index - 1]?.expiresAt ?? 0)));
 });
 
-test("work that returns as if nothing had happened after its lease was revoked has failed all the same", async (t) => {
+test("work that returns normally after its lease was revoked has failed all the same", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   let runs = 0;
@@ -271,7 +271,7 @@ test("an agent that another instance takes up loses its leases at once, and does
   await assert.rejects(work, (error) => error instanceof LeaseLost && error.reason === "taken_up");
 });
 
-test("work that throws gives its leases back, and its error is the caller's", async (t) => {
+test("work that throws releases its leases, and the caller gets its error", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const mistake = new RangeError("mine");
@@ -284,7 +284,7 @@ test("work that throws gives its leases back, and its error is the caller's", as
   assert.deepEqual(await holdersOf(client), []);
 });
 
-test("a wait that is given up leaves neither a request nor a lease behind", async (t) => {
+test("an aborted wait leaves neither a request nor a lease", async (t) => {
   const server = await serve(t);
   for (const transport of ["http", "stream"] as const) {
     const client = clientFor(t, server.address.url, { transport });
@@ -305,7 +305,7 @@ test("a wait that is given up leaves neither a request nor a lease behind", asyn
   }
 });
 
-test("work that is given up keeps its leases until it has stopped", async (t) => {
+test("aborted work keeps its leases until it has stopped", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const controller = new AbortController();
@@ -326,7 +326,7 @@ test("work that is given up keeps its leases until it has stopped", async (t) =>
   assert.deepEqual(await holdersOf(client), []);
 });
 
-test("an acquire that is refused for good says why, and the next work is not held up by it", async (t) => {
+test("an acquire that is finally refused fails with the reason, and does not delay the next work", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   await assert.rejects(

@@ -28,7 +28,7 @@ function untilStatus(client: Client, taskId: string, status: string) {
   }, `${taskId} is ${status}`);
 }
 
-test("a task is offered, accepted, worked on and completed, and what came of it is in the ledger", async (t) => {
+test("a task is offered, accepted and completed, and its result is in the ledger", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const seen: unknown[] = [];
@@ -61,7 +61,7 @@ test("a task is offered, accepted, worked on and completed, and what came of it 
   assert.deepEqual(leases, []);
 });
 
-test("as many tasks run at once as the worker has room for, and each of many once", async (t) => {
+test("a worker runs at most its concurrency at once, and each task once", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const done = new Map<string, number>();
@@ -83,7 +83,7 @@ test("as many tasks run at once as the worker has room for, and each of many onc
   assert.equal(most, 5);
 });
 
-test("an error is a failure that may be tried again, unless the handler says otherwise; an escalation names to whom", async (t) => {
+test("an error is a retryable failure unless the handler says otherwise; an escalation names its recipient", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const attempts: number[] = [];
@@ -172,7 +172,7 @@ test("a handler that is stuck past its limit loses its lease, whether it blocks 
   assert.deepEqual(reasons, ["overrun"]);
 });
 
-test("a task that is called off stops its handler, with the reason", async (t) => {
+test("a canceled task stops its handler with the reason", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const reasons: unknown[] = [];
@@ -225,7 +225,7 @@ test("cut off from the server, the handler is stopped before its lease can have 
   assert.ok((stops[0]?.at ?? Number.POSITIVE_INFINITY) < Date.parse(ended?.at ?? ""));
 });
 
-test("a drain gives back what runs, and burns no attempt; on SIGTERM the process drains and ends by the signal", async (t) => {
+test("a drain gives back running tasks and costs no attempt; on SIGTERM the process drains and ends by the signal", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const child = startWorker(t, server.address.url);
@@ -245,7 +245,7 @@ test("a drain gives back what runs, and burns no attempt; on SIGTERM the process
   assert.equal(attempt, 1);
 });
 
-test("a drained worker leaves no offer behind that it was given at the last moment", async (t) => {
+test("a drained worker gives back an offer that arrives at the last moment", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const worker = workerFor(t, client, { handler: () => undefined });
@@ -257,7 +257,7 @@ test("a drained worker leaves no offer behind that it was given at the last mome
   assert.ok(status === "queued" || status === "succeeded", status);
 });
 
-test("a worker that comes back under its name gets its orphaned task back", async (t) => {
+test("a worker that restarts under its id reclaims its orphaned task", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const child = startWorker(t, server.address.url, "worker.one");
@@ -270,7 +270,7 @@ test("a worker that comes back under its name gets its orphaned task back", asyn
   assert.equal(done.result?.outcome_text, "reclaimed");
 });
 
-test("a task of a kind that the worker does not do is given back unworked", async (t) => {
+test("a task of a type that the worker does not handle is given back", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
   const seen: string[] = [];
@@ -282,7 +282,7 @@ test("a task of a kind that the worker does not do is given back unworked", asyn
   assert.deepEqual(seen, ["code.generate"]);
 });
 
-test("a key that opens nothing ends the worker, with the code", async (t) => {
+test("a refused key ends the worker with the code", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url, { key: "wrong" });
   const worker = client.worker({ handler: () => undefined });

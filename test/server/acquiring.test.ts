@@ -9,7 +9,7 @@ import type {
 } from "../../src/protocol/testing/wire-types.ts";
 import { held, mutates, pause, serve } from "./harness.ts";
 
-test("W6: a manifest is granted whole over HTTP, with fences that grow and the time that is left", async (t) => {
+test("W6: a manifest is granted whole over HTTP, with growing fences and the remaining time", async (t) => {
   const { register, post } = await serve(t);
   await register("alice");
   const asked = {
@@ -34,7 +34,7 @@ test("W6: a manifest is granted whole over HTTP, with fences that grow and the t
   assert.equal(headers.get("cache-control"), "no-store");
 });
 
-test("L2: a longer wish than allowed is capped, and the reply warns of it", async (t) => {
+test("L2: a TTL over the limit is capped, and the reply has a warning", async (t) => {
   const { register, post } = await serve(t);
   await register("alice");
   const { body } = await post<WireGranted>("/v1/acquire", {
@@ -46,7 +46,7 @@ test("L2: a longer wish than allowed is capped, and the reply warns of it", asyn
   assert.equal(body.warnings.length, 1);
 });
 
-test("W2: a younger agent is told to DIE, with what stands in the way and when to come back", async (t) => {
+test("W2: a younger agent gets DIE with the obstacles and a retry time", async (t) => {
   const { register, grant, post } = await serve(t);
   await register("old");
   await register("young");
@@ -65,7 +65,7 @@ test("W2: a younger agent is told to DIE, with what stands in the way and when t
   assert.equal(again.body.priority_timestamp, body.priority_timestamp);
 });
 
-test("W2, W3: an older agent waits, and is served when the holder lets go", async (t) => {
+test("W2, W3: an older agent waits, and is granted when the holder releases", async (t) => {
   const { register, grant, post, get } = await serve(t);
   await register("old");
   await register("young");
@@ -83,7 +83,7 @@ test("W2, W3: an older agent waits, and is served when the holder lets go", asyn
   assert.ok((granted.body.leases[0]?.fence ?? 0) > lease.fence);
 });
 
-test("a held answer comes when the wait is granted, not at the end of the hold", async (t) => {
+test("a held reply is sent when the wait is granted, not at the end of the hold", async (t) => {
   const server = await serve(t);
   const { register, grant, post } = server;
   await register("old");
@@ -100,7 +100,7 @@ test("a held answer comes when the wait is granted, not at the end of the hold",
   assert.ok(performance.now() - began < 25_000);
 });
 
-test("a hold that sees nothing new ends in time with WAIT, and can be taken up again", async (t) => {
+test("a hold without a decision ends with WAIT, and can be repeated", async (t) => {
   const server = await serve(t);
   const { register, grant, post, get } = server;
   await register("old");
@@ -116,7 +116,7 @@ test("a hold that sees nothing new ends in time with WAIT, and can be taken up a
   assert.equal((await answered).body.verdict, "GRANTED");
 });
 
-test("W8: a grant whose client has gone away is passed on to the next in line", async (t) => {
+test("W8: the grant of a disconnected client goes to the next waiter", async (t) => {
   const server = await serve(t);
   const { register, grant, post, get, call } = server;
   await call("PUT", "/v1/tenants/default/settings", { claim_within_ms: 1_500 });
@@ -147,7 +147,7 @@ test("W8: a grant whose client has gone away is passed on to the next in line", 
   );
 });
 
-test("W4: a wait ends with wait_timeout, and says so to whoever holds or asks", async (t) => {
+test("W4: a wait ends with wait_timeout, for a held reply and for a later request", async (t) => {
   const { register, grant, post, get } = await serve(t);
   await register("old");
   await register("young");
@@ -180,7 +180,7 @@ test("a request that is canceled ends its hold, and cancelling it again changes 
   assert.equal((await call("DELETE", `/v1/requests/${body.request_id}`)).status, 200);
 });
 
-test("wait_timeout_ms 0 does not wait: would_wait names what is in the way, and nothing is kept", async (t) => {
+test("wait_timeout_ms 0 does not wait: would_wait names the obstacles, and nothing is stored", async (t) => {
   const { register, grant, post, service } = await serve(t);
   await register("old");
   await register("young");
@@ -198,7 +198,7 @@ test("wait_timeout_ms 0 does not wait: would_wait names what is in the way, and 
   );
 });
 
-test("W12: a dry run gives the verdict and leaves nothing behind", async (t) => {
+test("W12: a dry run gives the verdict and changes nothing", async (t) => {
   const { register, post, get } = await serve(t);
   await register("alice");
   const { status, body } = await post<WireGranted>("/v1/acquire", {
@@ -210,7 +210,7 @@ test("W12: a dry run gives the verdict and leaves nothing behind", async (t) => 
   assert.deepEqual((await get<{ leases: unknown[] }>("/v1/leases")).body.leases, []);
 });
 
-test("W9: PAUSED says who has to act: on the resource, the agent or the tenant", async (t) => {
+test("W9: PAUSED names the reason: resource, agent or tenant", async (t) => {
   const { register, post } = await serve(t);
   await register("alice");
   const acquire = () => post<WirePaused>("/v1/acquire", { agent_id: "alice", intents: mutates("GPU:/a") });
@@ -240,7 +240,7 @@ test("W9: a fence ends a held wait with PAUSED", async (t) => {
   assert.deepEqual([status, body.verdict, body.reason], [423, "PAUSED", "resource_fenced"]);
 });
 
-test("G2: what cannot be granted at all is lease_denied, with its reason", async (t) => {
+test("G2: a request that can never be granted is lease_denied with its reason", async (t) => {
   const { register, post, call, grant } = await serve(t);
   await register("alice");
   await call("PUT", "/v1/resources", { resource: "GPU:/rack", capacity: 4 });
@@ -256,7 +256,7 @@ test("G2: what cannot be granted at all is lease_denied, with its reason", async
   assert.equal(overQuota.body.reason, "quota");
 });
 
-test("W10: the same request_id is answered again, and another body under it is refused", async (t) => {
+test("W10: a repeated request_id gets the same grant, and another body under it is refused", async (t) => {
   const { register, post, get } = await serve(t);
   await register("alice");
   const asked = { agent_id: "alice", intents: mutates("FILE:/a"), request_id: "once" };
@@ -271,7 +271,7 @@ test("W10: the same request_id is answered again, and another body under it is r
   assert.deepEqual([other.status, other.body.error], [422, "request_id_reused"]);
 });
 
-test("a request that never was is request_unknown, an agent that never registered agent_unknown", async (t) => {
+test("an unknown request is request_unknown, an unregistered agent agent_unknown", async (t) => {
   const { post, get } = await serve(t);
   const request = await get("/v1/requests/req_nope");
   assert.deepEqual([request.status, request.body.error], [404, "request_unknown"]);

@@ -17,7 +17,7 @@ test("A3: registering again takes the agent up: same timestamp, next epoch, leas
   assert.equal((await get("/v1/leases", { key: first.agent_token })).body.error, "stale_epoch");
 });
 
-test("an agent that is given no id gets one, with its labels", async (t) => {
+test("an agent that registers without an id gets one, and keeps its labels", async (t) => {
   const { post, get } = await serve(t);
   const { status, body } = await post<WireAgent>("/v1/agents", { labels: { model: "opus" } });
   assert.equal(status, 201);
@@ -26,14 +26,14 @@ test("an agent that is given no id gets one, with its labels", async (t) => {
   assert.deepEqual([shown.body.state, shown.body.labels], ["PLANNING", { model: "opus" }]);
 });
 
-test("an agent's id may hold what paths give a meaning to, if it is encoded", async (t) => {
+test("an agent's id may contain characters that are special in paths, if they are encoded", async (t) => {
   const { register, get } = await serve(t);
   await register("team/a:b@c");
   const { status, body } = await get<WireAgent>(`/v1/agents/${encodeURIComponent("team/a:b@c")}`);
   assert.deepEqual([status, body.agent_id], [200, "team/a:b@c"]);
 });
 
-test("A1: states are reached by the ways that there are, and others are refused with both ends named", async (t) => {
+test("A1: legal transitions succeed, and illegal ones are refused with both states named", async (t) => {
   const { register, grant, post, get } = await serve(t);
   await register("alice");
   const wrong = await post<{ error: string; from: string; to: string }>("/v1/agents/alice/transition", {
@@ -88,7 +88,7 @@ const digest = {
   resolution_strategy: "RETRY",
 };
 
-test("A2, A4: an agent resumes from its digest and is told what happened since to what it relied on", async (t) => {
+test("A2, A4: an agent resumes from its digest and gets the changes to its resources since", async (t) => {
   const { register, grant, post, get, call } = await serve(t);
   const { agent_token: key } = await register("alice");
   await register("bob");
@@ -113,7 +113,7 @@ test("A2, A4: an agent resumes from its digest and is told what happened since t
   assert.equal((await get<WireDigest>("/v1/agents/alice/digest", { key: body.agent_token })).status, 200);
 });
 
-test("A5: a failed assumption drops the digest, and the agent plans anew", async (t) => {
+test("A5: a failed assumption drops the digest, and the agent is in PLANNING", async (t) => {
   const { register, grant, post, get, call } = await serve(t);
   await register("alice");
   await register("bob");
@@ -138,7 +138,7 @@ test("A5: a failed assumption drops the digest, and the agent plans anew", async
   assert.equal((await get<WireAgent>("/v1/agents/alice", { key: body.agent_token })).body.state, "PLANNING");
 });
 
-test("A4: the grant that ends a PAUSED carries the update, whether it is held for or asked for", async (t) => {
+test("A4: the grant that ends PAUSED carries the update, in a held reply and in a later one", async (t) => {
   const server = await serve(t);
   const { register, grant, post } = server;
   await register("old");

@@ -57,7 +57,7 @@ test("the same content twice is one file, in the data folder, and survives a res
   assert.equal(await (await second.fetched(body.sha256)).text(), "twice");
 });
 
-test("what is too large is 413 and leaves nothing, whether it says its size or not", async (t) => {
+test("an artifact that is too large is 413 and leaves no file, with or without a content length", async (t) => {
   const server = await serveArtifacts(t, { artifactBytesMax: 1_000 });
   const declared = await server.put(randomBytes(1_001));
   assert.deepEqual([declared.status, declared.body.error], [413, "artifact_too_large"]);
@@ -72,7 +72,7 @@ test("what is too large is 413 and leaves nothing, whether it says its size or n
   assert.equal((await server.put(randomBytes(1_000))).status, 201);
 });
 
-test("all artifacts together have a limit, and what was refused does not count", async (t) => {
+test("all artifacts together have a size limit, to which refused ones do not count", async (t) => {
   const { put } = await serveArtifacts(t, { artifactsTotalBytesMax: 1_000 });
   assert.equal((await put("a".repeat(600))).status, 201);
   const full = await put("b".repeat(600));
@@ -81,7 +81,7 @@ test("all artifacts together have a limit, and what was refused does not count",
   assert.equal((await put("c".repeat(400))).status, 201);
 });
 
-test("bytes that are not what they were said to be are refused", async (t) => {
+test("an artifact whose checksum does not match its bytes is refused", async (t) => {
   const { put } = await serveArtifacts(t);
   const good = await put("right", { "leasehold-sha256": sha256Of("right") });
   assert.equal(good.status, 201);
@@ -91,7 +91,7 @@ test("bytes that are not what they were said to be are refused", async (t) => {
   assert.deepEqual([odd.status, odd.body.error], [400, "invalid_request"]);
 });
 
-test("another tenant's artifact is one that never was, and a name is never a path", async (t) => {
+test("another tenant's artifact is unknown, and an artifact's name is never used as a path", async (t) => {
   const server = await serveArtifacts(t);
   await server.post("/v1/tenants", { tenant_id: "acme" });
   const { body } = await server.put("mine");
@@ -112,7 +112,7 @@ test("another tenant's artifact is one that never was, and a name is never a pat
   assert.equal(nowhere.status, 404);
 });
 
-test("a client that goes away in the middle leaves nothing behind", async (t) => {
+test("a client that disconnects during an upload leaves no file", async (t) => {
   const server = await serveArtifacts(t, { artifactsTotalBytesMax: 5_000 });
   for (let count = 0; count < 3; count++) {
     const gone = new AbortController();

@@ -28,7 +28,7 @@ async function withKeys(client: Client, ...roles: readonly (readonly [role: stri
   return { operator, keys };
 }
 
-test("who may not be a cell is not let in", async (t) => {
+test("a credential that is not a cell's is refused", async (t) => {
   const server = await serve(t);
   const { url } = server.address;
   const others = ["agent", "worker", "reader"] as const;
@@ -78,7 +78,7 @@ test("a link ends with the key that opened it", async (t) => {
   await peer.closed;
 });
 
-test("what is no frame, comes in the wrong order or is too large ends the link and nothing else", async (t) => {
+test("a malformed, misplaced or oversized frame ends the link and nothing else", async (t) => {
   const server = await serve(t);
   const { url } = server.address;
   const honest = await joinCell(t, url, { cell: "honest" });
@@ -114,7 +114,7 @@ test("what is no frame, comes in the wrong order or is too large ends the link a
   assert.equal((await honest.take("beat")).seq, 1);
 });
 
-test("answers to nothing, twice, or too late change nothing", async (t) => {
+test("unsolicited, repeated and late reports of a cell change nothing", async (t) => {
   const server = await serve(t);
   const peer = await joinCell(t, server.address.url);
   for (const seq of [0, 1, 99]) peer.send({ type: "done", seq, ok: true, coordinate: "http://evil.test/" });
@@ -141,7 +141,7 @@ test("a newer session of the same cell takes the place of the older", async (t) 
   assert.equal((await newer.order("bind")).lease.id, lease.id);
 });
 
-test("after a restart both compare: what the cell lost is revoked, what it still has is told anew, what is unknown is torn down", async (t) => {
+test("after a restart beliefs are compared: what the cell lost is revoked, what it still has is sent again, what is unknown is torn down", async (t) => {
   const data = mkdtempSync(join(tmpdir(), "leasehold-test-"));
   t.after(() => rmSync(data, { recursive: true, force: true }));
   const inventory = [entry(gpu), entry("GPU:/b"), entry("GPU:/c")];
@@ -207,7 +207,7 @@ test("a server whose token keys are damaged does not start, says so in one line,
   await (await start()).close();
 });
 
-test("S2: after a commit of unknown outcome every cell comes anew, and nothing that was decided is left undone", async (t) => {
+test("S2: after a commit of unknown outcome every cell reconnects, and no order is lost", async (t) => {
   const failing = failingStore();
   const server = await serve(t, { store: failing.store });
   const { url } = server.address;
@@ -236,7 +236,7 @@ test("S2: after a commit of unknown outcome every cell comes anew, and nothing t
   }, "it is granted");
 });
 
-test("keys are rotated with overlap, and connected cells are told at once", async (t) => {
+test("keys are rotated with overlap, and connected cells get them at once", async (t) => {
   const server = await serve(t);
   const peer = await joinCell(t, server.address.url);
   await server.register("alice");
@@ -257,7 +257,7 @@ test("keys are rotated with overlap, and connected cells are told at once", asyn
   assert.deepEqual((await server.get("/v1/token-keys")).body, rotated.body);
 });
 
-test("a cell that answers what it was not asked, or fails in words of its own, harms only itself", async (t) => {
+test("a cell that sends unexpected answers or errors affects only itself", async (t) => {
   const server = await serve(t);
   const peer = await joinCell(t, server.address.url);
   peer.answer = failing("bind", "a code of its own", "x".repeat(1_024));

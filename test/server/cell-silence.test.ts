@@ -5,7 +5,7 @@ import { cellLinkLimits } from "../../src/protocol/resources/cell-link.ts";
 import { openLink } from "./cell-peer.ts";
 import { serve } from "./harness.ts";
 
-test("who says nothing is not waited for any longer than the limit", async (t) => {
+test("a connection that does not enrol in time is closed", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const server = await serve(t);
   const peer = await openLink(t, server.address.url);

@@ -29,7 +29,7 @@ function stateOf({ get }: Client, name = gpu): Promise<string> {
   );
 }
 
-test("G3, G6: grant, bind, ACTIVE: the lease has a coordinate and a token that its cell takes, and the cell would make", async (t) => {
+test("G3, G6: a bound lease is ACTIVE after its bind, with a coordinate and a token that its cell accepts and derives too", async (t) => {
   const server = await serve(t);
   const peer = await joinCell(t, server.address.url, { inventory: [entry("THING:/a", { driver: "exec" })] });
   const options = { bind: ["/bin/sh", "-c", "echo thing://1"], teardown: ["/bin/true"] };
@@ -86,7 +86,7 @@ test("G6: one bind that fails undoes the whole manifest: lease_denied, bind_fail
   await bindOne(server, "bob", "GPU:/b");
 });
 
-test("G6, G7: while it is torn down nobody else gets it; then it is free, or fenced with the reason", async (t) => {
+test("G6, G7: during its teardown a resource is not granted; then it is free, or fenced with the reason", async (t) => {
   const server = await serve(t);
   const peer = await joinCell(t, server.address.url);
   const held: (() => void)[] = [];
@@ -117,7 +117,7 @@ test("G6, G7: while it is torn down nobody else gets it; then it is free, or fen
   assert.deepEqual([refused.status, refused.body.reason], [423, "resource_fenced"]);
 });
 
-test("G7: a reset is asked of the cell, and only a probe that saw it clean lifts the fence", async (t) => {
+test("G7: a reset goes to the cell, and only a clean probe lifts the fence", async (t) => {
   const server = await serve(t);
   const peer = await joinCell(t, server.address.url);
   const reset = () => server.post("/v1/resources/reset", { resource: gpu });
@@ -145,7 +145,7 @@ test("G7: a reset is asked of the cell, and only a probe that saw it clean lifts
   assert.deepEqual([absent.status, absent.body.error, absent.body.reason], [423, "paused", "cell_not_ready"]);
 });
 
-test("G8: a bound lease is not extended; a renewal without its cell changes nothing, and one that the cell has ended says so", async (t) => {
+test("G8: a bound lease is not extended; a renewal without its cell changes nothing, and one of an ended binding is refused", async (t) => {
   const server = await serve(t);
   const peer = await joinCell(t, server.address.url);
   const lease = await bindOne(server);
@@ -164,7 +164,7 @@ test("G8: a bound lease is not extended; a renewal without its cell changes noth
   assert.equal((await server.get(`/v1/leases/${lease.id}`)).body.generation, before.body.generation);
 });
 
-test("G11: what a cell has ended by itself is over; a teardown that failed there is a fence here", async (t) => {
+test("G11: a binding that its cell ended is over here too; a teardown that failed there fences the resource", async (t) => {
   const server = await serve(t);
   const peer = await joinCell(t, server.address.url);
   const lease = await bindOne(server);
@@ -180,7 +180,7 @@ test("G11: what a cell has ended by itself is over; a teardown that failed there
   assert.equal(await stateOf(server), "FENCED");
 });
 
-test("a cell that leaves, or was never there, makes its resources unavailable, not free", async (t) => {
+test("the resources of a cell that left or never enrolled are unavailable, not free", async (t) => {
   const server = await serve(t);
   const peer = await joinCell(t, server.address.url);
   await server.register("alice");
@@ -197,7 +197,7 @@ test("a cell that leaves, or was never there, makes its resources unavailable, n
   );
 });
 
-test("G12: a withdrawn cell gets nothing new; its leases are taken away if so told; readmitted, it serves again", async (t) => {
+test("G12: a withdrawn cell gets no new leases; live ones are revoked on request; readmitted, it serves again", async (t) => {
   const server = await serve(t);
   const peer = await joinCell(t, server.address.url);
   const lease = await bindOne(server);
@@ -226,7 +226,7 @@ test("W9: suspending a tenant tears its bound leases down", async (t) => {
   assert.equal((await peer.order("teardown")).lease_id, lease.id);
 });
 
-test("a cell's inventory is listed with how it stands, and what changes there changes here", async (t) => {
+test("a cell's inventory is listed with its state and follows changes", async (t) => {
   const server = await serve(t);
   const inventory = [
     entry(gpu, { capacity: 4, hardware: ["a100"] }),
@@ -266,7 +266,7 @@ interface Listed {
   readonly leases: number;
 }
 
-test("pick: any one of a pattern that is ready and has room is granted, and the lease names it", async (t) => {
+test("pick: any matching resource that is ready and has units is granted, and the lease names it", async (t) => {
   const server = await serve(t);
   const { url } = server.address;
   await joinCell(t, url, { inventory: [entry("GPU:/lab/a"), entry("GPU:/lab/b", { ready: false, fault: "off" })] });
@@ -289,7 +289,7 @@ test("pick: any one of a pattern that is ready and has room is granted, and the 
   await other.closed;
 });
 
-test("G2: a quota by kind is one on units", async (t) => {
+test("G2: a quota on a resource type limits units", async (t) => {
   const server = await serve(t);
   await joinCell(t, server.address.url, { inventory: [entry(gpu, { capacity: 8 })] });
   const set = await server.call<{ quotas: { kinds: object } }>("PUT", "/v1/tenants/default/quotas", {
@@ -333,7 +333,7 @@ test("no event, list or log shows a token or a key", async (t) => {
   assert.ok(!shown.includes(peer.session));
 });
 
-test("the metrics tell of cells, bindings, how long they take, and fences", async (t) => {
+test("the metrics have cells, bindings, their durations, and fences", async (t) => {
   const server = await serve(t);
   await joinCell(t, server.address.url);
   await bindOne(server);

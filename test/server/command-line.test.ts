@@ -60,7 +60,7 @@ function folder(t: TestContext): string {
   return path;
 }
 
-test("--help and --version answer and end; what is wrong ends with 2 and one line", async (t) => {
+test("--help and --version print and exit; a usage error exits with 2 and one line", async (t) => {
   const help = await done(t, ["--help"]);
   assert.equal(help.code, 0);
   assert.match(help.stdout, /Usage\n[\s\S]*Examples/);
@@ -81,7 +81,7 @@ test("--help and --version answer and end; what is wrong ends with 2 and one lin
   }
 });
 
-test("S5: without keys it does not listen beyond loopback; with one it does, and asks for it", async (t) => {
+test("S5: without keys the server does not listen beyond loopback; with a key it does, and requires it", async (t) => {
   const data = join(folder(t), "data");
   const refused = await done(t, ["--host", "0.0.0.0", "--port", "0", "--data", data]);
   assert.equal(refused.code, 2);
@@ -111,7 +111,7 @@ test("S5: without keys it does not listen beyond loopback; with one it does, and
   assert.equal((await done(t, ["keys", "list", "--data", data])).stdout, "There are no keys.\n");
 });
 
-test("data that another server has is 3, of a newer Leasehold 4, an address in use 5; each with one line", async (t) => {
+test("locked data exits with 3, newer data with 4, an address in use with 5, each with one line", async (t) => {
   const data = join(folder(t), "data");
   const server = await listening(t, ["--data", data]);
   const second = await done(t, ["--port", "0", "--data", data]);
@@ -133,7 +133,7 @@ test("data that another server has is 3, of a newer Leasehold 4, an address in u
   assert.match(newer.stderr, /^leasehold: [^\n]+\n$/);
 });
 
-test("SIGTERM: held answers come, what was acknowledged is there after the next start, and the end is 0", async (t) => {
+test("SIGTERM: held requests are answered, acknowledged changes survive the restart, and the exit code is 0", async (t) => {
   const data = join(folder(t), "data");
   const first = await listening(t, [], { LEASEHOLD_DATA: data });
   await first.register("old");
@@ -211,7 +211,7 @@ test("S6: a backup is fetched while the server runs; restored, every older fence
   assert.ok(fresh.fence > after.fence);
 });
 
-test("a backup that cannot be had leaves no file, and says why in one line", async (t) => {
+test("a backup that fails leaves no file and prints one line", async (t) => {
   const file = join(folder(t), "copy.sqlite");
   const nobody = createServer();
   await new Promise<void>((resolve) => nobody.listen(0, "127.0.0.1", resolve));
@@ -228,7 +228,7 @@ test("a backup that cannot be had leaves no file, and says why in one line", asy
   assert.match((await done(t, ["backup", file], { LEASEHOLD_URL: server.url })).stderr, /in memory only/);
 });
 
-test("L16: what is older than it is to be kept is forgotten while it runs", async (t) => {
+test("L16: history older than its retention is pruned while the server runs", async (t) => {
   const data = join(folder(t), "data");
   const config = join(folder(t), "leasehold.json");
   writeFileSync(config, JSON.stringify({ prune_every_ms: 200, ended_keep_ms: 4_000, events_keep_ms: 4_000 }));

@@ -22,7 +22,7 @@ function configFile(t: TestContext, text: string): string {
   return file;
 }
 
-test("a flag goes before the environment, that before the file, and that before the default", (t) => {
+test("a flag overrides the environment, the environment the file, and the file the default", (t) => {
   const file = configFile(t, JSON.stringify({ port: 3, host: "::1", rate_limit: 30 }));
   const environment = { LEASEHOLD_CONFIG: file, LEASEHOLD_PORT: "2", LEASEHOLD_HOST: "127.0.0.2" };
   const config = loadConfig(flagsOf(["--port", "1"]), environment);
@@ -41,7 +41,7 @@ test("lists are given several times, with commas between, or as an array", (t) =
   assert.deepEqual(loadConfig({ config: file }, {}).allowedHosts, ["d.example"]);
 });
 
-test("whatever is wrong is refused in one line that names the place and what to give", (t) => {
+test("a wrong setting is refused with one line that names its source and the allowed values", (t) => {
   const cases: readonly (readonly [
     args: readonly string[],
     environment: Record<string, string>,
@@ -83,7 +83,7 @@ test("whatever is wrong is refused in one line that names the place and what to 
   }
 });
 
-test("every setting stands in the help by all its names, and its default is within its bounds", () => {
+test("the help lists every setting with all its names, and each default is within its bounds", () => {
   const help = commandHelp(serveCommand, createPaint(false));
   for (const name of names) {
     const { flag, usual, read } = settings[name];

@@ -21,7 +21,7 @@ function gateAt(host: string, allowedHosts: readonly string[] = [], allowedOrigi
   };
 }
 
-test("on loopback only loopback's names and addresses get in, by whatever port", () => {
+test("on loopback only loopback names and addresses are accepted as Host, with any port", () => {
   const at = gateAt("127.0.0.1");
   for (const host of [
     "localhost",
@@ -50,7 +50,7 @@ test("on loopback only loopback's names and addresses get in, by whatever port",
   assert.equal(at({}), "invalid_request");
 });
 
-test("elsewhere addresses get in, and the names that were configured", () => {
+test("elsewhere literal addresses and the configured names are accepted as Host", () => {
   const at = gateAt("0.0.0.0", ["leases.example.com", "other.example:8443"]);
   for (const host of [
     "10.0.0.5:7117",
@@ -115,7 +115,7 @@ test("Host and Origin are checked for every path, over the wire, before any cred
   assert.equal((await sendRaw(address.port, `GET /healthz HTTP/1.0\r\n${head}`)).status, 200);
 });
 
-test("a WebSocket goes through the same door", async (t) => {
+test("a WebSocket passes the same Host and Origin checks", async (t) => {
   const { address, post } = await serve(t);
   const upgrade = (path: string, more = "", host = "localhost") =>
     sendRaw(
@@ -155,7 +155,7 @@ test("a WebSocket ends when its key is deleted, and when another instance takes 
   await byToken.closed;
 });
 
-test("an allowed page is answered as browsers want it, preflight and all", async (t) => {
+test("an allowed origin gets CORS headers, also for a preflight", async (t) => {
   const origin = "https://ops.example.com";
   const { call } = await serve(t, { allowedOrigins: [origin] });
   const asked = { origin, "access-control-request-method": "POST" };
@@ -169,7 +169,7 @@ test("an allowed page is answered as browsers want it, preflight and all", async
   assert.equal((await call("GET", "/v1/leases")).headers.get("access-control-allow-origin"), null);
 });
 
-test("a credential that asks too often is told when to come back; others, and the operator without a key, are not", async (t) => {
+test("a credential over its rate limit gets 429 with a retry time; others, and the operator without a key, do not", async (t) => {
   const { get, post, register } = await serve(t, { rateLimit: 2, rateBurst: 5 });
   for (let time = 0; time < 20; time++) assert.equal((await get("/v1/leases")).status, 200);
   const { agent_token: alice } = await register("alice");
@@ -194,7 +194,7 @@ test("a credential that asks too often is told when to come back; others, and th
   assert.equal((await askUntilRefused(made.body.key)).status, 429);
 });
 
-test("a bucket lets a burst through, then goes on at its rate, and never saves up more than the burst", () => {
+test("a token bucket allows a burst, then its rate, and never accumulates more than the burst", () => {
   let now = 1_000;
   const limiter = createRateLimiter({ perSecond: 10, burst: 3 }, () => now);
   const meter = createMeter();
@@ -211,7 +211,7 @@ test("a bucket lets a burst through, then goes on at its rate, and never saves u
   assert.equal(limiter.take(null), null);
 });
 
-test("S4: one connection too many is told so, and leaves room again when others end", async (t) => {
+test("S4: a connection over the limit is refused, and accepted again when others end", async (t) => {
   const { address, service: _service } = await serve(t, { connectionsMax: 3 });
   const open: Socket[] = [];
   for (let count = 0; count < 3; count++) {

@@ -6,7 +6,7 @@ import { answerForError } from "../../src/server/http/errors.ts";
 import { StoreFault } from "../../src/store/faults.ts";
 import { serve } from "./harness.ts";
 
-test("a bug is internal_error to the caller, without a word of its inside, and the log has all of it", async (t) => {
+test("a bug is answered with internal_error without internals, and the log has the details", async (t) => {
   const said: object[] = [];
   const log = { info: () => undefined, warn: () => undefined, error: (details: object) => void said.push(details) };
   const { service } = await serve(t, { log });
@@ -19,7 +19,7 @@ test("a bug is internal_error to the caller, without a word of its inside, and t
   assert.deepEqual(said, [{ err: bug }, { err: bug }]);
 });
 
-test("S2: whatever the store says, the caller is told to try again, and when", async (t) => {
+test("S2: every storage error is answered as retryable, with a time", async (t) => {
   const { service } = await serve(t);
   const cases = [
     [new DatabaseUnavailable(), "database_unavailable"],

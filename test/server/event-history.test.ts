@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { serve } from "./harness.ts";
 
-test("with follow=false all that there is comes, and then the answer ends by itself", async (t) => {
+test("with follow=false the stored events are sent and the response ends", async (t) => {
   const server = await serve(t);
   await server.register("alice");
   for (let count = 0; count < 20; count++) await server.grant("alice", `FILE:/history/${count}`);

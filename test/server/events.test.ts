@@ -28,7 +28,7 @@ function idsOf(events: readonly SeenEvent[]): readonly number[] {
   return events.map(({ id }) => id);
 }
 
-test("events come live, in order, numbered without a gap, in the words of the list", async (t) => {
+test("events are delivered live, in order, numbered without a gap, with the documented types", async (t) => {
   const server = await serve(t);
   const following = await follow(server.address.url);
   assert.equal(following.response.headers["content-type"], "text/event-stream; charset=utf-8");
@@ -47,7 +47,7 @@ test("events come live, in order, numbered without a gap, in the words of the li
   following.stop();
 });
 
-test("filters choose by type, by agent, and by what overlaps with a resource; live and from the store alike", async (t) => {
+test("filters select by type, by agent and by overlap with a resource, live and from the store alike", async (t) => {
   const server = await serve(t);
   const { url } = server.address;
   const queries = {
@@ -97,7 +97,7 @@ test("filters choose by type, by agent, and by what overlaps with a resource; li
   all.stop();
 });
 
-test("the one who gave a lease away sees that it went", async (t) => {
+test("the giver of a transferred lease gets the event", async (t) => {
   const server = await serve(t);
   const following = await follow(server.address.url, { query: "?agent_id=alice&types=lease.transferred" });
   await server.register("alice");
@@ -108,7 +108,7 @@ test("the one who gave a lease away sees that it went", async (t) => {
   following.stop();
 });
 
-test("a follower that breaks off again and again misses nothing and sees nothing twice, while others go on", async (t) => {
+test("a follower that reconnects repeatedly misses no event and gets none twice", async (t) => {
   const server = await serve(t);
   const { url } = server.address;
   for (const id of ["a", "b", "c"]) await server.register(id);
@@ -166,7 +166,7 @@ test("Last-Event-ID resumes after a restart of the server, from what is stored",
   two.stop();
 });
 
-test("history that is forgotten is 410 with the earliest that is left, and so is a number from another history", async (t) => {
+test("pruned history is 410 with the earliest event that is left, and so is a number from another history", async (t) => {
   const server = await serve(t);
   const { url } = server.address;
   await server.register("alice");
@@ -210,7 +210,7 @@ test("a follower sees its own tenant only, and an unknown tenant or a bad number
   assert.equal((await follow(url, { key: "lhk_wrong" })).status, 401);
 });
 
-test("S2: events that were stored by a commit said to have failed are seen too, once, by who follows live", async (t) => {
+test("S2: a live follower gets the events of a commit that failed but was stored, once", async (t) => {
   const disk = createMemoryDisk();
   const server = await serve(t, { store: createMemoryStore(disk) });
   const following = await follow(server.address.url, { query: "?since=0" });
@@ -232,7 +232,7 @@ test("S2: events that were stored by a commit said to have failed are seen too, 
   following.stop();
 });
 
-test("a reader that does not read is cut off, and the others do not notice", async (t) => {
+test("a reader that does not read is disconnected without affecting the others", async (t) => {
   const server = await serve(t);
   const { url } = server.address;
   const agents = ["a", "b", "c", "d"];
@@ -264,7 +264,7 @@ test("a reader that does not read is cut off, and the others do not notice", asy
   quick.stop();
 });
 
-test("an idle stream says that it is there, and moves its reader's place along with what it does not want", async (t) => {
+test("an idle stream sends keep-alives and advances its reader's position past filtered events", async (t) => {
   const server = await serve(t, { signOfLifeMs: 150 });
   const following = await follow(server.address.url, { query: "?agent_id=nobody" });
   await server.register("alice");

@@ -28,7 +28,7 @@ function nameOf(text: string): ResourceName {
   return name;
 }
 
-test("whoever wants an event is found, once, and nobody else; also after others have come and gone", () => {
+test("the index finds exactly the followers that match an event, each once, also after others were added and removed", () => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ filter, stays: fc.boolean() }), { maxLength: 12 }),

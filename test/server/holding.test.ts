@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { WireGranted, WireLease } from "../../src/protocol/testing/wire-types.ts";
 import { mutates, pause, serve, until } from "./harness.ts";
 
-test("L4: a heartbeat extends a lease, and each end is refused with the code that says which", async (t) => {
+test("L4: a heartbeat extends a live lease, and an ended one is refused with the code of its end", async (t) => {
   const { register, grant, post } = await serve(t);
   await register("alice");
   const lease = await grant("alice", "FILE:/a", { ttl_ms: 30_000 });
@@ -41,7 +41,7 @@ test("L5: releasing is idempotent, by either route, and after the expiry too", a
   assert.deepEqual([late.status, late.body], [200, { id: short.id, state: "EXPIRED" }]);
 });
 
-test("an agent extends and lets go of all it has at once, and learns what it has lost", async (t) => {
+test("an agent extends and releases all its leases at once, and the reply lists those it has lost", async (t) => {
   const { register, grant, post } = await serve(t);
   await register("alice");
   await register("bob");
@@ -75,7 +75,7 @@ test("L11: a renewal has the next generation and a new fence, and an old generat
   assert.deepEqual([stale.status, stale.body.error, stale.body.generation], [409, "stale_generation", 2]);
 });
 
-test("L15: a lease is handed to another agent, and weakened without letting go", async (t) => {
+test("L15: a lease can be transferred to another agent and downgraded", async (t) => {
   const { register, grant, post } = await serve(t);
   await register("alice");
   await register("bob");
@@ -107,7 +107,7 @@ test("L14: an operator revokes one lease, all of an agent, or all under a prefix
   assert.deepEqual([two.status, two.body.error], [400, "invalid_request"]);
 });
 
-test("L8: VERIFY_ALL tells the truth about each lease: alive, ended or never there", async (t) => {
+test("L8: VERIFY_ALL returns the state of each lease: live, ended or unknown", async (t) => {
   const { register, grant, post } = await serve(t);
   await register("alice");
   const live = await grant("alice", "FILE:/a");
@@ -132,7 +132,7 @@ test("L8: VERIFY_ALL tells the truth about each lease: alive, ended or never the
   );
 });
 
-test("L9: what a restarting agent misses is held for it, and lives again after VERIFY_ALL", async (t) => {
+test("L9: a lease that a restarting agent misses is HELD, and revived after VERIFY_ALL", async (t) => {
   const { register, grant, post, get } = await serve(t);
   await register("alice");
   const lease = await grant("alice", "FILE:/a", { ttl_ms: 2_000 });
@@ -147,7 +147,7 @@ test("L9: what a restarting agent misses is held for it, and lives again after V
   assert.equal((await post(`/v1/leases/${lease.id}/heartbeat`)).body.state, "ACTIVE");
 });
 
-test("L16: a lease can be looked at while it lives and after it ended; leases are listed by what they overlap", async (t) => {
+test("L16: a lease can be read while it is live and after its end; leases are listed by overlap", async (t) => {
   const { register, grant, post, get } = await serve(t);
   await register("alice");
   await register("bob");
@@ -172,7 +172,7 @@ test("L16: a lease can be looked at while it lives and after it ended; leases ar
   assert.deepEqual([bad.status, bad.body.error, bad.body.field], [400, "invalid_resource", "resource"]);
 });
 
-test("lists come a page at a time, every item once, live and ended ones alike", async (t) => {
+test("lists have pages, with every item once, live and ended ones alike", async (t) => {
   const { register, post, get } = await serve(t);
   await register("alice");
   const resources = Array.from({ length: 25 }, (_, index) => `FILE:/${index}`);

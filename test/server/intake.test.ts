@@ -34,7 +34,7 @@ function frameOf(first: number, count: number): string {
   );
 }
 
-test("of a burst no more is decided than a batch holds; the rest follows in its order, and all is answered", async (t) => {
+test("a burst larger than a batch is decided over several batches, in order, and every command is answered", async (t) => {
   const { server, letGo, decided } = await serveHeld(t);
   const { socket, frames } = await openStream(t, server.address.url);
   for (let frame = 0; frame < 40; frame++) socket.send(frameOf(frame * 100, 100));
@@ -49,7 +49,7 @@ test("of a burst no more is decided than a batch holds; the rest follows in its 
   assert.ok(fences.every((fence, index) => index === 0 || fence > (fences[index - 1] ?? Number.NaN)));
 });
 
-test("a poll that waited in line and whose client has gone meanwhile is dropped, not held for nobody", async (t) => {
+test("a queued poll whose client has disconnected is dropped", async (t) => {
   const { server, letGo } = await serveHeld(t);
   const [busy, gone] = [await openStream(t, server.address.url), await openStream(t, server.address.url)];
   for (let frame = 0; frame < 20; frame++) busy.socket.send(frameOf(frame * 100, 100));
@@ -63,7 +63,7 @@ test("a poll that waited in line and whose client has gone meanwhile is dropped,
   await until(() => (server.service.polls.size === 0 ? true : null), "no poll is held");
 });
 
-test("S2: what waited while a commit failed is answered too, and the stream goes on", async (t) => {
+test("S2: commands that waited while a commit failed are answered too, and the stream goes on", async (t) => {
   const { server, disk, letGo } = await serveHeld(t);
   const { socket, frames, answer } = await openStream(t, server.address.url);
   for (let frame = 0; frame < 20; frame++) socket.send(frameOf(frame * 100, 100));

@@ -31,7 +31,7 @@ test("C6, G7, G12: resources are declared, fenced, reset, withdrawn and listed",
   assert.equal((await post("/v1/resources/withdraw", { cell: "cell-1" })).body.error, "cell_unknown");
 });
 
-test("tenants are worlds of their own, which the operator names in a header", async (t) => {
+test("tenants are isolated, and the operator selects one with a header", async (t) => {
   const { post, get, register, grant } = await serve(t);
   assert.equal((await post("/v1/tenants", { tenant_id: "acme" })).status, 201);
   assert.equal((await post("/v1/tenants", { tenant_id: "acme" })).body.error, "tenant_exists");
@@ -48,7 +48,7 @@ test("tenants are worlds of their own, which the operator names in a header", as
   assert.deepEqual([unknown.status, unknown.body.error], [404, "tenant_unknown"]);
 });
 
-test("W7: a tenant's strategy, settings and quotas are changed, and the strategy only while nobody waits", async (t) => {
+test("W7: a tenant's settings and quotas can be changed, its strategy only while nobody waits", async (t) => {
   const { call, register, grant, post } = await serve(t);
   const settings = (change: object) => call<WireTenant>("PUT", "/v1/tenants/default/settings", change);
   assert.equal((await settings({ ttl_ms_default: 5_000 })).body.settings.ttl_ms_default, 5_000);
@@ -70,7 +70,7 @@ test("W7: a tenant's strategy, settings and quotas are changed, and the strategy
   assert.equal(quotas.body.quotas.leases_max, 1);
 });
 
-test("a key is shown once, listed without its secret, and opens nothing once it is deleted", async (t) => {
+test("a key is shown once, listed without its secret, and refused once it is deleted", async (t) => {
   const { post, get, call } = await serve(t);
   const made = await post<WireKey & { key: string }>("/v1/keys", { role: "operator", label: "mine" });
   assert.equal(made.status, 201);

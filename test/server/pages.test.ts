@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { operations } from "../../src/protocol/operations.ts";
 import { mutates, serve, until } from "./harness.ts";
 
-test("health, readiness, the document and a page that says what this is are there for anyone", async (t) => {
+test("health, readiness, the OpenAPI document and a start page are open to everyone", async (t) => {
   const { get, post } = await serve(t);
   await post("/v1/keys", { role: "operator" });
   assert.deepEqual((await get("/healthz")).body, { status: "ok" });
@@ -17,7 +17,7 @@ test("health, readiness, the document and a page that says what this is are ther
   for (const link of ["/openapi.json", "/metrics"]) assert.ok(page.text.includes(link));
 });
 
-test("metrics tell of grants, verdicts, refusals, waits, commits, lateness, delays and what is alive", async (t) => {
+test("the metrics have grants, verdicts, refusals, waits, commits, lateness, delays and live records", async (t) => {
   const { register, grant, post, get } = await serve(t);
   await register("old");
   await register("young");
@@ -78,7 +78,7 @@ test("an unknown path is 404, a wrong method 405 with Allow, and both say what t
   }
 });
 
-test("HEAD is a GET without a body, and OPTIONS says what there is", async (t) => {
+test("HEAD is a GET without a body, and OPTIONS lists the methods", async (t) => {
   const { call } = await serve(t);
   for (const path of ["/healthz", "/v1/leases", "/openapi.json", "/metrics", "/"]) {
     const { status, text } = await call("HEAD", path);
@@ -88,7 +88,7 @@ test("HEAD is a GET without a body, and OPTIONS says what there is", async (t) =
   assert.deepEqual([status, headers.get("allow")], [204, "DELETE, GET, HEAD, OPTIONS"]);
 });
 
-test("a POST without a body is a POST of nothing, and a GET with one is refused", async (t) => {
+test("a POST without a body is an empty object, and a GET with one is refused", async (t) => {
   const { call, register, address } = await serve(t);
   await register("alice");
   assert.equal((await call("POST", "/v1/agents/alice/restart")).status, 200);

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { Refused } from "../../src/server/http/refused.ts";
 import { cursorFor, PageBuilder, readCursor } from "../../src/server/queries/paging.ts";
 
-test("pages put together are the whole list in order, whatever the order in which the items came", () => {
+test("all pages together are the whole list in order, whatever the order of the items", () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.string({ maxLength: 6 }), { maxLength: 300 }),
@@ -29,7 +29,7 @@ test("pages put together are the whole list in order, whatever the order in whic
   );
 });
 
-test("a page out of very many items is right too, though most are let go on the way", () => {
+test("a page of very many items is right, although most are dropped on the way", () => {
   const page = new PageBuilder<number>(10, "k00000005");
   for (let turn = 0; turn < 50_000; turn++) {
     const number = (turn * 7_919) % 50_000;
@@ -40,7 +40,7 @@ test("a page out of very many items is right too, though most are let go on the 
   assert.equal(lastKey, "k00000015");
 });
 
-test("a cursor is good for its own list only", () => {
+test("a cursor is valid for its own list only", () => {
   assert.equal(readCursor("leases", null), null);
   assert.equal(readCursor("leases", cursorFor("leases", "lse_1")), "lse_1");
   assert.equal(readCursor("resources", cursorFor("resources", "FILE:/ä/ö")), "FILE:/ä/ö");

@@ -25,14 +25,14 @@ test("a held poll is answered when a task is created, in its own batch", async (
   await waiting(server, 0);
 });
 
-test("at the end of its hold a poll is answered that there is no work", async (t) => {
+test("at the end of its hold a poll is answered with 204", async (t) => {
   const server = await serve(t);
   const { poll } = taskClientOf(server);
   assert.equal(await poll("worker.a", { hold_ms: 60 }), null);
   await waiting(server, 0);
 });
 
-test("one task wakes one worker, the others wait on, and each task finds another", async (t) => {
+test("one task wakes one worker, and the others keep waiting", async (t) => {
   const server = await serve(t);
   const { create, offered } = taskClientOf(server);
   const polls = Array.from({ length: 5 }, (_, index) => offered(`worker.${index}`, hold));
@@ -45,7 +45,7 @@ test("one task wakes one worker, the others wait on, and each task finds another
   assert.equal(new Set(offers.map(({ task }) => task.task_id)).size, 5);
 });
 
-test("T9: only a worker with what the task requires is woken", async (t) => {
+test("T9: only a worker with the required capabilities is woken", async (t) => {
   const server = await serve(t);
   const { create, offered } = taskClientOf(server);
   const plain = offered("worker.plain", hold);
@@ -58,7 +58,7 @@ test("T9: only a worker with what the task requires is woken", async (t) => {
   assert.equal((await plain).task.task_id, other);
 });
 
-test("T7, T8: the worker that had the task is woken first, then the healthier one", async (t) => {
+test("T7, T8: the worker that had accepted the task before is woken first, then the healthiest", async (t) => {
   const server = await serve(t);
   const { create, offered, accept, send } = taskClientOf(server);
   // "bad" loses one task, and is less healthy from then on.
@@ -106,7 +106,7 @@ test("a delayed task, a freed slot and a freed resource wake a held poll as a ne
   assert.equal((await third).task.task_id, blocked);
 });
 
-test("T8: a second worker that waits is woken for a task that may run twice, though the first waits too", async (t) => {
+test("T8: a second waiting worker is woken for a speculative task, even if the first one polls twice", async (t) => {
   const server = await serve(t);
   const { create, offered } = taskClientOf(server);
   const first = offered("worker.a", hold);
@@ -123,7 +123,7 @@ test("T8: a second worker that waits is woken for a task that may run twice, tho
   await again;
 });
 
-test("a client that goes away is forgotten, and what is offered goes to the next", async (t) => {
+test("the poll of a disconnected client is dropped, and the next worker gets the offer", async (t) => {
   const server = await serve(t);
   const { create, offered } = taskClientOf(server);
   const gone = new AbortController();
@@ -138,7 +138,7 @@ test("a client that goes away is forgotten, and what is offered goes to the next
   assert.equal((await second).task.task_id, taskId);
 });
 
-test("T2: an offer for a client that is gone before it is told is given back at once", async (t) => {
+test("T2: an offer for a client that disconnects before the reply is given back at once", async (t) => {
   const { store, disk } = failingStore();
   const server = await serve(t, { store });
   const { create, offered, show } = taskClientOf(server);
@@ -163,7 +163,7 @@ test("T2: an offer for a client that is gone before it is told is given back at 
   assert.equal((await offered("worker.b")).task.task_id, taskId);
 });
 
-test("S2: what became ready in a commit of unknown outcome is found by those who waited through it", async (t) => {
+test("S2: polls that waited during a commit of unknown outcome get the tasks that became ready in it", async (t) => {
   const { store, failNextCommit, comeBack } = failingStore();
   const server = await serve(t, { store });
   const { offered } = taskClientOf(server);
@@ -196,7 +196,7 @@ test("polls are held on the stream as over HTTP, beside other commands, and end 
   await waiting(server, 0);
 });
 
-test("a server that stops tells those who wait that there is no work", async (t) => {
+test("a server that stops answers held polls with 204", async (t) => {
   const server = await serve(t);
   const { poll } = taskClientOf(server);
   const answered = poll("worker.a", hold);
@@ -205,7 +205,7 @@ test("a server that stops tells those who wait that there is no work", async (t)
   assert.equal(await answered, null);
 });
 
-test("ten thousand idle polls cost nothing while they wait, and a task among them finds its worker", async (t) => {
+test("ten thousand idle polls cause no work, and a new task wakes the right one", async (t) => {
   const server = await serve(t);
   const { create } = taskClientOf(server);
   const streams = [await openStream(t, server.address.url), await openStream(t, server.address.url)];

@@ -61,7 +61,7 @@ const full = (over: object) => ({
   ...over,
 });
 
-test("R2: LegiVellum's full receipts are taken as they stand, and shown with all their fields", async (t) => {
+test("R2: LegiVellum's full receipts are accepted unchanged and shown with all their fields", async (t) => {
   const server = await serve(t);
   const { create, offered, send, show } = taskClientOf(server);
   const taskId = await create();
@@ -99,7 +99,7 @@ test("R2: a tenant_id that contradicts the credential is refused, and nothing is
   assert.deepEqual((await show(taskId)).receipts, []);
 });
 
-test("R3: the same key and content is the first receipt, whatever became of the task; other content is refused", async (t) => {
+test("R3: the same key and content returns the first receipt, also after the task has ended; other content is refused", async (t) => {
   const server = await serve(t);
   const { create, offered, accept, send, complete } = taskClientOf(server);
   await create();
@@ -136,7 +136,7 @@ test("R3: a hundred copies of one receipt at once are stored once, and all are a
   assert.equal((await show(taskId)).receipts.length, 2);
 });
 
-test("R3: two tasks cannot be completed under one key, though both come in one call or at the same moment", async (t) => {
+test("R3: two tasks cannot be completed under one key, in one call or concurrently", async (t) => {
   const server = await serve(t);
   const { create, offered, accept } = taskClientOf(server);
   const completing = async () => {
@@ -163,7 +163,7 @@ test("R3: two tasks cannot be completed under one key, though both come in one c
   assert.deepEqual(answers.map(({ status }) => status).toSorted(), [201, 409]);
 });
 
-test("in one call the order counts: accepted and complete of one task, with keys and without", async (t) => {
+test("receipts of one call are applied in order: accepted and then complete of one task", async (t) => {
   const server = await serve(t);
   const { create, offered, reach } = taskClientOf(server);
   for (const keyed of [
@@ -190,7 +190,7 @@ test("in one call the order counts: accepted and complete of one task, with keys
   }
 });
 
-test("T7: progress receipts are stored beside, and heartbeats are not (R4)", async (t) => {
+test("T7: progress receipts are stored, and heartbeats are not (R4)", async (t) => {
   const server = await serve(t);
   const { create, offered, accept, send, phases } = taskClientOf(server);
   const taskId = await create();
@@ -298,7 +298,7 @@ test("R5: the chain of causes is followed both ways", async (t) => {
   assert.equal(done.task_id, child);
 });
 
-test("R6: the head is signed, covers the last receipt, and can be checked by anybody", async (t) => {
+test("R6: the head is signed, covers the last receipt, and can be verified with the public key", async (t) => {
   const server = await serve(t);
   const { create, offered, accept } = taskClientOf(server);
   const empty = await server.get<WireLedgerHead>("/v1/ledger/head");
@@ -339,7 +339,7 @@ test("T1, L13: a worker's key acts as the worker_ids that it used first, and as 
   assert.equal((await server.post(`/v1/tasks/${taskId}/cancel`, {}, { key: one })).status, 200);
 });
 
-test("a tenant's tasks and receipts cannot be told by another from those that never were", async (t) => {
+test("another tenant's tasks and receipts are answered exactly like unknown ones", async (t) => {
   const server = await serve(t);
   const { create, offered, accept } = taskClientOf(server);
   await server.post("/v1/tenants", { tenant_id: "acme" });

@@ -8,7 +8,7 @@ interface RequestPage {
   readonly next_cursor: string | null;
 }
 
-test("who waits is listed in order of arrival, with what stands in the way, page by page", async (t) => {
+test("waiting requests are listed in order of arrival with their obstacles, page by page", async (t) => {
   const server = await serve(t);
   for (const agent of ["first", "second", "third"]) await server.register(agent);
   await server.register("holder");
@@ -45,7 +45,7 @@ test("who waits is listed in order of arrival, with what stands in the way, page
   assert.equal(one.body.requests.length, 1);
 });
 
-test("W8: looking at a list collects no grant, and a decided request is no longer in it", async (t) => {
+test("W8: listing requests collects no grant, and a decided request is no longer listed", async (t) => {
   const server = await serve(t);
   await server.register("old");
   await server.register("young");

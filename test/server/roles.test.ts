@@ -35,7 +35,7 @@ test("every operation is open to the roles that it names and to no other, by eac
   }
 });
 
-test("without a credential nothing but health and the documents is open, once there is a key", async (t) => {
+test("once there is a key, only health and documents are open without a credential", async (t) => {
   const server = await serve(t);
   await makeKey(server, "operator");
   for (const operation of operations) {
@@ -60,7 +60,7 @@ function requestFor({ example, name }: Operation, route: Route): { readonly path
   return route.body === null ? { path: safe } : { path: safe, body: Object.fromEntries(part(route.body)) };
 }
 
-test("S5: a credential that is shown is checked, though no key exists and none is needed", async (t) => {
+test("S5: a credential that is sent is checked, even if no key exists and none is needed", async (t) => {
   const { get, call, register } = await serve(t);
   assert.equal((await get("/v1/leases")).status, 200);
   for (const authorization of ["Bearer lhk_wrong", "Bearer ", "Basic dTpw", "Bearer lha1.default.1.eA.AAAA", "lhk_x"]) {
@@ -82,7 +82,7 @@ test("S5: a credential that is shown is checked, though no key exists and none i
   }
 });
 
-test("L13: an agent acts for itself alone; those above act for all, a reader for none", async (t) => {
+test("L13: an agent acts only for itself; supervisors and operators act for all, a reader for none", async (t) => {
   const server = await serve(t);
   const { register, grant, post, get } = server;
   const operator = await makeKey(server, "operator");
@@ -113,7 +113,7 @@ test("L13: an agent acts for itself alone; those above act for all, a reader for
   assert.equal((await beat(bob)).body.error, "not_lease_holder");
 });
 
-test("a tenant cannot tell another tenant's things from things that never were", async (t) => {
+test("another tenant's records are answered exactly like unknown ones", async (t) => {
   const server = await serve(t);
   const { post, call, register, grant } = server;
   const operator = await makeKey(server, "operator");
@@ -180,7 +180,7 @@ test("a tenant cannot tell another tenant's things from things that never were",
   assert.equal((await call("GET", `/v1/requests/${waits.body.request_id}`, undefined, acme)).status, 202);
 });
 
-test("two tenants use one name at once, and neither is in the other's way", async (t) => {
+test("two tenants lease the same name at once without a conflict", async (t) => {
   const { post, register, grant } = await serve(t);
   await post("/v1/tenants", { tenant_id: "acme" });
   await register("alice");

@@ -9,7 +9,7 @@ import { clientOf, failingStore, held, mutates, pause, serve, until } from "./ha
 
 const nothing = (): void => undefined;
 
-test("a server that stops answers what is held with how things stand, ends its streams, and lets nobody in", async (t) => {
+test("a server that stops answers held requests with their present state, ends its streams and accepts no connections", async (t) => {
   const server = await serve(t);
   const { register, grant, post, address } = server;
   await register("old");
@@ -28,7 +28,7 @@ test("a server that stops answers what is held with how things stand, ends its s
   await assert.rejects(fetch(`${address.url}/healthz`));
 });
 
-test("S1: what is under way when it stops is committed, and answered only then", async () => {
+test("S1: commands in flight at a shutdown are committed before they are answered", async () => {
   const disk = createMemoryDisk();
   const server = await startServer({ port: 0, store: createMemoryStore(disk) });
   const { register } = clientOf(server.address.url);
@@ -54,7 +54,7 @@ test("S1: what is under way when it stops is committed, and answered only then",
   await again.close();
 });
 
-test("a request on a connection that is still open is told shutting_down, and the connection ends", async () => {
+test("a request on an open connection during a shutdown gets shutting_down, and the connection is closed", async () => {
   const disk = createMemoryDisk();
   const server = await startServer({ port: 0, store: createMemoryStore(disk) });
   let letGo = nothing;
@@ -92,7 +92,7 @@ test("a client that never finishes does not keep the server from stopping", asyn
   assert.ok(took >= 190 && took < 8_000, `${took} ms`);
 });
 
-test("a WebSocket that ignores the goodbye does not keep the server from stopping either", async () => {
+test("a WebSocket that ignores the close frame does not keep the server from stopping", async () => {
   const server = await startServer({ port: 0, store: "memory", shutdownTimeoutMs: 200 });
   const socket = connect(server.address.port, "127.0.0.1");
   socket.on("error", () => undefined);
@@ -106,7 +106,7 @@ test("a WebSocket that ignores the goodbye does not keep the server from stoppin
   assert.ok(performance.now() - began < 8_000);
 });
 
-test("S2: while the store is away callers are told database_unavailable, and after that all goes on", async (t) => {
+test("S2: while the store is unavailable callers get database_unavailable, and service resumes after that", async (t) => {
   const { store, failNextCommit, comeBack } = failingStore();
   const { register, grant, post, get } = await serve(t, { store });
   await register("alice");
@@ -128,7 +128,7 @@ test("S2: while the store is away callers are told database_unavailable, and aft
   );
 });
 
-test("S2, S5: while the store is away nobody is taken for the operator, because no key can be seen", async (t) => {
+test("S2, S5: while the store is unavailable no caller becomes operator because no key is known", async (t) => {
   const { store, failNextCommit, comeBack } = failingStore();
   const server = await serve(t, { store });
   const made = await server.post<{ key: string }>("/v1/keys", { role: "operator" });

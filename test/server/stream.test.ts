@@ -11,7 +11,7 @@ const acquire = (id: number, agentId: string, resource: string, more: object = {
   input: { agent_id: agentId, intents: [{ predicate: "MUTATES", resource }], ...more },
 });
 
-test("many commands in one frame are answered by id, and what is ready together leaves together", async (t) => {
+test("commands in one frame are answered by id, and replies that are ready together leave in one frame", async (t) => {
   const server = await serve(t);
   await server.register("a");
   const stream = await openStream(t, server.address.url);
@@ -25,7 +25,7 @@ test("many commands in one frame are answered by id, and what is ready together 
   assert.ok(stream.sizes.length < 20, `${stream.sizes.length} frames for 200 answers`);
 });
 
-test("S3: a bad command costs its own answer, not those of the others in its frame, and a bad frame not the connection", async (t) => {
+test("S3: a bad command in a frame is refused without affecting the others, and a bad frame does not end the connection", async (t) => {
   const server = await serve(t);
   await server.register("a");
   const stream = await openStream(t, server.address.url);
@@ -47,7 +47,7 @@ test("S3: a bad command costs its own answer, not those of the others in its fra
   assert.equal((await stream.answer(4)).status, 200);
 });
 
-test("W8: a wait that is held on the stream is answered when it is granted, and others are answered meanwhile", async (t) => {
+test("W8: a held wait on the stream is answered when it is granted, and other commands are answered meanwhile", async (t) => {
   const server = await serve(t);
   await server.register("old");
   await server.register("young");
@@ -76,7 +76,7 @@ test("events come by subscription, in order and without gaps, from the past and 
   assert.equal((await stream.answer("late")).status, 400);
 });
 
-test("L13, S5: the stream knows the same roles: a key that only registers agents sees no events", async (t) => {
+test("L13, S5: the stream enforces the same roles: a key that may only register agents gets no events", async (t) => {
   const server = await serve(t);
   const operator = (await server.post<{ key: string }>("/v1/keys", { role: "operator" })).body.key;
   const agentKey = (await server.post<{ key: string }>("/v1/keys", { role: "agent" }, { key: operator })).body.key;
@@ -97,7 +97,7 @@ test("S4: commands on the stream are counted by the rate limit of their key", as
   assert.ok(stream.frames.some(({ body }) => body?.error === "rate_limited"));
 });
 
-test("a slow reader is cut off, and the others do not notice", async (t) => {
+test("a slow reader is disconnected without affecting the others", async (t) => {
   const server = await serve(t);
   await server.register("a");
   const { hostname, port } = new URL(server.address.url);

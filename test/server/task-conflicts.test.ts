@@ -80,7 +80,7 @@ test("T10: 20 workers on 500 tasks with overlapping files never conflict, never 
   await assertOver();
 });
 
-test("T10: whenever a worker gets nothing, everything queued is in the way of what runs or waits ahead of it", async (t) => {
+test("T10: whenever a worker gets nothing, every queued task conflicts with a running task or a waiter ahead of it", async (t) => {
   const { server, random, assertOver } = await serveTasks(t);
   const { poll, accept, complete } = taskClientOf(server);
   const idle = Array.from({ length: workersCount }, (_, index) => `worker.${index}`);
@@ -123,7 +123,7 @@ test("T10: whenever a worker gets nothing, everything queued is in the way of wh
   await assertOver();
 });
 
-test("T10: as many workers are busy as there are tasks that do not touch each other", async (t) => {
+test("T10: as many workers are busy as there are tasks without conflicts", async (t) => {
   const server = await serve(t);
   const { create, poll } = taskClientOf(server);
   for (let index = 0; index < 100; index++) await create({ intents: mutates(`FILE:/f${index % 25}`) });

@@ -89,7 +89,7 @@ test("T13: accepted, given back: an escalate receipt (policy, released), queued 
   assert.equal((await offered("worker.b")).attempt, 1);
 });
 
-test("T13: cancelled by its principal: canceled, the obligation closed by a receipt, and the worker told", async (t) => {
+test("T13: cancelled by its principal: canceled, a receipt closes the obligation, and the worker gets the directive", async (t) => {
   const server = await serve(t);
   const { create, offered, accept, show, phases, send } = taskClientOf(server);
   const taskId = await create();
@@ -192,7 +192,7 @@ test("T13: ended: any complete is refused with the winning receipt; the same key
   assert.deepEqual([task.result?.outcome_text, task.receipts.length], ["first", 2]);
 });
 
-test("T8: of two workers that try the same task the first to complete wins, and the other is told to stop", async (t) => {
+test("T8: of two workers with the same task the first to complete wins, and the other gets the directive to stop", async (t) => {
   const server = await serve(t);
   const { create, offered, accept, complete, send, show } = taskClientOf(server);
   const taskId = await create({ speculative: true });
@@ -209,7 +209,7 @@ test("T8: of two workers that try the same task the first to complete wins, and 
   assert.deepEqual([late.body.error, late.body.winning_receipt_id], ["already_completed", won.receipt_id]);
 });
 
-test("T8: an urgent task that has waited asks a preemptible one's worker to make room, through its heartbeat", async (t) => {
+test("T8: an urgent task that has waited preempts a preemptible one through its worker's heartbeat", async (t) => {
   const server = await serve(t);
   const { create, offered, accept } = taskClientOf(server);
   await create({ preemptible: true });

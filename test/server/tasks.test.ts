@@ -13,7 +13,7 @@ import { type Refused, taskClientOf } from "./task-client.ts";
 /** Long enough to accept in, on a busy machine too. */
 const brief = { lease_duration_ms: 1_000, requeue_delay_ms: 0 };
 
-test("the life of a task: created, offered, accepted, completed, and shown with result and receipts", async (t) => {
+test("a task is created, offered, accepted, completed, and shown with its result and receipts", async (t) => {
   const server = await serve(t);
   const { create, offered, accept, complete, show } = taskClientOf(server);
   const taskId = await create({ task_summary: "parse CSV", task_body: "reads CSV", inputs: { language: "python" } });
@@ -50,7 +50,7 @@ test("the life of a task: created, offered, accepted, completed, and shown with 
   assert.equal(await taskClientOf(server).poll("worker.codegen-1"), null);
 });
 
-test("the document's own request and receipts, as they stand there, work", async (t) => {
+test("the AsyncGate document's own request and receipts work unchanged", async (t) => {
   const server = await serve(t);
   const { create, show, send } = taskClientOf(server);
   const taskId = await create({
@@ -114,7 +114,7 @@ test("no work available: 204 with an empty body, and a back-off of 5 s", async (
   }
 });
 
-test("worker behaviour: an offer that is not accepted ends, is requeued, and does no harm", async (t) => {
+test("worker behaviour: an offer that is not accepted expires and is requeued without a receipt", async (t) => {
   const server = await serve(t);
   const { create, offered, reach } = taskClientOf(server);
   const taskId = await create({ ...brief, lease_duration_ms: 150 });
@@ -145,7 +145,7 @@ test("worker behaviour: a worker that crashes after accepting leaves an escalate
   assert.deepEqual(await phases(taskId), ["accepted", "escalate lease_expired", "accepted", "complete success"]);
 });
 
-test("worker behaviour: after all attempts the task is in the dead letters, and can be sent again from there", async (t) => {
+test("worker behaviour: after its last attempt a task is a dead letter, and can be redriven", async (t) => {
   const server = await serve(t);
   const { create, offered, accept, reach, phases, complete } = taskClientOf(server);
   const taskId = await create({ ...brief, max_attempts: 1 });
@@ -229,7 +229,7 @@ test("error handling: an invalid worker_id is refused in the document's words", 
   }
 });
 
-test("T7: several offers come in one poll, and many receipts in one call, each with its own answer", async (t) => {
+test("T7: one poll returns several offers, and one call takes many receipts, each with its own reply", async (t) => {
   const server = await serve(t);
   const { create, reach } = taskClientOf(server);
   const ids = await Promise.all(Array.from({ length: 5 }, () => create()));
@@ -262,7 +262,7 @@ test("T1: with max_tasks over 1 even one offer comes in a list", async (t) => {
   assert.equal(body.offers.length, 1);
 });
 
-test("T1: a lost answer is asked for again by request_id, and nothing is offered twice", async (t) => {
+test("T1: a poll repeated with its request_id returns the same offers, and nothing is offered twice", async (t) => {
   const server = await serve(t);
   const { create, offered, poll } = taskClientOf(server);
   await create();
@@ -272,7 +272,7 @@ test("T1: a lost answer is asked for again by request_id, and nothing is offered
   assert.equal(await poll("worker.a", { request_id: "r-2" }), null);
 });
 
-test("T1: a restarted worker gets its leases back with new fences, and its former self is stale", async (t) => {
+test("T1: a restarted worker reclaims its leases with new fences, and its older instance is refused", async (t) => {
   const server = await serve(t);
   const { create, offered, accept, send, complete } = taskClientOf(server);
   const [one, two] = [await create(), await create()];
@@ -288,7 +288,7 @@ test("T1: a restarted worker gets its leases back with new fences, and its forme
   await complete(mine);
 });
 
-test("T2: an offer that is given back is offered again at once, costs no attempt, and giving back twice is no fault", async (t) => {
+test("T2: an offer that is given back is offered again at once and costs no attempt; giving back twice succeeds", async (t) => {
   const server = await serve(t);
   const { create, offered, show } = taskClientOf(server);
   const taskId = await create();
@@ -312,7 +312,7 @@ test("T2: after max_offers without acceptance the task is dead (policy, never_ac
   assert.deepEqual(await phases(taskId), ["escalate never_accepted"]);
 });
 
-test("T6: what a type of task gets is set per type, and listed", async (t) => {
+test("T6: the settings of a task type can be changed and listed", async (t) => {
   const server = await serve(t);
   const { create, show } = taskClientOf(server);
   const set = await server.call("PUT", "/v1/task-types/quick", { lease_duration_ms: 2_000, max_attempts: 7 });
@@ -326,7 +326,7 @@ test("T6: what a type of task gets is set per type, and listed", async (t) => {
   );
 });
 
-test("T8: workers are listed with what they can do and how they have done", async (t) => {
+test("T8: workers are listed with their capabilities and health", async (t) => {
   const server = await serve(t);
   const { create, offered, accept, complete } = taskClientOf(server);
   await create();
@@ -379,7 +379,7 @@ test("T11: explain names what a task waits for: a worker, a slot, a time, a task
   assert.ok(lease_id);
 });
 
-test("T12: creation is idempotent by key, also when the task is over; another body under the key is refused", async (t) => {
+test("T12: creation is idempotent by key, also after the task has ended; another body under the key is refused", async (t) => {
   const server = await serve(t);
   const { offered, accept, complete } = taskClientOf(server);
   const asked = { task_type: "t", principal_ai: "p", idempotency_key: "once" };
@@ -395,7 +395,7 @@ test("T12: creation is idempotent by key, also when the task is over; another bo
   assert.deepEqual([other.status, other.body.error], [422, "idempotency_key_reused"]);
 });
 
-test("T12: a task runs after those it depends on, whether they are alive or long over; what never was is refused", async (t) => {
+test("T12: a task runs after its dependencies, live or ended; an unknown dependency is refused", async (t) => {
   const server = await serve(t);
   const { create, offered, accept, complete, poll, show } = taskClientOf(server);
   const first = await create();
@@ -414,7 +414,7 @@ test("T12: a task runs after those it depends on, whether they are alive or long
   assert.deepEqual([unknown.status, unknown.body.error, unknown.body.field], [404, "dependency_unknown", "depends_on"]);
 });
 
-test("many tasks are created in one call, each with its own answer, and a bad one costs no other", async (t) => {
+test("many tasks are created in one call, each with its own reply, and a bad one does not affect the others", async (t) => {
   const server = await serve(t);
   const good = { task_type: "t", principal_ai: "p" };
   const { status, body } = await server.post<{
@@ -449,7 +449,7 @@ test("many tasks are created in one call, each with its own answer, and a bad on
   assert.equal(listed.tasks.length, 2);
 });
 
-test("tasks are listed page by page, the living and then the ended, by status and by type", async (t) => {
+test("tasks are listed page by page, first live and then ended ones, by status and by type", async (t) => {
   const server = await serve(t);
   const { create, offered, accept, complete } = taskClientOf(server);
   const ids: string[] = [];
@@ -484,7 +484,7 @@ test("tasks are listed page by page, the living and then the ended, by status an
   assert.equal(wrong.error, "invalid_request");
 });
 
-test("a task that never was is task_unknown, in every way of asking", async (t) => {
+test("an unknown task is task_unknown for every operation", async (t) => {
   const { get, post } = await serve(t);
   for (const { status, body } of [
     await get("/v1/tasks/T-never"),
@@ -496,7 +496,7 @@ test("a task that never was is task_unknown, in every way of asking", async (t) 
     assert.deepEqual([status, body.error], [404, "task_unknown"]);
 });
 
-test("events tell of each step of a task, in order and in few words", async (t) => {
+test("each step of a task has an event, in order", async (t) => {
   const server = await serve(t);
   const { create, offered, accept, complete } = taskClientOf(server);
   const seen: string[] = [];

@@ -31,7 +31,7 @@ async function grantWithToken(client: Client, agent = "alice", resource = file, 
   return lease;
 }
 
-test("G3: with tokens every lease has one, of the control plane's own, that ends with the lease and not after 300 s", async (t) => {
+test("G3: a lease acquired with tokens has one that expires with the lease, after 300 s at most", async (t) => {
   const server = await serve(t);
   const lease = await grantWithToken(server);
   const shown = inspect(lease.token ?? "");
@@ -48,7 +48,7 @@ test("G3: with tokens every lease has one, of the control plane's own, that ends
   assert.ok("claims" in capped && capped.claims.expiresAt <= server.service.engine.now() + 300_000);
 });
 
-test("G5: a good token verifies, with its lease and its caveats, and says nothing of itself", async (t) => {
+test("G5: a good token verifies with its lease and caveats, and the reply does not contain it", async (t) => {
   const server = await serve(t);
   const lease = await grantWithToken(server);
   const { status, body, text } = await check(server, lease.token, { resource: file, operation: "write" });
@@ -71,7 +71,7 @@ test("G5: a good token verifies, with its lease and its caveats, and says nothin
   ]);
 });
 
-test("G4: a caveat that does not hold, or asks what was not said, fails", async (t) => {
+test("G4: a caveat that does not hold, or needs a field that the request lacks, fails", async (t) => {
   const server = await serve(t);
   const { token } = await grantWithToken(server);
   const cases: readonly (readonly [Caveat, object])[] = [
@@ -90,7 +90,7 @@ test("G4: a caveat that does not hold, or asks what was not said, fails", async 
   }
 });
 
-test("what is forged, cut, or for something else is invalid, and never a fault of the server", async (t) => {
+test("a forged or truncated token, or one for another resource, is invalid and never causes a 5xx", async (t) => {
   const server = await serve(t);
   const { token = "" } = await grantWithToken(server);
   const middle = Math.floor(token.length / 2);
@@ -105,7 +105,7 @@ test("what is forged, cut, or for something else is invalid, and never a fault o
   assert.equal((await server.post("/v1/tokens/verify", {})).status, 400);
 });
 
-test("a token of a lease on a pattern is good for what the pattern matches", async (t) => {
+test("a token of a lease on a pattern is valid for what the pattern matches", async (t) => {
   const server = await serve(t);
   const { token } = await grantWithToken(server, "alice", "FILE:/src/**");
   assert.equal((await check(server, token, { resource: "FILE:/src/deep/a.ts" })).status, 200);
@@ -113,7 +113,7 @@ test("a token of a lease on a pattern is good for what the pattern matches", asy
   assert.equal((await check(server, token, { resource: "FILE:/**" })).body.error, "token_invalid");
 });
 
-test("G8: a heartbeat of an unbound lease brings a token for the new end; renewal, release and revocation end the old at once", async (t) => {
+test("G8: a heartbeat on an unbound lease returns a token for the new expiry; renewal, release and revocation invalidate the old one at once", async (t) => {
   const server = await serve(t);
   const lease = await grantWithToken(server);
   const beaten = await server.post<WireLease>(`/v1/leases/${lease.id}/heartbeat`);
@@ -151,7 +151,7 @@ test("L3, L9: a token is not honoured past the end of its lease, nor while the l
   assert.equal((await server.get(`/v1/leases/${held.id}`)).body.state, "HELD");
 });
 
-test("A3: another instance makes the older one's tokens stale; L15: who hands a lease on is shown no token of it", async (t) => {
+test("A3: another instance makes the older one's tokens stale; L15: the giver of a transferred lease gets no token of it", async (t) => {
   const server = await serve(t);
   const lease = await grantWithToken(server);
   await server.register("alice");
@@ -161,7 +161,7 @@ test("A3: another instance makes the older one's tokens stale; L15: who hands a 
   assert.deepEqual([handed.status, handed.body.token], [200, undefined]);
 });
 
-test("a token is shown to the holder's own credential, for a lease that is asked for, and to nobody else", async (t) => {
+test("only the holder's own credential gets a lease's token when it reads the lease", async (t) => {
   const server = await serve(t);
   const { agent_token } = await server.register("alice");
   const { agent_token: bobs } = await server.register("bob");
@@ -182,7 +182,7 @@ test("a token is shown to the holder's own credential, for a lease that is asked
   assert.ok(dry.status === 200 && !dry.text.includes("lht1."));
 });
 
-test("a waiter that is granted later is given its token when it collects", async (t) => {
+test("a waiter gets its token when it collects its grant", async (t) => {
   const server = await serve(t);
   await server.register("old");
   const first = await grantWithToken(server, "young");

@@ -78,7 +78,7 @@ test("a worker that was stopped past its lease wakes and completes: 409 with the
   assert.equal(await verifyLedger(server), task.receipts.length);
 });
 
-test("while another is at work the zombie is stale_fence, and the other's result stands", async (t) => {
+test("while another worker has the task, a zombie is refused with stale_fence and the other's result stands", async (t) => {
   const server = await serveOnDisk(t);
   const { create, poll, accept, complete, show } = taskClientOf(server);
   const taskId = await create({ lease_duration_ms: 2_000, requeue_delay_ms: 0 });
