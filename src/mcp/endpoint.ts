@@ -1,15 +1,15 @@
 /** The streamable HTTP endpoint: the SDK's handler for both revisions, with a server of our making for each request. */
 import { createMcpHandler, type McpServerFactory } from "@modelcontextprotocol/server";
-import type { Door } from "./door.ts";
+import type { ControlPlane } from "./control-plane.ts";
 import { instructions, legivellumInstructions } from "./instructions.ts";
 import { legivellumTools } from "./legivellum/tools.ts";
 import { createMcpServer, type Offered } from "./serve.ts";
-import type { Toolset } from "./tool.ts";
 import { type Role, selectTools, tools } from "./tools.ts";
+import type { Toolset } from "./toolsets.ts";
 
 /** What one request is served with. */
-export interface Visit {
-  readonly door: Door;
+export interface RequestContext {
+  readonly plane: ControlPlane;
   readonly sets: readonly Toolset[] | null;
   readonly role: Role;
   readonly isLegivellum: boolean;
@@ -21,21 +21,21 @@ export interface EndpointOptions {
 }
 
 export interface Endpoint {
-  open(request: Request, visit: Visit): Promise<Response>;
+  open(request: Request, context: RequestContext): Promise<Response>;
   close(): Promise<void>;
 }
 
 export function createMcpEndpoint({ version, bodyBytesMax }: EndpointOptions): Endpoint {
-  // The SDK carries what authenticated a request through to the factory; here that is the visit.
+  // The SDK carries what authenticated a request through to the factory; here that is the context.
   const factory: McpServerFactory = ({ authInfo }) => {
-    const { visit } = (authInfo?.extra ?? {}) as { readonly visit?: Visit };
-    if (visit === undefined) throw new TypeError("a request comes with its visit");
-    return createMcpServer(offeredTo(visit, version), visit.door);
+    const { context } = (authInfo?.extra ?? {}) as { readonly context?: RequestContext };
+    if (context === undefined) throw new TypeError("a request comes with its context");
+    return createMcpServer(offeredTo(context, version), context.plane);
   };
   const handler = createMcpHandler(factory, { maxRequestBodySize: bodyBytesMax });
   return {
-    open: (request, visit) =>
-      handler.fetch(request, { authInfo: { token: "", clientId: "", scopes: [], extra: { visit } } }),
+    open: (request, context) =>
+      handler.fetch(request, { authInfo: { token: "", clientId: "", scopes: [], extra: { context } } }),
     close: () => handler.close(),
   };
 }
@@ -43,7 +43,7 @@ export function createMcpEndpoint({ version, bodyBytesMax }: EndpointOptions): E
 const selections = new Map<string, Offered["tools"]>();
 
 /** The same selection is the same list, so that it is written once. */
-function offeredTo({ sets, role, isLegivellum }: Visit, version: string): Offered {
+function offeredTo({ sets, role, isLegivellum }: RequestContext, version: string): Offered {
   const name = `${isLegivellum} ${role} ${sets === null ? "" : [...new Set(sets)].sort().join()}`;
   let selected = selections.get(name);
   if (selected === undefined) {

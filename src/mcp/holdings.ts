@@ -1,6 +1,6 @@
 /** What a session holds and waits for, learned from the answers that pass through it, and what it lost meanwhile. */
 import type { Input } from "../protocol/operation.ts";
-import type { Body } from "./door.ts";
+import type { Body } from "./control-plane.ts";
 import { listIn } from "./sentences.ts";
 
 interface HeldLease {
@@ -151,7 +151,7 @@ export class Holdings {
   }
 
   /** Each is told once. */
-  news(): readonly string[] {
+  notices(): readonly string[] {
     const told = this.unheard;
     this.unheard = [];
     return told;

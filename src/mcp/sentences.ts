@@ -1,5 +1,5 @@
 /** Answers in one short sentence, for whoever reads no structured content: what happened, and what to do next. */
-import type { Body } from "./door.ts";
+import type { Body } from "./control-plane.ts";
 
 interface Lease {
   readonly id: string;

@@ -1,4 +1,4 @@
-/** An MCP server over one door. It is made anew for each request over HTTP, so there is next to nothing to making one. */
+/** An MCP server over one plane. It is made anew for each request over HTTP, so there is next to nothing to making one. */
 import {
   type CallToolResult,
   type ListToolsResult,
@@ -6,7 +6,7 @@ import {
   ProtocolErrorCode,
   Server,
 } from "@modelcontextprotocol/server";
-import type { Door } from "./door.ts";
+import type { ControlPlane } from "./control-plane.ts";
 import type { Tool } from "./tool.ts";
 
 export interface Offered {
@@ -19,7 +19,7 @@ export interface Offered {
  * The low-level server of the SDK, because the high-level one validates by schemas of its own making, while ours are
  * checked by the protocol's validators, which answer with the codes and fields of the wire.
  */
-export function createMcpServer({ tools, instructions, version }: Offered, door: Door): Server {
+export function createMcpServer({ tools, instructions, version }: Offered, plane: ControlPlane): Server {
   const server = new Server(
     { name: "leasehold", title: "Leasehold", version },
     { capabilities: { tools: {} }, instructions },
@@ -31,10 +31,10 @@ export function createMcpServer({ tools, instructions, version }: Offered, door:
     if (tool === undefined) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${params.name.slice(0, 128)} here.`);
     }
-    const { isError, body, sentence } = await tool.run(params.arguments, door, mcpReq.signal);
+    const { isError, body, sentence } = await tool.run(params.arguments, plane, mcpReq.signal);
     const result: CallToolResult = {
       content: [
-        { type: "text", text: [...door.news(), sentence].join("\n") },
+        { type: "text", text: [...plane.notices(), sentence].join("\n") },
         // For the clients that show a model nothing but text.
         { type: "text", text: JSON.stringify(body) },
       ],

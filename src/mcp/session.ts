@@ -10,7 +10,7 @@ import type { Client, OperationInput, OperationName } from "../sdk/client.ts";
 import { LeaseholdError } from "../sdk/errors.ts";
 import { drawKey } from "../sdk/idempotency.ts";
 import { beatShare, Heartbeat } from "../sdk/lease-keeper.ts";
-import type { Answered, Body, Credential, Door } from "./door.ts";
+import type { Body, ControlPlane, Credential, Reply } from "./control-plane.ts";
 import { Holdings } from "./holdings.ts";
 import { limits } from "./limits.ts";
 
@@ -30,7 +30,7 @@ const beatMsMin = 30;
 /** What is not let go of by then runs out by itself. */
 const lettingGoMs = 3_000;
 
-export class Session implements Door {
+export class Session implements ControlPlane {
   readonly tenant = null;
   /** The process beats, so the TTL is the server's own: if the process dies, others need not wait long. */
   readonly defaults = { ttlMs: null, waitTimeoutMs: limits.waitTimeoutMsDefault };
@@ -71,7 +71,7 @@ export class Session implements Door {
     input: Input,
     { agentId, agentToken }: Credential,
     signal: AbortSignal,
-  ): Promise<Answered> {
+  ): Promise<Reply> {
     const isActing = operation.roles === acting && operation.name !== "register_agent";
     const actor = agentId ?? this.holdings.agentOf(input);
     const token = agentToken ?? (isActing && actor !== null ? (this.tokens.get(actor) ?? null) : null);
@@ -93,8 +93,8 @@ export class Session implements Door {
     return drawKey("mcp");
   }
 
-  news(): readonly string[] {
-    return this.holdings.news();
+  notices(): readonly string[] {
+    return this.holdings.notices();
   }
 
   /** Everything is let go of: tasks go back to the queue, waits end, leases are released. */
@@ -136,7 +136,7 @@ export class Session implements Door {
     return agent_id;
   }
 
-  private async send(operation: Operation, input: Input, token: string | null, signal: AbortSignal): Promise<Answered> {
+  private async send(operation: Operation, input: Input, token: string | null, signal: AbortSignal): Promise<Reply> {
     const name = operation.name as OperationName;
     try {
       const typed = input as unknown as OperationInput<"acquire">;
@@ -162,12 +162,7 @@ export class Session implements Door {
     }
   }
 
-  private async learn(
-    { name }: Operation,
-    input: Input,
-    actor: string | null,
-    { status, body }: Answered,
-  ): Promise<void> {
+  private async learn({ name }: Operation, input: Input, actor: string | null, { status, body }: Reply): Promise<void> {
     const { agent_token: token, agent_id: registered } = body;
     const agentId =
       name === "register_agent" && typeof registered === "string" ? registered : (actor ?? this.current ?? "");

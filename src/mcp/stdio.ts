@@ -3,8 +3,9 @@ import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/s
 import { instructions } from "./instructions.ts";
 import { createMcpServer } from "./serve.ts";
 import type { Session } from "./session.ts";
-import type { Tool, Toolset } from "./tool.ts";
+import type { Tool } from "./tool.ts";
 import { selectTools, tools } from "./tools.ts";
+import type { Toolset } from "./toolsets.ts";
 
 export interface StdioOptions {
   readonly session: Session;

@@ -3,16 +3,14 @@
 import { errors, isErrorCode } from "../protocol/answers/errors.ts";
 import type { Input, Operation, ReplyShape } from "../protocol/operation.ts";
 import { findOperation } from "../protocol/operations.ts";
-import { checkOf } from "../protocol/schema/check.ts";
+import { type Checked, checkOf } from "../protocol/schema/check.ts";
 import type { Fault } from "../protocol/schema/explain.ts";
 import { agentId } from "../protocol/schema/fields.ts";
 import { optional, record, type TProperties, text } from "../protocol/schema/schema.ts";
-import type { Answered, Body, Door } from "./door.ts";
+import type { Body, ControlPlane, Reply } from "./control-plane.ts";
 import { inputSchemaOf, type ObjectSchema, outputSchemaOf } from "./schemas.ts";
 import { refusalSentence } from "./sentences.ts";
-
-export const toolsets = ["leases", "tasks", "resources", "operating"] as const;
-export type Toolset = (typeof toolsets)[number];
+import type { Toolset } from "./toolsets.ts";
 
 /** What a call does to the world: nothing, something new each time, the same however often, or something final. */
 export type Effect = "reads" | "adds" | "sets" | "ends";
@@ -26,7 +24,7 @@ export interface Annotations {
   readonly openWorldHint: false;
 }
 
-export interface Told {
+export interface ToolResult {
   readonly isError: boolean;
   readonly body: Body;
   /** One short sentence, for a model that reads nothing else. */
@@ -42,22 +40,25 @@ export interface Tool {
   readonly inputSchema: ObjectSchema;
   readonly outputSchema: ObjectSchema;
   readonly annotations: Annotations;
-  run(args: unknown, door: Door, signal: AbortSignal): Promise<Told>;
+  run(args: unknown, plane: ControlPlane, signal: AbortSignal): Promise<ToolResult>;
 }
 
 export interface ToolSpec {
   readonly name: string;
   readonly title: string;
-  readonly set: Toolset;
-  readonly effect: Effect;
+  /** If it is another than that of the list. */
+  readonly set?: Toolset;
+  /** Left out: "reads" for a query, "sets" for a command. */
+  readonly effect?: Effect;
   readonly description: string;
-  readonly operation: string;
+  /** The operation, if its name is another than the tool's. */
+  readonly operation?: string;
   /** The tool's own fields where they are not the operation's. */
   readonly fields?: TProperties;
   /** From the tool's fields to the operation's. */
-  readonly input?: (args: Input, door: Door) => Input | Promise<Input>;
+  readonly input?: (args: Input, plane: ControlPlane) => Input | Promise<Input>;
   /** From the operation's answer to the tool's, with the shape that it then has. */
-  readonly output?: { readonly shape: ReplyShape; of(answered: Answered): Body };
+  readonly output?: { readonly shape: ReplyShape; of(reply: Reply): Body };
   /** In which field an idempotency key goes. */
   readonly keyField?: string;
   readonly sentence: (body: Body, args: Input) => string;
@@ -71,46 +72,61 @@ const agentToken = optional(
   }),
 );
 
-export function toolOf(spec: ToolSpec): Tool {
-  const { name, title, set, effect, description, sentence, output } = spec;
-  const operation = operationNamed(spec.operation);
+export function toolsIn(set: Toolset, specs: readonly ToolSpec[]): readonly Tool[] {
+  return specs.map((spec) => toolOf(set, spec));
+}
+
+function toolOf(set: Toolset, spec: ToolSpec): Tool {
+  const { name, title, effect, description, sentence, output } = spec;
+  const operation = operationNamed(spec.operation ?? name);
   const own: TProperties = spec.fields ?? operation.input.properties;
-  const isForAgent = "agent_id" in own && operation.roles !== "anyone" && operation.roles.includes("agent");
-  const takesToken = operation.roles !== "anyone" && operation.roles.includes("agent") && name !== "register_agent";
-  const namesItsAgent = isForAgent && isRequired(operation, "agent_id");
+  const isForAgents = operation.roles !== "anyone" && operation.roles.includes("agent");
+  const takesToken = isForAgents && name !== "register_agent";
+  const namesItsAgent = "agent_id" in own && isForAgents && isRequired(operation, "agent_id");
   const fields: TProperties = {
     ...own,
     ...(namesItsAgent && { agent_id: optional(agentId) }),
     ...(takesToken && { agent_token: agentToken }),
   };
   const schema = record(fields);
+  const isAsAsked = spec.fields === undefined && spec.input === undefined;
   return {
     name,
     description,
-    set,
+    set: spec.set ?? set,
     operations: [operation],
     inputSchema: inputSchemaOf(fields),
     outputSchema: outputSchemaOf(output === undefined ? operation.replies : [output.shape]),
-    annotations: annotationsFor(title, effect),
-    async run(args, door, signal) {
+    annotations: annotationsFor(title, effect ?? (operation.kind === "query" ? "reads" : "sets")),
+    async run(args, plane, signal) {
       const checked = checkOf(schema)(args ?? {});
       if (!checked.ok) return refused(checked);
       const { agent_token: token, ...given } = checked.value as Input;
       const shownToken = typeof token === "string" ? token : null;
       const { agent_id: wished } = given;
       const named = typeof wished === "string" ? wished : null;
-      const actsFor = named ?? (namesItsAgent ? await door.agentId(shownToken) : null);
+      const actsFor = named ?? (namesItsAgent ? await plane.agentId(shownToken) : null);
       if (namesItsAgent && actsFor === null) return refused(noAgent);
-      const whole = namesItsAgent ? { ...given, agent_id: actsFor } : given;
-      const input = keyed(spec, said((await spec.input?.(whole, door)) ?? whole), door);
-      const fault = operation.check(input);
-      if (!fault.ok) return refused(fault);
-      const answered = await door.ask(operation, input, { agentId: actsFor, agentToken: shownToken }, signal);
-      if (answered.status >= 400) return refusedWith(answered.body);
-      const body = output?.of(answered) ?? answered.body;
-      return { isError: false, body, sentence: sentence(body, whole) };
+      const complete = namesItsAgent ? { ...given, agent_id: actsFor } : given;
+      const input = keyed(spec, said((await spec.input?.(complete, plane)) ?? complete), plane);
+      // Arguments that are the operation's own are not checked twice; what its schema cannot say is left.
+      const fault = isAsAsked ? refusalIn(operation, input) : faultOf(operation.check(input));
+      if (fault !== null) return refused(fault);
+      const reply = await plane.ask(operation, input, { agentId: actsFor, agentToken: shownToken }, signal);
+      if (reply.status >= 400) return refusedWith(reply.body);
+      const body = output?.of(reply) ?? reply.body;
+      return { isError: false, body, sentence: sentence(body, complete) };
     },
   };
+}
+
+function refusalIn({ refine, faultCode }: Operation, input: Input): Fault | null {
+  const fault = refine(input);
+  return fault === null ? null : { ...fault, code: faultCode ?? fault.code };
+}
+
+function faultOf(checked: Checked<Input>): Fault | null {
+  return checked.ok ? null : checked;
 }
 
 export function operationNamed(name: string): Operation {
@@ -129,12 +145,12 @@ export function annotationsFor(title: string, effect: Effect): Annotations {
   };
 }
 
-export function refused({ code, field, detail }: Fault): Told {
+export function refused({ code, field, detail }: Fault): ToolResult {
   return refusedWith({ error: code, detail, ...(field !== "" && { field }) });
 }
 
 /** DIE and PAUSED come this way too: whoever does not hold what it asked for must not take it for a success. */
-export function refusedWith(body: Body): Told {
+export function refusedWith(body: Body): ToolResult {
   const { error } = body;
   const whatToDo = typeof error === "string" && isErrorCode(error) ? errors[error].whatToDo : "";
   return { isError: true, body, sentence: refusalSentence(body, whatToDo) };
@@ -157,9 +173,9 @@ export function said(input: Input): Input {
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
 }
 
-function keyed({ name, keyField }: ToolSpec, input: Input, door: Door): Input {
+function keyed({ name, keyField }: ToolSpec, input: Input, plane: ControlPlane): Input {
   if (keyField === undefined || (input[keyField] !== undefined && input[keyField] !== null)) return input;
-  const key = door.keyFor(name, input);
+  const key = plane.keyFor(name, input);
   return key === null ? input : { ...input, [keyField]: key };
 }
 

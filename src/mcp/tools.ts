@@ -1,10 +1,11 @@
 /** All tools, in the order in which they are listed: first what an agent needs, then what others do. */
 import type { Operation } from "../protocol/operation.ts";
-import type { Tool, Toolset } from "./tool.ts";
+import type { Tool } from "./tool.ts";
 import { agentTools } from "./tools/agents.ts";
 import { leaseTools } from "./tools/leases.ts";
 import { restTools } from "./tools/rest.ts";
 import { taskTools } from "./tools/tasks.ts";
+import type { Toolset } from "./toolsets.ts";
 
 export type Role = Exclude<Operation["roles"], "anyone">[number];
 

@@ -1,6 +1,7 @@
 /** MCP over standard input and output, for the tools that start their servers themselves. */
 import { hostname } from "node:os";
 import { basename } from "node:path";
+import { readToolsets, toolsets } from "../../mcp/toolsets.ts";
 import { version } from "../../server/config/version.ts";
 import { agentFlag, agentNamed } from "../acting.ts";
 import type { Command } from "../command.ts";
@@ -8,8 +9,6 @@ import { embeddedServer } from "../embedded-server.ts";
 import { untilTold } from "../ending-signals.ts";
 import { plain } from "../plain-text.ts";
 import { UsageProblem } from "../problem.ts";
-
-const toolsets = ["leases", "tasks", "resources", "operating"] as const;
 
 const mcpCommand: Command = {
   name: "mcp",
@@ -30,7 +29,10 @@ has the tools, and how the usual clients are told of it.`,
     ["leasehold mcp --agent refactorer-7 --toolsets leases", "as an agent that can be found again, leases only"],
   ],
   run: async (call) => {
-    const sets = readToolsets(call.text("toolsets"));
+    const chosen = call.text("toolsets");
+    const sets = chosen === null ? null : readToolsets(chosen);
+    if (sets !== null && "unknown" in sets)
+      throw new UsageProblem(`unknown toolset "${sets.unknown.slice(0, 80)}"; give some of ${toolsets.join(", ")}`);
     // A server that is started here keeps the secret that agents' tokens are made with: it is for this user alone.
     process.umask(0o077);
     const note = (text: string): void => call.out.note(plain(text));
@@ -54,17 +56,6 @@ has the tools, and how the usual clients are told of it.`,
     await embedded.close();
   },
 };
-
-function readToolsets(said: string | null): readonly (typeof toolsets)[number][] | null {
-  if (said === null) return null;
-  const names = said.split(",").map((name) => name.trim());
-  return names.map((name) => {
-    const found = toolsets.find((one) => one === name);
-    if (found === undefined)
-      throw new UsageProblem(`"${name.slice(0, 80)}" is no toolset; known are ${toolsets.join(", ")}`);
-    return found;
-  });
-}
 
 function folderOf(cwd: string): string {
   return plain(basename(cwd)).slice(0, 200);

@@ -32,7 +32,6 @@ export const taskerTools: readonly Tool[] = [
   gateTool({
     name: "asyncgate.bootstrap",
     title: "Open a session",
-    effect: "reads",
     description: "Says who you are to the server, and lists what is open for you. Call it first.",
     operations: ["get_inbox"],
     fields: {
@@ -108,7 +107,6 @@ export const taskerTools: readonly Tool[] = [
   gateTool({
     name: "asyncgate.get_task",
     title: "Show a task",
-    effect: "reads",
     description: "Shows a task, with its result once it has ended.",
     operations: ["get_task"],
     fields: { task_id: taskId },
@@ -118,7 +116,6 @@ export const taskerTools: readonly Tool[] = [
   gateTool({
     name: "asyncgate.list_tasks",
     title: "List tasks",
-    effect: "reads",
     description: "Lists tasks, narrowed by status or type.",
     operations: ["list_tasks"],
     fields: {
@@ -153,7 +150,6 @@ export const taskerTools: readonly Tool[] = [
   gateTool({
     name: "asyncgate.list_receipts",
     title: "List receipts for somebody",
-    effect: "reads",
     description: "Lists the receipts that are for a principal, the oldest first; with since_receipt_id those after it.",
     operations: ["list_receipts", "get_receipt"],
     fields: {
@@ -169,7 +165,6 @@ export const taskerTools: readonly Tool[] = [
   gateTool({
     name: "asyncgate.ack_receipt",
     title: "Acknowledge a receipt",
-    effect: "reads",
     description: "Says that a receipt was read. Receipts never change here, so nothing is marked; it must exist.",
     operations: ["get_receipt"],
     fields: { receipt_id: receiptId, agent_id: words("Who has read it.") },

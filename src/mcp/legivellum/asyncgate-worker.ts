@@ -71,7 +71,6 @@ export const workerTools: readonly Tool[] = [
   gateTool({
     name: "asyncgate.renew_lease",
     title: "Keep a task",
-    effect: "sets",
     description: "Extends a task's lease by its duration from now. An error means that it is no longer yours: stop.",
     operations: ["heartbeat_task"],
     fields: { ...held, extend_by_seconds: optional(integer({ description: "Taken, and not used." })) },
@@ -81,7 +80,6 @@ export const workerTools: readonly Tool[] = [
   gateTool({
     name: "asyncgate.report_progress",
     title: "Report progress",
-    effect: "sets",
     description: "Tells how far you are, and extends the lease. `directives` may ask you to stop.",
     operations: ["heartbeat_task"],
     fields: { ...held, progress: anything({ description: "Any JSON." }) },
@@ -92,7 +90,6 @@ export const workerTools: readonly Tool[] = [
   gateTool({
     name: "asyncgate.start_task",
     title: "Accept a task",
-    effect: "sets",
     description: "Accepts an offered task: from now on you answer for it. Call it before you begin.",
     operations: ["submit_receipt"],
     fields: held,
@@ -103,7 +100,6 @@ export const workerTools: readonly Tool[] = [
   gateTool({
     name: "asyncgate.complete",
     title: "Complete a task",
-    effect: "sets",
     description: "Ends a task with success, exactly once. One that was not accepted yet is accepted with it.",
     operations: ["submit_receipt"],
     fields: {
@@ -118,7 +114,6 @@ export const workerTools: readonly Tool[] = [
   gateTool({
     name: "asyncgate.fail",
     title: "Fail a task",
-    effect: "sets",
     description: "Ends an attempt with failure; with retryable it is tried again, if attempts are left.",
     operations: ["submit_receipt"],
     fields: {
@@ -133,7 +128,6 @@ export const workerTools: readonly Tool[] = [
   gateTool({
     name: "asyncgate.get_config",
     title: "Show the configuration",
-    effect: "reads",
     description: "Shows the limits and defaults that tasks and receipts are held to.",
     operations: ["list_task_types"],
     fields: {},
@@ -163,7 +157,6 @@ export function health(name: string, service: string): Tool {
   return gateTool({
     name,
     title: "Is it there?",
-    effect: "reads",
     description: "Says whether the service answers.",
     operations: ["get_ledger_head"],
     fields: {},

@@ -7,7 +7,7 @@
 import type { Input } from "../../protocol/operation.ts";
 import { checkOf } from "../../protocol/schema/check.ts";
 import { optional, record, type TProperties, type TSchema, text } from "../../protocol/schema/schema.ts";
-import type { Answered, Body, Door } from "../door.ts";
+import type { Body, ControlPlane, Reply } from "../control-plane.ts";
 import { inputSchemaOf, outputSchemaOf } from "../schemas.ts";
 import {
   annotationsFor,
@@ -16,13 +16,13 @@ import {
   refused,
   refusedWith,
   said,
-  type Told,
   type Tool,
+  type ToolResult,
 } from "../tool.ts";
 
 /** What a tool may do: ask for operations by name, as the caller. */
 export interface Asking {
-  ask(operation: string, input: Input): Promise<Answered>;
+  ask(operation: string, input: Input): Promise<Reply>;
   keyFor(input: Input): string | null;
 }
 
@@ -32,7 +32,8 @@ export type GateAnswer = { readonly body: Body; readonly sentence: string } | { 
 export interface GateToolSpec {
   readonly name: string;
   readonly title: string;
-  readonly effect: Effect;
+  /** Left out: "reads" if all its operations are queries, else "sets". */
+  readonly effect?: Effect;
   readonly description: string;
   /** All that it may ask for. */
   readonly operations: readonly string[];
@@ -59,21 +60,21 @@ export function gateTool(spec: GateToolSpec): Tool {
     operations,
     inputSchema: inputSchemaOf(fields),
     outputSchema: outputSchemaOf([{ status: 200, description: "", schema: shape }]),
-    annotations: annotationsFor(title, effect),
-    async run(args, door, signal): Promise<Told> {
+    annotations: annotationsFor(title, effect ?? (operations.every(({ kind }) => kind === "query") ? "reads" : "sets")),
+    async run(args, plane, signal): Promise<ToolResult> {
       const checked = checkOf(schema)(args ?? {});
       if (!checked.ok) return refused(checked);
       const { tenant_id: tenant, auth_token: token, trace_id: _unused, ...rest } = checked.value as Input;
-      if (isOtherTenant(tenant, door)) return refusedWith(mismatch);
+      if (isOtherTenant(tenant, plane)) return refusedWith(mismatch);
       const credential = { agentId: null, agentToken: typeof token === "string" ? token : null };
       const told = await spec.run(said(rest), {
         async ask(operationName, input) {
           const operation = operationNamed(operationName);
           const fault = operation.check(said(input));
-          if (fault.ok) return door.ask(operation, fault.value, credential, signal);
+          if (fault.ok) return plane.ask(operation, fault.value, credential, signal);
           return { status: 400, body: { error: fault.code, detail: fault.detail, field: fault.field } };
         },
-        keyFor: (input) => door.keyFor(name, input),
+        keyFor: (input) => plane.keyFor(name, input),
       });
       if ("refusal" in told) return refusedWith(told.refusal);
       return { isError: false, ...told };
@@ -82,7 +83,7 @@ export function gateTool(spec: GateToolSpec): Tool {
 }
 
 /** What the operation answered, in this tool's shape. */
-export function passed(answered: Answered, shaped: (body: Body) => Body, sentence: (body: Body) => string): GateAnswer {
+export function passed(answered: Reply, shaped: (body: Body) => Body, sentence: (body: Body) => string): GateAnswer {
   if (answered.status >= 400) return { refusal: answered.body };
   const body = shaped(answered.body);
   return { body, sentence: sentence(body) };
@@ -96,8 +97,8 @@ export function inMs(seconds: unknown): number | undefined {
   return typeof seconds === "number" ? seconds * 1_000 : undefined;
 }
 
-function isOtherTenant(tenant: unknown, door: Door): boolean {
-  return typeof tenant === "string" && door.tenant !== null && tenant !== door.tenant;
+function isOtherTenant(tenant: unknown, plane: ControlPlane): boolean {
+  return typeof tenant === "string" && plane.tenant !== null && tenant !== plane.tenant;
 }
 
 const mismatch: Body = {

@@ -4,7 +4,7 @@ import { chain, obligation, receipt } from "../../protocol/receipts/receipt-shap
 import { limits } from "../../protocol/schema/limits.ts";
 import { anything, choice, flag, list, nullable, optional, record, text } from "../../protocol/schema/schema.ts";
 import { taskId } from "../../protocol/tasks/task-fields.ts";
-import type { Body } from "../door.ts";
+import type { Body } from "../control-plane.ts";
 import { counted, textIn } from "../sentences.ts";
 import type { Tool } from "../tool.ts";
 import { many, receiptId, words } from "./asyncgate-tasker.ts";
@@ -34,7 +34,6 @@ export const receiptTools: readonly Tool[] = [
   gateTool({
     name: "receiptgate.list_inbox",
     title: "Show an inbox",
-    effect: "reads",
     description: "Lists what a principal answers for and is not done.",
     operations: ["get_inbox"],
     fields: { recipient_ai: recipient, limit: many("At most so many.") },
@@ -49,7 +48,6 @@ export const receiptTools: readonly Tool[] = [
   gateTool({
     name: "receiptgate.bootstrap",
     title: "Open a session",
-    effect: "reads",
     description: "Gives an agent its inbox and what it must know of the ledger. Call it first.",
     operations: ["get_inbox"],
     fields: { agent_name: recipient, session_id: words("Taken, and repeated.") },
@@ -74,7 +72,6 @@ export const receiptTools: readonly Tool[] = [
   gateTool({
     name: "receiptgate.list_task_receipts",
     title: "List a task's receipts",
-    effect: "reads",
     description: "Lists the receipts of a task, the oldest first unless sort is desc; whole with include_payload.",
     operations: ["list_receipts"],
     fields: {
@@ -99,7 +96,6 @@ export const receiptTools: readonly Tool[] = [
   gateTool({
     name: "receiptgate.search_receipts",
     title: "Search receipts",
-    effect: "reads",
     description: "Lists the heads of receipts of a task, narrowed by phase, recipient or time.",
     operations: ["list_receipts"],
     fields: {
@@ -120,7 +116,6 @@ export const receiptTools: readonly Tool[] = [
   gateTool({
     name: "receiptgate.get_receipt_chain",
     title: "Follow a receipt",
-    effect: "reads",
     description: "Shows what led to a receipt, and what followed from it.",
     operations: ["get_receipt_chain"],
     fields: { receipt_id: receiptId },
@@ -133,7 +128,6 @@ export const receiptTools: readonly Tool[] = [
   gateTool({
     name: "receiptgate.get_receipt",
     title: "Show a receipt",
-    effect: "reads",
     description: "Shows a receipt as it was stored.",
     operations: ["get_receipt"],
     fields: { receipt_id: receiptId },

@@ -1,17 +1,14 @@
 /** An agent's own life: registering, checkpoints, taking work up again. */
 import { listIn, textIn } from "../sentences.ts";
-import { type Tool, toolOf } from "../tool.ts";
+import { toolsIn } from "../tool.ts";
 
 const stateSentence = (body: Readonly<Record<string, unknown>>) =>
   `${textIn(body, "agent_id")} is in ${textIn(body, "state")}.`;
 
-export const agentTools: readonly Tool[] = [
-  toolOf({
+export const agentTools = toolsIn("leases", [
+  {
     name: "register_agent",
     title: "Register as an agent",
-    set: "leases",
-    effect: "sets",
-    operation: "register_agent",
     description:
       "Call this first, once: it gives you the agent_id that the other tools act for, and your place in line. Give an " +
       "agent_id of your own to be found again after a restart; if that agent exists you take it over, its leases " +
@@ -19,31 +16,26 @@ export const agentTools: readonly Tool[] = [
       "`leasehold mcp` registers by itself, so there you need this only to choose a name.",
     sentence: (body) =>
       `You are ${textIn(body, "agent_id")}, epoch ${textIn(body, "epoch")}; send this agent_id with the other calls.`,
-  }),
-  toolOf({
+  },
+  {
     name: "checkpoint",
     title: "Save a checkpoint",
-    set: "leases",
-    effect: "sets",
     operation: "save_digest",
     description:
       "Saves where you are, in your own words and any JSON, so that you or another instance can go on after a crash, a " +
       "DIE or a pause with `resume`. Save one before risky or long steps. It replaces the one before.",
     sentence: (body) => `Checkpoint ${textIn(body, "checkpoint_id")} is saved; call resume to go on from it.`,
-  }),
-  toolOf({
+  },
+  {
     name: "read_checkpoint",
     title: "Read a checkpoint",
-    set: "leases",
-    effect: "reads",
     operation: "get_digest",
     description: "Shows the last checkpoint of an agent, without taking the agent over as `resume` does.",
     sentence: (body) => `Checkpoint ${textIn(body, "checkpoint_id")}: ${textIn(body, "resume_point").slice(0, 200)}`,
-  }),
-  toolOf({
+  },
+  {
     name: "resume",
     title: "Resume from a checkpoint",
-    set: "leases",
     effect: "adds",
     operation: "resume_agent",
     description:
@@ -56,36 +48,29 @@ export const agentTools: readonly Tool[] = [
       const seen = changes === 0 ? "nothing you relied on has changed" : `${changes} changes since: read them first`;
       return `Taken up, epoch ${textIn(body, "epoch")}; ${seen}.`;
     },
-  }),
-  toolOf({
+  },
+  {
     name: "transition_agent",
     title: "Change an agent's state",
-    set: "leases",
     effect: "ends",
-    operation: "transition_agent",
     description:
       "Tells where you are: VERIFYING, COMPLETED, ABORTED, PLANNING … COMPLETED, ABORTED and PLANNING release all that " +
       "you hold and end your waits; call it with COMPLETED when your whole work is done.",
     sentence: stateSentence,
-  }),
-  toolOf({
+  },
+  {
     name: "announce_restart",
     title: "Announce a restart",
-    set: "leases",
-    effect: "sets",
     operation: "restart_agent",
     description:
       "Call this before you are restarted on purpose: leases that run out meanwhile are kept back for 15 s. Afterwards " +
       "call verify_all, then heartbeat_leases.",
     sentence: stateSentence,
-  }),
-  toolOf({
+  },
+  {
     name: "get_agent",
     title: "Show an agent",
-    set: "leases",
-    effect: "reads",
-    operation: "get_agent",
     description: "Shows an agent's state, age in line and labels; yours if you name none.",
     sentence: stateSentence,
-  }),
-];
+  },
+]);

@@ -3,10 +3,10 @@
 import type { Input } from "../../protocol/operation.ts";
 import { agentId, duration, paging, resource } from "../../protocol/schema/fields.ts";
 import { integer, optional, type TProperties } from "../../protocol/schema/schema.ts";
-import type { Door } from "../door.ts";
+import type { ControlPlane } from "../control-plane.ts";
 import { limits } from "../limits.ts";
 import { counted, leasesOf, listIn, named, textIn, verdictSentence } from "../sentences.ts";
-import { filled, operationNamed, type Tool, toolOf } from "../tool.ts";
+import { filled, operationNamed, toolsIn } from "../tool.ts";
 
 export function holdField(defaultMs: number) {
   return optional(
@@ -22,7 +22,7 @@ function fieldsOf(operation: string): TProperties {
 }
 
 /** What a model leaves out is filled for somebody who cannot keep time. */
-function patient(input: Input, { defaults }: Door): Input {
+function patient(input: Input, { defaults }: ControlPlane): Input {
   return filled(input, {
     hold_ms: limits.holdMsDefault,
     ttl_ms: defaults.ttlMs,
@@ -30,11 +30,10 @@ function patient(input: Input, { defaults }: Door): Input {
   });
 }
 
-export const leaseTools: readonly Tool[] = [
-  toolOf({
+export const leaseTools = toolsIn("leases", [
+  {
     name: "acquire_leases",
     title: "Acquire leases",
-    set: "leases",
     effect: "adds",
     operation: "acquire",
     description:
@@ -61,12 +60,10 @@ export const leaseTools: readonly Tool[] = [
     input: patient,
     keyField: "request_id",
     sentence: verdictSentence,
-  }),
-  toolOf({
+  },
+  {
     name: "await_request",
     title: "Wait for a request",
-    set: "leases",
-    effect: "sets",
     operation: "get_request",
     description:
       "Call this after acquire_leases answered WAIT, with its request_id, and again as long as the answer is WAIT; each " +
@@ -75,21 +72,16 @@ export const leaseTools: readonly Tool[] = [
     fields: { ...fieldsOf("get_request"), hold_ms: holdField(limits.holdMsDefault) },
     input: (input) => filled(input, { hold_ms: limits.holdMsDefault }),
     sentence: verdictSentence,
-  }),
-  toolOf({
+  },
+  {
     name: "cancel_request",
     title: "Stop waiting",
-    set: "leases",
-    effect: "sets",
-    operation: "cancel_request",
     description: "Call this if you no longer want what you wait for, so that those behind you get their turn.",
     sentence: () => "The request is over; it holds nothing.",
-  }),
-  toolOf({
+  },
+  {
     name: "release_leases",
     title: "Release leases",
-    set: "leases",
-    effect: "sets",
     operation: "release_all",
     description:
       "Call this as soon as a step is done, and after DIE: others wait for it. Without lease_ids everything you hold is " +
@@ -101,12 +93,10 @@ export const leaseTools: readonly Tool[] = [
         ? "You held nothing."
         : `Released: ${named(ended, ({ id, state }) => `${id} ${state}`)}.`;
     },
-  }),
-  toolOf({
+  },
+  {
     name: "heartbeat_leases",
     title: "Keep leases alive",
-    set: "leases",
-    effect: "sets",
     operation: "heartbeat_all",
     description:
       "Extends your leases by their TTL from now. Every call that you make over HTTP does it too, and `leasehold mcp` " +
@@ -120,13 +110,10 @@ export const leaseTools: readonly Tool[] = [
         ? `${held}.`
         : `LOST, stop there: ${named(lost, ({ id, state }) => `${id} ${state}`)}. ${held}.`;
     },
-  }),
-  toolOf({
+  },
+  {
     name: "verify_all",
     title: "Verify leases",
-    set: "leases",
-    effect: "sets",
-    operation: "verify_all",
     description:
       "Call this when you are not sure what you hold: after a pause, a restart, a lost connection. It tells the truth " +
       "about each lease; only what is ACTIVE may be relied on, all else is gone. Without lease_ids it shows what is live.",
@@ -135,12 +122,10 @@ export const leaseTools: readonly Tool[] = [
       if (leases.length === 0) return "You hold nothing.";
       return `${named(leases, ({ id, state, resource: name }) => `${id} ${state}${name === undefined ? "" : ` ${name}`}`)}.`;
     },
-  }),
-  toolOf({
+  },
+  {
     name: "who_holds",
     title: "Who holds this?",
-    set: "leases",
-    effect: "reads",
     operation: "list_leases",
     description:
       "Shows who holds what overlaps with a resource, for what purpose and for how long, without taking anything. Use it " +
@@ -151,77 +136,60 @@ export const leaseTools: readonly Tool[] = [
       if (leases.length === 0) return "Nobody holds it.";
       return `${named(leases, (lease) => `${lease.agent_id} holds ${leasesOf([lease])}`)}.`;
     },
-  }),
-  toolOf({
+  },
+  {
     name: "list_leases",
     title: "List leases",
-    set: "leases",
-    effect: "reads",
-    operation: "list_leases",
     description:
       "Lists leases of the whole tenant, narrowed by agent, state or resource; ended ones too if you ask for them.",
     sentence: (body) => counted(body, "leases", "lease", "No lease matches."),
-  }),
-  toolOf({
+  },
+  {
     name: "who_waits",
     title: "Who waits for whom?",
-    set: "leases",
-    effect: "reads",
     operation: "list_requests",
     description: "Lists the requests that wait, in order of arrival, each with what stands in its way.",
     fields: { agent_id: optional(agentId), ...paging },
     sentence: (body) => counted(body, "requests", "waiting request", "Nobody waits."),
-  }),
-  toolOf({
+  },
+  {
     name: "release_lease",
     title: "Release one lease",
-    set: "leases",
-    effect: "sets",
-    operation: "release_lease",
     description: "Gives one lease back, by its id. release_leases does it for several, or all.",
     sentence: (body) => `${textIn(body, "id")} is ${textIn(body, "state")}.`,
-  }),
-  toolOf({
+  },
+  {
     name: "heartbeat_lease",
     title: "Keep one lease alive",
-    set: "leases",
-    effect: "sets",
     operation: "heartbeat",
     description: "Extends one lease by its TTL from now. An error means that it is no longer yours: stop.",
     sentence: (body) => `Extended: ${leasesOf([body as unknown as Parameters<typeof leasesOf>[0][number]])}.`,
-  }),
-  toolOf({
+  },
+  {
     name: "transfer_lease",
     title: "Hand a lease over",
-    set: "leases",
     effect: "adds",
-    operation: "transfer_lease",
     description:
       "Hands one of your leases to another agent without anybody getting in between; from then on it is not yours.",
     sentence: (body) =>
       `${textIn(body, "id")} belongs to ${textIn(body, "agent_id")}, with fence ${textIn(body, "fence")}.`,
-  }),
-  toolOf({
+  },
+  {
     name: "downgrade_lease",
     title: "Weaken a lease",
-    set: "leases",
-    effect: "sets",
-    operation: "downgrade_lease",
     description: "Weakens a lease without letting go, so that others may read: MUTATES becomes CONSUMES, for instance.",
     sentence: (body) => `${textIn(body, "id")} is ${textIn(body, "predicate")} now.`,
-  }),
-  toolOf({
+  },
+  {
     name: "report_violation",
     title: "Own up to a write past a lease",
-    set: "leases",
     effect: "adds",
-    operation: "report_violation",
     description:
       "If you find that you, or a command that you ran, changed something that another agent holds: name their lease " +
       "(who_holds shows it) and what was changed. Nothing is taken from anybody; the holder is told, so that it looks again.",
     sentence: (body) => `${textIn(body, "agent_id")}, who holds ${textIn(body, "resource")}, is told.`,
-  }),
-  toolOf({
+  },
+  {
     name: "revoke_leases",
     title: "Take leases away",
     set: "operating",
@@ -231,5 +199,5 @@ export const leaseTools: readonly Tool[] = [
       "For supervisors and operators: takes leases away from their holders, one by id, all of an agent, or all under a " +
       "resource prefix. The holders may be in the middle of work; ask your user first.",
     sentence: (body) => `${textIn(body, "revoked")} taken away.`,
-  }),
-];
+  },
+]);

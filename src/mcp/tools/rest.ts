@@ -1,8 +1,10 @@
-/** Every operation that has no tool of its own gets one under its own name: nothing can be asked only in other ways. */
+/** Every operation that has no tool of its own gets one under its own name, so that MCP can do all that HTTP can. */
 import type { Operation, Tag } from "../../protocol/operation.ts";
 import { operations } from "../../protocol/operations.ts";
+import type { Body } from "../control-plane.ts";
 import { listIn } from "../sentences.ts";
-import { type Effect, type Tool, type Toolset, toolOf } from "../tool.ts";
+import { type Tool, toolsIn } from "../tool.ts";
+import type { Toolset } from "../toolsets.ts";
 
 const setOf: Readonly<Partial<Record<Tag, Toolset>>> = {
   Agents: "leases",
@@ -13,7 +15,7 @@ const setOf: Readonly<Partial<Record<Tag, Toolset>>> = {
   Receipts: "tasks",
 };
 
-/** What takes something away from others, or cannot be undone. */
+/** These take something away from others, or cannot be undone. */
 const final: ReadonlySet<string> = new Set([
   "fence_resource",
   "withdraw_resource",
@@ -21,7 +23,7 @@ const final: ReadonlySet<string> = new Set([
   "delete_key",
   "pause_agent",
 ]);
-/** Done twice, these do more. */
+/** Repeating these adds more. */
 const growing: ReadonlySet<string> = new Set([
   "create_tasks",
   "submit_receipts",
@@ -33,33 +35,27 @@ const growing: ReadonlySet<string> = new Set([
 
 export function restTools(written: readonly Tool[]): readonly Tool[] {
   const covered = new Set(written.flatMap((tool) => tool.operations));
-  return operations.filter((operation) => isForModels(operation) && !covered.has(operation)).map(restTool);
+  return operations.filter((operation) => isForModels(operation) && !covered.has(operation)).flatMap(restTool);
 }
 
-/** What a cell says to the control plane is between the two of them, and bytes have no place in a model's words. */
+/** Not what only cells send, nor what carries bytes. */
 export function isForModels({ kind, roles, takesBytes }: Operation): boolean {
   return kind !== "edge" && !takesBytes && roles !== "anyone" && roles.includes("operator");
 }
 
-function restTool({ name, tag, summary, description, kind }: Operation): Tool {
-  return toolOf({
+function restTool({ name, tag, summary, description }: Operation): readonly Tool[] {
+  const effect = final.has(name) ? ("ends" as const) : growing.has(name) ? ("adds" as const) : null;
+  const spec = {
     name,
     title: summary,
-    set: setOf[tag] ?? "operating",
-    effect: effectOf(name, kind),
-    operation: name,
+    ...(effect !== null && { effect }),
     description: `${summary}. ${description}`,
-    sentence: (body) => {
+    sentence: (body: Body) => {
       const lists = Object.keys(body).filter((field) => Array.isArray(body[field]));
       const [only] = lists;
-      if (lists.length !== 1 || only === undefined) return "Done; the structured content shows how it is now.";
+      if (lists.length !== 1 || only === undefined) return "Done; the structured content shows the new state.";
       return `${listIn(body, only).length} ${only.replaceAll("_", " ")}.`;
     },
-  });
-}
-
-function effectOf(name: string, kind: Operation["kind"]): Effect {
-  if (kind === "query") return "reads";
-  if (final.has(name)) return "ends";
-  return growing.has(name) ? "adds" : "sets";
+  };
+  return toolsIn(setOf[tag] ?? "operating", [spec]);
 }

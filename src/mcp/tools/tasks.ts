@@ -4,10 +4,10 @@ import type { Input, ReplyShape } from "../../protocol/operation.ts";
 import { optional, type TProperties, type TSchema } from "../../protocol/schema/schema.ts";
 import { workerId } from "../../protocol/tasks/task-fields.ts";
 import { offers } from "../../protocol/tasks/task-shapes.ts";
-import type { Answered, Body } from "../door.ts";
+import type { Body, Reply } from "../control-plane.ts";
 import { limits } from "../limits.ts";
 import { counted, listIn, named, textIn } from "../sentences.ts";
-import { filled, operationNamed, type Tool, toolOf } from "../tool.ts";
+import { filled, operationNamed, toolsIn } from "../tool.ts";
 import { holdField } from "./leases.ts";
 
 const receiptFields: TProperties = operationNamed("submit_receipt").input.properties;
@@ -24,7 +24,7 @@ function receiptField(name: string): TSchema {
 }
 
 /** One shape, however many offers there are, none included. */
-export function offersOf({ status, body }: Answered): Body {
+export function offersOf({ status, body }: Reply): Body {
   if (status === 204) return { offers: [] };
   return "offers" in body ? body : { offers: [body] };
 }
@@ -51,13 +51,11 @@ const whichTask = pick("lease_id", "task_id", "source_system", "dedupe_key");
 const stored = (word: string) => (body: Body) =>
   `${word}: task ${textIn(body, "task_id")}, receipt ${textIn(body, "receipt_id")}.`;
 
-export const taskTools: readonly Tool[] = [
-  toolOf({
+export const taskTools = toolsIn("tasks", [
+  {
     name: "create_task",
     title: "Create a task",
-    set: "tasks",
     effect: "adds",
-    operation: "create_task",
     description:
       "Gives work to whichever worker can do it, and returns at once. principal_ai is who answers for it (you). List in " +
       "`intents` what the work touches: it is offered only when all of that is free, and leased together with it. Give an " +
@@ -66,22 +64,16 @@ export const taskTools: readonly Tool[] = [
     keyField: "idempotency_key",
     sentence: (body) =>
       `Task ${textIn(body, "task_id")} is ${textIn(body, "status")}; get_task shows what becomes of it.`,
-  }),
-  toolOf({
+  },
+  {
     name: "get_task",
     title: "Show a task",
-    set: "tasks",
-    effect: "reads",
-    operation: "get_task",
     description: "Shows a task with its status, its result and its receipts.",
     sentence: (body) => `Task ${textIn(body, "task_id")} is ${textIn(body, "status")}.`,
-  }),
-  toolOf({
+  },
+  {
     name: "explain_task",
     title: "Why is it not running?",
-    set: "tasks",
-    effect: "reads",
-    operation: "explain_task",
     description: "Says everything that a task waits for: a worker, a capability, a time, other tasks, another's lease.",
     sentence: (body) => {
       const reasons = listIn<{ detail?: string; kind?: string }>(body, "waiting_for");
@@ -89,20 +81,17 @@ export const taskTools: readonly Tool[] = [
         return `Task ${textIn(body, "task_id")} is ${textIn(body, "status")} and waits for nothing.`;
       return `It waits: ${named(reasons, ({ detail, kind }) => detail ?? kind ?? "")}`;
     },
-  }),
-  toolOf({
+  },
+  {
     name: "cancel_task",
     title: "Cancel a task",
-    set: "tasks",
     effect: "ends",
-    operation: "cancel_task",
     description: "Calls a task off. Its worker is told to stop; what has ended stays as it is.",
     sentence: (body) => `Task ${textIn(body, "task_id")} is ${textIn(body, "status")}.`,
-  }),
-  toolOf({
+  },
+  {
     name: "lease_next",
     title: "Take work",
-    set: "tasks",
     effect: "adds",
     operation: "poll_tasks",
     description:
@@ -115,9 +104,9 @@ export const taskTools: readonly Tool[] = [
       worker_id: optional(workerId),
       hold_ms: holdField(limits.pollHoldMsDefault),
     },
-    input: async (input, door) => {
+    input: async (input, plane) => {
       const { worker_id: named } = input;
-      const worker = named ?? (await door.workerId()) ?? undefined;
+      const worker = named ?? (await plane.workerId()) ?? undefined;
       return filled(input, { worker_id: worker, hold_ms: limits.pollHoldMsDefault });
     },
     output: { shape: offersShape, of: offersOf },
@@ -130,12 +119,10 @@ export const taskTools: readonly Tool[] = [
       );
       return `Offered: ${words}. Call accept_task with the lease_id before you begin.`;
     },
-  }),
-  toolOf({
+  },
+  {
     name: "accept_task",
     title: "Accept a task",
-    set: "tasks",
-    effect: "sets",
     operation: "submit_receipt",
     description:
       "Promises to do the offered task: from now on you answer for it until complete_task or escalate_task. Call it " +
@@ -144,12 +131,10 @@ export const taskTools: readonly Tool[] = [
     input: receiptOf("accepted"),
     keyField: "dedupe_key",
     sentence: stored("Accepted; do it, report_progress now and then, and end with complete_task"),
-  }),
-  toolOf({
+  },
+  {
     name: "report_progress",
     title: "Report progress",
-    set: "tasks",
-    effect: "sets",
     operation: "heartbeat_task",
     description:
       "Keeps the task's lease, and those of what it touches, alive, and tells how far you are (any JSON). Call it every " +
@@ -160,12 +145,10 @@ export const taskTools: readonly Tool[] = [
       const left = `the lease lasts until ${textIn(body, "lease_expires_at")}`;
       return orders.length === 0 ? `Noted; ${left}.` : `You are asked to ${orders.join(" and ")}; ${left}.`;
     },
-  }),
-  toolOf({
+  },
+  {
     name: "complete_task",
     title: "Complete a task",
-    set: "tasks",
-    effect: "sets",
     operation: "submit_receipt",
     description:
       "Ends a task that you accepted, exactly once: status success, failure or canceled. outcome_kind says what there is: " +
@@ -181,12 +164,10 @@ export const taskTools: readonly Tool[] = [
       saidOnce({ ...filled(input, { status: "success", outcome_kind: outcomeOf(input) }), phase: "complete" }),
     keyField: "dedupe_key",
     sentence: (body) => `${stored("Completed")(body)} Its status is ${textIn(body, "status")}.`,
-  }),
-  toolOf({
+  },
+  {
     name: "escalate_task",
     title: "Escalate a task",
-    set: "tasks",
-    effect: "sets",
     operation: "submit_receipt",
     description:
       "Passes a task on that you accepted and cannot do: escalation_class owner, capability, trust, policy, scope or " +
@@ -198,47 +179,39 @@ export const taskTools: readonly Tool[] = [
     input: receiptOf("escalate"),
     keyField: "dedupe_key",
     sentence: (body) => `${stored("Passed on")(body)} It is with ${textIn(body, "escalation_to")} now.`,
-  }),
-  toolOf({
+  },
+  {
     name: "give_back_task",
     title: "Give a task back",
-    set: "tasks",
-    effect: "sets",
     operation: "release_task",
     description: "Gives an offer, or a task you accepted, back at once; it costs no attempt. Stop work on it first.",
     sentence: (body) => `Given back; the lease is ${textIn(body, "state")}.`,
-  }),
-  toolOf({
+  },
+  {
     name: "submit_receipt",
     title: "Submit a receipt",
-    set: "tasks",
     effect: "adds",
-    operation: "submit_receipt",
     description:
       "Adds any receipt to the ledger, short or a full LegiVellum one. accept_task, complete_task and escalate_task are " +
       "shorter ways for the usual ones; a `progress` receipt goes into the ledger, report_progress does not.",
     keyField: "dedupe_key",
     sentence: stored("Stored"),
-  }),
-  toolOf({
+  },
+  {
     name: "list_inbox",
     title: "Show an inbox",
-    set: "tasks",
-    effect: "reads",
     operation: "get_inbox",
     description: "Lists what a principal answers for and is not done: its own tasks, and those escalated to it.",
     sentence: (body) => counted(body, "obligations", "open obligation", "Nothing is open."),
-  }),
-  toolOf({
+  },
+  {
     name: "search_receipts",
     title: "Search the ledger",
-    set: "tasks",
-    effect: "reads",
     operation: "list_receipts",
     description: "Lists receipts, the oldest first: of a task, a phase, a recipient, a worker, or since a time.",
     sentence: (body) => counted(body, "receipts", "receipt", "No receipt matches."),
-  }),
-];
+  },
+]);
 
 function outcomeOf({ outcome_text: words, artifact_location: location, artifact_pointer: pointer }: Input): string {
   const hasText = typeof words === "string";

@@ -1,5 +1,5 @@
 /** The door into the engine of the same process: as the caller that the request's credential names, or as its agent. */
-import type { Answered, Body, Door } from "../../mcp/door.ts";
+import type { Body, ControlPlane, Reply } from "../../mcp/control-plane.ts";
 import { limits } from "../../mcp/limits.ts";
 import type { Answer } from "../../protocol/answers/answer.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
@@ -22,7 +22,7 @@ export interface DoorOptions {
 }
 
 /** For one request: nothing is kept between two of them. */
-export function createDoor({ service, caller, isLoopback, presence, lostAnswers, gone }: DoorOptions): Door {
+export function createDoor({ service, caller, isLoopback, presence, lostAnswers, gone }: DoorOptions): ControlPlane {
   const callerFor = (agentToken: string | null): Caller | Answer => {
     if (agentToken === null) return caller;
     const found = authenticate(service, { authorization: `Bearer ${agentToken}`, tenant: undefined }, isLoopback);
@@ -62,7 +62,7 @@ export function createDoor({ service, caller, isLoopback, presence, lostAnswers,
       else gone.addEventListener("abort", wasLost, { once: true });
       return key;
     },
-    news: () => [],
+    notices: () => [],
   };
 
   /** Whose sign of life this is. Looking at somebody, or acting on somebody from above, is not theirs. */
@@ -97,7 +97,7 @@ function asked(
   });
 }
 
-function answeredBy({ status, body }: Answer): Answered {
+function answeredBy({ status, body }: Answer): Reply {
   return { status, body: body === "" ? {} : (JSON.parse(body) as Body) };
 }
 

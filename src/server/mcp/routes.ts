@@ -4,7 +4,7 @@
  * way. The door in front (gate, keys, rates) is that of all of HTTP.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Toolset } from "../../mcp/tool.ts";
+import { readToolsets, type Toolset, toolsets } from "../../mcp/toolsets.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import { sendAnswer } from "../http/send.ts";
@@ -55,7 +55,7 @@ export function createMcp({ service, isLoopback, version, presence: presenceOpti
     const door = createDoor({ service, caller, isLoopback, presence, lostAnswers, gone: gone.signal });
     const isLegivellum = request.routeOptions.url === mcpPaths[1];
     const web = webRequest(request, gone.signal);
-    const response = await open(web, { door, sets, role: caller.actor.role, isLegivellum });
+    const response = await open(web, { plane: door, sets, role: caller.actor.role, isLegivellum });
     await sendResponse(response, reply.raw, gone.signal);
   }
 
@@ -98,19 +98,13 @@ function toolsetsIn(query: unknown): readonly Toolset[] | null | undefined {
   const { toolsets: said } = query as { readonly toolsets?: unknown };
   if (said === undefined || said === "") return null;
   if (typeof said !== "string") return undefined;
-  const names = said.split(",").map((name) => name.trim());
-  return names.every(isToolset) ? names : undefined;
-}
-
-const known: readonly Toolset[] = ["leases", "tasks", "resources", "operating"];
-
-function isToolset(name: string): name is Toolset {
-  return known.some((one) => one === name);
+  const sets = readToolsets(said);
+  return "unknown" in sets ? undefined : sets;
 }
 
 const unknownToolset = errorAnswer(
   "invalid_request",
-  `toolsets has an unknown name; send some of ${known.join(", ")}.`,
+  `toolsets has an unknown name; send some of ${toolsets.join(", ")}.`,
   {
     field: "toolsets",
   },

@@ -1,7 +1,7 @@
 /** What carries a tool's call to the control plane: the engine in the same process, or a client over the network. */
 import type { Input, Operation } from "../protocol/operation.ts";
 
-export interface Answered {
+export interface Reply {
   readonly status: number;
   readonly body: Body;
 }
@@ -22,7 +22,7 @@ export interface Defaults {
 }
 
 /** One caller's way in. It lives as long as one call over HTTP, and as long as the process over stdio. */
-export interface Door {
+export interface ControlPlane {
   readonly defaults: Defaults;
   /** The credential's own; null where only the server knows it. */
   readonly tenant: string | null;
@@ -30,12 +30,12 @@ export interface Door {
   agentId(agentToken: string | null): Promise<string | null>;
   /** The worker that polls where none is named. */
   workerId(): Promise<string | null>;
-  ask(operation: Operation, input: Input, credential: Credential, signal: AbortSignal): Promise<Answered>;
+  ask(operation: Operation, input: Input, credential: Credential, signal: AbortSignal): Promise<Reply>;
   /**
    * An idempotency key for a call that has none, the same one if this is the same call again after an answer that was
    * lost on its way. null: whoever sends it draws one.
    */
   keyFor(tool: string, input: Input): string | null;
   /** What the caller should hear beside the answer, since the last time: leases that were lost meanwhile. */
-  news(): readonly string[];
+  notices(): readonly string[];
 }
