@@ -10,7 +10,7 @@ const web = (service: string, more: object = {}) => [
   { resource: "API:/a", driver: "http", options: { target: `http://${service}`, ...more } },
 ];
 
-/** Told so, or cut off: a gateway resets the connections that it has when the lease ends. */
+/** Notified, or cut off: a gateway resets the connections that it has when the lease ends. */
 const isRefused = (status: number): boolean => status === 410 || status === 0;
 
 const isOver = ({ expires_at: at }: BoundLease): boolean => Date.now() > Date.parse(at);
@@ -171,7 +171,7 @@ describe("faults", { concurrency: 3 }, () => {
         assert.notEqual(answer.status, 200);
         return answer.body.reason === "cell_not_ready" ? answer : null;
       },
-      "it is told so",
+      "it is notified",
       40_000,
     );
     assert.equal(refused.status, 423);

@@ -104,7 +104,7 @@ export async function startPlane(t: TestContext): Promise<Plane> {
       const { status, body, text } = await until(
         async () => {
           const answer = await plane.acquire(agent, resource, more);
-          // Whoever was there before may still be torn down; a younger one is told to ask again.
+          // The holder before may still be torn down; a younger request gets DIE and asks again.
           return answer.body.error === "die" ? null : answer;
         },
         `${agent} is granted ${resource}`,
@@ -154,14 +154,14 @@ async function opened(t: TestContext, server: Server): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-export interface Asked {
+export interface GatewayAnswer {
   readonly status: number;
   readonly error: string | undefined;
   readonly text: string;
 }
 
 /** One request through a gateway; status 0 where nobody answers. */
-export async function ask(url: string, token: string, init: RequestInit = {}): Promise<Asked> {
+export async function ask(url: string, token: string, init: RequestInit = {}): Promise<GatewayAnswer> {
   try {
     const response = await fetch(url, { ...init, headers: { authorization: `Bearer ${token}` } });
     const text = await response.text();

@@ -247,7 +247,7 @@ test("faults of a configuration are one line each, and the cell goes on with the
   const lines = await until(() => {
     const found = cell.output.stderr.trim().split("\n");
     return found.length >= 4 ? found : null;
-  }, "each fault is told");
+  }, "each fault is reported");
   assert.equal(lines.length, 4, cell.output.stderr);
   for (const line of lines) assert.match(line, /^leasehold: /);
   await plane.grantBound("ann", "API:/a");

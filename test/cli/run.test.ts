@@ -105,7 +105,7 @@ describe("leasehold run", { concurrency: 4 }, () => {
     await until(async () => {
       const { agents } = await server.json<{ agents: { state: string }[] }>(["agents", "--state", "PAUSED"]);
       return agents.length > 0 ? true : null;
-    }, "it was told to come back");
+    }, "it got a time to come back");
     await server.line(["release", leases[0]?.id ?? ""]);
     assert.deepEqual(await waiting.ended, { code: 0, stdout: "ran\n", stderr: "" });
   });
@@ -142,12 +142,12 @@ describe("leasehold run", { concurrency: 4 }, () => {
     const running = server.begin([
       "run",
       "X:/signals",
-      ...sh("trap 'echo told; exit 9' TERM; echo up; while :; do sleep 0.05; done"),
+      ...sh("trap 'echo stopping; exit 9' TERM; echo up; while :; do sleep 0.05; done"),
     ]);
     await isUp(running, "up");
     running.child.kill("SIGTERM");
     const { code, stdout } = await running.ended;
-    assert.deepEqual([code, stdout], [9, "up\ntold\n"]);
+    assert.deepEqual([code, stdout], [9, "up\nstopping\n"]);
   });
 
   test("a run within a run acts as the same agent, without conflict", async () => {

@@ -8,7 +8,7 @@ import { getTask } from "../../src/protocol/tasks/tasks.ts";
 import type { OperationAnswers, Receipt, Task } from "../../src/sdk/wire.ts";
 import { assertFits, type Folder, makeFolder, type Server, startServer, until } from "./harness.ts";
 
-type Shown = OperationAnswers["get_task"];
+type TaskView = OperationAnswers["get_task"];
 
 let server: Server;
 let folder: Folder;
@@ -24,7 +24,7 @@ after(async () => {
 
 const add = async (...args: readonly string[]) =>
   (await server.json<{ task_id: string }>(["tasks", "add", ...args])).task_id;
-const show = (id: string) => server.json<Shown>(["tasks", "show", id]);
+const show = (id: string) => server.json<TaskView>(["tasks", "show", id]);
 const work = (type: string, script: string, ...flags: readonly string[]) => [
   "work",
   "--type",
@@ -98,13 +98,13 @@ describe("tasks", () => {
   test("a cancelled task ends its command", async () => {
     const id = await add("long", "--lease", "5s");
     const running = server.begin(
-      work("long", "trap 'echo told >&2; exit 1' TERM; echo up >&2; while :; do sleep 0.05; done"),
+      work("long", "trap 'echo stopping >&2; exit 1' TERM; echo up >&2; while :; do sleep 0.05; done"),
     );
     await until(() => (running.output.stderr.includes("up") ? true : null), "it runs");
     assertFits(taskShapes.task, await server.json(["tasks", "cancel", id, "--reason", "no longer"]));
     const { code, stderr } = await running.ended;
     assert.equal(code, 0);
-    assert.match(stderr, /told/);
+    assert.match(stderr, /stopping/);
     assert.equal((await show(id)).status, "canceled");
   });
 

@@ -1,4 +1,4 @@
-/** S2 from the outside: what clients are told, and can count on, while the store fails under the server. */
+/** S2 from the outside: what clients get, and can rely on, while the store fails under the server. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createRandom } from "../../sim/random.ts";
@@ -6,7 +6,7 @@ import type { WireGranted, WireLease } from "../../src/protocol/testing/wire-typ
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/store.ts";
 import { follow, type SeenEvent } from "../server/event-client.ts";
-import { type Answered, type Body, type Client, mutates, serve, until } from "../server/harness.ts";
+import { type Body, type Client, type HttpAnswer, mutates, serve, until } from "../server/harness.ts";
 
 async function serveOn(t: TestContext, disk: MemoryDisk, store: Store = createMemoryStore(disk)) {
   const lines: string[] = [];
@@ -23,7 +23,7 @@ async function serveOn(t: TestContext, disk: MemoryDisk, store: Store = createMe
 const untilReady = (client: Client): Promise<true> =>
   until(async () => ((await client.get("/readyz")).status === 200 ? true : null), "the service goes on");
 
-function assertUnavailable({ status, body, headers }: Answered): void {
+function assertUnavailable({ status, body, headers }: HttpAnswer): void {
   assert.equal(status, 503);
   assert.equal(body.error, "database_unavailable");
   assert.match(body.detail ?? "", /request_id/);
@@ -139,10 +139,10 @@ test("S2, W8: a held wait whose grant was in a commit that failed and was stored
   disk.failNextCommit = "stored";
   assertUnavailable(await client.post(`/v1/leases/${lease.id}/release`));
   await untilReady(client);
-  let answered: Answered<WireGranted> | null = null;
+  let answered: HttpAnswer<WireGranted> | null = null;
   void held.then((answer) => (answered = answer));
-  // Sooner than the end of its hold, at which it would be told how things stand.
-  const { status } = await until<Answered<WireGranted>>(() => answered, "the answer");
+  // Sooner than the end of its hold, at which it would get the present state.
+  const { status } = await until<HttpAnswer<WireGranted>>(() => answered, "the answer");
   assert.equal(status, 200);
 });
 
@@ -152,12 +152,12 @@ test("S2, W10: however often commits fail, a repeated request_id is granted once
   const random = createRandom(7);
   const held = new Map<string, WireLease>();
   let failed = 0;
-  const insist = async <T>(path: string, body: object): Promise<Answered<T>> => {
+  const insist = async <T>(path: string, body: object): Promise<HttpAnswer<T>> => {
     for (;;) {
       if (random.chance(0.1)) disk.failNextCommit = random.pick(["lost", "stored"]);
       const answered = await client.post<T>(path, body);
       if (answered.status !== 503) return answered;
-      assertUnavailable(answered as Answered<Body>);
+      assertUnavailable(answered as HttpAnswer<Body>);
       failed++;
       await untilReady(client);
     }

@@ -40,7 +40,7 @@ test("the bundled hook answers like the source at every event of a session", asy
     /claude-one holds FILE:\/shop\/src\/a\.ts/,
   );
   project.write("src/b.ts", "x");
-  assert.match((await call("PostToolUse", "one", "Bash", { command })).told, /also changed FILE:\/shop\/src\/b\.ts/);
+  assert.match((await call("PostToolUse", "one", "Bash", { command })).shown, /also changed FILE:\/shop\/src\/b\.ts/);
   project.git("add", "src/b.ts");
   const commit = ["-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "x"];
   const refused = await run("git", commit, project.root, project.env, "");

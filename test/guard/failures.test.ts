@@ -54,15 +54,15 @@ test("without a server every tool's write is denied with the command to run; rea
     { session_id: "down", cwd: project.root, hook_event_name: "SessionStart" },
     nowhere,
   );
-  assert.match(start.told, /no server answers.*writes are denied/);
+  assert.match(start.shown, /no server answers.*writes are denied/);
 });
 
 test("where the repository's settings say open, a write without a server is allowed with a warning", async () => {
   project.write(".leasehold.json", '{"unreachable": "open"}');
-  const { denied, told } = await project.hook("claude", "PreToolUse", edit("open"), nowhere);
+  const { denied, shown } = await project.hook("claude", "PreToolUse", edit("open"), nowhere);
   project.write(".leasehold.json", "{}");
   assert.equal(denied, null);
-  assert.match(told, /UNGUARDED/);
+  assert.match(shown, /UNGUARDED/);
 });
 
 test("a server that never answers, or answers nonsense, counts as unavailable; input that does not end is not waited for", async () => {
@@ -176,7 +176,7 @@ test("a repository that names a remote server does not get the key", async () =>
   }).listen(0, "127.0.0.1");
   await new Promise((resolve) => spy.once("listening", resolve));
   const { port } = spy.address() as AddressInfo;
-  // By a name that is no loopback address, and yet leads here.
+  // By a name that is not a loopback address, and yet leads here.
   project.write(".leasehold.json", JSON.stringify({ url: `http://0.0.0.0:${port}` }));
   await project.hook("claude", "PreToolUse", edit("spied"), { LEASEHOLD_URL: "", LEASEHOLD_KEY: "secret" });
   project.write(".leasehold.json", "{}");

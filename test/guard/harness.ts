@@ -21,8 +21,8 @@ export interface Ended {
 export interface Answer extends Ended {
   /** Why it was denied; null if it was not. */
   readonly denied: string | null;
-  /** What the agent is told besides. */
-  readonly told: string;
+  /** What the agent is shown besides. */
+  readonly shown: string;
 }
 
 export interface Project {
@@ -141,8 +141,8 @@ function commandOf(config: unknown, tool: GuardedTool, event: string): string {
 }
 
 /** As each tool reads it. */
-function meaning(tool: GuardedTool, { code, stdout, stderr }: Ended): Pick<Answer, "denied" | "told"> {
-  if (code === 2) return { denied: stderr, told: stderr };
+function meaning(tool: GuardedTool, { code, stdout, stderr }: Ended): Pick<Answer, "denied" | "shown"> {
+  if (code === 2) return { denied: stderr, shown: stderr };
   const said = (stdout.trim() === "" ? {} : JSON.parse(stdout)) as {
     readonly permission?: string;
     readonly agent_message?: string;
@@ -158,12 +158,12 @@ function meaning(tool: GuardedTool, { code, stdout, stderr }: Ended): Pick<Answe
     };
   };
   const { hookSpecificOutput: specific = {} } = said;
-  const told = [specific.additionalContext, said.additional_context, said.reason, said.systemMessage, said.user_message]
+  const shown = [specific.additionalContext, said.additional_context, said.reason, said.systemMessage, said.user_message]
     .filter(Boolean)
     .join("\n");
-  if (tool === "cursor") return { denied: said.permission === "deny" ? (said.agent_message ?? "") : null, told };
-  if (tool === "gemini") return { denied: said.decision === "deny" ? (said.reason ?? "") : null, told };
-  return { denied: specific.permissionDecision === "deny" ? (specific.permissionDecisionReason ?? "") : null, told };
+  if (tool === "cursor") return { denied: said.permission === "deny" ? (said.agent_message ?? "") : null, shown };
+  if (tool === "gemini") return { denied: said.decision === "deny" ? (said.reason ?? "") : null, shown };
+  return { denied: specific.permissionDecision === "deny" ? (specific.permissionDecisionReason ?? "") : null, shown };
 }
 
 /** What each tool sends, with the fields that it sends. */

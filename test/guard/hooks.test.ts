@@ -171,14 +171,14 @@ test("at its start a session gets the other agents, their files and purposes; it
   });
   await call("claude", "PreToolUse", "busy", "Write", { file_path: at("src/login.ts"), content: "" });
   for (const tool of ["claude", "codex", "gemini"] as const) {
-    const { told, code } = await project.hook(tool, "SessionStart", {
+    const { shown, code } = await project.hook(tool, "SessionStart", {
       session_id: "new",
       cwd: project.root,
       hook_event_name: "SessionStart",
       source: "startup",
     });
     assert.equal(code, 0);
-    assert.match(told, /claude-busy, for "rename login\(\)": MUTATES FILE:\/shop\/src\/login\.ts/, tool);
+    assert.match(shown, /claude-busy, for "rename login\(\)": MUTATES FILE:\/shop\/src\/login\.ts/, tool);
   }
   const cursor = await project.hook("cursor", "sessionStart", {
     conversation_id: "new",
@@ -186,7 +186,7 @@ test("at its start a session gets the other agents, their files and purposes; it
     workspace_roots: [project.root],
     hook_event_name: "sessionStart",
   });
-  assert.match(cursor.told, /claude-busy/);
+  assert.match(cursor.shown, /claude-busy/);
 });
 
 test("a session that gets DIE releases what it holds, so that no cycle can form (W5)", async () => {
@@ -235,7 +235,7 @@ test("a file outside every repository is not guarded, and the hook says so", asy
     content: "",
   });
   assert.equal(denied, null);
-  assert.match(told, /not guarded.*x\.txt/);
+  assert.match(shown, /not guarded.*x\.txt/);
 });
 
 test("concurrent hooks of a session share one agent, and all finish", async () => {

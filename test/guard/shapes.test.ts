@@ -106,7 +106,7 @@ test("a sub-agent of Claude Code or Codex gets the other agents at its start, it
       command: patch("*** Update File: src/a.ts", "@@"),
       content: "",
     });
-    const { told, code } = await project.hook(tool, "SubagentStart", {
+    const { shown, code } = await project.hook(tool, "SubagentStart", {
       session_id: "parent",
       cwd: project.root,
       hook_event_name: "SubagentStart",
@@ -114,7 +114,7 @@ test("a sub-agent of Claude Code or Codex gets the other agents at its start, it
       agent_type: "explorer",
     });
     assert.equal(code, 0);
-    assert.match(told, new RegExp(`${tool}-parent.*MUTATES FILE:/shop/src/a\\.ts`));
+    assert.match(shown, new RegExp(`${tool}-parent.*MUTATES FILE:/shop/src/a\\.ts`));
     await fixture.post("/v1/revoke", { resource_prefix: "FILE:/shop", reason: "the next tool" });
   }
 });
@@ -123,12 +123,12 @@ test("a link out of the repository and `..` count as outside, with a note; a lin
   symlinkSync(project.state, at("out"));
   symlinkSync(at("src/c.ts"), at("alias.ts"));
   for (const path of ["out/x.txt", "../elsewhere.txt", "deep/../../elsewhere.txt"]) {
-    const { denied, told } = await asked("claude", "linker", "Write", {
+    const { denied, shown } = await asked("claude", "linker", "Write", {
       file_path: `${project.root}/${path}`,
       content: "",
     });
     assert.deepEqual([denied, await heldBy("claude-linker")], [null, []], path);
-    assert.match(told, /not guarded, because it lies in no repository/, path);
+    assert.match(shown, /not guarded, because it lies in no repository/, path);
   }
   assert.equal((await asked("claude", "linker", "Edit", { file_path: at("alias.ts") })).denied, null);
   assert.match(

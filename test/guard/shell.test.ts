@@ -40,13 +40,13 @@ const hold = (agent: string, path: string) =>
 
 test("a write that the command's text does not show is found in the tree: on another's file it is a violation, reported and recorded", async () => {
   await hold("holder", "src/b.ts");
-  const { before: asked, after: told } = await bash("sly", `node -e 'require("fs").writeFileSync("src/b.ts", "mine")'`);
+  const { before: asked, after: answer } = await bash("sly", `node -e 'require("fs").writeFileSync("src/b.ts", "mine")'`);
   assert.equal(asked.denied, null);
   assert.match(
-    told?.told ?? "",
+    answer?.shown ?? "",
     /VIOLATION: that changed FILE:\/shop\/src\/b\.ts, which holder holds \(MUTATES, for "a refactoring"/,
   );
-  assert.match(told?.stdout ?? "", /"decision":"block"/);
+  assert.match(answer?.stdout ?? "", /"decision":"block"/);
   const { text } = await fixture.get("/v1/events?follow=false&since=0&types=lease.violated");
   assert.match(text, /"agent_id":"holder".*"claude-sly wrote FILE:\/shop\/src\/b\.ts"/, "its holder can hear of it");
   const { stdout } = await project.cli(["guard", "status", "--json"]);
@@ -64,10 +64,10 @@ test("a lease that expired while the tool asked its user is acquired again, or t
   await hook("PreToolUse", "asking", "Edit", input);
   await fixture.post("/v1/revoke", { agent_id: "claude-asking", reason: "as if its time had run out" });
   project.write("src/a.ts", "late");
-  assert.match((await hook("PostToolUse", "asking", "Edit", input)).told, /not leased before.*leased for you now/);
+  assert.match((await hook("PostToolUse", "asking", "Edit", input)).shown, /not leased before.*leased for you now/);
   await fixture.post("/v1/revoke", { agent_id: "claude-asking", reason: "again" });
   await hold("holder", "src/a.ts");
-  assert.match((await hook("PostToolUse", "asking", "Edit", input)).told, /VIOLATION.*holder holds/);
+  assert.match((await hook("PostToolUse", "asking", "Edit", input)).shown, /VIOLATION.*holder holds/);
 });
 
 test("a write to a free file is leased for the session afterwards", async () => {
@@ -86,12 +86,12 @@ test("another agent's write in the meantime is not attributed to the command", a
   assert.equal((await hook("PreToolUse", "editor", "Edit", input)).denied, null);
   project.write("src/b.ts", "by the editor");
   const amid = await hook("PostToolUse", "runner", "Bash", { command });
-  assert.equal(amid.told, "");
+  assert.equal(amid.shown, "");
   await hook("PreToolUse", "runner", "Bash", { command });
   project.write("src/b.ts", "by the editor again");
   await hook("PostToolUse", "editor", "Edit", input);
   await project.hook("claude", "Stop", { session_id: "editor", cwd: project.root, hook_event_name: "Stop" });
-  assert.equal((await hook("PostToolUse", "runner", "Bash", { command })).told, "");
+  assert.equal((await hook("PostToolUse", "runner", "Bash", { command })).shown, "");
 });
 
 test("git commands that rewrite files lease the files that git reports as changed", async () => {

@@ -42,7 +42,7 @@ export interface Body {
   readonly warnings?: unknown;
 }
 
-export interface Told {
+export interface ToolAnswer {
   readonly isError: boolean;
   readonly body: Body;
   /** The sentence, and what was news before it. */
@@ -53,7 +53,7 @@ export interface Caller {
   readonly client: Client;
   readonly revision: string | undefined;
   tools(): Promise<readonly Tool[]>;
-  call(name: string, args?: object): Promise<Told>;
+  call(name: string, args?: object): Promise<ToolAnswer>;
   /** The same for a call that must go well. */
   do(name: string, args?: object): Promise<Body>;
   close(): Promise<void>;
@@ -71,7 +71,7 @@ export async function overHttp(t: TestContext, url: string, options: HttpOptions
   return caller;
 }
 
-/** For whoever closes it himself. */
+/** For a test that closes it itself. */
 export function connectHttp(url: string, options: HttpOptions = {}): Promise<Caller> {
   const { revision = "2026-07-28", path = "/mcp", key } = options;
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };

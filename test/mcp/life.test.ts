@@ -16,7 +16,7 @@ async function liveThrough(older: Caller, younger: Caller, name: string): Promis
   const waiting = await older.call("acquire_leases", { ...one, intents: mutates(file), hold_ms: 0 });
   assert.equal(waiting.body.verdict, "WAIT");
   assert.match(waiting.text, /await_request with request_id req_/);
-  assert.match(waiting.text, /rename login\(\)/, "the holder's purpose is told");
+  assert.match(waiting.text, /rename login\(\)/, "the holder's purpose is shown");
 
   const awaited = older.do("await_request", { request_id: waiting.body.request_id, hold_ms: 20_000 });
   await younger.do("release_leases", { ...two, versions: { [firstLease(held).id]: "sha256:9f2c" } });

@@ -8,7 +8,7 @@ import { firstLease, overHttp } from "./harness.ts";
 
 const operator: Caller = { tenant: "default", actor: { role: "operator", agentId: null, epoch: null }, meter: null };
 
-interface Shown {
+interface LeaseView {
   readonly expires_at: string;
 }
 
@@ -18,7 +18,7 @@ test("every call of an agent counts as its heartbeat; a call about it by another
   const me = { agent_id: "a" };
   await caller.do("register_agent", me);
   const { id } = firstLease(await caller.do("acquire_leases", { ...me, intents: mutates("FILE:/a") }));
-  const endOf = async () => (await get<Shown>(`/v1/leases/${id}`)).body.expires_at;
+  const endOf = async () => (await get<LeaseView>(`/v1/leases/${id}`)).body.expires_at;
   let last = await endOf();
   const calls: readonly (readonly [name: string, args: object])[] = [
     ["acquire_leases", { ...me, intents: mutates("FILE:/b"), dry_run: true }],
@@ -42,7 +42,7 @@ test("a held call sends heartbeats for its agent while it lasts", async (t) => {
   const { service, register, grant, get } = await serve(t);
   await register("a");
   const { id, expires_at: first } = await grant("a", "FILE:/a");
-  const endOf = async () => (await get<Shown>(`/v1/leases/${id}`)).body.expires_at;
+  const endOf = async () => (await get<LeaseView>(`/v1/leases/${id}`)).body.expires_at;
   const presence = createPresence(service, { beatMs: 20, thinkMs: 1_000 });
   t.after(() => presence.close());
   const leave = presence.enter(operator, "a");
@@ -71,12 +71,12 @@ async function waiting(t: Parameters<typeof serve>[0], thinkMs: number) {
   return { ...server, presence, lease, requestId: body.request_id };
 }
 
-interface Held {
+interface LeaseList {
   readonly leases: readonly { readonly agent_id: string }[];
 }
 
 const holders = async (get: <T>(path: string) => Promise<{ readonly body: T }>) =>
-  (await get<Held>("/v1/leases")).body.leases.map(({ agent_id }) => agent_id);
+  (await get<LeaseList>("/v1/leases")).body.leases.map(({ agent_id }) => agent_id);
 
 test("a grant that arrives between two calls of the model is kept past the claim time (W8)", async (t) => {
   const { presence, lease, requestId, post, get } = await waiting(t, 60_000);

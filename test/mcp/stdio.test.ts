@@ -76,7 +76,7 @@ test("another process can take up the agent with its leases, and the first one l
     await pause(200);
     const { text } = await first.call("who_holds", { resource: "FILE:/a" });
     return text.startsWith("LOST: agent refactorer is no longer yours (stale_epoch)") ? text : null;
-  }, "the first is told");
+  }, "the first is notified");
   assert.match(news, /stop work/);
   await first.close();
   const { body: kept } = await get<Listed>("/v1/leases");
@@ -91,7 +91,7 @@ test("another process can take up the agent with its leases, and the first one l
     await pause(200);
     const { text } = await second.call("who_holds", { resource: "FILE:/a" });
     return text.startsWith("LOST") ? text : null;
-  }, "the second is told of the revocation");
+  }, "the second learns of the revocation");
   assert.match(lost, /FILE:\/a \(lse_\w+\) is REVOKED; stop work on it/);
 });
 

@@ -119,7 +119,7 @@ test("each tool with a name of AsyncGate or ReceiptGate is listed, and does what
   const last = mail.at(-1)?.receipt_id;
   assert.equal(mail.at(-1)?.phase, "complete");
   const later = await run("asyncgate.list_receipts", { ...to, since_receipt_id: last });
-  assert.deepEqual(later.receipts, [], "nothing is told twice");
+  assert.deepEqual(later.receipts, [], "nothing is said twice");
 
   const failing = await run("asyncgate.create_task", { ...task, type: "code.test" });
   const again = await run("asyncgate.lease_next", { ...worker });

@@ -1,4 +1,4 @@
-/** G8, G10: what is bound is renewed, its tokens are swapped, and its end is told, however the answers come. */
+/** G8, G10: what is bound is renewed, its tokens are swapped, and its end is reported, however the answers come. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Hold } from "../../src/sdk/hold.ts";
@@ -37,7 +37,7 @@ test("a bound lease is renewed and never extended, and each request carries the 
   const told: string[] = [];
   lease.onToken((token) => told.push(token));
   assert.equal(inspectToken(lease.token).generation, 1);
-  assert.equal(lease.coordinate?.endsWith("/door"), true);
+  assert.equal(lease.coordinate?.endsWith("/gateway"), true);
   const statuses: number[] = [];
   while (control.renewals < 3) {
     const response = await lease.fetch("work", { method: "POST", body: "x" });

@@ -26,7 +26,7 @@ export interface Proxy {
   readonly url: string;
   /** Ends all connections there are, with a reset. */
   cut(): void;
-  /** Nothing goes through, and nobody is told: what a partition looks like. */
+  /** Nothing goes through, and nobody is notified: a partition. */
   hush(): void;
   /** The requests go through, their answers do not, and then the connections are reset. */
   loseAnswers(count: number): void;

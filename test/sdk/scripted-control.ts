@@ -70,7 +70,7 @@ export async function scripted(
       expires_at: new Date(expiresAt).toISOString(),
       expires_in_ms: state === "ACTIVE" ? Math.max(0, expiresAt - now) : 0,
       ttl: ttlMs,
-      coordinate: `${url}/door`,
+      coordinate: `${url}/gateway`,
       token: mint(keys, { ...claims, generation, fence, expiresAt }, now),
     };
   };
@@ -139,7 +139,7 @@ export async function scripted(
       response.on("close", () => streams.delete(response));
       return;
     }
-    const atDoor = pathname.startsWith("/door");
+    const atDoor = pathname.startsWith("/gateway");
     const isPresent = request.headers.authorization === `Bearer ${json().token}`;
     const answer = atDoor
       ? isPresent

@@ -1,4 +1,4 @@
-/** A worker whose task ends only when it is told to; see worker.test.ts. */
+/** A worker whose task ends only on request; see worker.test.ts. */
 import { createClient } from "../../src/sdk/index.ts";
 
 const [url, workerId] = process.argv.slice(2);

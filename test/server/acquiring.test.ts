@@ -50,14 +50,14 @@ test("W2: a younger agent gets DIE with the obstacles and a retry time", async (
   const { register, grant, post } = await serve(t);
   await register("old");
   await register("young");
-  const lease = await grant("old", "FILE:/src/a.ts", { purpose: "mending it" });
+  const lease = await grant("old", "FILE:/src/a.ts", { purpose: "fixing it" });
   const asked = { agent_id: "young", intents: mutates("FILE:/src/**") };
   const { status, body, headers } = await post<WireDied>("/v1/acquire", asked);
   assert.equal(status, 409);
   assert.deepEqual([body.verdict, body.error, body.attempt, body.blocked_by_total], ["DIE", "die", 1, 1]);
   assert.deepEqual(
     body.blocked_by.map((one) => [one.lease_id, one.agent_id, one.resource, one.purpose]),
-    [[lease.id, "old", "FILE:/src/a.ts", "mending it"]],
+    [[lease.id, "old", "FILE:/src/a.ts", "fixing it"]],
   );
   assert.equal(headers.get("retry-after"), String(Math.ceil(body.retry_after_ms / 1_000)));
   const again = await post<WireDied>("/v1/acquire", asked);

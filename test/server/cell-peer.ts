@@ -46,7 +46,7 @@ export function entry(resource: string, over: Partial<CellInventoryEntry> = {}):
   return { resource, driver: "test", capacity: null, hardware: [], ready: true, fault: null, fenced: null, ...over };
 }
 
-/** Does all that it is told, and is believed. */
+/** Obeys every order, and its reports are believed. */
 export const obedient: Answerer = ({ seq, op }) => {
   switch (op) {
     case "bind":
@@ -96,7 +96,7 @@ export async function openLink(t: TestContext, url: string, options: PeerOptions
     order: (op) =>
       take(
         (frame): frame is Extract<CellDo, { op: typeof op }> => frame.type === "do" && frame.op === op,
-        `told to ${op}`,
+        `ordered to ${op}`,
       ),
     welcome: () => peer.take("welcome"),
     close: () => socket.terminate(),

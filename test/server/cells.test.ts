@@ -47,7 +47,7 @@ test("G3, G6: a bound lease is ACTIVE after its bind, with a coordinate and a to
   };
   const lease = await bindOne(server, "alice", "THING:/a");
   assert.deepEqual([lease.state, lease.coordinate], ["ACTIVE", "thing://1"]);
-  await until(() => (made.length > 0 ? true : null), "the cell was told of the grant");
+  await until(() => (made.length > 0 ? true : null), "the cell was ordered to bind");
   assert.deepEqual(made, [lease.token]);
   const { generation, fence } = lease;
   const presented = { now: server.service.engine.now(), tenant: "default", cell: "c1", resource: "THING:/a" };

@@ -24,7 +24,7 @@ export interface Body {
   readonly lost?: readonly unknown[];
 }
 
-export interface Answered<T = Body> {
+export interface HttpAnswer<T = Body> {
   readonly status: number;
   readonly body: T;
   readonly text: string;
@@ -45,9 +45,9 @@ export async function serve(t: TestContext, options: ServerOptions = {}): Promis
 }
 
 export interface Client {
-  call<T = Body>(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answered<T>>;
-  post<T = Body>(path: string, body?: unknown, options?: CallOptions): Promise<Answered<T>>;
-  get<T = Body>(path: string, options?: CallOptions): Promise<Answered<T>>;
+  call<T = Body>(method: string, path: string, body?: unknown, options?: CallOptions): Promise<HttpAnswer<T>>;
+  post<T = Body>(path: string, body?: unknown, options?: CallOptions): Promise<HttpAnswer<T>>;
+  get<T = Body>(path: string, options?: CallOptions): Promise<HttpAnswer<T>>;
   register(agentId: string, options?: CallOptions): Promise<WireRegisteredAgent>;
   /** One MUTATES lease, which must be granted. */
   grant(agentId: string, resource: string, more?: object, options?: CallOptions): Promise<WireLease>;
@@ -119,7 +119,7 @@ export function mutates(...resources: readonly string[]) {
   return resources.map((resource) => ({ predicate: "MUTATES", resource }));
 }
 
-/** After a standstill a timer comes before what has arrived meanwhile; so many turns of the loop let that in too. */
+/** After a standstill a timer comes before what has arrived meanwhile; this many turns of the loop let that in too. */
 const turnsAfter = 10;
 
 export async function pause(ms: number): Promise<void> {
@@ -138,12 +138,12 @@ export async function until<T>(look: () => Promise<T | null> | T | null, what: s
   }
 }
 
-/** So many answers are held now. */
+/** The number of answers held now. */
 export function held({ service }: RunningServer, count: number): Promise<true> {
   return until(() => (service.requests.size === count ? true : null), `${count} answers are held`);
 }
 
-/** A store in memory that fails when told to, and then cannot be opened again until it is told so. */
+/** A store in memory that fails on demand, and then cannot be opened again until the test allows it. */
 export function failingStore(disk: MemoryDisk = createMemoryDisk()) {
   const store = createMemoryStore(disk);
   const open = store.open.bind(store);

@@ -1,4 +1,4 @@
-/** Bad requests below the level of fields: bodies that are no JSON, heads that are no HTTP, and two requests in one. */
+/** Bad requests below the level of fields: bodies that are not JSON, heads that are not HTTP, and two requests in one. */
 
 export interface HostileBytes {
   readonly what: string;
@@ -123,7 +123,7 @@ export function oddBodies(path: string, good: string): readonly HostileBytes[] {
   ];
 }
 
-/** Heads that are no HTTP, or that would be read in two ways. */
+/** Heads that are not HTTP, or that would be read in two ways. */
 export function oddHeads(): readonly HostileBytes[] {
   const raw = (what: string, text: string): HostileBytes => ({ what, bytes: Buffer.from(text, "latin1") });
   const get = (path: string, ...headers: readonly string[]) =>

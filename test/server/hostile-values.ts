@@ -93,7 +93,7 @@ function brokenValues(schema: Node, example: unknown): readonly Broken[] {
   if (items !== undefined) {
     const [first] = Array.isArray(example) ? example : [];
     if (minItems !== undefined && minItems > 0) cases.push({ what: "empty", value: [] });
-    // Of large items so many would be too large already.
+    // This many large items would already be too large.
     const filler = schema["x-apart"] === true ? 0 : (first ?? "x");
     if (maxItems !== undefined) cases.push({ what: "too many", value: new Array(maxItems + 1).fill(filler) });
     // Where items are checked apart, a bad one is answered in its own place; tasks-bad.test.ts looks at those.

@@ -76,7 +76,7 @@ test("a key is shown once, listed without its secret, and refused once it is del
   assert.equal(made.status, 201);
   assert.match(made.body.key, /^lhk_[\w-]{43}$/);
   const { key, key_id: id } = made.body;
-  // With the first key the door is shut to whoever has none.
+  // With the first key, requests without one are refused.
   assert.equal((await get("/v1/keys")).status, 401);
   const listed = await get<{ keys: readonly WireKey[] }>("/v1/keys", { key });
   assert.deepEqual(

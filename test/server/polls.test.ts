@@ -10,7 +10,7 @@ import { taskClientOf } from "./task-client.ts";
 
 const hold = { hold_ms: 20_000 };
 
-/** So many polls are held now. */
+/** The number of polls held now. */
 function waiting({ service }: RunningServer, count: number): Promise<true> {
   return until(() => (service.polls.size === count ? true : null), `${count} polls are held`);
 }
@@ -170,7 +170,7 @@ test("S2: polls that waited during a commit of unknown outcome get the tasks tha
   const answered = offered("worker.a", { ...hold, capabilities: ["x"] });
   await waiting(server, 1);
   failNextCommit("stored");
-  // The poll that it wakes is in the same commit, and is told that its outcome is unknown.
+  // The poll that it wakes is in the same commit, and is answered that its outcome is unknown.
   const created = await server.post("/v1/tasks", { task_type: "t", principal_ai: "p", requires: ["y"] });
   assert.equal(created.status, 503);
   comeBack();
@@ -230,7 +230,7 @@ test("ten thousand idle polls cause no work, and a new task wakes the right one"
   const taskId = await create({ requires: ["can-7"] });
   await waiting(server, count - 1);
   const told = () => streams.flatMap(({ frames }) => frames).find(({ status }) => status === 200) ?? null;
-  const answer = await until(told, "its worker is told");
+  const answer = await until(told, "its worker is notified");
   assert.equal((answer.body as WireOffer).task.task_id, taskId);
   assert.equal(Number(answer.id) % 50, 7);
 });

@@ -71,7 +71,7 @@ test("S5: a credential that is sent is checked, even if no key exists and none i
   assert.equal((await get("/v1/leases", { key: token })).status, 200);
   const forged = `${token.slice(0, -1)}${token.endsWith("A") ? "B" : "A"}`;
   assert.equal((await get("/v1/leases", { key: forged })).status, 401);
-  // Another agent, tenant or epoch under the same sum is no token either.
+  // Another agent, tenant or epoch under the same sum is not a token either.
   const [prefix, , epoch, id, sum] = token.split(".");
   for (const other of [
     `${prefix}.acme.${epoch}.${id}.${sum}`,

@@ -7,7 +7,7 @@ import type {
   WireReceipt,
   WireTask,
 } from "../../src/protocol/testing/wire-types.ts";
-import type { Answered, Body, CallOptions, Client } from "./harness.ts";
+import type { Body, CallOptions, Client, HttpAnswer } from "./harness.ts";
 import { until } from "./harness.ts";
 
 export interface ShownTask extends WireTask {
@@ -30,7 +30,7 @@ export interface TaskClient {
   poll(workerId: string, more?: object, options?: CallOptions): Promise<WireOffer | null>;
   /** One that must be there. */
   offered(workerId: string, more?: object): Promise<WireOffer>;
-  send(receipt: Partial<NewReceiptInput>, options?: CallOptions): Promise<Answered<WireReceipt & Refused>>;
+  send(receipt: Partial<NewReceiptInput>, options?: CallOptions): Promise<HttpAnswer<WireReceipt & Refused>>;
   accept(offer: WireOffer): Promise<WireReceipt>;
   complete(offer: WireOffer, more?: object): Promise<WireReceipt>;
   show(taskId: string): Promise<ShownTask>;

@@ -510,7 +510,7 @@ test("each step of a task has an event, in order", async (t) => {
   const offer = await offered("worker.a");
   await accept(offer);
   await complete(offer);
-  await until(() => (seen.length >= 6 ? true : null), "all is told");
+  await until(() => (seen.length >= 6 ? true : null), "all is reported");
   assert.deepEqual(
     seen.filter((type) => type.startsWith("task.")),
     ["task.created", "task.offered", "task.accepted", "task.completed"],

@@ -207,7 +207,7 @@ test("G1: tokens do not cross tenants, though leases, agents and cells have the 
   const bound = await server.grant("alice", "GPU:/a", { hold_ms: 10_000 }, options);
   assert.equal((await check(server, bound.token, {}, options)).status, 200);
   assert.equal((await check(server, bound.token)).body.error, "token_invalid");
-  // What the cell's inventory says of it can be told here too.
+  // Caveats on the cell's inventory can be checked here too.
   const here = narrowed(bound.token, { type: "hardware", hardware: "a100" });
   assert.equal((await check(server, here, {}, options)).status, 200);
 });

@@ -12,7 +12,7 @@ import type { RunningServer } from "../../src/server/start.ts";
 import { serve, until } from "./harness.ts";
 import { taskClientOf } from "./task-client.ts";
 
-interface Said {
+interface ChildReport {
   readonly step: string;
   readonly lease_id?: string;
   readonly status: number;
@@ -26,9 +26,9 @@ function startWorker(t: TestContext, url: string, workerId: string, workMs: numb
     { stdio: ["ignore", "pipe", "inherit"] },
   );
   t.after(() => child.kill("SIGKILL"));
-  const said: Said[] = [];
+  const said: ChildReport[] = [];
   assert.ok(child.stdout !== null);
-  createInterface(child.stdout).on("line", (line) => said.push(JSON.parse(line) as Said));
+  createInterface(child.stdout).on("line", (line) => said.push(JSON.parse(line) as ChildReport));
   const step = (name: string) => until(() => said.find((one) => one.step === name) ?? null, `${workerId} has ${name}`);
   return { child, step };
 }

@@ -5,7 +5,7 @@ export type Phrase = { readonly name: string; readonly pattern: RegExp; readonly
 export const phrases: readonly Phrase[] = [
   {
     name: "is no",
-    pattern: /(?<!\b[Tt]here )\b(?:is|are|was|were) no (?!longer\b|more\b|other\b|less\b|way\b)/g,
+    pattern: /(?<!\b[Tt]here )\b(?:is|are|was|were) no (?!longer\b|more\b|other\b|less\b|way\b|\w+er than\b)/g,
     instead: 'not a …, unknown … ("there is no lease" is fine)',
   },
   { name: "whoever", pattern: /\bwho(?:m|se)?ever\b/gi, instead: "the caller, the holder, the reader" },

@@ -12,10 +12,10 @@ export function commentsOf(text: string): readonly string[] {
   return tokensOf(text).flatMap(({ comment }) => (comment === undefined ? [] : [onOneLine(comment)]));
 }
 
-/** Strings and templates, but for the names of modules. */
+/** Strings and templates, without the names of modules and the code in templates. */
 function stringsOf(text: string): readonly string[] {
   return tokensOf(text).flatMap(({ quoted }) =>
-    quoted === undefined || /^["'](?:node:|\.{1,2}\/)/.test(quoted) ? [] : [quoted],
+    quoted === undefined || /^["'](?:node:|\.{1,2}\/)/.test(quoted) ? [] : [quoted.replace(/\$\{[^}]*\}/g, "…")],
   );
 }
 

@@ -45,7 +45,7 @@ const narrowed = await client.withLease(name, ({ leaseOf }) => narrow(leaseOf(na
 check(inspectToken(narrowed).caveats[0].type === "operations", "a token is narrowed without the server");
 
 for await (const event of client.events({ since: 0, types: ["lease.granted"] })) {
-  check(event.type === "lease.granted" && event.lease.id !== "", "events are told");
+  check(event.type === "lease.granted" && event.lease.id !== "", "events arrive");
   break;
 }
 await client.close();

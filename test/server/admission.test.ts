@@ -174,7 +174,7 @@ test("a credential over its rate limit gets 429 with a retry time; others, and t
   for (let time = 0; time < 20; time++) assert.equal((await get("/v1/leases")).status, 200);
   const { agent_token: alice } = await register("alice");
   const { agent_token: bob } = await register("bob");
-  /** How many pass before the first that does not, and what that one is told. */
+  /** How many pass before the first that does not, and what that one gets. */
   const askUntilRefused = async (key: string) => {
     for (let passed = 0; ; passed++) {
       const { status, body, headers } = await get("/v1/leases", { key });
