@@ -63,7 +63,7 @@ test("S2: all requests in flight get 503, readers and the next batch too, and th
   assert.deepEqual(shown, [{ id: kept.id, fence: kept.fence, expires_at: kept.expires_at }]);
   const failures = lines.filter((line) => line.includes("a commit failed"));
   assert.equal(failures.length, 1);
-  assert.match(failures[0] ?? "", /the commit failed, as it was told to/);
+  assert.match(failures[0] ?? "", /the commit failed, as the test asked/);
 });
 
 test("S2: a store that cannot be opened is retried with back-off and a log line each time; then service resumes", async (t) => {

@@ -158,7 +158,13 @@ function meaning(tool: GuardedTool, { code, stdout, stderr }: Ended): Pick<Answe
     };
   };
   const { hookSpecificOutput: specific = {} } = said;
-  const shown = [specific.additionalContext, said.additional_context, said.reason, said.systemMessage, said.user_message]
+  const shown = [
+    specific.additionalContext,
+    said.additional_context,
+    said.reason,
+    said.systemMessage,
+    said.user_message,
+  ]
     .filter(Boolean)
     .join("\n");
   if (tool === "cursor") return { denied: said.permission === "deny" ? (said.agent_message ?? "") : null, shown };

@@ -230,7 +230,7 @@ test("deletes and renames are leased with their own predicates", async () => {
 });
 
 test("a file outside every repository is not guarded, and the hook says so", async () => {
-  const { denied, told } = await call("claude", "PreToolUse", "outside", "Write", {
+  const { denied, shown } = await call("claude", "PreToolUse", "outside", "Write", {
     file_path: join(project.state, "x.txt"),
     content: "",
   });

@@ -40,7 +40,10 @@ const hold = (agent: string, path: string) =>
 
 test("a write that the command's text does not show is found in the tree: on another's file it is a violation, reported and recorded", async () => {
   await hold("holder", "src/b.ts");
-  const { before: asked, after: answer } = await bash("sly", `node -e 'require("fs").writeFileSync("src/b.ts", "mine")'`);
+  const { before: asked, after: answer } = await bash(
+    "sly",
+    `node -e 'require("fs").writeFileSync("src/b.ts", "mine")'`,
+  );
   assert.equal(asked.denied, null);
   assert.match(
     answer?.shown ?? "",
@@ -72,7 +75,7 @@ test("a lease that expired while the tool asked its user is acquired again, or t
 
 test("a write to a free file is leased for the session afterwards", async () => {
   const { after: told } = await bash("late", `node -e 'require("fs").writeFileSync("src/c.ts", "mine")'`);
-  assert.match(told?.told ?? "", /also changed FILE:\/shop\/src\/c\.ts.*leased for you now/);
+  assert.match(told?.shown ?? "", /also changed FILE:\/shop\/src\/c\.ts.*leased for you now/);
   assert.match(
     (await hook("PreToolUse", "other", "Edit", { file_path: join(project.root, "src/c.ts") })).denied ?? "",
     /claude-late holds/,

@@ -53,7 +53,7 @@ test("without contact the work stops before its lease can have ended, and begins
 });
 
 for (const transport of ["http", "stream"] as const) {
-  // Whoever waits for the time limit of what was lost takes 35 s and more.
+  // A client that waits for the time limit of what was lost takes 35 s and more.
   test(`dead connections after a partition are replaced (${transport})`, { timeout: 30_000 }, async (t) => {
     const server = await serve(t);
     const proxy = await proxyTo(t, server);
