@@ -42,6 +42,7 @@ test("a sentence that no template matches, an unknown name and a step back in ti
 
 test(`the stories in ${docsPage} are the stories of sim/stories`, () => {
   const shown = storiesIn(readFileSync(docsPage, "utf8"));
+  assert.ok(shown.length >= 3);
   for (const { name, text } of shown) {
     assert.equal(text, stories.find(({ path }) => basename(path) === `${name}.txt`)?.text, name);
   }
