@@ -53,9 +53,9 @@ export const cellMutants: readonly Mutant[] = [
   },
   {
     name: "cells: a late heartbeat brings back who has left",
-    file: "commands/cells.ts",
-    find: 'loseCell(turn, cell, command.reason, "");',
-    replace: "loseCell(turn, cell, command.reason, cell.record.session);",
+    file: "resources/cell-life.ts",
+    find: 'const session = move === "leave" ? "" : cell.record.session;',
+    replace: "const { session } = cell.record;",
   },
   {
     name: "cells: an inventory takes what another cell has",

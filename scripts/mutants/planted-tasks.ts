@@ -49,15 +49,15 @@ export const taskMutants: readonly Mutant[] = [
     name: "tasks: a creation is not remembered",
     file: "commands/task-create.ts",
     find: "changed(turn, placeTaskKey(turn, key));",
-    replace: "changed(turn, createTaskKeyEntry(key));",
+    replace: "void key;",
   },
 
   // Manifests (T10)
   {
     name: "tasks: the other leases of a task outlive the one that ended",
     file: "tasks/task-life.ts",
-    find: 'if (lease !== undefined && lease.alive && lease.record.state !== "CLOSING") endLease(',
-    replace: "if (lease !== undefined && lease.alive && isTaskLease(lease.record)) endLease(",
+    find: 'if (lease?.alive && lease.record.state !== "CLOSING") endLease(',
+    replace: 'if (lease?.alive && lease.record.resource.startsWith("TASK:")) endLease(',
   },
   {
     name: "tasks: what a task's other leases free is not served",
@@ -118,8 +118,8 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: an attempt too many",
     file: "tasks/task-life.ts",
-    find: 'if (attempts >= spec.maxAttempts) return die(turn, task, "max_retries_exceeded");\n  updateTask',
-    replace: 'if (attempts > spec.maxAttempts) return die(turn, task, "max_retries_exceeded");\n  updateTask',
+    find: 'if (attempts >= spec.maxAttempts) return die(turn, task, "max_retries_exceeded");\n  moveTask',
+    replace: 'if (attempts > spec.maxAttempts) return die(turn, task, "max_retries_exceeded");\n  moveTask',
   },
   {
     name: "tasks: a revoked offer counts as refused",
@@ -192,9 +192,8 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: an escalated obligation stays with the worker",
     file: "tasks/task-life.ts",
-    find: "if (other === undefined) setObligation(turn, task, { state: as, custodian });",
-    replace:
-      "if (other === undefined) setObligation(turn, task, { state: as, custodian: task.record.lastWorker ?? custodian });",
+    find: "if (other === undefined) moveObligation(turn, task, move, custodian);",
+    replace: "if (other === undefined) moveObligation(turn, task, move, task.record.lastWorker ?? custodian);",
   },
   {
     name: "tasks: anybody's key may use a worker_id",

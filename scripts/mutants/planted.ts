@@ -238,16 +238,15 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "DIE takes a fresh timestamp",
-    file: "agents/agent-life.ts",
-    find: '{ ...agent, state: "PAUSED", attempts,',
-    replace:
-      '{ ...agent, priority: died ? takePriority(state, tenant, now) : agent.priority, state: "PAUSED", attempts,',
+    file: "agents/agent-states.ts",
+    find: "    attempts,\n    pausedAt: agent.pausedAt ?? now,",
+    replace: "    priority: died ? now + 1 : agent.priority,\n    attempts,\n    pausedAt: agent.pausedAt ?? now,",
   },
   {
     name: "a grant does not forgive the deaths before it",
-    file: "agents/agent-life.ts",
-    find: '{ ...agent, state: "EXECUTING", attempts: 0, pausedAt: null }',
-    replace: '{ ...agent, state: "EXECUTING", pausedAt: null }',
+    file: "agents/agent-states.ts",
+    find: "    attempts: 0,\n    pausedAt: null,\n",
+    replace: "    pausedAt: null,\n",
   },
   {
     name: "a completed unit keeps its age for the next",
@@ -282,8 +281,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "the key of a wait that timed out stays taken",
     file: "requests/request-life.ts",
-    find: "if (request.record.key !== null) party.keys.delete(request.record.key);\n  updateRequest",
-    replace: "updateRequest",
+    find: "if (request.record.key !== null) party.keys.delete(request.record.key);\n  moveRequest",
+    replace: "moveRequest",
   },
   {
     name: "seventeen blockers are named",
@@ -375,7 +374,7 @@ export const mutants: readonly Mutant[] = [
     name: "a failed teardown frees the resource",
     file: "resources/bindings.ts",
     find: "fence(turn, nameOf(lease), reason);",
-    replace: "serve(turn, [nameOf(lease)]);",
+    replace: "void reason;",
   },
   {
     name: "one bound lease grants the whole manifest",

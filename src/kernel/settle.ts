@@ -9,6 +9,7 @@ import { limits } from "./contract/limits.ts";
 import type { Millis } from "./contract/records.ts";
 import { earliest } from "./index/heap.ts";
 import { dueOf, emitLease, updateLease } from "./leases/lease-life.ts";
+import { heldLease } from "./leases/lease-states.ts";
 import type { EndEntry, LeaseEntry, RequestEntry, State, Turn } from "./memory/state.ts";
 import { endLeases } from "./requests/ending.ts";
 import { serve } from "./requests/queue.ts";
@@ -121,6 +122,6 @@ function isHeldForRestart({ party, record }: LeaseEntry): boolean {
 function hold(turn: Turn, lease: LeaseEntry): void {
   const heldUntil = lease.record.expiresAt + limits.heldMs;
   if (heldUntil <= turn.now) return endLeases(turn, [lease], "EXPIRED", null);
-  updateLease(turn, lease, { ...lease.record, state: "HELD", heldUntil, claimBy: null });
+  updateLease(turn, lease, heldLease(lease.record, heldUntil));
   emitLease(turn, lease, "lease.held", null);
 }

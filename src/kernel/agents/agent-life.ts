@@ -1,24 +1,9 @@
-/** The one place where an agent's record changes: its state, its unit of work, and when it is forgotten. */
+/** An agent's unit of work (W1), its checkpoint, and when it is forgotten (S4). */
 
 import { limits } from "../contract/limits.ts";
-import type { Agent, AgentState, Millis } from "../contract/records.ts";
+import type { Agent, Millis } from "../contract/records.ts";
 import { schedule, unschedule } from "../index/heap.ts";
 import { type AgentEntry, changed, emit, freshPriority, type TenantEntry, type Turn } from "../memory/state.ts";
-
-export function visibleState(agent: Agent): AgentState | "DIE_RESTART" {
-  return agent.restarting ? "DIE_RESTART" : agent.state;
-}
-
-export function updateAgent(turn: Turn, entry: AgentEntry, record: Agent): void {
-  const { now } = turn;
-  const from = visibleState(entry.record);
-  entry.record = record;
-  entry.priority = entry.record.priority;
-  changed(turn, entry);
-  const to = visibleState(entry.record);
-  if (from !== to)
-    emit(turn, { type: "agent.transitioned", tenant: entry.tenantId, at: now, agentId: entry.record.id, from, to });
-}
 
 export function isUnitOver({ state }: Agent): boolean {
   return state === "COMPLETED" || state === "ABORTED";
@@ -41,22 +26,6 @@ export function takePriority(turn: Turn): number {
   tenant.counters.record = { ...tenant.counters.record, priority };
   changed(turn, tenant.counters);
   return priority;
-}
-
-/** A grant ends PAUSED and forgives the deaths before it (W5, A1). */
-export function becomeExecuting(turn: Turn, entry: AgentEntry): void {
-  const { record } = entry;
-  if (record.state === "EXECUTING" && record.attempts === 0 && record.pausedAt === null) return;
-  const agent = inUnit(turn, entry);
-  updateAgent(turn, entry, { ...agent, state: "EXECUTING", attempts: 0, pausedAt: null });
-}
-
-/** WAIT, DIE and PAUSED all pause the agent (A1); since when, is kept for the update of A4. */
-export function becomePaused(turn: Turn, entry: AgentEntry, died: boolean): void {
-  const { now } = turn;
-  const agent = inUnit(turn, entry);
-  const attempts = agent.attempts + (died ? 1 : 0);
-  updateAgent(turn, entry, { ...agent, state: "PAUSED", attempts, pausedAt: agent.pausedAt ?? now });
 }
 
 /** Called when a lease or request of the agent has ended. */

@@ -4,7 +4,7 @@
  */
 
 import { conclude, followUp } from "../aftermath.ts";
-import { becomeExecuting, becomePaused } from "../agents/agent-life.ts";
+import { becomeExecuting, becomePaused } from "../agents/agent-states.ts";
 import type { Acquire } from "../contract/commands.ts";
 import { requestIdWith, suffixFrom } from "../contract/ids.ts";
 import type { Request } from "../contract/records.ts";
@@ -32,6 +32,7 @@ import {
 import { describeRequest, observeFor } from "../requests/describe.ts";
 import { endLeases } from "../requests/ending.ts";
 import { attachLeases, beginLeases, emitRequest, enqueue } from "../requests/request-life.ts";
+import { firstRequestState } from "../requests/request-states.ts";
 
 export function acquire(turn: Turn, command: Acquire): Reply {
   const { tenant, now } = turn;
@@ -169,7 +170,7 @@ function addRequest(
     holder: agent.holder,
     key: command.requestKey,
     fingerprint,
-    state: "WAITING",
+    state: firstRequestState,
     intents: manifest.intents,
     picked: manifest.picked,
     ttl: manifest.ttl,

@@ -1,6 +1,7 @@
 /** Agents: registration, the state machine of A1, restarts (L9), checkpoints and taking up again (A2–A5). */
 
-import { dropDigest, inUnit, scheduleForgetting, takePriority, updateAgent } from "../agents/agent-life.ts";
+import { dropDigest, inUnit, scheduleForgetting, takePriority } from "../agents/agent-life.ts";
+import { agentTransitions, firstAgentState, moveAgent, moveTo, updateAgent } from "../agents/agent-states.ts";
 import type {
   DropDigest,
   PauseAgent,
@@ -11,7 +12,7 @@ import type {
 } from "../contract/commands.ts";
 import { agentIdFrom } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
-import { type Agent, type AgentState, agentStates } from "../contract/records.ts";
+import { type Agent, agentStates } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import { emitLease, reissue, updateLease } from "../leases/lease-life.ts";
@@ -61,7 +62,7 @@ export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
     tenant: tenant.record.id,
     id,
     labels: labels ?? {},
-    state: "PLANNING",
+    state: firstAgentState,
     restarting: false,
     pausedByOperator: false,
     priority: takePriority(turn),
@@ -98,17 +99,6 @@ export function takeUp(turn: Turn, agent: AgentEntry, labels: Readonly<Record<st
   emit(turn, { type: "agent.taken_up", tenant: tenant.record.id, at: now, agent: agent.record });
 }
 
-/** A1's table, as far as it can be said: a grant alone leads from ACQUIRING to EXECUTING. */
-const sayable: Readonly<Record<AgentState, readonly AgentState[]>> = {
-  PLANNING: ["ACQUIRING"],
-  ACQUIRING: [],
-  PAUSED: ["EXECUTING", "ACQUIRING", "PLANNING"],
-  EXECUTING: ["ACQUIRING", "VERIFYING", "COMPLETED"],
-  VERIFYING: ["ACQUIRING", "COMPLETED"],
-  COMPLETED: ["PLANNING", "ACQUIRING"],
-  ABORTED: ["PLANNING", "ACQUIRING"],
-};
-
 export function transitionAgent(turn: Turn, command: TransitionAgent): Reply {
   const { tenant } = turn;
   const agent = findAgent(tenant, command.actor, command.agentId);
@@ -124,7 +114,8 @@ export function transitionAgent(turn: Turn, command: TransitionAgent): Reply {
     if (restarting) updateAgent(turn, agent, { ...agent.record, restarting: false });
     return { type: "agent", agent: agent.record, created: false };
   }
-  if (to !== "ABORTED" && (restarting || !sayable[from].includes(to))) {
+  const move = to === "PAUSED" ? null : moveTo[to];
+  if (move === null || agentTransitions[from][move] === "refused" || (restarting && move !== "abort")) {
     return refuse(
       "invalid_transition",
       `An agent does not go from ${restarting ? "DIE_RESTART" : from} to ${to} by saying so.`,
@@ -139,7 +130,7 @@ export function transitionAgent(turn: Turn, command: TransitionAgent): Reply {
   if (from === "PAUSED" && to === "PLANNING") dropDigest(turn, agent);
   const next = to === "ABORTED" ? agent.record : inUnit(turn, agent);
   const pausedAt = holdsNothing || to === "EXECUTING" ? null : next.pausedAt;
-  updateAgent(turn, agent, { ...next, state: to, pausedAt, restarting: false });
+  moveAgent(turn, agent, move, { ...next, pausedAt, restarting: false });
   return { type: "agent", agent: agent.record, created: false };
 }
 
@@ -197,6 +188,6 @@ export function dropFailedDigest(turn: Turn, command: DropDigest): Reply {
   letGo(turn, agent, "assumption_failed");
   dropDigest(turn, agent);
   const next = inUnit(turn, agent);
-  updateAgent(turn, agent, { ...next, state: "PLANNING", pausedAt: null, restarting: false });
+  moveAgent(turn, agent, "replan", { ...next, pausedAt: null, restarting: false });
   return { type: "agent", agent: agent.record, created: false };
 }

@@ -14,7 +14,8 @@ import { mayActAsCell } from "../memory/actors.ts";
 import type { CellEntry, LeaseEntry, TenantEntry, Turn } from "../memory/state.ts";
 import { endLeases } from "../requests/ending.ts";
 import { bindFailed, finishGone } from "../resources/bindings.ts";
-import { emitCell, leasesOfCell, placeCell, updateCell } from "../resources/cell-life.ts";
+import { emitCell, leasesOfCell, placeCell } from "../resources/cell-life.ts";
+import { firstCellState, moveCell } from "../resources/cell-states.ts";
 import { takeInventory, tooMany } from "./cell-inventory.ts";
 
 const idPattern = /^[\w.:@-]+$/;
@@ -67,7 +68,7 @@ function enter(
     id,
     session,
     keyId: isOwned || actor.role !== "cell" ? owner : (actor.keyId ?? null),
-    state: "READY",
+    state: firstCellState,
     goneReason: null,
     withdrawn: known?.record.withdrawn ?? false,
     version,
@@ -76,7 +77,8 @@ function enter(
     aliveBy: now + limits.cellAliveMs,
   };
   const cell = known ?? placeCell(turn, record);
-  updateCell(turn, cell, record);
+  const { state: _first, ...change } = record;
+  moveCell(turn, cell, "enrol", change);
   emitCell(turn, cell, "cell.enrolled");
   return cell;
 }

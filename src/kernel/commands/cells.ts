@@ -16,15 +16,8 @@ import { mayActAsCell, requireAbove } from "../memory/actors.ts";
 import { type CellEntry, nameOf, type Turn } from "../memory/state.ts";
 import { endBinding, endLeases } from "../requests/ending.ts";
 import { bindFailed, bound, finishGone, teardownFailed, tornDown } from "../resources/bindings.ts";
-import {
-  emitCell,
-  hear,
-  leasesOfCell,
-  loseCell,
-  readinessChanged,
-  resourcesOf,
-  updateCell,
-} from "../resources/cell-life.ts";
+import { emitCell, hear, leasesOfCell, loseCell, readinessChanged, resourcesOf } from "../resources/cell-life.ts";
+import { updateCell } from "../resources/cell-states.ts";
 import { fence } from "../resources/resource-life.ts";
 import { takeInventory, tooMany } from "./cell-inventory.ts";
 
@@ -95,7 +88,7 @@ export function cellLeft(turn: Turn, command: CellLeft): Reply {
   }
   if (cell.record.session === "") return { type: "cell", cell: cell.record };
   if (cell.record.session !== command.session) return staleSession();
-  loseCell(turn, cell, command.reason, "");
+  loseCell(turn, cell, "leave", command.reason);
   return { type: "cell", cell: cell.record };
 }
 

@@ -1,6 +1,7 @@
 /** What changes hands or strength: transfer, downgrade (L15), and what is taken away: revocation (L14). */
 
-import { decidingPriority, inUnit, noteIdle, updateAgent } from "../agents/agent-life.ts";
+import { decidingPriority, inUnit, noteIdle } from "../agents/agent-life.ts";
+import { moveAgent } from "../agents/agent-states.ts";
 import type { DowngradeLease, Revoke, TransferLease } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
 import { readPredicate, strengthOf, strengthsConflict } from "../contract/predicates.ts";
@@ -11,6 +12,7 @@ import { lastPlace, makeWish } from "../deciding/claims.ts";
 import { addObstacles, createObstacles, ownUnits } from "../deciding/conflicts.ts";
 import { findNode, literalChildren, type Node, type Placed, patternChildren } from "../index/resource-tree.ts";
 import { emitLease, linkToParty, reissue, unlinkFromParty, weaken } from "../leases/lease-life.ts";
+import { endedLease } from "../leases/lease-states.ts";
 import { findAgent, mayActFor, requireAbove } from "../memory/actors.ts";
 import {
   type AgentEntry,
@@ -54,7 +56,7 @@ export function transferLease(turn: Turn, command: TransferLease): Reply {
   if (giver.kind === "task") return ofTask(lease);
   const { state: before } = receiver.record;
   if (before !== "PAUSED" && before !== "EXECUTING" && before !== "VERIFYING") {
-    updateAgent(turn, receiver, { ...inUnit(turn, receiver), state: "EXECUTING" });
+    moveAgent(turn, receiver, "grant", inUnit(turn, receiver));
   }
   for (const one of moved) {
     unlinkFromParty(one);
@@ -136,7 +138,7 @@ function whyNotTransferred(
 /** To the request through which the giver got it, the lease is over: whoever asks for it again no longer has it. */
 function noteHandedOver(turn: Turn, request: RequestEntry, record: Lease): void {
   const { now } = turn;
-  noteEndedLease(turn, request, { ...record, state: "RELEASED", endedAt: now, endReason: "transferred" });
+  noteEndedLease(turn, request, endedLease(record, "RELEASED", now, "transferred", null));
 }
 
 function clashes(a: LeaseEntry, b: LeaseEntry): boolean {

@@ -1,12 +1,13 @@
 /** What a holder does with its leases: heartbeat, renew, release (L4, L5, G8). */
 
-import { updateAgent } from "../agents/agent-life.ts";
+import { moveAgent } from "../agents/agent-states.ts";
 import type { Actor, Heartbeat, HeartbeatAll, ReleaseAll, ReleaseLease, RenewLease } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
 import type { EndedLeaseState, Lease, Millis } from "../contract/records.ts";
 import { type Refusal, type RefusalCode, refuse } from "../contract/refusals.ts";
 import type { LostLease, Reply } from "../contract/replies.ts";
 import { emitLease, expiryFor, reissue, updateLease } from "../leases/lease-life.ts";
+import { extendedLease } from "../leases/lease-states.ts";
 import { findAgent, isAbove, whyNotItsWorker } from "../memory/actors.ts";
 import {
   type AgentEntry,
@@ -131,7 +132,7 @@ function extendOne(turn: Turn, lease: LeaseEntry, activity: boolean): void {
   const wasHeld = record.state === "HELD";
   // Whoever comes back from a restart was not idle meanwhile (L9, L10).
   const activeAt = activity || wasHeld ? now : record.activeAt;
-  updateLease(turn, lease, { ...record, state: "ACTIVE", expiresAt, activeAt, claimBy: null, verified: false });
+  updateLease(turn, lease, extendedLease(record, expiresAt, activeAt));
   if (wasHeld) emitLease(turn, lease, "lease.revived", null);
 }
 
@@ -162,14 +163,7 @@ export function renewLease(turn: Turn, command: RenewLease): Reply {
     lease.party.kind === "task" ? leasesOfAttempt(tenant, lease.party, lease) : withLinked(tenant, lease);
   for (const one of together) {
     const expiresAt = expiryFor(tenant, one.record.acquiredAt, now, one.record.ttl);
-    reissue(turn, one, {
-      ...one.record,
-      state: "ACTIVE",
-      expiresAt,
-      activeAt: now,
-      claimBy: null,
-      verified: false,
-    });
+    reissue(turn, one, extendedLease(one.record, expiresAt, now));
     emitLease(turn, one, "lease.renewed", null);
   }
   if (lease.party.kind === "task") noteReissued(turn, lease.party);
@@ -222,7 +216,7 @@ function completeIfDone(turn: Turn, agent: AgentEntry): void {
   if (agent.open.size > 0) return;
   for (let lease = agent.leases; lease !== null; lease = lease.nextOfParty)
     if (lease.record.state !== "CLOSING") return;
-  updateAgent(turn, agent, { ...record, state: "COMPLETED" });
+  moveAgent(turn, agent, "complete", record);
 }
 
 /** A live lease that the caller may act on (L13). What has ended is answered from history (see ended.ts). */

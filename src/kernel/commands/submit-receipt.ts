@@ -20,7 +20,7 @@ import {
   receiptFingerprint,
   type Sender,
 } from "../receipts/receipt-content.ts";
-import { listObligation, setObligation, unlistObligation } from "../tasks/obligations.ts";
+import { moveObligation, openObligation } from "../tasks/obligations.ts";
 import {
   die,
   dropAttempt,
@@ -33,6 +33,7 @@ import {
   retryOrDie,
 } from "../tasks/task-life.ts";
 import { resumeSpeculation, speculateAt } from "../tasks/task-speculation.ts";
+import { moveTask } from "../tasks/task-states.ts";
 import { noteDuration } from "../tasks/task-types.ts";
 import { noteOutcome } from "../tasks/workers.ts";
 import { answerForLateReceipt, dedupeConflict } from "./ended.ts";
@@ -192,20 +193,14 @@ function mark(turn: Turn, { book }: TenantEntry, task: TaskEntry, input: Receipt
 
 /** T3, R5: the obligation opens, or goes on under a new custodian where the last one lost it. */
 function open(turn: Turn, task: TaskEntry, { recipientAi }: ReceiptDraft): void {
-  const { tenant, now } = turn;
-  const { obligation, id, live } = task.record;
+  const { obligation, live } = task.record;
   if (obligation !== null && obligation.state !== "CLOSED") {
     // A second worker that tries the same task does not take it over (T8).
     const isTaken = obligation.state === "OPEN" && live.some(({ acceptedAt }) => acceptedAt !== null);
-    if (!isTaken) setObligation(turn, task, { state: "OPEN", custodian: recipientAi });
+    if (!isTaken) moveObligation(turn, task, "accept", recipientAi);
     return;
   }
-  const number = obligation === null ? 1 : Number(obligation.id.slice(obligation.id.lastIndexOf("-") + 1)) + 1;
-  unlistObligation(tenant, task);
-  updateTask(turn, task, {
-    obligation: { id: `obl_${id.slice(2)}-${number}`, state: "OPEN", custodian: recipientAi, openedAt: now },
-  });
-  listObligation(tenant, task);
+  openObligation(turn, task, recipientAi);
 }
 
 function accept(turn: Turn, task: TaskEntry, attempt: TaskAttempt, { id: receiptId }: Receipt): void {
@@ -214,8 +209,7 @@ function accept(turn: Turn, task: TaskEntry, attempt: TaskAttempt, { id: receipt
   const isFirst = record.status === "leased";
   const isCounted = record.live.every((one) => one.receiptId === null);
   const accepted = { ...attempt, acceptedAt: now, receiptId };
-  updateTask(turn, task, {
-    status: "accepted",
+  moveTask(turn, task, "accept", {
     attempts: record.attempts + (isCounted ? 1 : 0),
     offers: 0,
     notBefore: isFirst ? speculateAt(tenant, record.spec, now) : record.notBefore,
@@ -241,7 +235,7 @@ function complete(
     noteDuration(turn, tenant, task.record.spec.taskType, now - attempt.acceptedAt);
   const { attempts, spec } = task.record;
   if (status === "failure" && retryRequested && attempts < spec.maxAttempts && type === "live") {
-    passOn(turn, task, "CLOSED", task.record.obligation?.custodian ?? attempt.workerId);
+    passOn(turn, task, "close", task.record.obligation?.custodian ?? attempt.workerId);
     // A second worker that has it is the retry (T8).
     if (task.record.live.length > 0) return followLive(turn, task, attempt.receiptId);
     return retryOrDie(turn, task, attempt, "failed");
@@ -261,7 +255,7 @@ function escalate(
   dropAttempt(turn, task, attempt, "RELEASED", "escalated");
   emitTask(turn, task, "task.escalated", attempt, escalationReason);
   const { attempts, spec } = task.record;
-  if (attempt.acceptedAt !== null) passOn(turn, task, "OPEN", escalationTo ?? spec.principalAi);
+  if (attempt.acceptedAt !== null) passOn(turn, task, "hand_over", escalationTo ?? spec.principalAi);
   if (task.record.live.length > 0) return followLive(turn, task, attempt.receiptId);
   if (attempt.acceptedAt === null) {
     // Not accepted: an offer that came to nothing, said aloud (T2).

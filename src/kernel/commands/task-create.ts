@@ -17,6 +17,7 @@ import { leaseWarnings, readTask } from "../tasks/task-input.ts";
 import { emitTask, finish } from "../tasks/task-life.ts";
 import { placeTask, placeTaskKey } from "../tasks/task-places.ts";
 import { enterQueue } from "../tasks/task-queue.ts";
+import { firstTaskStatus } from "../tasks/task-states.ts";
 
 export function createTask(turn: Turn, command: CreateTask): Reply {
   const { tenant } = turn;
@@ -118,7 +119,7 @@ function addTask(
     tenant: tenant.record.id,
     id: taskIdFrom(now, entropy),
     spec,
-    status: "queued",
+    status: firstTaskStatus,
     timestamp: takePriority(turn),
     createdAt: now,
     createdBy: actor.keyId ?? actor.agentId ?? null,

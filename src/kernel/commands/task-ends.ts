@@ -8,10 +8,11 @@ import type { CancelTask, RedriveTask } from "../contract/task-commands.ts";
 import type { Task } from "../contract/task-records.ts";
 import { isAbove } from "../memory/actors.ts";
 import type { Turn } from "../memory/state.ts";
-import { type TaskEntry, updateTask } from "../memory/task-state.ts";
+import type { TaskEntry } from "../memory/task-state.ts";
 import { canceledReceipt } from "../receipts/append-receipt.ts";
 import { emitTask, finish, isFinal } from "../tasks/task-life.ts";
 import { enterQueue } from "../tasks/task-queue.ts";
+import { moveTask } from "../tasks/task-states.ts";
 
 export function cancelTask(turn: Turn, command: CancelTask): Reply {
   const task = findForPrincipal(turn, command);
@@ -34,7 +35,7 @@ export function redriveTask(turn: Turn, command: RedriveTask): Reply {
   const task = findForPrincipal(turn, command);
   if ("code" in task) return task;
   if (task.record.status !== "dead") return notDead(task.record);
-  updateTask(turn, task, { status: "queued", attempts: 0, offers: 0, notBefore: null, endReason: null });
+  moveTask(turn, task, "redrive", { attempts: 0, offers: 0, notBefore: null, endReason: null });
   emitTask(turn, task, "task.redriven", null, null);
   enterQueue(turn, task);
   return { type: "task", task: task.record, created: false };

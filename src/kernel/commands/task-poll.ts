@@ -13,14 +13,7 @@ import { earliest } from "../index/heap.ts";
 import { contestPast } from "../leases/late-results.ts";
 import { beginLease, emitLease, expiryFor, type GrantTerms, reissue } from "../leases/lease-life.ts";
 import { type LeaseEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
-import {
-  attemptOf,
-  type Lane,
-  leasesOfAttempt,
-  type TaskEntry,
-  updateTask,
-  type WorkerEntry,
-} from "../memory/task-state.ts";
+import { attemptOf, type Lane, leasesOfAttempt, type TaskEntry, type WorkerEntry } from "../memory/task-state.ts";
 import { canonicalName } from "../names/resource-name.ts";
 import { beginLeases } from "../requests/request-life.ts";
 import { rankOf } from "../tasks/lanes.ts";
@@ -29,6 +22,7 @@ import { claimManifest } from "../tasks/task-manifest.ts";
 import { afterLook } from "../tasks/task-parking.ts";
 import { isKeyFull, leaveQueue, offerSlots, waitForKey } from "../tasks/task-queue.ts";
 import { resumeSpeculation, secondFor } from "../tasks/task-speculation.ts";
+import { moveTask } from "../tasks/task-states.ts";
 import { covers, meetWorker, tasksFor, updateWorker } from "../tasks/workers.ts";
 
 export function pollTasks(turn: Turn, command: PollTasks): Reply {
@@ -253,7 +247,7 @@ function offer(
   };
   const isFirst = record.live.length === 0;
   if (isFirst && task.key !== null) task.key.running++;
-  updateTask(turn, task, { status: isFirst ? "leased" : record.status, live: [...record.live, attempt] });
+  moveTask(turn, task, "offer", { live: [...record.live, attempt] });
   resumeSpeculation(turn, task);
   emitTask(turn, task, "task.offered", attempt, null);
   return describeOffer(tenant, lease);

@@ -1,7 +1,4 @@
-/**
- * The one place where leases begin, change and end, and where their entries stand in every index. Who may do it and
- * whether it is right is decided elsewhere; what waits is served by queue.ts.
- */
+/** Leases begin, change and end here, and stand in every index. Who may do it, and when, is decided elsewhere. */
 
 import { noteIdle } from "../agents/agent-life.ts";
 import type { LeaseEvent } from "../contract/events.ts";
@@ -28,6 +25,7 @@ import {
   type Turn,
 } from "../memory/state.ts";
 import { contest } from "./late-results.ts";
+import { closingLease, endedLease, firstLeaseState } from "./lease-states.ts";
 
 /** What a manifest's leases have in common. */
 export interface GrantTerms {
@@ -62,7 +60,7 @@ export function beginLease(
     predicate: wish.intent.predicate,
     agentId: terms.agentId,
     holder: party.holder,
-    state: terms.binds ? "BINDING" : "ACTIVE",
+    state: firstLeaseState(terms.binds),
     fence: nextFence(turn),
     generation: 1,
     units: wish.intent.units,
@@ -198,15 +196,7 @@ export function endLease(
   const { now } = turn;
   const { record } = entry;
   if (record.cell !== null && record.state !== "CLOSING") {
-    updateLease(turn, entry, {
-      ...record,
-      state: "CLOSING",
-      closingAs: as,
-      cellBy: now + limits.teardownMs,
-      claimBy: null,
-      endReason: reason,
-      version,
-    });
+    updateLease(turn, entry, closingLease(record, as, reason, version, now + limits.teardownMs));
     emitLease(turn, entry, "lease.closing", reason);
     return;
   }
@@ -225,7 +215,7 @@ export function finishLease(
 ): void {
   const { state, tenant, now } = turn;
   const { node } = entry;
-  entry.record = { ...entry.record, state: as, endedAt: now, endReason: reason, version };
+  entry.record = endedLease(entry.record, as, now, reason, version);
   entry.alive = false;
   changed(turn, entry);
   unschedule(state.ends, entry);

@@ -160,7 +160,7 @@ export function createListed(kind: "affinity" | "age", task: TaskEntry, list: De
   return { kind, task, list, tenantId: task.tenantId, dueAt: 0, dueOrder: 0, slot: -1 };
 }
 
-export function updateTask(turn: Turn, task: TaskEntry, change: Partial<Task>): void {
+export function updateTask(turn: Turn, task: TaskEntry, change: Partial<Omit<Task, "status">>): void {
   task.record = { ...task.record, ...change };
   changed(turn, task);
 }

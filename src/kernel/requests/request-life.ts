@@ -2,17 +2,19 @@
  * The one place where requests begin to wait, are granted, end and are forgotten. A request that was granted at once
  * and without a key leaves no record: it is found again through its leases, which carry its id.
  */
-import { becomeExecuting, noteIdle } from "../agents/agent-life.ts";
+import { noteIdle } from "../agents/agent-life.ts";
+import { becomeExecuting } from "../agents/agent-states.ts";
 import type { RequestEvent } from "../contract/events.ts";
 import { suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
-import type { Lease, Request, RequestState } from "../contract/records.ts";
+import type { Lease, Request } from "../contract/records.ts";
 import { type LinkedWish, needsCells, placeOf, wishesOf } from "../deciding/claims.ts";
 import { patternsOf } from "../deciding/picking.ts";
 import { addKind, takeKind } from "../deciding/quotas.ts";
 import { schedule, unschedule } from "../index/heap.ts";
 import { nodeFor, put, take } from "../index/resource-tree.ts";
 import { beginLease, emitLease, expiryFor, type GrantTerms, updateLease } from "../leases/lease-life.ts";
+import { boundLease } from "../leases/lease-states.ts";
 import {
   type AgentEntry,
   type Claim,
@@ -27,6 +29,7 @@ import {
   type Turn,
 } from "../memory/state.ts";
 import { noRequests, type TaskEntry } from "../memory/task-state.ts";
+import { moveRequest } from "./request-states.ts";
 
 /** Enters a waiting request, new or restored, into the queue and the index. */
 export function enqueue({ state, tenant }: Turn, request: RequestEntry): void {
@@ -87,7 +90,7 @@ function dequeue(turn: Turn, request: RequestEntry): void {
   }
 }
 
-export function updateRequest(turn: Turn, request: RequestEntry, change: Partial<Request>): void {
+export function updateRequest(turn: Turn, request: RequestEntry, change: Partial<Omit<Request, "state">>): void {
   request.record = { ...request.record, ...change };
   changed(turn, request);
 }
@@ -134,10 +137,7 @@ export function attachLeases(turn: Turn, request: RequestEntry, leases: readonly
   for (const lease of leases) lease.request = request;
   const binds = leases.some((lease) => lease.record.state === "BINDING");
   if (binds) request.party.open.add(request);
-  updateRequest(turn, request, {
-    state: binds ? "BINDING" : "GRANTED",
-    leaseIds: leases.map((lease) => lease.record.id),
-  });
+  moveRequest(turn, request, binds ? "bind" : "grant", { leaseIds: leases.map((lease) => lease.record.id) });
 }
 
 export function announceGrant(turn: Turn, request: RequestEntry): void {
@@ -151,12 +151,12 @@ export function finishBinding(turn: Turn, request: RequestEntry): void {
   const leases = liveLeasesOf(tenant, request);
   if (leases.some((lease) => lease.record.cellBy !== null)) return;
   request.party.open.delete(request);
-  updateRequest(turn, request, { state: "GRANTED" });
+  moveRequest(turn, request, "grant");
   const claimBy = now + tenant.record.settings.claimWithinMs;
   for (const lease of leases) {
     const expiresAt = expiryFor(tenant, now, now, lease.record.ttl);
     const times = { acquiredAt: now, expiresAt, activeAt: now, claimBy };
-    updateLease(turn, lease, { ...lease.record, ...times, state: "ACTIVE" });
+    updateLease(turn, lease, boundLease(lease.record, times));
     emitLease(turn, lease, "lease.granted", null);
   }
   announceGrant(turn, request);
@@ -171,23 +171,18 @@ export function liveLeasesOf(tenant: TenantEntry, request: RequestEntry): LeaseE
   return leases;
 }
 
-const fateEvents: Readonly<Partial<Record<RequestState, RequestEvent["type"]>>> = {
-  TIMED_OUT: "request.timed_out",
-  CANCELED: "request.canceled",
-  PAUSED: "request.paused",
-  BIND_FAILED: "request.paused",
-};
+const fates = {
+  TIMED_OUT: { move: "time_out", event: "request.timed_out" },
+  CANCELED: { move: "cancel", event: "request.canceled" },
+  PAUSED: { move: "pause", event: "request.paused" },
+  BIND_FAILED: { move: "fail", event: "request.paused" },
+} as const;
 
 /**
  * Ends a wait without a grant. Its key is free again, because refusals are not remembered (W10); its id still tells
  * its fate for a while. Waiters behind it are served at the end of the turn.
  */
-export function endWait(
-  turn: Turn,
-  request: RequestEntry,
-  fate: "TIMED_OUT" | "CANCELED" | "PAUSED" | "BIND_FAILED",
-  reason: string | null,
-): void {
+export function endWait(turn: Turn, request: RequestEntry, fate: keyof typeof fates, reason: string | null): void {
   if (request.record.state === "WAITING") leaveQueue(turn, request);
   else request.party.open.delete(request);
   const { party } = request;
@@ -196,8 +191,8 @@ export function endWait(
     return removeRequest(turn, request);
   }
   if (request.record.key !== null) party.keys.delete(request.record.key);
-  updateRequest(turn, request, { state: fate, fateReason: reason });
-  emitRequest(turn, request, fateEvents[fate] ?? "request.canceled", reason);
+  moveRequest(turn, request, fates[fate].move, { fateReason: reason });
+  emitRequest(turn, request, fates[fate].event, reason);
   remember(turn, party, request);
   noteIdle(turn, party);
 }

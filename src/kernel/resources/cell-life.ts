@@ -8,13 +8,11 @@ import type { CellEvent } from "../contract/events.ts";
 import { limits } from "../contract/limits.ts";
 import type { Cell } from "../contract/records.ts";
 import { whyNotReady } from "../deciding/bars.ts";
-import { schedule, unschedule } from "../index/heap.ts";
 import { each } from "../index/resource-tree.ts";
 import { createCellEntry } from "../memory/entries.ts";
 import {
   type CellEntry,
   type Claim,
-  changed,
   emit,
   freeName,
   type LeaseEntry,
@@ -23,8 +21,8 @@ import {
   type TenantEntry,
   type Turn,
 } from "../memory/state.ts";
-import { textHash } from "../names/hash.ts";
 import { endWait } from "../requests/request-life.ts";
+import { moveCell, scheduleSilence } from "./cell-states.ts";
 
 /** Enters a cell, new or restored. */
 export function placeCell(turn: Turn, record: Cell): CellEntry {
@@ -33,17 +31,6 @@ export function placeCell(turn: Turn, record: Cell): CellEntry {
   tenant.cells.set(record.id, entry);
   scheduleSilence(turn, entry);
   return entry;
-}
-
-export function updateCell(turn: Turn, entry: CellEntry, change: Partial<Cell>): void {
-  entry.record = { ...entry.record, ...change };
-  scheduleSilence(turn, entry);
-  changed(turn, entry);
-}
-
-function scheduleSilence({ state }: Turn, entry: CellEntry): void {
-  if (entry.record.state === "GONE") unschedule(state.ends, entry);
-  else schedule(state.ends, entry, entry.record.aliveBy, textHash(entry.record.id));
 }
 
 export function emitCell(turn: Turn, { record }: CellEntry, type: CellEvent["type"]): void {
@@ -56,18 +43,20 @@ export function hear(turn: Turn, cell: CellEntry): void {
   const { now } = turn;
   const isBack = cell.record.state === "GONE";
   const aliveBy = now + limits.cellAliveMs;
-  updateCell(turn, cell, isBack ? { state: "READY", goneReason: null, changedAt: now, aliveBy } : { aliveBy });
+  moveCell(turn, cell, "hear", isBack ? { goneReason: null, changedAt: now, aliveBy } : { aliveBy });
   if (isBack) emitCell(turn, cell, "cell.enrolled");
 }
 
 /** Nothing was heard of it in time. */
 export function settleCell(turn: Turn, cell: CellEntry): void {
-  loseCell(turn, cell, "no heartbeat came in time", cell.record.session);
+  loseCell(turn, cell, "fall_silent", "no heartbeat came in time");
 }
 
-export function loseCell(turn: Turn, cell: CellEntry, goneReason: string, session: string): void {
+export function loseCell(turn: Turn, cell: CellEntry, move: "leave" | "fall_silent", goneReason: string): void {
   const { tenant, now } = turn;
-  updateCell(turn, cell, { state: "GONE", goneReason, session, changedAt: now });
+  // The session of a cell that leaves is over for good; one that fell silent may be heard again.
+  const session = move === "leave" ? "" : cell.record.session;
+  moveCell(turn, cell, move, { goneReason, session, changedAt: now });
   emitCell(turn, cell, "cell.gone");
   readinessChanged(turn, resourcesOf(tenant, cell));
 }

@@ -1,25 +1,18 @@
-/**
- * The one place where a task changes its status (T13): offered, accepted, lost, sent back, ended. A task that has ended
- * leaves for history as soon as none of its leases is alive.
- *
- *   queued ─offer─► leased ─accept─► accepted ─complete─► succeeded | failed | canceled
- *     ▲               │                 │
- *     └── came to nothing (T2)          ├─ lost, or failed with attempts left ─► retry_pending ─delay─► queued
- *     └──────────── redrive ── dead ◄───┴─ no attempts left
- */
+/** What becomes of a task (T2-T5, T13): attempts that end, requeueing, retries, dead letters, and the end for good. */
 import type { TaskEvent } from "../contract/events.ts";
 import { limits } from "../contract/limits.ts";
 import type { EndedLeaseState } from "../contract/records.ts";
-import type { FinalTaskStatus, Obligation, Task, TaskAttempt } from "../contract/task-records.ts";
+import type { FinalTaskStatus, Task, TaskAttempt } from "../contract/task-records.ts";
 import { haunt, unhaunt } from "../leases/late-results.ts";
 import { endLease, updateLease } from "../leases/lease-life.ts";
 import { changed, emit, type LeaseEntry, leasesOf, type Turn } from "../memory/state.ts";
 import { attemptOf, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { policyReceipt } from "../receipts/append-receipt.ts";
 import { endWait } from "../requests/request-life.ts";
-import { closeObligation, setObligation } from "./obligations.ts";
+import { closeObligation, moveObligation, type ObligationMove } from "./obligations.ts";
 import { enterQueue, leaveQueue, offerSlots } from "./task-queue.ts";
 import { endSpeculation, resumeSpeculation } from "./task-speculation.ts";
+import { moveTask } from "./task-states.ts";
 import { noteOutcome } from "./workers.ts";
 
 export function emitTask(
@@ -68,7 +61,7 @@ export function dropAttempt(
   updateTask(turn, task, { live });
   const rest = task.record.spec.intents.length > 0 ? leasesOf(task) : [tenant.leases.get(attempt.leaseId)];
   for (const lease of rest) {
-    if (lease !== undefined && lease.alive && lease.record.state !== "CLOSING") endLease(turn, lease, as, reason, null);
+    if (lease?.alive && lease.record.state !== "CLOSING") endLease(turn, lease, as, reason, null);
   }
   endSpeculation(turn, task);
   if (live.length > 0) return;
@@ -100,7 +93,7 @@ function afterLoss(
   if (isAccepted && !isLost && !isAcceptedByAnother(task)) {
     updateTask(turn, task, { attempts: Math.max(task.record.attempts - 1, 0) });
   }
-  if (isAccepted) passOn(turn, task, isLost ? "OVERDUE" : "OPEN", task.record.spec.principalAi);
+  if (isAccepted) passOn(turn, task, isLost ? "lapse" : "hand_over", task.record.spec.principalAi);
   if (task.record.live.length > 0) return followLive(turn, task, isLost || !isAccepted ? attempt.receiptId : null);
   if (!isAccepted) {
     // A revocation is nobody's refusal of the task.
@@ -119,7 +112,7 @@ function afterLoss(
 export function followLive(turn: Turn, task: TaskEntry, countedReceiptId: string | null): void {
   const isAccepted = isAcceptedByAnother(task);
   const live = task.record.live.map((one) => ({ ...one, receiptId: one.receiptId ?? countedReceiptId }));
-  updateTask(turn, task, { status: isAccepted ? "accepted" : "leased", live });
+  moveTask(turn, task, isAccepted ? "accept" : "unaccept", { live });
   resumeSpeculation(turn, task);
 }
 
@@ -127,11 +120,11 @@ function isAcceptedByAnother({ record }: TaskEntry): boolean {
   return record.live.some(({ acceptedAt }) => acceptedAt !== null);
 }
 
-/** R5: whoever is left of two who accepted owes it alone; where nobody is, it is as said. */
-export function passOn(turn: Turn, task: TaskEntry, as: Obligation["state"], custodian: string): void {
+/** R5: if another worker has accepted it too, the obligation is that worker's; otherwise it moves as given. */
+export function passOn(turn: Turn, task: TaskEntry, move: ObligationMove, custodian: string): void {
   const other = task.record.live.find(({ acceptedAt }) => acceptedAt !== null);
-  if (other === undefined) setObligation(turn, task, { state: as, custodian });
-  else setObligation(turn, task, { state: "OPEN", custodian: other.workerId });
+  if (other === undefined) moveObligation(turn, task, move, custodian);
+  else moveObligation(turn, task, "hand_over", other.workerId);
 }
 
 function remember(turn: Turn, task: TaskEntry, attempt: TaskAttempt): void {
@@ -150,7 +143,7 @@ export function requeueOffer(turn: Turn, task: TaskEntry, attempt: TaskAttempt, 
 }
 
 function requeue(turn: Turn, task: TaskEntry, attempt: TaskAttempt | null, reason: string): void {
-  updateTask(turn, task, { status: "queued", notBefore: null, progress: null });
+  moveTask(turn, task, "requeue", { notBefore: null, progress: null });
   emitTask(turn, task, "task.requeued", attempt, reason);
   enterQueue(turn, task);
 }
@@ -160,7 +153,7 @@ export function retryOrDie(turn: Turn, task: TaskEntry, attempt: TaskAttempt, re
   const { now } = turn;
   const { attempts, spec } = task.record;
   if (attempts >= spec.maxAttempts) return die(turn, task, "max_retries_exceeded");
-  updateTask(turn, task, { status: "retry_pending", notBefore: now + spec.requeueDelayMs, progress: null });
+  moveTask(turn, task, "retry", { notBefore: now + spec.requeueDelayMs, progress: null });
   emitTask(turn, task, "task.requeued", attempt, reason);
   enterQueue(turn, task);
 }
@@ -169,15 +162,13 @@ export function retryOrDie(turn: Turn, task: TaskEntry, attempt: TaskAttempt, re
 export function die(turn: Turn, task: TaskEntry, reason: "never_accepted" | "max_retries_exceeded" | null): void {
   if (reason !== null) {
     policyReceipt(turn, task, reason, null);
-    if (task.record.obligation !== null)
-      setObligation(turn, task, {
-        state: task.record.obligation.state,
-        custodian: task.record.spec.principalAi,
-      });
+    moveObligation(turn, task, "reassign", task.record.spec.principalAi);
   }
-  updateTask(turn, task, { status: "dead", endReason: reason ?? "escalated", notBefore: null, progress: null });
+  moveTask(turn, task, "die", { endReason: reason ?? "escalated", notBefore: null, progress: null });
   emitTask(turn, task, "task.escalated", null, task.record.endReason);
 }
+
+const finalMoves = { succeeded: "succeed", failed: "fail", canceled: "cancel" } as const;
 
 export function isFinal({ status }: Task): boolean {
   return status === "succeeded" || status === "failed" || status === "canceled";
@@ -215,7 +206,7 @@ function end(
   unhaunt(tenant, task);
   endSpeculation(turn, task);
   closeObligation(turn, task);
-  updateTask(turn, task, { status, winningReceiptId, endedAt: now, endReason: reason, notBefore: null });
+  moveTask(turn, task, finalMoves[status], { winningReceiptId, endedAt: now, endReason: reason, notBefore: null });
   callOff(turn, task);
   for (const { key } of task.record.dedupes) tenant.book.dedupes.delete(key);
   leaveIfOver(turn, task);

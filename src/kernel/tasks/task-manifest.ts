@@ -19,6 +19,7 @@ import type { Obstacle, TaskEntry } from "../memory/task-state.ts";
 import { endLeases } from "../requests/ending.ts";
 import { fits } from "../requests/queue.ts";
 import { endWait, enqueue } from "../requests/request-life.ts";
+import { firstRequestState } from "../requests/request-states.ts";
 import { park } from "./task-parking.ts";
 import { bar, isKeyFull } from "./task-queue.ts";
 
@@ -132,7 +133,7 @@ function queueFor(turn: Turn, task: TaskEntry): void {
     holder: record.id,
     key: null,
     fingerprint: "",
-    state: "WAITING",
+    state: firstRequestState,
     intents: record.spec.intents,
     picked: [],
     ttl: record.spec.leaseDurationMs,

@@ -3,10 +3,11 @@
 import type { TaskSpec } from "../contract/task-records.ts";
 import { createDeadlines, earliest, schedule, unschedule } from "../index/heap.ts";
 import type { TenantEntry, Turn } from "../memory/state.ts";
-import { type ConcurrencyKey, type TaskEntry, updateTask } from "../memory/task-state.ts";
+import type { ConcurrencyKey, TaskEntry } from "../memory/task-state.ts";
 import { makeReady, rankOf } from "./lanes.ts";
 import { unpark, wakeNext } from "./task-parking.ts";
 import { openToSecond } from "./task-speculation.ts";
+import { moveTask } from "./task-states.ts";
 
 /** Puts a queued task, new, restored or back from an attempt, where it belongs. */
 export function enterQueue(turn: Turn, task: TaskEntry): void {
@@ -25,7 +26,7 @@ export function settleTask(turn: Turn, task: TaskEntry): void {
   const { state } = turn;
   if (task.place !== "delayed") return openToSecond(turn, task);
   unschedule(state.ends, task);
-  updateTask(turn, task, { status: "queued", notBefore: null });
+  moveTask(turn, task, "ready", { notBefore: null });
   makeReady(turn, task);
 }
 

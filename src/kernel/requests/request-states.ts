@@ -1,0 +1,88 @@
+/**
+ * A request's states (W3, W4, W8, G6). Nothing else writes `state` of a request.
+ *
+ *                  grant
+ *   WAITING ───────────────────► GRANTED       one that is granted at once passes through WAITING within its turn
+ *    │    │ bind          grant  ▲
+ *    │    └────────► BINDING ────┘             BINDING: cells set up some of its leases
+ *    │                │
+ *    │                └─ cancel, pause, fail ─► CANCELED | PAUSED | BIND_FAILED
+ *    └─ time_out, cancel, pause ──────────────► TIMED_OUT | CANCELED | PAUSED
+ */
+
+import type { Request, RequestState } from "../contract/records.ts";
+import { changed, type RequestEntry, type Turn } from "../memory/state.ts";
+import { after, type Transitions } from "../memory/transitions.ts";
+export type RequestMove = "bind" | "grant" | "time_out" | "cancel" | "pause" | "fail";
+
+export const requestTransitions: Transitions<RequestState, RequestMove> = {
+  WAITING: {
+    bind: "BINDING",
+    grant: "GRANTED",
+    time_out: "TIMED_OUT",
+    cancel: "CANCELED",
+    pause: "PAUSED",
+    fail: "refused",
+  },
+  BINDING: {
+    bind: "refused",
+    grant: "GRANTED",
+    time_out: "refused",
+    cancel: "CANCELED",
+    pause: "PAUSED",
+    fail: "BIND_FAILED",
+  },
+  GRANTED: {
+    bind: "refused",
+    grant: "refused",
+    time_out: "refused",
+    cancel: "refused",
+    pause: "refused",
+    fail: "refused",
+  },
+  TIMED_OUT: {
+    bind: "refused",
+    grant: "refused",
+    time_out: "refused",
+    cancel: "refused",
+    pause: "refused",
+    fail: "refused",
+  },
+  CANCELED: {
+    bind: "refused",
+    grant: "refused",
+    time_out: "refused",
+    cancel: "refused",
+    pause: "refused",
+    fail: "refused",
+  },
+  PAUSED: {
+    bind: "refused",
+    grant: "refused",
+    time_out: "refused",
+    cancel: "refused",
+    pause: "refused",
+    fail: "refused",
+  },
+  BIND_FAILED: {
+    bind: "refused",
+    grant: "refused",
+    time_out: "refused",
+    cancel: "refused",
+    pause: "refused",
+    fail: "refused",
+  },
+};
+
+export const firstRequestState: RequestState = "WAITING";
+
+export function moveRequest(
+  turn: Turn,
+  request: RequestEntry,
+  move: RequestMove,
+  change: Partial<Omit<Request, "state">> = {},
+): void {
+  const state = after(requestTransitions, request.record.state, move);
+  request.record = { ...request.record, ...change, state };
+  changed(turn, request);
+}
