@@ -33,6 +33,17 @@ test("docs and comments name only files that exist", () => {
   assert.deepEqual(sources.flatMap(tidy.pathFindings), []);
 });
 
+test("docs and comments name only links and npm scripts that exist", () => {
+  const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { scripts: Record<string, string> };
+  const names = new Set(Object.keys(scripts));
+  assert.deepEqual(
+    sources.flatMap((source) => tidy.linkFindings(source, names)),
+    [],
+  );
+  const text = "[a](rules.md#l-leases) [b](nowhere.md) [c](https://example.com) `npm run sim` `npm run nothing`";
+  assert.equal(tidy.linkFindings({ path: "docs/a.md", text }, names).length, 2);
+});
+
 test("every decision has its four parts, and a row in the table", () => {
   const table = readFileSync("docs/decisions/README.md", "utf8");
   const decisions = sources.filter(({ path }) => /^docs\/decisions\/\d/.test(path));

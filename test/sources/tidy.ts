@@ -1,5 +1,5 @@
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, posix } from "node:path";
 import { readSources, type Source } from "./imports.ts";
 import { bannedFileNames, bannedTypes, machineTraces, phrases } from "./phrases.ts";
 import { commentsOf, proseOf } from "./prose.ts";
@@ -29,7 +29,7 @@ export function readAllowances(): Allowances {
 }
 
 export function projectSources(): readonly Source[] {
-  const patterns = [...folders.map((folder) => `${folder}/**/*.{ts,mjs,md}`), "*.md", "bin/*"];
+  const patterns = [...folders.map((folder) => `${folder}/**/*.{ts,mjs,md,txt}`), "*.md", "bin/*"];
   return readSources(patterns).filter(({ path }) => !path.includes("node_modules/") && !exempt.includes(path));
 }
 
@@ -91,6 +91,19 @@ export function decisionFindings({ path, text }: Source, table: string): readonl
   const parts = ["Question", "Decision", "Reasons", "Consequences"];
   const missing = parts.filter((part) => !text.includes(`\n## ${part}\n`)).map((part) => `${path}: no part "${part}"`);
   return table.includes(`(${basename(path)})`) ? missing : [...missing, `${path}: no row in the table`];
+}
+
+/** Links to files, and npm scripts, that documents and comments name and that do not exist. */
+export function linkFindings({ path, text }: Source, scripts: ReadonlySet<string>): readonly string[] {
+  const isDocument = path.endsWith(".md");
+  const links = isDocument
+    ? [...text.matchAll(/\]\((?![a-z]+:|#)([^)#]+)(?:#[^)]*)?\)/g)].map(([, link = ""]) => link)
+    : [];
+  const broken = links.filter((link) => !existsSync(posix.join(posix.dirname(path), link)));
+  const pieces = isDocument ? [text] : commentsOf(text);
+  const run = pieces.flatMap((piece) => [...piece.matchAll(/\bnpm run ([a-z][\w:-]*)/g)].map(([, name = ""]) => name));
+  const unknown = run.filter((name) => !scripts.has(name)).map((name) => `npm run ${name}`);
+  return [...broken, ...unknown].map((name) => `${path} names ${name}, which does not exist`);
 }
 
 /** Paths of this project that documents and comments name, and that do not exist. */
