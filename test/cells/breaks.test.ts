@@ -15,7 +15,7 @@ const isRefused = (status: number): boolean => status === 410 || status === 0;
 
 const isOver = ({ expires_at: at }: BoundLease): boolean => Date.now() > Date.parse(at);
 
-/** Tries to get the resource all the time; says how often it was granted. */
+/** Tries to acquire the resource all the time; counts the grants. */
 function contend(plane: Plane, resource: string) {
   let stopped = false;
   const granted: string[] = [];

@@ -1,4 +1,4 @@
-/** A real server and real cells, each in a process of its own, with real services behind them. */
+/** A real server and real cells, each a process, with real services behind them. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -28,7 +28,7 @@ export interface Plane extends Client {
   readonly port: number;
   readonly folder: string;
   readonly server: ServerProcess;
-  /** kill -9, and a new one on the same data. */
+  /** kill -9 and a restart on the same data. */
   restart(): Promise<void>;
   kill(): Promise<void>;
   start(): Promise<void>;
@@ -36,7 +36,7 @@ export interface Plane extends Client {
   begin(name: string, resources: readonly object[], options?: CellOptions): CellProcess;
   cell(name: string, resources: readonly object[], options?: CellOptions): Promise<CellProcess>;
   acquire(agent: string, resource: string, more?: object): Promise<{ status: number; body: AcquireBody; text: string }>;
-  /** Which must be granted. */
+  /** A lease that must be granted. */
   grantBound(agent: string, resource: string, more?: object): Promise<BoundLease>;
   resource(name: string): Promise<ResourceBody>;
 }
@@ -160,7 +160,7 @@ export interface GatewayAnswer {
   readonly text: string;
 }
 
-/** One request through a gateway; status 0 where nobody answers. */
+/** One request through a gateway; status 0 if there is no response. */
 export async function ask(url: string, token: string, init: RequestInit = {}): Promise<GatewayAnswer> {
   try {
     const response = await fetch(url, { ...init, headers: { authorization: `Bearer ${token}` } });

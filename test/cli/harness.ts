@@ -28,7 +28,7 @@ export interface RunOptions {
   readonly input?: string;
 }
 
-/** With nothing of our own environment in it but the path: what the tests run under must not decide what they see. */
+/** Only PATH of this process's environment, so that the tests do not depend on the rest. */
 export function start(args: readonly string[], { env = {}, cwd, input }: RunOptions = {}): Running {
   const { PATH, HOME } = process.env;
   const child = spawn(process.execPath, [binary, ...args], {
@@ -50,15 +50,15 @@ export function start(args: readonly string[], { env = {}, cwd, input }: RunOpti
 export interface Server {
   readonly url: string;
   readonly process: Running;
-  /** Runs a line against this server, to its end. */
+  /** Runs a command line against this server until it exits. */
   line(args: readonly string[], options?: RunOptions): Promise<Ended>;
-  /** The same for a line that must succeed: its JSON. */
+  /** The same for a command line that must succeed: its JSON. */
   json<T = Record<string, unknown>>(args: readonly string[], options?: RunOptions): Promise<T>;
   begin(args: readonly string[], options?: RunOptions): Running;
   stop(): Promise<void>;
 }
 
-/** A server in memory, unless told otherwise, on a port of its own. */
+/** A server on a free port, in memory unless `data` is given. */
 export async function startServer(args: readonly string[] = ["--store", "memory"]): Promise<Server> {
   const running = start(["serve", "--port", "0", "--log-level", "warn", ...args]);
   const url = await new Promise<string>((resolve, reject) => {
@@ -98,14 +98,14 @@ export function makeFolder(): Folder {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** One line that says what is wrong, on standard error, and nothing else anywhere. */
+/** One line on standard error, and no other output. */
 export function assertOneLine({ stdout, stderr }: Ended, what: string): void {
   assert.equal(stdout, "", what);
   assert.match(stderr, /^leasehold: [^\n]+\n$/, what);
   assert.doesNotMatch(stderr, /\n {4}at |node:internal/, what);
 }
 
-/** Few at a time: each is a process of its own. */
+/** Few at a time: each is a process. */
 export async function inTurns<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const rest = [...items];
   const worker = async (): Promise<void> => {
@@ -124,7 +124,7 @@ export async function until<T>(look: () => Promise<T | null> | T | null, what: s
   }
 }
 
-/** JSON is what the wire's own schema says. */
+/** Checks the JSON against the operation's schema. */
 export function assertFits(schema: TSchema, value: unknown): void {
   const checked = checkOf(schema)(value);
   assert.ok(checked.ok, checked.ok ? "" : `${checked.detail} ${JSON.stringify(value)}`);

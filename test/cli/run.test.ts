@@ -31,7 +31,7 @@ const sh = (script: string) => ["--", "sh", "-c", script];
 const isUp = (running: Running, word: string) =>
   until(() => (running.output.stdout.includes(word) ? true : null), word);
 
-/** Writes the time again and again, in a process of its own that its parent does not wait for, and heeds no SIGTERM. */
+/** Writes the time repeatedly, in a background process that ignores SIGTERM. */
 const stubborn = (file: string) =>
   `trap '' TERM; (trap '' TERM; while :; do date +%s%3N >> ${file}; sleep 0.02; done) & echo "up $LEASEHOLD_LEASE_IDS"; wait; wait`;
 
@@ -39,7 +39,7 @@ function lastTick(file: string): number {
   return Number(readFileSync(file, "utf8").trim().split("\n").at(-1));
 }
 
-/** Nobody writes any more. */
+/** No process writes any more. */
 function stopped(file: string): Promise<true> {
   let before = -1;
   return until(async () => {

@@ -38,7 +38,7 @@ const work = (type: string, script: string, ...flags: readonly string[]) => [
   script,
 ];
 
-/** One after the other: a worker that polls may be offered any type, and would give the others' tasks back. */
+/** One after the other: a polling worker may be offered any type, and would give other tests' tasks back. */
 describe("tasks", () => {
   test("a task goes from add to a result: the command gets it on standard input, and its output is the result", async () => {
     const id = await add(

@@ -93,7 +93,7 @@ test("S2: a store that cannot be opened is retried with back-off and a log line 
   assert.equal(waits.length, retriesInMs.length);
   for (const [index, ms] of retriesInMs.entries()) {
     assert.ok(ms > (retriesInMs[index - 1] ?? 0), `was to wait ${retriesInMs.join(", ")} ms`);
-    // A busy machine may wait longer than it was to; a timer is up to a millisecond early.
+    // A busy machine may wait longer; a timer may fire up to a millisecond early.
     assert.ok((waits[index] ?? 0) > ms - 2, `waited ${waits.join(", ")} ms`);
   }
   assert.equal(lines.filter((line) => line.includes("cannot be opened yet")).length, retriesInMs.length);
@@ -114,7 +114,7 @@ for (const fate of ["lost", "stored"] as const) {
     disk.failNextCommit = fate;
     assertUnavailable(await client.post("/v1/acquire", { agent_id: "a", intents: mutates("FILE:/x") }));
     await untilReady(client);
-    // Nothing else has to happen first: who follows learns what was stored after all.
+    // Without any other event, followers get what was stored after all.
     if (fate === "stored") await untilTold("FILE:/x");
     await client.grant("a", "FILE:/after");
     await untilTold("FILE:/after");

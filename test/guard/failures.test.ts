@@ -41,7 +41,7 @@ test("without a server every tool's write is denied with the command to run; rea
     const payload = payloadOf("claude", "PreToolUse", session, project.root, "Bash", { command });
     return (await project.hook("claude", "PreToolUse", payload, nowhere)).denied;
   };
-  // One that holds something has leases to renew, and is not stopped from looking either.
+  // A session with leases has to renew them, and may still read.
   assert.equal((await project.hook("claude", "PreToolUse", edit("cut-off"))).denied, null);
   for (const session of ["down", "cut-off"]) {
     assert.equal(await shell(session, "ls && cat src/a.ts"), null);

@@ -1,4 +1,4 @@
-/** A real repository with the guards installed, a real server, and tools that run the installed hooks as they would. */
+/** A real repository with the guards installed, a real server, and scripted tools that run the installed hooks. */
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
@@ -140,7 +140,7 @@ function commandOf(config: unknown, tool: GuardedTool, event: string): string {
   return found;
 }
 
-/** As each tool reads it. */
+/** The hook's output as each tool reads it. */
 function meaning(tool: GuardedTool, { code, stdout, stderr }: Ended): Pick<Answer, "denied" | "shown"> {
   if (code === 2) return { denied: stderr, shown: stderr };
   const said = (stdout.trim() === "" ? {} : JSON.parse(stdout)) as {
@@ -172,7 +172,7 @@ function meaning(tool: GuardedTool, { code, stdout, stderr }: Ended): Pick<Answe
   return { denied: specific.permissionDecision === "deny" ? (specific.permissionDecisionReason ?? "") : null, shown };
 }
 
-/** What each tool sends, with the fields that it sends. */
+/** The payload of each tool, with its fields. */
 export function payloadOf(
   tool: GuardedTool,
   event: string,

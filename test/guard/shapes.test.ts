@@ -34,7 +34,7 @@ async function heldBy(agentId: string): Promise<readonly string[]> {
 
 const patch = (...lines: readonly string[]) => ["*** Begin Patch", ...lines, "*** End Patch"].join("\n");
 
-/** What each tool sends for what it can write, and what is leased for it. */
+/** The payloads with which each tool writes, and the leases that they need. */
 const shapes: () => Readonly<
   Record<GuardedTool, readonly (readonly [name: string, input: object, leased: readonly string[]])[]>
 > = () => ({

@@ -24,14 +24,14 @@ const author = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
 const hook = (event: string, session: string, toolName: string, input: object) =>
   project.hook("claude", event, payloadOf("claude", event, session, project.root, toolName, input));
 
-/** As the agent's tool would: ask, run, tell. */
+/** As the agent's tool does: the hook before, the command, the hook after. */
 async function bash(
   session: string,
   command: string,
 ): Promise<{ readonly before: Answer; readonly after: Answer | null; readonly stderr: string }> {
   const asked = await hook("PreToolUse", session, "Bash", { command });
   if (asked.denied !== null) return { before: asked, after: null, stderr: "" };
-  // Under a process of the session's own, as a tool has one.
+  // In a process of the session, as a tool does it.
   const { stderr } = await run("/bin/sh", ["-c", command], project.root, project.env, "");
   return { before: asked, after: await hook("PostToolUse", session, "Bash", { command }), stderr };
 }
@@ -125,7 +125,7 @@ test("a commit of files that others hold is refused, for both names of a rename;
   );
   project.git("reset", "-q", "--hard");
 
-  // By the agent itself, through its own tool: it is not a stranger to its own lease.
+  // By the agent itself through its tool: its own lease is not in its way.
   await hook("PreToolUse", "committer", "Edit", { file_path: join(project.root, "src/c.ts") });
   project.write("src/c.ts", "changed");
   project.git("add", "src/c.ts");

@@ -6,7 +6,7 @@ import { firstLease, mutates, overHttp, revisions } from "./harness.ts";
 
 const json = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 
-/** A call as a client of 2025 without sessions makes it, from outside of any SDK. */
+/** A call as a sessionless 2025 client makes it, without an SDK. */
 function bodyOf(name: string, args: object): string {
   return JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } });
 }
@@ -16,7 +16,7 @@ interface Raw {
   readonly text: string;
 }
 
-/** Unlike fetch it lets a test say any Host and Origin. */
+/** Unlike fetch, it can send any Host and Origin. */
 function send(url: string, headers: Readonly<Record<string, string>>, body: string, method = "POST"): Promise<Raw> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers: { ...json, ...headers } }, (response) => {
@@ -161,7 +161,7 @@ test("a call whose reply was lost is decided once when it is sent again", async 
     given.end(body);
     await held(server, 1);
     given.destroy();
-    // The server has noticed; what waits is attended until the model is back.
+    // The server has noticed; the wait is kept until the model calls again.
     await until(
       async () =>
         (await get<{ requests: readonly unknown[] }>("/v1/requests")).body.requests.length === 1 ? true : null,

@@ -1,11 +1,11 @@
-/** Arguments for a call of each tool, about things that exist. */
+/** Arguments for a call of each tool, with ids that exist. */
 import type { Tool } from "../../src/mcp/tool.ts";
 import { type Body, mutates } from "./harness.ts";
 
 export type World = ReadonlyMap<string, unknown>;
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Something real for each id that an example may name. */
+/** A real record for each id that an example may name. */
 export async function populate(run: (name: string, args?: object) => Promise<Body>): Promise<World> {
   await run("register_agent", { agent_id: "holder" });
   const other = await run("register_agent", { agent_id: "other" });
@@ -53,7 +53,7 @@ export function exampleFor({ name, operations: [operation], inputSchema }: Tool,
   return Object.fromEntries(known);
 }
 
-/** Where the operation's example is for another use than the tool's. */
+/** Where the operation's example does not suit the tool. */
 const special: ReadonlyMap<string, Fields> = new Map(
   Object.entries({
     who_holds: { resource: "" },
@@ -96,7 +96,7 @@ const special: ReadonlyMap<string, Fields> = new Map(
   }),
 );
 
-/** What ends, or hands away, what others still use. */
+/** Tools that end or transfer what others still use. */
 const late: readonly string[] = [
   "downgrade_lease",
   "transfer_lease",
@@ -109,7 +109,7 @@ const late: readonly string[] = [
   "verify_all",
 ];
 
-/** A key ends the server's openness, and what ends things comes after what uses them. */
+/** Keys last, because then calls need one; and tools that end something after those that use it. */
 export function byHarm(all: readonly Tool[]): readonly Tool[] {
   const rank = ({ name, annotations }: Tool): number => {
     if (name.endsWith("_key") || name === "list_keys") return 3;

@@ -1,4 +1,4 @@
-/** Clients of the official SDK, over HTTP in each revision and over stdio, and their answers in short. */
+/** Clients of the official SDK, over HTTP in each revision and over stdio, with shortened results. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { Client, StreamableHTTPClientTransport, type Tool } from "@modelcontextprotocol/client";
@@ -8,7 +8,7 @@ import { binary } from "../cli/harness.ts";
 export const revisions = ["2025-11-25", "2026-07-28"] as const;
 export type Revision = (typeof revisions)[number];
 
-/** What a test may look for in an answer of any kind. */
+/** The fields of any result that tests read. */
 export interface Body {
   readonly agent_id?: unknown;
   readonly agent_token?: unknown;
@@ -45,7 +45,7 @@ export interface Body {
 export interface ToolAnswer {
   readonly isError: boolean;
   readonly body: Body;
-  /** The sentence, and what was news before it. */
+  /** The text of the result, with pending notices before it. */
   readonly text: string;
 }
 
@@ -54,7 +54,7 @@ export interface Caller {
   readonly revision: string | undefined;
   tools(): Promise<readonly Tool[]>;
   call(name: string, args?: object): Promise<ToolAnswer>;
-  /** The same for a call that must go well. */
+  /** The same for a call that must succeed. */
   do(name: string, args?: object): Promise<Body>;
   close(): Promise<void>;
 }

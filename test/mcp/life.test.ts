@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { serve } from "../server/harness.ts";
 import { type Body, type Caller, firstLease, mutates, overHttp, overStdio, revisions } from "./harness.ts";
 
-/** Two agents in each other's way, the first one older, and then a task from its creation to its receipts. */
+/** Two conflicting agents, the first one older, and then a task from its creation to its receipts. */
 async function liveThrough(older: Caller, younger: Caller, name: string): Promise<void> {
   const file = `FILE:/shop/${name}.ts`;
   const one = { agent_id: `${name}-older` };

@@ -29,7 +29,7 @@ test("the process registers, sends heartbeats and releases for its model", async
   const { body: task } = await post<{ task_id: string }>("/v1/tasks", { task_type: "code.x", principal_ai: "boss" });
   const { offers } = await caller.do("lease_next");
   await caller.do("accept_task", { lease_id: (offers as readonly Body[])[0]?.lease_id });
-  // It is older than what it now waits for.
+  // It is older than the holder that it waits for.
   await register("younger");
   await grant("younger", "FILE:/b");
   await caller.do("acquire_leases", { intents: mutates("FILE:/b"), hold_ms: 0 });
@@ -100,7 +100,7 @@ test("without a server one is started, others use it, and replace it when it end
   t.after(() => folder.remove());
   const url = `http://127.0.0.1:${await freePort()}`;
   const args = ["--data", folder.path];
-  // Both at once: one of them gets the address, and the other one uses it.
+  // Both at once: one gets the address, and the other uses it.
   const [first, second] = await Promise.all([
     overStdio(t, { url, args }),
     overStdio(t, { url, args: [...args, "--agent", "second"] }),

@@ -60,7 +60,7 @@ test("descriptions say when to use each tool, and what to do on WAIT, DIE and PA
 
 test("each tool is listed, and answers a call with its output schema or an error code", async (t) => {
   const { address, post } = await serve(t);
-  // With a key from the start: the first one that is made ends the time without.
+  // With a key from the start: after the first key, calls without one are refused.
   const { body: made } = await post<{ readonly key: string }>("/v1/keys", { role: "operator" });
   const caller = await overHttp(t, address.url, { key: made.key });
   const listed = await caller.tools();
@@ -68,13 +68,13 @@ test("each tool is listed, and answers a call with its output schema or an error
   const world = await populate(caller.do);
   const refusals = new Map<string, unknown>();
   for (const tool of byHarm(tools)) {
-    // The client's own validator holds what goes well to the output schema, and throws where it does not fit.
+    // The client validates results against the output schema and throws if they do not match.
     const { isError, body, text } = await caller.call(tool.name, exampleFor(tool, world));
     if (isError) refusals.set(tool.name, body.error);
     if (isError) assert.ok(isErrorCode(String(body.error)), `${tool.name}: ${text}`);
     else assert.ok(text.length > 0 && text.length < 2_000, tool.name);
   }
-  // All go well but those that come too late, or are about a key, a cell or a token that is not there.
+  // All succeed but those that come too late, or name a missing key, cell or token.
   assert.deepEqual([...refusals].sort(), [
     ["delete_key", "key_unknown"],
     ["escalate_task", "already_completed"],

@@ -1,4 +1,4 @@
-/** A server out of the installed package. */
+/** A server from the installed package. */
 import { spawn } from "node:child_process";
 
 export interface Running {

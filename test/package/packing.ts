@@ -1,4 +1,4 @@
-/** The package as users get it: packed by npm, and what a user would do with it. */
+/** The package as users get it: packed by npm and used in a project. */
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -30,7 +30,7 @@ export function run(command: string, args: readonly string[], { cwd, env = {} }:
   });
 }
 
-/** Builds and packs; gives the archive and the names of what is in it. */
+/** Builds and packs; returns the archive and the names of its files. */
 export async function pack(folder: string): Promise<{ readonly archive: string; readonly files: readonly string[] }> {
   if ((await build()) !== 0) throw new Error("the build failed");
   const { code, stdout, stderr } = await run("npm", [
@@ -46,7 +46,7 @@ export async function pack(folder: string): Promise<{ readonly archive: string; 
   return { archive: join(folder, packed.filename), files: packed.files.map(({ path }) => path) };
 }
 
-/** As npm would put it, but with the dependencies of this checkout: no network is needed. */
+/** As npm would install it, but with the dependencies of this checkout, so that no network is needed. */
 export async function unpackInto(project: string, archive: string): Promise<void> {
   const modules = join(project, "node_modules");
   mkdirSync(join(modules, "leasehold"), { recursive: true });

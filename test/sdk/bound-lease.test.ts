@@ -26,7 +26,7 @@ function renewed(control: Scripted, times: number): Promise<true> {
 
 test("a bound lease is renewed and never extended, and each request carries the current token", async (t) => {
   const control = await scripted(t, { ttlMs });
-  // The old token is dead before the answer is here: G8's gap, which the user must not see.
+  // The old token is stale before the reply arrives: the user must not notice this gap (G8).
   control.onRenew = async (grant) => {
     const body = grant();
     await pause(40);
@@ -73,7 +73,7 @@ test("a short absence of the cell loses no lease, whether or not it was re-issue
     const control = await scripted(t, { ttlMs: 10_000 });
     control.onRenew = (grant) => {
       if (control.renewals > 2) return { status: 200, body: grant() };
-      // What the kernel has committed and the cell has not confirmed gives nobody more time.
+      // A renewal that is committed but not confirmed by the cell does not extend the lease.
       if (isCommitted) grant();
       return refusal(423, "paused", { reason: "cell_not_ready" });
     };
@@ -108,7 +108,7 @@ test("a renewal whose reply is lost, or that another client made, is picked up w
   const control = await scripted(t, { ttlMs: 8_000 });
   control.onRenew = async (grant) => {
     const body = grant();
-    if (control.renewals === 1) await pause(5_000); // Given up long before.
+    if (control.renewals === 1) await pause(5_000); // The client gives up long before.
     return { status: 200, body };
   };
   const hold = await control.client.hold(gpu, { ...narrowMargin, watch: false });

@@ -50,7 +50,7 @@ async function openBrowser(t: TestContext): Promise<Browser | string> {
   try {
     const browser = await driver.launch({
       executablePath: await chromium.executablePath(),
-      // A page must be no freer here than in the hands of a user.
+      // Chromium's sandbox rules for pages stay as for users.
       args: chromium.args.filter((arg) => !/web-security|insecure/.test(arg)),
       headless: true,
     });
@@ -94,7 +94,7 @@ test("in a real browser the SDK acquires and keeps leases, learns of their end, 
         const lease = leaseOf("TAB:/one");
         const tokens = new Set([lease.token]);
         lease.onToken((token) => tokens.add(token));
-        // With three heartbeats it has lived longer than its TTL.
+        // After three heartbeats it has lasted longer than its TTL.
         while (tokens.size < 4) await pause(50);
         assertHeld();
         const narrowed = sdk.inspectToken(lease.narrow({ operations: ["read"], expiresInMs: 100 }));
@@ -114,7 +114,7 @@ test("in a real browser the SDK acquires and keeps leases, learns of their end, 
             (await (await client.fetch("/metrics")).text()).includes("leasehold_event_streams 1");
           while (!(await isFollowing())) await pause(50);
           await client.call("revoke", { lease_id: leases[0]?.id, reason: "maintenance" });
-          signal.throwIfAborted(); // The news may be here before the answer.
+          signal.throwIfAborted(); // The event may arrive before the reply.
           await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
         },
         { ttlMs: 120_000 },

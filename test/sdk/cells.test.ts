@@ -1,4 +1,4 @@
-/** The keeper with everything real: a server, a cell with a gateway, and a service behind it. */
+/** Bound leases with real parts: a server, a cell with a gateway, and a service behind it. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Client } from "../../src/sdk/client.ts";
@@ -88,7 +88,7 @@ test("a cell without its server ends the lease at its expiry, and the holder has
   const client = clientFor(t, server.address.url);
   const hold = await heldGpu(t, client);
   const { token, coordinate } = hold.lease;
-  // An answer that is on its way when the lease ends is cut off, not finished.
+  // A response that is in progress when the lease ends is cut off, not finished.
   const ask = async (): Promise<string> => {
     try {
       const response = await fetch(coordinate ?? "", { headers: { authorization: `Bearer ${token}` } });

@@ -34,7 +34,7 @@ test("every example in docs/sdk.md runs and exits", async (t) => {
       child.stderr.on("data", (data) => {
         said += String(data);
       });
-      // Not "exit", at which some of its words may still be on their way.
+      // Not "exit": some output may still be in flight then.
       const [exit] = (await once(child, "close")) as [number | null];
       assert.equal(exit, 0, `example ${index + 1}:\n${code}\n${said}`);
       return said;

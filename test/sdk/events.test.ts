@@ -39,7 +39,7 @@ test("a reader whose connection broke before its first event misses none", async
   const far = clientFor(t, proxy.url, {
     fetch: async (...asked) => {
       const response = await fetch(...asked);
-      // Its position is in the first words.
+      // Its position is in the first bytes.
       const heard = new TransformStream<Uint8Array, Uint8Array>({
         transform(chunk, controller) {
           controller.enqueue(chunk);
@@ -51,7 +51,7 @@ test("a reader whose connection broke before its first event misses none", async
   });
   const next = far.events({ types: ["agent.registered"] }).next();
   await following;
-  // By the next turn of the loop they have been read.
+  // They have been read by the next turn of the event loop.
   await new Promise((resolve) => setImmediate(resolve));
   proxy.cut();
   await near.call("register_agent", { agent_id: "first" });

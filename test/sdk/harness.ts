@@ -1,4 +1,4 @@
-/** A server in this process, a wire to it that can be cut, and clients of the SDK. */
+/** A server in this process, a connection to it that can be cut, and SDK clients. */
 
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type Socket } from "node:net";
@@ -24,19 +24,19 @@ export function clientFor(t: TestContext, url: string, options: ClientOptions = 
 
 export interface Proxy {
   readonly url: string;
-  /** Ends all connections there are, with a reset. */
+  /** Resets all open connections. */
   cut(): void;
   /** Nothing goes through, and nobody is notified: a partition. */
   hush(): void;
-  /** The requests go through, their answers do not, and then the connections are reset. */
+  /** Requests pass, their replies do not, and then the connections are reset. */
   loseAnswers(count: number): void;
   heal(): void;
-  /** New connections go through; those that there were stay silent for ever, as after a partition of a real network. */
+  /** New connections pass; old ones stay silent for ever, as after a real partition. */
   healNew(): void;
   readonly connections: number;
 }
 
-/** Between client and server, on TCP. */
+/** A TCP proxy between client and server. */
 export async function proxyTo(t: TestContext, { address }: RunningServer): Promise<Proxy> {
   const pairs = new Set<readonly [Socket, Socket]>();
   const dead = new Set<Socket>();
@@ -102,7 +102,7 @@ export async function proxyTo(t: TestContext, { address }: RunningServer): Promi
   };
 }
 
-/** Asserts with `code` are easier to read than with classes. */
+/** Assertions on `code` are easier to read than on classes. */
 export function withCode(code: LeaseholdError["code"]): (error: unknown) => boolean {
   return (error) => {
     if (error instanceof ErrorClass && error.code === code) return true;
@@ -110,7 +110,7 @@ export function withCode(code: LeaseholdError["code"]): (error: unknown) => bool
   };
 }
 
-/** Never settles but with the signal, as work that obeys it does. */
+/** Rejects when the signal aborts, and never settles otherwise. */
 export function untilAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);

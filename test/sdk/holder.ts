@@ -1,4 +1,7 @@
-/** Works in small steps under a short lease, and says each step, until it has lost the lease; see lost-contact.test.ts. */
+/**
+ * Works in small steps under a short lease, and prints each step, until it has lost the lease; see
+ * lost-contact.test.ts.
+ */
 import { setTimeout as pause } from "node:timers/promises";
 import { createClient, LeaseLost } from "../../src/sdk/index.ts";
 

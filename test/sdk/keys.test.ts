@@ -55,6 +55,6 @@ test("agents that the server has forgotten, as after a restore, are replaced aut
   await client.withLease("FILE:/a", () => undefined);
   const { port } = first.address;
   await first.close();
-  await serve(t, { port }); // With no memory of the agent.
+  await serve(t, { port }); // Without its former state.
   assert.equal(await client.withLease("FILE:/a", () => "new"), "new");
 });

@@ -1,4 +1,4 @@
-/** A7: what happens to the work when the server cannot be reached, the clock is odd, or the program stood still. */
+/** A7: work when the server cannot be reached, the clock jumps, or the program was stopped. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,7 +11,7 @@ import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
 import { clientFor, pause, proxyTo, serve, until, untilAborted } from "./harness.ts";
 
 const file = "FILE:/src/auth.ts";
-/** How long the partition lasts at least. The long form: LEASEHOLD_PARTITION_MS=30000. */
+/** The shortest partition. The long form: LEASEHOLD_PARTITION_MS=30000. */
 const partitionMs = Number(process.env["LEASEHOLD_PARTITION_MS"] ?? 0);
 
 test("without contact the work stops before its lease can have ended, and begins again when the server is back", async (t) => {
@@ -40,7 +40,7 @@ test("without contact the work stops before its lease can have ended, and begins
         proxy.heal();
         throw lost;
       },
-      // The margin is wide, so that a machine that stands still for a moment is not taken for work that went on.
+      // The margin is wide, so that a short stall of the machine is not taken for continued work.
       { ttlMs: 3_000, marginMs: 1_000 },
     );
     assert.equal(attempt, 2);
@@ -263,7 +263,7 @@ test("a process that was stopped past its lease does no more work under it when 
   lines.on("line", (line) => said.push(line));
   await until(() => (said.length >= 3 ? true : null), "it works under its lease");
   child.kill("SIGSTOP");
-  // Another gets the resource once the lease has run out.
+  // Another agent gets the resource once the lease has expired.
   const fence = await client.withLease("FILE:/pause", async ({ fenceOf }) => {
     const before = said.length;
     child.kill("SIGCONT");

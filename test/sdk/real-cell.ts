@@ -1,4 +1,4 @@
-/** A real cell in this process, with a gateway to a real service of few words. */
+/** A real cell in this process, with a gateway to a small real service. */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
@@ -7,7 +7,7 @@ import { readCellConfig } from "../../src/cell/config.ts";
 
 export interface Behind {
   readonly url: string;
-  /** What `/stream` has open. */
+  /** The open responses of `/stream`. */
   readonly streams: Set<ServerResponse>;
 }
 

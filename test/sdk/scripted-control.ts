@@ -1,6 +1,6 @@
 /**
- * A control plane and a cell of few words, for what a real one does only when it fails: a renewal that is answered late,
- * never, twice or by a refusal. One agent, one bound lease; its tokens are real ones.
+ * A small scripted control plane and cell, for what real ones do only when they fail: a renewal that is answered late,
+ * never, twice or with a refusal. One agent, one bound lease; its tokens are real.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -19,12 +19,12 @@ export interface Scripted {
     /** By the server's own clock. */
     expiresAt: number;
   };
-  /** What came in, in order: the operation, and the generation that it named. */
+  /** The calls in order: the operation, and the generation that it named. */
   readonly asked: string[];
-  /** Instead of a renewal that simply works. */
+  /** Replaces the normal renewal. */
   onRenew: (grant: () => Lease) => Promise<Answer> | Answer;
   renewals: number;
-  /** What the gateway does with a token that is the present one. */
+  /** What the gateway does with a current token. */
   onUse: () => Promise<Answer> | Answer;
   tell(type: string, reason?: string): void;
   readonly serverNow: () => number;

@@ -103,7 +103,7 @@ test("an older agent waits, and a lease granted after a long wait lasts its whol
     });
     await pause(3_000);
   });
-  // Counted from when it was asked for, it would be less than 5 s.
+  // Counted from the request, it would be less than 5 s.
   assert.ok(((await waited) ?? 0) > 5_000);
   assert.deepEqual(seen, ["WAIT"]);
 });

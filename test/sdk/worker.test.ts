@@ -165,7 +165,7 @@ test("a handler that is stuck past its limit loses its lease, whether it blocks 
       });
     },
   });
-  // Long enough that it cannot be lost before the run is too long.
+  // Long enough that the lease is not lost before the run limit.
   const second = await client.call("create_task", { ...brief, lease_duration_ms: 3_000 });
   await untilStatus(client, second.task_id, "dead");
   assert.deepEqual(ends, ["dropped"]);
@@ -298,7 +298,7 @@ function startWorker(t: TestContext, url: string, workerId?: string): ChildProce
   return child;
 }
 
-/** In a process of its own, because here the event loop is blocked. */
+/** In a separate process, because this one's event loop is blocked. */
 async function serveElsewhere(t: TestContext): Promise<string> {
   const main = new URL("../../src/main.ts", import.meta.url).pathname;
   const child = spawn(process.execPath, [main, "--port", "0", "--store", "memory"], {

@@ -125,7 +125,7 @@ test("W8: the grant of a disconnected client goes to the next waiter", async (t)
   await register("young");
   const lease = await grant("young", "FILE:/a");
   const gone = new AbortController();
-  // The older one is behind, because who waits ahead is younger or of the same mind: "oldest" comes second.
+  // The older agent queues behind the younger waiter: "oldest" comes second.
   const first = post(
     "/v1/acquire",
     { agent_id: "older", intents: mutates("FILE:/a"), hold_ms: 20_000 },

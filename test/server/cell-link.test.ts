@@ -50,7 +50,7 @@ test("a cell's key is one tenant's, and a cell's name belongs to the key that us
   assert.equal((await thief.take("refused")).code, "cell_taken");
   assert.equal((await thief.closed).code, 4002);
   await assert.rejects(openLink(t, url, { key: acmes, tenant: "default" }), /status 403/);
-  // Of the same name, but of another tenant: another cell, with other keys.
+  // The same name in another tenant is another cell, with other keys.
   const namesake = await joinCell(t, url, { key: acmes });
   const agent = await server.register("alice", { key: operator });
   const lease = await server.grant("alice", gpu, { hold_ms: 10_000 }, { key: agent.agent_token });
@@ -59,7 +59,7 @@ test("a cell's key is one tenant's, and a cell's name belongs to the key that us
   const presented = { now: server.service.engine.now(), tenant: "default", cell: "c1", resource: gpu };
   assert.ok("claims" in verify(lease.token ?? "", peer.keys, presented));
   assert.ok("code" in verify(lease.token ?? "", namesake.keys, presented));
-  // What it reports of another's lease is not believed.
+  // A report on another cell's lease is refused.
   namesake.send({ type: "ended", seq: 1, lease_id: lease.id, generation: 1, code: "lease_revoked", failure: null });
   await namesake.take("noted");
   const seen = await server.get(`/v1/leases/${lease.id}`, { key: operator });
@@ -184,7 +184,7 @@ test("after a restart beliefs are compared: what the cell lost is revoked, what 
   await until(async () => ((await stateOf(closing)).state === "REVOKED" ? true : null), "torn down");
   assert.equal((await stateOf(kept)).state, "ACTIVE");
   assert.equal((await stateOf(lost)).state, "REVOKED");
-  // Tokens outlive the restart: the keys lie beside the data.
+  // Tokens survive the restart: the keys are stored with the data.
   const verified = await client.post("/v1/tokens/verify", { token: kept.token });
   assert.equal(verified.status, 200, verified.text);
 });
@@ -270,7 +270,7 @@ test("a cell that sends unexpected answers or errors affects only itself", async
     intents: mutates(gpu),
     hold_ms: 10_000,
   });
-  // The stricter wins: what the cell does not know, nobody holds.
+  // The stricter belief wins: a lease that the cell does not know is ended.
   const id = body.leases?.[0]?.id ?? "";
   await until(async () => ((await server.get(`/v1/leases/${id}`)).body.state === "REVOKED" ? true : null), "revoked");
 });

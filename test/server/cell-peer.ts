@@ -1,4 +1,4 @@
-/** A cell as a test scripts it: it speaks the frames of the link, honestly unless told otherwise. */
+/** A scripted cell: it speaks the link's frames, and truthfully unless the test says otherwise. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { TestContext } from "node:test";
@@ -32,7 +32,7 @@ export interface Peer {
   readonly session: string;
   readonly received: ServerFrame[];
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
-  /** How it answers from here on; null: not at all. */
+  /** How it answers from now on; null: not at all. */
   answer: Answerer;
   send(frame: unknown): void;
   /** The first frame of this kind that was not taken yet. */
@@ -64,7 +64,7 @@ export function failing(op: CellDo["op"], code: string, detail: string): Answere
   return (order) => (order.op === op ? { type: "done", seq: order.seq, ok: false, code, detail } : obedient(order));
 }
 
-/** Opens the link and says nothing yet. */
+/** Opens the link without sending anything. */
 export async function openLink(t: TestContext, url: string, options: PeerOptions = {}): Promise<Peer> {
   const { key, tenant, session = randomUUID() } = options;
   const socket = new WebSocket(`${url.replace("http", "ws")}${cellLinkPath}`, {

@@ -52,7 +52,7 @@ test("G3, G6: a bound lease is ACTIVE after its bind, with a coordinate and a to
   const { generation, fence } = lease;
   const presented = { now: server.service.engine.now(), tenant: "default", cell: "c1", resource: "THING:/a" };
   assert.ok("claims" in verify(lease.token, peer.keys, { ...presented, lease: lease.id, generation, fence }));
-  // G8: the answer to a renewal comes when the cell has taken it.
+  // G8: a renewal is answered when the cell has confirmed it.
   const renewed = await server.post<Bound>(`/v1/leases/${lease.id}/renew`);
   assert.equal(renewed.status, 200, renewed.text);
   assert.equal(renewed.body.token, made[1]);
@@ -121,7 +121,7 @@ test("G7: a reset goes to the cell, and only a clean probe lifts the fence", asy
   const server = await serve(t);
   const peer = await joinCell(t, server.address.url);
   const reset = () => server.post("/v1/resources/reset", { resource: gpu });
-  // What is not fenced is left in peace: a reset would end what is live.
+  // A resource that is not fenced is not reset: that would end live leases.
   assert.equal((await reset()).status, 200);
   assert.ok(!peer.received.some((frame) => frame.type === "do"));
   await server.post("/v1/resources/fence", { resource: gpu, reason: "hot" });

@@ -35,7 +35,7 @@ function run(t: TestContext, args: readonly string[], environment: Readonly<Reco
   return { child, output, ended };
 }
 
-/** Runs to its end. */
+/** Runs until it exits. */
 async function done(t: TestContext, args: readonly string[], environment?: Readonly<Record<string, string>>) {
   const { output, ended } = run(t, args, environment);
   return { code: await ended, ...output };

@@ -14,12 +14,12 @@ export interface SeenEvent {
 
 export interface Following {
   readonly status: number;
-  /** Where not 200: the whole body. */
+  /** Unless 200: the whole body. */
   readonly body: string;
   readonly events: readonly SeenEvent[];
   readonly comments: number;
   lastId(): string;
-  /** Resolves when the server has ended it. */
+  /** Resolves when the server has ended the response. */
   readonly ended: Promise<void>;
   readonly response: IncomingMessage;
   stop(): void;

@@ -1,4 +1,4 @@
-/** A server on a free port with its data in memory, and a client that holds every answer to what its operation says. */
+/** A server on a free port with its data in memory, and a client that checks every response against its operation. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import type { Operation } from "../../src/protocol/operation.ts";
@@ -127,7 +127,7 @@ export async function pause(ms: number): Promise<void> {
   for (let turn = 0; turn < turnsAfter; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Asks again until it is so, because it will be soon; fails if it is not. */
+/** Polls until the value is there; fails if it is not in time. */
 export async function until<T>(look: () => Promise<T | null> | T | null, what: string, withinMs = 30_000): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {

@@ -1,4 +1,6 @@
-/** Bad requests below the level of fields: bodies that are not JSON, heads that are not HTTP, and two requests in one. */
+/**
+ * Bad requests below the level of fields: bodies that are not JSON, heads that are not HTTP, and two requests in one.
+ */
 
 export interface HostileBytes {
   readonly what: string;
@@ -14,7 +16,7 @@ export function post(path: string, body: string | Buffer, headers: readonly stri
   return Buffer.concat([Buffer.from(head, "latin1"), bytes]);
 }
 
-/** A small generator with a seed, so that a failure can be looked at again. */
+/** A seeded generator, so that a failure can be repeated. */
 export function randomFrom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -23,7 +25,7 @@ export function randomFrom(seed: number): (below: number) => number {
   };
 }
 
-/** Bodies that were good JSON until some of their bytes were changed, and are none any more. */
+/** Valid JSON bodies in which some bytes were changed, so that they are invalid. */
 export function malformedBodies(
   path: string,
   good: string,

@@ -11,7 +11,7 @@ import { brokenInputs, brokenTwice, jsonOf, splitInput } from "./hostile-values.
 import type { RawAnswer } from "./raw-client.ts";
 import { RawPool } from "./raw-pool.ts";
 
-/** The bar, and what it is reached with. */
+/** The bar, and the number of cases of each kind. */
 const casesMin = 10_000;
 const pairsPerRoute = 220;
 const malformedPerRoute = 70;
@@ -21,12 +21,12 @@ const linesMax = 24;
 interface Case {
   readonly what: string;
   readonly bytes: Buffer;
-  /** Where the request is addressed to one: its answer must be one that the operation declares. */
+  /** The operation that the request addresses, if any: the response must be one that it declares. */
   readonly operation: Operation | null;
 }
 
 test("S3: ten thousand bad requests each get a 4xx with a code, change nothing, and the server still serves", async (t) => {
-  // Some of them never come to an end, and are cut off by this.
+  // Some requests never end and are cut off by this timeout.
   const server = await serve(t, { requestTimeoutMs: 4_000 });
   await server.register("alice");
   const lease = await server.grant("alice", "FILE:/kept", { ttl_ms: 300_000 });
@@ -65,7 +65,7 @@ function faultOf({ operation }: Case, { status, head, body }: RawAnswer): string
   }
   if (typeof parsed.error !== "string" || !isErrorCode(parsed.error)) return `unknown code ${body}`;
   const isSentence = typeof parsed.detail === "string" && /[.!]$/.test(parsed.detail);
-  // Its words are those of the AsyncGate document.
+  // Its messages are those of the AsyncGate document.
   if (!isSentence && parsed.error !== "invalid_worker_id") return `no sentence: ${body}`;
   if (/node:|node_modules|src\/\w+\/|:\d+:\d+/.test(body)) return `tells of its inside: ${body}`;
   if (!comesWith(parsed.error, status)) return `${parsed.error} with ${status}`;
@@ -74,7 +74,7 @@ function faultOf({ operation }: Case, { status, head, body }: RawAnswer): string
 
 const acquire = JSON.stringify(operations.find(({ name }) => name === "acquire")?.example);
 
-/** Every operation with a body, with every field broken in every way, alone and in pairs; and no JSON at all. */
+/** Every operation with a body, with every field broken in every way, alone and in pairs; and invalid JSON. */
 function fieldCases(): readonly Case[] {
   return operations.flatMap((operation) =>
     [operation, ...operation.also].flatMap((route) => {
@@ -99,7 +99,7 @@ function withMethod(method: string, bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from(method), bytes.subarray("POST".length)]);
 }
 
-/** The same for what comes in the query, where all is text. */
+/** The same for the query, where everything is text. */
 function queryCases(): readonly Case[] {
   return operations.flatMap((operation) =>
     [operation, ...operation.also].flatMap((route) => {

@@ -1,4 +1,4 @@
-/** Bad input, made from the schemas: each case breaks exactly one thing, and is wrong beyond doubt. */
+/** Bad input made from the schemas: each case breaks exactly one thing and is certainly invalid. */
 import type { Input, Operation, Route } from "../../src/protocol/operation.ts";
 import type { Node } from "../../src/protocol/schema/schema.ts";
 
@@ -7,7 +7,7 @@ export interface Broken {
   readonly value: unknown;
 }
 
-/** JSON text in the place of a value, for what no object of JavaScript can hold. */
+/** Raw JSON text instead of a value, for what a JavaScript object cannot express. */
 export class JsonText {
   readonly text: string;
 
@@ -16,12 +16,12 @@ export class JsonText {
   }
 }
 
-/** The example with one thing broken, for each thing that can be. */
+/** The example with one thing broken, for each thing that can be broken. */
 export function brokenInputs(schema: Node, example: Input): readonly Broken[] {
   return [...brokenObject(schema, example), ...wrongTypes(schema).map((value) => ({ what: "not an object", value }))];
 }
 
-/** Two things broken at once, in pairs drawn by `random`. One of them at least is still there. */
+/** Two things broken at once, in random pairs. At least one of them remains. */
 export function brokenTwice(
   cases: readonly Broken[],
   example: Input,
@@ -62,7 +62,7 @@ function brokenObject(schema: Node, example: Input): readonly Broken[] {
   return cases;
 }
 
-/** An own key of any name, `__proto__` too. */
+/** An own key of any name, including `__proto__`. */
 function withField(example: Input, key: string, value: unknown): Input {
   return Object.fromEntries([...Object.entries(example), [key, value]]);
 }
@@ -96,7 +96,7 @@ function brokenValues(schema: Node, example: unknown): readonly Broken[] {
     // This many large items would already be too large.
     const filler = schema["x-apart"] === true ? 0 : (first ?? "x");
     if (maxItems !== undefined) cases.push({ what: "too many", value: new Array(maxItems + 1).fill(filler) });
-    // Where items are checked apart, a bad one is answered in its own place; tasks-bad.test.ts looks at those.
+    // Where items are checked separately, a bad one is answered in its own place; tasks-bad.test.ts tests those.
     if (schema["x-apart"] !== true)
       for (const { what, value } of brokenValues(items, first)) cases.push({ what: `item ${what}`, value: [value] });
   }
@@ -131,7 +131,7 @@ function takes({ type }: Node, name: string): boolean {
   return type === name || (Array.isArray(type) && type.includes(name));
 }
 
-/** What the route carries in its body, its path and its query; and as what. */
+/** Which fields the route has in its body, path and query, and their types. */
 export function splitInput({ example }: Operation, route: Route): { readonly path: string; readonly body: Input } {
   const part = ({ properties = {} }: Node) =>
     Object.entries(example).filter(([field]) => Object.hasOwn(properties, field));

@@ -1,4 +1,4 @@
-/** A burst on the stream: what is decided at once is bounded, and nothing is lost or overtaken for that. */
+/** A burst on the stream: the number of commands decided at once is bounded, and none is lost or reordered. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type TestContext, test } from "node:test";
@@ -6,7 +6,7 @@ import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
 import { serve, until } from "./harness.ts";
 import { openStream } from "./stream-client.ts";
 
-/** A server whose commits wait until they are let go. */
+/** A server whose commits wait until the test releases them. */
 async function serveHeld(t: TestContext) {
   const disk = createMemoryDisk();
   const server = await serve(t, { store: createMemoryStore(disk) });
@@ -39,7 +39,7 @@ test("a burst larger than a batch is decided over several batches, in order, and
   const { socket, frames } = await openStream(t, server.address.url);
   for (let frame = 0; frame < 40; frame++) socket.send(frameOf(frame * 100, 100));
   await until(() => (server.service.engine.isFull ? true : null), "a batch is full");
-  // One batch may be under way while the other fills; a frame is never cut.
+  // One batch may be in flight while the next fills; a frame is never split.
   const most = decided();
   assert.ok(most < 1_500, `${most} of 4,000 were decided at once`);
   letGo();

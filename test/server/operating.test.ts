@@ -27,7 +27,7 @@ test("C6, G7, G12: resources are declared, fenced, reset, withdrawn and listed",
   assert.deepEqual((await get("/v1/cells")).body, { cells: [], next_cursor: null });
   assert.equal((await post("/v1/resources/withdraw", { resource: "PORT:/80" })).body.state, "WITHDRAWN");
   assert.equal((await get<Page>("/v1/resources?state=WITHDRAWN")).body.resources.length, 1);
-  // A cell that is only named, and has never enrolled, is none.
+  // A cell that was only named and never enrolled does not exist.
   assert.equal((await post("/v1/resources/withdraw", { cell: "cell-1" })).body.error, "cell_unknown");
 });
 
@@ -61,7 +61,7 @@ test("W7: a tenant's settings and quotas can be changed, its strategy only while
   assert.deepEqual([refused.status, refused.body.error], [409, "strategy_in_use"]);
   await call("DELETE", `/v1/requests/${waiting.body.request_id}`);
   assert.equal((await settings({ strategy: "wound_wait" })).body.settings.strategy, "wound_wait");
-  // The older one takes it now, and the younger learns of it.
+  // The older agent takes it now, and the younger gets the event.
   assert.equal((await post("/v1/acquire", { agent_id: "old", intents: mutates("FILE:/a") })).status, 200);
   const quotas = await call<WireTenant>("PUT", "/v1/tenants/default/quotas", {
     leases_max: 1,

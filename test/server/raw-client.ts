@@ -1,14 +1,14 @@
-/** Bytes out, bytes in: for requests that no proper client would send. */
+/** A client that sends raw bytes, for requests that no HTTP library would send. */
 import { connect } from "node:net";
 
 export interface RawAnswer {
-  /** 0 where there was none. */
+  /** 0 if there was none. */
   readonly status: number;
   readonly head: string;
   readonly body: string;
 }
 
-/** Sends, and reads until the answer is whole or the connection has ended. */
+/** Sends, and reads until the response is complete or the connection has ended. */
 export function sendRaw(port: number, bytes: string | Buffer, withinMs = 20_000): Promise<RawAnswer> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");

@@ -1,4 +1,4 @@
-/** Many requests over a few connections, byte for byte as they are given, each answered before the next is sent. */
+/** Sends raw requests over a few connections, byte for byte, each answered before the next is sent. */
 import { connect, type Socket } from "node:net";
 import type { RawAnswer } from "./raw-client.ts";
 
@@ -84,7 +84,7 @@ class Line {
     if (this.received.length < end + 4 + length) return;
     const body = this.received.subarray(end + 4, end + 4 + length).toString();
     this.received = this.received.subarray(end + 4 + length);
-    // Whatever was sent, it is one request: a second answer would be one to something smuggled.
+    // Each input is one request: a second response would mean request smuggling.
     const isClean = this.received.length === 0;
     if (/connection: close/i.test(head)) this.close();
     this.finish({ status: isClean ? Number(head.slice(9, 12)) : -1, head, body });

@@ -112,7 +112,7 @@ test("R3: the same key and content returns the first receipt, also after the tas
   assert.equal((await send({ ...said, task_summary: "other" })).body.error, "dedupe_conflict");
   await complete(offer, { dedupe_key: "c" });
 
-  // The task is over: now it is the ledger that knows the keys, on whatever task they come.
+  // The task has ended: now the ledger knows the keys, for every task.
   await create();
   const other = await offered("worker.a");
   const stolen = await send({ phase: "accepted", lease_id: other.lease_id, dedupe_key: "a", task_summary: "mine" });
@@ -333,7 +333,7 @@ test("T1, L13: a worker's key acts as the worker_ids that it used first, and as 
   assert.equal((await server.post(`/lease/${offer.lease_id}/release`, {}, { key: operator })).status, 200);
   const late = await server.post(`/lease/${offer.lease_id}/heartbeat`, {}, { key: one });
   assert.deepEqual([late.status, late.body.error], [410, "lease_released"]);
-  // Who did not create a task does not call it off.
+  // A key that did not create the task may not cancel it.
   const taskId = await create({}, { key: one });
   assert.equal((await server.post(`/v1/tasks/${taskId}/cancel`, {}, { key: two })).status, 403);
   assert.equal((await server.post(`/v1/tasks/${taskId}/cancel`, {}, { key: one })).status, 200);

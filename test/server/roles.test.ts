@@ -24,7 +24,7 @@ test("every operation is open to the roles that it names and to no other, by eac
       for (const route of [operation, ...operation.also]) {
         const { path, body } = requestFor(operation, route);
         const { status, text } = await server.call(route.method, path, body, { key });
-        // The credential was taken; the token of the example, which stands in the body, was not.
+        // The credential was accepted; the example token in the body was not.
         if (operation.name === "verify_token" && text.includes(`"token_invalid"`)) continue;
         assert.notEqual(status, 401, `${role} ${route.method} ${path}`);
         if (!operation.roles.includes(role)) assert.equal(status, 403, `${role} ${route.method} ${path} ${text}`);
@@ -55,7 +55,7 @@ function requestFor({ example, name }: Operation, route: Route): { readonly path
   );
   const query = new URLSearchParams(part(route.query).map(([field, value]) => [field, String(value)])).toString();
   const address = query === "" ? path : `${path}?${query}`;
-  // A suspended default tenant would stand in the way of all that follows.
+  // A suspended default tenant would block all later calls.
   const safe = name === "suspend_tenant" ? address.replace("default", "acme") : address;
   return route.body === null ? { path: safe } : { path: safe, body: Object.fromEntries(part(route.body)) };
 }
@@ -104,10 +104,10 @@ test("L13: an agent acts only for itself; supervisors and operators act for all,
   assert.equal((await post("/v1/release", { agent_id: "bob" }, { key: alice })).body.error, "forbidden");
   assert.equal((await get("/v1/agents/alice/digest", { key: bob })).body.error, "forbidden");
   assert.equal((await post("/v1/agents/alice/pause", {}, { key: alice })).body.error, "forbidden");
-  // Looking is open to every agent of the tenant, but not to a key that only registers.
+  // Reading is open to every agent of the tenant, but not to a key that may only register.
   assert.equal((await get(`/v1/leases/${lease.id}`, { key: bob })).status, 200);
   assert.equal((await get("/v1/leases", { key: registrar })).body.error, "forbidden");
-  // Registering over another's head takes the agent up: a token does that for its own agent only, a key for any.
+  // Registering an existing agent takes it up: a token may do that for its own agent only, a key for any.
   assert.equal((await post("/v1/agents", { agent_id: "bob" }, { key: alice })).body.error, "forbidden");
   assert.equal((await post("/v1/agents", { agent_id: "bob" }, { key: registrar })).status, 200);
   assert.equal((await beat(bob)).body.error, "not_lease_holder");
@@ -175,7 +175,7 @@ test("another tenant's records are answered exactly like unknown ones", async (t
   const nowhere = await call("GET", "/v1/leases", undefined, { ...globex, tenant: "nowhere" });
   assert.deepEqual([other.status, other.text], [403, nowhere.text]);
   assert.equal((await call("GET", "/v1/leases", undefined, { ...globex, tenant: "globex" })).status, 200);
-  // And nothing of acme's has changed by all that.
+  // None of this changed anything of acme's.
   assert.equal((await call("GET", `/v1/leases/${young.id}`, undefined, acme)).body.state, "ACTIVE");
   assert.equal((await call("GET", `/v1/requests/${waits.body.request_id}`, undefined, acme)).status, 202);
 });

@@ -1,4 +1,4 @@
-/** What tests of tasks do over and over: create, poll, accept, complete, each of which must succeed. */
+/** The common steps of task tests: create, poll, accept, complete, each of which must succeed. */
 import assert from "node:assert/strict";
 import type {
   NewReceiptInput,
@@ -17,7 +17,7 @@ export interface ShownTask extends WireTask {
   readonly receipts: readonly WireReceipt[];
 }
 
-/** A refusal's body, as far as these tests look at it. */
+/** The fields of a refusal that these tests read. */
 export interface Refused extends Body {
   readonly winning_receipt_id?: string;
   readonly task_id?: string;
@@ -26,15 +26,15 @@ export interface Refused extends Body {
 
 export interface TaskClient {
   create(more?: object, options?: CallOptions): Promise<string>;
-  /** The offer, or null where there was no work. */
+  /** The offer, or null if there was no work. */
   poll(workerId: string, more?: object, options?: CallOptions): Promise<WireOffer | null>;
-  /** One that must be there. */
+  /** The offer, which must exist. */
   offered(workerId: string, more?: object): Promise<WireOffer>;
   send(receipt: Partial<NewReceiptInput>, options?: CallOptions): Promise<HttpAnswer<WireReceipt & Refused>>;
   accept(offer: WireOffer): Promise<WireReceipt>;
   complete(offer: WireOffer, more?: object): Promise<WireReceipt>;
   show(taskId: string): Promise<ShownTask>;
-  /** Waits until the task is so. */
+  /** Waits until the task has this status. */
   reach(taskId: string, status: WireTask["status"]): Promise<ShownTask>;
   phases(taskId: string): Promise<readonly string[]>;
 }

@@ -18,7 +18,7 @@ const workersCount = 20;
 const tasksCount = 500;
 const filesCount = 60;
 
-/** Files that overlap, and now and then a whole folder, or all. */
+/** Files that overlap, sometimes a whole folder or everything. */
 function overlappingTasks(count: number, random: (below: number) => number) {
   const file = () => `FILE:/src/d${random(6)}/f${random(filesCount)}.ts`;
   return Array.from({ length: count }, (_, index) => {
@@ -87,7 +87,7 @@ test("T10: whenever a worker gets nothing, every queued task conflicts with a ru
   const running: { readonly workerId: string; readonly offer: WireOffer }[] = [];
   let looked = 0;
   let most = 0;
-  /** By the wire alone: what is queued, what is leased, and who waits in line. */
+  /** Read over HTTP only: queued tasks, leases and waiting requests. */
   const assertNothingCouldRun = async (): Promise<void> => {
     const { body: queued } = await server.get<{ tasks: readonly WireTask[] }>("/v1/tasks?status=queued&limit=1000");
     const { body: open } = await server.get<{ requests: readonly WireOpenRequest[] }>("/v1/requests?limit=1000");

@@ -5,9 +5,9 @@ import type { WireTask, WireTaskLease } from "../../src/protocol/testing/wire-ty
 import { mutates, serve, until } from "./harness.ts";
 import { taskClientOf } from "./task-client.ts";
 
-/** Long enough to accept in, on a busy machine too. */
+/** Long enough to accept in time, also on a busy machine. */
 const brief = { lease_duration_ms: 1_000, requeue_delay_ms: 0 };
-/** Nothing is retried while a test looks. */
+/** Long enough that nothing is retried during a test. */
 const patient = { lease_duration_ms: 1_000, requeue_delay_ms: 600_000 };
 
 test("T13: leased, and completed without accept: refused, complete_without_accept, and nothing is stored", async (t) => {

@@ -10,7 +10,7 @@ import type {
 import { failingStore, serve, until } from "./harness.ts";
 import { type Refused, taskClientOf } from "./task-client.ts";
 
-/** Long enough to accept in, on a busy machine too. */
+/** Long enough to accept in time, also on a busy machine. */
 const brief = { lease_duration_ms: 1_000, requeue_delay_ms: 0 };
 
 test("a task is created, offered, accepted, completed, and shown with its result and receipts", async (t) => {
@@ -407,7 +407,7 @@ test("T12: a task runs after its dependencies, live or ended; an unknown depende
   await complete(offer);
   const next = await offered("worker.a");
   assert.equal(next.task.task_id, second);
-  // By now the first is in history, and the kernel does not know it.
+  // By now the first is in history, and the kernel no longer has it.
   const third = await create({ depends_on: [first, second] });
   assert.deepEqual((await show(third)).waiting_on, [second]);
   const unknown = await server.post("/v1/tasks", { task_type: "t", principal_ai: "p", depends_on: ["T-never"] });

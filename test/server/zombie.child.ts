@@ -1,6 +1,6 @@
 /**
- * A worker of one task, as a process that can be stopped and killed: polls, accepts, works for a while, completes, and
- * says each as a line of JSON.
+ * A worker of one task, as a process that can be stopped and killed: polls, accepts, works for a while and completes,
+ * and prints each step as a line of JSON.
  *
  *   node zombie.child.ts URL WORKER_ID WORK_MS
  */
@@ -28,6 +28,6 @@ await new Promise((resolve) => setTimeout(resolve, Number(workMs)));
 const complete = { phase: "complete", status: "success", lease_id, outcome_text: `by ${workerId}` };
 const done = await post("/v1/receipts", complete);
 say("completed", done);
-// A zombie does not give up at once, and says it under a key too.
+// A zombie repeats its receipt, also with a key.
 say("completed again", await post("/v1/receipts", { ...complete, dedupe_key: `${workerId}-${lease_id}` }));
 process.exit(0);

@@ -33,7 +33,7 @@ function startWorker(t: TestContext, url: string, workerId: string, workMs: numb
   return { child, step };
 }
 
-/** Every receipt follows from the one before, and none is missing (R6). */
+/** Every receipt has the hash of the one before, and none is missing (R6). */
 async function verifyLedger({ service }: RunningServer): Promise<number> {
   const { store } = service.engine;
   let sequence = 0;
@@ -121,7 +121,7 @@ test("T4: repeated and reordered requests of many tasks: each is completed exact
   const count = 60;
   const ids = await Promise.all(Array.from({ length: count }, () => create({ requeue_delay_ms: 0 })));
   const offers = await Promise.all(Array.from({ length: count }, (_, index) => offered(`worker.${index % 7}`)));
-  // Everything is sent four times, in no order: what comes too early is refused, and sent once more at the end.
+  // Everything is sent four times in random order: what comes too early is refused, and sent once more at the end.
   const said = offers.flatMap(({ lease_id }) => {
     const accepted = { phase: "accepted", lease_id, dedupe_key: `a-${lease_id}` };
     const complete = { phase: "complete", status: "success", lease_id, dedupe_key: `c-${lease_id}` };

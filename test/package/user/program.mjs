@@ -1,4 +1,4 @@
-// A user's program, as it is run under every platform that the SDK is for. Prints "all is well" if it is.
+// A user's program, run on every platform that the SDK supports. Prints "all is well" if it is.
 import { createClient, inspectToken, LeaseholdError, narrow } from "leasehold/sdk";
 
 const client = createClient({ url: globalThis.process.env.LEASEHOLD_URL });

@@ -1,4 +1,4 @@
-// Compiled, and not run: that a user's compiler understands what the package says of itself.
+// Compiled but not run: checks the package's declarations with a user's compiler.
 
 import type { Lease } from "leasehold";
 import { type Client, createClient, type LeaseEndCode, LeaseholdError, type LiveLease } from "leasehold/sdk";
