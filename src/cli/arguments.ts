@@ -1,12 +1,13 @@
 /** Parses a command's line by its table of flags; a fault is one sentence. */
 import { parseArgs } from "node:util";
+import { defaultUrl } from "../names/defaults.ts";
 import type { Call, Command, Flag, Flags, Token } from "./command.ts";
 import { readDurationMs } from "./durations.ts";
 import { UsageProblem } from "./problem.ts";
 
 /** What every command takes. */
 export const globalFlags: Flags = {
-  url: { sign: "URL", words: "the server [http://127.0.0.1:7117]; also LEASEHOLD_URL" },
+  url: { sign: "URL", words: `the server [${defaultUrl}]; also LEASEHOLD_URL` },
   key: { sign: "KEY", words: "a key or an agent's token; better in LEASEHOLD_KEY" },
   tenant: { sign: "ID", words: "the tenant, for operators; also LEASEHOLD_TENANT" },
   timeout: { sign: "TIME", words: "how long the server may take to answer [30s]; also LEASEHOLD_TIMEOUT" },

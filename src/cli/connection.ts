@@ -1,4 +1,5 @@
-/** Which server is meant, and with which key. What is wrong with an address or a key is said before anything is sent. */
+/** Which server, and with which key. A wrong address or key is reported before anything is sent. */
+import { defaultPort, defaultUrl } from "../names/defaults.ts";
 import type { Client } from "../sdk/client.ts";
 import type { Environment } from "./command.ts";
 import { readDurationMs } from "./durations.ts";
@@ -15,8 +16,7 @@ interface Given {
   text(flag: string): string | null;
 }
 
-const defaultPort = "7117";
-/** Somebody sits and waits: a server that is not there should be said so in a second, not in ten. */
+/** A user is waiting: a missing server is reported in a second, not in ten. */
 const retries = 3;
 
 export function readAddress(line: Given, environment: Environment): Address {
@@ -37,7 +37,7 @@ export async function connect({ url, key, tenant, timeoutMs }: Address): Promise
   return createClient({
     url,
     retries,
-    // One call after the other: a stream would not pay, and to look whether there could be one takes longer than a call.
+    // One call after the other: a stream would not pay, and trying to open one takes longer than a call.
     transport: "http",
     ...(key !== null && { key }),
     ...(tenant !== null && { tenant }),
@@ -48,7 +48,7 @@ export async function connect({ url, key, tenant, timeoutMs }: Address): Promise
 function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
-    throw new UsageProblem(`"${text}" is no address of a server; give one such as http://127.0.0.1:7117 with --url`);
+    throw new UsageProblem(`"${text}" is not the address of a server; give one such as ${defaultUrl} with --url`);
   }
   if (url.username !== "" || url.password !== "") {
     throw new UsageProblem("an address takes no user and password; give a key with --key or in LEASEHOLD_KEY");
@@ -59,10 +59,10 @@ function checkUrl(text: string): string {
 /** A line break in it would end the header that carries it. */
 function checkKey(key: string | null): string | null {
   if (key === null || /^[\x21-\x7e]{1,4096}$/.test(key)) return key;
-  throw new UsageProblem("the key has characters that no key has; give it as `keys create` printed it, in one piece");
+  throw new UsageProblem("the key has characters that keys do not have; give it as `keys create` printed it");
 }
 
 function checkTenant(tenant: string | null): string | null {
   if (tenant === null || /^[a-z0-9_-]{1,63}$/.test(tenant)) return tenant;
-  throw new UsageProblem(`"${tenant.slice(0, 80)}" is no tenant's id; use lower-case letters, digits, _ and -`);
+  throw new UsageProblem(`"${tenant.slice(0, 80)}" is not a tenant id; use lower-case letters, digits, _ and -`);
 }

@@ -1,5 +1,7 @@
 /** What a repository's `.leasehold.json` and the environment say about its guards. */
+
 import { join } from "node:path";
+import { defaultPort, defaultUrl } from "../names/defaults.ts";
 import { projectFile } from "../names/repository.ts";
 import { nodeModule } from "./node-module.ts";
 
@@ -33,7 +35,6 @@ export class SettingsProblem extends Error {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-const defaultPort = "7117";
 const ttlMsDefault = 300_000;
 /** A tool gives up on its hook at some time; the installed ones give it 30 s. */
 const waitMsMax = 20_000;
@@ -57,7 +58,7 @@ export function readSettings(root: string | null, environment: Environment): Set
     throw problem("url", `an address such as "http://127.0.0.1:${defaultPort}"`);
   }
   const url = (LEASEHOLD_URL || named || `http://127.0.0.1:${LEASEHOLD_PORT || defaultPort}`).replace(/\/+$/, "");
-  if (!isAddress(url)) throw new SettingsProblem("LEASEHOLD_URL is no address; give one such as http://127.0.0.1:7117");
+  if (!isAddress(url)) throw new SettingsProblem(`LEASEHOLD_URL is not an address; give one such as ${defaultUrl}`);
   return {
     url,
     // A repository is not to be trusted with a key: one that names a server elsewhere is not told ours.

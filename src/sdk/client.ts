@@ -2,6 +2,8 @@
  * A client of one server: every operation by its name, typed. A call is answered, or rejects with a LeaseholdError. What
  * is safe to send again is sent again when a connection breaks or the server is away for a moment.
  */
+
+import { defaultUrl } from "../names/defaults.ts";
 import type { Manifest } from "./acquiring.ts";
 import { Agent, type AgentOptions } from "./agent.ts";
 import { AgentPool, alone } from "./agent-pool.ts";
@@ -24,8 +26,6 @@ export type { OperationName } from "./idempotency.ts";
 export type { Transport } from "./lane.ts";
 export type OperationInput<N extends OperationName> = OperationInputs[N];
 export type OperationAnswer<N extends OperationName> = OperationAnswers[N];
-
-export const defaultUrl = "http://127.0.0.1:7117";
 
 export interface ClientOptions {
   /** Of the server; http://127.0.0.1:7117 if left out. */

@@ -1,4 +1,5 @@
 /** The OpenAPI 3.1 document, made of the operations alone: what it says cannot differ from what is served. */
+import { defaultUrl } from "../../names/defaults.ts";
 import { type ErrorCode, errorCodes, errors, statusOf } from "../answers/errors.ts";
 import { commonErrors, type Operation, type ReplyShape, type Route, type Tag } from "../operation.ts";
 import { operations } from "../operations.ts";
@@ -25,7 +26,7 @@ export function openApiDocument(version: string): Json {
       description: about,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
-    servers: [{ url: "http://127.0.0.1:7117" }],
+    servers: [{ url: defaultUrl }],
     tags: (Object.keys(tags) as Tag[]).map((name) => ({ name, description: tags[name] })),
     security: [{ bearer: [] }],
     paths,

@@ -1,5 +1,7 @@
 /** From what a caller shows to who it is (S5): a key, an agent's token, or nothing at all. */
+
 import type { IncomingMessage } from "node:http";
+import { defaultTenant } from "../../engine/recovery.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import type { Caller, Service } from "../service.ts";
 
@@ -53,7 +55,7 @@ function bearerOf(authorization: string): string | null {
 }
 
 const ownOperator: Caller = {
-  tenant: "default",
+  tenant: defaultTenant,
   actor: { role: "operator", agentId: null, epoch: null },
   meter: null,
 };

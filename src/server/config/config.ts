@@ -3,6 +3,7 @@
  * setting with its names, bounds and words, so that help and checks cannot differ.
  */
 import { readFileSync } from "node:fs";
+import { defaultPort } from "../../names/defaults.ts";
 
 export interface Config {
   readonly host: string;
@@ -105,7 +106,7 @@ function setting<T>(flag: string, sign: string, usual: T, read: Reader<T>, words
 
 export const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   host: setting("host", "ADDRESS", "127.0.0.1", text, "listen here; beyond loopback only with keys"),
-  port: setting("port", "N", 7117, integer(0, 65_535), "listen on this port; 0 takes a free one"),
+  port: setting("port", "N", defaultPort, integer(0, 65_535), "listen on this port; 0 takes a free one"),
   data: setting("data", "DIR", "./data", text, "the data folder; it is created if need be"),
   store: setting("store", "KIND", "sqlite", choice(["sqlite", "memory"]), "sqlite, or memory, which keeps nothing"),
   logLevel: setting(
