@@ -1,4 +1,4 @@
-/** Which addresses a webhook may go to: by default the public ones only, so that nobody uses a cell to reach inside. */
+/** Which addresses a webhook may go to: by default public ones only, so that a cell cannot be used to reach a private network. */
 import { lookup as lookUpName } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import { NothingBegun } from "./driver.ts";

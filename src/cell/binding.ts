@@ -8,13 +8,13 @@
  */
 import type { Budget, Verified } from "../token/index.ts";
 import type { CellClock } from "./clock.ts";
-import { type DoorFailure, type EndCode, ended } from "./failure.ts";
+import { type AccessFailure, type EndCode, ended } from "./failure.ts";
 import type { CellLease } from "./lease.ts";
 
 const timerMsMax = 2 ** 31 - 1;
 
 export type Way = "in" | "out";
-export type Cut = (failure: DoorFailure) => void;
+export type Cut = (failure: AccessFailure) => void;
 
 export class Binding {
   readonly cell: string;
@@ -29,7 +29,7 @@ export class Binding {
   private readonly passes = new Set<Pass>();
   private readonly onEnd: (binding: Binding) => void;
   private readonly waiting: (() => void)[] = [];
-  /** For a driver that has to tell somebody else. */
+  /** For a driver that has to pass it on. */
   onRenew: ((lease: CellLease) => void) | null = null;
 
   constructor(cell: string, lease: CellLease, clock: CellClock, onEnd: (binding: Binding) => void = () => {}) {
@@ -90,7 +90,7 @@ export class Pass {
   private readonly whenCut: Cut;
   private readonly whenClosed: () => void;
   private timer: NodeJS.Timeout | null = null;
-  private failure: DoorFailure | null = null;
+  private failure: AccessFailure | null = null;
   private closed = false;
 
   constructor(binding: Binding, verified: Verified, whenCut: Cut, whenClosed: () => void) {
@@ -102,7 +102,7 @@ export class Pass {
   }
 
   /** Why it has ended; null while it goes on. */
-  get cutBy(): DoorFailure | null {
+  get cutBy(): AccessFailure | null {
     return this.failure;
   }
 
@@ -114,7 +114,7 @@ export class Pass {
     return false;
   }
 
-  /** Whether so many bytes may pass; they are counted if they may, and nothing passes any more if not. */
+  /** Whether this many bytes may pass. They are counted if so; else the operation is cut. */
   take(count: number, way: Way): boolean {
     if (!this.check()) return false;
     for (const budget of this.verified.budgets) {
@@ -127,7 +127,7 @@ export class Pass {
     return true;
   }
 
-  cut(failure: DoorFailure): void {
+  cut(failure: AccessFailure): void {
     if (this.failure !== null || this.closed) return;
     this.failure = failure;
     this.whenCut(failure);

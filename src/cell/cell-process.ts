@@ -1,5 +1,5 @@
 /**
- * A whole cell: what its configuration names, its keys, its link. It runs until it is told to stop, then tears all down,
+ * A whole cell: what its configuration names, its keys, its link. It runs until it is stopped, then tears all down,
  * tells the control plane so, and leaves; or until the control plane will not have it.
  */
 import { randomBytes } from "node:crypto";
@@ -18,12 +18,12 @@ export interface CellProcessOptions {
   readonly log: (line: string) => void;
   readonly onWelcome: (welcome: CellWelcome, core: CellCore) => void;
   /** Fires when it is to stop, with the reason. */
-  readonly told: AbortSignal;
+  readonly stop: AbortSignal;
 }
 
 export async function runCell(options: CellProcessOptions): Promise<LinkEnd> {
-  const { config, url, key, version, log, told, onWelcome } = options;
-  const keys = new CellKeys(config.cell, [nobodysKey()]);
+  const { config, url, key, version, log, stop, onWelcome } = options;
+  const keys = new CellKeys(config.cell, [placeholderKey()]);
   const core: CellCore = new CellCore(config, keys, { log, onEvent: (event) => link.tell(event) });
   const link: CellLink = new CellLink({
     url,
@@ -45,10 +45,10 @@ export async function runCell(options: CellProcessOptions): Promise<LinkEnd> {
     await core.start();
     let left: Promise<void> | null = null;
     const leave = (): void => {
-      left ??= link.leave(String(told.reason));
+      left ??= link.leave(String(stop.reason));
     };
-    if (told.aborted) leave();
-    told.addEventListener("abort", leave, { once: true });
+    if (stop.aborted) leave();
+    stop.addEventListener("abort", leave, { once: true });
     const end = await link.run();
     await left;
     return end;
@@ -59,6 +59,6 @@ export async function runCell(options: CellProcessOptions): Promise<LinkEnd> {
 }
 
 /** Until the control plane has given the cell its keys, no token can be good here, and none is made. */
-function nobodysKey() {
+function placeholderKey() {
   return { id: "none", key: new Uint8Array(randomBytes(keyBytes)), retiresAt: null };
 }

@@ -2,7 +2,7 @@
  * The control plane's time, as a cell counts it by itself (G11): never behind it, so that nothing is let through after
  * a lease's end. It advances by the monotonic clock. That one stands still while a machine sleeps or a virtual one is
  * stopped, and the wall clock does not: when the wall clock has run ahead, the time between was slept through, or
- * somebody set the clock; which of the two cannot be told, and the stricter is taken. The next word from the control
+ * somebody set the clock; which of the two is not known, and the stricter is taken. The next message from the control
  * plane puts it right.
  */
 import { type Clock, systemClock } from "../sdk/clock.ts";

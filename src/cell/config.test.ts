@@ -19,7 +19,7 @@ test("a configuration names the cell, its resources, their drivers and labels", 
 
 test("a resource that is wrong is told in one clear line, and does not stop the others", () => {
   const cases: readonly [unknown, RegExp][] = [
-    [7, /^resources\[1\] is no object/],
+    [7, /^resources\[1\] is not an object/],
     [
       { ...good, resource: "GPU:/b", driver: "warp" },
       /driver is "warp"; there is http, tcp, process, files, exec, webhook/,

@@ -1,6 +1,6 @@
 /**
  * A cell's configuration file. Every fault is one clear line; a resource that is wrong is left out, and the others go
- * on. Only a file that is no cell's at all stops it.
+ * on. Only a file that is not a cell's configuration at all stops it.
  */
 import { dirname, resolve } from "node:path";
 import { cellLinkLimits } from "../protocol/resources/cell-link.ts";
@@ -21,7 +21,7 @@ export interface ResourceConfig {
 export interface CellConfig {
   readonly cell: string;
   readonly resources: readonly ResourceConfig[];
-  /** What was wrong with the others, by their names as far as these can be told. */
+  /** The faults of the others, by name where they have one. */
   readonly faults: readonly string[];
   readonly stateFile: string | null;
   /** A driver that takes longer has failed (G7). */

@@ -3,7 +3,7 @@
  *
  *   open → hello → welcome → commands, heartbeats, reports … → over, for whatever reason
  *
- * Whoever stood still for longer than the control plane waits for a heartbeat, or hears nothing for so long, ends it: a
+ * A cell that stood still for longer than the control plane waits for a heartbeat, or hears nothing for that long, ends it: a
  * new hello then compares what both believe.
  */
 import type { IncomingMessage } from "node:http";
@@ -196,7 +196,7 @@ export class CellConnection {
     if (now - this.heardAt > this.aliveMs) return this.abandon("it has not answered any heartbeat");
     this.beat();
     this.tellAllEnded();
-    void core.mend().then(() => this.tellInventory());
+    void core.retryBroken().then(() => this.tellInventory());
   }
 
   private beat(): void {

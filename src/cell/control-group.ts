@@ -1,4 +1,4 @@
-/** A control group (cgroup v2): the kernel's own list of a tree of processes, which nobody in it can leave. */
+/** A control group (cgroup v2): the kernel's own list of a tree of processes, which none of them can leave. */
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,7 +9,7 @@ const lookAgainMs = 10;
 export class ControlGroup {
   readonly folder: string;
 
-  /** Made anew under a folder that the cell may write to. */
+  /** A new one, under a folder that the cell may write to. */
   constructor(parent: string, name: string) {
     this.folder = join(parent, name);
     mkdirSync(this.folder, { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * A cell without its connection: binds leases, renews and tears them down, and ends them by its own clock when nobody
- * tells it to (G6, G11). What comes twice is answered as the first time; what comes late is refused.
+ * A cell without its connection: binds leases, renews and tears them down, and ends them by its own clock when no command
+ * does (G6, G11). A repeated command gets the first answer; a late one is refused.
  *
  *   bind → open → ended → torn down, and free | not torn down, and fenced (G7) → reset, and seen clean by a probe
  */
@@ -45,8 +45,8 @@ export class CellCore {
   private readonly journal: Journal;
   private readonly hosted = new Map<string, HostedResource>();
   private readonly onEvent: (event: CellEvent) => void;
-  /** Bindings whose end was asked for. */
-  private readonly told = new WeakSet<Binding>();
+  /** Bindings whose end the control plane asked for. */
+  private readonly ordered = new WeakSet<Binding>();
   private readonly log: (line: string) => void;
   private readonly watcher: NodeJS.Timeout;
   private starting: Promise<readonly string[]> | null = null;
@@ -72,7 +72,7 @@ export class CellCore {
 
   /**
    * Opens every resource, and tears down what an earlier run of the cell has left. Returns a line for each fault; the
-   * other resources go on. Called by the first command, if nobody did before.
+   * other resources go on. The first command calls it if nothing did before.
    */
   start(): Promise<readonly string[]> {
     this.starting ??= this.startAll();
@@ -80,9 +80,9 @@ export class CellCore {
   }
 
   /**
-   * With `ttlMs` the lease is still to be granted: it then ends so long after the grant, which comes after our answer.
-   * Until the control plane has told that end (`renew`), the earliest that it can be holds: whoever is cut off, stopped
-   * or killed in between must not let anybody in for longer (L3).
+   * With `ttlMs` the lease is still to be granted: it then ends that long after the grant, which comes after our answer.
+   * Until the control plane has sent that end (`renew`), the earliest possible end holds: a cell that is cut off, stopped
+   * or killed in between must not admit anyone for longer (L3).
    */
   async bind(lease: CellLease, ttlMs: number = Number.POSITIVE_INFINITY): Promise<Bound> {
     await this.start();
@@ -90,7 +90,7 @@ export class CellCore {
     const hosted = this.find(lease.resource);
     const known = hosted.find(lease.id);
     if (known !== null) return await this.bindAgain(hosted, known.binding, lease, ttlMs);
-    const end = hosted.door.endOf(lease.id);
+    const end = hosted.admission.endOf(lease.id);
     if (end !== null) throw new CellFailure(end, "The lease has ended here already.");
     if (this.clock.now() >= lease.expiresAt)
       throw new CellFailure("lease_expired", "The lease has ended before it was bound.");
@@ -106,7 +106,7 @@ export class CellCore {
       this.awaitGrant(binding, lease, ttlMs);
       return { coordinate, token: this.mint(binding.lease) };
     } catch (error) {
-      await this.endAsTold(hosted, binding, "lease_revoked").catch(() => {});
+      await this.endAsOrdered(hosted, binding, "lease_revoked").catch(() => {});
       throw error instanceof CellFailure ? error : new CellFailure("bind_failed", reasonOf(error), error);
     }
   }
@@ -115,7 +115,7 @@ export class CellCore {
   async renew(lease: CellLease): Promise<{ readonly token: string }> {
     const hosted = this.find(lease.resource);
     const binding = hosted.find(lease.id)?.binding ?? null;
-    const end = hosted.door.endOf(lease.id);
+    const end = hosted.admission.endOf(lease.id);
     if (binding === null || !binding.isOpen()) {
       const code = binding?.endedAs ?? end;
       if (code !== null) throw new CellFailure(code, "The lease has ended here already.");
@@ -136,7 +136,7 @@ export class CellCore {
     for (const hosted of this.hosted.values()) {
       const known = hosted.find(leaseId);
       if (known === null) continue;
-      await this.endAsTold(hosted, known.binding, code);
+      await this.endAsOrdered(hosted, known.binding, code);
       return;
     }
   }
@@ -150,7 +150,7 @@ export class CellCore {
   async reset(resource: string): Promise<ProbeResult> {
     await this.start();
     const hosted = this.find(resource);
-    await Promise.allSettled(hosted.live().map((binding) => this.endAsTold(hosted, binding, "lease_revoked")));
+    await Promise.allSettled(hosted.live().map((binding) => this.endAsOrdered(hosted, binding, "lease_revoked")));
     const result = await hosted.reset();
     this.rememberIfPossible();
     return result;
@@ -162,7 +162,7 @@ export class CellCore {
   }
 
   /** Tries again what could not be opened: a port that was taken, a folder that was missing. */
-  async mend(): Promise<void> {
+  async retryBroken(): Promise<void> {
     if (this.isLeaving) return;
     const broken = [...this.hosted.values()].filter(({ isBroken }) => isBroken);
     await Promise.all(broken.map((hosted) => hosted.start()));
@@ -195,7 +195,7 @@ export class CellCore {
     clearInterval(this.watcher);
     await this.starting?.catch(() => {});
     for (const hosted of this.hosted.values()) {
-      await Promise.allSettled(hosted.live().map((binding) => this.endAsTold(hosted, binding, "lease_revoked")));
+      await Promise.allSettled(hosted.live().map((binding) => this.endAsOrdered(hosted, binding, "lease_revoked")));
       await hosted.stop();
     }
   }
@@ -208,7 +208,7 @@ export class CellCore {
     return [...this.config.faults, ...started.filter((fault) => fault !== null)];
   }
 
-  /** A binding of an earlier run: nobody can use it, but what its driver set up may still be there. */
+  /** A binding of an earlier run: it cannot be used, but what its driver set up may still exist. */
   private async tearDownLeft(lease: CellLease): Promise<void> {
     const hosted = this.hosted.get(lease.resource);
     if (hosted === undefined) return;
@@ -233,17 +233,17 @@ export class CellCore {
     this.arm(binding);
   }
 
-  private async endAsTold(hosted: HostedResource, binding: Binding, code: EndCode): Promise<void> {
-    this.told.add(binding);
+  private async endAsOrdered(hosted: HostedResource, binding: Binding, code: EndCode): Promise<void> {
+    this.ordered.add(binding);
     binding.end(code);
     await this.tearDown(hosted, binding);
   }
 
-  /** What the control plane ended it knows of; the rest it is told. */
+  /** Ends that the control plane did not ask for are reported to it. */
   private whenEnded(hosted: HostedResource, binding: Binding): void {
     const { lease, endedAs } = binding;
     const report = (failure: string | null): void => {
-      if (this.told.has(binding)) return;
+      if (this.ordered.has(binding)) return;
       this.onEvent({ type: "ended", lease, code: endedAs ?? "lease_revoked", failure });
     };
     this.tearDown(hosted, binding).then(

@@ -1,6 +1,7 @@
 /** What every driver can do. Each call is limited in time by the core, and its failure is that binding's alone. */
+
+import type { Admission } from "./admission.ts";
 import type { Binding } from "./binding.ts";
-import type { Doorkeeper } from "./doorkeeper.ts";
 
 export interface ProbeResult {
   readonly clean: boolean;
@@ -11,7 +12,7 @@ export interface ProbeResult {
 export interface DriverPlace {
   readonly cell: string;
   readonly resource: string;
-  readonly door: Doorkeeper;
+  readonly admission: Admission;
   /** One line for the cell's log. */
   readonly log: (line: string) => void;
 }
@@ -31,7 +32,7 @@ export interface Driver {
   bind(binding: Binding, signal: AbortSignal): Promise<string>;
   /** Resolves only when it is sure that nothing can be done under the lease any more (G6). */
   teardown(binding: Binding, signal: AbortSignal): Promise<void>;
-  /** Whether the resource is as it should be when nobody has it (G7). */
+  /** Whether the resource is clean while no lease uses it (G7). */
   probe(signal: AbortSignal): Promise<ProbeResult>;
   reset(signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;

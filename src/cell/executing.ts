@@ -41,7 +41,7 @@ async function perform(core: CellCore, command: CellDo): Promise<Result> {
   }
 }
 
-/** Of what a driver threw that the core has not put into words of its own. */
+/** For what a driver threw and the core did not convert. */
 const failureCodes = {
   bind: "bind_failed",
   update: "bind_failed",

@@ -1,7 +1,7 @@
-/** How a cell fails, in closed lists: towards the control plane, and towards whoever shows a token (G9). */
+/** How a cell fails, in closed lists: towards the control plane, and towards holders of tokens (G9). */
 import type { TokenFailureCode } from "../token/index.ts";
 
-/** How a lease ends, as its holder is told. */
+/** How a lease ends, as its holder sees it. */
 export type EndCode = "lease_expired" | "lease_released" | "lease_revoked" | "resource_fenced";
 
 /** What a command of the control plane can be refused with. */
@@ -28,7 +28,7 @@ export class CellFailure extends Error {
 }
 
 /** What an operation at a gateway can be answered with. */
-export type DoorCode =
+export type AccessCode =
   | TokenFailureCode
   | EndCode
   | "invalid_request"
@@ -45,13 +45,13 @@ export type DoorCode =
   | "upstream_timeout"
   | "driver_failed";
 
-export interface DoorFailure {
-  readonly code: DoorCode;
+export interface AccessFailure {
+  readonly code: AccessCode;
   readonly detail: string;
   readonly caveat?: string;
 }
 
-export const doorStatuses: Readonly<Record<DoorCode, number>> = {
+export const accessStatuses: Readonly<Record<AccessCode, number>> = {
   invalid_request: 400,
   token_invalid: 401,
   stale_token: 401,
@@ -81,7 +81,7 @@ const endDetails: Readonly<Record<EndCode, string>> = {
   resource_fenced: "The resource is fenced until an operator has reset it.",
 };
 
-export function ended(code: EndCode): DoorFailure {
+export function ended(code: EndCode): AccessFailure {
   return { code, detail: endDetails[code] };
 }
 

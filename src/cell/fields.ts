@@ -11,7 +11,7 @@ export class Fields {
     this.where = where;
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     this.given = isObject ? (value as Record<string, unknown>) : {};
-    if (!isObject) this.fault("", "is no object; write { … }");
+    if (!isObject) this.fault("", "is not an object; write { … }");
     this.isBroken = !isObject;
   }
 
@@ -73,12 +73,12 @@ export class Fields {
   }
 
   fault(name: string, what: string): void {
-    // Of what is no object at all, one line is enough.
+    // For what is not an object at all, one line is enough.
     if (this.isBroken) return;
     this.faults.push(`${[this.where, name].filter(Boolean).join(".")} ${what}`);
   }
 
-  /** A name that nobody asked for is a slip of the pen, and would else be passed over in silence. */
+  /** A field that no driver reads is probably misspelt, and would otherwise be ignored silently. */
   finish(): readonly string[] {
     for (const name of Object.keys(this.given)) {
       if (!this.known.has(name)) this.fault(name.slice(0, 60), `is not known; there is ${[...this.known].join(", ")}`);

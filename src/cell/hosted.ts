@@ -1,9 +1,9 @@
 /** One resource of a cell: its driver, who may pass, what is bound on it, and whether it is fenced. */
 import type { SigningKeys } from "../token/index.ts";
+import { Admission } from "./admission.ts";
 import type { Binding } from "./binding.ts";
 import type { CellClock } from "./clock.ts";
 import type { ResourceConfig } from "./config.ts";
-import { Doorkeeper } from "./doorkeeper.ts";
 import { type Driver, NothingBegun, type ProbeResult } from "./driver.ts";
 import { CellFailure, type EndCode, reasonOf } from "./failure.ts";
 import type { CellLease } from "./lease.ts";
@@ -54,7 +54,7 @@ interface Known {
 
 export class HostedResource {
   readonly resource: string;
-  readonly door: Doorkeeper;
+  readonly admission: Admission;
   /** Why; null if it is not. */
   fenced: string | null = null;
   private readonly config: ResourceConfig;
@@ -69,11 +69,11 @@ export class HostedResource {
     this.place = place;
     this.resource = config.resource;
     const { cell, keys, clock, log } = place;
-    this.door = new Doorkeeper({ cell, resource: config.resource, hardware: config.hardware, keys, clock });
-    this.driver = config.make({ cell, resource: config.resource, door: this.door, log });
+    this.admission = new Admission({ cell, resource: config.resource, hardware: config.hardware, keys, clock });
+    this.driver = config.make({ cell, resource: config.resource, admission: this.admission, log });
   }
 
-  /** The fault in one line, if it cannot be used. Tried again by whoever needs it next. */
+  /** The fault in one line, if it cannot be used. The next caller tries again. */
   start(): Promise<string | null> {
     this.starting ??= this.startOnce().finally(() => {
       this.starting = null;
@@ -126,7 +126,7 @@ export class HostedResource {
   /** `hasBegun` is for what an earlier run of the cell may have set up. */
   add(binding: Binding, hasBegun = false): void {
     this.known.set(binding.lease.id, { binding, bound: null, hasBegun: hasBegun, tornDown: null });
-    this.door.add(binding);
+    this.admission.add(binding);
   }
 
   async bind(binding: Binding): Promise<string> {
@@ -237,7 +237,7 @@ export class HostedResource {
 
   private forget(binding: Binding): void {
     this.known.delete(binding.lease.id);
-    this.door.remove(binding);
+    this.admission.remove(binding);
   }
 
   private of(binding: Binding): Known {

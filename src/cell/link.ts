@@ -28,7 +28,7 @@ export type LinkEnd =
   | { readonly type: "refused"; readonly reason: string; readonly isReplaced: boolean };
 
 const backOffMs = { base: 200, cap: 5_000 } as const;
-/** A connection that lasted so long was a good one: the next begins without a pause. */
+/** A connection that lasted this long was a good one: the next begins without a pause. */
 const goodMs = 5_000;
 const notedMsMax = 5_000;
 

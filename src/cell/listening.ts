@@ -6,7 +6,7 @@ import type { Fields } from "./fields.ts";
 export interface Listening {
   readonly host: string;
   readonly port: number;
-  /** What holders are told to connect to, where that is another name than the one listened on. */
+  /** What holders connect to, where that is another name than the one listened on. */
   readonly advertise: string | null;
   readonly connectionsMax: number;
 }

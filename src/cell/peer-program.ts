@@ -1,6 +1,6 @@
 /**
  * Which program is at the other end of a connection, by what the kernel knows and not by what it says of itself. Only
- * for connections from this machine; for others nobody here can tell, and a caveat that asks fails.
+ * for connections from this machine; for others it is not known, and a caveat on it fails.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { Socket } from "node:net";
@@ -42,7 +42,7 @@ function portOf(entry: string): number {
   return Number.parseInt(entry.slice(entry.indexOf(":") + 1), 16);
 }
 
-/** The table has words in the machine's order; IPv4 may be wrapped in IPv6. Two machines' equal ports are told apart. */
+/** The table has words in the machine's order; IPv4 may be wrapped in IPv6. Two machines' equal ports are distinguished. */
 function isAddress(entry: string, address: string): boolean {
   const words = entry.slice(0, entry.indexOf(":"));
   const v4 = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
@@ -67,7 +67,7 @@ function ownerOf(inode: string): string | null {
         if (readlinkSync(`/proc/${pid}/fd/${fd}`) === wanted) return readlinkSync(`/proc/${pid}/exe`);
       }
     } catch {
-      // It has ended meanwhile, or is not ours to look into.
+      // It has ended meanwhile, or may not be read by us.
     }
   }
   return null;

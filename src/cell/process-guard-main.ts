@@ -1,5 +1,5 @@
 /**
- * A process of its own that outlives its cell. It is told which processes run under which lease and until when; where
+ * A process of its own that outlives its cell. It knows which processes run under which lease and until when; where
  * the cell is stopped over a lease's end, or is killed, it ends them in its place: a process that was started is not
  * cut off by a gateway that has gone. It reads lines of JSON from its standard input and needs nothing else.
  */

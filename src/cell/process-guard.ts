@@ -1,4 +1,4 @@
-/** The cell's end of the guard of its processes: one for all of them, kept told, and started anew if it should end. */
+/** The cell's end of its process guard: one process for all of them, kept up to date, and restarted if it ends. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -23,7 +23,7 @@ const restartMs = 500;
 
 class ProcessGuard {
   private child: ChildProcess | null = null;
-  /** All that a new one has to be told. */
+  /** What a new one has to know. */
   private readonly words = new Map<string, GuardWord[]>();
 
   keep({ leftMs, ...rest }: GuardedProcesses): void {
@@ -50,7 +50,7 @@ class ProcessGuard {
 
   private start(): void {
     if (this.words.size === 0) return;
-    // A session of its own, so that whoever ends our group does not end it.
+    // A session of its own, so that a signal to our group does not end it.
     const child = spawn(process.execPath, [fileURLToPath(program)], {
       detached: true,
       stdio: ["pipe", "ignore", "ignore"],

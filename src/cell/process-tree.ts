@@ -1,7 +1,7 @@
 /**
  * All processes that stem from one start, found again whatever they do: by a mark in their environment, by session and
  * group, by their parents, and by having been seen before. A process that leaves its session, forgets its environment
- * and loses its parent between two looks escapes these; a control group (`cgroup`) lets nobody escape.
+ * and loses its parent between two checks escapes these; a control group (`cgroup`) lets none escape.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { environmentOf, hasProc, listProcesses, nameOf, type Process, readProcess } from "./processes.ts";
@@ -64,7 +64,7 @@ export class ProcessTree {
     for (const { pid, group } of found) if (!groups.has(group)) send(pid, signal);
   }
 
-  /** Asks, waits, forces, and looks until there is nobody left. */
+  /** SIGTERM, a pause, SIGKILL, and checks until none is left. */
   async end(graceMs: number, killMs: number): Promise<void> {
     this.signal("SIGTERM");
     if (!(await this.isGoneWithin(graceMs))) {
@@ -102,7 +102,7 @@ export class ProcessTree {
     if (this.seen.has(name) || this.leaders.has(one.session)) return true;
     if (this.innocent.has(name)) return false;
     if (environmentOf(one.pid).some((entry) => entry.startsWith(this.mark))) return true;
-    // An environment is fixed when a program is started, and whoever starts another keeps its pid: so it is read again
+    // An environment is fixed when a program is started, and `exec` keeps the pid: so it is read again
     // for young processes, and only once for those that were here before us.
     if (this.leaders.size === 0 || this.isOlder(one)) this.innocent.add(name);
     return false;
@@ -120,7 +120,7 @@ export class ProcessTree {
   }
 }
 
-/** Whether there was somebody to send it to. */
+/** Whether there was a process to send it to. */
 function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(pid, signal);

@@ -34,7 +34,7 @@ export async function runCommand({ command, environment, input, mark, signal }: 
       output[name] = (output[name] + text).slice(-outputBytesMax);
     });
   }
-  // A command that does not read what it is told has a right to that.
+  // A command need not read its input.
   child.stdin.on("error", () => {});
   child.stdin.end(input);
   try {

@@ -31,11 +31,11 @@ export class SafeFolder {
   /** Throws what the file system throws. Segments are plain names. */
   async openFile(segments: readonly string[], mode: "read" | "write"): Promise<FileHandle> {
     return await this.within(segments, async (folder, name) => {
-      // Nor does it wait for a writer, should somebody have put a pipe there.
+      // Nor does it wait for a writer, if there is a pipe in its place.
       const handle = await open(folder.at(name), (mode === "read" ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK);
       if ((await handle.stat()).isFile()) return handle;
       await handle.close();
-      throw Object.assign(new Error("It is no file."), { code: "ENOTFILE" });
+      throw Object.assign(new Error("It is not a file."), { code: "ENOTFILE" });
     });
   }
 

@@ -9,7 +9,7 @@ export class TookTooLong extends Error {
   }
 }
 
-/** What is told to let go gets so long for it, so that what comes next does not meet it. */
+/** How long aborted work may take to stop, so that the next step does not overlap with it. */
 const letGoMs = 1_000;
 
 /** The work's own result, or its failure, or ours when the time is up; the signal then tells the work to let go. */

@@ -32,7 +32,7 @@ export async function acquire(actor: Actor & Acting, wish: Wish, out: Output): P
     onWait: noteOnce(out),
   };
   try {
-    // What was told to die holds nothing of its own yet, and what its agent holds otherwise is not its to drop.
+    // A request that died holds nothing yet, and the agent's other leases are not this command's to release.
     return await acquireLeases(actor, intents, options, { rollBack: () => Promise.resolve(), outlasts: false });
   } catch (error) {
     if (!givenUp.aborted) throw notGranted(error, conflictCode);
@@ -42,7 +42,7 @@ export async function acquire(actor: Actor & Acting, wish: Wish, out: Output): P
   }
 }
 
-/** Said to people only, and once: a script waits without being told. */
+/** Once, and only at a terminal. */
 function noteOnce(out: Output): (verdict: Waiting | Died) => void {
   let wasSaid = false;
   return (verdict) => {

@@ -1,5 +1,5 @@
 /**
- * A server in this process, for a machine on which none runs. Several processes may want one at once: whoever gets the
+ * A server in this process, for a machine on which none runs. Several processes may want one at once: the process that gets the
  * address has it, the others use it; and when that process ends, the next one that misses it takes its place, with the
  * same data.
  */
@@ -21,7 +21,7 @@ export interface EmbeddedOptions {
   readonly note: (text: string) => void;
 }
 
-/** Whoever starts one at the same time needs a moment to be there. */
+/** Another process that starts one at the same time needs a moment. */
 const attempts = 20;
 const pauseMs = 100;
 

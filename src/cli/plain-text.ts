@@ -16,7 +16,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** At most so many columns; what is cut off leaves a mark. */
+/** Cut to this many columns, with a mark. */
 export function cut(text: string, columns: number): string {
   if (columns <= 0) return "";
   if (widthOf(text) <= columns) return text;

@@ -44,7 +44,7 @@ export async function afterShell(call: HookCall, command: string): Promise<HookA
   return changed.length === 0 ? pass : await judge(call, repository, changed, held);
 }
 
-/** Of what has changed: ours and leased is well, another's own write is not ours, and about the rest nobody was asked. */
+/** Of what has changed: leased by us is fine, another's own write is not ours, and the rest was not asked for. */
 async function judge(
   call: HookCall,
   repository: Repository,

@@ -4,7 +4,7 @@ import type { GuardedTool, Moment } from "./payload.ts";
 export interface HookAnswer {
   /** The tool must not run. */
   readonly deny: string | null;
-  /** The tool has done what it must not: the agent is told in a way that it cannot pass over. */
+  /** The tool has done what it must not: the agent gets it as an error, which it cannot overlook. */
   readonly violation: string | null;
   /** For the agent to know. */
   readonly context: string | null;

@@ -22,7 +22,7 @@ export async function before(call: HookCall): Promise<HookAnswer> {
   if (action.kind === "read") {
     // Before it reads, and not after: what is written in between must count as not seen.
     for (const path of action.paths) noteRead(call.session.agentFolder, path, payload.cwd);
-    // Nobody's reading depends on the server.
+    // Reading does not depend on the server.
     await renew(call, true).catch(() => []);
     return pass;
   }
@@ -57,7 +57,7 @@ async function decide(call: HookCall, { intents, files, outside, isClear }: Plan
     case "refused":
       return denied(`Leasehold: ${verdict.detail}`);
     case "blocked": {
-      // W5: whoever is told to die lets go, so that nobody waits for it while it tries again.
+      // W5: after DIE a session releases all, so that no other waits for it while it tries again.
       const released = verdict.isDead && call.settings.onDie === "release" ? await releaseAll(call) : 0;
       return denied(blockedReason(verdict.blockers, verdict.total, verdict.isDead, released));
     }
@@ -80,8 +80,8 @@ async function decide(call: HookCall, { intents, files, outside, isClear }: Plan
 }
 
 /**
- * The lease says that nobody else writes now; it does not say that nobody did since the agent looked. An edit of a part
- * is applied to what is there, and so its agent is told once; one that replaces the whole would undo what it never saw.
+ * The lease says that no other agent writes now; it does not say that none wrote since the agent read. An edit of a part
+ * is applied to what is there, so its agent is warned once; one that replaces the whole would undo what it never saw.
  */
 function staleFiles(call: HookCall, files: readonly TargetFile[]): readonly TargetFile[] {
   const { agentFolder } = call.session;

@@ -9,7 +9,7 @@ const { readdirSync, readFileSync } = nodeModule("node:fs");
 interface CommitMark {
   readonly agentId: string;
   readonly at: number;
-  /** The tool itself: its hooks and its commands both descend from it. Null where that cannot be told. */
+  /** The tool itself: its hooks and its commands both descend from it. Null where that is not known. */
   readonly toolPid: number | null;
 }
 

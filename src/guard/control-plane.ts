@@ -12,7 +12,7 @@ export interface Answer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** No answer came: nothing listens there, or it took too long, or what answered is no Leasehold. */
+/** No answer came: nothing listens there, or it took too long, or what answered is not Leasehold. */
 export class Unreachable extends Error {
   constructor(message: string) {
     super(message);
@@ -77,9 +77,9 @@ async function collect(response: IncomingMessage): Promise<Answer> {
   try {
     body = text === "" ? {} : JSON.parse(text);
   } catch {
-    throw new Error("what answers there is no Leasehold");
+    throw new Error("what answers there is not Leasehold");
   }
-  if (typeof body !== "object" || body === null) throw new Error("what answers there is no Leasehold");
+  if (typeof body !== "object" || body === null) throw new Error("what answers there is not Leasehold");
   if (status >= 500 || status === 429) {
     const { error, detail } = body as { readonly error?: unknown; readonly detail?: unknown };
     throw new Error(`it answers ${status} ${String(error ?? "")}: ${String(detail ?? "").slice(0, 200)}`);

@@ -18,7 +18,7 @@ const shownMax = 10;
 export async function runGitHook(args: readonly string[], cwd: string, environment: Environment): Promise<HookResult> {
   const [event = ""] = args;
   if (!events.includes(event))
-    return refuse(`"${event}" is no event of git that is guarded; it is one of ${events.join(", ")}`);
+    return refuse(`"${event}" is not a guarded event of git; give one of ${events.join(", ")}`);
   try {
     const repository = findRepository(cwd);
     return repository === null ? done() : await check(repository, cwd, environment);
@@ -47,9 +47,7 @@ async function check(repository: Repository, cwd: string, environment: Environme
     const where = `no server answers at ${settings.url} (${plain(error.message)})`;
     if (settings.unreachable === "open")
       return { ...done(), stderr: `leasehold: ${where}; this is committed UNGUARDED\n` };
-    return refuse(
-      `${where}, so nobody can tell whether another agent works on this; start it with \`leasehold serve\``,
-    );
+    return refuse(`${where}, so it is unknown whether another agent works on this; start it with \`leasehold serve\``);
   }
   const found = paths.flatMap((path) => {
     const target = targetOf(path, repository.root, { isLink: true });

@@ -11,7 +11,7 @@ export interface GitWrites {
   /** Arguments of git commands that print, with NUL between, the paths that will change. */
   readonly asks: readonly (readonly string[])[] | null;
   readonly isCommit: boolean;
-  /** Nothing else changes; what a commit's own hooks do (a formatter) cannot be told. */
+  /** Nothing else changes; what a commit's own hooks do (a formatter) is not known. */
   readonly isClear: boolean;
 }
 

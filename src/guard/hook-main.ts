@@ -13,7 +13,7 @@ export async function main(args: readonly string[], environment: NodeJS.ProcessE
   process.exit(code);
 }
 
-/** All that comes in, up to a size and a time: whoever leaves the pipe open is answered as well. */
+/** All of the input, up to a size and a time: a tool that leaves the pipe open is answered as well. */
 function readInput(): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

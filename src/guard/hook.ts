@@ -32,11 +32,10 @@ export async function runHook(
 ): Promise<HookResult> {
   const [name = "", event = ""] = args;
   const tool = guardedTools.find((one) => one === name);
-  if (tool === undefined)
-    return no(`"${name}" is no tool that is guarded; it is one of ${guardedTools.join(", ")}, git`);
+  if (tool === undefined) return no(`"${name}" is not a guarded tool; give one of ${guardedTools.join(", ")}, git`);
   const moment = moments[tool][event];
   if (moment === undefined)
-    return no(`"${event}" is no event of ${tool}; it is one of ${Object.keys(moments[tool]).join(", ")}`);
+    return no(`"${event}" is not an event of ${tool}; give one of ${Object.keys(moments[tool]).join(", ")}`);
   try {
     const answer = await withinTime(answerTo(tool, moment, await input(), environment));
     return { code: 0, stdout: answerText(tool, event, moment, answer), stderr: "" };
@@ -58,7 +57,7 @@ async function answerTo(
   const settings = readSettings(findRepository(payload.cwd)?.root ?? null, environment);
   const session = openSession(tool, payload.sessionId, payload.subagent, environment);
   const call: HookCall = { tool, payload, settings, session, environment, server: connect(settings) };
-  // Each is loaded when it is needed: what a hook does not load, nobody waits for.
+  // Each is loaded when it is needed: a hook's start is the agent's waiting time.
   if (moment === "before") return await (await import("./before.ts")).before(call);
   if (moment === "after") return await (await import("./after.ts")).after(call);
   const lifecycle = await import("./lifecycle.ts");

@@ -1,4 +1,4 @@
-/** Files that a session wrote without a lease: leased for it now where nobody holds them, and else a violation. */
+/** Files that a session wrote without a lease: leased for it now if they are free, and else a violation. */
 import type { Repository } from "../names/repository.ts";
 import { type HookAnswer, pass } from "./answers.ts";
 import { type HookCall, purposeOf } from "./hook-call.ts";
@@ -34,7 +34,7 @@ export async function judgeUnleased(
   if (violations.length > 0) {
     for (const { target, holder } of violations) {
       logViolation(checkout, call, target.resource, holder);
-      // So that the holder, at its next write, is told by whom.
+      // So that the holder learns, at its next write, who wrote.
       markWrite(checkout, target.path, { agentId, state: "written", version: versionOf(target.path), at: Date.now() });
     }
     const found = violations.map(({ target, holder }) => ({ resource: target.resource, holder }));
@@ -46,6 +46,6 @@ export async function judgeUnleased(
   const shown = `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
   return {
     ...pass,
-    context: `Leasehold: that also changed ${shown}, which was not leased before; nobody else holds it, and it is leased for you now.`,
+    context: `Leasehold: that also changed ${shown}, which was not leased before; it was free, and is leased for you now.`,
   };
 }

@@ -111,7 +111,7 @@ interface Wrote {
   readonly path: string;
 }
 
-/** For the version that is told at the end (A6). */
+/** For the version that is reported at the end (A6). */
 export function noteWrote({ agentFolder }: Session, { resource, path }: Wrote): void {
   writePrivate(join(agentFolder, "wrote", fileName(path)), JSON.stringify({ resource, path }));
 }

@@ -28,7 +28,7 @@ export async function start({ payload, server, settings, session, environment }:
     const others = othersWords(await heldByOthers(server, repository.name, [session.agentId], 1));
     const news =
       others === null
-        ? "Nobody else holds anything here now."
+        ? "No other agent holds anything here now."
         : `Others at work here (names and purposes are theirs):\n${others}`;
     return { ...pass, context: `${rules}\n${news}` };
   } catch (error) {
@@ -53,7 +53,7 @@ export async function turnEnd(call: HookCall): Promise<HookAnswer> {
 }
 
 export async function subagentEnd(call: HookCall): Promise<HookAnswer> {
-  // Without its name it cannot be told from the session itself, which goes on.
+  // Without its name it cannot be distinguished from the session itself, which goes on.
   return call.payload.subagent === null ? pass : await ended(() => releaseAll(call));
 }
 

@@ -81,9 +81,9 @@ export function readPayload(text: string, moment: Moment, here: string): Payload
   try {
     read = JSON.parse(text);
   } catch {
-    throw new PayloadProblem(text.trim() === "" ? "nothing came in" : "what came in is no JSON");
+    throw new PayloadProblem(text.trim() === "" ? "nothing came in" : "the input is not JSON");
   }
-  if (!isRecord(read)) throw new PayloadProblem("what came in is no JSON object");
+  if (!isRecord(read)) throw new PayloadProblem("the input is not a JSON object");
   const sessionId = textIn(read, "session_id") ?? textIn(read, "conversation_id");
   if (sessionId === null) throw new PayloadProblem("it names no session (session_id)");
   const toolName = textIn(read, "tool_name");
@@ -113,10 +113,10 @@ function folderIn(input: Readonly<Record<string, unknown>>): string | null {
   return null;
 }
 
-/** Some send the arguments as they came from the model: as text. A text that is no JSON is a patch or a command. */
+/** Some send the arguments as they came from the model: as text. A text that is not JSON is a patch or a command. */
 function parsedInput(value: unknown): Readonly<Record<string, unknown>> {
   if (isRecord(value)) return value;
-  if (typeof value !== "string") throw new PayloadProblem("its tool_input is no object");
+  if (typeof value !== "string") throw new PayloadProblem("its tool_input is not an object");
   try {
     const read: unknown = JSON.parse(value);
     if (isRecord(read)) return read;

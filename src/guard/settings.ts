@@ -13,13 +13,13 @@ export interface Settings {
   readonly tenant: string | null;
   /** What happens to writes while the server does not answer. */
   readonly unreachable: "closed" | "open";
-  /** A lease outlives an agent's thinking by this; each call of a hook starts it anew. The server caps it. */
+  /** A lease outlives an agent's thinking by this; each call of a hook renews it. The server caps it. */
   readonly ttlMs: number;
   /** How long a hook stands in line for a lease before it denies. */
   readonly waitMs: number;
   /** When a session's leases end: with each turn of the agent, or with the session. */
   readonly hold: "turn" | "session";
-  /** What a session holds when it is told to die (W5). */
+  /** What happens to a session's leases after DIE (W5). */
   readonly onDie: "release" | "keep";
   /** What others read as its purpose: the first line of the prompt, or only the tool's name. */
   readonly purpose: "prompt" | "tool";
@@ -61,7 +61,7 @@ export function readSettings(root: string | null, environment: Environment): Set
   if (!isAddress(url)) throw new SettingsProblem(`LEASEHOLD_URL is not an address; give one such as ${defaultUrl}`);
   return {
     url,
-    // A repository is not to be trusted with a key: one that names a server elsewhere is not told ours.
+    // A repository is not to be trusted with a key: one that names another server does not get ours.
     key: LEASEHOLD_URL || isLoopback(url) ? LEASEHOLD_KEY || null : null,
     tenant: LEASEHOLD_TENANT || null,
     unreachable: choose("unreachable", ["closed", "open"]),
@@ -86,7 +86,7 @@ function readFile(path: string): Readonly<Record<string, unknown>> {
   } catch {
     // Said below, in words of our own.
   }
-  throw new SettingsProblem(`${projectFile} is no JSON object; write {"repository": "name"}`);
+  throw new SettingsProblem(`${projectFile} is not a JSON object; write {"repository": "name"}`);
 }
 
 function isAddress(text: string): boolean {

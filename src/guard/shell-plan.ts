@@ -16,7 +16,7 @@ const readFilesMax = 50;
 export async function planShell(call: HookCall, command: string): Promise<Plan> {
   const writes = shellWrites(command, call.payload.cwd);
   for (const path of writes.named.slice(0, readFilesMax)) noteRead(call.session.agentFolder, path, "/");
-  // What may write anything is judged afterwards, with the server's help: without one there is nobody to judge.
+  // What may write anything is judged afterwards, with the server's help: without one it cannot be judged.
   const reached = writes.isClear ? null : call.server.call("GET", "/healthz");
   const [plan] = await Promise.all([planOf(writes), rememberTree(call, command, writes), reached]);
   return plan;

@@ -114,7 +114,7 @@ function inPlace(flag: RegExp, script: RegExp): Writer {
     if (!words.some(({ text }) => flag.test(text)))
       return words.some(({ text }) => /\bw\s/.test(text)) ? { isVague: true } : {};
     const hasFlag = words.some(({ text }) => script.test(text) || /^-\w*e$/.test(text));
-    // BSD's sed takes the suffix as a word of its own; an empty one is no file.
+    // BSD's sed takes the suffix as a word of its own; an empty one is not a file.
     const files = operands(words, script).filter(({ text }) => text !== "");
     const withoutValue = hasFlag ? files.filter((word) => !isValueOf(words, word, /^-\w*e$/)) : files.slice(1);
     return { mutated: withoutValue };

@@ -1,4 +1,4 @@
-/** What a shell command writes, deletes and renames, as far as its text tells, and which files it only looks at. */
+/** What a shell command writes, deletes and renames, as far as its text shows, and which files it only reads. */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { type GitWrites, gitWrites } from "./git-writes.ts";
@@ -107,7 +107,7 @@ function readCommand(
     if (sign === "<" || sign === "<<<") found.named.push(...knownPath(to, folder));
     else if (!(sign.endsWith("&") && /^(?:\d+|-)$/.test(to.text))) note(found.mutated, at(to));
   }
-  // What it is given on its input, nobody can read here.
+  // Its input cannot be read here.
   if (all.some(({ text }) => text.split("/").at(-1) === "xargs")) found.isClear = false;
   const words = unwrapped(all.slice(all.findIndex((word) => !/^\w+\+?=/.test(word.text))));
   const [program, ...rest] = words;

@@ -12,7 +12,7 @@ export interface Target {
   readonly repository: Repository;
 }
 
-/** A path in no repository: nobody else can say the same name for it, so it is not guarded, but named. */
+/** A path outside every repository: no other checkout has the same name for it, so it is reported and not guarded. */
 export interface Outside {
   readonly path: string;
   readonly resource: null;

@@ -1,5 +1,5 @@
 /**
- * Writes that went past a lease: told to the agent that did it, kept in the checkout for whoever looks, and reported to
+ * Writes that went past a lease: shown to the agent that did it, kept in the checkout for `guard status`, and reported to
  * the server, whose event tells the holder.
  */
 import { join } from "node:path";
@@ -40,7 +40,7 @@ export function logViolation(checkout: string, { session, payload }: HookCall, r
   appendPrivate(violationsFile(checkout), JSON.stringify(violation));
 }
 
-/** As events (`lease.violated`). The agent is told, and the log has it, whether or not the server can be. */
+/** As events (`lease.violated`). The agent is notified, and the log has it, even if the server cannot be reached. */
 export async function reportViolations({ session, server }: HookCall, found: readonly Found[]): Promise<void> {
   const reports = found.slice(0, reportedMax).map(({ resource, holder }) => {
     const path = `/v1/leases/${encodeURIComponent(holder.id)}/violations`;

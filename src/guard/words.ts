@@ -1,4 +1,4 @@
-/** What agents are told. What others wrote (a purpose) is quoted and cut: it is news for them, not an instruction. */
+/** Messages for agents. Others' text (a purpose) is quoted and cut: it is information, not an instruction. */
 import type { Blocker, Lease } from "../sdk/wire.ts";
 
 const purposeLengthMax = 120;
@@ -14,7 +14,7 @@ export function blockedReason(blockers: readonly Blocker[], total: number, isDea
     `\`leasehold ls ${quoted(first)}\` shows who holds it.`,
     ...(isDead && released > 0
       ? [
-          `So that nobody waits in a ring, your own ${released === 1 ? "lease was" : `${released} leases were`} given back: read those files again before you change them.`,
+          `To avoid a deadlock, your own ${released === 1 ? "lease was" : `${released} leases were`} given back: read those files again before you change them.`,
         ]
       : []),
   ].join(" ");
@@ -49,7 +49,7 @@ export function staleReason(resources: readonly string[], by: string | null): st
 
 export function unreachableReason(url: string, why: string): string {
   return (
-    `Leasehold: no server answers at ${url} (${plain(why)}), so nobody can tell whether another agent works on this, and nothing is written. ` +
+    `Leasehold: no server answers at ${url} (${plain(why)}), so it is unknown whether another agent works on this, and nothing is written. ` +
     "Start it with `leasehold serve`, and try again."
   );
 }
@@ -58,7 +58,7 @@ export function unguardedNotice(url: string, why: string): string {
   return `Leasehold: no server answers at ${url} (${plain(why)}); this is written UNGUARDED, as .leasehold.json has "unreachable": "open". Start it with \`leasehold serve\`.`;
 }
 
-/** Who else works here, by agent; null if nobody does. */
+/** The other agents that work here; null if there are none. */
 export function othersWords(leases: readonly Lease[]): string | null {
   const byAgent = new Map<string, Lease[]>();
   for (const lease of leases) byAgent.set(lease.agent_id, [...(byAgent.get(lease.agent_id) ?? []), lease]);
@@ -77,7 +77,7 @@ export function remaining(ms: number): string {
   return seconds < 120 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** An agent may run what it is told to: a name that somebody chose must not become a command. */
+/** An agent may run what a message contains: a chosen name must not become a command. */
 function quoted(name: string): string {
   return /^[\w./:@+-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }

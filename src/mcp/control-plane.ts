@@ -33,7 +33,7 @@ export interface ControlPlane {
   ask(operation: Operation, input: Input, credential: Credential, signal: AbortSignal): Promise<Reply>;
   /**
    * An idempotency key for a call that has none, the same one if this is the same call again after an answer that was
-   * lost on its way. null: whoever sends it draws one.
+   * lost on its way. null: the sender draws one.
    */
   keyFor(tool: string, input: Input): string | null;
   /** What the caller should hear beside the answer, since the last time: leases that were lost meanwhile. */

@@ -150,11 +150,11 @@ export class Holdings {
     if (said !== "") this.unheard.push(`For task ${task.taskId} you are asked to ${said}.`);
   }
 
-  /** Each is told once. */
+  /** Each is returned once. */
   notices(): readonly string[] {
-    const told = this.unheard;
+    const notices = this.unheard;
     this.unheard = [];
-    return told;
+    return notices;
   }
 
   private judge(agentId: string, body: Body): void {

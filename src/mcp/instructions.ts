@@ -1,4 +1,4 @@
-/** What a model is told of the server as a whole, before it sees any tool. */
+/** What a model reads about the server, before it sees any tool. */
 export const instructions = `Leasehold lets agents that work on the same things take turns. Before you change anything that
 others may touch, call acquire_leases and go on only when it says GRANTED; call release_leases when you are done.
 

@@ -1,4 +1,4 @@
-/** Answers in one short sentence, for whoever reads no structured content: what happened, and what to do next. */
+/** Answers in one short sentence, for clients that show no structured content: what happened, and what to do next. */
 import type { Body } from "./control-plane.ts";
 
 interface Lease {
@@ -17,7 +17,7 @@ interface Blocker {
   readonly request_id?: string;
 }
 
-/** So many of a list are told in words; the structured content has all. */
+/** At most this many items of a list are named; the structured content has all. */
 const namedMax = 5;
 
 export function verdictSentence(body: Body): string {

@@ -1,4 +1,4 @@
-/** An MCP server over one plane. It is made anew for each request over HTTP, so there is next to nothing to making one. */
+/** An MCP server for one caller. Over HTTP each request gets its own, so making one is cheap. */
 import {
   type CallToolResult,
   type ListToolsResult,
@@ -29,7 +29,7 @@ export function createMcpServer({ tools, instructions, version }: Offered, plane
   server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
     const tool = byName.get(params.name);
     if (tool === undefined) {
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${params.name.slice(0, 128)} here.`);
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool ${params.name.slice(0, 128)}.`);
     }
     const { isError, body, sentence } = await tool.run(params.arguments, plane, mcpReq.signal);
     const result: CallToolResult = {

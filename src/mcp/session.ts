@@ -77,7 +77,7 @@ export class Session implements ControlPlane {
     const token = agentToken ?? (isActing && actor !== null ? (this.tokens.get(actor) ?? null) : null);
     let answered = await this.send(operation, input, token, signal);
     const { error } = answered.body;
-    // A key that only registers agents may look around, and act on what is not known here, as the present one.
+    // A key that only registers agents may read, and act on what is not known here, as the present agent.
     const own = this.tokens.get(this.current ?? "") ?? null;
     const mayBeAgent = operation.roles !== "anyone" && operation.roles.includes("agent");
     if (error === "forbidden" && mayBeAgent && token === null && own !== null) {
@@ -151,7 +151,7 @@ export class Session implements ControlPlane {
     }
   }
 
-  /** The server may have been another process's, which has ended: then it is started anew, and asked again. */
+  /** The server may have been in another process, which has ended: then it is started again, and the call repeated. */
   private async withServer<T>(call: () => Promise<T>): Promise<T> {
     try {
       return await call();

@@ -131,7 +131,7 @@ function faultOf(checked: Checked<Input>): Fault | null {
 
 export function operationNamed(name: string): Operation {
   const operation = findOperation(name);
-  if (operation === undefined) throw new TypeError(`there is no operation ${name}`);
+  if (operation === undefined) throw new TypeError(`unknown operation ${name}`);
   return operation;
 }
 
@@ -149,7 +149,7 @@ export function refused({ code, field, detail }: Fault): ToolResult {
   return refusedWith({ error: code, detail, ...(field !== "" && { field }) });
 }
 
-/** DIE and PAUSED come this way too: whoever does not hold what it asked for must not take it for a success. */
+/** DIE and PAUSED are errors too: a caller that holds nothing must not take them for a success. */
 export function refusedWith(body: Body): ToolResult {
   const { error } = body;
   const whatToDo = typeof error === "string" && isErrorCode(error) ? errors[error].whatToDo : "";

@@ -60,11 +60,11 @@ function readProjectFile(path: string): ProjectNames | null {
   try {
     read = JSON.parse(text);
   } catch {
-    throw new NamingProblem(`${path} is no JSON; write {"repository": "name"}`);
+    throw new NamingProblem(`${path} is not JSON; write {"repository": "name"}`);
   }
   const { repository, scope } = (read ?? {}) as { readonly repository?: unknown; readonly scope?: unknown };
   if (repository !== undefined && (typeof repository !== "string" || !isName(repository))) {
-    throw new NamingProblem(`"repository" in ${path} is no name; use letters, digits and . _ -`);
+    throw new NamingProblem(`"repository" in ${path} is not a name; use letters, digits and . _ -`);
   }
   if (scope !== undefined && scope !== "repository" && scope !== "worktree") {
     throw new NamingProblem(`"scope" in ${path} is "repository" or "worktree"`);

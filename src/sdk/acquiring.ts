@@ -29,7 +29,7 @@ export interface AcquireOptions {
 export interface AcquireSteps {
   /** Called after each DIE, before the pause: lets go of what is held. Throws to give up. */
   readonly rollBack: (died: Died) => Promise<void>;
-  /** Whether to go on while the server is away, which is right for whoever held the leases before (A7). */
+  /** Whether to keep trying while the server is away, which is right for work that held the leases before (A7). */
   readonly outlasts: boolean;
 }
 

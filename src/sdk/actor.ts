@@ -1,4 +1,4 @@
-/** Whoever acts for an agent: its id, and the credential that goes with every call. */
+/** What acts for an agent: its id, and the credential of its calls. */
 import type { AskOptions, Client, OperationInput, Timed } from "./client.ts";
 import type { OperationName } from "./idempotency.ts";
 import type { OperationAnswers } from "./wire.ts";

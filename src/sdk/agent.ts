@@ -137,7 +137,7 @@ export class Agent implements Actor {
 
   /**
    * Takes the work up from its checkpoint: null where there is none. Rejects with AssumptionFailed where what it relied
-   * on has changed; then the digest is dropped, on disk too, and the agent plans anew (A5).
+   * on has changed; then the digest is dropped, on disk too, and the agent plans again (A5).
    */
   async resume(
     assumptions?: readonly { readonly resource: string; readonly version: string }[],

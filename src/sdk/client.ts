@@ -300,7 +300,7 @@ function isPassing({ code, status }: LeaseholdError): boolean {
   }
 }
 
-/** Asked anew: between two looks the signal may have fired. */
+/** A function, so that TypeScript does not assume the earlier result: the signal may have fired since. */
 function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }

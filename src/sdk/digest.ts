@@ -55,7 +55,7 @@ export async function openDigestStore(): Promise<DigestStore> {
   } catch (error) {
     throw new LeaseholdError({
       code: "closed",
-      detail: "There is no disk to keep a digest on here; leave `digestFile` out, and it is kept on the server.",
+      detail: "This platform has no disk for a digest; leave `digestFile` out, and it is kept on the server.",
       cause: error,
     });
   }

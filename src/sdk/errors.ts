@@ -103,7 +103,7 @@ export interface FailedAssumption {
   readonly actual: string | null;
 }
 
-/** The agent was taken up, but what it relied on has changed: its digest is dropped, and it plans anew (A5). */
+/** The agent was taken up, but what it relied on has changed: its digest is dropped, and it plans again (A5). */
 export class AssumptionFailed extends LeaseholdError {
   get failed(): readonly FailedAssumption[] {
     return listIn<FailedAssumption>(this.body, "failed");

@@ -1,6 +1,6 @@
 /**
  * What happens, as an async iterator over server-sent events. Cut off, it comes back and goes on after the last one that
- * it got, so nothing is missed or told twice. What is not asked for is not read: a slow reader slows the connection
+ * it got, so nothing is missed or repeated. What is not asked for is not read: a slow reader slows the connection
  * down and keeps no more than one portion in memory; the server may cut it off, and then it comes back as well.
  */
 import type { CallOptions, Client } from "./client.ts";
@@ -15,7 +15,7 @@ export interface EventsOptions extends Pick<CallOptions, "signal" | "token"> {
   /** Only what overlaps with this resource. */
   readonly resource?: string | undefined;
   readonly agentId?: string | undefined;
-  /** Nothing heard for so long, not even a sign of life: the connection is taken for dead. 45 s if left out. */
+  /** After this long without a byte the connection is taken for dead; 45 s if left out. */
   readonly silenceMs?: number | undefined;
   /** Told of each break, before it comes back. */
   readonly onReconnect?: ((error: unknown) => void) | undefined;

@@ -12,7 +12,7 @@ export class HeldLease {
   private present: Lease;
   private since: Mark;
   private readonly listeners = new Set<(token: string) => void>();
-  /** Whether it is issued anew rather than extended (G8). */
+  /** Whether it is issued again rather than extended (G8). */
   isBound: boolean;
 
   constructor(lease: Lease, since: Mark, time: Timekeeper) {
@@ -56,7 +56,7 @@ export class HeldLease {
     if (kept !== undefined && kept !== token) this.tell(kept);
   }
 
-  /** Told of every token after the present one. */
+  /** Called with each later token. */
   onToken(listener: (token: string) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);

@@ -11,7 +11,7 @@ export interface Hold extends Omit<Held, "attempt"> {
   release(): Promise<void>;
 }
 
-/** `work` runs a body under leases; this one lasts until it is released or told to stop. */
+/** `work` runs a body under leases; this one lasts until it is released or its signal fires. */
 export function holdUntilReleased(work: (body: (held: Held) => Promise<void>) => Promise<void>): Promise<Hold> {
   return new Promise((resolve, reject) => {
     const ended = work(async (held) => {
@@ -24,7 +24,7 @@ export function holdUntilReleased(work: (body: (held: Held) => Promise<void>) =>
         resolve(holdOf(held, release));
       });
     });
-    // Before it is held, a failure is the caller's; afterwards the leases' signal has told already.
+    // Before it is held, a failure is the caller's; afterwards the leases' signal has fired already.
     const over = ended.catch(() => undefined);
     ended.catch(reject);
   });
@@ -36,7 +36,7 @@ function holdOf(held: Held, release: () => Promise<void>): Hold {
   const lease = held.leaseOf(first.resource);
   return {
     ...held,
-    // Read anew each time: what is held changes with every renewal.
+    // A getter: what is held changes with every renewal.
     get leases() {
       return held.leases;
     },

@@ -68,7 +68,7 @@ export const once: ReadonlySet<OperationName> = new Set<OperationName>([
   "rotate_token_keys",
 ]);
 
-/** These wait for a cell, which may take its time; sent again, they would begin anew. */
+/** These wait for a cell, which may take its time; a second attempt would start over. */
 export function takesLong(name: OperationName): boolean {
   return name === "reset_resource" || name === "renew_lease";
 }

@@ -10,9 +10,9 @@ import type { Answered, Credentials, Wire } from "./transport.ts";
 
 export type Transport = "auto" | "http" | "stream";
 
-/** With so many calls in flight a stream pays. */
+/** From this many calls in flight a stream pays. */
 const manyInFlight = 8;
-/** After a stream that would not open, HTTP is used for so long before the next attempt. */
+/** After a stream that could not be opened, how long HTTP is used before the next attempt. */
 const noStreamMs = 10_000;
 const probeMs = 1_000;
 const probesMax = 4;

@@ -3,7 +3,7 @@ import { type Actor, askAs } from "./actor.ts";
 import { LeaseholdError } from "./errors.ts";
 import type { Lease } from "./wire.ts";
 
-/** How a lease ends, in the words that whoever is shown its token uses too (G9). A closed list. */
+/** How a lease ends, in the codes that cells use too (G9). A closed list. */
 export type LeaseEndCode = "lease_expired" | "lease_revoked" | "lease_released" | "stale_token" | "resource_fenced";
 
 export type LossReason =
@@ -19,9 +19,9 @@ export type LossReason =
   | "taken_up"
   /** The agent let go of all it held because another of its requests died (W5). */
   | "rolled_back"
-  /** The cell that has the resource could not be reached to issue the lease anew (G8). */
+  /** The cell that has the resource could not be reached to issue the lease again (G8). */
   | "cell_not_ready"
-  /** The lease was issued anew to somebody else: transferred, or renewed where its token cannot be had. */
+  /** The lease was issued to another: transferred, or renewed by another instance, whose token is not known here. */
   | "stale"
   /** The resource was fenced, and all that was live on it ended (G7). */
   | "fenced";
@@ -43,7 +43,7 @@ export interface Loss {
   readonly reason: LossReason;
   readonly detail: string;
   readonly leases: readonly Lease[];
-  /** What was given as the reason on the server, such as the words of whoever revoked it. */
+  /** The reason on the server, such as the text of a revocation. */
   readonly said?: string | null;
   readonly cause?: unknown;
 }
@@ -73,7 +73,7 @@ export class LeaseLost extends LeaseholdError {
   }
 }
 
-/** What a refusal says about the leases of whoever was refused; null where it may pass. */
+/** What a refusal means for the caller's leases; null where it may pass. */
 export function lossIn(error: unknown): Omit<Loss, "leases"> | null {
   if (!(error instanceof LeaseholdError)) return null;
   const { code, detail } = error;
@@ -111,7 +111,7 @@ export function revokedBy(said: string | null | undefined): LossReason {
   return said === "resource_fenced" ? "fenced" : "revoked";
 }
 
-/** So long is asked around, and no longer: whoever lost a lease wants to know that first of all. */
+/** The look-up is short: the loss itself must be reported first. */
 const lookUpMs = 1_000;
 const resourcesMax = 8;
 

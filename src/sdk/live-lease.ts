@@ -49,7 +49,7 @@ export class LiveLease {
     return this.held.lease.coordinate ?? null;
   }
 
-  /** The present one. Throws the LeaseLost once the lease may have ended, by a look at the clocks at this moment. */
+  /** The present one. Throws the LeaseLost once the lease may have ended, by the clocks at this moment. */
   get token(): string {
     this.holding.assertHeld();
     if (this.holding.isOver)
@@ -74,12 +74,12 @@ export class LiveLease {
     return this.holding.isOver ? 0 : Math.max(this.holding.usableMs(this.held), 0);
   }
 
-  /** Told of every token that takes the place of the one before. Returns what ends it. */
+  /** Called with each new token. Returns a function that unsubscribes. */
   onToken(listener: (token: string) => void): () => void {
     return this.held.onToken(listener);
   }
 
-  /** Told once, when the lease is lost; `end` is one of a closed list. Not told of giving it back. */
+  /** Called once, when the lease is lost; `end` is one of a closed list. Not called on release. */
   onEnd(listener: (lost: LeaseLost) => void): () => void {
     const { signal } = this;
     const tell = (): void => {
@@ -153,7 +153,7 @@ const endCodes: ReadonlySet<string> = new Set([
   "resource_fenced",
 ] satisfies LeaseLost["end"][]);
 
-/** null where it is no refusal by a cell; its body is left as it was. */
+/** null if it is not a refusal by a cell; its body stays readable. */
 async function codeIn(response: Response): Promise<string | null> {
   const { status, headers } = response;
   if (status !== 401 && status !== 410 && status !== 423) return null;

@@ -1,11 +1,11 @@
 /**
  * Calls over one WebSocket, many in flight. All calls of one turn of the event loop leave in one frame, and answers
- * come by id as they are ready. When it breaks, or has fallen silent, every call that waits is told, and the caller's retry decides.
+ * come by id as they are ready. When it breaks, or has fallen silent, every waiting call fails, and the caller's retry decides.
  */
 import { timeUp } from "./timing.ts";
 import { type Answered, type Credentials, headersFor, type Wire, WireBroken } from "./transport.ts";
 
-/** The server takes so many commands in a frame, and frames up to 1 MiB; a little less leaves room for brackets. */
+/** The server takes this many commands in a frame, and frames up to 1 MiB; a little less leaves room for brackets. */
 const frameCommandsMax = 1_024;
 const frameCharsMax = 256 * 1_024;
 /** Past this a call goes over HTTP: it would not fit into a frame if its characters were long. */

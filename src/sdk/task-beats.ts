@@ -84,7 +84,7 @@ export class TaskBeats {
       return one.leftMs * beatShare - (now() - at);
     }
     const { code, detail, outcomeUnknown, retryable } = errorOf(status, body);
-    // Progress that the server refuses, or a key that is being changed, is no reason to give the task up.
+    // Progress that the server refuses, or a key that is being changed, does not end the task.
     if (outcomeUnknown || retryable || code === "unauthorized" || code === "invalid_task") throw new Error(detail);
     this.remove(leaseId);
     onLost(leaseId, code, detail);

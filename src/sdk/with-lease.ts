@@ -171,7 +171,7 @@ async function run<T>(body: (held: Held) => Promise<T> | T, held: Held): Promise
   }
 }
 
-/** W5. Other work of the same agent is told first, and gives its leases back as it stops; this one then has to end too. */
+/** W5. Other work of the same agent is stopped first, and releases its leases as it ends; this one then has to end too. */
 async function letGo(
   { client, agentId, token }: Actor,
   siblings: Siblings,

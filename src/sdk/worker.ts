@@ -20,11 +20,11 @@ export interface WorkerOptions {
   readonly concurrency?: number | undefined;
   /** `{type}.{instance}`, the same across restarts: then its orphaned tasks come back to it. Drawn if left out. */
   readonly workerId?: string | undefined;
-  /** An event loop that does not stir for so long is stuck, and its leases run out; a minute if left out. */
+  /** An event loop that stands still for longer is taken for stuck, and its leases run out; a minute if left out. */
   readonly maxBusyMs?: number | undefined;
-  /** A handler that runs longer is told to stop, and its lease runs out; no limit if left out. */
+  /** A handler that runs longer is stopped by its signal, and its lease runs out; no limit if left out. */
   readonly maxRunMs?: number | undefined;
-  /** When draining, what runs has so long to come to its end before it is told to stop; 10 s if left out. */
+  /** When draining, how long running tasks may take before their signal fires; 10 s if left out. */
   readonly drainMs?: number | undefined;
   /** Signals of the process on which to drain; SIGTERM if left out. */
   readonly drainOn?: readonly string[] | undefined;
@@ -72,7 +72,7 @@ export class Worker {
     this.parts = parts;
     this.workerId = options.workerId ?? `worker.${drawKey("sdk")}`;
     this.done = this.run();
-    this.done.catch(() => undefined); // Whoever wants to know awaits it.
+    this.done.catch(() => undefined); // The caller awaits it, or does not.
   }
 
   /** How many tasks it works on. */
@@ -226,7 +226,7 @@ function offersOf(answer: OperationAnswers["poll_tasks"]): readonly Offer[] {
   return "offers" in answer ? answer.offers : [answer];
 }
 
-/** A key that opens nothing, or an id that is none, will not mend itself. */
+/** A refused key or a wrong id does not get better by retrying. */
 function mayGoOn(error: unknown): boolean {
   if (!(error instanceof LeaseholdError)) return false;
   if (error.retryable || error.code === "tenant_suspended" || error.code === "bad_answer") return true;

@@ -50,7 +50,7 @@ export function decodeBase64url(text: string, from = 0): Uint8Array | null {
   return bytes;
 }
 
-/** Negative for what is no digit, whatever it is shifted by. */
+/** Negative for what is not a digit, whatever it is shifted by. */
 function digitAt(text: string, at: number): number {
   return values[text.charCodeAt(at)] ?? -1;
 }

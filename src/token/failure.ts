@@ -19,4 +19,4 @@ export function caveatFailed(caveat: CaveatType | "unknown", detail: string): To
   return { code: "caveat_failed", detail, caveat };
 }
 
-export const malformed: TokenFailure = failed("token_invalid", "This is no token, or part of one.");
+export const malformed: TokenFailure = failed("token_invalid", "This is not a token, or only part of one.");

@@ -1,4 +1,4 @@
-/** New tokens, by whoever has the key: the cell that hosts the resource (G3). */
+/** New tokens, minted with the cell's key (G3). */
 import { ByteWriter } from "./encoding.ts";
 import { type HmacKey, hmacSha256 } from "./sha256.ts";
 import { encodeClaims, type TokenClaims, tokenLimits, tokenText } from "./token.ts";
@@ -8,7 +8,7 @@ export interface SigningKey {
   readonly key: HmacKey;
 }
 
-/** By key id, tenant and cell; null for a key that never was, or is no longer. */
+/** By key id, tenant and cell; null for a key that is unknown or retired. */
 export interface TokenKeys {
   find(keyId: string, tenant: string, cell: string, now: number): HmacKey | null;
 }

@@ -1,6 +1,6 @@
 /**
  * SHA-256 and HMAC (FIPS 180-4, RFC 2104) in plain arithmetic. Tokens are narrowed in browsers too, within one step,
- * where the platform's own functions answer only later; and for messages as short as ours this is no slower than a
+ * where the platform's own functions answer only later; and for messages as short as ours this is as fast as a
  * call into native code. No branch and no index depends on the data.
  */
 

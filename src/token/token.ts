@@ -4,7 +4,7 @@
  *   length of the claims · claims · (length · caveat)* · sum
  *
  * The sum is an HMAC-SHA256 over the claims with the cell's key for the tenant; each caveat replaces it by an HMAC over
- * the caveat with the sum so far as the key. So whoever has a token can add a caveat, and nobody can take one away.
+ * the caveat with the sum so far as the key. So a holder can add caveats, and cannot remove any.
  */
 import { decodeBase64url, encodeBase64url } from "./base64url.ts";
 import { decodeCaveat, type FoundCaveat } from "./caveats.ts";

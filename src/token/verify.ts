@@ -40,8 +40,8 @@ export interface Verified {
 }
 
 /**
- * A limit on bytes, by a name that stays the same however the token is narrowed further: else whoever has used a
- * budget up would add a caveat and begin anew.
+ * A limit on bytes, by a name that stays the same however the token is narrowed further: else a holder that has used a
+ * budget up would add a caveat and start again.
  */
 export interface Budget {
   readonly id: string;
@@ -53,7 +53,7 @@ export function verify(token: string, keys: TokenKeys, presented: Presented): Ve
   return decoded === null ? malformed : verifyDecoded(decoded, keys, presented);
 }
 
-/** For who had to look into the token before, to find the lease that it names. */
+/** For callers that have decoded the token already, to find the lease that it names. */
 export function verifyDecoded(decoded: Decoded, keys: TokenKeys, presented: Presented): Verified | TokenFailure {
   const { claims } = decoded;
   // These two choose the key, so that they are compared before there is anything to check a sum with.
@@ -88,7 +88,7 @@ function checkClaims(claims: TokenClaims, presented: Presented): TokenFailure | 
   // Stale before expired: a lease that was renewed lives on, and its holder has to fetch the present token (G8).
   const isStale =
     (generation !== undefined && claims.generation < generation) || (fence !== undefined && claims.fence < fence);
-  if (isStale) return failed("stale_token", "The lease was issued anew; use its present token.");
+  if (isStale) return failed("stale_token", "The lease was issued again; use its present token.");
   const isAhead =
     (generation !== undefined && claims.generation > generation) || (fence !== undefined && claims.fence > fence);
   if (isAhead) return failed("token_invalid", "The token is of a generation that is not known here.");
@@ -124,7 +124,9 @@ function problemWith(caveat: Caveat, { now, operation, path, program, hardware, 
         ? null
         : `The token is for ${caveat.operations.join(", ")} only.`;
     case "program":
-      return program?.() === caveat.program ? null : "The token is for another program, or which it is cannot be told.";
+      return program?.() === caveat.program
+        ? null
+        : "The token is for another program, or the program cannot be determined.";
     case "hardware":
       return hardware?.includes(caveat.hardware) === true ? null : "The token is for other hardware.";
     case "bytes":

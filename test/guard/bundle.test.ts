@@ -47,5 +47,5 @@ test("the bundled hook answers like the source at every event of a session", asy
   assert.match(refused.stderr, /src\/b\.ts: claude-one/);
   for (const event of ["Stop", "SessionEnd"]) assert.equal((await call(event, "one", "", {})).code, 0, event);
   assert.equal((await call("PreToolUse", "two", "Edit", file)).denied, null);
-  assert.match((await project.hook("claude", "PreToolUse", "{")).denied ?? "", /no JSON/);
+  assert.match((await project.hook("claude", "PreToolUse", "{")).denied ?? "", /not JSON/);
 });

@@ -82,7 +82,7 @@ test("a server that never answers, or answers nonsense, counts as unavailable; i
     one.close();
   }
   assert.match(answers[0]?.denied ?? "", /no answer within/);
-  assert.match(answers[1]?.denied ?? "", /is no Leasehold/);
+  assert.match(answers[1]?.denied ?? "", /is not Leasehold/);
   assert.match((await open).stdout, /did not end within 3 s/);
 });
 
@@ -116,7 +116,7 @@ test("an invalid payload is denied before a write, in the tool's own format, and
   await Promise.all([work(), work(), work()]);
   const later = await project.hook("claude", "PostToolUse", "{");
   assert.equal(later.code, 1, "after a write there is nothing to deny");
-  assert.match(later.stderr, /^leasehold: .*no JSON/);
+  assert.match(later.stderr, /^leasehold: .*not JSON/);
 });
 
 test("unknown tools of a coding agent pass; unknown events and coding agents are refused", async () => {
@@ -131,7 +131,7 @@ test("unknown tools of a coding agent pass; unknown events and coding agents are
       "{}",
     );
     assert.ok(code === 2 || (args[0] === "git" && code === 1), args.join(" "));
-    assert.match(stderr, /^leasehold: ".*" is no .*one of/, args.join(" "));
+    assert.match(stderr, /^leasehold: ".*" is not an? .*one of/, args.join(" "));
     assert.equal(stdout, "");
   }
 });
@@ -155,7 +155,7 @@ test("a very large write is guarded, one beyond the limit is denied", async () =
 
 test("an invalid settings file denies with what to write instead", async () => {
   const wrong = [
-    ["{", /no JSON/],
+    ["{", /not JSON/],
     ['{"unreachable": "maybe"}', /"unreachable" in \.leasehold\.json .*"closed", "open"/],
     ['{"ttl_ms": "long"}', /"ttl_ms"/],
     ['{"repository": "a/b"}', /"repository"/],

@@ -76,7 +76,7 @@ test("only the named tools are set up, and status reports what is missing or can
   assert.match(dry.stdout, /^--- \.claude\/settings\.json\n\+\+\+ \/dev\/null\n-/);
   project.write(".claude/settings.json", "{ // mine\n}");
   const commented = await project.cli(["guard", "install", "claude"]);
-  assert.deepEqual([commented.code, /no plain JSON object/.test(commented.stderr)], [1, true]);
+  assert.deepEqual([commented.code, /not a plain JSON object/.test(commented.stderr)], [1, true]);
 });
 
 test("an agent can claim files before it works on them", async () => {

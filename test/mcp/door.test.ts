@@ -62,7 +62,7 @@ for (const revision of revisions) {
       if (field !== undefined) assert.equal(told.body.field, field, label);
       assert.ok(told.text.startsWith(`${error}: `), label);
     }
-    await assert.rejects(caller.call("no_such_tool"), /There is no tool no_such_tool here/);
+    await assert.rejects(caller.call("no_such_tool"), /Unknown tool no_such_tool/);
     await assert.rejects(
       caller.client.callTool({ name: "who_holds", arguments: "text" as unknown as Record<string, unknown> }),
     );
@@ -113,7 +113,7 @@ test("keys and roles apply: nothing without a key, and each role is offered its 
   const worker = await overHttp(t, address.url, { key: await keyFor("worker") });
   const names = (await worker.tools()).map(({ name }) => name);
   assert.ok(names.includes("lease_next") && !names.includes("acquire_leases") && !names.includes("create_key"));
-  await assert.rejects(worker.call("create_key", { role: "operator" }), /no tool create_key/);
+  await assert.rejects(worker.call("create_key", { role: "operator" }), /Unknown tool create_key/);
   const reader = await overHttp(t, address.url, { key: await keyFor("reader") });
   assert.ok((await reader.tools()).every(({ annotations }) => annotations?.readOnlyHint === true));
 

@@ -45,7 +45,7 @@ export async function startCell(t: TestContext, url: string, target: string, nam
     version: "0.0.0",
     log: () => undefined,
     onWelcome: () => welcomed.resolve(),
-    told: told.signal,
+    stop: told.signal,
   });
   t.after(async () => {
     told.abort("the test is over");

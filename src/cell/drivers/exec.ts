@@ -1,5 +1,5 @@
 /**
- * `exec`: the user's own commands bind and tear down. Each is told the lease in its environment and as JSON on standard
+ * `exec`: the user's own commands bind and tear down. Each gets the lease in its environment and as JSON on standard
  * input; exit code 0 means done. The first line that `bind` prints is where to connect.
  */
 import { randomUUID } from "node:crypto";
@@ -57,7 +57,7 @@ export class ExecDriver implements Driver {
     await this.run("teardown", this.options.teardown, binding, signal);
   }
 
-  /** Without a probe nobody has seen that it is clean, and a fence stays. */
+  /** Without a probe it is not known to be clean, and a fence stays. */
   async probe(signal: AbortSignal): Promise<ProbeResult> {
     if (this.options.probe === null) return { clean: false, detail: "no probe is configured" };
     try {
@@ -81,10 +81,10 @@ export class ExecDriver implements Driver {
     signal: AbortSignal,
   ): Promise<string> {
     const { cell, resource } = this.place;
-    const told = leaseJson(event, cell, resource, binding);
+    const lease = leaseJson(event, cell, resource, binding);
     const environment: Record<string, string> = {};
-    for (const [name, value] of Object.entries(told)) environment[`LEASEHOLD_${name.toUpperCase()}`] = String(value);
+    for (const [name, value] of Object.entries(lease)) environment[`LEASEHOLD_${name.toUpperCase()}`] = String(value);
     const mark = `${cell}|${resource}|${event}|${randomUUID()}`;
-    return runCommand({ command, environment, input: `${JSON.stringify(told)}\n`, mark, signal });
+    return runCommand({ command, environment, input: `${JSON.stringify(lease)}\n`, mark, signal });
   }
 }

@@ -4,7 +4,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Pass } from "../binding.ts";
-import type { DoorFailure } from "../failure.ts";
+import type { AccessFailure } from "../failure.ts";
 import { SafeFolder } from "../safe-folder.ts";
 import { receive, type Span, send, spanOf, wholeNumber } from "./file-transfer.ts";
 
@@ -20,13 +20,13 @@ export interface AskedFile {
 
 /** null: it has been answered. */
 export interface FileArea {
-  read(asked: AskedFile): Promise<DoorFailure | null>;
-  write(asked: AskedFile): Promise<DoorFailure | null>;
-  remove(asked: AskedFile): Promise<DoorFailure | null>;
+  read(asked: AskedFile): Promise<AccessFailure | null>;
+  write(asked: AskedFile): Promise<AccessFailure | null>;
+  remove(asked: AskedFile): Promise<AccessFailure | null>;
 }
 
-const onlyRoot: DoorFailure = { code: "not_found", detail: "A range of bytes has no paths; use /." };
-const wrongOffset: DoorFailure = { code: "invalid_request", detail: "Give offset as a whole number from 0." };
+const onlyRoot: AccessFailure = { code: "not_found", detail: "A range of bytes has no paths; use /." };
+const wrongOffset: AccessFailure = { code: "invalid_request", detail: "Give offset as a whole number from 0." };
 
 export class FolderArea implements FileArea {
   private readonly folder: SafeFolder;
@@ -35,7 +35,7 @@ export class FolderArea implements FileArea {
     this.folder = new SafeFolder(folder);
   }
 
-  async read({ request, response, pass, segments }: AskedFile): Promise<DoorFailure | null> {
+  async read({ request, response, pass, segments }: AskedFile): Promise<AccessFailure | null> {
     if (await this.folder.isFolder(segments)) {
       const body = Buffer.from(`${JSON.stringify({ entries: await this.folder.list(segments) })}\n`);
       if (!pass.take(body.length, "out")) return null;
@@ -51,7 +51,7 @@ export class FolderArea implements FileArea {
     }
   }
 
-  async write(asked: AskedFile): Promise<DoorFailure | null> {
+  async write(asked: AskedFile): Promise<AccessFailure | null> {
     const { request, response, pass, query, segments } = asked;
     if (query.get("type") === "folder") {
       await this.folder.makeFolder(segments, () => pass.check());
@@ -69,14 +69,14 @@ export class FolderArea implements FileArea {
     return null;
   }
 
-  async remove({ response, pass, segments }: AskedFile): Promise<DoorFailure | null> {
+  async remove({ response, pass, segments }: AskedFile): Promise<AccessFailure | null> {
     await this.folder.remove(segments, () => pass.check());
     if (pass.cutBy !== null) return null;
     response.writeHead(204).end();
     return null;
   }
 
-  private async writeWithin(asked: AskedFile, offset: number | null): Promise<DoorFailure | null> {
+  private async writeWithin(asked: AskedFile, offset: number | null): Promise<AccessFailure | null> {
     const { response, pass, segments } = asked;
     if (offset === null) return wrongOffset;
     const handle = await this.folder.openFile(segments, "write");
@@ -99,7 +99,7 @@ export class RangeArea implements FileArea {
     this.span = { from: offset, length };
   }
 
-  async read({ request, response, pass, query, segments }: AskedFile): Promise<DoorFailure | null> {
+  async read({ request, response, pass, query, segments }: AskedFile): Promise<AccessFailure | null> {
     if (segments.length > 0) return onlyRoot;
     const handle = await open(this.file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
@@ -115,7 +115,7 @@ export class RangeArea implements FileArea {
     }
   }
 
-  async write(asked: AskedFile): Promise<DoorFailure | null> {
+  async write(asked: AskedFile): Promise<AccessFailure | null> {
     const { request, response, pass, query, segments } = asked;
     if (segments.length > 0) return onlyRoot;
     const offset = wholeNumber(query.get("offset") ?? "0");
@@ -133,11 +133,11 @@ export class RangeArea implements FileArea {
     return null;
   }
 
-  async remove(): Promise<DoorFailure | null> {
+  async remove(): Promise<AccessFailure | null> {
     return { code: "method_not_allowed", detail: "A range of bytes cannot be deleted; write zeros." };
   }
 
-  private outside(): DoorFailure {
+  private outside(): AccessFailure {
     return { code: "range_not_satisfiable", detail: `The lease is for ${this.span.length} bytes from 0.` };
   }
 }
@@ -149,7 +149,7 @@ async function sendSpan(
   handle: FileHandle,
   pass: Pass,
   span: Span,
-): Promise<DoorFailure | null> {
+): Promise<AccessFailure | null> {
   const part = spanOf(request.headers.range, span.length);
   if (part === "outside") return { code: "range_not_satisfiable", detail: `There are ${span.length} bytes.` };
   const chosen = part ?? { from: 0, length: span.length };

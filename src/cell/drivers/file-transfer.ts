@@ -2,7 +2,7 @@
 import type { FileHandle } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Pass } from "../binding.ts";
-import { whenOver } from "../http-door.ts";
+import { whenOver } from "../http-listener.ts";
 
 export interface Span {
   readonly from: number;

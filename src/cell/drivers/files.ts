@@ -14,9 +14,9 @@ import { open } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Binding } from "../binding.ts";
 import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
-import { type DoorFailure, reasonOf } from "../failure.ts";
+import { type AccessFailure, reasonOf } from "../failure.ts";
 import { Fields } from "../fields.ts";
-import { admitRequest, answerFailure, HttpDoor, plainPathOf, queryOf, whenOver } from "../http-door.ts";
+import { admitRequest, answerFailure, HttpListener, plainPathOf, queryOf, whenOver } from "../http-listener.ts";
 import { type Listening, readListening } from "../listening.ts";
 import { SafeFolder } from "../safe-folder.ts";
 import { type AskedFile, type FileArea, FolderArea, RangeArea } from "./file-areas.ts";
@@ -50,7 +50,7 @@ export function readFilesOptions(value: unknown, where: string): { options: File
 export class FilesDriver implements Driver {
   private readonly options: FilesOptions;
   private readonly place: DriverPlace;
-  private readonly door: HttpDoor;
+  private readonly listener: HttpListener;
   private readonly area: FileArea;
 
   constructor(options: FilesOptions, place: DriverPlace) {
@@ -58,16 +58,18 @@ export class FilesDriver implements Driver {
     this.place = place;
     const { area } = options;
     this.area = area.type === "folder" ? new FolderArea(area.folder) : new RangeArea(area);
-    this.door = new HttpDoor(options.listening, { request: (request, response) => void this.serve(request, response) });
+    this.listener = new HttpListener(options.listening, {
+      request: (request, response) => void this.serve(request, response),
+    });
   }
 
   async start(): Promise<void> {
     await this.check();
-    await this.door.open();
+    await this.listener.open();
   }
 
   async bind(): Promise<string> {
-    return `http://${this.door.address}`;
+    return `http://${this.listener.address}`;
   }
 
   /** An operation that hangs in the file system keeps the binding, and in the end fences the resource. */
@@ -76,7 +78,7 @@ export class FilesDriver implements Driver {
   }
 
   async probe(): Promise<ProbeResult> {
-    const open = [...this.place.door.bindings.values()].reduce((sum, binding) => sum + binding.inFlight, 0);
+    const open = [...this.place.admission.bindings.values()].reduce((sum, binding) => sum + binding.inFlight, 0);
     if (open > 0) return { clean: false, detail: `${open} operations are under way` };
     try {
       await this.check();
@@ -87,11 +89,11 @@ export class FilesDriver implements Driver {
   }
 
   async reset(): Promise<void> {
-    this.door.server.closeAllConnections();
+    this.listener.server.closeAllConnections();
   }
 
   async stop(): Promise<void> {
-    await this.door.close();
+    await this.listener.close();
   }
 
   private async check(): Promise<void> {
@@ -105,10 +107,15 @@ export class FilesDriver implements Driver {
     const path = plainPathOf(request);
     const operation = request.method === "GET" || request.method === "HEAD" ? "read" : "write";
     const stop = new AbortController();
-    const pass = admitRequest(this.place.door, request, { operation, ...(path !== null && { path }) }, (failure) => {
-      answerFailure(response, failure);
-      stop.abort();
-    });
+    const pass = admitRequest(
+      this.place.admission,
+      request,
+      { operation, ...(path !== null && { path }) },
+      (failure) => {
+        answerFailure(response, failure);
+        stop.abort();
+      },
+    );
     if ("code" in pass) return answerFailure(response, pass);
     const isOver = new Promise<void>((resolve) => whenOver(response, resolve));
     try {
@@ -123,12 +130,12 @@ export class FilesDriver implements Driver {
     }
   }
 
-  private async act(told: Omit<AskedFile, "query" | "segments">, path: string | null): Promise<DoorFailure | null> {
-    const { request, response } = told;
+  private async act(given: Omit<AskedFile, "query" | "segments">, path: string | null): Promise<AccessFailure | null> {
+    const { request, response } = given;
     if (path === null) {
       return { code: "path_not_allowed", detail: "The path has empty, . or .. segments, encoded slashes or controls." };
     }
-    const asked = { ...told, query: queryOf(request), segments: path.split("/").filter(Boolean) };
+    const asked = { ...given, query: queryOf(request), segments: path.split("/").filter(Boolean) };
     const isWrite = request.method === "PUT" || request.method === "DELETE";
     if (isWrite && this.options.readOnly) return { code: "method_not_allowed", detail: "It can only be read here." };
     switch (request.method) {
@@ -147,14 +154,17 @@ export class FilesDriver implements Driver {
 }
 
 /** What the file system says, in our words. It never tells a path of the cell's. */
-function failureFor(error: unknown, place: DriverPlace): DoorFailure {
+function failureFor(error: unknown, place: DriverPlace): AccessFailure {
   switch ((error as NodeJS.ErrnoException).code) {
     case "ENOENT":
       return { code: "not_found", detail: "There is nothing under that name." };
     case "ELOOP":
     case "ENOTDIR":
     case "EMLINK":
-      return { code: "path_not_allowed", detail: "The path leads over a link, or over something that is no folder." };
+      return {
+        code: "path_not_allowed",
+        detail: "The path leads over a link, or over something that is not a folder.",
+      };
     case "EISDIR":
     case "EEXIST":
     case "ENOTEMPTY":

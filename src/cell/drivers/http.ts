@@ -1,6 +1,6 @@
 /**
  * `http`: a reverse proxy in front of a service. Each request shows the token and is checked; streams and upgrades are
- * cut at the end of the lease. The service never sees the token, and is told lease, tenant and fence.
+ * cut at the end of the lease. The service never sees the token; it gets lease, tenant and fence.
  */
 import {
   type ClientRequest,
@@ -14,17 +14,17 @@ import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Binding, Pass } from "../binding.ts";
 import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
-import { type DoorFailure, reasonOf } from "../failure.ts";
+import { type AccessFailure, reasonOf } from "../failure.ts";
 import { Fields } from "../fields.ts";
 import {
   admitRequest,
   answerFailure,
-  HttpDoor,
+  HttpListener,
   plainPathOf,
   refuseUpgrade,
   resetConnection,
   whenOver,
-} from "../http-door.ts";
+} from "../http-listener.ts";
 import { type Listening, readListening } from "../listening.ts";
 import { pump } from "../pump.ts";
 import { resetSocket } from "../reset-socket.ts";
@@ -46,7 +46,7 @@ export function readHttpOptions(value: unknown, where: string): { options: HttpO
     answerMs: fields.integer("answer_ms", [1, 3_600_000], 30_000),
   };
   if (text !== "" && fields.faults.length === 0 && !URL.canParse(text))
-    fields.fault("target", "is no address; give http://host:port");
+    fields.fault("target", "is not an address; give http://host:port");
   return { options, faults: fields.finish() };
 }
 
@@ -55,7 +55,7 @@ const readMethods = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 export class HttpDriver implements Driver {
   private readonly options: HttpOptions;
   private readonly place: DriverPlace;
-  private readonly door: HttpDoor;
+  private readonly listener: HttpListener;
   private readonly agent: HttpAgent;
   private readonly ask: typeof requestHttp;
   private readonly base: string;
@@ -67,18 +67,18 @@ export class HttpDriver implements Driver {
     this.agent = new (protocol === "https:" ? HttpsAgent : HttpAgent)({ keepAlive: true, maxFreeSockets: 256 });
     this.ask = protocol === "https:" ? requestHttps : requestHttp;
     this.base = pathname.replace(/\/$/, "");
-    this.door = new HttpDoor(options.listening, {
+    this.listener = new HttpListener(options.listening, {
       request: (request, response) => this.serve(request, response),
       upgrade: (request, socket, head) => this.upgrade(request, socket, head),
     });
   }
 
   start(): Promise<void> {
-    return this.door.open();
+    return this.listener.open();
   }
 
   async bind(): Promise<string> {
-    return `http://${this.door.address}`;
+    return `http://${this.listener.address}`;
   }
 
   async teardown(binding: Binding): Promise<void> {
@@ -86,19 +86,19 @@ export class HttpDriver implements Driver {
   }
 
   async probe(): Promise<ProbeResult> {
-    const open = [...this.place.door.bindings.values()].reduce((sum, binding) => sum + binding.inFlight, 0);
+    const open = [...this.place.admission.bindings.values()].reduce((sum, binding) => sum + binding.inFlight, 0);
     if (open > 0) return { clean: false, detail: `${open} connections are open` };
     return await reach(this.options.target);
   }
 
   async reset(): Promise<void> {
-    this.door.server.closeAllConnections();
+    this.listener.server.closeAllConnections();
     this.agent.destroy();
   }
 
   async stop(): Promise<void> {
     this.agent.destroy();
-    await this.door.close();
+    await this.listener.close();
   }
 
   private serve(request: IncomingMessage, response: ServerResponse): void {
@@ -176,9 +176,13 @@ export class HttpDriver implements Driver {
     question.end();
   }
 
-  private admit(request: IncomingMessage, operation: string, cut: (failure: DoorFailure) => void): Pass | DoorFailure {
+  private admit(
+    request: IncomingMessage,
+    operation: string,
+    cut: (failure: AccessFailure) => void,
+  ): Pass | AccessFailure {
     const path = plainPathOf(request);
-    return admitRequest(this.place.door, request, path === null ? { operation } : { operation, path }, cut);
+    return admitRequest(this.place.admission, request, path === null ? { operation } : { operation, path }, cut);
   }
 
   private question(request: IncomingMessage, { lease }: Binding, upgrade: boolean): ClientRequest {
@@ -194,7 +198,7 @@ export class HttpDriver implements Driver {
     });
   }
 
-  private watch(question: ClientRequest, fail: (failure: DoorFailure) => void): void {
+  private watch(question: ClientRequest, fail: (failure: AccessFailure) => void): void {
     const timer = setTimeout(() => {
       fail({ code: "upstream_timeout", detail: "The service behind the gateway did not answer in time." });
     }, this.options.answerMs);

@@ -1,4 +1,4 @@
-/** What the users' own drivers are told of a lease. Never its token: that is the holder's. */
+/** The lease as users' own drivers get it. Never its token: that is the holder's. */
 import type { Binding } from "../binding.ts";
 
 export type ToldLease = Readonly<Record<string, string | number>>;

@@ -1,14 +1,14 @@
 /**
  * `POST /run` of the process driver: `{"argv": ["/usr/bin/python3", "job.py"], "env": {…}, "stdin": "…"}`. The answer is
- * a stream of JSON lines: started, stdout and stderr (base64), exit. Whoever goes away ends what he started.
+ * a stream of JSON lines: started, stdout and stderr (base64), exit. When the client disconnects, its process is ended.
  */
 import type { ChildProcess } from "node:child_process";
 import { realpathSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Admission } from "../admission.ts";
 import type { Binding, Pass } from "../binding.ts";
-import type { Doorkeeper } from "../doorkeeper.ts";
-import type { DoorFailure } from "../failure.ts";
-import { answerFailure, tokenOf, whenOver } from "../http-door.ts";
+import type { AccessFailure } from "../failure.ts";
+import { answerFailure, tokenOf, whenOver } from "../http-listener.ts";
 import type { ProcessTree } from "../process-tree.ts";
 
 export interface Start {
@@ -17,7 +17,7 @@ export interface Start {
 }
 
 export interface RunPlace {
-  readonly door: Doorkeeper;
+  readonly admission: Admission;
   readonly allow: readonly string[];
   readonly start: (
     command: readonly string[],
@@ -41,8 +41,8 @@ export function serveRun(request: IncomingMessage, response: ServerResponse, pla
   const url = request.url?.split("?")[0];
   if (url !== "/run") return answerFailure(response, { code: "not_found", detail: "There is POST /run here." });
   if (request.method !== "POST") return answerFailure(response, { code: "method_not_allowed", detail: "Send POST." });
-  // Looked at before the body is read, so that nobody without a lease can make us hold one.
-  const first = place.door.admit(tokenOf(request), { operation: "run", program: () => null }, () => {});
+  // Checked before the body is read, so that only a lease's holder can make us keep one.
+  const first = place.admission.admit(tokenOf(request), { operation: "run", program: () => null }, () => {});
   if ("code" in first && first.caveat !== "program") return answerFailure(response, first);
   if (!("code" in first)) first.close();
   readBody(request).then(
@@ -60,7 +60,7 @@ function run(body: string, request: IncomingMessage, response: ServerResponse, p
   const program = allowedProgram(asked.argv[0] ?? "", place.allow);
   if (typeof program !== "string") return answerFailure(response, program);
   const state: { started: Start | null } = { started: null };
-  const pass = place.door.admit(tokenOf(request), { operation: "run", program: () => program }, (failure) => {
+  const pass = place.admission.admit(tokenOf(request), { operation: "run", program: () => program }, (failure) => {
     if (response.headersSent) response.end(line({ type: "end", error: failure.code }));
     else answerFailure(response, failure);
     if (state.started !== null) finish(pass, state.started, place);
@@ -70,9 +70,9 @@ function run(body: string, request: IncomingMessage, response: ServerResponse, p
   attend(pass, state.started, asked.stdin, response, place);
 }
 
-/** Tells of the process until it ends, and ends it when nobody listens any more. */
+/** Reports the process until it ends, and ends it when the client has gone. */
 function attend(
-  pass: Pass | DoorFailure,
+  pass: Pass | AccessFailure,
   started: Start,
   stdin: string,
   response: ServerResponse,
@@ -106,7 +106,7 @@ function attend(
 }
 
 /** The pass is held until all that was started is gone; if that fails, the teardown of the binding will say so. */
-function finish(pass: Pass | DoorFailure, started: Start, place: RunPlace): void {
+function finish(pass: Pass | AccessFailure, started: Start, place: RunPlace): void {
   if ("code" in pass || started.child.pid === undefined || finishing.has(started)) return;
   finishing.add(started);
   place.end(started.tree).then(
@@ -116,13 +116,13 @@ function finish(pass: Pass | DoorFailure, started: Start, place: RunPlace): void
 }
 
 /** By its real path, so that no link stands for another program. */
-function allowedProgram(name: string, allow: readonly string[]): string | DoorFailure {
+function allowedProgram(name: string, allow: readonly string[]): string | AccessFailure {
   if (!name.startsWith("/")) return { code: "invalid_request", detail: "Name the program by its whole path." };
   let real: string;
   try {
     real = realpathSync(name);
   } catch {
-    return { code: "not_found", detail: "There is no such program." };
+    return { code: "not_found", detail: "The program does not exist." };
   }
   if (allow.includes("*") || allow.includes(real) || allow.includes(name)) return real;
   return { code: "program_not_allowed", detail: "This program may not be started here." };

@@ -11,7 +11,7 @@ import type { Binding } from "../binding.ts";
 import { ControlGroup } from "../control-group.ts";
 import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
 import { Fields } from "../fields.ts";
-import { HttpDoor } from "../http-door.ts";
+import { HttpListener } from "../http-listener.ts";
 import { type Listening, readListening } from "../listening.ts";
 import { processGuard } from "../process-guard.ts";
 import { markName, ProcessTree } from "../process-tree.ts";
@@ -59,19 +59,21 @@ interface Running {
 export class ProcessDriver implements Driver {
   private readonly options: ProcessOptions;
   private readonly place: DriverPlace;
-  private readonly door: HttpDoor;
+  private readonly listener: HttpListener;
   private readonly running = new Map<string, Running>();
 
   constructor(options: ProcessOptions, place: DriverPlace) {
     this.options = options;
     this.place = place;
-    this.door = new HttpDoor(options.listening, { request: (request, response) => this.serve(request, response) });
+    this.listener = new HttpListener(options.listening, {
+      request: (request, response) => this.serve(request, response),
+    });
   }
 
   /** What an earlier run of the cell has left behind (it was killed, perhaps) is ended first. */
   async start(): Promise<void> {
     await this.reset();
-    if (this.options.allow.length > 0) await this.door.open();
+    if (this.options.allow.length > 0) await this.listener.open();
   }
 
   async bind(binding: Binding): Promise<string> {
@@ -82,7 +84,7 @@ export class ProcessDriver implements Driver {
     this.guard(binding);
     binding.onRenew = () => this.guard(binding);
     if (this.options.command !== null) await this.startFixed(this.options.command, binding);
-    return this.door.address === null ? "" : `http://${this.door.address}`;
+    return this.listener.address === null ? "" : `http://${this.listener.address}`;
   }
 
   async teardown(binding: Binding): Promise<void> {
@@ -114,7 +116,7 @@ export class ProcessDriver implements Driver {
 
   async stop(): Promise<void> {
     for (const { tree } of this.running.values()) tree.stopWatching();
-    await this.door.close();
+    await this.listener.close();
   }
 
   /** A cell that is stopped or killed cannot end what it has started; its guard does (G11). */
@@ -127,7 +129,7 @@ export class ProcessDriver implements Driver {
   private serve(request: IncomingMessage, response: ServerResponse): void {
     const { allow, graceMs, killMs } = this.options;
     serveRun(request, response, {
-      door: this.place.door,
+      admission: this.place.admission,
       allow,
       start: (command, environment, binding) => this.spawn(command, environment, binding, "pipe"),
       end: (tree) => tree.end(graceMs, killMs),
@@ -173,7 +175,7 @@ export class ProcessDriver implements Driver {
         [markName]: `${this.markOf(id)}${this.starts}|`,
       },
     });
-    // A program that is not there is reported by "error", and must not be thrown at whoever comes by.
+    // A missing program is reported by "error"; without a listener it would be thrown.
     child.on("error", () => {});
     if (child.pid !== undefined) {
       for (const tree of [running.tree, own]) tree.lead(child.pid);

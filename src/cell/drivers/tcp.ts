@@ -6,7 +6,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { tokenLimits } from "../../token/index.ts";
 import type { Binding, Pass } from "../binding.ts";
 import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
-import type { DoorFailure } from "../failure.ts";
+import type { AccessFailure } from "../failure.ts";
 import { Fields } from "../fields.ts";
 import { type Listening, listen, readListening } from "../listening.ts";
 import { peerProgram } from "../peer-program.ts";
@@ -33,7 +33,7 @@ export function readTcpOptions(value: unknown, where: string): { options: TcpOpt
     connectMs: fields.integer("connect_ms", [1, 3_600_000], 5_000),
   };
   if (text !== "" && fields.faults.length === 0 && !URL.canParse(`tcp://${text}`))
-    fields.fault("target", "is no address; give host:port");
+    fields.fault("target", "is not an address; give host:port");
   return { options, faults: fields.finish() };
 }
 
@@ -110,7 +110,7 @@ export class TcpDriver implements Driver {
     let upstream: Socket | null = null;
     let isOpen = false;
     const asked = { operation: "connect", program: () => peerProgram(socket) };
-    const pass = this.place.door.admit(token, asked, (failure) => {
+    const pass = this.place.admission.admit(token, asked, (failure) => {
       if (isOpen) resetSocket(socket);
       else refuse(socket, failure);
       upstream?.destroy();
@@ -152,7 +152,7 @@ export class TcpDriver implements Driver {
   }
 }
 
-function refuse(socket: Socket, { code, detail, caveat }: DoorFailure): void {
+function refuse(socket: Socket, { code, detail, caveat }: AccessFailure): void {
   if (!socket.writable) return;
   socket.end(`${JSON.stringify({ error: code, detail, caveat })}\n`);
   // What it still sends is of no interest to anybody; it is read so that the line above arrives.

@@ -1,5 +1,5 @@
 /**
- * `webhook`: the user's own service binds and tears down. It is told by POST, signed, and answers with any 2xx; to
+ * `webhook`: the user's own service binds and tears down. It gets a signed POST, and answers with any 2xx; to
  * `bind` with `{"coordinate": "…"}`, to `probe` with `{"clean": true}`. Redirects are not followed, and private
  * addresses are not called unless the configuration says so.
  */
@@ -17,7 +17,7 @@ import { leaseJson } from "./lease-json.ts";
 
 export interface WebhookOptions {
   readonly url: URL;
-  /** Read anew for each call, so that it can be changed without a restart. */
+  /** Read for each call, so that it can be changed without a restart. */
   readonly secretFile: string;
   readonly allowPrivate: boolean;
   readonly allow: readonly string[];
@@ -40,7 +40,7 @@ export function readWebhookOptions(
     allowPrivate: fields.flag("allow_private"),
     allow: allow.filter(isNetwork),
   };
-  if (text !== "" && !URL.canParse(text)) fields.fault("url", "is no address; give https://host/path");
+  if (text !== "" && !URL.canParse(text)) fields.fault("url", "is not an address; give https://host/path");
   const wrong = allow.find((entry) => !isNetwork(entry));
   if (wrong !== undefined) fields.fault("allow", `has ${JSON.stringify(wrong)}; give networks such as 10.1.0.0/16`);
   return { options, faults: fields.finish() };
@@ -64,7 +64,7 @@ export class WebhookDriver implements Driver {
   async bind(binding: Binding, signal: AbortSignal): Promise<string> {
     const { coordinate = "" } = await this.tell("bind", binding, signal);
     if (typeof coordinate !== "string" || coordinate.length > coordinateLengthMax) {
-      throw new Error("the webhook's coordinate is no text, or too long a one");
+      throw new Error("the webhook's coordinate is not text, or is too long");
     }
     return coordinate;
   }
@@ -102,7 +102,7 @@ export class WebhookDriver implements Driver {
     } catch {
       // Said below.
     }
-    throw new Error(`the webhook answered ${event} with something that is no JSON object`);
+    throw new Error(`the webhook answered ${event} with something that is not a JSON object`);
   }
 
   private post(body: string, signal: AbortSignal): Promise<IncomingMessage> {
@@ -135,7 +135,7 @@ export class WebhookDriver implements Driver {
   }
 }
 
-/** Where nobody was reached, nobody has done anything. */
+/** Errors that mean that the service was not reached, so nothing was done. */
 const unreached = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 
 function failureOf(error: NodeJS.ErrnoException): Error {

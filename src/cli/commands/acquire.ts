@@ -2,10 +2,10 @@
 import { acquire } from "../acquiring.ts";
 import { actingAgent, agentFlag, asAgent } from "../acting.ts";
 import type { Command } from "../command.ts";
-import { untilTold } from "../ending-signals.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { blockedWords, leaseColumns } from "../lease-words.ts";
 import { manifestFlags, readManifest } from "../manifest.ts";
+import { untilStopped } from "../stop-signals.ts";
 import { waitFlags, waitMsOf } from "../waiting.ts";
 
 const acquireCommand: Command = {
@@ -51,7 +51,7 @@ which is needed to act for it where the key may only register agents.`,
       );
       return answer.verdict === "GRANTED" ? exitCodes.done : exitCodes.notGranted;
     }
-    const { answer: granted } = await untilTold((givenUp) =>
+    const { answer: granted } = await untilStopped((givenUp) =>
       acquire({ client, ...acting }, { intents, ttlMs, waitMs: waitMsOf(call), purpose, givenUp }, out),
     );
     for (const warning of granted.warnings) out.note(warning);

@@ -5,9 +5,9 @@ import type { CellConfig } from "../../cell/config.ts";
 import { version } from "../../server/config/version.ts";
 import type { Call, Command } from "../command.ts";
 import { readAddress } from "../connection.ts";
-import { untilTold } from "../ending-signals.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { Failure, UsageProblem } from "../problem.ts";
+import { untilStopped } from "../stop-signals.ts";
 
 const cellCommand: Command = {
   name: "cell",
@@ -20,7 +20,7 @@ standard error, and the others go on. SIGTERM ends everything that is bound, tel
   flags: {
     config: { sign: "FILE", words: "the cell's configuration; docs/cells.md says what stands in it" },
     server: { sign: "URL", words: "the server, as --url" },
-    check: { words: "look at the configuration, say what is wrong, and end" },
+    check: { words: "check the configuration, print its faults, and end" },
   },
   examples: [
     ["leasehold cell --config cell.json --check", "is the configuration right?"],
@@ -35,15 +35,15 @@ standard error, and the others go on. SIGTERM ends everything that is bound, tel
     );
     const { out } = call;
     const { runCell } = await import("../../cell/cell-process.ts");
-    const end = await untilTold((told) => {
+    const end = await untilStopped((stop) => {
       // Who says it twice does not want to wait for drivers.
-      told.addEventListener("abort", () => setImmediate(exitOnNextSignal));
+      stop.addEventListener("abort", () => setImmediate(exitOnNextSignal));
       return runCell({
         config,
         url,
         key,
         version,
-        told,
+        stop,
         log: (line) => out.note(line),
         onWelcome: ({ tenant }, core) => {
           const resources = core.inventory().map(({ resource, ready }) => ({ resource, ready }));

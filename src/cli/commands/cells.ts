@@ -3,9 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Cell, CellView } from "../../sdk/wire.ts";
 import type { Call, Command } from "../command.ts";
 import { showDuration } from "../durations.ts";
-import { untilTold } from "../ending-signals.ts";
 import { limitFlag, limitOf, listAll, listText } from "../pages.ts";
 import { UsageProblem } from "../problem.ts";
+import { untilStopped } from "../stop-signals.ts";
 import type { Column } from "../table.ts";
 
 type Hosted = CellView["resources"][number];
@@ -80,7 +80,7 @@ const cellsCommand: Command = {
       const { body, words } = await poll();
       return void out.show(body, words);
     }
-    await untilTold(async (signal) => {
+    await untilStopped(async (signal) => {
       let before = "";
       while (!signal.aborted) {
         const { body, words } = await poll();

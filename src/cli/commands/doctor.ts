@@ -23,7 +23,7 @@ const marks: Readonly<Record<Check["status"], readonly [mark: string, colour: Co
 
 const doctorCommand: Command = {
   name: "doctor",
-  summary: "finds the server, and looks at version, clock, keys and disk",
+  summary: "finds the server, and checks version, clock, keys and disk",
   usage: "[--data DIR]",
   words: [0, 0],
   about: "The exit code is 7 where there is a problem; warnings alone are 0.",

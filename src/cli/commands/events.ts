@@ -4,10 +4,10 @@ import type { Client } from "../../sdk/client.ts";
 import { followEvents, type LeaseholdEvent } from "../../sdk/events.ts";
 import type { EventType } from "../../sdk/wire.ts";
 import type { Call, Command } from "../command.ts";
-import { untilTold } from "../ending-signals.ts";
 import { type HistoryQuery, readHistory } from "../event-history.ts";
 import { eventLine } from "../event-words.ts";
 import { isServerError, UsageProblem } from "../problem.ts";
+import { untilStopped } from "../stop-signals.ts";
 
 const eventsCommand: Command = {
   name: "events",
@@ -22,7 +22,7 @@ connection without a gap. The first figure of a line is the number to go on afte
     type: { sign: "TYPE", words: "only of this type, such as lease.granted", many: true },
     resource: { sign: "RES", words: "only what overlaps with this name" },
     agent: { sign: "ID", words: "only of this agent" },
-    limit: { sign: "N", words: "end after so many" },
+    limit: { sign: "N", words: "end after N events" },
   },
   examples: [
     ["leasehold events -f", "watch"],
@@ -40,7 +40,7 @@ connection without a gap. The first figure of a line is the number to go on afte
     const name = resource === null ? null : call.resource(resource);
     const client = await call.connect();
     const query = { types, resource: name, agentId };
-    await untilTold(async (signal) => {
+    await untilStopped(async (signal) => {
       let shown = 0;
       const events = isFollowing
         ? followed(call, client, { ...query, since, signal })
@@ -98,7 +98,7 @@ async function* remembered(
 function readType(text: string): EventType {
   const found = eventTypes.find((one) => one === text);
   if (found !== undefined) return found;
-  throw new UsageProblem(`"${text}" is no type of event; there are ${eventTypes.join(", ")}`);
+  throw new UsageProblem(`"${text}" is not a type of event; there are ${eventTypes.join(", ")}`);
 }
 
 function earliestOf(error: unknown): number | null {

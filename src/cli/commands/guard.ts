@@ -40,7 +40,9 @@ const guardInstallCommand: Command = {
     const repository = repositoryHere(call);
     const program = findProgram(repository.root, call.text("command"));
     const { url } = readSettings(repository.root, call.environment);
-    const changes = planned(() => planInstall(repository, partsNamed(call), { program, door: { url }, project: {} }));
+    const changes = planned(() =>
+      planInstall(repository, partsNamed(call), { program, endpoint: { url }, project: {} }),
+    );
     return await change(call, changes, "The guards are in.", "The guards are in already.", () => {
       if (isMachineOnly(program("claude"))) {
         call.out.note(
@@ -214,7 +216,7 @@ function partsNamed({ words }: Call): readonly Part[] {
   return names.map((name): Part => (name === "git" ? { kind: "git" } : { kind: "hooks", tool: name }));
 }
 
-/** What is wrong in a file of the repository is the user's to mend. */
+/** A fault in a file of the repository is reported to the user. */
 export function planned<T>(plan: () => T): T {
   try {
     return plan();

@@ -45,7 +45,7 @@ const initCommand: Command = {
       const name = call.text("name") ?? repository.name;
       return planInstall(repository, parts, {
         program,
-        door: call.isSet("stdio") ? { command: "leasehold", args: ["mcp"] } : { url },
+        endpoint: call.isSet("stdio") ? { command: "leasehold", args: ["mcp"] } : { url },
         project: { repository: name, ...(LEASEHOLD_URL && { url }) },
       });
     });
@@ -84,7 +84,7 @@ function partsOf(call: Call): readonly Part[] {
 async function mayGoOn(call: Call): Promise<boolean> {
   if (call.isSet("yes")) return true;
   if (process.stdin.isTTY !== true || process.stdout.isTTY !== true) {
-    throw new UsageProblem("nothing was changed: there is no terminal to ask at; say --yes to do it");
+    throw new UsageProblem("nothing was changed: there is no terminal to ask at; give --yes");
   }
   const asking = createInterface({ input: process.stdin, output: process.stdout });
   try {

@@ -6,9 +6,9 @@ import { version } from "../../server/config/version.ts";
 import { agentFlag, agentNamed } from "../acting.ts";
 import type { Command } from "../command.ts";
 import { embeddedServer } from "../embedded-server.ts";
-import { untilTold } from "../ending-signals.ts";
 import { plain } from "../plain-text.ts";
 import { UsageProblem } from "../problem.ts";
+import { untilStopped } from "../stop-signals.ts";
 
 const mcpCommand: Command = {
   name: "mcp",
@@ -18,7 +18,7 @@ const mcpCommand: Command = {
   about: `It talks to a running server, or starts one in its own process if none answers at an address of this machine; other
 processes then use that one, and take its place when it ends. It acts for one agent, which it registers when that is
 first needed: it keeps alive what the agent holds as long as it lives, and lets go of everything at its end. docs/mcp.md
-has the tools, and how the usual clients are told of it.`,
+has the tools, and how the usual clients are configured.`,
   flags: {
     agent: agentFlag,
     toolsets: { sign: "NAMES", words: `offer only some of ${toolsets.join(", ")}; commas between` },
@@ -51,7 +51,7 @@ has the tools, and how the usual clients are told of it.`,
       ensureServer: embedded.ensure,
     });
     await embedded.ensure();
-    await untilTold((stop) => serveOverStdio({ session, sets, version, note }, stop));
+    await untilStopped((stop) => serveOverStdio({ session, sets, version, note }, stop));
     await session.end();
     await embedded.close();
   },

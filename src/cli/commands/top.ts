@@ -20,7 +20,7 @@ const topCommand: Command = {
   words: [0, 0],
   about: `Keys: arrows choose a lease, s sorts, / filters, r revokes the chosen one, p pauses, ? helps, q quits. With --json it
 prints one look and ends.`,
-  flags: { interval: { sign: "TIME", words: "ask the server so often [1s]" } },
+  flags: { interval: { sign: "TIME", words: "how often the server is polled [1s]" } },
   examples: [
     ["leasehold top", "watch the fleet"],
     ["leasehold top --json", "one look, for a script"],
@@ -86,12 +86,12 @@ function live(client: Client, url: string, first: Snapshot, intervalMs: number, 
     const timers = [setInterval(look, intervalMs), setInterval(draw, frameMs)];
     const end = (code: number): void => {
       for (const timer of timers) clearInterval(timer);
-      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.off(signal, told);
+      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.off(signal, stop);
       screen.close();
       resolve(code);
     };
-    const told = (): void => end(exitCodes.done);
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, told);
+    const stop = (): void => end(exitCodes.done);
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
     function onKey(key: string): void {
       const { asks } = choice;
       const pressed = press(choice, key, arrange(snapshot.leases, choice));

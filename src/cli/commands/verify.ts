@@ -58,7 +58,7 @@ nobody has taken its place.`,
     const valid = leases.every(isGood);
     out.show({ valid, leases }, () => out.table(leases, columns, "The agent holds nothing."));
     if (!valid && fence !== null && leases[0]?.state === "ACTIVE") {
-      out.note(`the lease has the fence ${leases[0].fence}, not ${fence}: it was issued anew to somebody`);
+      out.note(`the lease has the fence ${leases[0].fence}, not ${fence}: it was issued again to another`);
     }
     return valid ? exitCodes.done : exitCodes.notSo;
   },

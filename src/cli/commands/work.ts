@@ -34,10 +34,10 @@ The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, L
     capability: { sign: "CAP", short: "c", words: "what this worker can do", many: true },
     concurrency: { sign: "N", short: "j", words: "tasks at once [1]" },
     worker: { sign: "ID", words: "{type}.{instance}, the same across restarts, to get orphaned tasks back" },
-    count: { sign: "N", words: "end after so many tasks" },
+    count: { sign: "N", words: "end after N tasks" },
     limit: { sign: "TIME", words: "a command that runs longer is stopped, and its task tried again" },
     grace: { sign: "TIME", words: "between SIGTERM and SIGKILL [5s]" },
-    drain: { sign: "TIME", words: "what runs has so long when draining [1h]" },
+    drain: { sign: "TIME", words: "how long running tasks may take when draining [1h]" },
     "no-retry": { words: "a failure is final" },
   },
   examples: [
@@ -53,7 +53,7 @@ The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, L
     const types = call.texts("type");
     if (types.length === 0) throw new UsageProblem("say which kind of tasks with --type");
     const [file = "", ...args] = call.wrapped;
-    if (file === "") throw new UsageProblem("say what to run behind --: `leasehold work --type T -- COMMAND`");
+    if (file === "") throw new UsageProblem("say what to run after --: `leasehold work --type T -- COMMAND`");
     const { PATH = "" } = call.environment;
     const command = [findCommand(file, PATH, call.cwd), ...args];
     const concurrency = call.integer("concurrency", 1, 1_000) ?? 1;
@@ -87,14 +87,14 @@ The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, L
       },
       onError: (error) => out.note(`goes on after: ${error instanceof Error ? error.message : error}`),
     });
-    let tellings = 0;
-    const told = (): void => {
-      if (++tellings > 1) process.exit(exitCodes.failed);
+    let signals = 0;
+    const onSignal = (): void => {
+      if (++signals > 1) process.exit(exitCodes.failed);
       out.note("draining: nothing new is taken");
       void worker.drain();
     };
-    process.on("SIGTERM", told);
-    process.on("SIGINT", told);
+    process.on("SIGTERM", onSignal);
+    process.on("SIGINT", onSignal);
     await worker.done;
   },
 };

@@ -52,7 +52,7 @@ export async function startChild(command: readonly string[], options: ChildOptio
   if (pid === undefined) throw new TypeError("a process that was spawned has an id");
   onGroup(pid);
   const go = started.stdio[3] as Writable;
-  go.on("error", () => undefined); // It has ended already, and how is told by its code.
+  go.on("error", () => undefined); // It has ended already; its exit code says how.
   go.end("go\n");
   return { process: started, group: pid, ended, drained };
 }

@@ -21,6 +21,6 @@ export function findCommand(file: string, path: string, cwd: string): string {
     }
   }
   if (isThere) throw new Failure(`"${file}" may not be run; make it executable with chmod +x`, exitCodes.cannotRun);
-  const where = file.includes("/") ? "there is no such file" : "it is in no folder of PATH";
+  const where = file.includes("/") ? "there is no such file" : "it is not in a folder of PATH";
   throw new Failure(`"${file}" was not found: ${where}`, exitCodes.noSuchCommand);
 }

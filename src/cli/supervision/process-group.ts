@@ -1,4 +1,4 @@
-/** A command's process group: told, looked at, and ended. */
+/** A command's process group: signalled, checked, and ended. */
 import { readdirSync, readFileSync } from "node:fs";
 
 /** To all of the group. False where nobody is left to hear it. */
@@ -8,7 +8,7 @@ export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean 
     return true;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Of a group of zombies some systems say that they may not be told.
+    // Some systems refuse to signal a group of zombies.
     if (code === "ESRCH" || code === "EPERM") return false;
     throw error;
   }
@@ -42,7 +42,7 @@ function isRunningIn(pid: string, group: number): boolean {
 
 const lookMs = 20;
 
-/** SIGTERM, so long to tidy up, SIGKILL; returns when nothing of the group runs any more. */
+/** SIGTERM, `graceMs` to tidy up, SIGKILL; returns when nothing of the group runs any more. */
 export async function endGroup(group: number, graceMs: number): Promise<void> {
   const end = performance.now() + graceMs;
   let isRunning = signalGroup(group, "SIGTERM") && signalGroup(group, "SIGCONT") && isGroupRunning(group);

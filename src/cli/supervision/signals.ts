@@ -4,7 +4,7 @@ import { signalGroup } from "./process-group.ts";
 const handedOn = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT"] as const;
 
 export interface HandingOn {
-  /** From now on to this group; those that came before it was there are told to it first. */
+  /** From now on signals go to this group. */
   to(group: number): void;
   /** The signal that ends us while there is no command yet. */
   readonly early: AbortSignal;

@@ -10,9 +10,9 @@ export interface Supervised {
   readonly watchdog: Watchdog;
   /** Fires when the command has to end. */
   readonly signal: AbortSignal;
-  /** In how many ms it has to be told to end, and how long it then has, as of now. */
+  /** In how many ms SIGTERM is due, and how long after it SIGKILL, as of now. */
   readonly limits: () => { readonly termInMs: number; readonly graceMs: number };
-  /** How often the watchdog is told that the leases last. */
+  /** How often the watchdog gets new limits. */
   readonly everyMs: number;
   /** Starts the command; calls back with its group before it begins. */
   readonly start: (onGroup: (group: number) => void) => Promise<Child>;

@@ -1,4 +1,4 @@
-/** What is shown: read from the server every so often, and counted on in between. */
+/** A snapshot of the server, taken at every interval; times are advanced in between. */
 import type { Client } from "../../sdk/client.ts";
 import type { Lease, OpenRequest } from "../../sdk/wire.ts";
 import { isServerError } from "../problem.ts";
@@ -35,7 +35,7 @@ export async function takeSnapshot(client: Client): Promise<Snapshot> {
   };
 }
 
-/** A key that may look at leases may not always look at these. */
+/** A key that may read leases may not be allowed to read metrics. */
 async function readMetrics(client: Client): Promise<string | null> {
   try {
     const response = await client.fetch("/metrics");

@@ -64,7 +64,7 @@ function figures({ snapshot, before }: Seen): string {
   ];
   const agents = snapshot.counts === null ? [] : [`${snapshot.counts.get("agents") ?? 0} agents`];
   const { tasks } = snapshot;
-  const told =
+  const taskCounts =
     tasks === null
       ? []
       : [
@@ -72,7 +72,7 @@ function figures({ snapshot, before }: Seen): string {
             .map(([status, count]) => `${count} ${status}`)
             .join(", ")}`,
         ];
-  return [...agents, ...rates, ...told].join("   ");
+  return [...agents, ...rates, ...taskCounts].join("   ");
 }
 
 function leaseLines(

@@ -75,7 +75,7 @@ export function hasGitHook(place: GitPlace): boolean {
   return readHook(join(place.folder, hookName))?.includes(marker) === true;
 }
 
-/** The folder that git was told to look in is not this repository's to change: another takes its place, and passes on. */
+/** The folder of core.hooksPath is not this repository's to change: another takes its place, and calls its hooks. */
 function addOwnFolder({ folder, ownFolder, localSetting }: GitPlace, program: string): readonly Change[] {
   const scripts = allHooks.flatMap((name): readonly Change[] => {
     const previous = join(folder, name);

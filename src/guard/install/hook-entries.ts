@@ -111,12 +111,12 @@ function commandsIn(entry: unknown): readonly string[] {
 function hooksIn(tool: GuardedTool, { hooks }: Json): Json {
   if (hooks === undefined) return {};
   if (isRecord(hooks)) return hooks;
-  throw new CannotChange(`"hooks" in ${hookFiles[tool]} is no object; mend it first`);
+  throw new CannotChange(`"hooks" in ${hookFiles[tool]} is not an object; fix it first`);
 }
 
 function listIn(tool: GuardedTool, hooks: Json, event: string): readonly unknown[] {
   const list = hooks[event];
   if (list === undefined) return [];
   if (Array.isArray(list)) return list;
-  throw new CannotChange(`"hooks.${event}" in ${hookFiles[tool]} is no list; mend it first`);
+  throw new CannotChange(`"hooks.${event}" in ${hookFiles[tool]} is not a list; fix it first`);
 }

@@ -29,7 +29,7 @@ afterEach(() => {
 
 const wanted: Wanted = {
   program: () => "leasehold",
-  door: { url: "http://127.0.0.1:7117" },
+  endpoint: { url: "http://127.0.0.1:7117" },
   project: { repository: "shop" },
 };
 const hooks: readonly Part[] = guardedTools.map((tool) => ({ kind: "hooks", tool }));

@@ -10,7 +10,7 @@ import { applyChanges, type Change, readText } from "./changes.ts";
 import { addGitHook, gitPlace, removeGitHook } from "./git-hooks.ts";
 import { addHooks, hookFiles, removeHooks } from "./hook-entries.ts";
 import { formatConfig, isRecord, type Json, parseConfig, pruned } from "./json-text.ts";
-import { addMcp, addTomlMcp, type McpDoor, mcpFiles, removeMcp, removeTomlMcp } from "./mcp-entries.ts";
+import { addMcp, addTomlMcp, type McpEndpoint, mcpFiles, removeMcp, removeTomlMcp } from "./mcp-entries.ts";
 import type { Program } from "./program.ts";
 
 export type Part =
@@ -21,7 +21,7 @@ export type Part =
 
 export interface Wanted {
   readonly program: Program;
-  readonly door: McpDoor;
+  readonly endpoint: McpEndpoint;
   /** What `.leasehold.json` is to say, where there is none. */
   readonly project: Json;
 }
@@ -39,8 +39,8 @@ export function planInstall(repository: Repository, parts: readonly Part[], want
         texts.editJson(hookFiles[part.tool], (config) => addHooks(part.tool, config, wanted.program(part.tool)));
         break;
       case "mcp":
-        if (part.tool === "codex") texts.edit(mcpFiles.codex, (text) => addTomlMcp(text, wanted.door));
-        else texts.editJson(mcpFiles[part.tool], (config) => addMcp(part.tool, config, wanted.door));
+        if (part.tool === "codex") texts.edit(mcpFiles.codex, (text) => addTomlMcp(text, wanted.endpoint));
+        else texts.editJson(mcpFiles[part.tool], (config) => addMcp(part.tool, config, wanted.endpoint));
         break;
       case "project":
         texts.edit(projectFile, (text) => text ?? formatConfig(wanted.project, null));

@@ -12,7 +12,7 @@ export function parseConfig(path: string, text: string | null): Json {
     // Said below.
   }
   throw new CannotChange(
-    `${path} is no plain JSON object (comments are none); mend it, or add the entries by hand: docs/guards.md has them`,
+    `${path} is not a plain JSON object (comments are not allowed); fix it, or add the entries by hand: docs/guards.md has them`,
   );
 }
 

@@ -10,16 +10,16 @@ export const mcpFiles: Readonly<Record<GuardedTool, string>> = {
 };
 
 /** Over HTTP from the server itself, or as a program that the tool starts. */
-export type McpDoor = { readonly url: string } | { readonly command: string; readonly args: readonly string[] };
+export type McpEndpoint = { readonly url: string } | { readonly command: string; readonly args: readonly string[] };
 
 const entryName = "leasehold";
 
-/** What somebody has written there under our name stays as it is. */
-export function addMcp(tool: GuardedTool, config: Json, door: McpDoor): Json {
+/** An entry of the user's under our name stays as it is. */
+export function addMcp(tool: GuardedTool, config: Json, endpoint: McpEndpoint): Json {
   const { mcpServers } = config;
   const servers = isRecord(mcpServers) ? mcpServers : {};
   if (servers[entryName] !== undefined && !isOwn(servers[entryName])) return config;
-  return withField(config, "mcpServers", withField(servers, entryName, entryFor(tool, door)));
+  return withField(config, "mcpServers", withField(servers, entryName, entryFor(tool, endpoint)));
 }
 
 export function removeMcp(config: Json): Json {
@@ -29,10 +29,11 @@ export function removeMcp(config: Json): Json {
   return withField(config, "mcpServers", Object.keys(rest).length === 0 ? undefined : rest);
 }
 
-function entryFor(tool: GuardedTool, door: McpDoor): Json {
-  if ("command" in door) return { ...(tool === "claude" && { type: "stdio" }), command: door.command, args: door.args };
-  if (tool === "gemini") return { httpUrl: `${door.url}/mcp` };
-  return { ...(tool === "claude" && { type: "http" }), url: `${door.url}/mcp` };
+function entryFor(tool: GuardedTool, endpoint: McpEndpoint): Json {
+  if ("command" in endpoint)
+    return { ...(tool === "claude" && { type: "stdio" }), command: endpoint.command, args: endpoint.args };
+  if (tool === "gemini") return { httpUrl: `${endpoint.url}/mcp` };
+  return { ...(tool === "claude" && { type: "http" }), url: `${endpoint.url}/mcp` };
 }
 
 function isOwn(entry: unknown): boolean {
@@ -47,13 +48,13 @@ const end = "# leasehold: end";
 const block = /(?:^|\n)# leasehold: begin[^\n]*\n[\s\S]*?# leasehold: end(?:\n|$)/;
 
 /** TOML is not read and written again, which would lose its comments: a table can always be added at the end. */
-export function addTomlMcp(text: string | null, door: McpDoor): string {
+export function addTomlMcp(text: string | null, endpoint: McpEndpoint): string {
   const rest = removeTomlMcp(text ?? "");
   if (/^\s*\[\s*mcp_servers\s*\.\s*"?leasehold"?\s*\]/m.test(rest)) return text ?? "";
   const lines =
-    "url" in door
-      ? [`url = ${JSON.stringify(`${door.url}/mcp`)}`]
-      : [`command = ${JSON.stringify(door.command)}`, `args = ${JSON.stringify(door.args)}`];
+    "url" in endpoint
+      ? [`url = ${JSON.stringify(`${endpoint.url}/mcp`)}`]
+      : [`command = ${JSON.stringify(endpoint.command)}`, `args = ${JSON.stringify(endpoint.args)}`];
   const separator = rest === "" ? "" : rest.endsWith("\n") ? "\n" : "\n\n";
   return `${rest}${separator}${[begin, "[mcp_servers.leasehold]", ...lines, end].join("\n")}\n`;
 }

@@ -39,7 +39,7 @@ export const taskerTools: readonly Tool[] = [
       agent_instance_id: words("Taken, and repeated."),
       agent_version: words("Taken, and not used."),
       since_receipt_id: words("Taken, and not used: all that is open is listed."),
-      max_items: many("At most so many."),
+      max_items: many("At most this many."),
     },
     shape: record({
       server: record({ name: text(), version: text() }),
@@ -121,7 +121,7 @@ export const taskerTools: readonly Tool[] = [
     fields: {
       status: optional(choice(taskStatuses)),
       type: words("The kind of work."),
-      limit: many("At most so many."),
+      limit: many("At most this many."),
       cursor: optional(text({ maxLength: limits.cursorLengthMax })),
     },
     shape: record({ tasks: list(task), cursor: nullable(text()) }),
@@ -136,7 +136,7 @@ export const taskerTools: readonly Tool[] = [
     name: "asyncgate.cancel_task",
     title: "Cancel a task",
     effect: "ends",
-    description: "Calls a task off; its worker is told to stop.",
+    description: "Cancels a task; its worker is asked to stop.",
     operations: ["cancel_task"],
     fields: {
       task_id: taskId,
@@ -156,7 +156,7 @@ export const taskerTools: readonly Tool[] = [
       to_kind: words("agent, worker or service; taken, and not used."),
       to_id: text({ minLength: 1, maxLength: limits.keyLengthMax, description: "The principal." }),
       since_receipt_id: optional(receiptId),
-      limit: many("At most so many."),
+      limit: many("At most this many."),
     },
     shape: record({ receipts: list(receiptShapes.receipt), cursor: nullable(text()) }),
     run: ({ to_id: recipient, since_receipt_id: since, limit }, asking) =>

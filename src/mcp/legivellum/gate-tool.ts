@@ -67,7 +67,7 @@ export function gateTool(spec: GateToolSpec): Tool {
       const { tenant_id: tenant, auth_token: token, trace_id: _unused, ...rest } = checked.value as Input;
       if (isOtherTenant(tenant, plane)) return refusedWith(mismatch);
       const credential = { agentId: null, agentToken: typeof token === "string" ? token : null };
-      const told = await spec.run(said(rest), {
+      const result = await spec.run(said(rest), {
         async ask(operationName, input) {
           const operation = operationNamed(operationName);
           const fault = operation.check(said(input));
@@ -76,8 +76,8 @@ export function gateTool(spec: GateToolSpec): Tool {
         },
         keyFor: (input) => plane.keyFor(name, input),
       });
-      if ("refusal" in told) return refusedWith(told.refusal);
-      return { isError: false, ...told };
+      if ("refusal" in result) return refusedWith(result.refusal);
+      return { isError: false, ...result };
     },
   };
 }

@@ -36,7 +36,7 @@ export const receiptTools: readonly Tool[] = [
     title: "Show an inbox",
     description: "Lists what a principal answers for and is not done.",
     operations: ["get_inbox"],
-    fields: { recipient_ai: recipient, limit: many("At most so many.") },
+    fields: { recipient_ai: recipient, limit: many("At most this many.") },
     shape: record({ recipient_ai: text(), obligations: list(obligation), cursor: nullable(text()) }),
     run: async ({ recipient_ai, limit }, { ask }) =>
       passed(
@@ -78,7 +78,7 @@ export const receiptTools: readonly Tool[] = [
       task_id: taskId,
       sort: optional(choice(["asc", "desc"])),
       include_payload: optional(flag({ description: "Left out: only their heads." })),
-      limit: many("At most so many."),
+      limit: many("At most this many."),
     },
     shape: record({ task_id: text(), receipts: list(anything()), cursor: nullable(text()) }),
     run: async ({ task_id, sort, include_payload: whole, limit }, { ask }) =>
@@ -103,7 +103,7 @@ export const receiptTools: readonly Tool[] = [
       phase: words("accepted, complete, escalate or progress."),
       recipient_ai: words("Whom they are for."),
       since: words("Stored at this time or later; ISO 8601."),
-      limit: many("At most so many."),
+      limit: many("At most this many."),
     },
     shape: receiptPage,
     run: async ({ root_task_id: task, phase, recipient_ai, since, limit }, { ask }) =>

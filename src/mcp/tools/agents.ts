@@ -41,7 +41,7 @@ export const agentTools = toolsIn("leases", [
     description:
       "Call this after a restart: gives you the checkpoint, a new agent_token, and what happened meanwhile to the " +
       "resources you relied on. Name in `assumptions` the versions you count on. assumption_failed: the checkpoint is " +
-      "dropped; read observation_update and plan anew. Then acquire again what you need.",
+      "dropped; read observation_update and plan again. Then acquire again what you need.",
     sentence: (body) => {
       const { observation_update: update } = body as { observation_update?: Readonly<Record<string, unknown>> };
       const changes = listIn<unknown>(update ?? {}, "changes").length;

@@ -186,8 +186,8 @@ export const leaseTools = toolsIn("leases", [
     effect: "adds",
     description:
       "If you find that you, or a command that you ran, changed something that another agent holds: name their lease " +
-      "(who_holds shows it) and what was changed. Nothing is taken from anybody; the holder is told, so that it looks again.",
-    sentence: (body) => `${textIn(body, "agent_id")}, who holds ${textIn(body, "resource")}, is told.`,
+      "(who_holds shows it) and what was changed. No lease changes; the holder is notified, so that it reads the resource again.",
+    sentence: (body) => `${textIn(body, "agent_id")}, who holds ${textIn(body, "resource")}, is notified.`,
   },
   {
     name: "revoke_leases",

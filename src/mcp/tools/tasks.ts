@@ -86,7 +86,7 @@ export const taskTools = toolsIn("tasks", [
     name: "cancel_task",
     title: "Cancel a task",
     effect: "ends",
-    description: "Calls a task off. Its worker is told to stop; what has ended stays as it is.",
+    description: "Cancels a task. Its worker is asked to stop; a task that has ended stays as it is.",
     sentence: (body) => `Task ${textIn(body, "task_id")} is ${textIn(body, "status")}.`,
   },
   {

@@ -26,7 +26,7 @@ export async function writeDigestFile(path: string, file: DigestFile): Promise<v
   await syncFolder(folder);
 }
 
-/** null: there is none. A file that is no digest is an error: it is not ours to overwrite. */
+/** null: there is none. A file that does not hold a digest is an error, and is not overwritten. */
 export async function readDigestFile(path: string): Promise<DigestFile | null> {
   let text: string;
   try {

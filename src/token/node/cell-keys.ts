@@ -30,14 +30,14 @@ export class CellKeys implements SigningKeys {
 
   /** After a rotation. What it no longer names is void at once. */
   install(keys: readonly CellKey[]): void {
-    if (!keys.some(({ retiresAt }) => retiresAt === null)) throw new Error("There is no present key among them.");
+    if (!keys.some(({ retiresAt }) => retiresAt === null)) throw new Error("None of them is the present key.");
     this.#keys = keys;
     this.#derived.clear();
   }
 
   current(tenant: string, cell: string): SigningKey {
     const key = this.#keys.findLast(({ retiresAt }) => retiresAt === null);
-    if (key === undefined || cell !== this.cell) throw new Error(`There is no key of the cell ${cell} here.`);
+    if (key === undefined || cell !== this.cell) throw new Error(`This cell has no key of ${cell}.`);
     return { keyId: key.id, key: this.#derive(key, tenant) };
   }
 

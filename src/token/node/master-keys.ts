@@ -41,7 +41,9 @@ interface MasterKey extends MasterKeyInfo {
 export class MasterKeysUnusable extends Error {
   constructor(file: string, cause: unknown) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    super(`the token keys in ${file} cannot be used (${why}); put them back, or move the file away to begin anew`);
+    super(
+      `the token keys in ${file} cannot be used (${why}); put them back, or move the file away to start with new ones`,
+    );
     this.name = "MasterKeysUnusable";
     this.cause = cause;
   }
@@ -220,7 +222,7 @@ function decode(text: string): KeyFile {
     const key = new Uint8Array(Buffer.from(String(entry.key), "base64url"));
     const retiresAt = entry.retires_at ?? null;
     if (key.length !== keyBytes || entry.id !== idOf(key)) throw new Error("a key in it is damaged");
-    if (retiresAt !== null && !Number.isSafeInteger(retiresAt)) throw new Error("a key's end in it is no time");
+    if (retiresAt !== null && !Number.isSafeInteger(retiresAt)) throw new Error("a key's end in it is not a time");
     return { id: entry.id, key, createdAt: Number(entry.created_at), retiresAt };
   });
   return { keys, mark: typeof stored.data === "string" ? stored.data : null };

@@ -1,9 +1,9 @@
 /** What the gateways that speak HTTP have in common: the listener, the token of a request, typed answers. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import type { Admission, Asked } from "./admission.ts";
 import type { Pass } from "./binding.ts";
-import type { Asked, Doorkeeper } from "./doorkeeper.ts";
-import { type DoorFailure, doorStatuses } from "./failure.ts";
+import { type AccessFailure, accessStatuses } from "./failure.ts";
 import { type Listening, listen } from "./listening.ts";
 import { peerProgram } from "./peer-program.ts";
 import { resetSocket } from "./reset-socket.ts";
@@ -16,7 +16,7 @@ export interface HttpHandlers {
 const headersTimeoutMs = 10_000;
 const bearer = /^Bearer (lht1\.[A-Za-z0-9_-]+)$/;
 
-export class HttpDoor {
+export class HttpListener {
   readonly server: Server;
   /** host:port, once it listens. */
   address: string | null = null;
@@ -69,16 +69,16 @@ export function tokenOf({ headers }: IncomingMessage): string | null {
 }
 
 export function admitRequest(
-  door: Doorkeeper,
+  admission: Admission,
   request: IncomingMessage,
   asked: Asked,
-  cut: (failure: DoorFailure) => void,
-): Pass | DoorFailure {
-  return door.admit(tokenOf(request), { ...asked, program: () => peerProgram(request.socket) }, cut);
+  cut: (failure: AccessFailure) => void,
+): Pass | AccessFailure {
+  return admission.admit(tokenOf(request), { ...asked, program: () => peerProgram(request.socket) }, cut);
 }
 
-/** The typed failure, where there is still somebody to tell; else the connection is cut. */
-export function answerFailure(response: ServerResponse, failure: DoorFailure): void {
+/** The typed failure if the answer has not begun; else the connection is cut. */
+export function answerFailure(response: ServerResponse, failure: AccessFailure): void {
   if (response.headersSent || response.destroyed) {
     resetConnection(response);
     return;
@@ -86,7 +86,7 @@ export function answerFailure(response: ServerResponse, failure: DoorFailure): v
   const body = failureText(failure);
   // The rest of a request's body is not waited for.
   response.shouldKeepAlive = response.shouldKeepAlive && response.req.complete;
-  response.writeHead(doorStatuses[failure.code], {
+  response.writeHead(accessStatuses[failure.code], {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(body),
     ...(failure.code === "token_invalid" ? { "www-authenticate": "Bearer" } : {}),
@@ -100,7 +100,7 @@ export function resetConnection(response: ServerResponse): void {
 
 /**
  * Calls once when an answer is over, or will never be. Its own "close" is not enough: an answer that waits for an
- * earlier one on the same connection is not told when that connection goes. Returns what calls it off.
+ * earlier one on the same connection gets no event when that connection closes. Returns a function that unsubscribes.
  */
 export function whenOver(response: ServerResponse, act: () => void): () => void {
   const { socket } = response.req;
@@ -118,14 +118,14 @@ export function whenOver(response: ServerResponse, act: () => void): () => void 
   return cancel;
 }
 
-export function refuseUpgrade(socket: Duplex, failure: DoorFailure): void {
+export function refuseUpgrade(socket: Duplex, failure: AccessFailure): void {
   if (!socket.writable) return void socket.destroy();
   const body = failureText(failure);
-  const head = `HTTP/1.1 ${doorStatuses[failure.code]} Refused\r\nContent-Type: application/json\r\n`;
+  const head = `HTTP/1.1 ${accessStatuses[failure.code]} Refused\r\nContent-Type: application/json\r\n`;
   socket.end(`${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
 }
 
-/** G9: what is no HTTP gets a typed answer too, unless it would land in the middle of another. */
+/** G9: a malformed request gets a typed answer too, unless it would land in the middle of another. */
 function refuseUnreadable(
   error: NodeJS.ErrnoException,
   socket: Duplex & { _httpMessage?: ServerResponse | null },
@@ -134,7 +134,7 @@ function refuseUnreadable(
   else refuseUpgrade(socket, { code: "invalid_request", detail: "The request is not well-formed HTTP." });
 }
 
-function failureText({ code, detail, caveat }: DoorFailure): string {
+function failureText({ code, detail, caveat }: AccessFailure): string {
   return JSON.stringify({ error: code, detail, caveat });
 }
 

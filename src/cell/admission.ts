@@ -5,14 +5,14 @@
 import { decodeToken, type Presented, type TokenKeys, type Verified, verifyDecoded } from "../token/index.ts";
 import type { Binding, Cut, Pass } from "./binding.ts";
 import type { CellClock } from "./clock.ts";
-import { type DoorFailure, type EndCode, ended } from "./failure.ts";
+import { type AccessFailure, type EndCode, ended } from "./failure.ts";
 
 export type Asked = Pick<Presented, "operation" | "path" | "program">;
 
-/** Ended leases stay answerable for a while; what is older is told as revoked. */
+/** Ended leases are remembered for a while; older ones are answered as revoked. */
 const endedRememberedMax = 10_000;
 
-export interface DoorkeeperOptions {
+export interface AdmissionOptions {
   readonly cell: string;
   readonly resource: string;
   readonly hardware: readonly string[];
@@ -20,12 +20,12 @@ export interface DoorkeeperOptions {
   readonly clock: CellClock;
 }
 
-export class Doorkeeper {
+export class Admission {
   readonly bindings = new Map<string, Binding>();
   private readonly endedLeases = new Map<string, EndCode>();
-  private readonly options: DoorkeeperOptions;
+  private readonly options: AdmissionOptions;
 
-  constructor(options: DoorkeeperOptions) {
+  constructor(options: AdmissionOptions) {
     this.options = options;
   }
 
@@ -47,12 +47,12 @@ export class Doorkeeper {
   }
 
   /** A pass, which the driver closes when the operation is over; `cut` is called if it has to end before. */
-  admit(token: string | null, asked: Asked, cut: Cut): Pass | DoorFailure {
+  admit(token: string | null, asked: Asked, cut: Cut): Pass | AccessFailure {
     if (token === null) {
       return { code: "token_invalid", detail: "Show the lease's token: `Authorization: Bearer lht1.…`." };
     }
     const decoded = decodeToken(token);
-    if (decoded === null) return { code: "token_invalid", detail: "This is no token, or part of one." };
+    if (decoded === null) return { code: "token_invalid", detail: "This is not a token, or only part of one." };
     const { claims } = decoded;
     const binding = this.bindings.get(claims.lease);
     const { cell, resource, hardware, keys, clock } = this.options;
@@ -74,14 +74,14 @@ export class Doorkeeper {
     return this.usedUp(binding, result) ?? binding.admit(result, cut);
   }
 
-  private endedFailure(lease: string, result: Verified | DoorFailure): DoorFailure {
+  private endedFailure(lease: string, result: Verified | AccessFailure): AccessFailure {
     const known = this.endOf(lease);
     if (known !== null) return ended(known);
-    // A binding that is not remembered: its lease has run out, or this cell began anew without it.
+    // A binding that is not remembered: its lease has run out, or this cell was restarted without it.
     return "code" in result && result.code === "lease_expired" ? ended("lease_expired") : ended("lease_revoked");
   }
 
-  private usedUp(binding: Binding, { budgets }: Verified): DoorFailure | null {
+  private usedUp(binding: Binding, { budgets }: Verified): AccessFailure | null {
     const isUsedUp = budgets.some(({ id, bytesMax }) => (binding.spent.get(id) ?? 0) >= bytesMax);
     return isUsedUp ? { code: "caveat_failed", detail: "The token's bytes are used up.", caveat: "bytes" } : null;
   }
