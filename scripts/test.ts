@@ -4,9 +4,9 @@ import { run } from "./run.ts";
 
 const testFiles = ["src/**/*.test.ts", "sim/**/*.test.ts", "test/**/*.test.ts"];
 /**
- * Files that run at once. On two cores all files together need 200 s of CPU time per core, but 350 s when two run at
- * once, because those that start servers and let leases expire mostly wait. No test asserts that something is fast:
- * each waits for what it needs, with limits of several seconds.
+ * Files that run at once. One after the other they take about 730 s, of which 420 s are CPU time: most of them wait for
+ * processes to start and leases to expire, so four keep two cores busy. No test asserts that something is fast: each
+ * waits for what it needs, with limits of several seconds.
  */
 const concurrency = 4;
 
