@@ -8,8 +8,8 @@ const rules = readRules(readFileSync("docs/rules.md", "utf8"));
 const pending = readPending(readFileSync("docs/rules-pending.md", "utf8"));
 /** They plant numbers that are not rules. */
 const planted = ["test/rules.test.ts", "test/sources/rules.ts"];
-const folders = ["src", "sim", "test", "bench", "torture", "docs", "scripts", "examples", "experiments"];
-const sources = readSources([...folders.map((folder) => `${folder}/**/*.{ts,md,mjs}`), "*.md"]).filter(
+const folders = ["src", "sim", "test", "bench", "torture", "docs", "scripts", "spec", "examples", "experiments"];
+const sources = readSources([...folders.map((folder) => `${folder}/**/*.{ts,md,mjs,txt,tla}`), "*.md"]).filter(
   ({ path }) => !planted.includes(path),
 );
 

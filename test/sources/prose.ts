@@ -2,7 +2,7 @@ import type { Source } from "./imports.ts";
 
 /** What people read in a file: all of a document; comments, strings and templates of a program. One piece a line. */
 export function proseOf(source: Source): readonly string[] {
-  return /\.(?:md|txt)$/.test(source.path)
+  return /\.(?:md|txt|tla)$/.test(source.path)
     ? paragraphsOf(source.text)
     : [...commentsOf(source.text), ...stringsOf(source.text)];
 }
