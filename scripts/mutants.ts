@@ -1,7 +1,8 @@
 /**
  * Plants small faults in a copy of the kernel, one at a time, and runs the kernel's tests on each, to show that the
- * tests find them. Fails if a mutant survives, or if its place in the code is no longer found. Usage: npm run mutants
- * [-- part of a name]
+ * tests find them. Fails if a mutant survives, or if its place in the code is no longer found.
+ *
+ * Usage: npm run mutants [-- part of a name]
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
