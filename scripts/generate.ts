@@ -8,10 +8,12 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { codecText } from "./generate/codec.ts";
 import { inputsText } from "./generate/inputs.ts";
+import { wireText } from "./generate/sdk-wire.ts";
 
 const generated: Readonly<Record<string, () => string>> = {
   "src/kernel/contract/inputs.gen.ts": inputsText,
   "src/engine/codec/records.gen.ts": codecText,
+  "src/sdk/wire.ts": wireText,
 };
 
 /** The generated files that differ from what is there. */

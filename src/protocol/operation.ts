@@ -11,6 +11,7 @@ import type { ErrorCode } from "./answers/errors.ts";
 import type { CreateTasks, Query, QueryReply, RotateTokenKeys, SubmitReceipts } from "./answers/queries.ts";
 import { replyAnswer } from "./answers/reply-json.ts";
 import { type Check, type Checked, checkOf } from "./schema/check.ts";
+import { decoderOf, queryDecoderOf } from "./schema/decode.ts";
 import type { Fault } from "./schema/explain.ts";
 import { type Node, record, type Static, type TProperties, type TSchema } from "./schema/schema.ts";
 
@@ -141,16 +142,23 @@ interface Spec<F extends TProperties> {
   readonly refine?: (input: InputOf<F>) => Fault | null;
 }
 interface CommandSpec<F extends TProperties> extends Spec<F> {
-  readonly decode: (input: InputOf<F>, asked: Asked) => Decoded;
+  /** Left out: by the description of the kernel's command of this name. */
+  readonly decode?: (input: InputOf<F>, asked: Asked) => Decoded;
   readonly encode?: (reply: QueryReply, context: AnswerContext) => Answer;
 }
 interface QuerySpec<F extends TProperties> extends Spec<F> {
-  readonly decode: (input: InputOf<F>, asked: Asked) => Query;
+  /** Left out: the fields under their names in camelCase. */
+  readonly decode?: (input: InputOf<F>, asked: Asked) => Query;
 }
 
 export function command<F extends TProperties>(spec: CommandSpec<F>): CommandOperation<F> {
   const { decode, encode = replyAnswer } = spec;
-  return { kind: "command", ...base(spec), decode: (input, asked) => decode(input as InputOf<F>, asked), encode };
+  return {
+    kind: "command",
+    ...base(spec),
+    decode: decode === undefined ? decoderOf(spec.name) : (input, asked) => decode(input as InputOf<F>, asked),
+    encode,
+  };
 }
 
 export function query<F extends TProperties>(spec: QuerySpec<F>): QueryOperation<F> {
@@ -158,7 +166,10 @@ export function query<F extends TProperties>(spec: QuerySpec<F>): QueryOperation
   return {
     kind: "query",
     ...base(spec),
-    decode: (input, asked) => decode(input as InputOf<F>, asked),
+    decode:
+      decode === undefined
+        ? queryDecoderOf(spec.name, Object.keys(spec.fields))
+        : (input, asked) => decode(input as InputOf<F>, asked),
     encode: replyAnswer,
   };
 }

@@ -1,16 +1,10 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { wirePath, wireText } from "../../scripts/sdk-wire.ts";
 import { readHttp } from "../protocol/http/http-input.ts";
 import { operations } from "../protocol/operations.ts";
 import { requestFor } from "./http.ts";
 import { keyFields, type OperationName, once, safe } from "./idempotency.ts";
 import { routes } from "./wire.ts";
-
-test("the SDK's operations, types and codes are those of the protocol", () => {
-  assert.equal(readFileSync(wirePath, "utf8"), wireText(), "run: node scripts/sdk-wire.ts");
-});
 
 test("every operation's example arrives at the server as it was given", () => {
   for (const operation of operations) {

@@ -1,4 +1,4 @@
-/** Written by scripts/sdk-wire.ts from src/protocol; run it again when that has changed. */
+/** Written by scripts/generate.ts from src/protocol. Run `npm run generate` to write it again. */
 
 export type Predicate = "PROVIDES" | "CONSUMES" | "MUTATES" | "DELETES" | "DEPENDS_ON" | "RENAMES";
 export type LeaseState = "BINDING" | "ACTIVE" | "HELD" | "CLOSING" | "RELEASED" | "EXPIRED" | "REVOKED";
@@ -13,24 +13,30 @@ export type AgentState =
   | "DIE_RESTART";
 export type Role = "operator" | "supervisor" | "agent" | "worker" | "reader" | "cell";
 export interface Agent {
+  /** The agent's id. */
   readonly agent_id: string;
+  /** Names and values of the caller's choice. */
+  readonly labels: Readonly<Record<string, string>>;
   readonly state: AgentState;
+  /** Whether its operator has paused it (W9). */
+  readonly paused_by_operator: boolean;
   /** Older is smaller; it stays for the unit of work. */
   readonly priority_timestamp: number;
-  /** Which instance of the agent is the present one. */
-  readonly epoch: number;
-  readonly labels: Readonly<Record<string, string>>;
   /** How often it died since its last grant. */
   readonly attempts: number;
-  readonly paused_by_operator: boolean;
+  /** Which instance of the agent is the present one. */
+  readonly epoch: number;
+  /** When it was registered. */
   readonly registered_at: string;
+  /** Since when it is PAUSED. */
   readonly paused_at: string | null;
+  /** Of an agent in DIE_RESTART. */
   readonly returns_to?: AgentState;
 }
 export interface Assumption {
-  /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+  /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
   readonly resource: string;
-  /** What the resource is now (a hash, or any text), for those who resume later. */
+  /** What the resource is now (a hash, or any text), for agents that resume later. */
   readonly version: string;
 }
 export interface Blocker {
@@ -43,28 +49,36 @@ export interface Blocker {
   readonly expires_in_ms?: number;
 }
 export interface Cell {
+  /** The cell's name. */
   readonly cell: string;
+  /** READY, or GONE. */
   readonly state: "READY" | "GONE";
   /** Why it is gone. */
   readonly reason: string | null;
   /** Nothing new is leased on its resources (G12). */
   readonly withdrawn: boolean;
+  /** Of the program. */
   readonly version: string | null;
+  /** When it first enrolled. */
+  readonly enrolled_at: string;
   /** When this last changed. */
   readonly since: string;
-  readonly enrolled_at: string;
 }
 export interface CellView {
+  /** The cell's name. */
   readonly cell: string;
+  /** READY, or GONE. */
   readonly state: "READY" | "GONE";
   /** Why it is gone. */
   readonly reason: string | null;
   /** Nothing new is leased on its resources (G12). */
   readonly withdrawn: boolean;
+  /** Of the program. */
   readonly version: string | null;
+  /** When it first enrolled. */
+  readonly enrolled_at: string;
   /** When this last changed. */
   readonly since: string;
-  readonly enrolled_at: string;
   /** To this server, now. */
   readonly connected: boolean;
   readonly resources: readonly {
@@ -85,6 +99,7 @@ export interface CellView {
 export interface CreatedTask {
   readonly task_id: string;
   readonly status: "queued" | "leased" | "accepted" | "retry_pending" | "succeeded" | "failed" | "canceled" | "dead";
+  readonly warnings?: readonly string[];
 }
 export interface CreatedTasks {
   readonly results: readonly {
@@ -93,14 +108,21 @@ export interface CreatedTasks {
   }[];
 }
 export interface Digest {
+  /** The agent's id. */
   readonly agent_id: string;
+  /** The caller's name for it. */
   readonly checkpoint_id: string;
+  /** Where to go on. */
   readonly resume_point: string;
   /** Whatever the agent saved. */
   readonly context: unknown;
+  /** What it still has to acquire. */
   readonly intent_backlog: readonly Intent[];
+  /** What to do at resume (A2). */
   readonly resolution_strategy: "RETRY" | "ABORT" | "MERGE";
+  /** Older is smaller; it stays for the unit of work. */
   readonly priority_timestamp: number;
+  /** When it was saved. */
   readonly saved_at: string;
 }
 export interface Explained {
@@ -120,44 +142,58 @@ export interface Granted {
 export interface Intent {
   /** What the holder intends to do with the resource. */
   readonly predicate: Predicate;
-  /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+  /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
   readonly resource: string;
   /** Units of a counted resource; 1 if left out. */
   readonly units?: number | null | undefined;
-  /** Where a rename goes; with RENAMES only. */
+  /** The target of a rename; with RENAMES only. */
   readonly to?: string | null | undefined;
   /** `any`: one of the declared resources that the pattern matches, on a ready cell and with room. */
   readonly pick?: "any" | null | undefined;
 }
 export interface Key {
+  /** The key's id, not its secret. */
   readonly key_id: string;
+  /** What the key allows. */
   readonly role: Role;
+  /** The tenant's id. */
   readonly tenant_id: string;
+  /** What it is for. */
   readonly label: string | null;
+  /** When it was created. */
   readonly created_at: string;
 }
 export interface Lease {
+  /** The lease's id. */
   readonly id: string;
+  /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
   readonly resource: string;
+  /** What the holder intends to do with the resource. */
   readonly predicate: Predicate;
+  /** The agent's id. */
   readonly agent_id: string;
+  /** ACTIVE while it can be used. */
   readonly state: LeaseState;
   /** Greater than every earlier fence of the tenant; show it to the resource. */
   readonly fence: number;
   /** How often the lease was issued. */
   readonly generation: number;
+  /** Units of a counted resource. */
   readonly units: number;
+  /** Why, in the agent's words; shown to callers that conflict with it. */
   readonly purpose: string | null;
+  /** When it was granted. */
   readonly acquired_at: string;
+  /** When it ends without a heartbeat. */
   readonly expires_at: string;
-  /** How long it can still be used; needs no clock of yours. */
-  readonly expires_in_ms: number;
-  /** In milliseconds; a heartbeat extends the lease by so much from now. */
+  /** In milliseconds; a heartbeat extends the lease by this much from now. */
   readonly ttl: number;
-  /** Proves the lease to a data plane. */
-  readonly token?: string;
   /** Where to connect, for a bound resource. */
   readonly coordinate?: string;
+  /** How long it can still be used; needs no clock of yours. */
+  readonly expires_in_ms: number;
+  /** Proves the lease to a data plane. */
+  readonly token?: string;
 }
 export interface LeaseEnd {
   readonly id: string;
@@ -177,10 +213,15 @@ export interface LedgerHead {
   readonly at: string;
 }
 export interface NewKey {
+  /** The key's id, not its secret. */
   readonly key_id: string;
+  /** What the key allows. */
   readonly role: Role;
+  /** The tenant's id. */
   readonly tenant_id: string;
+  /** What it is for. */
   readonly label: string | null;
+  /** When it was created. */
   readonly created_at: string;
   /** The secret; shown this once. */
   readonly key: string;
@@ -194,12 +235,10 @@ export interface NewReceiptInput {
   readonly lease_id?: string | null | undefined;
   /** The offer's fence, beside `task_id`. */
   readonly fence?: number | null | undefined;
-  /** Of the receipt: 1.0. */
-  readonly schema_version?: string | null | undefined;
-  /** Must be the credential's own. */
-  readonly tenant_id?: string | null | undefined;
   /** Of the sender's choice; one is made if it is left out. */
   readonly receipt_id?: string | null | undefined;
+  /** Must be the credential's own. */
+  readonly tenant_id?: string | null | undefined;
   /** The obligation that this is about. */
   readonly obligation_id?: string | null | undefined;
   /** The task that this one is a part of. */
@@ -210,13 +249,13 @@ export interface NewReceiptInput {
   readonly dedupe_key?: string | null | undefined;
   /** Which attempt this is, from 1. */
   readonly attempt?: number | null | undefined;
-  /** Who sends it. */
+  /** The sender. */
   readonly from_principal?: string | null | undefined;
-  /** For whom it is done. */
+  /** The principal it is done for. */
   readonly for_principal?: string | null | undefined;
   /** The worker_id. */
   readonly source_system?: string | null | undefined;
-  /** Whom it is for. */
+  /** The recipient. */
   readonly recipient_ai?: string | null | undefined;
   /** As given. */
   readonly trust_domain?: string | null | undefined;
@@ -238,14 +277,15 @@ export interface NewReceiptInput {
   readonly expected_artifact_mime?: string | null | undefined;
   /** Of a complete receipt: none, response_text, artifact_pointer or mixed. */
   readonly outcome_kind?: string | null | undefined;
-  /** What came of it, in words. */
+  /** The result, in words. */
   readonly outcome_text?: string | null | undefined;
-  /** Where the artifact lies. */
+  /** Where the artifact is stored. */
   readonly artifact_location?: string | null | undefined;
   /** From `artifact_location` if left out. */
   readonly artifact_pointer?: string | null | undefined;
   /** As given. */
   readonly artifact_checksum?: string | null | undefined;
+  /** As given. */
   readonly artifact_size_bytes?: number | null | undefined;
   /** From what was expected if left out. */
   readonly artifact_mime?: string | null | undefined;
@@ -253,9 +293,9 @@ export interface NewReceiptInput {
   readonly artifact_refs?: unknown | undefined;
   /** owner, capability, trust, policy, scope or other. */
   readonly escalation_class?: string | null | undefined;
-  /** Why it is passed on. */
+  /** Why it is escalated. */
   readonly escalation_reason?: string | null | undefined;
-  /** To whom; the task's principal if left out. */
+  /** The principal it is escalated to; the task's principal if left out. */
   readonly escalation_to?: string | null | undefined;
   /** Whether it should be tried again. */
   readonly retry_requested?: boolean | null | undefined;
@@ -263,8 +303,6 @@ export interface NewReceiptInput {
   readonly body?: unknown | undefined;
   /** When it was written. ISO 8601. */
   readonly created_at?: string | null | undefined;
-  /** Taken and not used: the ledger's clock decides. ISO 8601. */
-  readonly stored_at?: string | null | undefined;
   /** When the work began. ISO 8601. */
   readonly started_at?: string | null | undefined;
   /** When it ended. ISO 8601. */
@@ -275,15 +313,19 @@ export interface NewReceiptInput {
   readonly archived_at?: string | null | undefined;
   /** Up to 16 KiB. */
   readonly metadata?: unknown | undefined;
+  /** Of the receipt: 1.0. */
+  readonly schema_version?: string | null | undefined;
+  /** Accepted and not used: the ledger's clock decides. */
+  readonly stored_at?: string | null | undefined;
 }
 export interface NewTaskInput {
   /** The kind of work, such as `code.generate`. */
   readonly task_type: string;
-  /** Whose task it is: who may cancel it, and who is told when it cannot be done. */
+  /** Whose task it is: who may cancel it, and who is notified when it cannot be done. */
   readonly principal_ai: string;
   /** In a line, for people. */
   readonly task_summary?: string | null | undefined;
-  /** All there is to say. */
+  /** The whole description, up to 100 KiB. */
   readonly task_body?: string | null | undefined;
   /** Where more of it lies, such as `leasehold://artifacts/<sha256>`; carried as given. */
   readonly payload_pointer?: string | null | undefined;
@@ -291,6 +333,7 @@ export interface NewTaskInput {
   readonly inputs?: unknown | undefined;
   /** none, response_text, artifact_pointer or mixed. */
   readonly expected_outcome_kind?: string | null | undefined;
+  /** The media type of the artifact. */
   readonly expected_artifact_mime?: string | null | undefined;
   /** Larger is more urgent; a task gains a level over younger ones with each minute. 0 if left out. */
   readonly task_priority?: number | null | undefined;
@@ -304,7 +347,7 @@ export interface NewTaskInput {
   readonly max_attempts?: number | null | undefined;
   /** Offers in a row that nobody accepts before it is dead; 10. */
   readonly max_offers?: number | null | undefined;
-  /** How long a worker has without a heartbeat; 900000. */
+  /** How long a worker has without a heartbeat; 900000, capped at a day with a warning (L2). */
   readonly lease_duration_ms?: number | null | undefined;
   /** The pause before a retry; 30000. */
   readonly requeue_delay_ms?: number | null | undefined;
@@ -318,16 +361,19 @@ export interface NewTaskInput {
   readonly speculative?: boolean | null | undefined;
   /** May be asked to make room for a more urgent one (T8). */
   readonly preemptible?: boolean | null | undefined;
-  /** The task's id. */
+  /** The task that this one is a part of. */
   readonly parent_task_id?: string | null | undefined;
   /** Sent again within a day, the first task is the answer (T12). */
   readonly idempotency_key?: string | null | undefined;
 }
 export interface Obligation {
+  /** The obligation's id. */
   readonly obligation_id: string;
+  /** OPEN, OVERDUE once its lease was lost, or CLOSED. */
   readonly state: "OPEN" | "OVERDUE" | "CLOSED";
   /** Who answers for it now. */
   readonly custodian: string;
+  /** When the task was accepted. */
   readonly opened_at: string;
   readonly closed_at: string | null;
   readonly task_id: string;
@@ -378,12 +424,18 @@ export interface Offers {
   readonly offers: readonly Offer[];
 }
 export interface OpenRequest {
+  /** For the question after the request. */
   readonly request_id: string;
+  /** The agent's id. */
   readonly agent_id: string;
   readonly state: "WAITING" | "BINDING";
+  /** What is needed: granted together or not at all. */
   readonly intents: readonly Intent[];
+  /** Why, in the agent's words; shown to callers that conflict with it. */
   readonly purpose: string | null;
+  /** When it was submitted. */
   readonly submitted_at: string;
+  /** How long it waits at most. */
   readonly wait_timeout_ms: number;
   /** How long it can still wait; needs no clock of yours. */
   readonly times_out_in_ms: number;
@@ -394,54 +446,97 @@ export interface OpenRequest {
   readonly blocked_by_total: number;
 }
 export interface Receipt {
-  readonly receipt_id: string;
-  readonly task_id: string;
-  readonly phase: "accepted" | "complete" | "escalate" | "progress";
   /** 1 for the tenant's first; no number is left out. */
   readonly sequence: number;
+  /** Must be the credential's own. */
+  readonly tenant_id: string;
+  /** Of the sender's choice; one is made if it is left out. */
+  readonly receipt_id: string;
+  /** The task; with `fence`, or found by `source_system`, unless `lease_id` is given. */
+  readonly task_id: string;
+  /** accepted, complete, escalate or progress. */
+  readonly phase: "accepted" | "complete" | "escalate" | "progress";
+  /** The recipient. */
+  readonly recipient_ai: string;
+  /** The worker_id. */
+  readonly source_system: string;
+  /** Sent again with the same content, the first receipt is the answer (R3). */
+  readonly dedupe_key: string;
+  /** When it was stored, by the ledger's clock. */
   readonly stored_at: string;
+  /** The obligation that this is about. */
+  readonly obligation_id: string;
+  /** The task that this one is a part of. */
+  readonly parent_task_id: string;
+  /** The receipt that led to this one; the task's last one if it is left out. */
+  readonly caused_by_receipt_id: string;
+  /** Which attempt this is, from 1. */
+  readonly attempt: number;
+  /** The sender. */
+  readonly from_principal: string;
+  /** The principal it is done for. */
+  readonly for_principal: string;
+  /** As given. */
+  readonly trust_domain: string;
+  /** Of a complete receipt: success, failure or canceled. */
+  readonly status: string;
+  /** As given. */
+  readonly realtime: boolean;
+  /** From the task if left out. */
+  readonly task_type: string;
+  /** From the task if left out. */
+  readonly task_summary: string;
+  /** From the task if left out. */
+  readonly task_body: string;
+  /** From the task if left out; up to 64 KiB. */
+  readonly inputs: unknown;
+  /** From the task if left out. */
+  readonly expected_outcome_kind: string;
+  /** From the task if left out. */
+  readonly expected_artifact_mime: string;
+  /** Of a complete receipt: none, response_text, artifact_pointer or mixed. */
+  readonly outcome_kind: string;
+  /** The result, in words. */
+  readonly outcome_text: string;
+  /** Where the artifact is stored. */
+  readonly artifact_location: string;
+  /** From `artifact_location` if left out. */
+  readonly artifact_pointer: string;
+  /** As given. */
+  readonly artifact_checksum: string;
+  /** As given. */
+  readonly artifact_size_bytes: number;
+  /** From what was expected if left out. */
+  readonly artifact_mime: string;
+  /** Further artifacts. */
+  readonly artifact_refs: unknown;
+  /** owner, capability, trust, policy, scope or other. */
+  readonly escalation_class: string;
+  /** Why it is escalated. */
+  readonly escalation_reason: string;
+  /** The principal it is escalated to; the task's principal if left out. */
+  readonly escalation_to: string;
+  /** Whether it should be tried again. */
+  readonly retry_requested: boolean;
+  /** Anything else. */
+  readonly body: unknown;
+  /** When it was written. ISO 8601. */
+  readonly created_at: string;
+  /** When the work began. ISO 8601. */
+  readonly started_at: string | null;
+  /** When it ended. ISO 8601. */
+  readonly completed_at: string | null;
+  /** As given. ISO 8601. */
+  readonly read_at: string | null;
+  /** As given. ISO 8601. */
+  readonly archived_at: string | null;
+  /** Up to 16 KiB. */
+  readonly metadata: unknown;
+  readonly schema_version: string;
   /** SHA-256 over the receipt and the hash before (R6). */
   readonly hash: string;
+  /** The hash of the receipt before. */
   readonly previous_hash: string;
-  readonly schema_version: string;
-  readonly tenant_id: string;
-  readonly obligation_id: string;
-  readonly parent_task_id: string;
-  readonly caused_by_receipt_id: string;
-  readonly dedupe_key: string;
-  readonly attempt: number;
-  readonly from_principal: string;
-  readonly for_principal: string;
-  readonly source_system: string;
-  readonly recipient_ai: string;
-  readonly trust_domain: string;
-  readonly status: string;
-  readonly realtime: boolean;
-  readonly task_type: string;
-  readonly task_summary: string;
-  readonly task_body: string;
-  readonly inputs: unknown;
-  readonly expected_outcome_kind: string;
-  readonly expected_artifact_mime: string;
-  readonly outcome_kind: string;
-  readonly outcome_text: string;
-  readonly artifact_location: string;
-  readonly artifact_pointer: string;
-  readonly artifact_checksum: string;
-  readonly artifact_size_bytes: number;
-  readonly artifact_mime: string;
-  readonly artifact_refs: unknown;
-  readonly escalation_class: string;
-  readonly escalation_reason: string;
-  readonly escalation_to: string;
-  readonly retry_requested: boolean;
-  readonly body: unknown;
-  readonly created_at: string;
-  readonly started_at: string | null;
-  readonly completed_at: string | null;
-  readonly read_at: string | null;
-  readonly archived_at: string | null;
-  readonly metadata: unknown;
 }
 export interface ReceiptChain {
   readonly receipt_id: string;
@@ -462,18 +557,25 @@ export interface RegisteredAgent {
   readonly state: AgentState;
 }
 export interface Resource {
+  /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
   readonly resource: string;
-  readonly state: "READY" | "FENCED" | "WITHDRAWN";
+  /** In units; null: not counted. */
   readonly capacity: number | null;
+  /** The cell's name. */
   readonly cell: string | null;
+  /** Why it is fenced. */
+  readonly reason: string | null;
+  /** Since when it is fenced. */
+  readonly fenced_at: string | null;
+  /** When it was declared. */
+  readonly declared_at: string;
+  readonly state: "READY" | "FENCED" | "WITHDRAWN";
   /** What its cell serves it with. */
   readonly driver?: string | null;
+  /** Labels of what it runs on. */
   readonly hardware?: readonly string[];
   /** Why its cell cannot serve it now. */
   readonly fault?: string | null;
-  readonly reason: string | null;
-  readonly fenced_at: string | null;
-  readonly declared_at: string;
 }
 export interface Resumed {
   readonly digest: Digest;
@@ -483,6 +585,25 @@ export interface Resumed {
   /** What happened to the resources the agent relied on. */
   readonly observation_update: ObservationUpdate;
 }
+export interface SetTaskType {
+  /** The kind of work, such as `code.generate`. */
+  readonly task_type: string;
+  /** How long a worker has without a heartbeat. */
+  readonly lease_duration_ms: number | null;
+  /** Accepted attempts before a task is dead. */
+  readonly max_attempts: number | null;
+  /** Offers in a row that nobody accepts before a task is dead. */
+  readonly max_offers: number | null;
+  /** The pause before a retry. */
+  readonly requeue_delay_ms: number | null;
+  /** Past this many times the usual duration a second worker is offered it. */
+  readonly speculate_share: number | null;
+  /** How long such tasks usually take. */
+  readonly usual_duration_ms: number | null;
+  /** How many of them were measured. */
+  readonly samples: number;
+  readonly warnings?: readonly string[];
+}
 export interface StoredReceipts {
   readonly results: readonly {
     readonly status: number;
@@ -490,56 +611,95 @@ export interface StoredReceipts {
   }[];
 }
 export interface Task {
+  /** The task's id. */
   readonly task_id: string;
+  /** Where it is in its life (T13). */
   readonly status: "queued" | "leased" | "accepted" | "retry_pending" | "succeeded" | "failed" | "canceled" | "dead";
-  readonly task_type: string;
-  readonly principal_ai: string;
-  readonly task_summary: string | null;
-  readonly payload_pointer: string | null;
-  readonly expected_outcome_kind: string | null;
-  readonly expected_artifact_mime: string | null;
-  readonly task_priority: number;
-  readonly requires: readonly string[];
-  readonly intents: readonly Intent[];
-  readonly max_attempts: number;
-  readonly max_offers: number;
-  readonly lease_duration_ms: number;
-  readonly requeue_delay_ms: number;
-  readonly depends_on: readonly string[];
-  readonly waiting_on: readonly string[];
-  readonly concurrency_key: string | null;
-  readonly concurrency_limit: number;
-  readonly speculative: boolean;
-  readonly preemptible: boolean;
-  readonly parent_task_id: string | null;
-  readonly idempotency_key: string | null;
+  /** When it was created. */
   readonly created_at: string;
+  /** Not offered before. */
   readonly not_before_at: string | null;
   /** Accepted attempts that count. */
   readonly attempts: number;
   /** Offers that came to nothing since it was last accepted. */
   readonly offers: number;
-  /** Who has it now: one worker, or two where it runs speculatively. */
+  /** Of what it depends on, what has not succeeded yet. */
+  readonly waiting_on: readonly string[];
+  /** The worker that had it last. */
+  readonly last_worker_id: string | null;
+  /** The last receipt about it. */
+  readonly last_receipt_id: string | null;
+  /** What its worker last reported with a heartbeat. */
+  readonly progress: unknown;
+  /** The receipt that ended it. */
+  readonly winning_receipt_id: string | null;
+  /** When it ended. */
+  readonly ended_at: string | null;
+  /** Why it ended. */
+  readonly end_reason: string | null;
+  /** The kind of work, such as `code.generate`. */
+  readonly task_type: string;
+  /** Whose task it is: who may cancel it, and who is notified when it cannot be done. */
+  readonly principal_ai: string;
+  /** In a line, for people. */
+  readonly task_summary: string | null;
+  /** Where more of it lies, such as `leasehold://artifacts/<sha256>`; carried as given. */
+  readonly payload_pointer: string | null;
+  /** none, response_text, artifact_pointer or mixed. */
+  readonly expected_outcome_kind: string | null;
+  /** The media type of the artifact. */
+  readonly expected_artifact_mime: string | null;
+  /** Larger is more urgent; a task gains a level over younger ones with each minute. 0 if left out. */
+  readonly task_priority: number;
+  /** Only a worker with all of these capabilities is offered it. */
+  readonly requires: readonly string[];
+  /** What it needs: offered only when all of it can be granted, to the task as holder (T10). */
+  readonly intents: readonly Intent[];
+  /** Accepted attempts before it is dead; 3 if left out. */
+  readonly max_attempts: number;
+  /** Offers in a row that nobody accepts before it is dead; 10. */
+  readonly max_offers: number;
+  /** How long a worker has without a heartbeat; 900000, capped at a day with a warning (L2). */
+  readonly lease_duration_ms: number;
+  /** The pause before a retry; 30000. */
+  readonly requeue_delay_ms: number;
+  /** Tasks that must have succeeded first. */
+  readonly depends_on: readonly string[];
+  /** Tasks with this key share a limit. */
+  readonly concurrency_key: string | null;
+  /** How many of them may run at once; 1. */
+  readonly concurrency_limit: number;
+  /** Give it to two workers at once; the first to complete wins (T8). */
+  readonly speculative: boolean;
+  /** May be asked to make room for a more urgent one (T8). */
+  readonly preemptible: boolean;
+  /** The task that this one is a part of. */
+  readonly parent_task_id: string | null;
+  /** Sent again within a day, the first task is the answer (T12). */
+  readonly idempotency_key: string | null;
+  /** The workers that have it now: one, or two where it runs speculatively. */
   readonly leases: readonly {
+    /** The lease's id. */
     readonly lease_id: string;
-    readonly worker_id: string;
+    /** Greater than every earlier fence of the tenant; show it to the resource. */
     readonly fence: number;
+    /** The worker that has it. */
+    readonly worker_id: string;
+    /** When it was offered. */
     readonly offered_at: string;
+    /** When it was accepted; null while it is an offer. */
     readonly accepted_at: string | null;
   }[];
   readonly obligation: {
+    /** The obligation's id. */
     readonly obligation_id: string;
+    /** OPEN, OVERDUE once its lease was lost, or CLOSED. */
     readonly state: "OPEN" | "OVERDUE" | "CLOSED";
+    /** Who answers for it now. */
     readonly custodian: string;
+    /** When the task was accepted. */
     readonly opened_at: string;
   } | null;
-  readonly last_worker_id: string | null;
-  readonly last_receipt_id: string | null;
-  /** What its worker last said with a heartbeat. */
-  readonly progress: unknown;
-  readonly winning_receipt_id: string | null;
-  readonly ended_at: string | null;
-  readonly end_reason: string | null;
 }
 export interface TaskLease {
   readonly lease_expires_at: string;
@@ -551,100 +711,165 @@ export interface TaskLease {
   readonly leases?: readonly Lease[];
 }
 export interface TaskType {
+  /** The kind of work, such as `code.generate`. */
   readonly task_type: string;
+  /** How long a worker has without a heartbeat. */
   readonly lease_duration_ms: number | null;
+  /** Accepted attempts before a task is dead. */
   readonly max_attempts: number | null;
+  /** Offers in a row that nobody accepts before a task is dead. */
   readonly max_offers: number | null;
+  /** The pause before a retry. */
   readonly requeue_delay_ms: number | null;
-  /** Past so many times the usual duration a second worker is offered it. */
+  /** Past this many times the usual duration a second worker is offered it. */
   readonly speculate_share: number | null;
-  /** How long such tasks take, as seen. */
+  /** How long such tasks usually take. */
   readonly usual_duration_ms: number | null;
-  /** How many of them were seen. */
+  /** How many of them were measured. */
   readonly samples: number;
 }
 export interface TaskWithReceipts {
+  /** The task's id. */
   readonly task_id: string;
+  /** Where it is in its life (T13). */
   readonly status: "queued" | "leased" | "accepted" | "retry_pending" | "succeeded" | "failed" | "canceled" | "dead";
-  readonly task_type: string;
-  readonly principal_ai: string;
-  readonly task_summary: string | null;
-  readonly payload_pointer: string | null;
-  readonly expected_outcome_kind: string | null;
-  readonly expected_artifact_mime: string | null;
-  readonly task_priority: number;
-  readonly requires: readonly string[];
-  readonly intents: readonly Intent[];
-  readonly max_attempts: number;
-  readonly max_offers: number;
-  readonly lease_duration_ms: number;
-  readonly requeue_delay_ms: number;
-  readonly depends_on: readonly string[];
-  readonly waiting_on: readonly string[];
-  readonly concurrency_key: string | null;
-  readonly concurrency_limit: number;
-  readonly speculative: boolean;
-  readonly preemptible: boolean;
-  readonly parent_task_id: string | null;
-  readonly idempotency_key: string | null;
+  /** When it was created. */
   readonly created_at: string;
+  /** Not offered before. */
   readonly not_before_at: string | null;
   /** Accepted attempts that count. */
   readonly attempts: number;
   /** Offers that came to nothing since it was last accepted. */
   readonly offers: number;
-  /** Who has it now: one worker, or two where it runs speculatively. */
+  /** Of what it depends on, what has not succeeded yet. */
+  readonly waiting_on: readonly string[];
+  /** The worker that had it last. */
+  readonly last_worker_id: string | null;
+  /** The last receipt about it. */
+  readonly last_receipt_id: string | null;
+  /** What its worker last reported with a heartbeat. */
+  readonly progress: unknown;
+  /** The receipt that ended it. */
+  readonly winning_receipt_id: string | null;
+  /** When it ended. */
+  readonly ended_at: string | null;
+  /** Why it ended. */
+  readonly end_reason: string | null;
+  /** The kind of work, such as `code.generate`. */
+  readonly task_type: string;
+  /** Whose task it is: who may cancel it, and who is notified when it cannot be done. */
+  readonly principal_ai: string;
+  /** In a line, for people. */
+  readonly task_summary: string | null;
+  /** Where more of it lies, such as `leasehold://artifacts/<sha256>`; carried as given. */
+  readonly payload_pointer: string | null;
+  /** none, response_text, artifact_pointer or mixed. */
+  readonly expected_outcome_kind: string | null;
+  /** The media type of the artifact. */
+  readonly expected_artifact_mime: string | null;
+  /** Larger is more urgent; a task gains a level over younger ones with each minute. 0 if left out. */
+  readonly task_priority: number;
+  /** Only a worker with all of these capabilities is offered it. */
+  readonly requires: readonly string[];
+  /** What it needs: offered only when all of it can be granted, to the task as holder (T10). */
+  readonly intents: readonly Intent[];
+  /** Accepted attempts before it is dead; 3 if left out. */
+  readonly max_attempts: number;
+  /** Offers in a row that nobody accepts before it is dead; 10. */
+  readonly max_offers: number;
+  /** How long a worker has without a heartbeat; 900000, capped at a day with a warning (L2). */
+  readonly lease_duration_ms: number;
+  /** The pause before a retry; 30000. */
+  readonly requeue_delay_ms: number;
+  /** Tasks that must have succeeded first. */
+  readonly depends_on: readonly string[];
+  /** Tasks with this key share a limit. */
+  readonly concurrency_key: string | null;
+  /** How many of them may run at once; 1. */
+  readonly concurrency_limit: number;
+  /** Give it to two workers at once; the first to complete wins (T8). */
+  readonly speculative: boolean;
+  /** May be asked to make room for a more urgent one (T8). */
+  readonly preemptible: boolean;
+  /** The task that this one is a part of. */
+  readonly parent_task_id: string | null;
+  /** Sent again within a day, the first task is the answer (T12). */
+  readonly idempotency_key: string | null;
+  /** The workers that have it now: one, or two where it runs speculatively. */
   readonly leases: readonly {
+    /** The lease's id. */
     readonly lease_id: string;
-    readonly worker_id: string;
+    /** Greater than every earlier fence of the tenant; show it to the resource. */
     readonly fence: number;
+    /** The worker that has it. */
+    readonly worker_id: string;
+    /** When it was offered. */
     readonly offered_at: string;
+    /** When it was accepted; null while it is an offer. */
     readonly accepted_at: string | null;
   }[];
   readonly obligation: {
+    /** The obligation's id. */
     readonly obligation_id: string;
+    /** OPEN, OVERDUE once its lease was lost, or CLOSED. */
     readonly state: "OPEN" | "OVERDUE" | "CLOSED";
+    /** Who answers for it now. */
     readonly custodian: string;
+    /** When the task was accepted. */
     readonly opened_at: string;
   } | null;
-  readonly last_worker_id: string | null;
-  readonly last_receipt_id: string | null;
-  /** What its worker last said with a heartbeat. */
-  readonly progress: unknown;
-  readonly winning_receipt_id: string | null;
-  readonly ended_at: string | null;
-  readonly end_reason: string | null;
   readonly task_body: string | null;
   readonly inputs: unknown;
   readonly result: Receipt | null;
   readonly receipts: readonly Receipt[];
 }
 export interface Tenant {
+  /** The tenant's id. */
   readonly tenant_id: string;
+  /** Nothing is granted while it is. */
   readonly suspended: boolean;
+  /** Why it is suspended. */
   readonly reason: string | null;
+  /** When it was created. */
+  readonly created_at: string;
   readonly settings: {
+    /** Switched only while nobody waits (W7). */
     readonly strategy: "wait_die" | "wound_wait";
+    /** A lease's TTL where the caller sends none. */
     readonly ttl_ms_default: number;
+    /** What a TTL is capped at. */
     readonly ttl_ms_max: number;
+    /** A wait's timeout where the caller sends none. */
     readonly wait_timeout_ms_default: number;
+    /** What a wait's timeout is capped at. */
     readonly wait_timeout_ms_max: number;
+    /** How soon a grant that ended a wait must be collected (W8). */
     readonly claim_within_ms: number;
+    /** The first term of DIE's hint (W5). */
     readonly retry_ms_base: number;
+    /** What that hint is capped at, before jitter. */
     readonly retry_ms_cap: number;
   };
   readonly quotas: {
+    /** Leases alive at once. */
     readonly leases_max: number;
+    /** Requests waiting at once. */
     readonly waiters_max: number;
+    /** Registered agents. */
     readonly agents_max: number;
+    /** Declared resources. */
     readonly resources_max: number;
+    /** Leases on patterns alive at once. */
     readonly patterns_max: number;
+    /** Tasks. */
     readonly tasks_max: number;
+    /** The longest that one lease may live, however often it is extended; null: no limit. */
     readonly lease_time_ms_max: number | null;
+    /** Lease time of all leases together, per day; null: no limit. */
     readonly tenant_lease_time_ms_max: number | null;
+    /** Units of live leases by the type of resource, such as `GPU`; replaces what there was (G2). */
     readonly kinds: Readonly<Record<string, number>>;
   };
-  readonly created_at: string;
 }
 export interface TokenKeys {
   readonly keys: readonly {
@@ -684,19 +909,24 @@ export interface Waiting {
   readonly warnings?: readonly string[];
 }
 export interface Worker {
+  /** `{type}.{instance}`. */
   readonly worker_id: string;
+  /** What it can do. */
   readonly capabilities: readonly string[];
-  /** 1 is perfect; completions and losses move it. */
-  readonly health: number;
+  /** Its first poll. */
+  readonly first_seen_at: string;
+  /** Its last poll, to half a minute. */
+  readonly seen_at: string;
+  /** Tasks that it completed. */
   readonly completed: number;
+  /** Tasks that it reported as failed. */
   readonly failed: number;
   /** Accepted attempts whose lease it lost. */
   readonly lost: number;
+  /** 1 is perfect; completions and losses move it. */
+  readonly health: number;
   /** Tasks that it has now. */
   readonly leases: number;
-  readonly first_seen_at: string;
-  /** To half a minute. */
-  readonly seen_at: string;
 }
 export type Done = Readonly<Record<string, never>>;
 
@@ -711,7 +941,7 @@ export interface OperationInputs {
   readonly list_agents: {
     /** Only agents in this state. */
     readonly state?: AgentState | null | undefined;
-    /** At most so many; 100 if left out. */
+    /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
@@ -745,8 +975,9 @@ export interface OperationInputs {
     readonly checkpoint_id: string;
     /** Where to go on. */
     readonly resume_point: string;
-    /** Whatever the agent needs to go on; any JSON. */
+    /** Whatever the agent needs to go on; any JSON, up to 256 KiB. */
     readonly context?: unknown | undefined;
+    /** What it still has to acquire. */
     readonly intent_backlog?: readonly Intent[] | null | undefined;
     /** RETRY if left out. */
     readonly resolution_strategy?: "RETRY" | "ABORT" | "MERGE" | null | undefined;
@@ -775,11 +1006,9 @@ export interface OperationInputs {
     readonly ttl_ms?: number | null | undefined;
     /** How long to wait in line; 0 to not wait; capped, 30000 by default. */
     readonly wait_timeout_ms?: number | null | undefined;
-    /** How long the server may hold its answer until there is something new. */
-    readonly hold_ms?: number | null | undefined;
-    /** Revoke the leases after so long without reported activity. */
+    /** Revoke the leases after this long without reported activity. */
     readonly idle_timeout_ms?: number | null | undefined;
-    /** Why, in the agent's words; shown to whoever is in each other's way. */
+    /** Why, in the agent's words; shown to callers that conflict with it. */
     readonly purpose?: string | null | undefined;
     /** Whether every lease comes with a token. */
     readonly tokens?: boolean | null | undefined;
@@ -787,6 +1016,8 @@ export interface OperationInputs {
     readonly dry_run?: boolean | null | undefined;
     /** An idempotency key of the caller's choice, known per agent. */
     readonly request_id?: string | null | undefined;
+    /** How long the server may hold its answer until there is something new. */
+    readonly hold_ms?: number | null | undefined;
   };
   readonly get_request: {
     /** The `request_id` of the reply, not the caller's own. */
@@ -797,7 +1028,7 @@ export interface OperationInputs {
   readonly list_requests: {
     /** The agent's id. */
     readonly agent_id?: string | null | undefined;
-    /** At most so many; 100 if left out. */
+    /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
@@ -809,7 +1040,7 @@ export interface OperationInputs {
   readonly heartbeat: {
     /** The lease's id. */
     readonly lease_id: string;
-    /** Whether the agent is at work, for idle detection (L10). */
+    /** Whether the agent is working, for idle detection (L10). */
     readonly activity?: boolean | null | undefined;
   };
   readonly heartbeat_all: {
@@ -817,7 +1048,7 @@ export interface OperationInputs {
     readonly agent_id: string;
     /** Ids of leases of this agent; left out: all of them. */
     readonly lease_ids?: readonly string[] | null | undefined;
-    /** Whether the agent is at work, for idle detection (L10). */
+    /** Whether the agent is working, for idle detection (L10). */
     readonly activity?: boolean | null | undefined;
   };
   readonly renew_lease: {
@@ -829,7 +1060,7 @@ export interface OperationInputs {
   readonly release_lease: {
     /** The lease's id. */
     readonly lease_id: string;
-    /** What the resource is now (a hash, or any text), for those who resume later. */
+    /** What the resource is now (a hash, or any text), for agents that resume later. */
     readonly version?: string | null | undefined;
   };
   readonly release_all: {
@@ -843,7 +1074,7 @@ export interface OperationInputs {
   readonly transfer_lease: {
     /** The lease's id. */
     readonly lease_id: string;
-    /** The agent's id. */
+    /** The agent that gets it. */
     readonly to_agent_id: string;
   };
   readonly downgrade_lease: {
@@ -857,17 +1088,17 @@ export interface OperationInputs {
     readonly lease_id: string;
     /** The agent's id. */
     readonly agent_id: string;
-    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
     readonly resource: string;
   };
   readonly list_leases: {
-    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
     readonly resource?: string | null | undefined;
     /** The agent's id. */
     readonly agent_id?: string | null | undefined;
     /** Only leases in this state. */
     readonly state?: LeaseState | null | undefined;
-    /** At most so many; 100 if left out. */
+    /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
@@ -881,13 +1112,13 @@ export interface OperationInputs {
     readonly lease_id?: string | null | undefined;
     /** The agent's id. */
     readonly agent_id?: string | null | undefined;
-    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    /** All leases on resources whose names begin so. */
     readonly resource_prefix?: string | null | undefined;
-    /** Why, for those whom it concerns. */
+    /** Why, for those it concerns. */
     readonly reason: string;
   };
   readonly declare_resource: {
-    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
     readonly resource: string;
     /** In units; left out: not counted. */
     readonly capacity?: number | null | undefined;
@@ -899,31 +1130,31 @@ export interface OperationInputs {
     readonly prefix?: string | null | undefined;
     /** Only resources in this state. */
     readonly state?: "READY" | "FENCED" | "WITHDRAWN" | null | undefined;
-    /** At most so many; 100 if left out. */
+    /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
   };
   readonly fence_resource: {
-    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
     readonly resource: string;
-    /** Why, for those whom it concerns. */
+    /** Why, for those it concerns. */
     readonly reason: string;
   };
   readonly reset_resource: {
-    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
     readonly resource: string;
   };
   readonly withdraw_resource: {
-    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
     readonly resource?: string | null | undefined;
-    /** The cell that hosts it. */
+    /** The cell's name. */
     readonly cell?: string | null | undefined;
-    /** Take away what is live; left out: it runs out. */
+    /** Revoke the live leases; left out: they run out. */
     readonly revoke?: boolean | null | undefined;
   };
   readonly list_cells: {
-    /** At most so many; 100 if left out. */
+    /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
@@ -935,19 +1166,19 @@ export interface OperationInputs {
   readonly verify_token: {
     /** The token that was shown, whole. */
     readonly token: string;
-    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and all below it. */
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
     readonly resource?: string | null | undefined;
-    /** What is to be done, such as `read`, for tokens that are narrowed to operations. */
+    /** The operation, such as `read`, for tokens that are narrowed to operations. */
     readonly operation?: string | null | undefined;
   };
   readonly create_task: {
     /** The kind of work, such as `code.generate`. */
     readonly task_type: string;
-    /** Whose task it is: who may cancel it, and who is told when it cannot be done. */
+    /** Whose task it is: who may cancel it, and who is notified when it cannot be done. */
     readonly principal_ai: string;
     /** In a line, for people. */
     readonly task_summary?: string | null | undefined;
-    /** All there is to say. */
+    /** The whole description, up to 100 KiB. */
     readonly task_body?: string | null | undefined;
     /** Where more of it lies, such as `leasehold://artifacts/<sha256>`; carried as given. */
     readonly payload_pointer?: string | null | undefined;
@@ -955,6 +1186,7 @@ export interface OperationInputs {
     readonly inputs?: unknown | undefined;
     /** none, response_text, artifact_pointer or mixed. */
     readonly expected_outcome_kind?: string | null | undefined;
+    /** The media type of the artifact. */
     readonly expected_artifact_mime?: string | null | undefined;
     /** Larger is more urgent; a task gains a level over younger ones with each minute. 0 if left out. */
     readonly task_priority?: number | null | undefined;
@@ -968,7 +1200,7 @@ export interface OperationInputs {
     readonly max_attempts?: number | null | undefined;
     /** Offers in a row that nobody accepts before it is dead; 10. */
     readonly max_offers?: number | null | undefined;
-    /** How long a worker has without a heartbeat; 900000. */
+    /** How long a worker has without a heartbeat; 900000, capped at a day with a warning (L2). */
     readonly lease_duration_ms?: number | null | undefined;
     /** The pause before a retry; 30000. */
     readonly requeue_delay_ms?: number | null | undefined;
@@ -982,7 +1214,7 @@ export interface OperationInputs {
     readonly speculative?: boolean | null | undefined;
     /** May be asked to make room for a more urgent one (T8). */
     readonly preemptible?: boolean | null | undefined;
-    /** The task's id. */
+    /** The task that this one is a part of. */
     readonly parent_task_id?: string | null | undefined;
     /** Sent again within a day, the first task is the answer (T12). */
     readonly idempotency_key?: string | null | undefined;
@@ -996,6 +1228,7 @@ export interface OperationInputs {
     readonly task_id: string;
   };
   readonly list_tasks: {
+    /** Only tasks of this status. */
     readonly status?:
       | "queued"
       | "leased"
@@ -1007,8 +1240,9 @@ export interface OperationInputs {
       | "dead"
       | null
       | undefined;
+    /** The kind of work, such as `code.generate`. */
     readonly task_type?: string | null | undefined;
-    /** At most so many; 100 if left out. */
+    /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
@@ -1016,7 +1250,7 @@ export interface OperationInputs {
   readonly cancel_task: {
     /** The task's id. */
     readonly task_id: string;
-    /** Why, for those whom it concerns. */
+    /** Why, for those it concerns. */
     readonly reason?: string | null | undefined;
   };
   readonly explain_task: {
@@ -1028,27 +1262,27 @@ export interface OperationInputs {
     readonly task_id: string;
   };
   readonly poll_tasks: {
-    /** `{type}.{instance}`; the same across restarts for whoever wants its leases back. */
+    /** `{type}.{instance}`; the same across restarts for a worker that wants its leases back. */
     readonly worker_id: string;
-    /** What the worker can do; left out: as it said before. */
+    /** What the worker can do; left out: as in its last poll. */
     readonly capabilities?: readonly string[] | null | undefined;
-    /** At most so many offers; 1 if left out. */
+    /** At most this many offers; 1 if left out. */
     readonly max_tasks?: number | null | undefined;
     /** Types of tasks that it would rather have. */
     readonly preferred_kinds?: readonly string[] | null | undefined;
     /** The only types of tasks that it takes: others are not offered to it. */
     readonly accept_types?: readonly string[] | null | undefined;
-    /** How long the server may hold its answer until there is something new. */
-    readonly hold_ms?: number | null | undefined;
     /** Sent again, the same offers are the answer: for an answer that was lost (T1). */
     readonly request_id?: string | null | undefined;
     /** After a restart: first the leases that this worker_id still has, with new fences. */
     readonly reclaim?: boolean | null | undefined;
+    /** How long the server may hold its answer until there is something new. */
+    readonly hold_ms?: number | null | undefined;
   };
   readonly heartbeat_task: {
     /** The `lease_id` of the offer. */
     readonly lease_id: string;
-    /** Any JSON: shown with the task, and never in the ledger (R4). */
+    /** Any JSON, up to 16 KiB: shown with the task, and never in the ledger (R4). */
     readonly progress?: unknown | undefined;
   };
   readonly release_task: {
@@ -1058,21 +1292,25 @@ export interface OperationInputs {
   readonly set_task_type: {
     /** The kind of work, such as `code.generate`. */
     readonly task_type: string;
+    /** How long a worker has without a heartbeat; capped at a day with a warning (L2). */
     readonly lease_duration_ms?: number | null | undefined;
+    /** Accepted attempts before a task is dead. */
     readonly max_attempts?: number | null | undefined;
+    /** Offers in a row that nobody accepts before a task is dead. */
     readonly max_offers?: number | null | undefined;
+    /** The pause before a retry. */
     readonly requeue_delay_ms?: number | null | undefined;
-    /** Past so many times its usual duration a task without a manifest is offered to a second worker. */
+    /** Past this many times its usual duration a task without a manifest is offered to a second worker. */
     readonly speculate_share?: number | null | undefined;
   };
   readonly list_task_types: {
-    /** At most so many; 100 if left out. */
+    /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
   };
   readonly list_workers: {
-    /** At most so many; 100 if left out. */
+    /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
@@ -1086,12 +1324,10 @@ export interface OperationInputs {
     readonly lease_id?: string | null | undefined;
     /** The offer's fence, beside `task_id`. */
     readonly fence?: number | null | undefined;
-    /** Of the receipt: 1.0. */
-    readonly schema_version?: string | null | undefined;
-    /** Must be the credential's own. */
-    readonly tenant_id?: string | null | undefined;
     /** Of the sender's choice; one is made if it is left out. */
     readonly receipt_id?: string | null | undefined;
+    /** Must be the credential's own. */
+    readonly tenant_id?: string | null | undefined;
     /** The obligation that this is about. */
     readonly obligation_id?: string | null | undefined;
     /** The task that this one is a part of. */
@@ -1102,13 +1338,13 @@ export interface OperationInputs {
     readonly dedupe_key?: string | null | undefined;
     /** Which attempt this is, from 1. */
     readonly attempt?: number | null | undefined;
-    /** Who sends it. */
+    /** The sender. */
     readonly from_principal?: string | null | undefined;
-    /** For whom it is done. */
+    /** The principal it is done for. */
     readonly for_principal?: string | null | undefined;
     /** The worker_id. */
     readonly source_system?: string | null | undefined;
-    /** Whom it is for. */
+    /** The recipient. */
     readonly recipient_ai?: string | null | undefined;
     /** As given. */
     readonly trust_domain?: string | null | undefined;
@@ -1130,14 +1366,15 @@ export interface OperationInputs {
     readonly expected_artifact_mime?: string | null | undefined;
     /** Of a complete receipt: none, response_text, artifact_pointer or mixed. */
     readonly outcome_kind?: string | null | undefined;
-    /** What came of it, in words. */
+    /** The result, in words. */
     readonly outcome_text?: string | null | undefined;
-    /** Where the artifact lies. */
+    /** Where the artifact is stored. */
     readonly artifact_location?: string | null | undefined;
     /** From `artifact_location` if left out. */
     readonly artifact_pointer?: string | null | undefined;
     /** As given. */
     readonly artifact_checksum?: string | null | undefined;
+    /** As given. */
     readonly artifact_size_bytes?: number | null | undefined;
     /** From what was expected if left out. */
     readonly artifact_mime?: string | null | undefined;
@@ -1145,9 +1382,9 @@ export interface OperationInputs {
     readonly artifact_refs?: unknown | undefined;
     /** owner, capability, trust, policy, scope or other. */
     readonly escalation_class?: string | null | undefined;
-    /** Why it is passed on. */
+    /** Why it is escalated. */
     readonly escalation_reason?: string | null | undefined;
-    /** To whom; the task's principal if left out. */
+    /** The principal it is escalated to; the task's principal if left out. */
     readonly escalation_to?: string | null | undefined;
     /** Whether it should be tried again. */
     readonly retry_requested?: boolean | null | undefined;
@@ -1155,8 +1392,6 @@ export interface OperationInputs {
     readonly body?: unknown | undefined;
     /** When it was written. ISO 8601. */
     readonly created_at?: string | null | undefined;
-    /** Taken and not used: the ledger's clock decides. ISO 8601. */
-    readonly stored_at?: string | null | undefined;
     /** When the work began. ISO 8601. */
     readonly started_at?: string | null | undefined;
     /** When it ended. ISO 8601. */
@@ -1167,6 +1402,10 @@ export interface OperationInputs {
     readonly archived_at?: string | null | undefined;
     /** Up to 16 KiB. */
     readonly metadata?: unknown | undefined;
+    /** Of the receipt: 1.0. */
+    readonly schema_version?: string | null | undefined;
+    /** Accepted and not used: the ledger's clock decides. */
+    readonly stored_at?: string | null | undefined;
   };
   readonly submit_receipts: {
     /** Each as for one, decided in this order; as many as fit into a body. */
@@ -1183,12 +1422,15 @@ export interface OperationInputs {
   readonly list_receipts: {
     /** The task's id. */
     readonly task_id?: string | null | undefined;
+    /** Only receipts of this phase. */
     readonly phase?: "accepted" | "complete" | "escalate" | "progress" | null | undefined;
+    /** Only receipts for this principal. */
     readonly recipient_ai?: string | null | undefined;
+    /** Only receipts of this worker. */
     readonly source_system?: string | null | undefined;
     /** Stored at this time or later; ISO 8601. */
     readonly since?: string | null | undefined;
-    /** At most so many; 100 if left out. */
+    /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
@@ -1196,16 +1438,17 @@ export interface OperationInputs {
   readonly get_inbox: {
     /** Who answers for it. */
     readonly recipient_ai: string;
-    /** At most so many; 100 if left out. */
+    /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
   };
   readonly list_obligations: {
+    /** Only obligations in this state. */
     readonly state?: "OPEN" | "OVERDUE" | "CLOSED" | null | undefined;
     /** Who answers for it. */
     readonly custodian?: string | null | undefined;
-    /** At most so many; 100 if left out. */
+    /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
@@ -1219,7 +1462,7 @@ export interface OperationInputs {
     readonly tenant_id: string;
   };
   readonly list_tenants: {
-    /** At most so many; 100 if left out. */
+    /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
@@ -1227,7 +1470,7 @@ export interface OperationInputs {
   readonly suspend_tenant: {
     /** The tenant's id. */
     readonly tenant_id: string;
-    /** Why, for those whom it concerns. */
+    /** Why, for those it concerns. */
     readonly reason?: string | null | undefined;
   };
   readonly resume_tenant: {
@@ -1239,11 +1482,11 @@ export interface OperationInputs {
     readonly tenant_id: string;
     /** Switched only while nobody waits (W7). */
     readonly strategy?: "wait_die" | "wound_wait" | null | undefined;
-    /** A lease's TTL where none is asked for. */
+    /** A lease's TTL where the caller sends none. */
     readonly ttl_ms_default?: number | null | undefined;
     /** What a TTL is capped at. */
     readonly ttl_ms_max?: number | null | undefined;
-    /** A wait's timeout where none is asked for. */
+    /** A wait's timeout where the caller sends none. */
     readonly wait_timeout_ms_default?: number | null | undefined;
     /** What a wait's timeout is capped at. */
     readonly wait_timeout_ms_max?: number | null | undefined;
@@ -1289,7 +1532,7 @@ export interface OperationInputs {
     readonly tenant_id?: string | null | undefined;
     /** Only keys of this role. */
     readonly role?: Role | null | undefined;
-    /** At most so many; 100 if left out. */
+    /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
@@ -1401,7 +1644,7 @@ export interface OperationAnswers {
     readonly id: string;
     readonly state: LeaseState;
   };
-  readonly set_task_type: TaskType;
+  readonly set_task_type: SetTaskType;
   readonly list_task_types: {
     readonly task_types: readonly TaskType[];
     /** null on the last page. */

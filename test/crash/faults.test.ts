@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createRandom } from "../../sim/random.ts";
-import type { WireGranted, WireLease } from "../../src/protocol/testing/wire-types.ts";
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/store.ts";
 import { follow, type SeenEvent } from "../server/event-client.ts";
 import { type Body, type Client, type HttpAnswer, mutates, serve, until } from "../server/harness.ts";
+import type { WireGranted, WireLease } from "../server/wire-types.ts";
 
 async function serveOn(t: TestContext, disk: MemoryDisk, store: Store = createMemoryStore(disk)) {
   const lines: string[] = [];

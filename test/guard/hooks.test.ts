@@ -3,7 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { GuardedTool } from "../../src/guard/payload.ts";
-import type { WireLease } from "../../src/protocol/testing/wire-types.ts";
+import type { WireLease } from "../server/wire-types.ts";
 import { type Fixture, makeProject, type Project, payloadOf, serveGuards } from "./harness.ts";
 
 let fixture: Fixture;

@@ -1,13 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type {
-  WireDied,
-  WireGranted,
-  WireLease,
-  WirePaused,
-  WireWaiting,
-} from "../../src/protocol/testing/wire-types.ts";
 import { held, mutates, pause, serve } from "./harness.ts";
+import type { WireDied, WireGranted, WireLease, WirePaused, WireWaiting } from "./wire-types.ts";
 
 test("W6: a manifest is granted whole over HTTP, with growing fences and the remaining time", async (t) => {
   const { register, post } = await serve(t);

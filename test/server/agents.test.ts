@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { WireAgent, WireDigest, WireGranted, WireLease } from "../../src/protocol/testing/wire-types.ts";
 import { held, mutates, pause, serve } from "./harness.ts";
+import type { WireAgent, WireDigest, WireGranted, WireLease } from "./wire-types.ts";
 
 test("A3: registering again takes the agent up: same timestamp, next epoch, leases re-issued, old token refused", async (t) => {
   const { register, grant, post, get } = await serve(t);

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { describeFailure } from "../../src/cli/failure.ts";
 import { cellLinkLimits } from "../../src/protocol/resources/cell-link.ts";
-import type { WireLease } from "../../src/protocol/testing/wire-types.ts";
 import { hashSecret } from "../../src/server/auth/authenticate.ts";
 import { startServer } from "../../src/server/start.ts";
 import { verify } from "../../src/token/index.ts";
 import { MasterKeysUnusable, masterKeyFileName } from "../../src/token/node/master-keys.ts";
 import { entry, failing, hello, joinCell, keysOf, obedient, openLink } from "./cell-peer.ts";
 import { type Client, clientOf, failingStore, mutates, serve, until } from "./harness.ts";
+import type { WireLease } from "./wire-types.ts";
 
 const gpu = "GPU:/a";
 

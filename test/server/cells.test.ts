@@ -4,10 +4,10 @@ import { readCellConfig } from "../../src/cell/config.ts";
 import { CellCore } from "../../src/cell/core.ts";
 import { execute } from "../../src/cell/executing.ts";
 import type { CellDone } from "../../src/protocol/resources/cell-link.ts";
-import type { WireGranted, WireLease, WireResource } from "../../src/protocol/testing/wire-types.ts";
 import { verify } from "../../src/token/index.ts";
 import { entry, failing, joinCell, obedient, type Peer } from "./cell-peer.ts";
 import { type Client, mutates, serve, until } from "./harness.ts";
+import type { WireGranted, WireLease, WireResource } from "./wire-types.ts";
 
 const gpu = "GPU:/a";
 

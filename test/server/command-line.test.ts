@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
-import type { WireLease, WireWaiting } from "../../src/protocol/testing/wire-types.ts";
 import { clientOf, mutates, until } from "./harness.ts";
+import type { WireLease, WireWaiting } from "./wire-types.ts";
 
 interface Run {
   readonly child: ChildProcess;

@@ -1,6 +1,6 @@
 /** Reads server-sent events as a browser does: by lines, remembering the last id, and nothing else. */
 import { type IncomingMessage, request } from "node:http";
-import type { WireLease } from "../../src/protocol/testing/wire-types.ts";
+import type { WireLease } from "./wire-types.ts";
 
 export interface SeenEvent {
   readonly id: number;

@@ -4,9 +4,9 @@ import type { TestContext } from "node:test";
 import type { Operation } from "../../src/protocol/operation.ts";
 import { operations } from "../../src/protocol/operations.ts";
 import { findAnswerFault } from "../../src/protocol/testing/conformance.ts";
-import type { WireGranted, WireLease, WireRegisteredAgent } from "../../src/protocol/testing/wire-types.ts";
 import { type RunningServer, type ServerOptions, startServer } from "../../src/server/start.ts";
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../../src/store/memory.ts";
+import type { WireGranted, WireLease, WireRegisteredAgent } from "./wire-types.ts";
 
 /** What a test may look for in a body of any kind. */
 export interface Body {

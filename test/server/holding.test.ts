@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { WireGranted, WireLease } from "../../src/protocol/testing/wire-types.ts";
 import { mutates, pause, serve, until } from "./harness.ts";
+import type { WireGranted, WireLease } from "./wire-types.ts";
 
 test("L4: a heartbeat extends a live lease, and an ended one is refused with the code of its end", async (t) => {
   const { register, grant, post } = await serve(t);

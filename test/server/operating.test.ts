@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { WireKey, WireResource, WireTenant, WireWaiting } from "../../src/protocol/testing/wire-types.ts";
 import { mutates, serve } from "./harness.ts";
+import type { WireKey, WireResource, WireTenant, WireWaiting } from "./wire-types.ts";
 
 test("C6, G7, G12: resources are declared, fenced, reset, withdrawn and listed", async (t) => {
   const { call, post, get, register, grant } = await serve(t);

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { type TestContext, test } from "node:test";
 import { WebSocket } from "ws";
-import type { WireOffer } from "../../src/protocol/testing/wire-types.ts";
 import type { RunningServer } from "../../src/server/start.ts";
 import { failingStore, pause, serve, until } from "./harness.ts";
 import { taskClientOf } from "./task-client.ts";
+import type { WireOffer } from "./wire-types.ts";
 
 const hold = { hold_ms: 20_000 };
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { signatureCheck } from "../../src/ledger/keys.ts";
-import type { WireKey, WireLedgerHead, WireObligation, WireReceipt } from "../../src/protocol/testing/wire-types.ts";
 import { serve, until } from "./harness.ts";
 import { type Refused, taskClientOf } from "./task-client.ts";
+import type { WireKey, WireLedgerHead, WireObligation, WireReceipt } from "./wire-types.ts";
 
 interface ReceiptPage {
   readonly receipts: readonly WireReceipt[];

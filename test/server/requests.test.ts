@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { WireOpenRequest } from "../../src/protocol/testing/wire-types.ts";
 import { mutates, serve } from "./harness.ts";
+import type { WireOpenRequest } from "./wire-types.ts";
 
 interface RequestPage {
   readonly requests: readonly WireOpenRequest[];

@@ -4,8 +4,8 @@ import type { Operation, Route } from "../../src/protocol/operation.ts";
 import { operations } from "../../src/protocol/operations.ts";
 import type { Node } from "../../src/protocol/schema/schema.ts";
 import { roles } from "../../src/protocol/schema/vocabulary.ts";
-import type { WireKey, WireLease, WireRegisteredAgent, WireWaiting } from "../../src/protocol/testing/wire-types.ts";
 import { type CallOptions, type Client, mutates, serve } from "./harness.ts";
+import type { WireKey, WireLease, WireRegisteredAgent, WireWaiting } from "./wire-types.ts";
 
 async function makeKey({ post }: Client, role: string, tenantId?: string, options?: CallOptions): Promise<string> {
   const asked = { role, ...(tenantId !== undefined && { tenant_id: tenantId }) };

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test } from "node:test";
-import type { WireWaiting } from "../../src/protocol/testing/wire-types.ts";
 import { startServer } from "../../src/server/start.ts";
 import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
 import { follow } from "./event-client.ts";
 import { clientOf, failingStore, held, mutates, pause, serve, until } from "./harness.ts";
+import type { WireWaiting } from "./wire-types.ts";
 
 const nothing = (): void => undefined;
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { KernelEvent } from "../../src/kernel/contract/events.ts";
-import type { WireOffer, WireOpenRequest, WireTask } from "../../src/protocol/testing/wire-types.ts";
 import { mutates, serve } from "./harness.ts";
 import { taskClientOf } from "./task-client.ts";
+import type { WireOffer, WireOpenRequest, WireTask } from "./wire-types.ts";
 
 /** The same numbers each time. */
 function randomFrom(seed: number): (below: number) => number {

@@ -1,9 +1,9 @@
 /** Every row of T13's table, over HTTP. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { WireTask, WireTaskLease } from "../../src/protocol/testing/wire-types.ts";
 import { mutates, serve, until } from "./harness.ts";
 import { taskClientOf } from "./task-client.ts";
+import type { WireTask, WireTaskLease } from "./wire-types.ts";
 
 /** Long enough to accept in time, also on a busy machine. */
 const brief = { lease_duration_ms: 1_000, requeue_delay_ms: 0 };

@@ -1,14 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type {
-  WireCreatedTask,
-  WireOffer,
-  WireOffers,
-  WireTask,
-  WireTaskLease,
-} from "../../src/protocol/testing/wire-types.ts";
 import { failingStore, serve, until } from "./harness.ts";
 import { type Refused, taskClientOf } from "./task-client.ts";
+import type { WireCreatedTask, WireOffer, WireOffers, WireTask, WireTaskLease } from "./wire-types.ts";
 
 /** Long enough to accept in time, also on a busy machine. */
 const brief = { lease_duration_ms: 1_000, requeue_delay_ms: 0 };

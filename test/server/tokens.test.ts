@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { WireGranted, WireLease } from "../../src/protocol/testing/wire-types.ts";
 import { type Caveat, inspect, narrow } from "../../src/token/index.ts";
 import { entry, joinCell } from "./cell-peer.ts";
 import { type Body, type Client, mutates, serve, until } from "./harness.ts";
+import type { WireGranted, WireLease } from "./wire-types.ts";
 
 const file = "FILE:/src/a.ts";
 

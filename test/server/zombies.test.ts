@@ -7,10 +7,10 @@ import { createInterface } from "node:readline";
 import { type TestContext, test } from "node:test";
 import { hashOf } from "../../src/ledger/seal.ts";
 import { readStoredReceipt } from "../../src/ledger/stored.ts";
-import type { WireOffer } from "../../src/protocol/testing/wire-types.ts";
 import type { RunningServer } from "../../src/server/start.ts";
 import { serve, until } from "./harness.ts";
 import { taskClientOf } from "./task-client.ts";
+import type { WireOffer } from "./wire-types.ts";
 
 interface ChildReport {
   readonly step: string;

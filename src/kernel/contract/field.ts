@@ -42,6 +42,8 @@ export interface FieldData {
   readonly mark?: unknown;
   /** Of a nested record: stored as a list of its values, in the order of its fields. */
   readonly listed?: true;
+  /** Of a nested record: what was left out is null, whatever is usual. */
+  readonly asGiven?: true;
   /** Of a nested record: only what was given is passed on. */
   readonly partial?: true;
   /** The fields of a nested record stand beside those of the outer one on the wire. */
@@ -138,7 +140,7 @@ export function listed<F extends Fields>(fields: F): Field<Values<F>> {
 
 /** A nested record as a caller gives it. */
 export function given<F extends Fields>(fields: F): Field<InputValues<F>> {
-  return { kind: "record", fields };
+  return { kind: "record", fields, asGiven: true };
 }
 
 /** A nested record of which any part may be left out, which then stays as it was. */
@@ -188,11 +190,15 @@ export function refusedWith<F extends Fields>(error: RefusalCode, fields: F): F 
   return Object.fromEntries(Object.entries(fields).map(([key, field]) => [key, { error, ...field }])) as F;
 }
 
+/** Some of the fields. */
+export function only<F extends Fields, K extends keyof F & string>(fields: F, ...keys: readonly K[]): Pick<F, K> {
+  return Object.fromEntries(keys.map((key) => [key, fields[key]])) as Pick<F, K>;
+}
+
 /** The fields without some of them. */
-export function without<F extends Fields, K extends keyof F>(fields: F, ...keys: readonly K[]): Omit<F, K> {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([key]) => !(keys as readonly string[]).includes(key)),
-  ) as Omit<F, K>;
+export function without<F extends Fields, K extends keyof F & string>(fields: F, ...keys: readonly K[]): Omit<F, K> {
+  const rest = Object.keys(fields).filter((key) => !(keys as readonly string[]).includes(key));
+  return only(fields, ...rest) as Omit<F, K>;
 }
 
 /** All of it left out: what a test or an example then fills in. */

@@ -2,6 +2,7 @@
 import type { CommandOf } from "./commands.ts";
 import {
   choice,
+  type Field,
   type Fields,
   flag,
   flat,
@@ -13,7 +14,6 @@ import {
   list,
   map,
   optional,
-  partial,
   text,
 } from "./field.ts";
 import {
@@ -32,6 +32,9 @@ import { taskStatuses } from "./task-records.ts";
 
 export interface TaskInput extends InputValues<typeof taskInput> {}
 export interface ReceiptInput extends InputValues<typeof receiptInput> {}
+
+/** What is missing stays as it was; over the wire all are set. */
+const settings: Field<Partial<InputValues<typeof taskTypeSettings>>> = given(taskTypeSettings);
 
 export const taskCommands = {
   create_task: {
@@ -60,7 +63,7 @@ export const taskCommands = {
   heartbeat_task: { leaseId, progress: optional(json({ bytesMax: limits.metadataBytesMax, error: "invalid_task" })) },
   /** Gives an offer back, or an accepted task (a drain). */
   release_task: { leaseId },
-  set_task_type: { taskType, settings: flat(partial(given(taskTypeSettings))) },
+  set_task_type: { taskType, settings: flat(settings) },
   submit_receipt: { receipt: flat(given(receiptInput)) },
 } satisfies Readonly<Record<string, Fields>>;
 

@@ -1,7 +1,7 @@
 /** Acquiring, waiting for, keeping and giving back leases: what an agent does most. */
 
 import type { Input } from "../../protocol/operation.ts";
-import { agentId, duration, paging, resource } from "../../protocol/schema/fields.ts";
+import { agentId, paging, resource } from "../../protocol/schema/fields.ts";
 import { integer, optional, type TProperties } from "../../protocol/schema/schema.ts";
 import type { ControlPlane } from "../control-plane.ts";
 import { limits } from "../limits.ts";
@@ -19,6 +19,11 @@ export function holdField(defaultMs: number) {
 
 function fieldsOf(operation: string): TProperties {
   return operationNamed(operation).input.properties;
+}
+
+/** The operation's field with other words. */
+function described(operation: string, field: string, description: string) {
+  return optional({ ...fieldsOf(operation)[field], description });
 }
 
 /** What a model leaves out is filled for somebody who cannot keep time. */
@@ -48,13 +53,11 @@ export const leaseTools = toolsIn("leases", [
     fields: {
       ...fieldsOf("acquire"),
       hold_ms: holdField(limits.holdMsDefault),
-      ttl_ms: optional(duration("How long the leases last without a heartbeat; best left out.", 100, "invalid_ttl")),
-      wait_timeout_ms: optional(
-        duration(
-          "How long to stay in line, over several calls; 300000 if left out, 0 to not wait.",
-          0,
-          "invalid_wait_timeout",
-        ),
+      ttl_ms: described("acquire", "ttl_ms", "How long the leases last without a heartbeat; best left out."),
+      wait_timeout_ms: described(
+        "acquire",
+        "wait_timeout_ms",
+        "How long to stay in line, over several calls; 300000 if left out, 0 to not wait.",
       ),
     },
     input: patient,

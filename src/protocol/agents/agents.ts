@@ -1,12 +1,16 @@
 /** Agents: registering, moving between states, pausing (A1, A3, L8, L9, W9). */
 
+import { commands } from "../../kernel/contract/commands.ts";
+import { choice, optional } from "../../kernel/contract/field.ts";
+import { agentId } from "../../kernel/contract/inputs.ts";
+import { wireAgentStates } from "../../kernel/contract/records.ts";
 import { registeredAnswer, verifiedAnswer } from "../answers/reply-json.ts";
 import * as shapes from "../leases/shapes.ts";
 import { above, acting, reading } from "../operating/roles.ts";
 import { command, ok, query } from "../operation.ts";
-import { agentId, labels, leaseIds, pageOf, paging } from "../schema/fields.ts";
-import { choice, list, optional, record, time } from "../schema/schema.ts";
-import { wireAgentStates } from "../schema/vocabulary.ts";
+import { paging } from "../schema/fields.ts";
+import { inputs } from "../schema/from-fields.ts";
+import { list, record, time } from "../schema/schema.ts";
 
 const agentErrors = ["agent_unknown", "stale_epoch"] as const;
 const example = { agent_id: "agt_01jcs8qk2m9x4n7r" };
@@ -16,7 +20,7 @@ export const registerAgent = command({
   tag: "Agents",
   method: "POST",
   path: "/v1/agents",
-  fields: { agent_id: optional(agentId), labels: optional(labels) },
+  fields: inputs(commands.register_agent, {}),
   roles: acting,
   summary: "Registers an agent, or takes one up",
   description:
@@ -26,14 +30,6 @@ export const registerAgent = command({
   example: { agent_id: "refactorer-7", labels: { model: "opus", host: "build-3" } },
   replies: [ok(shapes.registered, "Registered.", 201), ok(shapes.registered, "Taken up by this instance.")],
   errors: ["invalid_agent_id", "invalid_labels", "lease_denied", "stale_epoch"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "register_agent",
-    tenant,
-    actor,
-    entropy,
-    agentId: input.agent_id ?? null,
-    labels: input.labels ?? null,
-  }),
   encode: registeredAnswer,
 });
 
@@ -42,19 +38,15 @@ export const listAgents = query({
   tag: "Agents",
   method: "GET",
   path: "/v1/agents",
-  fields: { state: optional(choice(wireAgentStates, { description: "Only agents in this state." })), ...paging },
+  fields: {
+    ...inputs({ state: optional(choice(wireAgentStates)) }, { state: "Only agents in this state." }),
+    ...paging,
+  },
   roles: reading,
   summary: "Lists agents",
   description: "The tenant's agents, a page at a time.",
   example: { state: "EXECUTING", limit: 50 },
   replies: [ok(shapes.page("agents", shapes.agent), "One page.")],
-  decode: (input, { tenant, actor }) => ({
-    type: "list_agents",
-    tenant,
-    actor,
-    state: input.state ?? null,
-    ...pageOf(input),
-  }),
 });
 
 export const getAgent = query({
@@ -62,14 +54,13 @@ export const getAgent = query({
   tag: "Agents",
   method: "GET",
   path: "/v1/agents/{agent_id}",
-  fields: { agent_id: agentId },
+  fields: inputs({ agentId }, {}),
   roles: reading,
   summary: "Shows an agent",
   description: "Its state, priority timestamp, epoch and labels.",
   example,
   replies: [ok(shapes.agent, "The agent.")],
   errors: ["agent_unknown"],
-  decode: (input, { tenant, actor }) => ({ type: "get_agent", tenant, actor, agentId: input.agent_id }),
 });
 
 export const transitionAgent = command({
@@ -77,24 +68,13 @@ export const transitionAgent = command({
   tag: "Agents",
   method: "POST",
   path: "/v1/agents/{agent_id}/transition",
-  fields: {
-    agent_id: agentId,
-    to: choice(wireAgentStates, { description: "The state to go to.", "x-error": "invalid_state" }),
-  },
+  fields: inputs(commands.transition_agent, { to: "The state to go to." }),
   roles: acting,
   summary: "Moves an agent to another state",
   description: "Going to PLANNING, COMPLETED or ABORTED ends the agent's leases and requests (A1).",
   example: { ...example, to: "VERIFYING" },
   replies: [ok(shapes.agent, "The agent, in its new state.")],
   errors: [...agentErrors, "invalid_state", "invalid_transition"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "transition_agent",
-    tenant,
-    actor,
-    entropy,
-    agentId: input.agent_id,
-    to: input.to,
-  }),
 });
 
 export const restartAgent = command({
@@ -102,7 +82,7 @@ export const restartAgent = command({
   tag: "Agents",
   method: "POST",
   path: "/v1/agents/{agent_id}/restart",
-  fields: { agent_id: agentId },
+  fields: inputs(commands.restart_agent, {}),
   roles: acting,
   summary: "Announces that an agent restarts",
   description:
@@ -111,13 +91,6 @@ export const restartAgent = command({
   example,
   replies: [ok(shapes.agent, "The agent, in DIE_RESTART.")],
   errors: agentErrors,
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "restart_agent",
-    tenant,
-    actor,
-    entropy,
-    agentId: input.agent_id,
-  }),
 });
 
 export const pauseAgent = command({
@@ -125,20 +98,13 @@ export const pauseAgent = command({
   tag: "Agents",
   method: "POST",
   path: "/v1/agents/{agent_id}/pause",
-  fields: { agent_id: agentId },
+  fields: inputs(commands.pause_agent, {}),
   roles: above,
   summary: "Pauses an agent",
   description: "Until it is unpaused, what it acquires is answered PAUSED (W9). What it holds stays.",
   example,
   replies: [ok(shapes.agent, "The agent.")],
   errors: ["agent_unknown"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "pause_agent",
-    tenant,
-    actor,
-    entropy,
-    agentId: input.agent_id,
-  }),
 });
 
 export const unpauseAgent = command({
@@ -146,20 +112,13 @@ export const unpauseAgent = command({
   tag: "Agents",
   method: "POST",
   path: "/v1/agents/{agent_id}/unpause",
-  fields: { agent_id: agentId },
+  fields: inputs(commands.unpause_agent, {}),
   roles: above,
   summary: "Lets a paused agent go on",
   description: "Undoes a pause; it changes nothing for an agent that is not paused.",
   example,
   replies: [ok(shapes.agent, "The agent.")],
   errors: ["agent_unknown"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "unpause_agent",
-    tenant,
-    actor,
-    entropy,
-    agentId: input.agent_id,
-  }),
 });
 
 export const verifyAll = command({
@@ -167,7 +126,7 @@ export const verifyAll = command({
   tag: "Agents",
   method: "POST",
   path: "/v1/agents/{agent_id}/verify-all",
-  fields: { agent_id: agentId, lease_ids: optional(leaseIds) },
+  fields: inputs(commands.verify_all, {}),
   roles: acting,
   summary: "Asks for the truth about an agent's leases",
   description:
@@ -176,13 +135,5 @@ export const verifyAll = command({
   example: { ...example, lease_ids: ["lse_01jcs8qm5t6w8y0a"] },
   replies: [ok(record({ now: time(), leases: list(shapes.verified) }), "What is true now.")],
   errors: agentErrors,
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "verify_all",
-    tenant,
-    actor,
-    entropy,
-    agentId: input.agent_id,
-    leaseIds: input.lease_ids ?? null,
-  }),
   encode: verifiedAnswer,
 });

@@ -1,14 +1,13 @@
 /** Digests: an agent's checkpoint, and taking it up again (A2 to A5). */
-import type { Command } from "../../kernel/contract/commands.ts";
-import { decodeIntents } from "../leases/acquiring.ts";
+import { type Command, digestInput } from "../../kernel/contract/commands.ts";
+import { agentId, resourceName, version } from "../../kernel/contract/inputs.ts";
 import * as shapes from "../leases/shapes.ts";
 import { above, acting } from "../operating/roles.ts";
 import { command, type Input, ok, query } from "../operation.ts";
-import { agentId, intent, resource, version } from "../schema/fields.ts";
 import { findJsonFault } from "../schema/free-json.ts";
+import { inputs, shape } from "../schema/from-fields.ts";
 import { limits } from "../schema/limits.ts";
-import { anything, choice, integer, list, nullable, optional, record, type Static, text } from "../schema/schema.ts";
-import { resolutionStrategies } from "../schema/vocabulary.ts";
+import { choice, integer, list, nullable, optional, record, type Static, text } from "../schema/schema.ts";
 
 const example = { agent_id: "agt_01jcs8qk2m9x4n7r" };
 
@@ -18,24 +17,14 @@ export const saveDigest = command({
   method: "PUT",
   path: "/v1/agents/{agent_id}/digest",
   fields: {
-    agent_id: agentId,
-    checkpoint_id: text({
-      minLength: 1,
-      maxLength: limits.keyLengthMax,
-      description: "The caller's name for it.",
-      "x-error": "invalid_digest",
+    ...inputs({ agentId }, {}),
+    ...inputs(digestInput, {
+      checkpoint_id: "The caller's name for it.",
+      resume_point: "Where to go on.",
+      context: "Whatever the agent needs to go on; any JSON, up to 256 KiB.",
+      intent_backlog: "What it still has to acquire.",
+      resolution_strategy: "RETRY if left out.",
     }),
-    resume_point: text({
-      minLength: 1,
-      maxLength: limits.keyLengthMax,
-      description: "Where to go on.",
-      "x-error": "invalid_digest",
-    }),
-    context: optional(anything({ description: "Whatever the agent needs to go on; any JSON." })),
-    intent_backlog: optional(list(intent, { maxItems: limits.intentsMax, "x-error": "invalid_digest" })),
-    resolution_strategy: optional(
-      choice(resolutionStrategies, { description: "RETRY if left out.", "x-error": "invalid_digest" }),
-    ),
   },
   roles: acting,
   summary: "Saves an agent's checkpoint",
@@ -59,20 +48,6 @@ export const saveDigest = command({
     "invalid_target",
   ],
   refine: ({ context }) => findJsonFault(context, "context"),
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "save_digest",
-    tenant,
-    actor,
-    entropy,
-    agentId: input.agent_id,
-    digest: {
-      checkpointId: input.checkpoint_id,
-      resumePoint: input.resume_point,
-      context: input.context ?? null,
-      intentBacklog: decodeIntents(input.intent_backlog ?? []),
-      resolutionStrategy: input.resolution_strategy ?? "RETRY",
-    },
-  }),
 });
 
 /** Not for readers: a context may hold anything. */
@@ -81,18 +56,18 @@ export const getDigest = query({
   tag: "Agents",
   method: "GET",
   path: "/v1/agents/{agent_id}/digest",
-  fields: { agent_id: agentId },
+  fields: inputs({ agentId }, {}),
   roles: [...above, "agent"],
   summary: "Shows an agent's checkpoint",
   description: "As it was saved last.",
   example,
   replies: [ok(shapes.digest, "The digest.")],
   errors: ["agent_unknown", "digest_unknown"],
-  decode: (input, { tenant, actor }) => ({ type: "get_digest", tenant, actor, agentId: input.agent_id }),
 });
 
-const assumption = record(
-  { resource, version },
+const assumption = shape(
+  { resource: resourceName, version },
+  {},
   { title: "Assumption", description: "The resource is still at this version." },
 );
 
@@ -108,7 +83,7 @@ export const resumeAgent = command({
   method: "POST",
   path: "/v1/agents/{agent_id}/resume",
   fields: {
-    agent_id: agentId,
+    ...inputs({ agentId }, {}),
     assumptions: optional(list(assumption, { maxItems: limits.assumptionsMax })),
   },
   roles: acting,

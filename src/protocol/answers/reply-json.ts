@@ -16,11 +16,11 @@ import {
 } from "../operating/record-json.ts";
 import { receiptsText } from "../receipts/receipt-json.ts";
 import { tokenKeyObject, verifiedTokenObject } from "../resources/token-json.ts";
+import { isoTime } from "../schema/iso-time.ts";
 import { unknownState } from "../schema/vocabulary.ts";
 import { obligationObject, taskObject, taskTypeObject, workerObject } from "../tasks/task-json.ts";
 import { taskReplyAnswer } from "../tasks/task-replies.ts";
 import { type Answer, type AnswerContext, answer, answerJson, errorAnswer, refusalAnswer } from "./answer.ts";
-import { isoTime } from "./iso-time.ts";
 import type { QueryReply } from "./queries.ts";
 
 export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {

@@ -1,11 +1,12 @@
-/** Ending leases: given back by their holder (L5), or taken away from above (L14). */
-import type { Revoke } from "../../kernel/contract/commands.ts";
+/** Ending leases: released by their holder (L5), or revoked (L14). */
+import { commands, type Revoke } from "../../kernel/contract/commands.ts";
+import { optional } from "../../kernel/contract/field.ts";
+import { agentId, leaseId, reason, resourceName } from "../../kernel/contract/inputs.ts";
 import { releasedAnswer } from "../answers/reply-json.ts";
 import { above, acting } from "../operating/roles.ts";
 import { command, ok } from "../operation.ts";
-import { agentId, leaseId, leaseIds, reason, resource, version } from "../schema/fields.ts";
-import { limits } from "../schema/limits.ts";
-import { integer, list, map, optional, record } from "../schema/schema.ts";
+import { inputs } from "../schema/from-fields.ts";
+import { integer, list, record } from "../schema/schema.ts";
 import * as shapes from "./shapes.ts";
 
 const example = { lease_id: "lse_01jcs8qm5t6w8y0a" };
@@ -17,21 +18,13 @@ export const releaseLease = command({
   method: "POST",
   path: "/v1/leases/{lease_id}/release",
   also: [{ method: "DELETE", path: "/v1/leases/{lease_id}" }],
-  fields: { lease_id: leaseId, version: optional(version) },
+  fields: inputs(commands.release_lease, {}),
   roles: acting,
-  summary: "Gives a lease back",
+  summary: "Releases a lease",
   description: "Releasing what has ended already answers 200 and changes nothing (L5).",
   example: { ...example, version: "sha256:9f2c" },
   replies: [ok(shapes.leaseEnd, "How the lease ended.")],
   errors: ["lease_unknown", "not_lease_holder", "stale_epoch", "invalid_version"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "release_lease",
-    tenant,
-    actor,
-    entropy,
-    leaseId: input.lease_id,
-    version: input.version ?? null,
-  }),
   encode: releasedAnswer,
 });
 
@@ -40,31 +33,13 @@ export const releaseAll = command({
   tag: "Holding",
   method: "POST",
   path: "/v1/release",
-  fields: {
-    agent_id: agentId,
-    lease_ids: optional(leaseIds),
-    versions: optional(
-      map(version, { minLength: 1, maxLength: limits.resourceLengthMax }, limits.leaseIdsMax, {
-        description: "What the resources are now, by lease id or by resource.",
-        "x-error": "invalid_version",
-      }),
-    ),
-  },
+  fields: inputs(commands.release_all, { versions: "What the resources are now, by lease id or by resource." }),
   roles: acting,
-  summary: "Gives an agent's leases back at once",
+  summary: "Releases an agent's leases at once",
   description: "All of them where none is named.",
   example: { ...agentExample, lease_ids: [example.lease_id], versions: { [example.lease_id]: "sha256:9f2c" } },
   replies: [ok(record({ leases: list(shapes.leaseEnd) }), "How each of them ended.")],
   errors: ["agent_unknown", "stale_epoch", "invalid_version"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "release_all",
-    tenant,
-    actor,
-    entropy,
-    agentId: input.agent_id,
-    leaseIds: input.lease_ids ?? null,
-    versions: input.versions ?? null,
-  }),
   encode: releasedAnswer,
 });
 
@@ -79,14 +54,22 @@ export const revoke = command({
   tag: "Holding",
   method: "POST",
   path: "/v1/revoke",
-  fields: { lease_id: optional(leaseId), agent_id: optional(agentId), resource_prefix: optional(resource), reason },
+  fields: inputs(
+    {
+      leaseId: optional(leaseId),
+      agentId: optional(agentId),
+      resourcePrefix: optional(resourceName),
+      reason,
+    },
+    { resource_prefix: "All leases on resources whose names begin so." },
+  ),
   exactlyOne: ["lease_id", "agent_id", "resource_prefix"],
   roles: above,
-  summary: "Takes leases away",
+  summary: "Revokes leases",
   description:
     "One lease, all of an agent, or all under a prefix. Their holders learn of it, and why, at once (L14, G10).",
   example: { resource_prefix: "FILE:/src/legacy", reason: "the folder is being deleted" },
-  replies: [ok(record({ revoked: integer() }), "How many were taken away.")],
+  replies: [ok(record({ revoked: integer() }), "How many were revoked.")],
   errors: ["lease_unknown", "agent_unknown", "invalid_resource", "invalid_reason"],
   decode: (input, { tenant, actor, entropy }) => ({
     type: "revoke",

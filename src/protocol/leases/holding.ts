@@ -1,10 +1,14 @@
 /** Holding: keeping leases alive, handing them on, and looking at them (L4, L8, L15, G8). */
 
+import { commands } from "../../kernel/contract/commands.ts";
+import { choice, optional } from "../../kernel/contract/field.ts";
+import { agentId, leaseId, resourceName } from "../../kernel/contract/inputs.ts";
+import { leaseStates } from "../../kernel/contract/records.ts";
 import { acting, reading } from "../operating/roles.ts";
 import { command, ok, query } from "../operation.ts";
-import { activity, agentId, leaseId, leaseIds, pageOf, paging, predicate, resource } from "../schema/fields.ts";
-import { choice, integer, list, optional, record, text } from "../schema/schema.ts";
-import { leaseStates } from "../schema/vocabulary.ts";
+import { paging } from "../schema/fields.ts";
+import { inputs } from "../schema/from-fields.ts";
+import { list, record, text } from "../schema/schema.ts";
 import * as shapes from "./shapes.ts";
 
 const example = { lease_id: "lse_01jcs8qm5t6w8y0a" };
@@ -23,21 +27,13 @@ export const heartbeat = command({
   tag: "Holding",
   method: "POST",
   path: "/v1/leases/{lease_id}/heartbeat",
-  fields: { lease_id: leaseId, activity: optional(activity) },
+  fields: inputs(commands.heartbeat, {}),
   roles: acting,
   summary: "Extends a lease",
   description: "Sets `expires_at` to now + `ttl` (L4). A lease on a bound resource is renewed instead (G8).",
   example: { ...example, activity: true },
   replies: [ok(shapes.lease, "The lease, extended.")],
   errors: [...ends, "renew_required", "verify_required"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "heartbeat",
-    tenant,
-    actor,
-    entropy,
-    leaseId: input.lease_id,
-    activity: input.activity ?? false,
-  }),
 });
 
 export const heartbeatAll = command({
@@ -45,7 +41,7 @@ export const heartbeatAll = command({
   tag: "Holding",
   method: "POST",
   path: "/v1/heartbeat",
-  fields: { agent_id: agentId, lease_ids: optional(leaseIds), activity: optional(activity) },
+  fields: inputs(commands.heartbeat_all, {}),
   roles: acting,
   summary: "Extends an agent's leases at once",
   description: "All of them where none is named. `lost` names those that could not be extended, with their state.",
@@ -61,15 +57,6 @@ export const heartbeatAll = command({
     ),
   ],
   errors: ["agent_unknown", "stale_epoch"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "heartbeat_all",
-    tenant,
-    actor,
-    entropy,
-    agentId: input.agent_id,
-    leaseIds: input.lease_ids ?? null,
-    activity: input.activity ?? false,
-  }),
 });
 
 export const renewLease = command({
@@ -77,30 +64,17 @@ export const renewLease = command({
   tag: "Holding",
   method: "POST",
   path: "/v1/leases/{lease_id}/renew",
-  fields: {
-    lease_id: leaseId,
-    generation: optional(
-      integer({ minimum: 1, description: "The generation the caller has; another one is refused." }),
-    ),
-  },
+  fields: inputs(commands.renew_lease, { generation: "The generation the caller has; another one is refused." }),
   roles: acting,
-  summary: "Issues a lease anew",
+  summary: "Issues a lease again",
   description:
     "A fresh grant under the same id: the next generation, a new fence, a fresh token; the old ones are stale (G8).",
   example: { ...example, generation: 1 },
   replies: [
-    ok(shapes.lease, "The lease, issued anew; on a bound resource, once its cell has taken it."),
+    ok(shapes.lease, "The lease, issued again; on a bound resource, once its cell has taken it."),
     ok(shapes.paused, "PAUSED: its cell does not answer.", 423),
   ],
   errors: [...ends, "stale_generation", "renew_required", "verify_required", "resource_fenced"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "renew_lease",
-    tenant,
-    actor,
-    entropy,
-    leaseId: input.lease_id,
-    generation: input.generation ?? null,
-  }),
 });
 
 export const transferLease = command({
@@ -108,21 +82,13 @@ export const transferLease = command({
   tag: "Holding",
   method: "POST",
   path: "/v1/leases/{lease_id}/transfer",
-  fields: { lease_id: leaseId, to_agent_id: agentId },
+  fields: inputs(commands.transfer_lease, { to_agent_id: "The agent that gets it." }),
   roles: acting,
-  summary: "Hands a lease to another agent",
+  summary: "Transfers a lease to another agent",
   description: "Of the same tenant. The lease keeps its id and gets a new fence (L15).",
   example: { ...example, to_agent_id: "agt_01jcs8qn0v3b5d7f" },
   replies: [ok(shapes.lease, "The lease, in its new hands.")],
   errors: [...ends, "agent_unknown", "transfer_refused", "renew_required", "verify_required"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "transfer_lease",
-    tenant,
-    actor,
-    entropy,
-    leaseId: input.lease_id,
-    toAgentId: input.to_agent_id,
-  }),
 });
 
 export const downgradeLease = command({
@@ -130,21 +96,13 @@ export const downgradeLease = command({
   tag: "Holding",
   method: "POST",
   path: "/v1/leases/{lease_id}/downgrade",
-  fields: { lease_id: leaseId, predicate },
+  fields: inputs(commands.downgrade_lease, {}),
   roles: acting,
-  summary: "Weakens a lease without letting go",
+  summary: "Downgrades a lease to a weaker predicate",
   description: "To a predicate that conflicts with less: a writer becomes a reader (L15).",
   example: { ...example, predicate: "CONSUMES" },
   replies: [ok(shapes.lease, "The lease, weakened.")],
   errors: [...ends, "not_weaker", "invalid_predicate", "renew_required", "verify_required"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "downgrade_lease",
-    tenant,
-    actor,
-    entropy,
-    leaseId: input.lease_id,
-    predicate: input.predicate,
-  }),
 });
 
 export const reportViolation = command({
@@ -152,24 +110,15 @@ export const reportViolation = command({
   tag: "Holding",
   method: "POST",
   path: "/v1/leases/{lease_id}/violations",
-  fields: { lease_id: leaseId, agent_id: agentId, resource },
+  fields: inputs(commands.report_violation, {}),
   roles: acting,
   summary: "Reports a write that went past a lease",
   description:
-    "By the guard of the agent that wrote: what its tool did shows only afterwards. It ends nothing and takes nothing " +
-    "away; the holder and whoever watches are told, by `lease.violated`.",
+    "By the guard of the agent that wrote: what its tool did shows only afterwards. It ends nothing; the holder and " +
+    "watchers get a `lease.violated` event.",
   example: { ...example, ...agentExample, resource: "FILE:/src/auth.ts" },
   replies: [ok(shapes.lease, "The lease that stood against it.")],
   errors: ["lease_unknown", "agent_unknown", "stale_epoch", "invalid_resource"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "report_violation",
-    tenant,
-    actor,
-    entropy,
-    agentId: input.agent_id,
-    leaseId: input.lease_id,
-    resource: input.resource,
-  }),
 });
 
 export const listLeases = query({
@@ -178,9 +127,10 @@ export const listLeases = query({
   method: "GET",
   path: "/v1/leases",
   fields: {
-    resource: optional(resource),
-    agent_id: optional(agentId),
-    state: optional(choice(leaseStates, { description: "Only leases in this state." })),
+    ...inputs(
+      { resource: optional(resourceName), agentId: optional(agentId), state: optional(choice(leaseStates)) },
+      { state: "Only leases in this state." },
+    ),
     ...paging,
   },
   roles: reading,
@@ -191,15 +141,6 @@ export const listLeases = query({
   example: { agent_id: agentExample.agent_id, state: "ACTIVE", limit: 50 },
   replies: [ok(shapes.page("leases", shapes.lease), "One page.")],
   errors: ["invalid_resource"],
-  decode: (input, { tenant, actor }) => ({
-    type: "list_leases",
-    tenant,
-    actor,
-    resource: input.resource ?? null,
-    agentId: input.agent_id ?? null,
-    state: input.state ?? null,
-    ...pageOf(input),
-  }),
 });
 
 export const getLease = query({
@@ -207,12 +148,11 @@ export const getLease = query({
   tag: "Holding",
   method: "GET",
   path: "/v1/leases/{lease_id}",
-  fields: { lease_id: leaseId },
+  fields: inputs({ leaseId }, {}),
   roles: reading,
   summary: "Shows a lease",
   description: "Ended leases too, for a day by default (L16). Only its holder is shown its token.",
   example,
   replies: [ok(shapes.lease, "The lease.")],
   errors: ["lease_unknown"],
-  decode: (input, { tenant, actor }) => ({ type: "get_lease", tenant, actor, leaseId: input.lease_id }),
 });

@@ -1,44 +1,18 @@
-/**
- * A lease on the wire, as text and as an object. Nearly every answer and event holds one, so the text is put together
- * directly: 0.4 µs, and 0.6 to 0.9 with writing it out, against 0.9 to 1.3 for the object and its JSON.stringify.
- */
-import type { Lease, Millis } from "../../kernel/contract/records.ts";
+/** A lease on the wire, as text and as an object. Nearly every answer and event holds one. */
+import { type Lease, lease, type Millis } from "../../kernel/contract/records.ts";
 import type { Blocker } from "../../kernel/contract/replies.ts";
-import { isoTime } from "../answers/iso-time.ts";
-import { escaped } from "../answers/json-text.ts";
+import { escaped } from "../schema/json-text.ts";
+import { membersTextOf, show, type WireObject } from "../schema/show.ts";
 
-export function leaseText(lease: Lease, now: Millis, token: string | null = null): string {
-  const { purpose, coordinate } = lease;
-  const text =
-    `{"id":"${escaped(lease.id)}","resource":"${escaped(lease.resource)}","predicate":"${lease.predicate}"` +
-    `,"agent_id":"${escaped(lease.agentId)}","state":"${lease.state}","fence":${lease.fence}` +
-    `,"generation":${lease.generation},"units":${lease.units},"purpose":${purpose === null ? "null" : `"${escaped(purpose)}"`}` +
-    `,"acquired_at":"${isoTime(lease.acquiredAt)}","expires_at":"${isoTime(lease.expiresAt)}"` +
-    `,"expires_in_ms":${expiresInMs(lease, now)},"ttl":${lease.ttl}`;
-  if (token === null && coordinate === null) return `${text}}`;
-  const withToken = token === null ? "" : `,"token":"${escaped(token)}"`;
-  const withCoordinate = coordinate === null ? "" : `,"coordinate":"${escaped(coordinate)}"`;
-  return `${text}${withToken}${withCoordinate}}`;
+const membersText = membersTextOf<Lease>(lease);
+
+export function leaseText(record: Lease, now: Millis, token: string | null = null): string {
+  const text = `{${membersText(record)},"expires_in_ms":${expiresInMs(record, now)}`;
+  return token === null ? `${text}}` : `${text},"token":"${escaped(token)}"}`;
 }
 
-export function leaseObject(lease: Lease, now: Millis, token: string | null = null) {
-  return {
-    id: lease.id,
-    resource: lease.resource,
-    predicate: lease.predicate,
-    agent_id: lease.agentId,
-    state: lease.state,
-    fence: lease.fence,
-    generation: lease.generation,
-    units: lease.units,
-    purpose: lease.purpose,
-    acquired_at: isoTime(lease.acquiredAt),
-    expires_at: isoTime(lease.expiresAt),
-    expires_in_ms: expiresInMs(lease, now),
-    ttl: lease.ttl,
-    ...(token !== null && { token }),
-    ...(lease.coordinate !== null && { coordinate: lease.coordinate }),
-  };
+export function leaseObject(record: Lease, now: Millis, token: string | null = null): WireObject {
+  return { ...show(lease, record), expires_in_ms: expiresInMs(record, now), ...(token !== null && { token }) };
 }
 
 /** How long it can still be used: not at all once it is held, closing or ended, whenever it would have expired. */

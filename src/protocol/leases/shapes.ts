@@ -1,15 +1,28 @@
 /** What replies look like: the schemas that OpenAPI shows, and that the encoders' tests hold them to. */
-import { intent } from "../schema/fields.ts";
-import { limits } from "../schema/limits.ts";
+import { without } from "../../kernel/contract/field.ts";
+import {
+  agent as agentFields,
+  cell as cellFields,
+  digest as digestFields,
+  intent,
+  key as keyFields,
+  lease as leaseFields,
+  request as requestFields,
+  resource as resourceFields,
+  tenant as tenantFields,
+  tenantQuotas,
+  tenantSettings,
+} from "../../kernel/contract/records.ts";
+import { quotasWords, settingsWords } from "../operating/record-words.ts";
+import { intent as intentShape } from "../schema/fields.ts";
+import { outputs, registerShape } from "../schema/from-fields.ts";
 import {
   always,
-  anything,
   choice,
   either,
   flag,
   integer,
   list,
-  map,
   nullable,
   record,
   sometimes,
@@ -17,18 +30,16 @@ import {
   time,
 } from "../schema/schema.ts";
 import {
-  cellStates,
   denialReasons,
   leaseStates,
   pauseReasons,
   predicates,
-  resolutionStrategies,
   resourceStates,
-  roles,
-  strategies,
   unknownState,
   wireAgentStates,
 } from "../schema/vocabulary.ts";
+
+registerShape(intent, intentShape);
 
 const predicate = choice(predicates);
 const leaseState = choice(leaseStates);
@@ -37,21 +48,17 @@ const fence = integer({ description: "Greater than every earlier fence of the te
 
 export const lease = record(
   {
-    id: text(),
-    resource: text(),
-    predicate,
-    agent_id: text(),
-    state: leaseState,
-    fence,
-    generation: integer({ minimum: 1, description: "How often the lease was issued." }),
-    units: integer({ minimum: 1 }),
-    purpose: nullable(text()),
-    acquired_at: time(),
-    expires_at: time(),
+    ...outputs(leaseFields, {
+      id: "The lease's id.",
+      state: "ACTIVE while it can be used.",
+      units: "Units of a counted resource.",
+      acquired_at: "When it was granted.",
+      expires_at: "When it ends without a heartbeat.",
+      ttl: "In milliseconds; a heartbeat extends the lease by this much from now.",
+      coordinate: "Where to connect, for a bound resource.",
+    }),
     expires_in_ms: expiresInMs,
-    ttl: integer({ description: "In milliseconds; a heartbeat extends the lease by so much from now." }),
     token: sometimes(text({ description: "Proves the lease to a data plane." })),
-    coordinate: sometimes(text({ description: "Where to connect, for a bound resource." })),
   },
   { title: "Lease" },
 );
@@ -111,15 +118,17 @@ export const waiting = record(
   { title: "Waiting" },
 );
 
+const { lease_ids: _leaseIds, ...openProperties } = outputs(requestFields, {
+  request_id: "For the question after the request.",
+  state: "WAITING, or BINDING while cells set the leases up.",
+  submitted_at: "When it was submitted.",
+  wait_timeout_ms: "How long it waits at most.",
+});
+
 export const openRequest = record(
   {
-    request_id: text(),
-    agent_id: text(),
+    ...openProperties,
     state: choice(["WAITING", "BINDING"]),
-    intents: list(intent),
-    purpose: nullable(text()),
-    submitted_at: time(),
-    wait_timeout_ms: integer(),
     times_out_in_ms: integer({ description: "How long it can still wait; needs no clock of yours." }),
     position: integer({ description: "1 for the first in line; 0 while cells set the leases up." }),
     ...blockers,
@@ -158,16 +167,16 @@ export const denied = record(
 
 export const agent = record(
   {
-    agent_id: text(),
+    ...outputs(agentFields, {
+      epoch: "Which instance of the agent is the present one.",
+      state: "Where it is in its unit of work (A1).",
+      attempts: "How often it died since its last grant.",
+      paused_by_operator: "Whether its operator has paused it (W9).",
+      registered_at: "When it was registered.",
+      paused_at: "Since when it is PAUSED.",
+    }),
     state: choice(wireAgentStates),
-    priority_timestamp: integer({ description: "Older is smaller; it stays for the unit of work." }),
-    epoch: integer({ description: "Which instance of the agent is the present one." }),
-    labels: map(text(), {}, limits.labelsMax),
-    attempts: integer({ description: "How often it died since its last grant." }),
-    paused_by_operator: flag(),
-    registered_at: time(),
-    paused_at: nullable(time()),
-    returns_to: sometimes(choice(wireAgentStates)),
+    returns_to: sometimes(choice(wireAgentStates, { description: "Of an agent in DIE_RESTART." })),
   },
   { title: "Agent" },
 );
@@ -184,16 +193,14 @@ export const registered = record(
 );
 
 export const digest = record(
-  {
-    agent_id: text(),
-    checkpoint_id: text(),
-    resume_point: text(),
-    context: anything({ description: "Whatever the agent saved." }),
-    intent_backlog: list(intent),
-    resolution_strategy: choice(resolutionStrategies),
-    priority_timestamp: integer(),
-    saved_at: time(),
-  },
+  outputs(digestFields, {
+    checkpoint_id: "The caller's name for it.",
+    resume_point: "Where to go on.",
+    context: "Whatever the agent saved.",
+    intent_backlog: "What it still has to acquire.",
+    resolution_strategy: "What to do at resume (A2).",
+    saved_at: "When it was saved.",
+  }),
   { title: "Digest" },
 );
 
@@ -211,37 +218,41 @@ export const verified = either([
   record({ id: text(), state: choice([unknownState]) }),
 ]);
 
+const { driver, hardware, fault, ...resourceProperties } = outputs(resourceFields, {
+  capacity: "In units; null: not counted.",
+  driver: "What its cell serves it with.",
+  hardware: "Labels of what it runs on.",
+  fault: "Why its cell cannot serve it now.",
+  reason: "Why it is fenced.",
+  fenced_at: "Since when it is fenced.",
+  declared_at: "When it was declared.",
+});
+
 export const resource = record(
   {
-    resource: text(),
+    ...resourceProperties,
     state: choice(resourceStates),
-    capacity: nullable(integer()),
-    cell: nullable(text()),
-    driver: sometimes(nullable(text({ description: "What its cell serves it with." }))),
-    hardware: sometimes(list(text())),
-    fault: sometimes(nullable(text({ description: "Why its cell cannot serve it now." }))),
-    reason: nullable(text()),
-    fenced_at: nullable(time()),
-    declared_at: time(),
+    driver: sometimes(driver ?? text()),
+    hardware: sometimes(hardware ?? text()),
+    fault: sometimes(fault ?? text()),
   },
   { title: "Resource" },
 );
 
-const cellFields = {
-  cell: text(),
-  state: choice(cellStates),
-  reason: nullable(text({ description: "Why it is gone." })),
-  withdrawn: flag({ description: "Nothing new is leased on its resources (G12)." }),
-  version: nullable(text()),
-  since: time({ description: "When this last changed." }),
-  enrolled_at: time(),
-};
+const cellProperties = outputs(cellFields, {
+  state: "READY, or GONE.",
+  reason: "Why it is gone.",
+  withdrawn: "Nothing new is leased on its resources (G12).",
+  version: "Of the program.",
+  enrolled_at: "When it first enrolled.",
+  since: "When this last changed.",
+});
 
-export const cell = record(cellFields, { title: "Cell" });
+export const cell = record(cellProperties, { title: "Cell" });
 
 export const cellView = record(
   {
-    ...cellFields,
+    ...cellProperties,
     connected: flag({ description: "To this server, now." }),
     resources: list(
       record({
@@ -298,46 +309,25 @@ export const tokenKeys = record(
 
 export const tenant = record(
   {
-    tenant_id: text(),
-    suspended: flag(),
-    reason: nullable(text()),
-    settings: record({
-      strategy: choice(strategies),
-      ttl_ms_default: integer(),
-      ttl_ms_max: integer(),
-      wait_timeout_ms_default: integer(),
-      wait_timeout_ms_max: integer(),
-      claim_within_ms: integer(),
-      retry_ms_base: integer(),
-      retry_ms_cap: integer(),
+    ...outputs(without(tenantFields, "settings", "quotas"), {
+      suspended: "Nothing is granted while it is.",
+      reason: "Why it is suspended.",
     }),
-    quotas: record({
-      leases_max: integer(),
-      waiters_max: integer(),
-      agents_max: integer(),
-      resources_max: integer(),
-      patterns_max: integer(),
-      tasks_max: integer(),
-      lease_time_ms_max: nullable(integer()),
-      tenant_lease_time_ms_max: nullable(integer()),
-      kinds: map(integer(), {}, limits.kindsMax),
-    }),
-    created_at: time(),
+    settings: record(outputs(tenantSettings, settingsWords)),
+    quotas: record(outputs(tenantQuotas, quotasWords)),
   },
   { title: "Tenant" },
 );
 
-const keyFields = {
-  key_id: text(),
-  role: choice(roles),
-  tenant_id: text(),
-  label: nullable(text()),
-  created_at: time(),
-};
+const keyProperties = outputs(keyFields, {
+  key_id: "The key's id, not its secret.",
+  role: "What the key allows.",
+  label: "What it is for.",
+});
 
-export const key = record(keyFields, { title: "Key" });
+export const key = record(keyProperties, { title: "Key" });
 export const newKey = record(
-  { ...keyFields, key: text({ description: "The secret; shown this once." }) },
+  { ...keyProperties, key: text({ description: "The secret; shown this once." }) },
   { title: "NewKey" },
 );
 

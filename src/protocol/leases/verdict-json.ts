@@ -2,7 +2,7 @@
 import type { Verdict } from "../../kernel/contract/replies.ts";
 import { type Answer, type AnswerContext, answer, inSeconds, type Observation } from "../answers/answer.ts";
 import { statusOf } from "../answers/errors.ts";
-import { isoTime } from "../answers/iso-time.ts";
+import { isoTime } from "../schema/iso-time.ts";
 import { blockersText, leasesText } from "./lease-json.ts";
 
 export function verdictAnswer(verdict: Verdict, context: AnswerContext): Answer {

@@ -1,12 +1,15 @@
 /** Operating: keys. The server draws the secret and its hash; only the hash goes further. */
 
+import { commands } from "../../kernel/contract/commands.ts";
+import { choice, optional, text } from "../../kernel/contract/field.ts";
+import { tenantId } from "../../kernel/contract/inputs.ts";
+import { limits } from "../../kernel/contract/limits.ts";
+import { roles } from "../../kernel/contract/records.ts";
 import { deletedKeyAnswer } from "../answers/reply-json.ts";
 import * as shapes from "../leases/shapes.ts";
 import { command, ok, query } from "../operation.ts";
-import { pageOf, paging, tenantId } from "../schema/fields.ts";
-import { limits } from "../schema/limits.ts";
-import { choice, optional, text } from "../schema/schema.ts";
-import { roles } from "../schema/vocabulary.ts";
+import { paging } from "../schema/fields.ts";
+import { inputs } from "../schema/from-fields.ts";
 import { operating } from "./roles.ts";
 
 export const createKey = command({
@@ -14,15 +17,16 @@ export const createKey = command({
   tag: "Operating",
   method: "POST",
   path: "/v1/keys",
-  fields: {
-    role: choice(roles, { description: "What the key allows.", "x-error": "invalid_key" }),
-    tenant_id: optional(tenantId),
-    label: optional(
-      text({ maxLength: limits.labelLengthMax, description: "What it is for.", "x-error": "invalid_key" }),
-    ),
-  },
+  fields: inputs(
+    {
+      role: choice(roles, { error: "invalid_key" }),
+      tenantId: optional(tenantId),
+      label: optional(text({ max: limits.labelLengthMax, error: "invalid_key" })),
+    },
+    { role: "What the key allows.", label: "What it is for." },
+  ),
   roles: operating,
-  summary: "Makes a key",
+  summary: "Creates a key",
   description:
     "For the caller's own tenant if none is named. The secret is in this answer and nowhere else; only its hash is stored.",
   example: { role: "supervisor", tenant_id: "acme", label: "acme's CI" },
@@ -42,23 +46,14 @@ export const listKeys = query({
   method: "GET",
   path: "/v1/keys",
   fields: {
-    tenant_id: optional(tenantId),
-    role: optional(choice(roles, { description: "Only keys of this role." })),
+    ...inputs({ tenantId: optional(tenantId), role: optional(choice(roles)) }, { role: "Only keys of this role." }),
     ...paging,
   },
   roles: operating,
   summary: "Lists keys",
-  description: "Without their secrets, which nobody has any more.",
+  description: "Without their secrets, which are not stored.",
   example: { tenant_id: "acme" },
   replies: [ok(shapes.page("keys", shapes.key), "One page.")],
-  decode: (input, { tenant, actor }) => ({
-    type: "list_keys",
-    tenant,
-    actor,
-    tenantId: input.tenant_id ?? null,
-    role: input.role ?? null,
-    ...pageOf(input),
-  }),
 });
 
 export const deleteKey = command({
@@ -67,15 +62,12 @@ export const deleteKey = command({
   method: "DELETE",
   path: "/v1/keys/{key_id}",
   also: [{ method: "DELETE", path: "/v1/keys" }],
-  fields: {
-    key_id: text({ minLength: 1, maxLength: limits.idLengthMax, description: "The key's id, not its secret." }),
-  },
+  fields: inputs(commands.delete_key, { key_id: "The key's id, not its secret." }),
   roles: operating,
   summary: "Deletes a key",
-  description: "From then on it opens nothing.",
+  description: "From then on it is refused.",
   example: { key_id: "key_01jcs8qp7x9z1c3e" },
-  replies: [ok(shapes.key, "The key that was.")],
+  replies: [ok(shapes.key, "The deleted key.")],
   errors: ["key_unknown"],
-  decode: (input, { tenant, actor, entropy }) => ({ type: "delete_key", tenant, actor, entropy, keyId: input.key_id }),
   encode: deletedKeyAnswer,
 });

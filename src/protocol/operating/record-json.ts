@@ -1,80 +1,55 @@
-/** The other records as the wire shows them. They are asked for seldom, so objects will do. */
-import type {
-  Agent,
-  AgentState,
-  Cell,
-  Digest,
-  Intent,
-  Key,
-  Millis,
-  Request,
-  Resource,
-  Tenant,
+/** The other records as the wire shows them. They are shown seldom, so objects will do. */
+import {
+  type Agent,
+  type AgentState,
+  agent as agentFields,
+  type Cell,
+  cell as cellFields,
+  type Digest,
+  digest as digestFields,
+  type Intent,
+  intent as intentFields,
+  type Key,
+  key as keyFields,
+  type Millis,
+  type Request,
+  type Resource,
+  request as requestFields,
+  resource as resourceFields,
+  type Tenant,
+  tenant as tenantFields,
 } from "../../kernel/contract/records.ts";
-import { isoTime } from "../answers/iso-time.ts";
 import type { CellView, OpenRequest } from "../answers/queries.ts";
 import { blockerObject } from "../leases/lease-json.ts";
+import { show, type WireObject } from "../schema/show.ts";
 import type { ResourceState } from "../schema/vocabulary.ts";
 
-export function agentObject(agent: Agent) {
-  return {
-    agent_id: agent.id,
-    state: agentState(agent),
-    priority_timestamp: agent.priority,
-    epoch: agent.epoch,
-    labels: agent.labels,
-    attempts: agent.attempts,
-    paused_by_operator: agent.pausedByOperator,
-    registered_at: isoTime(agent.registeredAt),
-    paused_at: agent.pausedAt === null ? null : isoTime(agent.pausedAt),
-    /** Where an agent in DIE_RESTART goes back to (A1). */
-    ...(agent.restarting && { returns_to: agent.state }),
-  };
+/** `returns_to`: the state to which an agent in DIE_RESTART returns (A1). */
+export function agentObject(agent: Agent): WireObject {
+  const returns = agent.restarting ? { returns_to: agent.state } : {};
+  return { ...show(agentFields, agent), state: agentState(agent), ...returns };
 }
 
 export function agentState({ state, restarting }: Agent): AgentState | "DIE_RESTART" {
   return restarting ? "DIE_RESTART" : state;
 }
 
-export function digestObject(digest: Digest) {
-  return {
-    agent_id: digest.agentId,
-    checkpoint_id: digest.checkpointId,
-    resume_point: digest.resumePoint,
-    context: digest.context,
-    intent_backlog: digest.intentBacklog.map(intentObject),
-    resolution_strategy: digest.resolutionStrategy,
-    priority_timestamp: digest.priority,
-    saved_at: isoTime(digest.savedAt),
-  };
+export function digestObject(digest: Digest): WireObject {
+  return show(digestFields, digest);
 }
 
-export function intentObject({ predicate, resource, units, to, pick }: Intent) {
-  return { predicate, resource, units, to, ...(pick !== null && { pick }) };
+export function intentObject(intent: Intent): WireObject {
+  return show(intentFields, intent);
 }
 
-export function requestObject(request: Request) {
-  return {
-    request_id: request.id,
-    agent_id: request.agentId,
-    state: request.state,
-    intents: request.intents.map(intentObject),
-    purpose: request.purpose,
-    submitted_at: isoTime(request.submittedAt),
-    wait_timeout_ms: request.waitTimeout,
-    lease_ids: request.leaseIds,
-  };
+export function requestObject(request: Request): WireObject {
+  return show(requestFields, request);
 }
 
-export function openRequestObject({ request, wait }: OpenRequest, now: Millis) {
+export function openRequestObject({ request, wait }: OpenRequest, now: Millis): WireObject {
+  const { lease_ids: _leaseIds, ...shown } = requestObject(request);
   return {
-    request_id: request.id,
-    agent_id: request.agentId,
-    state: request.state,
-    intents: request.intents.map(intentObject),
-    purpose: request.purpose,
-    submitted_at: isoTime(request.submittedAt),
-    wait_timeout_ms: request.waitTimeout,
+    ...shown,
     times_out_in_ms: Math.max(0, request.timeoutAt - now),
     position: wait.position,
     blocked_by: wait.blockers.map((blocker) => blockerObject(blocker, now)),
@@ -82,17 +57,10 @@ export function openRequestObject({ request, wait }: OpenRequest, now: Millis) {
   };
 }
 
-export function resourceObject(resource: Resource) {
-  return {
-    resource: resource.name,
-    state: resourceState(resource),
-    capacity: resource.capacity,
-    cell: resource.cell,
-    ...(resource.cell !== null && { driver: resource.driver, hardware: resource.hardware, fault: resource.fault }),
-    reason: resource.fenceReason,
-    fenced_at: resource.fencedAt === null ? null : isoTime(resource.fencedAt),
-    declared_at: isoTime(resource.declaredAt),
-  };
+/** What a cell reports of a resource is shown only where one hosts it. */
+export function resourceObject(resource: Resource): WireObject {
+  const { driver, hardware, fault, ...shown } = show(resourceFields, resource);
+  return { ...shown, state: resourceState(resource), ...(resource.cell !== null && { driver, hardware, fault }) };
 }
 
 export function resourceState({ fenced, withdrawn }: Resource): ResourceState {
@@ -100,19 +68,11 @@ export function resourceState({ fenced, withdrawn }: Resource): ResourceState {
 }
 
 /** Never its session or key: with them another could speak for it. */
-export function cellObject({ id, state, goneReason, withdrawn, version, enrolledAt, changedAt }: Cell) {
-  return {
-    cell: id,
-    state,
-    reason: goneReason,
-    withdrawn,
-    version,
-    since: isoTime(changedAt),
-    enrolled_at: isoTime(enrolledAt),
-  };
+export function cellObject(cell: Cell): WireObject {
+  return show(cellFields, cell);
 }
 
-export function cellViewObject({ cell, isConnected, resources }: CellView) {
+export function cellViewObject({ cell, isConnected, resources }: CellView): WireObject {
   return {
     ...cellObject(cell),
     connected: isConnected,
@@ -130,37 +90,11 @@ export function cellViewObject({ cell, isConnected, resources }: CellView) {
   };
 }
 
-export function tenantObject({ id, suspended, suspendReason, settings, quotas, createdAt }: Tenant) {
-  return {
-    tenant_id: id,
-    suspended,
-    reason: suspendReason,
-    settings: {
-      strategy: settings.strategy,
-      ttl_ms_default: settings.ttlMsDefault,
-      ttl_ms_max: settings.ttlMsMax,
-      wait_timeout_ms_default: settings.waitTimeoutMsDefault,
-      wait_timeout_ms_max: settings.waitTimeoutMsMax,
-      claim_within_ms: settings.claimWithinMs,
-      retry_ms_base: settings.retryMsBase,
-      retry_ms_cap: settings.retryMsCap,
-    },
-    quotas: {
-      leases_max: quotas.leasesMax,
-      waiters_max: quotas.waitersMax,
-      agents_max: quotas.agentsMax,
-      resources_max: quotas.resourcesMax,
-      patterns_max: quotas.patternsMax,
-      tasks_max: quotas.tasksMax,
-      lease_time_ms_max: quotas.leaseTimeMsMax,
-      tenant_lease_time_ms_max: quotas.tenantLeaseTimeMsMax,
-      kinds: quotas.kinds,
-    },
-    created_at: isoTime(createdAt),
-  };
+export function tenantObject(tenant: Tenant): WireObject {
+  return show(tenantFields, tenant);
 }
 
-/** Never the hash: whoever lists keys has no use for it. */
-export function keyObject({ id, role, tenant, label, createdAt }: Key) {
-  return { key_id: id, role, tenant_id: tenant, label, created_at: isoTime(createdAt) };
+/** Never the hash: nobody who lists keys has a use for it. */
+export function keyObject(key: Key): WireObject {
+  return show(keyFields, key);
 }

@@ -1,22 +1,29 @@
 /** What follows from the ledger: who answers for what, and how far it has come (R5, R6). */
 
+import { choice, optional, text } from "../../kernel/contract/field.ts";
+import { limits } from "../../kernel/contract/limits.ts";
+import { obligationStates } from "../../kernel/contract/task-records.ts";
 import { page } from "../leases/shapes.ts";
 import { following } from "../operating/roles.ts";
 import { ok, query } from "../operation.ts";
-import { pageOf, paging } from "../schema/fields.ts";
-import { limits } from "../schema/limits.ts";
-import { choice, optional, text } from "../schema/schema.ts";
-import { obligationStates } from "../schema/vocabulary.ts";
+import { paging } from "../schema/fields.ts";
+import { inputs } from "../schema/from-fields.ts";
 import * as shapes from "./receipt-shapes.ts";
 
-const custodian = text({ minLength: 1, maxLength: limits.keyLengthMax, description: "Who answers for it." });
+const custodian = text({ min: 1, max: limits.keyLengthMax });
 
 export const listObligations = query({
   name: "list_obligations",
   tag: "Receipts",
   method: "GET",
   path: "/v1/obligations",
-  fields: { state: optional(choice(obligationStates)), custodian: optional(custodian), ...paging },
+  fields: {
+    ...inputs(
+      { state: optional(choice(obligationStates)), custodian: optional(custodian) },
+      { state: "Only obligations in this state.", custodian: "Who answers for it." },
+    ),
+    ...paging,
+  },
   roles: following,
   summary: "Lists obligations",
   description:
@@ -24,14 +31,6 @@ export const listObligations = query({
     "those that are not closed.",
   example: { state: "OVERDUE", limit: 50 },
   replies: [ok(page("obligations", shapes.obligation), "One page.")],
-  decode: (input, { tenant, actor }) => ({
-    type: "list_obligations",
-    tenant,
-    actor,
-    state: input.state ?? null,
-    custodian: input.custodian ?? null,
-    ...pageOf(input),
-  }),
 });
 
 export const getInbox = query({
@@ -39,20 +38,13 @@ export const getInbox = query({
   tag: "Receipts",
   method: "GET",
   path: "/v1/inbox/{recipient_ai}",
-  fields: { recipient_ai: custodian, ...paging },
+  fields: { ...inputs({ recipientAi: custodian }, { recipient_ai: "Who answers for it." }), ...paging },
   roles: following,
   summary: "Shows a principal's inbox",
   description:
     "All that it answers for and that is not closed: its own tasks, and those that were escalated to it (R5).",
   example: { recipient_ai: "delegate.root", limit: 50 },
   replies: [ok(page("obligations", shapes.obligation), "One page.")],
-  decode: (input, { tenant, actor }) => ({
-    type: "get_inbox",
-    tenant,
-    actor,
-    recipientAi: input.recipient_ai,
-    ...pageOf(input),
-  }),
 });
 
 export const getLedgerHead = query({
@@ -67,5 +59,4 @@ export const getLedgerHead = query({
     "Kept elsewhere, it proves later that nothing was changed or cut off: `leasehold ledger verify --anchor`.",
   example: {},
   replies: [ok(shapes.ledgerHead, "How far the tenant's ledger has come.")],
-  decode: (_input, { tenant, actor }) => ({ type: "get_ledger_head", tenant, actor }),
 });

@@ -85,7 +85,7 @@ test("whatever is wrong with a receipt's body is 422 invalid_receipt with field 
   const cases: readonly (readonly [object, string, string])[] = [
     [{ surprise: 1 }, "surprise", '"surprise" is not a known field'],
     [{ attempt: "2" }, "attempt", "attempt is a string"],
-    [{ completed_at: "yesterday" }, "completed_at", "completed_at is no time in ISO 8601 with its zone"],
+    [{ completed_at: "yesterday" }, "completed_at", "completed_at is not a time in ISO 8601 with a zone"],
     [{ schema_version: "2.0" }, "schema_version", "schema_version is not of version 1"],
     [{ inputs: { constructor: 1 } }, "inputs", 'inputs has the key "constructor", which cannot be stored safely'],
     [{ receipt_id: "x".repeat(129) }, "receipt_id", "receipt_id has 129 characters"],

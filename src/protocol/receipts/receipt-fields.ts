@@ -1,73 +1,88 @@
 /**
  * A receipt as it may be sent (R2): the document's short ones and LegiVellum's full ones, version 1, both as they stand.
- * The full ones have every field, with a mark where there is nothing to say: "NA" or "TBD", null, {}, [], 0. Those are
- * nothing but ways to leave a field out, and are read as such here.
+ * The full ones have every field, with a mark where there is nothing to say: "NA" or "TBD", null, {}, [], 0. A mark
+ * means that the field is left out.
  */
+import { receiptInput } from "../../kernel/contract/inputs.ts";
 import type { ReceiptInput } from "../../kernel/contract/task-commands.ts";
+import type { receipt } from "../../kernel/contract/task-records.ts";
+import { partDecoderOf } from "../schema/decode.ts";
 import type { Fault } from "../schema/explain.ts";
 import { findJsonFault } from "../schema/free-json.ts";
+import { inputs, type Words } from "../schema/from-fields.ts";
 import { limits } from "../schema/limits.ts";
-import { anything, flag, integer, optional, record, type Static, text } from "../schema/schema.ts";
+import { integer, optional, record, type Static, text } from "../schema/schema.ts";
 
-const id = (description: string) => optional(text({ minLength: 1, maxLength: limits.idLengthMax, description }));
-const name = (description: string) => optional(text({ maxLength: limits.keyLengthMax, description }));
-const line = (description: string) => optional(text({ maxLength: limits.receiptTextMax, description }));
-const long = (description: string) => optional(text({ maxLength: limits.taskBodyBytesMax, description }));
-const time = (description: string) => optional(text({ maxLength: 64, description: `${description} ISO 8601.` }));
-const free = (description: string) => optional(anything({ description }));
+export const receiptWords: Words<typeof receiptInput> & Words<typeof receipt> = {
+  phase: "accepted, complete, escalate or progress.",
+  task_id: "The task; with `fence`, or found by `source_system`, unless `lease_id` is given.",
+  lease_id: "The lease of the offer that this is about.",
+  fence: "The offer's fence, beside `task_id`.",
+  tenant_id: "Must be the credential's own.",
+  receipt_id: "Of the sender's choice; one is made if it is left out.",
+  obligation_id: "The obligation that this is about.",
+  parent_task_id: "The task that this one is a part of.",
+  caused_by_receipt_id: "The receipt that led to this one; the task's last one if it is left out.",
+  dedupe_key: "Sent again with the same content, the first receipt is the answer (R3).",
+  attempt: "Which attempt this is, from 1.",
+  from_principal: "The sender.",
+  for_principal: "The principal it is done for.",
+  source_system: "The worker_id.",
+  recipient_ai: "The recipient.",
+  trust_domain: "As given.",
+  status: "Of a complete receipt: success, failure or canceled.",
+  realtime: "As given.",
+  task_type: "From the task if left out.",
+  task_summary: "From the task if left out.",
+  task_body: "From the task if left out.",
+  inputs: "From the task if left out; up to 64 KiB.",
+  expected_outcome_kind: "From the task if left out.",
+  expected_artifact_mime: "From the task if left out.",
+  outcome_kind: "Of a complete receipt: none, response_text, artifact_pointer or mixed.",
+  outcome_text: "The result, in words.",
+  artifact_location: "Where the artifact is stored.",
+  artifact_pointer: "From `artifact_location` if left out.",
+  artifact_checksum: "As given.",
+  artifact_size_bytes: "As given.",
+  artifact_mime: "From what was expected if left out.",
+  artifact_refs: "Further artifacts.",
+  escalation_class: "owner, capability, trust, policy, scope or other.",
+  escalation_reason: "Why it is escalated.",
+  escalation_to: "The principal it is escalated to; the task's principal if left out.",
+  retry_requested: "Whether it should be tried again.",
+  body: "Anything else.",
+  created_at: "When it was written. ISO 8601.",
+  started_at: "When the work began. ISO 8601.",
+  completed_at: "When it ended. ISO 8601.",
+  read_at: "As given. ISO 8601.",
+  archived_at: "As given. ISO 8601.",
+  metadata: "Up to 16 KiB.",
+  sequence: "1 for the tenant's first; no number is left out.",
+  stored_at: "When it was stored, by the ledger's clock.",
+};
+
+const times = ["created_at", "started_at", "completed_at", "read_at", "archived_at"] as const;
+const when = (name: (typeof times)[number]) =>
+  optional(text({ maxLength: limits.timeLengthMax, description: receiptWords[name] ?? "" }));
 
 export const receiptFields = {
-  phase: text({ maxLength: limits.keyLengthMax, description: "accepted, complete, escalate or progress." }),
-  task_id: id("The task; with `fence`, or found by `source_system`, unless `lease_id` is given."),
-  lease_id: id("The lease of the offer that this is about."),
-  fence: optional(integer({ description: "The offer's fence, beside `task_id`." })),
-  schema_version: name("Of the receipt: 1.0."),
-  tenant_id: name("Must be the credential's own."),
-  receipt_id: id("Of the sender's choice; one is made if it is left out."),
-  obligation_id: id("The obligation that this is about."),
-  parent_task_id: id("The task that this one is a part of."),
-  caused_by_receipt_id: id("The receipt that led to this one; the task's last one if it is left out."),
-  dedupe_key: name("Sent again with the same content, the first receipt is the answer (R3)."),
-  attempt: optional(integer({ description: "Which attempt this is, from 1." })),
-  from_principal: name("Who sends it."),
-  for_principal: name("For whom it is done."),
-  source_system: name("The worker_id."),
-  recipient_ai: name("Whom it is for."),
-  trust_domain: name("As given."),
-  status: name("Of a complete receipt: success, failure or canceled."),
-  realtime: optional(flag({ description: "As given." })),
-  task_type: name("From the task if left out."),
-  task_summary: line("From the task if left out."),
-  task_body: long("From the task if left out."),
-  inputs: free("From the task if left out; up to 64 KiB."),
-  expected_outcome_kind: name("From the task if left out."),
-  expected_artifact_mime: name("From the task if left out."),
-  outcome_kind: name("Of a complete receipt: none, response_text, artifact_pointer or mixed."),
-  outcome_text: long("What came of it, in words."),
-  artifact_location: line("Where the artifact lies."),
-  artifact_pointer: line("From `artifact_location` if left out."),
-  artifact_checksum: line("As given."),
-  artifact_size_bytes: optional(integer()),
-  artifact_mime: name("From what was expected if left out."),
-  artifact_refs: free("Further artifacts."),
-  escalation_class: name("owner, capability, trust, policy, scope or other."),
-  escalation_reason: line("Why it is passed on."),
-  escalation_to: name("To whom; the task's principal if left out."),
-  retry_requested: optional(flag({ description: "Whether it should be tried again." })),
-  body: free("Anything else."),
-  created_at: time("When it was written."),
-  stored_at: time("Taken and not used: the ledger's clock decides."),
-  started_at: time("When the work began."),
-  completed_at: time("When it ended."),
-  read_at: time("As given."),
-  archived_at: time("As given."),
-  metadata: free("Up to 16 KiB."),
+  ...inputs(receiptInput, receiptWords),
+  // 0 is a mark of absence.
+  attempt: optional(integer({ description: receiptWords.attempt })),
+  created_at: when("created_at"),
+  started_at: when("started_at"),
+  completed_at: when("completed_at"),
+  read_at: when("read_at"),
+  archived_at: when("archived_at"),
+  schema_version: optional(text({ maxLength: limits.keyLengthMax, description: "Of the receipt: 1.0." })),
+  stored_at: optional(
+    text({ maxLength: limits.timeLengthMax, description: "Accepted and not used: the ledger's clock decides." }),
+  ),
 };
 
 export const newReceipt = record(receiptFields, { title: "NewReceipt" });
 export type NewReceipt = Static<typeof newReceipt>;
 
-const times = ["created_at", "started_at", "completed_at", "read_at", "archived_at"] as const;
 const frees = ["inputs", "artifact_refs", "body", "metadata"] as const;
 const isoPattern = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$/i;
 
@@ -76,7 +91,7 @@ export function receiptFault(input: NewReceipt): Fault | null {
   for (const field of times) {
     const value = input[field];
     if (value !== undefined && value !== null && !isAbsent(value) && Number.isNaN(readTime(value)))
-      return wrong(field, `${field} is no time in ISO 8601 with its zone; send one such as 2026-01-04T15:45:00Z.`);
+      return wrong(field, `${field} is not a time in ISO 8601 with a zone; send one such as 2026-01-04T15:45:00Z.`);
   }
   for (const field of frees) {
     const value = input[field];
@@ -93,54 +108,13 @@ function wrong(field: string, detail: string): Fault {
   return { code: "invalid_receipt", field, detail };
 }
 
-/** By hand, field for field: every step of every task comes this way. */
-export function decodeReceipt(input: NewReceipt): ReceiptInput {
-  return {
-    phase: input.phase,
-    taskId: textOf(input.task_id),
-    leaseId: textOf(input.lease_id),
-    fence: numberOf(input.fence),
-    receiptId: textOf(input.receipt_id),
-    tenantId: textOf(input.tenant_id),
-    obligationId: textOf(input.obligation_id),
-    parentTaskId: textOf(input.parent_task_id),
-    causedByReceiptId: textOf(input.caused_by_receipt_id),
-    dedupeKey: textOf(input.dedupe_key),
-    attempt: numberOf(input.attempt),
-    fromPrincipal: textOf(input.from_principal),
-    forPrincipal: textOf(input.for_principal),
-    sourceSystem: textOf(input.source_system),
-    recipientAi: textOf(input.recipient_ai),
-    trustDomain: textOf(input.trust_domain),
-    status: textOf(input.status),
-    realtime: input.realtime ?? null,
-    taskType: textOf(input.task_type),
-    taskSummary: textOf(input.task_summary),
-    taskBody: textOf(input.task_body),
-    inputs: freeOf(input.inputs),
-    expectedOutcomeKind: textOf(input.expected_outcome_kind),
-    expectedArtifactMime: textOf(input.expected_artifact_mime),
-    outcomeKind: textOf(input.outcome_kind),
-    outcomeText: textOf(input.outcome_text),
-    artifactLocation: textOf(input.artifact_location),
-    artifactPointer: textOf(input.artifact_pointer),
-    artifactChecksum: textOf(input.artifact_checksum),
-    artifactSizeBytes: numberOf(input.artifact_size_bytes),
-    artifactMime: textOf(input.artifact_mime),
-    artifactRefs: freeOf(input.artifact_refs),
-    escalationClass: textOf(input.escalation_class),
-    escalationReason: textOf(input.escalation_reason),
-    escalationTo: textOf(input.escalation_to),
-    retryRequested: input.retry_requested ?? null,
-    body: freeOf(input.body),
-    createdAt: timeOf(input.created_at),
-    startedAt: timeOf(input.started_at),
-    completedAt: timeOf(input.completed_at),
-    readAt: timeOf(input.read_at),
-    archivedAt: timeOf(input.archived_at),
-    metadata: freeOf(input.metadata),
-  };
-}
+/** Marks of absence are null; what must be there is taken as it is. */
+export const decodeReceipt = partDecoderOf<ReceiptInput>(receiptInput, {
+  text: textOf,
+  integer: numberOf,
+  time: timeOf,
+  json: freeOf,
+});
 
 type Maybe<T> = T | null | undefined;
 

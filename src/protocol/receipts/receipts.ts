@@ -1,20 +1,23 @@
 /** Receipts: promises and results, written once (R1–R3). */
 
+import { choice, optional, text } from "../../kernel/contract/field.ts";
+import { taskId } from "../../kernel/contract/inputs.ts";
+import { receiptPhases } from "../../kernel/contract/task-records.ts";
 import { page } from "../leases/shapes.ts";
 import { following, working } from "../operating/roles.ts";
 import { command, ok, query } from "../operation.ts";
 import { checkOf } from "../schema/check.ts";
-import { pageOf, paging } from "../schema/fields.ts";
+import { paging } from "../schema/fields.ts";
+import { inputs } from "../schema/from-fields.ts";
 import { limits } from "../schema/limits.ts";
-import { anything, choice, list, optional, text } from "../schema/schema.ts";
-import { receiptPhases } from "../schema/vocabulary.ts";
-import { taskId } from "../tasks/task-fields.ts";
+import { anything, list } from "../schema/schema.ts";
 import { receiptAnswer } from "../tasks/task-replies.ts";
 import { results } from "../tasks/task-shapes.ts";
 import { decodeReceipt, newReceipt, receiptFault, receiptFields } from "./receipt-fields.ts";
 import * as shapes from "./receipt-shapes.ts";
 
-const receiptId = text({ minLength: 1, maxLength: limits.idLengthMax, description: "The receipt's id." });
+const receiptId = text({ min: 1, max: limits.idLengthMax });
+const receiptIdWords = { receipt_id: "The receipt's id." };
 
 const receiptExample = {
   phase: "complete",
@@ -113,14 +116,13 @@ export const getReceipt = query({
   tag: "Receipts",
   method: "GET",
   path: "/v1/receipts/{receipt_id}",
-  fields: { receipt_id: receiptId },
+  fields: inputs({ receiptId }, receiptIdWords),
   roles: following,
   summary: "Shows a receipt",
   description: "As it was stored: receipts never change (R1).",
   example: { receipt_id: "rcp_7" },
   replies: [ok(shapes.receipt, "The receipt.")],
   errors: ["receipt_unknown"],
-  decode: (input, { tenant, actor }) => ({ type: "get_receipt", tenant, actor, receiptId: input.receipt_id }),
 });
 
 export const getReceiptChain = query({
@@ -128,17 +130,16 @@ export const getReceiptChain = query({
   tag: "Receipts",
   method: "GET",
   path: "/v1/receipts/{receipt_id}/chain",
-  fields: { receipt_id: receiptId },
+  fields: inputs({ receiptId }, receiptIdWords),
   roles: following,
   summary: "Follows a receipt's causes and effects",
   description: "By `caused_by_receipt_id`: what led to it, from task to task, and what followed within its task (R5).",
   example: { receipt_id: "rcp_7" },
   replies: [ok(shapes.chain, "The chain around it.")],
   errors: ["receipt_unknown"],
-  decode: (input, { tenant, actor }) => ({ type: "get_receipt_chain", tenant, actor, receiptId: input.receipt_id }),
 });
 
-const name = optional(text({ maxLength: limits.keyLengthMax }));
+const name = optional(text({ max: limits.keyLengthMax }));
 
 export const listReceipts = query({
   name: "list_receipts",
@@ -146,11 +147,21 @@ export const listReceipts = query({
   method: "GET",
   path: "/v1/receipts",
   fields: {
-    task_id: optional(taskId),
-    phase: optional(choice(receiptPhases)),
-    recipient_ai: name,
-    source_system: name,
-    since: optional(text({ maxLength: 64, description: "Stored at this time or later; ISO 8601." })),
+    ...inputs(
+      {
+        taskId: optional(taskId),
+        phase: optional(choice(receiptPhases)),
+        recipientAi: name,
+        sourceSystem: name,
+        since: optional(text({ max: limits.timeLengthMax })),
+      },
+      {
+        phase: "Only receipts of this phase.",
+        recipient_ai: "Only receipts for this principal.",
+        source_system: "Only receipts of this worker.",
+        since: "Stored at this time or later; ISO 8601.",
+      },
+    ),
     ...paging,
   },
   roles: following,
@@ -161,7 +172,7 @@ export const listReceipts = query({
   refine: ({ since }) =>
     since === undefined || since === null || !Number.isNaN(Date.parse(since))
       ? null
-      : { code: "invalid_request", field: "since", detail: "since is no time; send one in ISO 8601." },
+      : { code: "invalid_request", field: "since", detail: "since is not a time; send one in ISO 8601." },
   decode: (input, { tenant, actor }) => ({
     type: "list_receipts",
     tenant,
@@ -171,6 +182,7 @@ export const listReceipts = query({
     recipientAi: input.recipient_ai ?? null,
     sourceSystem: input.source_system ?? null,
     since: input.since === undefined || input.since === null ? null : Date.parse(input.since),
-    ...pageOf(input),
+    limit: input.limit ?? limits.pageDefault,
+    cursor: input.cursor ?? null,
   }),
 });

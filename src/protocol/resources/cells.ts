@@ -1,14 +1,12 @@
 /** Cells: the processes that host resources and enforce leases on them (G6, G12). */
 
+import { commands } from "../../kernel/contract/commands.ts";
 import * as shapes from "../leases/shapes.ts";
 import { above, hosting, watching } from "../operating/roles.ts";
 import { command, edge, ok, query } from "../operation.ts";
-import { pageOf, paging } from "../schema/fields.ts";
-import { limits } from "../schema/limits.ts";
-import { text } from "../schema/schema.ts";
+import { paging } from "../schema/fields.ts";
+import { inputs } from "../schema/from-fields.ts";
 import { cellLinkPath } from "./cell-link.ts";
-
-const cell = text({ minLength: 1, maxLength: limits.idLengthMax, description: "The cell's name." });
 
 export const listCells = query({
   name: "list_cells",
@@ -21,7 +19,6 @@ export const listCells = query({
   description: "The processes that host resources: whether they are ready, since when, and what they host.",
   example: { limit: 20 },
   replies: [ok(shapes.page("cells", shapes.cellView), "One page.")],
-  decode: (input, { tenant, actor }) => ({ type: "list_cells", tenant, actor, ...pageOf(input) }),
 });
 
 export const readmitCell = command({
@@ -29,20 +26,13 @@ export const readmitCell = command({
   tag: "Resources",
   method: "POST",
   path: "/v1/cells/{cell}/readmit",
-  fields: { cell },
+  fields: inputs(commands.readmit_cell, {}),
   roles: above,
   summary: "Undoes the withdrawal of a cell",
   description: "Its resources can be leased again, as far as the cell is ready (G12).",
   example: { cell: "lab-1" },
   replies: [ok(shapes.cell, "The cell.")],
   errors: ["cell_unknown"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "readmit_cell",
-    tenant,
-    actor,
-    entropy,
-    cellId: input.cell,
-  }),
 });
 
 export const connectCell = edge({

@@ -1,34 +1,28 @@
 /** Resources: declaring, fencing and withdrawing them (C6, G7, G12). What hosts them is in cells.ts. */
 
+import { commands } from "../../kernel/contract/commands.ts";
+import { choice, flag, optional, text } from "../../kernel/contract/field.ts";
+import { cellName, resourceName } from "../../kernel/contract/inputs.ts";
+import { limits } from "../../kernel/contract/limits.ts";
 import * as shapes from "../leases/shapes.ts";
 import { above, reading } from "../operating/roles.ts";
 import { command, ok, query } from "../operation.ts";
-import { pageOf, paging, reason, resource } from "../schema/fields.ts";
-import { limits } from "../schema/limits.ts";
-import { choice, either, flag, integer, optional, text } from "../schema/schema.ts";
+import { paging } from "../schema/fields.ts";
+import { inputs } from "../schema/from-fields.ts";
+import { either } from "../schema/schema.ts";
 import { resourceStates } from "../schema/vocabulary.ts";
 
 const example = { resource: "GPU:/rack-1/a100" };
-
-const cell = text({ minLength: 1, maxLength: limits.idLengthMax, description: "The cell that hosts it." });
 
 export const declareResource = command({
   name: "declare_resource",
   tag: "Resources",
   method: "PUT",
   path: "/v1/resources",
-  fields: {
-    resource,
-    capacity: optional(
-      integer({
-        minimum: 1,
-        maximum: limits.unitsMax,
-        description: "In units; left out: not counted.",
-        "x-error": "invalid_capacity",
-      }),
-    ),
-    cell: optional(cell),
-  },
+  fields: inputs(commands.declare_resource, {
+    capacity: "In units; left out: not counted.",
+    cell: "The cell that hosts it.",
+  }),
   roles: above,
   summary: "Declares a resource",
   description:
@@ -37,15 +31,6 @@ export const declareResource = command({
   example: { ...example, capacity: 4 },
   replies: [ok(shapes.resource, "Declared.", 201), ok(shapes.resource, "Changed.")],
   errors: ["invalid_resource", "reserved_resource", "invalid_capacity", "resource_in_use", "lease_denied"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "declare_resource",
-    tenant,
-    actor,
-    entropy,
-    resource: input.resource,
-    capacity: input.capacity ?? null,
-    cell: input.cell ?? null,
-  }),
 });
 
 export const listResources = query({
@@ -54,8 +39,10 @@ export const listResources = query({
   method: "GET",
   path: "/v1/resources",
   fields: {
-    prefix: optional(text({ maxLength: limits.resourceLengthMax, description: "Only names that begin so." })),
-    state: optional(choice(resourceStates, { description: "Only resources in this state." })),
+    ...inputs(
+      { prefix: optional(text({ max: limits.resourceLengthMax })), state: optional(choice(resourceStates)) },
+      { prefix: "Only names that begin so.", state: "Only resources in this state." },
+    ),
     ...paging,
   },
   roles: reading,
@@ -63,14 +50,6 @@ export const listResources = query({
   description: "And those that were fenced or withdrawn, declared or not.",
   example: { prefix: "GPU:/rack-1", state: "READY" },
   replies: [ok(shapes.page("resources", shapes.resource), "One page.")],
-  decode: (input, { tenant, actor }) => ({
-    type: "list_resources",
-    tenant,
-    actor,
-    prefix: input.prefix ?? null,
-    state: input.state ?? null,
-    ...pageOf(input),
-  }),
 });
 
 export const fenceResource = command({
@@ -78,22 +57,14 @@ export const fenceResource = command({
   tag: "Resources",
   method: "POST",
   path: "/v1/resources/fence",
-  fields: { resource, reason },
+  fields: inputs(commands.fence_resource, {}),
   roles: above,
   summary: "Fences a resource",
   description:
-    "What is live on it is revoked, who waits is told PAUSED, and nothing is leased on it until it was reset (G7).",
+    "Live leases on it are revoked, its waiters get PAUSED, and nothing is leased on it until it was reset (G7).",
   example: { ...example, reason: "ECC errors" },
   replies: [ok(shapes.resource, "Fenced.")],
   errors: ["invalid_resource", "reserved_resource", "invalid_reason"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "fence_resource",
-    tenant,
-    actor,
-    entropy,
-    resource: input.resource,
-    reason: input.reason,
-  }),
 });
 
 export const resetResource = command({
@@ -101,7 +72,7 @@ export const resetResource = command({
   tag: "Resources",
   method: "POST",
   path: "/v1/resources/reset",
-  fields: { resource },
+  fields: inputs(commands.reset_resource, {}),
   roles: above,
   summary: "Frees a fenced resource",
   description:
@@ -118,15 +89,6 @@ export const resetResource = command({
     "probe_required",
     "reset_failed",
   ],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "reset_resource",
-    tenant,
-    actor,
-    entropy,
-    resource: input.resource,
-    // Nobody can say so from outside; the server does, once the cell has.
-    probed: false,
-  }),
 });
 
 export const withdrawResource = command({
@@ -134,11 +96,10 @@ export const withdrawResource = command({
   tag: "Resources",
   method: "POST",
   path: "/v1/resources/withdraw",
-  fields: {
-    resource: optional(resource),
-    cell: optional(cell),
-    revoke: optional(flag({ description: "Take away what is live; left out: it runs out." })),
-  },
+  fields: inputs(
+    { resource: optional(resourceName), cell: optional(cellName), revoke: optional(flag(), false) },
+    { revoke: "Revoke the live leases; left out: they run out." },
+  ),
   exactlyOne: ["resource", "cell"],
   roles: above,
   summary: "Withdraws a resource, or all of a cell",

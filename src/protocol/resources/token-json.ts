@@ -1,8 +1,8 @@
 /** Verified tokens, and the keys behind them, as the wire shows them. Never a token, never a key. */
 import type { Millis } from "../../kernel/contract/records.ts";
-import { isoTime } from "../answers/iso-time.ts";
 import type { TokenCaveat, TokenKeyInfo, TokenTold } from "../answers/queries.ts";
 import { leaseObject } from "../leases/lease-json.ts";
+import { isoTime } from "../schema/iso-time.ts";
 
 export function verifiedTokenObject(
   { tenant, lease, caveats }: Extract<TokenTold, { type: "token_verified" }>,

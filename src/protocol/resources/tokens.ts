@@ -24,7 +24,7 @@ export const verifyToken = query({
       text({
         minLength: 1,
         maxLength: limits.labelLengthMax,
-        description: "What is to be done, such as `read`, for tokens that are narrowed to operations.",
+        description: "The operation, such as `read`, for tokens that are narrowed to operations.",
       }),
     ),
   },
@@ -44,14 +44,6 @@ export const verifyToken = query({
     "lease_revoked",
     "resource_fenced",
   ],
-  decode: (input, { tenant, actor }) => ({
-    type: "verify_token",
-    tenant,
-    actor,
-    token: input.token,
-    resource: input.resource ?? null,
-    operation: input.operation ?? null,
-  }),
 });
 
 export const listTokenKeys = query({
@@ -65,7 +57,6 @@ export const listTokenKeys = query({
   description: "Their ids and ends; the keys themselves stay in the data folder.",
   example: {},
   replies: [ok(shapes.tokenKeys, "The present one, and those whose tokens are still good.")],
-  decode: (_input, { tenant, actor }) => ({ type: "list_token_keys", tenant, actor }),
 });
 
 export const rotateTokenKeys = command({

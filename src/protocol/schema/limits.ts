@@ -8,6 +8,8 @@ export const limits = {
   /** A client's proxy or library often gives up at 60 s. */
   holdMsMax: 55_000,
   assumptionsMax: 1_024,
+  /** A time in ISO 8601. */
+  timeLengthMax: 64,
   pageMax: 1_000,
   pageDefault: 100,
   cursorLengthMax: 2_048,

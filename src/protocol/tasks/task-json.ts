@@ -1,14 +1,24 @@
 /**
- * Tasks, offers and workers on the wire. Offers are what a busy server says most, so their text is put together
- * directly; ids of the kernel's own making are plain, and need no look at each character.
+ * Tasks, offers and workers on the wire. Offers are what a busy server sends most, so their text is put together
+ * directly; the kernel's own ids need no escaping.
  */
 import type { Lease, Millis } from "../../kernel/contract/records.ts";
 import type { Directive, Offer } from "../../kernel/contract/replies.ts";
-import type { Obligation, Payload, Task, TaskType, Worker } from "../../kernel/contract/task-records.ts";
-import { isoTime } from "../answers/iso-time.ts";
-import { escaped } from "../answers/json-text.ts";
+import {
+  type Obligation,
+  obligation as obligationFields,
+  type Payload,
+  type Task,
+  type TaskType,
+  task as taskFields,
+  taskTypeRecord,
+  type Worker,
+  worker as workerFields,
+} from "../../kernel/contract/task-records.ts";
 import { expiresInMs, leasesText } from "../leases/lease-json.ts";
-import { intentObject } from "../operating/record-json.ts";
+import { isoTime } from "../schema/iso-time.ts";
+import { escaped } from "../schema/json-text.ts";
+import { show, type WireObject } from "../schema/show.ts";
 
 type TokenOf = (lease: Lease) => string | null;
 
@@ -47,8 +57,8 @@ export function taskLeaseText(
   now: Millis,
   tokenOf?: TokenOf,
 ): string {
-  const told = directives.length === 0 ? "[]" : JSON.stringify(directives);
-  const text = `{${lastsText(lease, now)},"directives":${told}`;
+  const asked = directives.length === 0 ? "[]" : JSON.stringify(directives);
+  const text = `{${lastsText(lease, now)},"directives":${asked}`;
   return leases.length === 0 ? `${text}}` : `${text},"leases":${leasesText(leases, now, tokenOf)}}`;
 }
 
@@ -60,70 +70,21 @@ function text(value: string | null): string {
   return value === null ? "null" : `"${escaped(value)}"`;
 }
 
-export function createdText({ id, status }: Task): string {
-  return `{"task_id":"${id}","status":"${status}"}`;
+export function createdText({ id, status }: Task, warnings: readonly string[] = []): string {
+  const warned = warnings.length === 0 ? "" : `,"warnings":${JSON.stringify(warnings)}`;
+  return `{"task_id":"${id}","status":"${status}"${warned}}`;
 }
 
-export function taskObject(task: Task) {
-  const { spec } = task;
-  return {
-    task_id: task.id,
-    status: task.status,
-    task_type: spec.taskType,
-    principal_ai: spec.principalAi,
-    task_summary: spec.taskSummary,
-    payload_pointer: spec.payloadPointer,
-    expected_outcome_kind: spec.expectedOutcomeKind,
-    expected_artifact_mime: spec.expectedArtifactMime,
-    task_priority: spec.taskPriority,
-    requires: spec.requires,
-    intents: spec.intents.map(intentObject),
-    max_attempts: spec.maxAttempts,
-    max_offers: spec.maxOffers,
-    lease_duration_ms: spec.leaseDurationMs,
-    requeue_delay_ms: spec.requeueDelayMs,
-    depends_on: spec.dependsOn,
-    waiting_on: task.waitingOn,
-    concurrency_key: spec.concurrencyKey,
-    concurrency_limit: spec.concurrencyLimit,
-    speculative: spec.speculative,
-    preemptible: spec.preemptible,
-    parent_task_id: spec.parentTaskId,
-    idempotency_key: spec.idempotencyKey,
-    created_at: isoTime(task.createdAt),
-    not_before_at: time(task.notBefore),
-    attempts: task.attempts,
-    offers: task.offers,
-    leases: task.live.map(({ leaseId, workerId, fence, offeredAt, acceptedAt }) => ({
-      lease_id: leaseId,
-      worker_id: workerId,
-      fence,
-      offered_at: isoTime(offeredAt),
-      accepted_at: time(acceptedAt),
-    })),
-    obligation: task.obligation === null ? null : ownObligation(task.obligation),
-    last_worker_id: task.lastWorker,
-    last_receipt_id: task.lastReceiptId,
-    progress: task.progress ?? null,
-    winning_receipt_id: task.winningReceiptId,
-    ended_at: time(task.endedAt),
-    end_reason: task.endReason,
-  };
-}
-
-function ownObligation({ id, state, custodian, openedAt }: Obligation) {
-  return { obligation_id: id, state, custodian, opened_at: isoTime(openedAt) };
+export function taskObject(task: Task): WireObject {
+  return show(taskFields, task);
 }
 
 /** R5: what a custodian answers for, with the task that it is about. */
-export function obligationObject(task: Task, { id, state, custodian, openedAt }: Obligation) {
+export function obligationObject(task: Task, obligation: Obligation): WireObject {
   const { spec } = task;
   return {
-    obligation_id: id,
-    state,
-    custodian,
-    opened_at: isoTime(openedAt),
-    closed_at: state === "CLOSED" ? time(task.endedAt) : null,
+    ...show(obligationFields, obligation),
+    closed_at: obligation.state === "CLOSED" ? time(task.endedAt) : null,
     task_id: task.id,
     task_type: spec.taskType,
     task_summary: spec.taskSummary,
@@ -133,31 +94,12 @@ export function obligationObject(task: Task, { id, state, custodian, openedAt }:
   };
 }
 
-export function taskTypeObject(type: TaskType) {
-  return {
-    task_type: type.taskType,
-    lease_duration_ms: type.leaseDuration,
-    max_attempts: type.maxAttempts,
-    max_offers: type.maxOffers,
-    requeue_delay_ms: type.requeueDelay,
-    speculate_share: type.speculateShare,
-    usual_duration_ms: type.usualDuration,
-    samples: type.samples,
-  };
+export function taskTypeObject(type: TaskType): WireObject {
+  return show(taskTypeRecord, type);
 }
 
-export function workerObject(worker: Worker, leases: number) {
-  return {
-    worker_id: worker.id,
-    capabilities: worker.capabilities,
-    health: worker.health,
-    completed: worker.completed,
-    failed: worker.failed,
-    lost: worker.lost,
-    leases,
-    first_seen_at: isoTime(worker.firstSeenAt),
-    seen_at: isoTime(worker.seenAt),
-  };
+export function workerObject(worker: Worker, leases: number): WireObject {
+  return { ...show(workerFields, worker), leases };
 }
 
 function time(ms: Millis | null): string | null {

@@ -2,9 +2,9 @@
 import type { TaskReply } from "../../kernel/contract/replies.ts";
 import { type Answer, type AnswerContext, answer, answerJson, refusalAnswer } from "../answers/answer.ts";
 import { comesWith } from "../answers/errors.ts";
-import { isoTime } from "../answers/iso-time.ts";
 import type { QueryReply, TaskView, Told } from "../answers/queries.ts";
 import { receiptsText, receiptText } from "../receipts/receipt-json.ts";
+import { isoTime } from "../schema/iso-time.ts";
 import { createdText, offersText, offerText, taskLeaseText, taskObject, taskTypeObject } from "./task-json.ts";
 
 /** T6: how long a worker that got nothing is asked to wait, in seconds. */
@@ -26,7 +26,10 @@ export function taskReplyAnswer(reply: TaskReply | Told, context: AnswerContext)
     case "task_lease":
       return answer(200, taskLeaseText(reply.lease, reply.leases, reply.directives, now, tokenOf));
     case "task_type":
-      return answerJson(200, taskTypeObject(reply.taskType));
+      return answerJson(200, {
+        ...taskTypeObject(reply.taskType),
+        ...(reply.warnings.length > 0 && { warnings: reply.warnings }),
+      });
     case "task_view":
       return answer(200, viewText(reply.view));
     case "explained":
@@ -55,7 +58,7 @@ export function taskReplyAnswer(reply: TaskReply | Told, context: AnswerContext)
 
 /** A creation shows no more than how the task stands. */
 export function createdAnswer(reply: QueryReply, context: AnswerContext): Answer {
-  if (reply.type === "task") return answer(reply.created ? 201 : 200, createdText(reply.task));
+  if (reply.type === "task") return answer(reply.created ? 201 : 200, createdText(reply.task, reply.warnings));
   return reply.type === "refused" ? refusalAnswer(reply, context.now) : taskReplyAnswer(reply as TaskReply, context);
 }
 

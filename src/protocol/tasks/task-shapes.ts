@@ -1,26 +1,26 @@
 /** What replies about tasks and workers look like. */
-
-import { lease } from "../leases/shapes.ts";
-import { intent } from "../schema/fields.ts";
+import { without } from "../../kernel/contract/field.ts";
+import { directives } from "../../kernel/contract/replies.ts";
 import {
-  anything,
-  choice,
-  flag,
-  integer,
-  list,
-  nullable,
-  number,
-  record,
-  sometimes,
-  text,
-  time,
-} from "../schema/schema.ts";
-import { directives, obligationStates, taskStatuses } from "../schema/vocabulary.ts";
+  obligation,
+  taskAttempt,
+  task as taskFields,
+  taskSpec,
+  taskStatuses,
+  taskTypeRecord,
+  worker as workerFields,
+} from "../../kernel/contract/task-records.ts";
+import { lease } from "../leases/shapes.ts";
+import { outputs, type Words } from "../schema/from-fields.ts";
+import { anything, choice, integer, list, nullable, record, sometimes, text, time } from "../schema/schema.ts";
+import { taskWords } from "./task-fields.ts";
 
 const status = choice(taskStatuses);
 const expiresInMs = integer({ description: "How long it can still be used; needs no clock of yours." });
 
-export const createdTask = record({ task_id: text(), status }, { title: "CreatedTask" });
+const warnings = sometimes(list(text({ description: "What was capped (L2)." })));
+
+export const createdTask = record({ task_id: text(), status, warnings }, { title: "CreatedTask" });
 
 /** The work, as the AsyncGate document has it. */
 const offeredTask = record(
@@ -63,58 +63,39 @@ export const taskLease = record(
   { title: "TaskLease" },
 );
 
-const taskObligation = record({
-  obligation_id: text(),
-  state: choice(obligationStates),
-  custodian: text(),
-  opened_at: time(),
-});
+export const obligationWords: Words<typeof obligation> = {
+  obligation_id: "The obligation's id.",
+  state: "OPEN, OVERDUE once its lease was lost, or CLOSED.",
+  custodian: "Who answers for it now.",
+  opened_at: "When the task was accepted.",
+};
 
 export const taskShape = {
-  task_id: text(),
-  status,
-  task_type: text(),
-  principal_ai: text(),
-  task_summary: nullable(text()),
-  payload_pointer: nullable(text()),
-  expected_outcome_kind: nullable(text()),
-  expected_artifact_mime: nullable(text()),
-  task_priority: integer({ minimum: Number.MIN_SAFE_INTEGER }),
-  requires: list(text()),
-  intents: list(intent),
-  max_attempts: integer(),
-  max_offers: integer(),
-  lease_duration_ms: integer(),
-  requeue_delay_ms: integer(),
-  depends_on: list(text()),
-  waiting_on: list(text({ description: "Of what it depends on, what has not succeeded yet." })),
-  concurrency_key: nullable(text()),
-  concurrency_limit: integer(),
-  speculative: flag(),
-  preemptible: flag(),
-  parent_task_id: nullable(text()),
-  idempotency_key: nullable(text()),
-  created_at: time(),
-  not_before_at: nullable(time()),
-  attempts: integer({ description: "Accepted attempts that count." }),
-  offers: integer({ description: "Offers that came to nothing since it was last accepted." }),
+  ...outputs(without(taskFields, "spec", "live", "obligation"), {
+    status: "Where it is in its life (T13).",
+    not_before_at: "Not offered before.",
+    attempts: "Accepted attempts that count.",
+    offers: "Offers that came to nothing since it was last accepted.",
+    waiting_on: "Of what it depends on, what has not succeeded yet.",
+    last_worker_id: "The worker that had it last.",
+    last_receipt_id: "The last receipt about it.",
+    progress: "What its worker last reported with a heartbeat.",
+    winning_receipt_id: "The receipt that ended it.",
+    ended_at: "When it ended.",
+    end_reason: "Why it ended.",
+  }),
+  ...outputs(taskSpec, taskWords),
   leases: list(
-    record({
-      lease_id: text(),
-      worker_id: text(),
-      fence: integer(),
-      offered_at: time(),
-      accepted_at: nullable(time()),
-    }),
-    { description: "Who has it now: one worker, or two where it runs speculatively." },
+    record(
+      outputs(taskAttempt, {
+        worker_id: "The worker that has it.",
+        offered_at: "When it was offered.",
+        accepted_at: "When it was accepted; null while it is an offer.",
+      }),
+    ),
+    { description: "The workers that have it now: one, or two where it runs speculatively." },
   ),
-  obligation: nullable(taskObligation),
-  last_worker_id: nullable(text()),
-  last_receipt_id: nullable(text()),
-  progress: anything({ description: "What its worker last said with a heartbeat." }),
-  winning_receipt_id: nullable(text()),
-  ended_at: nullable(time()),
-  end_reason: nullable(text()),
+  obligation: nullable(record(outputs(obligation, obligationWords))),
 };
 
 export const task = record(taskShape, { title: "Task" });
@@ -128,33 +109,32 @@ export const explained = record(
   { title: "Explained" },
 );
 
-export const taskTypeShape = record(
-  {
-    task_type: text(),
-    lease_duration_ms: nullable(integer()),
-    max_attempts: nullable(integer()),
-    max_offers: nullable(integer()),
-    requeue_delay_ms: nullable(integer()),
-    speculate_share: nullable(
-      number({ description: "Past so many times the usual duration a second worker is offered it." }),
-    ),
-    usual_duration_ms: nullable(number({ description: "How long such tasks take, as seen." })),
-    samples: integer({ description: "How many of them were seen." }),
-  },
-  { title: "TaskType" },
-);
+const taskTypeProperties = outputs(taskTypeRecord, {
+  lease_duration_ms: "How long a worker has without a heartbeat.",
+  max_attempts: "Accepted attempts before a task is dead.",
+  max_offers: "Offers in a row that nobody accepts before a task is dead.",
+  requeue_delay_ms: "The pause before a retry.",
+  speculate_share: "Past this many times the usual duration a second worker is offered it.",
+  usual_duration_ms: "How long such tasks usually take.",
+  samples: "How many of them were measured.",
+});
+
+export const taskTypeShape = record(taskTypeProperties, { title: "TaskType" });
+export const setTaskType = record({ ...taskTypeProperties, warnings }, { title: "SetTaskType" });
 
 export const worker = record(
   {
-    worker_id: text(),
-    capabilities: list(text()),
-    health: number({ description: "1 is perfect; completions and losses move it." }),
-    completed: integer(),
-    failed: integer(),
-    lost: integer({ description: "Accepted attempts whose lease it lost." }),
+    ...outputs(workerFields, {
+      worker_id: "`{type}.{instance}`.",
+      capabilities: "What it can do.",
+      first_seen_at: "Its first poll.",
+      seen_at: "Its last poll, to half a minute.",
+      completed: "Tasks that it completed.",
+      failed: "Tasks that it reported as failed.",
+      lost: "Accepted attempts whose lease it lost.",
+      health: "1 is perfect; completions and losses move it.",
+    }),
     leases: integer({ description: "Tasks that it has now." }),
-    first_seen_at: time(),
-    seen_at: time({ description: "To half a minute." }),
   },
   { title: "Worker" },
 );

@@ -1,15 +1,19 @@
-/** Tasks: giving work to others, and what became of it (T10–T13). */
+/** Tasks: creating them, listing them, canceling and redriving them (T10–T13). */
 
+import { choice, optional, text } from "../../kernel/contract/field.ts";
+import { taskId } from "../../kernel/contract/inputs.ts";
+import { taskCommands } from "../../kernel/contract/task-commands.ts";
+import { taskStatuses } from "../../kernel/contract/task-records.ts";
 import { page } from "../leases/shapes.ts";
 import { delegating, following } from "../operating/roles.ts";
 import { command, ok, query } from "../operation.ts";
 import * as receipts from "../receipts/receipt-shapes.ts";
 import { checkOf } from "../schema/check.ts";
-import { pageOf, paging, reason } from "../schema/fields.ts";
+import { paging } from "../schema/fields.ts";
+import { inputs } from "../schema/from-fields.ts";
 import { limits } from "../schema/limits.ts";
-import { anything, choice, list, nullable, optional, record, text } from "../schema/schema.ts";
-import { taskStatuses } from "../schema/vocabulary.ts";
-import { decodeTask, newTask, taskExample, taskFault, taskFields, taskId } from "./task-fields.ts";
+import { anything, list, nullable, record, text as textSchema } from "../schema/schema.ts";
+import { decodeTask, newTask, taskExample, taskFault, taskFields } from "./task-fields.ts";
 import { createdAnswer, taskAnswer } from "./task-replies.ts";
 import * as shapes from "./task-shapes.ts";
 
@@ -44,18 +48,10 @@ export const createTask = command({
   example: taskExample,
   replies: [
     ok(shapes.createdTask, "Created.", 201),
-    ok(shapes.createdTask, "Sent before: the task of then, as it is now."),
+    ok(shapes.createdTask, "Sent before: the first task, as it is now."),
   ],
   errors: creationErrors,
   refine: taskFault,
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "create_task",
-    tenant,
-    actor,
-    entropy,
-    task: decodeTask(input),
-    endedDependencies: null,
-  }),
   encode: createdAnswer,
 });
 
@@ -100,7 +96,7 @@ export const getTask = query({
   tag: "Tasks",
   method: "GET",
   path: "/v1/tasks/{task_id}",
-  fields: { task_id: taskId },
+  fields: inputs({ taskId }, {}),
   roles: following,
   summary: "Shows a task, its result and its receipts",
   description: `The receipts are the first ${limits.taskReceiptsMax} of them, in order; \`/v1/receipts?task_id=\` has all.`,
@@ -110,7 +106,7 @@ export const getTask = query({
       record(
         {
           ...shapes.taskShape,
-          task_body: nullable(text()),
+          task_body: nullable(textSchema()),
           inputs: anything(),
           result: nullable(receipts.receipt),
           receipts: list(receipts.receipt),
@@ -121,7 +117,6 @@ export const getTask = query({
     ),
   ],
   errors: ["task_unknown"],
-  decode: (input, { tenant, actor }) => ({ type: "get_task", tenant, actor, taskId: input.task_id }),
 });
 
 export const listTasks = query({
@@ -130,8 +125,10 @@ export const listTasks = query({
   method: "GET",
   path: "/v1/tasks",
   fields: {
-    status: optional(choice(taskStatuses)),
-    task_type: optional(text({ maxLength: limits.keyLengthMax })),
+    ...inputs(
+      { status: optional(choice(taskStatuses)), taskType: optional(text({ max: limits.idLengthMax })) },
+      { status: "Only tasks of this status." },
+    ),
     ...paging,
   },
   roles: following,
@@ -141,14 +138,6 @@ export const listTasks = query({
     "first. A page may be short where few match, and still have a next one.",
   example: { status: "queued", task_type: "code.generate", limit: 50 },
   replies: [ok(page("tasks", shapes.task), "One page.")],
-  decode: (input, { tenant, actor }) => ({
-    type: "list_tasks",
-    tenant,
-    actor,
-    status: input.status ?? null,
-    taskType: input.task_type ?? null,
-    ...pageOf(input),
-  }),
 });
 
 export const explainTask = query({
@@ -156,14 +145,13 @@ export const explainTask = query({
   tag: "Tasks",
   method: "GET",
   path: "/v1/tasks/{task_id}/explain",
-  fields: { task_id: taskId },
+  fields: inputs({ taskId }, {}),
   roles: following,
   summary: "Says why a task is not running",
   description: "Everything that it waits for: a worker, a slot, a time, other tasks, the lease of another (T11).",
   example,
   replies: [ok(shapes.explained, "What it waits for; nothing if it runs or has ended.")],
   errors: ["task_unknown"],
-  decode: (input, { tenant, actor }) => ({ type: "explain_task", tenant, actor, taskId: input.task_id }),
 });
 
 export const cancelTask = command({
@@ -171,23 +159,15 @@ export const cancelTask = command({
   tag: "Tasks",
   method: "POST",
   path: "/v1/tasks/{task_id}/cancel",
-  fields: { task_id: taskId, reason: optional(reason) },
+  fields: inputs(taskCommands.cancel_task, {}),
   roles: delegating,
-  summary: "Calls a task off",
+  summary: "Cancels a task",
   description:
-    "For whoever created it, and those above. Its worker is told at the next heartbeat; an open obligation is closed " +
+    "For its creator, supervisors and operators. Its worker is notified at the next heartbeat; an open obligation is closed " +
     "(T13). A task that has ended stays as it is.",
   example: { ...example, reason: "no longer needed" },
   replies: [ok(shapes.task, "The task as it is now.")],
   errors: ["task_unknown"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "cancel_task",
-    tenant,
-    actor,
-    entropy,
-    taskId: input.task_id,
-    reason: input.reason ?? null,
-  }),
   encode: taskAnswer,
 });
 
@@ -196,19 +176,12 @@ export const redriveTask = command({
   tag: "Tasks",
   method: "POST",
   path: "/v1/tasks/{task_id}/redrive",
-  fields: { task_id: taskId },
+  fields: inputs(taskCommands.redrive_task, {}),
   roles: delegating,
   summary: "Takes a task out of the dead letters",
   description: "It is queued again, with all its attempts (T5).",
   example,
   replies: [ok(shapes.task, "The task as it is now.")],
   errors: ["task_unknown", "task_not_dead", "tenant_suspended"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "redrive_task",
-    tenant,
-    actor,
-    entropy,
-    taskId: input.task_id,
-  }),
   encode: taskAnswer,
 });

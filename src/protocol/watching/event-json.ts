@@ -1,9 +1,9 @@
 /** Events on the wire: `{type, at, …}` as text. Every grant and every end makes one, so leases are put in as text. */
 import type { KernelEvent, TaskEvent } from "../../kernel/contract/events.ts";
-import { isoTime } from "../answers/iso-time.ts";
-import { escaped } from "../answers/json-text.ts";
 import { leaseText } from "../leases/lease-json.ts";
 import { agentObject, cellObject, requestObject, resourceObject } from "../operating/record-json.ts";
+import { isoTime } from "../schema/iso-time.ts";
+import { escaped } from "../schema/json-text.ts";
 
 export function eventText(event: KernelEvent): string {
   return `{"type":"${event.type}","at":"${isoTime(event.at)}",${contentText(event)}}`;

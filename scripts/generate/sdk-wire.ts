@@ -1,19 +1,12 @@
 /**
  * Writes src/sdk/wire.ts: the operations, their types and the error codes as plain TypeScript, read off src/protocol.
  * So the SDK is typed from the same schemas as the server, and brings none of their library along.
- *
- *   node scripts/sdk-wire.ts            writes it
- *   node scripts/sdk-wire.ts --check    says whether it is up to date
  */
-import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
-import { errorCodes, errors } from "../src/protocol/answers/errors.ts";
-import type { Operation } from "../src/protocol/operation.ts";
-import { operations } from "../src/protocol/operations.ts";
-import type { Node } from "../src/protocol/schema/schema.ts";
-import { eventTypes, leaseStates, predicates, roles, wireAgentStates } from "../src/protocol/schema/vocabulary.ts";
-
-export const wirePath = "src/sdk/wire.ts";
+import { errorCodes, errors } from "../../src/protocol/answers/errors.ts";
+import type { Operation } from "../../src/protocol/operation.ts";
+import { operations } from "../../src/protocol/operations.ts";
+import type { Node } from "../../src/protocol/schema/schema.ts";
+import { eventTypes, leaseStates, predicates, roles, wireAgentStates } from "../../src/protocol/schema/vocabulary.ts";
 
 type Direction = "input" | "answer";
 
@@ -32,33 +25,31 @@ export function wireText(): string {
   const answers = callable.map((operation) => `  readonly ${operation.name}: ${answerText(operation, named)};`);
   const routes = callable.map(({ name, method, path }) => `  ${name}: { method: "${method}", path: "${path}" },`);
   const retryable = errorCodes.map((code) => `  ${code}: ${errors[code].retryable},`);
-  return formatted(
-    [
-      "/** Written by scripts/sdk-wire.ts from src/protocol; run it again when that has changed. */",
-      "",
-      ...[...unions].map(([text, name]) => `export type ${name} = ${text};`),
-      ...[...named.values()].sort(),
-      "",
-      "/** What each operation takes. */",
-      `export interface OperationInputs {\n${inputs.join("\n")}\n}`,
-      "",
-      "/** What each operation answers where it is not refused. */",
-      `export interface OperationAnswers {\n${answers.join("\n")}\n}`,
-      "",
-      `export interface Route { readonly method: "GET" | "POST" | "PUT" | "DELETE"; readonly path: string }`,
-      "",
-      "/** Fields that the path does not name go into the query (GET, DELETE) or the body (POST, PUT). */",
-      `export const routes: Readonly<Record<keyof OperationInputs, Route>> = {\n${routes.join("\n")}\n};`,
-      "",
-      `export type ErrorCode = ${errorCodes.map((code) => `| "${code}"`).join(" ")};`,
-      "",
-      "/** Whether the same request, sent again later, can succeed. */",
-      `export const retryable: Readonly<Record<ErrorCode, boolean>> = {\n${retryable.join("\n")}\n};`,
-      "",
-      `export type EventType = ${eventTypes.map((type) => `| "${type}"`).join(" ")};`,
-      "",
-    ].join("\n"),
-  );
+  return [
+    "/** Written by scripts/generate.ts from src/protocol. Run `npm run generate` to write it again. */",
+    "",
+    ...[...unions].map(([text, name]) => `export type ${name} = ${text};`),
+    ...[...named.values()].sort(),
+    "",
+    "/** What each operation takes. */",
+    `export interface OperationInputs {\n${inputs.join("\n")}\n}`,
+    "",
+    "/** What each operation answers where it is not refused. */",
+    `export interface OperationAnswers {\n${answers.join("\n")}\n}`,
+    "",
+    `export interface Route { readonly method: "GET" | "POST" | "PUT" | "DELETE"; readonly path: string }`,
+    "",
+    "/** Fields that the path does not name go into the query (GET, DELETE) or the body (POST, PUT). */",
+    `export const routes: Readonly<Record<keyof OperationInputs, Route>> = {\n${routes.join("\n")}\n};`,
+    "",
+    `export type ErrorCode = ${errorCodes.map((code) => `| "${code}"`).join(" ")};`,
+    "",
+    "/** Whether the same request, sent again later, can succeed. */",
+    `export const retryable: Readonly<Record<ErrorCode, boolean>> = {\n${retryable.join("\n")}\n};`,
+    "",
+    `export type EventType = ${eventTypes.map((type) => `| "${type}"`).join(" ")};`,
+    "",
+  ].join("\n");
 }
 
 /** What is asked and answered in JSON, once: not the streams, not the bytes of backups and artifacts. */
@@ -143,20 +134,4 @@ function objectText(
     return `${words}readonly ${name}?: ${value}${direction === "input" ? " | undefined" : ""};`;
   });
   return fields.length === 0 ? "Readonly<Record<string, never>>" : `{\n${fields.join("\n")}\n}`;
-}
-
-function formatted(text: string): string {
-  const biome = ["node_modules/@biomejs/biome/bin/biome", "format", `--stdin-file-path=${wirePath}`];
-  const { status, stdout, stderr } = spawnSync(process.execPath, biome, { input: text, encoding: "utf8" });
-  if (status !== 0) throw new Error(`Biome could not format ${wirePath}: ${stderr}\n${text}`);
-  return stdout;
-}
-
-if (import.meta.main) {
-  const text = wireText();
-  if (!process.argv.includes("--check")) writeFileSync(wirePath, text);
-  else if (text !== readFileSync(wirePath, "utf8")) {
-    console.error(`${wirePath} is behind src/protocol; run: node scripts/sdk-wire.ts`);
-    process.exitCode = 1;
-  }
 }

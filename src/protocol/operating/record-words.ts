@@ -1,0 +1,26 @@
+/** The words for a tenant's settings and quotas, set and shown. */
+import type { tenantQuotas, tenantSettings } from "../../kernel/contract/records.ts";
+import type { Words } from "../schema/from-fields.ts";
+
+export const settingsWords: Words<typeof tenantSettings> = {
+  strategy: "Switched only while nobody waits (W7).",
+  ttl_ms_default: "A lease's TTL where the caller sends none.",
+  ttl_ms_max: "What a TTL is capped at.",
+  wait_timeout_ms_default: "A wait's timeout where the caller sends none.",
+  wait_timeout_ms_max: "What a wait's timeout is capped at.",
+  claim_within_ms: "How soon a grant that ended a wait must be collected (W8).",
+  retry_ms_base: "The first term of DIE's hint (W5).",
+  retry_ms_cap: "What that hint is capped at, before jitter.",
+};
+
+export const quotasWords: Words<typeof tenantQuotas> = {
+  leases_max: "Leases alive at once.",
+  waiters_max: "Requests waiting at once.",
+  agents_max: "Registered agents.",
+  resources_max: "Declared resources.",
+  patterns_max: "Leases on patterns alive at once.",
+  tasks_max: "Tasks.",
+  lease_time_ms_max: "The longest that one lease may live, however often it is extended; null: no limit.",
+  tenant_lease_time_ms_max: "Lease time of all leases together, per day; null: no limit.",
+  kinds: "Units of live leases by the type of resource, such as `GPU`; replaces what there was (G2).",
+};

@@ -1,0 +1,126 @@
+/**
+ * From checked input to a command: each field under the kernel's name, with its default where it was left out. The
+ * functions are compiled from the descriptions on first use, because every command passes here: one literal, so that
+ * commands of a type share one hidden shape, whatever was left out (and their fingerprints are equal, W10).
+ */
+import type { Actor, Command, CommandBase } from "../../kernel/contract/commands.ts";
+import { commands } from "../../kernel/contract/commands.ts";
+import { type FieldData, type FieldKind, type Fields, wireName } from "../../kernel/contract/field.ts";
+import { taskCommands } from "../../kernel/contract/task-commands.ts";
+import { limits } from "./limits.ts";
+
+type Input = Readonly<Record<string, unknown>>;
+type Decode<T> = (input: Input, caller: CommandBase) => T;
+
+const described: Readonly<Record<string, Fields>> = { ...commands, ...taskCommands };
+
+/** The decoder of a command that has a description, by its type. */
+export function decoderOf(type: string): Decode<Command> {
+  let decode: Decode<Command> | undefined;
+  return (input, caller) => {
+    decode ??= compile(
+      `{ type: ${JSON.stringify(type)}, tenant: caller.tenant, actor: caller.actor, entropy: caller.entropy, ${membersText(descriptionOf(type), "input")} }`,
+    );
+    return decode(input, caller);
+  };
+}
+
+function descriptionOf(type: string): Fields {
+  const fields = described[type];
+  if (fields === undefined) throw new TypeError(`no command ${type} is described`);
+  return fields;
+}
+
+/** How values of a kind are read where they may be left out. */
+type Readers = Readonly<Partial<Record<FieldKind, (value: never) => unknown>>>;
+
+/** The decoder of a part of a command, which comes many times in one input. */
+export function partDecoderOf<T>(fields: Fields, readers: Readers = {}): (input: unknown) => T {
+  let decode: ((input: unknown) => T) | undefined;
+  return (input) => {
+    if (decode === undefined) {
+      const members = Object.entries(fields).map(([key, field]) => {
+        const reader = field.optional && readers[field.kind] !== undefined;
+        const value = `input.${wireName(key, field)}`;
+        const plain = valueText(key, field.optional ? { ...field, usual: null } : field, "input");
+        return `${key}: ${reader ? `readers.${field.kind}(${value})` : plain}`;
+      });
+      decode = new Function("readers", `return (input) => ({ ${members.join(", ")} });`)(readers) as (
+        input: unknown,
+      ) => T;
+    }
+    return decode(input);
+  };
+}
+
+/** The decoder of a query: its fields under their names in camelCase, null where they were left out. */
+export function queryDecoderOf<Q>(
+  type: string,
+  names: readonly string[],
+): (input: Input, caller: { readonly tenant: string; readonly actor: Actor }) => Q {
+  const members = names.map(
+    (name) => `${camelCase(name)}: input.${name} ?? ${name === "limit" ? "pageDefault" : "null"}`,
+  );
+  let decode: Decode<Q> | undefined;
+  return (input, caller) => {
+    decode ??= compile(
+      `{ type: ${JSON.stringify(type)}, tenant: caller.tenant, actor: caller.actor, ${members.join(", ")} }`,
+    );
+    return decode(input, caller as CommandBase);
+  };
+}
+
+/** The names are those of our own descriptions, so nothing of a caller's is ever part of the code. */
+function compile<T>(literal: string): Decode<T> {
+  const make = new Function("given", "pageDefault", `return (input, caller) => (${literal});`);
+  return make(given, limits.pageDefault) as Decode<T>;
+}
+
+/** `asGiven`: what was left out is null, whatever is usual. */
+function membersText(fields: Fields, from: string, asGiven = false): string {
+  return Object.entries(fields)
+    .map(
+      ([key, field]) =>
+        `${key}: ${valueText(key, asGiven && field.optional ? { ...field, usual: null } : field, from)}`,
+    )
+    .join(", ");
+}
+
+function valueText(key: string, field: FieldData, from: string): string {
+  if (field.flat && field.fields) {
+    return field.partial
+      ? `given(${partialText(field.fields, from)})`
+      : `{ ${membersText(field.fields, from, field.asGiven)} }`;
+  }
+  // What the wire does not carry is for the server to fill in.
+  if (field.wire === null) return usualText(field);
+  const value = `${from}.${wireName(key, field)}`;
+  const items = field.kind === "list" && field.items?.kind === "record" ? field.items.fields : undefined;
+  if (items !== undefined) {
+    const read = `${value}.map((item) => ({ ${membersText(items, "item", true)} }))`;
+    return field.optional ? `${value} == null ? ${usualText(field)} : ${read}` : read;
+  }
+  return field.optional ? `${value} ?? ${usualText(field)}` : value;
+}
+
+function usualText({ usual }: FieldData): string {
+  return JSON.stringify(usual ?? null);
+}
+
+/** Where null is a value (no limit), it is not the same as left out. */
+function partialText(fields: Fields, from: string): string {
+  const members = Object.entries(fields).map(([key, field]) => {
+    const value = `${from}.${wireName(key, field)}`;
+    return `${key}: ${field.usual === null ? value : `${value} ?? undefined`}`;
+  });
+  return `{ ${members.join(", ")} }`;
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_[a-z]/g, ([, letter = ""]) => letter.toUpperCase());
+}
+
+/** Only what was given: the kernel keeps the rest as it is. */
+function given(values: object): object {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
