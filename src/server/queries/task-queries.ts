@@ -8,9 +8,9 @@ import type { EndedTask, Payload, Task } from "../../kernel/contract/task-record
 import { explainTask, type State, type WaitingFor } from "../../kernel/kernel.ts";
 import type { TaskEntry } from "../../kernel/memory/task-state.ts";
 import { readStoredReceipt } from "../../ledger/stored.ts";
-import { isoTime } from "../../protocol/schema/iso-time.ts";
 import type { GetTask, ListTasks, QueryReply, TaskView, Waits } from "../../protocol/answers/queries.ts";
 import { blockerObject } from "../../protocol/leases/lease-json.ts";
+import { isoTime } from "../../protocol/schema/iso-time.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import { findTenantFor } from "../auth/may-read.ts";
 import { findEndedTask, findReceipt } from "../receipts/task-history.ts";
