@@ -36,6 +36,15 @@ export class Fields {
     return value;
   }
 
+  /** An address, read as a URL after `scheme`; a stand-in where there is a fault. */
+  address(name: string, pattern: RegExp, hint: string, scheme = ""): URL {
+    const before = this.faults.length;
+    const text = this.matching(name, pattern, hint);
+    const url = URL.parse(`${scheme}${text}`);
+    if (url === null && this.faults.length === before) this.fault(name, `is not an address; ${hint}`);
+    return url ?? new URL("http://invalid.invalid");
+  }
+
   integer<T extends number | null>(name: string, [min, max]: readonly [number, number], fallback: T): number | T {
     const value = this.take(name);
     if (value === undefined) return fallback;

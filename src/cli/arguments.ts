@@ -64,7 +64,7 @@ export function readLine(command: Command, args: readonly string[]): Line {
 }
 
 /** A wrong number of words is reported before anything else is read. */
-export function checkWords({ name, usage, words: [min, max] }: Command, words: readonly string[]): void {
+export function checkWords({ name, usage = "", words: [min, max] = [0, 0] }: Command, words: readonly string[]): void {
   if (words.length >= min && words.length <= max) return;
   const extra = words.length > max ? `"${words[max]}" is one word too many: ` : "";
   throw new UsageProblem(`${extra}the usage is \`leasehold ${`${name} ${usage}`.trim()}\`; see --help`);

@@ -19,13 +19,14 @@ export interface Command {
   readonly name: string;
   /** One line for the list of commands. */
   readonly summary: string;
-  /** What follows the name: "RES… -- COMMAND [ARGUMENT…]". */
-  readonly usage: string;
-  /** How many words it takes. */
-  readonly words: readonly [min: number, max: number];
+  /** What follows the name: "RES… -- COMMAND [ARGUMENT…]"; nothing if left out. */
+  readonly usage?: string;
+  /** How many words it takes; none if left out. */
+  readonly words?: readonly [min: number, max: number];
   /** A paragraph or two for its own help. */
   readonly about?: string;
-  readonly flags: Flags;
+  /** Beside those that every command has. */
+  readonly flags?: Flags;
   readonly examples: readonly (readonly [line: string, what: string])[];
   /** What follows `--` is another command with its arguments, which are not parsed here. */
   readonly wraps?: true;

@@ -27,7 +27,7 @@ export async function overview(paint: Paint): Promise<string> {
 }
 
 export function commandHelp(command: Command, paint: Paint): string {
-  const { name, usage, summary, about, flags, examples } = command;
+  const { name, usage = "", summary, about, flags = {}, examples } = command;
   const parts = [
     `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`,
     `${paint.bold("Usage")}\n  leasehold ${`${name} ${usage}`.trim()}`,
@@ -42,7 +42,7 @@ export function commandHelp(command: Command, paint: Paint): string {
 /** For a word that several commands begin with: "tasks". */
 export function groupHelp(name: string, commands: readonly Command[], paint: Paint): string {
   const lines = commands.map(
-    ({ name: full, usage, summary }) => `  ${`leasehold ${full} ${usage}`.trim()}\n      ${summary}`,
+    ({ name: full, usage = "", summary }) => `  ${`leasehold ${full} ${usage}`.trim()}\n      ${summary}`,
   );
   const examples = commands.flatMap((command) => command.examples.slice(0, 1).map(([line]) => `  ${line}`));
   return `${[

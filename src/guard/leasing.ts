@@ -1,4 +1,9 @@
-/** Asks for leases as a session's agent, keeps them alive with every call, and gives them back with what became of them. */
+/**
+ * Acquires leases as a session's agent, renews them with every hook, and releases them with their versions.
+ *
+ * A hook lives for milliseconds and sends one heartbeat at most, so there is nothing here for the SDK's keeper
+ * (sdk/lease-keeper.ts) to schedule or to stop, and loading it would only make the hook slower.
+ */
 import { join } from "node:path";
 import type { Blocker, Lease } from "../sdk/wire.ts";
 import type { ControlPlane } from "./control-plane.ts";

@@ -9,7 +9,7 @@ const commands = await allCommands();
 const run = (...args: readonly string[]) => start(args).ended;
 
 test("each command's --help shows its usage, its flags and examples, and needs no server", async () => {
-  await inTurns(commands, async ({ name, flags, examples }) => {
+  await inTurns(commands, async ({ name, flags = {}, examples }) => {
     const { code, stdout, stderr } = await run(...name.split(" "), "--help");
     assert.deepEqual([code, stderr], [0, ""], name);
     assert.match(stdout, new RegExp(`Usage\\n {2}leasehold ${name}`), name);
@@ -54,7 +54,7 @@ test("completion for each shell names every command and flag", async () => {
   for (const shell of ["bash", "zsh", "fish"]) {
     const { code, stdout } = await run("completion", shell);
     assert.equal(code, 0);
-    for (const { name, flags } of commands) {
+    for (const { name, flags = {} } of commands) {
       for (const word of name.split(" ")) assert.ok(stdout.includes(word), `${shell} ${name}`);
       for (const flag of Object.keys(flags)) assert.ok(stdout.includes(flag), `${shell} --${flag}`);
     }

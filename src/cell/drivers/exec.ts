@@ -3,10 +3,11 @@
  * input; exit code 0 means done. The first line that `bind` prints is where to connect.
  */
 import { randomUUID } from "node:crypto";
+import { resolve } from "node:path";
 import type { Binding } from "../binding.ts";
 import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
 import { reasonOf } from "../failure.ts";
-import { Fields } from "../fields.ts";
+import type { Fields } from "../fields.ts";
 import { runCommand } from "../run-command.ts";
 import { leaseJson } from "./lease-json.ts";
 
@@ -17,20 +18,20 @@ export interface ExecOptions {
   readonly reset: readonly string[] | null;
 }
 
-export function readExecOptions(value: unknown, where: string): { options: ExecOptions; faults: readonly string[] } {
-  const fields = new Fields(value, where);
-  const bind = fields.command("bind");
-  const teardown = fields.command("teardown");
-  const options = {
-    bind: bind ?? [],
-    teardown: teardown ?? [],
-    probe: fields.command("probe"),
-    reset: fields.command("reset"),
-  };
+export function readExecOptions(fields: Fields, folder: string): ExecOptions {
+  const read = (name: string) => commandFrom(fields.command(name), folder);
+  const [bind, teardown, probe, reset] = [read("bind"), read("teardown"), read("probe"), read("reset")];
   const hint = "is missing; give a program and its arguments";
   if (bind === null && fields.faults.length === 0) fields.fault("bind", hint);
   if (teardown === null && fields.faults.length === 0) fields.fault("teardown", hint);
-  return { options, faults: fields.finish() };
+  return { bind: bind ?? [], teardown: teardown ?? [], probe, reset };
+}
+
+/** A program that is named with a slash is taken from the configuration's folder; others are searched for in PATH. */
+function commandFrom(command: readonly string[] | null, folder: string): readonly string[] | null {
+  const [program, ...args] = command ?? [];
+  if (program === undefined) return null;
+  return [program.includes("/") ? resolve(folder, program) : program, ...args];
 }
 
 const coordinateLengthMax = 1_024;

@@ -12,10 +12,11 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { resolve } from "node:path";
 import type { Binding } from "../binding.ts";
 import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
 import { type AccessFailure, reasonOf } from "../failure.ts";
-import { Fields } from "../fields.ts";
+import type { Fields } from "../fields.ts";
 import { admitRequest, answerFailure, HttpListener, plainPathOf, queryOf, whenOver } from "../http-listener.ts";
 import { type Listening, readListening } from "../listening.ts";
 import { SafeFolder } from "../safe-folder.ts";
@@ -29,8 +30,7 @@ export interface FilesOptions {
   readonly listening: Listening;
 }
 
-export function readFilesOptions(value: unknown, where: string): { options: FilesOptions; faults: readonly string[] } {
-  const fields = new Fields(value, where);
+export function readFilesOptions(fields: Fields, base: string): FilesOptions {
   const folder = fields.text("folder", null);
   const file = fields.text("file", null);
   const offset = fields.integer("offset", [0, Number.MAX_SAFE_INTEGER], 0);
@@ -41,10 +41,9 @@ export function readFilesOptions(value: unknown, where: string): { options: File
     fields.fault("length", "reaches beyond what a file can hold");
   const area =
     folder !== null
-      ? ({ type: "folder", folder } as const)
-      : ({ type: "range", file: file ?? "", offset, length: length ?? 0 } as const);
-  const options = { area, readOnly: fields.flag("read_only"), listening: readListening(fields) };
-  return { options, faults: fields.finish() };
+      ? ({ type: "folder", folder: resolve(base, folder) } as const)
+      : ({ type: "range", file: resolve(base, file ?? ""), offset, length: length ?? 0 } as const);
+  return { area, readOnly: fields.flag("read_only"), listening: readListening(fields) };
 }
 
 export class FilesDriver implements Driver {

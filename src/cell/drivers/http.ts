@@ -15,7 +15,7 @@ import type { Duplex } from "node:stream";
 import type { Binding, Pass } from "../binding.ts";
 import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
 import { type AccessFailure, reasonOf } from "../failure.ts";
-import { Fields } from "../fields.ts";
+import type { Fields } from "../fields.ts";
 import {
   admitRequest,
   answerFailure,
@@ -37,17 +37,12 @@ export interface HttpOptions {
   readonly answerMs: number;
 }
 
-export function readHttpOptions(value: unknown, where: string): { options: HttpOptions; faults: readonly string[] } {
-  const fields = new Fields(value, where);
-  const text = fields.matching("target", /^https?:\/\/[^\s?#]+$/, "give http://host:port");
-  const options = {
-    target: URL.parse(text) ?? new URL("http://127.0.0.1"),
+export function readHttpOptions(fields: Fields): HttpOptions {
+  return {
+    target: fields.address("target", /^https?:\/\/[^\s?#]+$/, "give http://host:port"),
     listening: readListening(fields),
     answerMs: fields.integer("answer_ms", [1, 3_600_000], 30_000),
   };
-  if (text !== "" && fields.faults.length === 0 && !URL.canParse(text))
-    fields.fault("target", "is not an address; give http://host:port");
-  return { options, faults: fields.finish() };
 }
 
 const readMethods = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);

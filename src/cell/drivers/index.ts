@@ -1,6 +1,6 @@
-/** The drivers by their names in a configuration, each with what reads its options. A closed list. */
-import { isAbsolute, resolve } from "node:path";
+/** The drivers by their names in a configuration. A closed list. */
 import type { Driver, DriverPlace } from "../driver.ts";
+import { Fields } from "../fields.ts";
 import { ExecDriver, readExecOptions } from "./exec.ts";
 import { FilesDriver, readFilesOptions } from "./files.ts";
 import { HttpDriver, readHttpOptions } from "./http.ts";
@@ -10,49 +10,14 @@ import { readWebhookOptions, WebhookDriver } from "./webhook.ts";
 
 export type MakeDriver = (place: DriverPlace) => Driver;
 
-interface ReadDriver {
-  readonly make: MakeDriver;
-  readonly faults: readonly string[];
-}
-
-type ReadOptions = (options: unknown, where: string, folder: string) => ReadDriver;
-
 export const drivers = {
-  http: (value, where) => {
-    const { options, faults } = readHttpOptions(value, where);
-    return { make: (place) => new HttpDriver(options, place), faults };
-  },
-  tcp: (value, where) => {
-    const { options, faults } = readTcpOptions(value, where);
-    return { make: (place) => new TcpDriver(options, place), faults };
-  },
-  process: (value, where, folder) => {
-    const { options, faults } = readProcessOptions(value, where);
-    const home = options.folder === null ? folder : resolve(folder, options.folder);
-    return { make: (place) => new ProcessDriver({ ...options, folder: home }, place), faults };
-  },
-  files: (value, where, folder) => {
-    const { options, faults } = readFilesOptions(value, where);
-    const { area } = options;
-    const placed =
-      area.type === "folder"
-        ? { ...area, folder: resolve(folder, area.folder) }
-        : { ...area, file: resolve(folder, area.file) };
-    return { make: (place) => new FilesDriver({ ...options, area: placed }, place), faults };
-  },
-  exec: (value, where, folder) => {
-    const { options, faults } = readExecOptions(value, where);
-    const { bind, teardown, probe, reset } = options;
-    const at = (command: readonly string[]): readonly string[] => commandFrom(command, folder);
-    const placed = { bind: at(bind), teardown: at(teardown), probe: probe && at(probe), reset: reset && at(reset) };
-    return { make: (place) => new ExecDriver(placed, place), faults };
-  },
-  webhook: (value, where, folder) => {
-    const { options, faults } = readWebhookOptions(value, where);
-    const secretFile = resolve(folder, options.secretFile);
-    return { make: (place) => new WebhookDriver({ ...options, secretFile }, place), faults };
-  },
-} as const satisfies Record<string, ReadOptions>;
+  http: driver(readHttpOptions, HttpDriver),
+  tcp: driver(readTcpOptions, TcpDriver),
+  process: driver(readProcessOptions, ProcessDriver),
+  files: driver(readFilesOptions, FilesDriver),
+  exec: driver(readExecOptions, ExecDriver),
+  webhook: driver(readWebhookOptions, WebhookDriver),
+} as const;
 
 export type DriverName = keyof typeof drivers;
 
@@ -60,7 +25,12 @@ export function isDriverName(text: string): text is DriverName {
   return Object.hasOwn(drivers, text);
 }
 
-/** A program that is named with a slash is taken from the configuration's folder; others are searched for in PATH. */
-function commandFrom([program = "", ...args]: readonly string[], folder: string): readonly string[] {
-  return [program.includes("/") && !isAbsolute(program) ? resolve(folder, program) : program, ...args];
+/** Reads the options of a driver, whose paths are relative to the configuration's folder. */
+function driver<T>(read: (fields: Fields, folder: string) => T, Made: new (options: T, place: DriverPlace) => Driver) {
+  return (value: unknown, where: string, folder: string) => {
+    const fields = new Fields(value, where);
+    const options = read(fields, folder);
+    const make: MakeDriver = (place) => new Made(options, place);
+    return { make, faults: fields.finish() };
+  };
 }

@@ -7,10 +7,11 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { resolve } from "node:path";
 import type { Binding } from "../binding.ts";
 import { ControlGroup } from "../control-group.ts";
 import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
-import { Fields } from "../fields.ts";
+import type { Fields } from "../fields.ts";
 import { HttpListener } from "../http-listener.ts";
 import { type Listening, readListening } from "../listening.ts";
 import { processGuard } from "../process-guard.ts";
@@ -22,7 +23,7 @@ export interface ProcessOptions {
   readonly command: readonly string[] | null;
   /** Programs that the holder may start, by their real paths; "*" is any. */
   readonly allow: readonly string[];
-  readonly folder: string | null;
+  readonly folder: string;
   readonly graceMs: number;
   readonly killMs: number;
   /** A folder of the control group file system in which the cell may make groups. */
@@ -30,15 +31,11 @@ export interface ProcessOptions {
   readonly listening: Listening;
 }
 
-export function readProcessOptions(
-  value: unknown,
-  where: string,
-): { options: ProcessOptions; faults: readonly string[] } {
-  const fields = new Fields(value, where);
+export function readProcessOptions(fields: Fields, base: string): ProcessOptions {
   const options = {
     command: fields.command("command"),
     allow: fields.list("allow") ?? [],
-    folder: fields.text("folder", null),
+    folder: resolve(base, fields.text("folder", ".")),
     graceMs: fields.integer("grace_ms", [0, 600_000], 2_000),
     killMs: fields.integer("kill_ms", [1, 600_000], 5_000),
     cgroup: fields.text("cgroup", null),
@@ -47,7 +44,7 @@ export function readProcessOptions(
   if (options.command === null && options.allow.length === 0 && fields.faults.length === 0) {
     fields.fault("command", "is missing, and so is allow; give one of them");
   }
-  return { options, faults: fields.finish() };
+  return options;
 }
 
 /** What runs under one binding. */
@@ -164,7 +161,7 @@ export class ProcessDriver implements Driver {
     const child = spawn(program, args, {
       detached: true,
       stdio: [output, output, output],
-      cwd: this.options.folder ?? undefined,
+      cwd: this.options.folder,
       env: {
         PATH,
         ...given,

@@ -7,7 +7,7 @@ import { tokenLimits } from "../../token/index.ts";
 import type { Binding, Pass } from "../binding.ts";
 import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
 import type { AccessFailure } from "../failure.ts";
-import { Fields } from "../fields.ts";
+import type { Fields } from "../fields.ts";
 import { type Listening, listen, readListening } from "../listening.ts";
 import { peerProgram } from "../peer-program.ts";
 import { pump } from "../pump.ts";
@@ -24,17 +24,13 @@ export interface TcpOptions {
 const firstLineMs = 5_000;
 const lineEnd = 0x0a;
 
-export function readTcpOptions(value: unknown, where: string): { options: TcpOptions; faults: readonly string[] } {
-  const fields = new Fields(value, where);
-  const text = fields.matching("target", /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):\d{1,5}$/, "give host:port");
-  const options = {
-    target: URL.parse(`tcp://${text}`) ?? new URL("tcp://127.0.0.1:1"),
+export function readTcpOptions(fields: Fields): TcpOptions {
+  const pattern = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):\d{1,5}$/;
+  return {
+    target: fields.address("target", pattern, "give host:port", "tcp://"),
     listening: readListening(fields),
     connectMs: fields.integer("connect_ms", [1, 3_600_000], 5_000),
   };
-  if (text !== "" && fields.faults.length === 0 && !URL.canParse(`tcp://${text}`))
-    fields.fault("target", "is not an address; give host:port");
-  return { options, faults: fields.finish() };
 }
 
 export class TcpDriver implements Driver {

@@ -8,11 +8,12 @@ import { readFileSync } from "node:fs";
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP } from "node:net";
+import { resolve } from "node:path";
 import { AddressGuard, isNetwork, NotPermitted } from "../addresses.ts";
 import type { Binding } from "../binding.ts";
 import { type Driver, type DriverPlace, NothingBegun, type ProbeResult } from "../driver.ts";
 import { reasonOf } from "../failure.ts";
-import { Fields } from "../fields.ts";
+import type { Fields } from "../fields.ts";
 import { leaseJson } from "./lease-json.ts";
 
 export interface WebhookOptions {
@@ -27,23 +28,14 @@ const secretBytesMin = 16;
 const answerBytesMax = 65_536;
 const coordinateLengthMax = 1_024;
 
-export function readWebhookOptions(
-  value: unknown,
-  where: string,
-): { options: WebhookOptions; faults: readonly string[] } {
-  const fields = new Fields(value, where);
-  const text = fields.matching("url", /^https?:\/\/[^\s#]+$/, "give https://host/path");
+export function readWebhookOptions(fields: Fields, folder: string): WebhookOptions {
+  const url = fields.address("url", /^https?:\/\/[^\s#]+$/, "give https://host/path");
+  const secretFile = resolve(folder, fields.text("secret_file"));
+  const allowPrivate = fields.flag("allow_private");
   const allow = fields.list("allow") ?? [];
-  const options = {
-    url: URL.parse(text) ?? new URL("https://invalid.invalid"),
-    secretFile: fields.text("secret_file"),
-    allowPrivate: fields.flag("allow_private"),
-    allow: allow.filter(isNetwork),
-  };
-  if (text !== "" && !URL.canParse(text)) fields.fault("url", "is not an address; give https://host/path");
   const wrong = allow.find((entry) => !isNetwork(entry));
   if (wrong !== undefined) fields.fault("allow", `has ${JSON.stringify(wrong)}; give networks such as 10.1.0.0/16`);
-  return { options, faults: fields.finish() };
+  return { url, secretFile, allowPrivate, allow };
 }
 
 export class WebhookDriver implements Driver {

@@ -70,7 +70,6 @@ export const commands: readonly Command[] = [
     usage: "ID",
     words: [1, 1],
     about: "What it holds stays. `leasehold agents unpause` ends the pause.",
-    flags: {},
     examples: [["leasehold agents pause refactorer-7", "until somebody has checked it"]],
     run: async (call) => call.out.row(await call.ask("pause_agent", { agent_id: call.word }), columns),
   },
@@ -79,7 +78,6 @@ export const commands: readonly Command[] = [
     summary: "ends an agent's pause",
     usage: "ID",
     words: [1, 1],
-    flags: {},
     examples: [["leasehold agents unpause refactorer-7", "go on"]],
     run: async (call) => call.out.row(await call.ask("unpause_agent", { agent_id: call.word }), columns),
   },
@@ -88,7 +86,6 @@ export const commands: readonly Command[] = [
     summary: "shows an agent's checkpoint: where it would resume",
     usage: "AGENT",
     words: [1, 1],
-    flags: {},
     examples: [
       ["leasehold digest refactorer-7", "where did it stop?"],
       ["leasehold digest refactorer-7 --json | jq .context", "what it had saved"],

@@ -13,7 +13,6 @@ const cellCommand: Command = {
   name: "cell",
   summary: "runs a cell: hosts resources, and enforces the leases on them",
   usage: "--config FILE [--server URL] [--check]",
-  words: [0, 0],
   about: `It enrols with a cell's key (\`leasehold keys create --role cell\`), binds and tears down as the server says, and ends
 leases by its own clock where the server is out of reach. A resource that is wrong or cannot be opened is one line on
 standard error, and the others go on. SIGTERM ends everything that is bound, tells the server, and leaves.`,

@@ -141,7 +141,6 @@ const cellsReadmitCommand: Command = {
   summary: "undoes the withdrawal of a cell",
   usage: "ID",
   words: [1, 1],
-  flags: {},
   examples: [["leasehold cells readmit lab-1", "what it hosts can be leased again"]],
   run: async (call) => call.out.row(await call.ask("readmit_cell", { cell: call.word }), stateColumns),
 };

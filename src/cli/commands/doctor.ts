@@ -25,7 +25,6 @@ const doctorCommand: Command = {
   name: "doctor",
   summary: "finds the server, and checks version, clock, keys and disk",
   usage: "[--data DIR]",
-  words: [0, 0],
   about: "The exit code is 7 where there is a problem; warnings alone are 0.",
   flags: { data: { sign: "DIR", words: "also measure how long this folder's disk takes to make 4 KiB durable" } },
   examples: [

@@ -13,7 +13,6 @@ const eventsCommand: Command = {
   name: "events",
   summary: "shows what has happened, and with -f what happens",
   usage: "[-f] [--since N] [--type TYPE] [--resource RES] [--agent ID]",
-  words: [0, 0],
   about: `Without -f it shows history and ends; with -f it begins now, or after --since, and goes on through any break of the
 connection without a gap. The first figure of a line is the number to go on after.`,
   flags: {

@@ -76,11 +76,8 @@ const guardUninstallCommand: Command = {
 const guardStatusCommand: Command = {
   name: "guard status",
   summary: "shows which guards are in, whether they can work, and what slipped past",
-  usage: "",
-  words: [0, 0],
   about:
     "The exit code is 7 where a guard is in and cannot work: an event without its hook, or no server that answers.",
-  flags: {},
   examples: [["leasehold guard status", "is this repository guarded?"]],
   run: async (call) => {
     const { out } = call;
@@ -124,7 +121,6 @@ const guardClaimCommand: Command = {
   about:
     "For agents that are guarded: the guard leases the files when it lets this command run, and denies it where another " +
     "holds one of them. The command itself shows who holds them now; the exit code is 7 if nobody does, as where no guard is.",
-  flags: {},
   examples: [["leasehold guard claim src/auth.ts src/login/", "said by an agent, before it reads and thinks"]],
   run: async (call) => {
     const client = await call.connect();
@@ -152,7 +148,6 @@ const guardHookCommand: Command = {
   usage: "TOOL EVENT",
   words: [2, 2],
   about: "TOOL is claude, codex, cursor, gemini or git. What happens comes as JSON on standard input.",
-  flags: {},
   examples: [["leasehold guard hook claude PreToolUse < payload.json", "what would the guard say?"]],
   run: async ({ words, environment }) => {
     const { main } = await import("../../guard/hook-main.ts");

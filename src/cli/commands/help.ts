@@ -9,7 +9,6 @@ export const commands: readonly Command[] = [
     summary: "prints completion for bash, zsh or fish",
     usage: "bash|zsh|fish",
     words: [1, 1],
-    flags: {},
     examples: [
       ["source <(leasehold completion bash)", "in ~/.bashrc"],
       ["leasehold completion zsh > ~/.zsh/completions/_leasehold", "in a folder of fpath"],
@@ -28,7 +27,6 @@ export const commands: readonly Command[] = [
     summary: "shows this, or the help of one command",
     usage: "[COMMAND]",
     words: [0, 2],
-    flags: {},
     examples: [["leasehold help run", "the same as `leasehold run --help`"]],
     run: () => Promise.resolve(undefined),
   },

@@ -29,7 +29,6 @@ export const commands: readonly Command[] = [
     name: "keys create",
     summary: "creates a key and shows it, once",
     usage: "--role ROLE [--tenant ID] [--label TEXT] [--data DIR]",
-    words: [0, 0],
     about: `Create an operator's key first: from then on every request needs one. With --data it is created in the data
 itself: this is how a server that listens beyond loopback gets its first key.`,
     flags: {
@@ -57,7 +56,6 @@ itself: this is how a server that listens beyond loopback gets its first key.`,
     name: "keys list",
     summary: "lists keys, without their secrets",
     usage: "[--tenant ID] [--role ROLE] [--data DIR]",
-    words: [0, 0],
     flags: { role: { sign: "ROLE", words: "only of this role" }, limit: limitFlag, data: dataFlag },
     examples: [["leasehold keys list", "every credential"]],
     run: async (call) => {

@@ -90,7 +90,6 @@ stale. Leases on bound resources can only be renewed so.`,
     summary: "hands a lease to another agent, with a new fence",
     usage: "LEASE AGENT",
     words: [2, 2],
-    flags: {},
     examples: [["leasehold transfer lse_01jcs8qm5t6w8y0a reviewer-2", "the reviewer goes on where this agent stops"]],
     run: async (call) => {
       const [leaseId = "", toAgentId = ""] = call.words;

@@ -15,7 +15,6 @@ const ledgerVerifyCommand: Command = {
   name: "ledger verify",
   summary: "proves that no receipt was changed, removed, added or moved; 7 if one was",
   usage: "[--data DIR | --file FILE] [--anchor FILE] [--tenant ID]",
-  words: [0, 0],
   about: `Reads the data itself, whether a server runs on it or not, or an export. With --anchor it also proves that everything
 that an earlier head covers is still there. docs/ledger.md says what exactly is hashed and signed.`,
   flags: {
@@ -40,7 +39,6 @@ const ledgerExportCommand: Command = {
   name: "ledger export",
   summary: "writes the ledger as JSON lines that anybody can verify",
   usage: "[--data DIR] [--out FILE] [--tenant ID]",
-  words: [0, 0],
   flags: { ...dataFlags, out: { sign: "FILE", words: "write it here [standard output]" } },
   examples: [["leasehold ledger export --data /var/lib/leasehold --out ledger.jsonl", "for an auditor"]],
   run: async (call) => {
@@ -54,9 +52,6 @@ const ledgerExportCommand: Command = {
 const ledgerHeadCommand: Command = {
   name: "ledger head",
   summary: "shows the ledger's signed head: keep it elsewhere as an anchor",
-  usage: "",
-  words: [0, 0],
-  flags: {},
   examples: [["leasehold ledger head --json > head.json", "proves later that nothing was cut off"]],
   run: async (call) => {
     const head = await call.ask("get_ledger_head", {});

@@ -14,7 +14,6 @@ const mcpCommand: Command = {
   name: "mcp",
   summary: "speaks MCP over standard input and output, for coding agents",
   usage: "[--agent ID] [--toolsets NAMES] [--data DIR]",
-  words: [0, 0],
   about: `It talks to a running server, or starts one in its own process if none answers at an address of this machine; other
 processes then use that one, and take its place when it ends. It acts for one agent, which it registers when that is
 first needed: it keeps alive what the agent holds as long as it lives, and lets go of everything at its end. docs/mcp.md

@@ -79,7 +79,6 @@ const resourcesResetCommand: Command = {
   words: [1, 1],
   about:
     "One that a cell hosts is reset by its driver and then probed, and stays fenced unless the probe finds it clean.",
-  flags: {},
   examples: [["leasehold resources reset GPU:/rack-1/a100", "it can be leased again"]],
   run: async (call) => call.out.row(await call.ask("reset_resource", { resource: call.resource(call.word) }), columns),
 };

@@ -19,7 +19,6 @@ export const serveCommand: Command = {
   name: "serve",
   summary: "runs the server",
   usage: "[--port N] [--data DIR] [--host ADDRESS] …",
-  words: [0, 0],
   about: `Each setting can also come from the environment, under the name at the end of its line, or from the file that
 --config names. A flag goes before the environment, and that before the file. \`npm start -- [flags]\` is the same; other
 commands, such as \`keys\`, \`backup\` and \`restore\`, can follow \`npm start --\` too.`,

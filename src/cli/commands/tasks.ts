@@ -59,7 +59,6 @@ const tasksListCommand: Command = {
   name: "tasks ls",
   summary: "lists tasks: live ones first, then those that have ended",
   usage: "[--status STATUS] [--type TYPE]",
-  words: [0, 0],
   flags: {
     status: { sign: "STATUS", words: `only in this status: ${taskStatuses.join(", ")}` },
     type: { sign: "TYPE", words: "only of this type" },
@@ -82,7 +81,6 @@ const tasksShowCommand: Command = {
   summary: "shows a task, its result and its receipts",
   usage: "TASK",
   words: [1, 1],
-  flags: {},
   examples: [["leasehold tasks show T-01m7gwjckrcqwzyjd2r67n --json | jq -r .result.outcome_text", "only the result"]],
   run: async (call) => {
     const { out } = call;
@@ -104,7 +102,6 @@ const tasksExplainCommand: Command = {
   summary: "says why a task is not running",
   usage: "TASK",
   words: [1, 1],
-  flags: {},
   examples: [["leasehold tasks explain T-01m7gwjckrcqwzyjd2r67n", "what does it wait for?"]],
   run: async (call) => {
     const explained = await call.ask("explain_task", { task_id: call.word });
@@ -130,7 +127,6 @@ const tasksRedriveCommand: Command = {
   summary: "sends a dead task again",
   usage: "TASK",
   words: [1, 1],
-  flags: {},
   examples: [["leasehold tasks redrive T-01m7gwjckrcqwzyjd2r67n", "now that it can be done"]],
   run: async (call) => call.out.row(await call.ask("redrive_task", { task_id: call.word }), shortColumns),
 };

@@ -26,8 +26,6 @@ const columns: readonly Column<Tenant>[] = [
 const tenantsListCommand: Command = {
   name: "tenants list",
   summary: "lists tenants, with their settings and quotas",
-  usage: "",
-  words: [0, 0],
   flags: { limit: limitFlag },
   examples: [["leasehold tenants list --json", "everything about them"]],
   run: (call) => showList(call, "tenants", columns, "There are no tenants.", (page) => call.ask("list_tenants", page)),
@@ -38,7 +36,6 @@ const tenantsCreateCommand: Command = {
   summary: "creates a tenant",
   usage: "ID",
   words: [1, 1],
-  flags: {},
   examples: [["leasehold tenants create acme", "nothing in it meets anything of another"]],
   run: async (call) => call.out.row(await call.ask("create_tenant", { tenant_id: call.word }), columns),
 };
@@ -61,7 +58,6 @@ const tenantsResumeCommand: Command = {
   summary: "ends a tenant's suspension",
   usage: "ID",
   words: [1, 1],
-  flags: {},
   examples: [["leasehold tenants resume acme", "go on"]],
   run: async (call) => call.out.row(await call.ask("resume_tenant", { tenant_id: call.word }), columns),
 };

@@ -19,7 +19,6 @@ const tokenInspectCommand: Command = {
   usage: tokenUsage,
   words: [0, 1],
   about: `${tokenAbout} Whether it is true only the cell and the server know: see \`token verify\`.`,
-  flags: {},
   examples: [["leasehold token inspect < token.txt", "whose is it, and until when?"]],
   run: async (call) => {
     const inspected = inspect(await readToken(call));
@@ -214,11 +213,8 @@ const columns: readonly Column<Key>[] = [
 const tokenRotateCommand: Command = {
   name: "token rotate",
   summary: "makes a new key for tokens; cells are notified at once",
-  usage: "",
-  words: [0, 0],
   about:
     "Tokens of the older key stay valid for six minutes, longer than any of them lives. The keys stay in the data folder.",
-  flags: {},
   examples: [["leasehold token rotate", "somebody may have seen the key"]],
   run: async ({ out, ask }) => {
     const keys = await ask("rotate_token_keys", {});

@@ -17,7 +17,6 @@ const topCommand: Command = {
   name: "top",
   summary: "shows live who holds what, who waits for whom, and how fast it goes",
   usage: "[--interval TIME]",
-  words: [0, 0],
   about: `Keys: arrows choose a lease, s sorts, / filters, r revokes the chosen one, p pauses, ? helps, q quits. With --json it
 prints one look and ends.`,
   flags: { interval: { sign: "TIME", words: "how often the server is polled [1s]" } },

@@ -19,7 +19,6 @@ const workCommand: Command = {
   name: "work",
   summary: "works on tasks: runs a command for each, and its output is the result",
   usage: "--type TYPE [--concurrency N] [--capability CAP] -- COMMAND [ARGUMENT…]",
-  words: [0, 0],
   wraps: true,
   about: `The command gets the task as JSON on its standard input; what it prints is the result, and more than 100 KB of it
 is stored as an artifact. Exit code 0 is success; any other is a failure, and the task is tried again as long as it has
