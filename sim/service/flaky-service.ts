@@ -4,16 +4,16 @@
  * unknown (S2).
  */
 import { Engine } from "../../src/engine/engine.ts";
+import type { Decision } from "../../src/engine/engine-types.ts";
 import { drawEntropy } from "../../src/engine/entropy.ts";
 import { completeReply, needsHistory } from "../../src/engine/history.ts";
-import type { Decided } from "../../src/engine/terms.ts";
 import type { Command } from "../../src/kernel/contract/commands.ts";
 import type { Reply } from "../../src/kernel/contract/replies.ts";
 import type { CreateTask, ReceiptInput } from "../../src/kernel/contract/task-commands.ts";
 import type { Receipt } from "../../src/kernel/contract/task-records.ts";
 import type { State } from "../../src/kernel/kernel.ts";
 import { createLedgerKey, type LedgerKey } from "../../src/ledger/keys.ts";
-import { createReceiptDesk, type ReceiptDesk } from "../../src/server/receipts/receipt-desk.ts";
+import { ReceiptSubmission } from "../../src/server/receipts/receipts.ts";
 import { createTask } from "../../src/server/tasks/creating-tasks.ts";
 import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
 import { type Counters, count } from "../counters.ts";
@@ -41,7 +41,7 @@ export class FlakyService {
   /** Requests in flight: time stands still while there are any. */
   underWay = 0;
   private engine: Engine;
-  private desk: ReceiptDesk;
+  private receipts: ReceiptSubmission;
   private life = 0;
   private readonly time: VirtualTime;
   private readonly counters: Counters;
@@ -50,7 +50,7 @@ export class FlakyService {
     this.time = time;
     this.counters = counters;
     this.engine = this.createEngine();
-    this.desk = createReceiptDesk(this.engine);
+    this.receipts = new ReceiptSubmission(this.engine);
   }
 
   private createEngine(): Engine {
@@ -101,7 +101,7 @@ export class FlakyService {
 
   private async begin(): Promise<void> {
     this.engine = this.createEngine();
-    this.desk = createReceiptDesk(this.engine);
+    this.receipts = new ReceiptSubmission(this.engine);
     await this.engine.start();
   }
 
@@ -127,20 +127,21 @@ export class FlakyService {
     const asked = { tenant, actor: operator, entropy: drawEntropy(), endedDependencies: null };
     const command: CreateTask = { ...asked, type: "create_task", task };
     return this.follow(async () => {
-      const decided = await new Promise<Decided>((resolve, reject) =>
-        createTask(engine, command, (found) => () => resolve(found), reject),
+      const decided = await new Promise<Decision>((resolve, reject) =>
+        createTask(engine, command, { encode: (found) => found, send: resolve, fail: reject }),
       );
       return decided.reply;
     });
   }
 
   receipt(receipt: ReceiptInput): Promise<ReceiptAnswer> {
-    const { desk } = this;
+    const { receipts } = this;
     return this.follow(
       () =>
         new Promise<ReceiptAnswer>((resolve, reject) =>
-          desk.submit({ tenant, actor: operator }, [receipt], {
-            stored: (_, stored, created) => () => resolve({ type: "stored", receipt: stored.receipt, created }),
+          receipts.submit({ tenant, actor: operator }, [receipt], {
+            encode: ({ receipt: stored }, created) => ({ type: "stored" as const, receipt: stored, created }),
+            stored: (_, answer) => resolve(answer),
             refused: (_, { code }) => resolve({ type: "refused", code }),
             answered: (_, answer) => reject(new Error(`a receipt was answered with ${answer.status}`)),
             failed: reject,

@@ -1,4 +1,4 @@
-/** The batch under way: what has changed since the last one was sent off, and who waits for it to be durable. */
+/** The batch under way: what has changed since the last one was sent off, and the answers that wait for its commit. */
 import type { KernelEvent } from "../kernel/contract/events.ts";
 import { writes } from "../kernel/contract/predicates.ts";
 import type { Lease, Millis } from "../kernel/contract/records.ts";
@@ -9,6 +9,7 @@ import { storedReceipt } from "../ledger/stored.ts";
 import type { Batch, EndedLease, EndedTaskRow, LiveRow, SignedHead } from "../store/store.ts";
 import { leaseText, recordText } from "./codec/record-text.ts";
 import { endedTaskText } from "./codec/task-text.ts";
+import type { Outlet } from "./engine-types.ts";
 import type { LedgerChain } from "./ledger-chain.ts";
 
 /** An event with its place in the one sequence, and as the text that is stored and sent. */
@@ -18,10 +19,10 @@ export interface NumberedEvent {
   readonly text: string;
 }
 
-/** Somebody who is answered when the batch is durable, or told that it is not. */
-export interface Waiting {
-  readonly settled: () => void;
-  readonly failed: (fault: Error) => void;
+/** An answer that leaves when the batch is durable. */
+export interface Waiting<T = unknown> {
+  readonly encoded: T;
+  readonly outlet: Pick<Outlet<T>, "send" | "fail">;
 }
 
 export interface OpenBatch {
@@ -40,21 +41,18 @@ export function hasChanges({ changes, events }: OpenBatch): boolean {
   return changes.size > 0 || events.length > 0;
 }
 
-/** Answers and events, past which whoever can wait is asked to. */
+/** Answers and events, past which callers that can wait should. */
 const batchAim = 768;
 
 /**
- * All that a batch answers and tells is in memory until it is durable: if that is more than the collector's young
- * generation holds, it is copied and kept for long, and collecting costs as much as all the rest (0013).
+ * A batch's answers and events stay in memory until it is durable. If they outgrow the young generation they are copied
+ * into the old one, and collecting them costs as much as all the rest (0013).
  */
 export function isFull({ waiting, events }: OpenBatch): boolean {
   return waiting.length + events.length >= batchAim;
 }
 
-/**
- * Receipts are sealed, and events put into words, at once: the records they hold are at hand, and the work is spread
- * over the turns.
- */
+/** Receipts are sealed, and events encoded, at once: the records they hold are at hand, and the work is spread out. */
 export function addStep(
   batch: OpenBatch,
   step: Step,
@@ -115,11 +113,15 @@ function endedRow(lease: Lease): EndedLease {
   return { tenant, id, agentId, resource, predicate, writes: writes(predicate), endedAt, body: leaseText(lease) };
 }
 
-/** `[[tenant, event], …]`: the tenant is not part of what a tenant is shown, but says who is. */
+/** `[[tenant, event], …]`: the tenant selects who sees the event; it is stored but not sent. */
 function packEvents(events: readonly NumberedEvent[]): Batch["events"] {
   const [first] = events;
   if (first === undefined) return null;
   let body = "[";
   for (const { event, text } of events) body += `${body.length > 1 ? "," : ""}["${event.tenant}",${text}]`;
   return { firstSeq: first.seq, count: events.length, body: `${body}]` };
+}
+
+export function rowsIn({ puts, removes, ended, endedTasks, receipts, heads }: Batch): number {
+  return puts.length + removes.length + ended.length + endedTasks.length + receipts.length + heads.length;
 }

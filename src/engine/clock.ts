@@ -14,7 +14,7 @@ export interface TimeSources {
   readonly monotonic: () => number;
 }
 
-export const systemTime: TimeSources = { wall: () => Date.now(), monotonic: () => performance.now() };
+export const systemTime: TimeSources = { wall: Date.now, monotonic: performance.now.bind(performance) };
 
 export function startClock(lastCommitted: Millis, { wall, monotonic }: TimeSources): Clock {
   const startedAt = Math.max(Math.floor(wall()), lastCommitted);
@@ -29,4 +29,56 @@ export function describeWallOffset(lastCommitted: Millis, wall: Millis): string 
   if (lastCommitted === 0 || lastCommitted - wall <= wallOffsetMsMax) return null;
   const seconds = Math.round((lastCommitted - wall) / 1000);
   return `the wall clock is ${seconds} s behind the stored time; leases go on from the stored time, set the clock right`;
+}
+
+/** The longest that a timer can be set for. */
+const timerMsMax = 2 ** 31 - 1;
+
+/** One timer for the next deadline. It does not keep the process alive. */
+export class Alarm {
+  private readonly ring: () => void;
+  private timer: NodeJS.Timeout | null = null;
+  private at = Number.POSITIVE_INFINITY;
+
+  constructor(ring: () => void) {
+    this.ring = ring;
+  }
+
+  /** Rings at that time, or earlier if it was set so before: the callee checks what is due. */
+  set(at: Millis, now: () => Millis): void {
+    if (at >= this.at) return;
+    this.clear();
+    this.at = at;
+    const wait = Math.min(Math.max(at - now(), 0), timerMsMax);
+    this.timer = setTimeout(() => {
+      this.clear();
+      this.ring();
+    }, wait);
+    this.timer.unref();
+  }
+
+  clear(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    this.at = Number.POSITIVE_INFINITY;
+  }
+}
+
+/** Runs something in the next turn of the loop: once, however often it is set until then. */
+export class NextTurn {
+  private readonly run: () => void;
+  private isSet = false;
+
+  constructor(run: () => void) {
+    this.run = run;
+  }
+
+  set(): void {
+    if (this.isSet) return;
+    this.isSet = true;
+    setImmediate(() => {
+      this.isSet = false;
+      this.run();
+    });
+  }
 }

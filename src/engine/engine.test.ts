@@ -5,10 +5,10 @@ import type { Lease } from "../kernel/contract/records.ts";
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../store/memory.ts";
 import { readLease } from "./codec/record-text.ts";
 import { Engine } from "./engine.ts";
+import type { EngineOptions } from "./engine-types.ts";
+import { DatabaseUnavailable, ShuttingDown } from "./engine-types.ts";
 import { drawEntropy } from "./entropy.ts";
-import { DatabaseUnavailable, ShuttingDown } from "./faults.ts";
 import { completeReply, observe } from "./history.ts";
-import type { EngineOptions } from "./terms.ts";
 
 const operator = { role: "operator", agentId: null, epoch: null } as const;
 const asked = { tenant: "default", actor: operator } as const;

@@ -8,11 +8,10 @@
  */
 import type { Command } from "../kernel/contract/commands.ts";
 import type { Millis } from "../kernel/contract/records.ts";
-import { apply, createState, hasDue, nextDeadline, type State, type Step, settle } from "../kernel/kernel.ts";
+import { apply, createState, nextDeadline, type State, type Step, settle } from "../kernel/kernel.ts";
 import { createLedgerKey, type LedgerKey, type PublicLedgerKey } from "../ledger/keys.ts";
 import type { SealedReceipt } from "../ledger/seal.ts";
 import type { SignedHead, Store } from "../store/store.ts";
-import { Alarm } from "./alarm.ts";
 import {
   addStep,
   createBatch,
@@ -20,19 +19,26 @@ import {
   isFull,
   type NumberedEvent,
   type OpenBatch,
+  rowsIn,
   toStoreBatch,
   type Waiting,
 } from "./batch.ts";
-import { type Clock, describeWallOffset, startClock, systemTime, type TimeSources } from "./clock.ts";
-import { DatabaseUnavailable, ShuttingDown } from "./faults.ts";
+import { Alarm, type Clock, describeWallOffset, NextTurn, startClock, systemTime, type TimeSources } from "./clock.ts";
+import {
+  DatabaseUnavailable,
+  type Decision,
+  type EngineOptions,
+  type EventListener,
+  type Outlet,
+  type ReadyListener,
+  ShuttingDown,
+  type Vitals,
+} from "./engine-types.ts";
+import { drawEntropy } from "./entropy.ts";
 import { LedgerChain, noLedger } from "./ledger-chain.ts";
-import { Listeners } from "./listeners.ts";
-import { NextTurn } from "./next-turn.ts";
-import { type ReadyListener, ReadyTasks } from "./ready-tasks.ts";
-import { recover } from "./recovery.ts";
-import { reopen } from "./reopening.ts";
-import type { Decided, EngineOptions, EventListener } from "./terms.ts";
-import { createVitals, rowsIn, type Vitals } from "./vitals.ts";
+import { Listeners, ReadyTasks } from "./listeners.ts";
+import { recover, reopen } from "./recovery.ts";
+import { v8Heap } from "./v8-heap.ts";
 
 /** How many due items are settled before others get their turn, and how full a batch may get meanwhile. */
 const settleSlice = 125;
@@ -40,39 +46,43 @@ const settleBatchMax = 500;
 const noReceipts: readonly SealedReceipt[] = [];
 
 export class Engine {
-  readonly vitals: Vitals = createVitals();
+  readonly vitals: Vitals = { onCommit: null, onLateness: null };
   readonly store: Store;
   private readonly options: EngineOptions;
   private readonly time: TimeSources;
   private readonly eventListeners = new Listeners<Parameters<EventListener>>();
   private readonly recoveryListeners = new Listeners();
-  private readonly roomListeners = new Listeners();
+  private readonly emptyListeners = new Listeners();
   private readonly ready = new ReadyTasks();
   private key: LedgerKey | null = null;
   private ledger = noLedger;
   /** Every key that has signed heads of this ledger, the present one among them. */
   ledgerKeys: readonly PublicLedgerKey[] = [];
   private phase: "opening" | "serving" | "closed" = "opening";
+  /** Whether commands are served now; written with `phase` only. A field, because every request reads it. */
+  isServing = false;
   private state: State = createState();
+  /** When the kernel has something due, as its last step said. */
+  private dueAt = Number.POSITIVE_INFINITY;
   private clock: Clock;
   private batch: OpenBatch = createBatch();
   private committing: Promise<void> | null = null;
   private readonly nextFlush = new NextTurn(() => this.flush());
-  /** Commands that came while something was due: they are decided after it (L3). */
+  /** Commands that came while something was due; they are decided after it (L3). */
   private queue: ((now: Millis) => void)[] = [];
   private readonly nextQueue = new NextTurn(() => this.runQueue());
   /** For the kernel's next deadline. */
   private readonly deadline = new Alarm(() => {
-    if (this.phase === "serving") this.runQueue();
+    if (this.isServing) this.runQueue();
   });
-  /** So that a ledger that has gone quiet is signed too. */
+  /** Signs the ledger also when no more receipts come. */
   private readonly headsDue = new Alarm(() => {
-    if (this.phase === "serving") this.setFlush();
+    if (this.isServing) this.setFlush();
   });
   private nextSeq = 1;
   private durableSeq = 0;
   private nextRow = 1;
-  /** Raised with each recovery, so that whatever was under way before it is not mistaken for the present. */
+  /** Raised with each recovery: a commit that was under way before it is ignored. */
   private incarnation = 0;
   /** Made at first start, and again at every restore: what agent tokens are derived from (S6). */
   secret = "";
@@ -89,10 +99,6 @@ export class Engine {
     await this.recoverOnce();
   }
 
-  get isServing(): boolean {
-    return this.phase === "serving";
-  }
-
   readonly now = (): Millis => this.clock.now();
 
   /** The last event that is durable. */
@@ -100,81 +106,74 @@ export class Engine {
     return this.durableSeq;
   }
 
-  /** How many answers wait in the batch that fills, behind the commit that is under way. */
+  /** Answers in the batch that fills while a commit is under way. */
   get waitingCount(): number {
     return this.batch.waiting.length;
   }
 
-  /** Decides a command. The callbacks come when it is durable, or when that is not known (S2). */
-  submit(command: Command, done: (decided: Decided) => void, failed: (fault: Error) => void): void {
-    this.prepare(command, (decided) => () => done(decided), failed);
-  }
-
-  /**
-   * The same for whoever puts the answer into words at once: what `word` returns says it, and is called when that may
-   * be said. Until then only the words are kept in memory, and not all that they were made of.
-   */
-  prepare(command: Command, word: (decided: Decided) => () => void, failed: (fault: Error) => void): void {
+  /** Stamps a command with random numbers and decides it, at once or after what is due (L3). */
+  submit<T>(command: Command, outlet: Outlet<T>): void {
     const now = this.clock.now();
-    if (this.isClear(now)) this.decide(command, now, word, failed);
-    else this.postpone((later) => this.decide(command, later, word, failed), failed);
+    if (this.isClear(now)) this.decide(command, outlet, now);
+    else this.postpone((later) => this.decide(command, outlet, later), outlet);
   }
 
-  private decide(
-    command: Command,
-    now: Millis,
-    word: (decided: Decided) => () => void,
-    failed: (fault: Error) => void,
-  ): void {
+  private decide<T>(command: Command, outlet: Outlet<T>, now: Millis): void {
+    command.entropy = drawEntropy();
     const outcome = apply(this.state, command, now);
     const receipts = this.collect(outcome, now);
-    this.batch.waiting.push({ settled: word({ reply: outcome.reply, now, receipts }), failed });
+    const decided = { reply: outcome.reply, now, receipts };
+    this.batch.waiting.push({ encoded: outlet.encode === null ? decided : outlet.encode(decided), outlet });
   }
 
-  command(command: Command): Promise<Decided> {
-    return new Promise((resolve, reject) => this.submit(command, resolve, reject));
+  /** The same, for callers that need not be quick. */
+  command(command: Command): Promise<Decision> {
+    return new Promise((send, fail) => this.submit(command, { encode: null, send, fail }));
   }
 
-  /** Looks at the state, and is answered when all that it saw is durable (S1). */
-  ask<T>(look: (state: State, now: Millis) => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const see = (now: Millis): void => {
-        const seen = look(this.state, now);
-        this.batch.waiting.push({ settled: () => resolve(seen), failed: reject });
+  /** Reads the state; resolves when all that was read is durable (S1). */
+  ask<T>(read: (state: State, now: Millis) => T): Promise<T> {
+    return new Promise((send, fail) => {
+      const outlet = { send, fail };
+      const run = (now: Millis): void => {
+        this.batch.waiting.push({ encoded: read(this.state, now), outlet });
         this.setFlush();
       };
       const now = this.clock.now();
-      if (this.isClear(now)) see(now);
-      else this.postpone(see, reject);
+      if (this.isClear(now)) run(now);
+      else this.postpone(run, outlet);
     });
   }
 
-  /** Looks at what the server needs to know at once, such as which keys there are; not for what a caller is told. */
-  peek<T>(look: (state: State) => T): T {
-    return look(this.state);
+  /** Reads the state at once, durable or not: for the server's own use, such as finding a key, not for answers. */
+  peek<T>(read: (state: State) => T): T {
+    return read(this.state);
   }
 
-  /** Called with the events of each batch, in order, once they are durable and after its replies have left. */
+  /** Calls back with the events of each batch, in order, once they are durable and after its replies have left. */
   subscribe(listener: EventListener): () => void {
     return this.eventListeners.add(listener);
   }
 
   /**
-   * Called with the tasks that can be offered since the last time, right before a batch is sent off: polls that a
-   * listener submits are decided in that batch. Never called from within itself.
+   * Calls back with the tasks that became ready, right before a batch is sent off: polls that a listener submits are
+   * decided in that batch. Not re-entrant.
    */
   onReady(listener: ReadyListener): () => void {
     return this.ready.listen(listener);
   }
 
-  /** Whoever can wait for `onRoom` should. */
+  /** True while callers that can wait should wait for `onceEmpty`. */
   get isFull(): boolean {
     return isFull(this.batch);
   }
 
-  /** Called whenever the batch that fills is an empty one again. */
-  onRoom(listener: () => void): void {
-    this.roomListeners.add(listener);
+  /** Calls back once, when the batch that fills is an empty one again. */
+  onceEmpty(listener: () => void): void {
+    const remove = this.emptyListeners.add(() => {
+      remove();
+      listener();
+    });
   }
 
   /** The key that signs at present. */
@@ -182,13 +181,13 @@ export class Engine {
     return this.ledger.key;
   }
 
-  /** How far the tenant's ledger has come, as far as that is durable; 0 and zeros where it has no receipt (R6). */
+  /** The durable head of the tenant's ledger; 0 and zeros where it has no receipt (R6). */
   signHead(tenant: string): SignedHead {
     if (this.phase === "opening") throw new DatabaseUnavailable();
     return this.ledger.signDurable(tenant, this.clock.now());
   }
 
-  /** Called when the service goes on after a failed commit: what that commit held was announced to nobody (S2). */
+  /** Calls back when the service goes on after a failed commit, whose events were never announced (S2). */
   onRecovery(listener: () => void): void {
     this.recoveryListeners.add(listener);
   }
@@ -198,6 +197,7 @@ export class Engine {
     if (this.phase === "closed") return;
     const wasServing = this.phase === "serving";
     this.phase = "closed";
+    this.isServing = false;
     this.disarm();
     this.runQueue();
     if (wasServing) {
@@ -226,28 +226,27 @@ export class Engine {
     }
   }
 
-  /** Nothing stands before a command that comes now. */
+  /** True if a command may be decided now: nothing is due and nothing is queued. */
   private isClear(now: Millis): boolean {
-    return this.phase === "serving" && this.queue.length === 0 && this.settleSlice(now);
+    return this.isServing && this.queue.length === 0 && (this.dueAt > now || this.settleSlice(now));
   }
 
-  /** Until what is due has been settled; whoever comes while nothing is served, then or by then, is told so. */
-  private postpone(decide: (now: Millis) => void, failed: (fault: Error) => void): void {
+  /** Queues until what is due has been settled; fails at once, or then, if nothing is served. */
+  private postpone(decide: (now: Millis) => void, outlet: Pick<Outlet<never>, "fail">): void {
     const run = (now: Millis): void => {
-      if (this.phase === "serving") decide(now);
-      else failed(this.phase === "closed" ? new ShuttingDown() : new DatabaseUnavailable());
+      if (this.isServing) decide(now);
+      else outlet.fail(this.phase === "closed" ? new ShuttingDown() : new DatabaseUnavailable());
     };
-    if (this.phase !== "serving") return run(this.clock.now());
+    if (!this.isServing) return run(this.clock.now());
     this.queue.push(run);
     this.nextQueue.set();
   }
 
   /** True when nothing is due by then any more. A command is decided at the time for which this was found. */
   private settleSlice(now: Millis): boolean {
-    if (!hasDue(this.state, now)) return true;
+    if (this.dueAt > now) return true;
     if (this.batch.changes.size >= settleBatchMax) return false;
-    const due = nextDeadline(this.state) ?? 0;
-    if (due > 0) this.vitals.noteLateness(now - due);
+    if (this.dueAt > 0) this.vitals.onLateness?.(now - this.dueAt);
     const settled = settle(this.state, now, settleSlice);
     this.collect(settled, now);
     return !settled.more;
@@ -258,14 +257,14 @@ export class Engine {
     this.queue = [];
     for (const [index, run] of queue.entries()) {
       const now = this.clock.now();
-      if (this.phase === "serving" && !this.settleSlice(now)) {
+      if (this.isServing && !this.settleSlice(now)) {
         this.queue = [...queue.slice(index), ...this.queue];
         return this.resumeQueue();
       }
       run(now);
     }
-    if (this.phase !== "serving") return;
-    if (this.settleSlice(this.clock.now())) this.arm();
+    if (!this.isServing) return;
+    if (this.settleSlice(this.clock.now())) this.deadline.set(this.dueAt, this.now);
     else this.resumeQueue();
   }
 
@@ -278,14 +277,11 @@ export class Engine {
     const { receipts } = this.batch;
     const before = receipts.length;
     this.nextSeq = addStep(this.batch, step, now, this.nextSeq, this.options.encodeEvent, this.ledger);
-    this.ready.add(step.ready);
+    if (step.ready.length > 0) this.ready.add(step.ready);
+    this.dueAt = step.nextDueAt ?? Number.POSITIVE_INFINITY;
     this.setFlush();
-    this.arm();
+    this.deadline.set(this.dueAt, this.now);
     return receipts.length === before ? noReceipts : receipts.slice(before);
-  }
-
-  private arm(): void {
-    this.deadline.set(nextDeadline(this.state), this.now);
   }
 
   private disarm(): void {
@@ -300,7 +296,7 @@ export class Engine {
 
   private flush(): void {
     if (this.committing !== null || this.ready.isAnnouncing) return;
-    if (this.phase === "serving") this.ready.announce();
+    if (this.isServing) this.ready.announce();
     const { batch } = this;
     const isQuiet = !hasChanges(batch);
     if (isQuiet) batch.now = this.clock.now();
@@ -310,39 +306,39 @@ export class Engine {
       if (batch.waiting.length === 0) return;
       this.batch = createBatch();
       this.deliver(batch.waiting, batch.events);
-      return this.roomListeners.tell();
+      return this.emptyListeners.call();
     }
     this.batch = createBatch();
     const { incarnation } = this;
     const began = performance.now();
     const stored = toStoreBatch(batch, heads, () => this.nextRow++);
     const rows = rowsIn(stored);
-    // The rest of the batch is not needed any more, and would be kept in memory by what waits for the commit.
+    // Only these: the closures below keep what they capture in memory until the commit.
     const { waiting, events } = batch;
     const ends = this.ledger.ends(batch.receipts);
     this.committing = this.store.commit(stored).then(
       () => {
         if (incarnation !== this.incarnation) return;
         this.committing = null;
-        this.vitals.noteCommit({ ms: performance.now() - began, answered: waiting.length, rows });
+        this.vitals.onCommit?.({ ms: performance.now() - began, answered: waiting.length, rows });
         this.ledger.stored(ends);
         this.deliver(waiting, events);
         this.flush();
-        if (this.queue.length > 0 || hasDue(this.state, this.clock.now())) this.runQueue();
+        if (this.queue.length > 0 || this.dueAt <= this.clock.now()) this.runQueue();
       },
       (fault: unknown) => {
         if (incarnation === this.incarnation) this.failCommit(waiting, fault);
       },
     );
-    this.roomListeners.tell();
+    this.emptyListeners.call();
   }
 
-  /** Replies first: who is told WAIT can begin to watch before the grant of the same batch is announced. */
+  /** Replies first: a caller that gets WAIT can begin to watch before the grant of the same batch is announced. */
   private deliver(waiting: readonly Waiting[], events: readonly NumberedEvent[]): void {
     const last = events.at(-1);
     if (last !== undefined) this.durableSeq = last.seq;
-    for (const { settled } of waiting) settled();
-    if (last !== undefined) this.eventListeners.tell(events);
+    for (const { encoded, outlet } of waiting) outlet.send(encoded);
+    if (last !== undefined) this.eventListeners.call(events);
   }
 
   private failCommit(waiting: readonly Waiting[], fault: unknown): void {
@@ -351,8 +347,8 @@ export class Engine {
     const lost = [...waiting, ...this.batch.waiting];
     const wasClosing = this.phase === "closed";
     this.drop();
-    for (const { failed } of lost) failed(unavailable);
-    this.roomListeners.tell();
+    for (const { outlet } of lost) outlet.fail(unavailable);
+    this.emptyListeners.call();
     if (!wasClosing)
       void reopen(
         () => this.recoverOnce(),
@@ -369,13 +365,16 @@ export class Engine {
     this.ledger = noLedger;
     this.ready.clear();
     this.disarm();
+    this.dueAt = Number.POSITIVE_INFINITY;
+    this.isServing = false;
     if (this.phase === "serving") this.phase = "opening";
     this.runQueue();
   }
 
   private async recoverOnce(): Promise<void> {
     const openKey = this.options.ledgerKey ?? createLedgerKey;
-    const recovered = await recover(this.store, this.time.wall(), () => (this.key ??= openKey()));
+    const heap = this.options.heap ?? v8Heap;
+    const recovered = await recover(this.store, this.time.wall(), () => (this.key ??= openKey()), heap);
     if (this.phase === "closed") return;
     const offset = describeWallOffset(recovered.now, this.time.wall());
     if (offset !== null) this.options.log.warn({ storedTime: new Date(recovered.now).toISOString() }, offset);
@@ -392,7 +391,9 @@ export class Engine {
       this.time,
     );
     this.phase = "serving";
-    this.arm();
-    if (this.incarnation > 0) this.recoveryListeners.tell();
+    this.isServing = true;
+    this.dueAt = nextDeadline(this.state) ?? Number.POSITIVE_INFINITY;
+    this.deadline.set(this.dueAt, this.now);
+    if (this.incarnation > 0) this.recoveryListeners.call();
   }
 }

@@ -1,22 +1,28 @@
 /**
- * What the kernel cannot say because it knows only the living: how a lease ended, and what happened to resources since
- * a checkpoint. The store's history says it; ended is final, so asking after the decision cannot race.
+ * What the kernel cannot say because it knows only what is alive: how a lease or task ended, which receipts the ledger has,
+ * and what happened to resources since a checkpoint. The store's history has it; ended is final, so asking after the
+ * decision cannot race.
  */
 import type { Command } from "../kernel/contract/commands.ts";
 import type { Lease, Millis } from "../kernel/contract/records.ts";
+import { type Refusal, refuse } from "../kernel/contract/refusals.ts";
 import type { LostLease, Observe, Reply } from "../kernel/contract/replies.ts";
+import type { EndedTask } from "../kernel/contract/task-records.ts";
 import { answerForEnded, answerForEndedTask } from "../kernel/kernel.ts";
-import { namesOverlap } from "../kernel/names/pattern.ts";
-import { parseResourceName, type ResourceName } from "../kernel/names/resource-name.ts";
+import { namesOverlap, parseResourceName, type ResourceName, taskOfName } from "../kernel/views.ts";
+import type { SealedReceipt } from "../ledger/seal.ts";
+import { readStoredReceipt } from "../ledger/stored.ts";
 import type { EndedLease, History, ResourceFilter } from "../store/store.ts";
 import { readLease } from "./codec/record-text.ts";
 import { readEndedTask } from "./codec/task-text.ts";
 
-/** Whether the reply leaves something that only history can tell. */
+/** Whether the reply leaves something open that only history can answer. */
 export function needsHistory(reply: Reply): boolean {
   switch (reply.type) {
     case "refused":
       return reply.code === "lease_unknown" || reply.code === "task_unknown";
+    case "task_ended":
+      return true;
     case "leases":
       return reply.lost.some(({ lease }) => lease === null);
     default:
@@ -25,18 +31,43 @@ export function needsHistory(reply: Reply): boolean {
 }
 
 export async function completeReply(history: History, command: Command, reply: Reply): Promise<Reply> {
-  if (reply.type === "refused" && reply.code === "task_unknown" && reply.taskId !== undefined) {
-    const [ended] = await history.endedTasks(command.tenant, [reply.taskId]);
-    return answerForEndedTask(command, reply, ended === undefined ? null : readEndedTask(ended.body));
+  const { tenant } = command;
+  switch (reply.type) {
+    case "task_ended": {
+      const task = await findEndedTask(history, tenant, reply.taskId);
+      return task === null ? forgotten(reply.taskId) : { type: "task", task, created: false };
+    }
+    case "refused":
+      if (reply.code === "task_unknown" && reply.taskId !== undefined)
+        return answerForEndedTask(command, reply, await findEndedTask(history, tenant, reply.taskId));
+      if (reply.code === "lease_unknown" && reply.leaseId !== undefined) {
+        const [lease = null] = await endedLeases(history, tenant, [reply.leaseId]);
+        const isForTask = command.type === "heartbeat_task" || command.type === "release_task";
+        return isForTask ? answerForTaskLease(command, reply, lease) : answerForEnded(command, reply, lease);
+      }
+      return reply;
+    case "leases":
+      if (!("agentId" in command)) return reply;
+      return { ...reply, lost: await completeLost(history, tenant, command.agentId, reply.lost) };
+    default:
+      return reply;
   }
-  if (reply.type === "refused" && reply.code === "lease_unknown" && reply.leaseId !== undefined) {
-    const [ended] = await endedLeases(history, command.tenant, [reply.leaseId]);
-    return answerForEnded(command, reply, ended ?? null);
-  }
-  if (reply.type === "leases" && "agentId" in command) {
-    return { ...reply, lost: await completeLost(history, command.tenant, command.agentId, reply.lost) };
-  }
-  return reply;
+}
+
+/**
+ * How a task's lease ended. Any worker may learn it: a lease's id is a name, not a secret (L13), and the worker is the one
+ * who asks. Giving back what is over changes nothing (L5).
+ */
+function answerForTaskLease(command: Command, unknown: Refusal, lease: Lease | null): Reply {
+  if (lease === null || taskOfName(lease.resource) === null) return unknown;
+  if (command.type === "release_task") return { type: "lease", lease };
+  return answerForEnded({ ...command, actor: above }, unknown, lease);
+}
+
+const above = { role: "supervisor", agentId: null, epoch: null } as const;
+
+function forgotten(taskId: string): Refusal {
+  return refuse("task_unknown", "The task of this idempotency_key has ended, and is forgotten.", { taskId });
 }
 
 export async function endedLeases(history: History, tenant: string, ids: readonly string[]): Promise<Lease[]> {
@@ -44,7 +75,29 @@ export async function endedLeases(history: History, tenant: string, ids: readonl
   return rows.map(({ body }) => readLease(body));
 }
 
-/** L8: the truth for each of the agent's own; another's lease looks like one that never was. */
+export async function endedTasks(history: History, tenant: string, ids: readonly string[]): Promise<EndedTask[]> {
+  const rows = await history.endedTasks(tenant, ids);
+  return rows.map(({ body }) => readEndedTask(body));
+}
+
+export async function findEndedTask(history: History, tenant: string, id: string): Promise<EndedTask | null> {
+  const [task = null] = await endedTasks(history, tenant, [id]);
+  return task;
+}
+
+/** Of a lease that has ended: the task that it was on. */
+export async function taskOfEndedLease(history: History, tenant: string, leaseId: string): Promise<string | null> {
+  const [lease] = await endedLeases(history, tenant, [leaseId]);
+  return lease === undefined ? null : taskOfName(lease.resource);
+}
+
+/** If a client has used an id twice, the first receipt counts. */
+export async function findReceipt(history: History, tenant: string, id: string): Promise<SealedReceipt | null> {
+  const [row] = await history.receiptsById(tenant, [id]);
+  return row === undefined ? null : readStoredReceipt(row);
+}
+
+/** L8: the truth for each of the agent's own; another's lease looks unknown. */
 async function completeLost(
   history: History,
   tenant: string,
@@ -72,9 +125,9 @@ export interface Observation {
   readonly changes: readonly Change[];
 }
 
-/** The most that one update lists; past that it is cut, and says so. */
+/** The most that one update lists; past that it is truncated, and says so. */
 const changesMax = 1_000;
-/** Ended leases that are looked at for one update. */
+/** Ended leases that are read for one update. */
 const scannedMax = 10_000_000;
 
 /** A4: all writing leases that ended since then on anything that overlaps with the named resources. */

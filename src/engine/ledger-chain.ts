@@ -12,7 +12,7 @@ import { genesisHash } from "../ledger/receipt-text.ts";
 import { type SealedReceipt, seal } from "../ledger/seal.ts";
 import type { LedgerHead, SignedHead } from "../store/store.ts";
 
-/** A head is signed after so many receipts, or when the first of them has waited so long. */
+/** A head is signed after this many receipts, or when the first of them has waited this long. */
 export const headEvery = 1_000;
 export const headMs = 10_000;
 
@@ -48,7 +48,7 @@ export class LedgerChain {
       const chain = { tenant, sequence, hash, durableSequence: sequence, durableHash: hash, signedSequence };
       const entry: Chain = { ...chain, unsignedSince: 0 };
       this.chains.set(tenant, entry);
-      // Whatever ended the last run left them unsigned; the next batch makes up for it.
+      // The last run ended before it signed them; the next batch does.
       if (signedSequence < sequence) this.unsigned.add(entry);
     }
   }
@@ -82,10 +82,10 @@ export class LedgerChain {
     return Array.from(this.unsigned, (chain) => this.signChain(chain, now));
   }
 
-  /** When a head is due next if no receipt comes; null: there is none to sign. */
-  get nextHeadAt(): Millis | null {
+  /** When a head is due next if no receipt comes; infinity: there is none to sign. */
+  get nextHeadAt(): Millis {
     for (const { unsignedSince } of this.unsigned) return unsignedSince + headMs;
-    return null;
+    return Number.POSITIVE_INFINITY;
   }
 
   /** Where the chains of these receipts have come to with them. */
@@ -98,7 +98,7 @@ export class LedgerChain {
     });
   }
 
-  /** So far they are on the disk now. */
+  /** Called when these ends are durable. */
   stored(ends: readonly ChainEnd[]): void {
     for (const { chain, sequence, hash } of ends) {
       chain.durableSequence = sequence;
@@ -106,7 +106,7 @@ export class LedgerChain {
     }
   }
 
-  /** For whoever asks: as far as it is durable, and not a receipt further (S1). */
+  /** Signs the durable head, and not a receipt further (S1). */
   signDurable(tenant: string, now: Millis): SignedHead {
     const chain = this.chains.get(tenant);
     const head: Head = {

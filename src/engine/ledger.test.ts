@@ -11,10 +11,10 @@ import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../store/m
 import type { SignedHead } from "../store/store.ts";
 import { readEndedTask } from "./codec/task-text.ts";
 import { Engine } from "./engine.ts";
-import { DatabaseUnavailable } from "./faults.ts";
+import type { Decision, EngineOptions } from "./engine-types.ts";
+import { DatabaseUnavailable } from "./engine-types.ts";
 import { completeReply } from "./history.ts";
 import { headEvery, headMs } from "./ledger-chain.ts";
-import type { EngineOptions } from "./terms.ts";
 import { createTask, heartbeatTask, poll, releaseTask, submit } from "./testing/test-tasks.ts";
 
 const key = createLedgerKey();
@@ -286,13 +286,13 @@ describe("T1: whoever holds polls open", () => {
       assert.equal(depth++, 0, "never from within itself");
       for (const { tenant, taskType } of ready) {
         assert.deepEqual([tenant, taskType], ["default", "code.review"]);
-        engine.submit(
-          poll("code.1"),
-          ({ reply }) => {
+        engine.submit(poll("code.1"), {
+          encode: null,
+          send({ reply }: Decision) {
             if (reply.type === "offers") offered.push(...reply.offers.map(({ task }) => task.id));
           },
-          assert.fail,
-        );
+          fail: assert.fail,
+        });
       }
       depth--;
     });

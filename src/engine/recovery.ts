@@ -1,5 +1,6 @@
 /** From what is stored to a kernel that serves: open, load, restore, and what a first start or a restore adds. */
 import { randomBytes } from "node:crypto";
+import { unstamped } from "../kernel/contract/commands.ts";
 import type { Millis } from "../kernel/contract/records.ts";
 import {
   apply,
@@ -16,8 +17,8 @@ import type { LedgerKey, PublicLedgerKey } from "../ledger/keys.ts";
 import { StoreFault } from "../store/faults.ts";
 import type { LedgerHead, LiveRow, Opened, Store } from "../store/store.ts";
 import { leaseLists, readLeases, readRecord, recordText } from "./codec/record-text.ts";
-import { drawEntropy } from "./entropy.ts";
-import { heapRoomFor } from "./heap-room.ts";
+import type { EngineLog } from "./engine-types.ts";
+import type { V8Heap } from "./v8-heap.ts";
 
 export const defaultTenant = "default";
 
@@ -52,23 +53,32 @@ interface Own {
 }
 
 /** `openKey` is called when the data is ours. What fails lets go of the data, so that it can be tried again. */
-export async function recover(store: Store, wall: Millis, openKey: () => LedgerKey): Promise<Recovered> {
+export async function recover(store: Store, wall: Millis, openKey: () => LedgerKey, heap: V8Heap): Promise<Recovered> {
   const opened = await store.open();
   try {
-    return await recoverFrom(store, opened, wall, openKey());
+    return await recoverFrom(store, opened, wall, openKey(), heap);
   } catch (error) {
     await store.close().catch(() => undefined);
     throw error;
   }
 }
 
-async function recoverFrom(store: Store, opened: Opened, wall: Millis, ledgerKey: LedgerKey): Promise<Recovered> {
+async function recoverFrom(
+  store: Store,
+  opened: Opened,
+  wall: Millis,
+  ledgerKey: LedgerKey,
+  heap: V8Heap,
+): Promise<Recovered> {
   const others: RestoredRecord[] = [];
   const ledgerKeys: PublicLedgerKey[] = [];
   let own: Own | null = null;
   let restoring: Restoring | null = null;
-  const room = heapRoomFor(opened.liveCount);
   let restored = 0;
+  const note = (count: number): void => {
+    restored += count;
+    heap.noteRestored(restored, opened.liveCount);
+  };
   try {
     await store.load({
       onRows(rows) {
@@ -77,17 +87,17 @@ async function recoverFrom(store: Store, opened: Opened, wall: Millis, ledgerKey
           else if (kind === "ledger_key") ledgerKeys.push(readKey(body));
           else others.push(readRecord(kind, body, n));
         }
+        note(rows.length);
       },
       lists: leaseLists,
       onLists(leases) {
         restoring ??= beginRestore(others);
         restoreLeases(restoring, readLeases(leases), leases.n);
-        restored += leases.n.length;
-        room.note(restored);
+        note(leases.n.length);
       },
     });
   } finally {
-    room.close();
+    heap.endRestore();
   }
   const state = endRestore(restoring ?? beginRestore(others));
   const ledgerHeads = await store.ledgerHeads();
@@ -178,6 +188,24 @@ async function begin(
 
 function createDefaultTenant(state: State, now: Millis): void {
   const actor = { role: "operator", agentId: null, epoch: null } as const;
-  const asked = { tenant: defaultTenant, actor, entropy: drawEntropy() };
+  const asked = { tenant: defaultTenant, actor, entropy: unstamped };
   apply(state, { type: "create_tenant", tenantId: defaultTenant, ...asked }, now);
+}
+
+const waitMsMin = 50;
+const waitMsMax = 5_000;
+
+/** After a failed commit (S2): opens the store again, with growing pauses, until that works or is not wanted any more. */
+export async function reopen(open: () => Promise<void>, isWanted: () => boolean, log: EngineLog): Promise<void> {
+  for (let wait = waitMsMin; isWanted(); wait = Math.min(wait * 2, waitMsMax)) {
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    if (!isWanted()) return;
+    try {
+      await open();
+      log.info({}, "the store is open again; the service goes on from what is stored");
+      return;
+    } catch (fault) {
+      log.warn({ err: fault, retryInMs: Math.min(wait * 2, waitMsMax) }, "the store cannot be opened yet");
+    }
+  }
 }

@@ -71,6 +71,8 @@ export interface Step {
   readonly receipts: readonly Receipt[];
   /** Tasks that can be offered since: whoever holds polls open asks again for them. */
   readonly ready: readonly ReadyTask[];
+  /** When something is due next, if no command comes; null: never. */
+  readonly nextDueAt: Millis | null;
 }
 
 export interface Outcome extends Step {
@@ -87,7 +89,7 @@ export function apply(state: State, command: Command, now: Millis): Outcome {
   settleDue(state, now, Number.POSITIVE_INFINITY);
   const reply = decide(state, command, now);
   const { events, changes, receipts, ready } = state;
-  return { reply, events, changes, receipts, ready };
+  return { reply, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
 }
 
 /** Does a slice of what is due, so that a hundred thousand ends at once never hold up whoever runs the kernel. */
@@ -95,7 +97,7 @@ export function settle(state: State, now: Millis, limit: number): Settled {
   begin(state);
   const more = settleDue(state, now, limit);
   const { events, changes, receipts, ready } = state;
-  return { more, events, changes, receipts, ready };
+  return { more, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
 }
 
 export function hasDue(state: State, now: Millis): boolean {

@@ -4,7 +4,7 @@
  * those named in the path come from there, the others from the query (GET, DELETE) or the body (POST, PUT).
  */
 import type { TObject } from "typebox";
-import type { Actor, Command, Entropy } from "../kernel/contract/commands.ts";
+import { type Command, type CommandBase, unstamped } from "../kernel/contract/commands.ts";
 import type { Role } from "../kernel/contract/records.ts";
 import type { Answer, AnswerContext } from "./answers/answer.ts";
 import type { ErrorCode } from "./answers/errors.ts";
@@ -33,13 +33,14 @@ export type Decoded = Command | RotateTokenKeys | CreateTasks | SubmitReceipts;
 /** Input that has passed its operation's check. */
 export type Input = Readonly<Record<string, unknown>>;
 
-/** Who asks, and what the server drew for it. */
-export interface Asked {
-  readonly tenant: string;
-  readonly actor: Actor;
-  readonly entropy: Entropy;
-  /** For a new key: its id, and the hash of the secret that the answer shows. */
-  readonly minted?: { readonly id: string; readonly hash: string };
+/** Who sends a command; its entropy is stamped by the engine. */
+export type Sender = CommandBase;
+
+/** Checked input, decoded. Exactly one of `command` and `query` is set, by the operation's kind; neither for an edge's. */
+export interface Decoding {
+  readonly input: Input;
+  readonly command: Decoded | null;
+  readonly query: Query | null;
 }
 
 export interface Route {
@@ -86,13 +87,13 @@ interface OperationBase<F extends TProperties = TProperties> extends Route {
 /** Changes something: goes through the kernel. */
 export interface CommandOperation<F extends TProperties = TProperties> extends OperationBase<F> {
   readonly kind: "command";
-  decode(input: Input, asked: Asked): Decoded;
+  decode(input: Input, sender: Sender): Decoded;
   encode(reply: QueryReply, context: AnswerContext): Answer;
 }
 /** Only looks. */
 export interface QueryOperation<F extends TProperties = TProperties> extends OperationBase<F> {
   readonly kind: "query";
-  decode(input: Input, asked: Asked): Query;
+  decode(input: Input, sender: Sender): Query;
   encode(reply: QueryReply, context: AnswerContext): Answer;
 }
 /** Is served by the edge itself: event streams, health, documents. */
@@ -143,12 +144,12 @@ interface Spec<F extends TProperties> {
 }
 interface CommandSpec<F extends TProperties> extends Spec<F> {
   /** Left out: by the description of the kernel's command of this name. */
-  readonly decode?: (input: InputOf<F>, asked: Asked) => Decoded;
+  readonly decode?: (input: InputOf<F>, sender: Sender) => Decoded;
   readonly encode?: (reply: QueryReply, context: AnswerContext) => Answer;
 }
 interface QuerySpec<F extends TProperties> extends Spec<F> {
   /** Left out: the fields under their names in camelCase. */
-  readonly decode?: (input: InputOf<F>, asked: Asked) => Query;
+  readonly decode?: (input: InputOf<F>, sender: Sender) => Query;
 }
 
 export function command<F extends TProperties>(spec: CommandSpec<F>): CommandOperation<F> {
@@ -156,7 +157,7 @@ export function command<F extends TProperties>(spec: CommandSpec<F>): CommandOpe
   return {
     kind: "command",
     ...base(spec),
-    decode: decode === undefined ? decoderOf(spec.name) : (input, asked) => decode(input as InputOf<F>, asked),
+    decode: decode === undefined ? decoderOf(spec.name) : (input, sender) => decode(input as InputOf<F>, sender),
     encode,
   };
 }
@@ -169,7 +170,7 @@ export function query<F extends TProperties>(spec: QuerySpec<F>): QueryOperation
     decode:
       decode === undefined
         ? queryDecoderOf(spec.name, Object.keys(spec.fields))
-        : (input, asked) => decode(input as InputOf<F>, asked),
+        : (input, sender) => decode(input as InputOf<F>, sender),
     encode: replyAnswer,
   };
 }
@@ -182,10 +183,17 @@ export function ok(schema: TSchema, description: string, status = 200): ReplySha
   return { status, description, schema };
 }
 
-/** How long the server may hold its answer; 0 where the operation or the caller knows nothing of it. */
-export function holdMsOf(input: Input): number {
-  const { hold_ms: hold } = input;
-  return typeof hold === "number" ? hold : 0;
+/** For input that has passed its operation's check. */
+export function decode(operation: Operation, input: Input, { tenant, actor }: Omit<Sender, "entropy">): Decoding {
+  const sender = { tenant, actor, entropy: unstamped };
+  switch (operation.kind) {
+    case "command":
+      return { input, command: operation.decode(input, sender), query: null };
+    case "query":
+      return { input, command: null, query: operation.decode(input, sender) };
+    case "edge":
+      return { input, command: null, query: null };
+  }
 }
 
 function base<F extends TProperties>(spec: Spec<F>): OperationBase<F> {

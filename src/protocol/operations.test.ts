@@ -2,15 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { errors } from "./answers/errors.ts";
 import { readHttp } from "./http/http-input.ts";
-import { type Asked, holdMsOf, type Input, type Operation, type Route } from "./operation.ts";
+import { decode, type Input, type Operation, type Route, type Sender } from "./operation.ts";
 import { findOperation, operations } from "./operations.ts";
 import type { Node } from "./schema/schema.ts";
 
-const asked: Asked = {
+const asked: Sender = {
   tenant: "default",
   actor: { role: "operator", agentId: null, epoch: null },
   entropy: [1, 2],
-  minted: { id: "key_1", hash: "hash" },
 };
 
 /** All parts of API.md. */
@@ -166,7 +165,7 @@ test("an acquire becomes the kernel's command, with null for what was left out",
     dryRun: false,
     requestKey: null,
   });
-  assert.deepEqual([holdMsOf(input), holdMsOf({}), holdMsOf({ hold_ms: null })], [9, 0, 0]);
+  assert.deepEqual(decode(acquire, input, asked).command, { ...acquire.decode(input, asked), entropy: [0, 0] });
 });
 
 test("withdrawing a cell is told from withdrawing a resource (G12)", () => {

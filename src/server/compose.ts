@@ -3,9 +3,8 @@ import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Engine } from "../engine/engine.ts";
-import { boundHeapGrowth } from "../engine/heap-growth.ts";
-import { leaveThingsYoung } from "../engine/pretenuring.ts";
-import type { EngineLog } from "../engine/terms.ts";
+import type { EngineLog } from "../engine/engine-types.ts";
+import { v8Heap } from "../engine/v8-heap.ts";
 import { MasterKeys } from "../token/node/master-keys.ts";
 import { ArtifactFiles } from "./artifacts/artifact-files.ts";
 import { createArtifactHandlers } from "./artifacts/artifacts.ts";
@@ -93,8 +92,8 @@ export async function serve(
   await listen(server, port, host);
   server.on("error", (fault) => log.error({ err: fault }, "a connection could not be taken"));
   const stopPruning = startPruning(engine, config, log);
-  const heapGrowth = boundHeapGrowth();
-  leaveThingsYoung();
+  const stopWatchingHeap = v8Heap.watch();
+  v8Heap.stopPretenuring();
 
   let closing: Promise<void> | null = null;
   return {
@@ -112,7 +111,7 @@ export async function serve(
         deadlineMs: config.shutdownTimeoutMs,
       }).finally(() => {
         stopPruning();
-        heapGrowth.close();
+        stopWatchingHeap();
         stopLooking();
         metrics.close();
         closed();

@@ -1,6 +1,6 @@
-/** What every edge of the server shares: the engine, who may ask, who watches what, and what is counted. */
+/** What every edge of the server shares. */
 import type { Engine } from "../engine/engine.ts";
-import type { EngineLog } from "../engine/terms.ts";
+import type { EngineLog } from "../engine/engine-types.ts";
 import type { Actor } from "../kernel/contract/commands.ts";
 import type { MasterKeys } from "../token/node/master-keys.ts";
 import { AgentTokenCache } from "./auth/agent-token-cache.ts";
@@ -9,31 +9,31 @@ import { createRateLimiter, type Meter, type RateLimit, type RateLimiter } from 
 import { CellDesk } from "./cells/desk.ts";
 import { TokenOffice } from "./cells/tokens.ts";
 import { createEventHub, type EventHub } from "./events/event-hub.ts";
-import { createTally, type Tally } from "./operating/tally.ts";
-import { createReceiptDesk, type ReceiptDesk } from "./receipts/receipt-desk.ts";
+import { Counts } from "./operating/counts.ts";
+import { ReceiptSubmission } from "./receipts/receipts.ts";
 import { type RequestWatch, watchRequests } from "./tasks/held-requests.ts";
-import { createPollDesk, type PollDesk } from "./tasks/poll-desk.ts";
+import { Polls } from "./tasks/polls.ts";
 
 export interface Service {
   readonly engine: Engine;
   readonly requests: RequestWatch;
-  readonly polls: PollDesk;
-  readonly receipts: ReceiptDesk;
+  readonly polls: Polls;
+  readonly receipts: ReceiptSubmission;
   readonly cells: CellDesk;
   readonly tokens: TokenOffice;
   readonly keys: KeyRing;
   readonly agentTokens: AgentTokenCache;
   readonly events: EventHub;
   readonly limiter: RateLimiter;
-  readonly tally: Tally;
+  readonly counts: Counts;
   readonly log: EngineLog;
 }
 
-/** Who asks, as the credential says. */
+/** The caller, as its credential says. */
 export interface Caller {
   readonly tenant: string;
   readonly actor: Actor;
-  /** What the credential's requests are counted with; null for whoever needs none, because the server is its own. */
+  /** The credential's rate-limit bucket; null for the loopback operator, who is not limited. */
   readonly meter: Meter | null;
 }
 
@@ -49,13 +49,13 @@ export function createService(
     tokens,
     cells: new CellDesk(engine, tokens, log),
     requests: watchRequests(engine),
-    polls: createPollDesk(engine),
-    receipts: createReceiptDesk(engine),
+    polls: new Polls(engine),
+    receipts: new ReceiptSubmission(engine),
     keys: new KeyRing(engine),
     agentTokens: new AgentTokenCache(engine),
     events: createEventHub(engine),
     limiter: createRateLimiter(rateLimit),
-    tally: createTally(),
+    counts: new Counts(),
     log,
   };
 }

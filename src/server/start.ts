@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Engine } from "../engine/engine.ts";
-import type { EngineLog } from "../engine/terms.ts";
+import type { EngineLog } from "../engine/engine-types.ts";
 import { openLedgerKey } from "../ledger/key-file.ts";
 import { eventText } from "../protocol/watching/event-json.ts";
 import { createMemoryStore } from "../store/memory.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DatabaseUnavailable, ShuttingDown } from "../../src/engine/faults.ts";
-import { faultAnswer } from "../../src/server/dispatch.ts";
+import { DatabaseUnavailable, ShuttingDown } from "../../src/engine/engine-types.ts";
+import { answerForFault } from "../../src/server/answering/faults.ts";
 import { answerForError } from "../../src/server/http/errors.ts";
 import { StoreFault } from "../../src/store/faults.ts";
 import { serve } from "./harness.ts";
@@ -11,7 +11,7 @@ test("a bug is answered with internal_error without internals, and the log has t
   const log = { info: () => undefined, warn: () => undefined, error: (details: object) => void said.push(details) };
   const { service } = await serve(t, { log });
   const bug = new TypeError("cannot read secret.ts of undefined");
-  for (const answer of [answerForError(bug, log), faultAnswer(service, bug)]) {
+  for (const answer of [answerForError(bug, log), answerForFault(service, bug)]) {
     assert.equal(answer.status, 500);
     assert.match(answer.body, /^\{"error":"internal_error"/);
     assert.ok(!answer.body.includes("secret"));
@@ -27,7 +27,7 @@ test("S2: every storage error is answered as retryable, with a time", async (t) 
     [new ShuttingDown(), "shutting_down"],
   ] as const;
   for (const [fault, code] of cases) {
-    const { status, body, retryAfter } = faultAnswer(service, fault);
+    const { status, body, retryAfter } = answerForFault(service, fault);
     assert.deepEqual([status, retryAfter, JSON.parse(body).error], [503, 1, code]);
     assert.ok(!body.includes("disk"));
   }

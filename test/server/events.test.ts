@@ -246,13 +246,13 @@ test("a reader that does not read is disconnected without affecting the others",
   });
   const purpose = "x".repeat(1_000);
   const intents = mutates(...Array.from({ length: 250 }, (_, index) => `FILE:/${"deep".repeat(200)}/${index}`));
-  for (let turn = 0; turn < 60 && server.service.tally.refusals.get("slow_reader") === undefined; turn++) {
+  for (let turn = 0; turn < 60 && server.service.counts.refusals.get("slow_reader") === undefined; turn++) {
     const agentId = agents[turn % agents.length];
     const { status } = await server.post("/v1/acquire", { agent_id: agentId, intents, purpose });
     assert.equal(status, 200);
     await server.post("/v1/release", { agent_id: agentId });
   }
-  assert.equal(server.service.tally.refusals.get("slow_reader"), 1);
+  assert.equal(server.service.counts.refusals.get("slow_reader"), 1);
   slow.response.resume();
   await until(() => (isCut ? true : null), "the slow one is cut off");
   await until(() => (quick.lastId() === String(server.service.engine.lastSeq) ? true : null), "the quick one has all");

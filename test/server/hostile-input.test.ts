@@ -69,7 +69,7 @@ function faultOf({ operation }: Case, { status, head, body }: RawAnswer): string
   if (!isSentence && parsed.error !== "invalid_worker_id") return `no sentence: ${body}`;
   if (/node:|node_modules|src\/\w+\/|:\d+:\d+/.test(body)) return `tells of its inside: ${body}`;
   if (!comesWith(parsed.error, status)) return `${parsed.error} with ${status}`;
-  return operation === null ? null : findAnswerFault(operation, { status, body, retryAfter: null });
+  return operation === null ? null : findAnswerFault(operation, { status, body });
 }
 
 const acquire = JSON.stringify(operations.find(({ name }) => name === "acquire")?.example);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Refused } from "../../src/server/http/refused.ts";
+import { Refused } from "../../src/server/answering/faults.ts";
 import { cursorFor, PageBuilder, readCursor } from "../../src/server/queries/paging.ts";
 
 test("all pages together are the whole list in order, whatever the order of the items", () => {

@@ -52,6 +52,7 @@ export type { IntentInput };
 
 /** Two random 32-bit numbers drawn by the engine; ids and jitter come from them. The kernel itself draws nothing. */
 export type Entropy = readonly [number, number];
+export const unstamped: Entropy = [0, 0];
 
 /** The caller. An agent's token names its agent and the epoch in which it was issued (A3). */
 export interface Actor {
@@ -65,7 +66,8 @@ export interface Actor {
 export interface CommandBase {
   readonly tenant: string;
   readonly actor: Actor;
-  readonly entropy: Entropy;
+  /** Written by the engine when it takes the command; `unstamped` until then. */
+  entropy: Entropy;
 }
 
 /** A command of a table of descriptions, by its type. */

@@ -1,4 +1,4 @@
-/** What leaves the server: a status and a body that is JSON text already, the same for HTTP, the stream and MCP. */
+/** What leaves the server, the same for HTTP, the stream and MCP: a status, and a body that is encoded already. */
 import type { Lease, Millis } from "../../kernel/contract/records.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
 import { blockersText } from "../leases/lease-json.ts";
@@ -7,12 +7,16 @@ import { type ErrorCode, statusOf } from "./errors.ts";
 
 export interface Answer {
   readonly status: number;
+  /** Of an error; null for all others. */
+  readonly code: ErrorCode | null;
   readonly body: string;
+  /** What the body says, where it was encoded from an object; null where the text was written directly. */
+  readonly value: object | null;
   /** For the header of that name, in seconds. */
   readonly retryAfter: number | null;
 }
 
-/** What an answer needs beside the kernel's reply. */
+/** What the encoder of an answer needs besides the kernel's reply. */
 export interface AnswerContext {
   readonly now: Millis;
   /** Mints the token of a lease that has one (G3). */
@@ -42,24 +46,22 @@ export interface Observation {
 }
 
 export function answer(status: number, body: string): Answer {
-  return { status, body, retryAfter: null };
+  return { status, code: null, body, value: null, retryAfter: null };
 }
 
 export function answerJson(status: number, value: object): Answer {
-  return answer(status, JSON.stringify(value));
+  return { status, code: null, body: JSON.stringify(value), value, retryAfter: null };
 }
 
 /** Context goes beside `error` and `detail`; `retry_after_ms` also becomes the header. */
 export function errorAnswer(code: ErrorCode, detail: string, context: Readonly<Record<string, unknown>> = {}): Answer {
   const { retry_after_ms: wait } = context;
-  return {
-    status: statusOf(code),
-    body: JSON.stringify({ error: code, detail, ...context }),
-    retryAfter: typeof wait === "number" ? inSeconds(wait) : null,
-  };
+  const value = { error: code, detail, ...context };
+  const retryAfter = typeof wait === "number" ? inSeconds(wait) : null;
+  return { status: statusOf(code), code, body: JSON.stringify(value), value, retryAfter };
 }
 
-/** Of a receipt or a task the reason is told apart, in a few words: the part of the sentence before what to do. */
+/** For receipts and tasks `reason` repeats the first clause of `detail`. */
 export function faultAnswer({ code, field, detail }: Fault): Answer {
   if (code === "invalid_worker_id") return invalidWorkerId;
   const [reason] = detail.split(/[;.]/, 1);
@@ -74,7 +76,7 @@ export function refusalAnswer(refusal: Refusal, now: Millis): Answer {
   const { code, detail, field, leaseId, from, to, generation, blockers, blockersTotal } = refusal;
   const { taskId, problem, winningReceiptId, missing } = refusal;
   if (code === "invalid_worker_id") return invalidWorkerId;
-  const body = JSON.stringify({
+  const value = {
     error: code,
     detail,
     field,
@@ -86,16 +88,20 @@ export function refusalAnswer(refusal: Refusal, now: Millis): Answer {
     task_id: taskId,
     winning_receipt_id: winningReceiptId,
     missing,
-  });
-  if (blockers === undefined) return answer(statusOf(code), body);
+  };
+  const text = JSON.stringify(value);
+  if (blockers === undefined) return { status: statusOf(code), code, body: text, value, retryAfter: null };
   const total = blockersTotal ?? blockers.length;
-  return answer(
-    statusOf(code),
-    `${body.slice(0, -1)},"blocked_by":${blockersText(blockers, now)},"blocked_by_total":${total}}`,
-  );
+  const body = `${text.slice(0, -1)},"blocked_by":${blockersText(blockers, now)},"blocked_by_total":${total}}`;
+  return { status: statusOf(code), code, body, value: null, retryAfter: null };
 }
 
-/** Rounded up: who comes back after so many seconds is not too early. */
+/** Rounded up, so that a client that waits this long is not too early. */
 export function inSeconds(ms: number): number {
   return Math.ceil(ms / 1000);
+}
+
+/** For MCP, whose answers are objects. */
+export function bodyValue({ value, body }: Answer): object {
+  return value ?? (body === "" ? {} : (JSON.parse(body) as object));
 }

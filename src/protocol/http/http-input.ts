@@ -1,6 +1,6 @@
 /** Puts an operation's input together from the parts of an HTTP request, each checked where it comes from. */
 
-import type { Input, Operation, Route } from "../operation.ts";
+import { type Decoding, decode, type Input, type Operation, type Route, type Sender } from "../operation.ts";
 import { type Checked, checkOf } from "../schema/check.ts";
 import { type RawQuery, readQuery } from "./query-string.ts";
 
@@ -12,6 +12,16 @@ export interface HttpParts {
 }
 
 /** `route` is the operation itself, or one of its `also`. */
+export function decodeHttp(
+  operation: Operation,
+  route: Route,
+  parts: HttpParts,
+  sender: Omit<Sender, "entropy">,
+): Checked<Decoding> {
+  const read = readHttp(operation, route, parts);
+  return read.ok ? { ok: true, value: decode(operation, read.value, sender) } : read;
+}
+
 export function readHttp(operation: Operation, route: Route, parts: HttpParts): Checked<Input> {
   const read = readParts(operation, route, parts);
   const { faultCode } = operation;

@@ -59,7 +59,7 @@ test("a lease has L1's fields under API.md's names, times with milliseconds, and
 });
 
 test("a token and a coordinate are there only where the lease has them (G3)", () => {
-  const bound = sampleLease({ coordinate: "tcp://10.0.0.3:9000" });
+  const bound = sampleLease({ cell: "cell-1", coordinate: "tcp://10.0.0.3:9000" });
   const { token, coordinate } = JSON.parse(leaseText(bound, sampleNow, "tok")) as Record<string, unknown>;
   assert.deepEqual([token, coordinate], ["tok", "tcp://10.0.0.3:9000"]);
   assert.ok(!leaseText(sampleLease(), sampleNow).includes("token"));

@@ -24,7 +24,8 @@ export function leasesText(leases: readonly Lease[], now: Millis, tokenOf?: (lea
   let text = "";
   for (const lease of leases) {
     if (text !== "") text += ",";
-    text += leaseText(lease, now, tokenOf?.(lease) ?? null);
+    const hasToken = tokenOf !== undefined && (lease.cell !== null || lease.tokens);
+    text += leaseText(lease, now, hasToken ? tokenOf(lease) : null);
   }
   return `[${text}]`;
 }

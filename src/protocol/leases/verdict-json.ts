@@ -12,9 +12,13 @@ export function verdictAnswer(verdict: Verdict, context: AnswerContext): Answer 
     case "waiting":
       return answer(202, waitingText(verdict, context));
     case "died":
-      return { status: statusOf("die"), body: diedText(verdict, context), retryAfter: inSeconds(verdict.retryAfterMs) };
+      return {
+        ...answer(statusOf("die"), diedText(verdict, context)),
+        code: "die",
+        retryAfter: inSeconds(verdict.retryAfterMs),
+      };
     case "paused":
-      return answer(statusOf("paused"), pausedText(verdict));
+      return { ...answer(statusOf("paused"), pausedText(verdict)), code: "paused" };
   }
 }
 

@@ -32,10 +32,9 @@ export const createKey = command({
   example: { role: "supervisor", tenant_id: "acme", label: "acme's CI" },
   replies: [ok(shapes.newKey, "The key, with its secret.", 201)],
   errors: ["tenant_unknown", "invalid_tenant_id", "invalid_key", "key_exists"],
-  decode: (input, { tenant, actor, entropy, minted }) => {
-    if (minted === undefined) throw new TypeError("create_key needs an id and a hash that the server has drawn");
-    const { id, hash } = minted;
-    const key = { id, hash, role: input.role, tenant: input.tenant_id ?? tenant, label: input.label ?? null };
+  // The server draws the id and the secret.
+  decode: (input, { tenant, actor, entropy }) => {
+    const key = { id: "", hash: "", role: input.role, tenant: input.tenant_id ?? tenant, label: input.label ?? null };
     return { type: "create_key", tenant, actor, entropy, key };
   },
 });

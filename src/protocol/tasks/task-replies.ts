@@ -9,7 +9,7 @@ import { createdText, offersText, offerText, taskLeaseText, taskObject, taskType
 
 /** T6: how long a worker that got nothing is asked to wait, in seconds. */
 const pollBackoffSeconds = 5;
-const noWork: Answer = { status: 204, body: "", retryAfter: pollBackoffSeconds };
+const noWork: Answer = { ...answer(204, ""), retryAfter: pollBackoffSeconds };
 
 export function taskReplyAnswer(reply: TaskReply | Told, context: AnswerContext): Answer {
   const { now, tokenOf } = context;

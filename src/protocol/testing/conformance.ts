@@ -5,7 +5,10 @@ import { commonErrors, type Operation } from "../operation.ts";
 import { checkOf } from "../schema/check.ts";
 
 /** A sentence on what is wrong with it; null: nothing. */
-export function findAnswerFault(operation: Operation, { status, body }: Answer): string | null {
+export function findAnswerFault(
+  operation: Operation,
+  { status, body }: Pick<Answer, "status" | "body">,
+): string | null {
   const value: unknown = body === "" ? null : JSON.parse(body);
   const declared = operation.replies.filter((reply) => reply.status === status);
   const faults = declared.map(({ schema }) => checkOf(schema)(value));

@@ -11,8 +11,8 @@ import {
 import { readHttp } from "../../protocol/http/http-input.ts";
 import type { RawQuery } from "../../protocol/http/query-string.ts";
 import { getArtifact } from "../../protocol/receipts/artifacts.ts";
+import { answerForFault } from "../answering/faults.ts";
 import type { Readers } from "../auth/may-read.ts";
-import { faultAnswer } from "../dispatch.ts";
 import type { EdgeHandler } from "../http/http.ts";
 import { sendAnswer } from "../http/send.ts";
 import type { Caller, Service } from "../service.ts";
@@ -44,13 +44,13 @@ export function createArtifactHandlers(
         )
         .catch((fault: unknown) => {
           if (reply.raw.headersSent || request.raw.destroyed) reply.raw.destroy();
-          else refuse(request.raw, reply.raw, faultAnswer(service, fault));
+          else refuse(request.raw, reply.raw, answerForFault(service, fault));
         });
     };
   };
 
   const refuse = (request: IncomingMessage, response: ServerResponse, answer: Answer): void => {
-    service.tally.refuseWith(answer);
+    service.counts.refuse(answer.code);
     // What is left of the body is not read, so the connection is of no further use.
     if (!request.complete) response.shouldKeepAlive = false;
     sendAnswer(response, answer);

@@ -1,11 +1,14 @@
 /**
- * The keys that are known, found by the hash of the secret that is shown. The engine has them by id; the index by hash
- * is made when it is first needed, and anew after a key was made or the engine has started over from what is stored.
+ * Keys, found by the hash of the secret that a caller shows. The kernel has them by id; the index by hash is built when it
+ * is first needed, and again after a key was created or deleted, or the engine has recovered.
  */
 import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Engine } from "../../engine/engine.ts";
+import type { Decision } from "../../engine/engine-types.ts";
+import type { CreateKey, DeleteKey } from "../../kernel/contract/commands.ts";
 import type { Key } from "../../kernel/contract/records.ts";
-import type { KeyEntry } from "../../kernel/memory/state.ts";
+import type { KeyEntry } from "../../kernel/views.ts";
+import { CommandRun, type RunRequest } from "../answering/command-run.ts";
 import type { Caller } from "../service.ts";
 import { createMeter } from "./rate-limit.ts";
 
@@ -28,12 +31,40 @@ interface KnownKey {
   readonly caller: Caller;
 }
 
+/** The secret is in this answer and nowhere else. */
+export function runCreateKey({ service, operation, command, respond }: RunRequest<CreateKey>): null {
+  const keySecret = newSecret();
+  const key = { ...command.key, id: newKeyId(), hash: hashSecret(keySecret) };
+  service.engine.submit({ ...command, key }, new KeyRun(service, operation, command, respond, { keySecret }));
+  return null;
+}
+
+export function runDeleteKey({ service, operation, command, respond }: RunRequest<DeleteKey>): null {
+  service.engine.submit(command, new KeyRun(service, operation, command, respond, {}));
+  return null;
+}
+
+class KeyRun extends CommandRun {
+  private readonly shown: { readonly keySecret?: string };
+
+  constructor(...[service, operation, command, respond, shown]: [...ConstructorParameters<typeof CommandRun>, object]) {
+    super(service, operation, command, respond);
+    this.shown = shown;
+  }
+
+  override send({ reply, now }: Decision): void {
+    this.service.counts.note(reply);
+    this.service.keys.noteChange();
+    this.answer(reply, now, this.shown);
+  }
+}
+
 export class KeyRing {
   private readonly engine: Engine;
   private byHash = new Map<string, KnownKey>();
-  /** What the index was made from. After a recovery the engine has another map. */
+  /** What the index was built from. After a recovery the engine has another map. */
   private source: ReadonlyMap<string, KeyEntry> | null = null;
-  /** Told of each change, so that connections which were opened with a deleted key can be ended. */
+  /** Called after each change, so that connections which were opened with a deleted key can be ended. */
   onChange: (() => void) | null = null;
 
   constructor(engine: Engine) {
@@ -45,8 +76,8 @@ export class KeyRing {
   }
 
   /**
-   * Nothing is compared with a secret, only its hash is looked up: how long that takes tells nothing about any key.
-   * What is found is held against the engine's own record, so that a deleted key is never found.
+   * Only the secret's hash is looked up, so timing reveals nothing about any key. What is found is compared with the
+   * kernel's own record, so that a deleted key is never found.
    */
   find(secret: string): Caller | null {
     const keys = this.engine.peek((state) => state.keys);
@@ -57,7 +88,7 @@ export class KeyRing {
     return keys.get(known.key.id)?.record === known.key ? known.caller : null;
   }
 
-  /** To be called when a key was made or deleted: the next look makes the index anew. */
+  /** Called when a key was created or deleted: the next `find` builds the index again. */
   noteChange(): void {
     this.source = null;
     this.onChange?.();

@@ -6,9 +6,8 @@
 import type { WebSocket } from "ws";
 import type { NumberedEvent } from "../../engine/batch.ts";
 import type { Engine } from "../../engine/engine.ts";
-import { drawEntropy } from "../../engine/entropy.ts";
-import type { Decided, EngineLog } from "../../engine/terms.ts";
-import type { Command } from "../../kernel/contract/commands.ts";
+import type { Decision, EngineLog } from "../../engine/engine-types.ts";
+import { type Command, unstamped } from "../../kernel/contract/commands.ts";
 import type { Cell, Lease } from "../../kernel/contract/records.ts";
 import type { CellEnrolled } from "../../kernel/contract/replies.ts";
 import { type CellDone, type CellEndCode, type CellHello, cellCloseCodes } from "../../protocol/resources/cell-link.ts";
@@ -101,7 +100,7 @@ export class CellDesk {
       const message = `No cell is called ${controlCell}: that is the control plane's own name; choose another.`;
       return link.refuse("invalid_cell", message, cellCloseCodes.notAllowed);
     }
-    const enrolled = (decided: Decided): void => {
+    const enrolled = (decided: Decision): void => {
       const { reply } = decided;
       if (reply.type === "refused") return link.refuse(reply.code, reply.detail, closeCodeFor(reply.code));
       if (reply.type === "cell_enrolled" && link.isOpen) this.welcome(link, decided, reply);
@@ -110,7 +109,7 @@ export class CellDesk {
   }
 
   /** From here on it is told what happens; what happened before is in the comparison. */
-  private welcome(link: CellLink, decided: Decided, reply: CellEnrolled): void {
+  private welcome(link: CellLink, decided: Decision, reply: CellEnrolled): void {
     const { tenant } = link.caller;
     const { cell } = link.hello;
     const name = nameOf(tenant, cell);
@@ -171,17 +170,17 @@ export class CellDesk {
     lease: ReportedLease,
     code: string,
     failure: string | null,
-    noted: (decided: Decided) => void = () => undefined,
+    noted: (decided: Decision) => void = () => undefined,
   ): void {
     const { tenant, actor } = link.caller;
     const { id: leaseId, generation } = lease;
-    const asked = { tenant, actor, entropy: drawEntropy(), cellId: link.hello.cell };
+    const asked = { tenant, actor, entropy: unstamped, cellId: link.hello.cell };
     this.submit(link, { type: "cell_ended", ...asked, leaseId, generation, code, failure }, noted);
   }
 
   private receive(link: CellLink, frame: AfterHello): void {
     const { tenant, actor } = link.caller;
-    const asked = { tenant, actor, entropy: drawEntropy(), cellId: link.hello.cell, session: link.hello.session };
+    const asked = { tenant, actor, entropy: unstamped, cellId: link.hello.cell, session: link.hello.session };
     switch (frame.type) {
       case "heartbeat": {
         const inventory = frame.inventory?.map(cellResource) ?? null;
@@ -203,20 +202,20 @@ export class CellDesk {
     }
   }
 
-  private submit(link: CellLink, command: Command, done: (decided: Decided) => void): void {
+  private submit(link: CellLink, command: Command, done: (decided: Decision) => void): void {
     const finish = link.begin();
-    this.engine.submit(
-      command,
-      (decided) => {
+    this.engine.submit(command, {
+      encode: null,
+      send(decided: Decision) {
         finish();
         done(decided);
       },
-      () => {
+      fail() {
         finish();
         // Whether it took effect is unknown; a new hello finds out.
         link.refuse("database_unavailable", "Connect again.", cellCloseCodes.shuttingDown);
       },
-    );
+    });
   }
 
   private forget(link: CellLink): void {

@@ -1,8 +1,7 @@
 /** A cell's hello, decided by the kernel and durable before it is welcomed; and the words in which both speak of it. */
 
-import { drawEntropy } from "../../engine/entropy.ts";
-import type { Decided } from "../../engine/terms.ts";
-import type { EnrolCell } from "../../kernel/contract/commands.ts";
+import type { Decision } from "../../engine/engine-types.ts";
+import { type EnrolCell, unstamped } from "../../kernel/contract/commands.ts";
 import type { limits as kernelLimits } from "../../kernel/contract/limits.ts";
 import type { CellBinding, CellResource } from "../../kernel/contract/records.ts";
 import type { RefusalCode } from "../../kernel/contract/refusals.ts";
@@ -27,7 +26,7 @@ export function enrolCommand({ tenant, actor }: Caller, hello: CellHello): Enrol
     type: "enrol_cell",
     tenant,
     actor,
-    entropy: drawEntropy(),
+    entropy: unstamped,
     cellId: hello.cell,
     session: hello.session,
     version: hello.version,
@@ -37,7 +36,7 @@ export function enrolCommand({ tenant, actor }: Caller, hello: CellHello): Enrol
 }
 
 export function welcomeFrame(
-  { now }: Decided,
+  { now }: Decision,
   tenant: string,
   keys: readonly CellKey[],
   { refused }: CellEnrolled,

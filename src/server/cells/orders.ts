@@ -1,6 +1,5 @@
 /** From what is durable to what a cell has to do, and from its answer to what the kernel is told (G6, G7). */
-import { drawEntropy } from "../../engine/entropy.ts";
-import type { ReportBinding } from "../../kernel/contract/commands.ts";
+import { type ReportBinding, unstamped } from "../../kernel/contract/commands.ts";
 import type { KernelEvent } from "../../kernel/contract/events.ts";
 import type { Lease } from "../../kernel/contract/records.ts";
 import { type CellDone, type CellEndCode, type CellLinkLease, linkReason } from "../../protocol/resources/cell-link.ts";
@@ -61,7 +60,7 @@ export function reportFor(
   done: CellDone,
 ): ReportBinding | null {
   const { tenant, actor } = link.caller;
-  const asked = { tenant, actor, entropy: drawEntropy(), cellId: link.hello.cell };
+  const asked = { tenant, actor, entropy: unstamped, cellId: link.hello.cell };
   const about = { leaseId: lease.id, generation: lease.generation };
   const reason = done.ok ? null : linkReason(done.detail === "" ? done.code : done.detail);
   switch (order.op) {

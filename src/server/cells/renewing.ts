@@ -1,13 +1,23 @@
 /** A renewal of a bound lease is answered when its cell has taken it: then the old token is dead everywhere (G8). */
-import type { Decided } from "../../engine/terms.ts";
+import type { Decision } from "../../engine/engine-types.ts";
 import type { RenewLease } from "../../kernel/contract/commands.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import { verdictAnswer } from "../../protocol/leases/verdict-json.ts";
 import { cellEndCodes } from "../../protocol/resources/cell-link.ts";
-import { Refused } from "../http/refused.ts";
+import { CommandRun, type RunRequest } from "../answering/command-run.ts";
+import { Refused } from "../answering/faults.ts";
 import type { Service } from "../service.ts";
 
-export async function renewLease({ engine, cells }: Service, command: RenewLease): Promise<Decided> {
+export function runRenew({ service, operation, command, respond }: RunRequest<RenewLease>): null {
+  const run = new CommandRun(service, operation, command, respond);
+  renewLease(service, command).then(
+    (decided) => run.send(decided),
+    (fault: unknown) => run.fail(fault),
+  );
+  return null;
+}
+
+async function renewLease({ engine, cells }: Service, command: RenewLease): Promise<Decision> {
   const { tenant, leaseId } = command;
   const before = engine.peek(({ tenants }) => tenants.get(tenant)?.leases.get(leaseId)?.record);
   // Without its cell the lease would be longer here than there; so it stays as it is, and its holder can try again.

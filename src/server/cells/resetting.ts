@@ -1,17 +1,27 @@
 /** Lifting a fence (G7): the cell resets the resource and probes it, and only what a probe has seen clean is free again. */
-import type { Decided } from "../../engine/terms.ts";
+import type { Decision } from "../../engine/engine-types.ts";
 import type { ResetResource } from "../../kernel/contract/commands.ts";
-import { parseResourceName } from "../../kernel/names/resource-name.ts";
+import { parseResourceName } from "../../kernel/views.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import { verdictAnswer } from "../../protocol/leases/verdict-json.ts";
 import type { CellDone } from "../../protocol/resources/cell-link.ts";
-import { Refused } from "../http/refused.ts";
+import { CommandRun, type RunRequest } from "../answering/command-run.ts";
+import { Refused } from "../answering/faults.ts";
 import type { Service } from "../service.ts";
 
 /** A driver may take its time to reset and to look; one that takes longer is asked again by an operator. */
 const resetMsMax = 55_000;
 
-export async function resetResource(service: Service, command: ResetResource): Promise<Decided> {
+export function runReset({ service, operation, command, respond }: RunRequest<ResetResource>): null {
+  const run = new CommandRun(service, operation, command, respond);
+  resetResource(service, command).then(
+    (decided) => run.send(decided),
+    (fault: unknown) => run.fail(fault),
+  );
+  return null;
+}
+
+async function resetResource(service: Service, command: ResetResource): Promise<Decision> {
   const { engine, cells } = service;
   const { tenant } = command;
   const hosted = await findFencedOfCell(service, command);

@@ -1,16 +1,24 @@
 /** The master keys, as an operator sees and rotates them. */
-import type { TokenTold } from "../../protocol/answers/queries.ts";
-import type { Service } from "../service.ts";
+import type { RotateTokenKeys, TokenTold } from "../../protocol/answers/queries.ts";
+import type { RunRequest } from "../answering/command-run.ts";
+import { answerForFault } from "../answering/faults.ts";
 import type { TokenOffice } from "./tokens.ts";
 
 export function tokenKeys({ keys }: TokenOffice): TokenTold {
   return { type: "token_keys", keys: keys.list() };
 }
 
-/** On the disk before it is used or answered; cells that are connected are given theirs at once. */
-export function rotateTokenKeys({ tokens, cells, engine, log }: Service): TokenTold {
-  const keyId = tokens.keys.rotate(engine.now());
-  cells.pushKeys();
-  log.info({ keyId }, "tokens are made with a new key from now on");
-  return tokenKeys(tokens);
+/** The new key is on disk before it is used or answered; connected cells get theirs at once. */
+export function runRotate({ service, operation, respond }: RunRequest<RotateTokenKeys>): null {
+  const { tokens, cells, engine, log } = service;
+  const now = engine.now();
+  try {
+    const keyId = tokens.keys.rotate(now);
+    cells.pushKeys();
+    log.info({ keyId }, "tokens are signed with a new key from now on");
+    respond(operation.encode(tokenKeys(tokens), { now }));
+  } catch (fault) {
+    respond(answerForFault(service, fault));
+  }
+  return null;
 }

@@ -5,8 +5,7 @@
 import type { Engine } from "../../engine/engine.ts";
 import { endedLeases } from "../../engine/history.ts";
 import type { Lease, Millis, Resource } from "../../kernel/contract/records.ts";
-import { namesOverlap } from "../../kernel/names/pattern.ts";
-import { parseResourceName } from "../../kernel/names/resource-name.ts";
+import { findTenantFor, namesOverlap, parseResourceName } from "../../kernel/views.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import type { VerifyToken } from "../../protocol/answers/queries.ts";
 import {
@@ -17,8 +16,7 @@ import {
   type Verified,
   verifyDecoded,
 } from "../../token/index.ts";
-import { findTenantFor } from "../auth/may-read.ts";
-import { Refused } from "../http/refused.ts";
+import { Refused } from "../answering/faults.ts";
 import type { Queried } from "../queries/lease-queries.ts";
 import { isRefusal } from "../queries/scan.ts";
 import { endCodeOf } from "./orders.ts";

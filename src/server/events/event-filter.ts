@@ -1,8 +1,7 @@
 /** Which events a follower wants, and what there is to choose by: an event's type, whom it concerns, what it is about. */
 import type { KernelEvent } from "../../kernel/contract/events.ts";
 import type { Lease, Request } from "../../kernel/contract/records.ts";
-import { namesOverlap } from "../../kernel/names/pattern.ts";
-import { parseResourceName, type ResourceName } from "../../kernel/names/resource-name.ts";
+import { namesOverlap, parseResourceName, type ResourceName } from "../../kernel/views.ts";
 
 export interface EventFilter {
   readonly tenant: string;

@@ -5,8 +5,8 @@
  *
  *   reading ──► joining ──► live ──► (events were missed) ──► reading …
  */
-import { DatabaseUnavailable, ShuttingDown } from "../../engine/faults.ts";
-import { parseResourceName } from "../../kernel/names/resource-name.ts";
+import { DatabaseUnavailable, ShuttingDown } from "../../engine/engine-types.ts";
+import { parseResourceName } from "../../kernel/views.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import type { PackedEvents } from "../../store/store.ts";
 import type { Service } from "../service.ts";

@@ -3,8 +3,7 @@
  * An event meets only those who may want it; ten thousand agents that each watch themselves cost the others nothing.
  */
 
-import { search } from "../../kernel/index/resource-search.ts";
-import { createRoot, type Mark, type Node, nodeFor, setMark } from "../../kernel/index/resource-tree.ts";
+import { createRoot, type Mark, type Node, nodeFor, search, setMark } from "../../kernel/views.ts";
 import { type EventFilter, matches, type Subject } from "./event-filter.ts";
 
 export interface Placeable {

@@ -91,7 +91,7 @@ export function createEventStreams(
         if (socket.destroyed) return;
         socket.write(frameOf(seq, text));
         if (socket.writableLength <= bufferedBytesMax) return;
-        service.tally.refuse("slow_reader");
+        service.counts.refuse("slow_reader");
         socket.destroy();
       },
       (answer) => (unanswered === null ? socket.end() : refuse(unanswered, answer)),
@@ -117,7 +117,7 @@ export function createEventStreams(
   }
 
   function refuse(response: ServerResponse, answer: Answer): void {
-    service.tally.refuseWith(answer);
+    service.counts.refuse(answer.code);
     sendAnswer(response, answer);
   }
 

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import { limits } from "../../protocol/schema/limits.ts";
-import { Refused } from "./refused.ts";
+import { Refused } from "../answering/faults.ts";
 
 interface Thrown {
   readonly code?: unknown;

@@ -1,11 +1,11 @@
 /**
- * HTTP: fastify finds the route and reads the body; everything else is the operations' own. One route for each way of
- * asking, its input checked by the operation's schemas, its answer written as the text that it already is.
+ * HTTP: fastify finds the route and reads the body; the rest is the operation's. One route for each method and path, its
+ * input checked by the operation's schemas, its answer written as the text that it already is.
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { type Answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
-import { readHttp } from "../../protocol/http/http-input.ts";
+import { decodeHttp } from "../../protocol/http/http-input.ts";
 import type { RawQuery } from "../../protocol/http/query-string.ts";
 import type { Operation, Route } from "../../protocol/operation.ts";
 import { operations } from "../../protocol/operations.ts";
@@ -83,7 +83,7 @@ export function createHttp(options: HttpOptions): Http {
   });
   app.setErrorHandler((error, _request, reply) => refuse(options, reply, answerForError(error, options.log)));
   app.setNotFoundHandler({ preHandler: admission(options, "anyone") }, (request, reply) =>
-    answerUnrouted(request.raw, reply.raw, options.gate, options.service.tally),
+    answerUnrouted(request.raw, reply.raw, options.gate, options.service.counts),
   );
   for (const operation of operations) {
     for (const route of [operation, ...operation.also]) addRoute(app, options, operation, route);
@@ -119,7 +119,7 @@ function addRoute(app: FastifyInstance, options: HttpOptions, operation: Operati
   });
 }
 
-/** MCP has words of its own for a body that it cannot read, so the body is handed over as it came. */
+/** MCP has its own errors for a body that it cannot read, so it gets the bytes. */
 function addMcpRoute(app: FastifyInstance, options: HttpOptions, url: string): void {
   app.register((scope, _options, done) => {
     scope.removeAllContentTypeParsers();
@@ -129,15 +129,15 @@ function addMcpRoute(app: FastifyInstance, options: HttpOptions, url: string): v
   });
 }
 
-/** The kernel is not asked, so who may is looked at here. */
+/** Edge operations never reach the kernel, so the caller's role is checked here. */
 function edgeHandlerFor({ edges, service }: HttpOptions, { name, roles }: Operation): EdgeHandler {
   const serve = edges[name];
-  if (serve === undefined) throw new TypeError(`nobody serves ${name}`);
+  if (serve === undefined) throw new TypeError(`${name} has no handler`);
   if (roles === "anyone") return serve;
   return (request, reply) => {
     const role = request.caller?.actor.role;
     if (role !== undefined && roles.includes(role)) return serve(request, reply);
-    service.tally.refuse("forbidden");
+    service.counts.refuse("forbidden");
     sendAnswer(reply.raw, errorAnswer("forbidden", `A key with the role ${role} may not do this.`));
   };
 }
@@ -148,19 +148,19 @@ function handlerFor({ service }: HttpOptions, operation: Operation, route: Route
     const { raw } = reply;
     const { params, caller } = request;
     const body = takesBody || request.body !== undefined ? request.body : hasBody(request.raw) || undefined;
-    const read = readHttp(operation, route, { params, query: request.query as RawQuery, body });
-    if (!read.ok) {
-      service.tally.refuse(read.code);
-      return sendAnswer(raw, faultAnswer(read));
+    if (caller === null) throw new TypeError("admission comes before the handler");
+    const decoded = decodeHttp(operation, route, { params, query: request.query as RawQuery, body }, caller);
+    if (!decoded.ok) {
+      service.counts.refuse(decoded.code);
+      return sendAnswer(raw, faultAnswer(decoded));
     }
-    if (caller === null) throw new TypeError("a caller gets past the door");
-    const drop = dispatch(service, operation, read.value, caller, (answer) => sendAnswer(raw, answer));
-    // The answer is held: if the client goes away, there is nobody to hold it for (W8).
+    const drop = dispatch(service, operation, decoded.value, caller, (answer) => sendAnswer(raw, answer));
+    // The answer may be held; it is dropped if the client goes away (W8).
     if (drop !== null) raw.once("close", drop);
   };
 }
 
-/** The door, before anything of a body is read: who may come in, as whom, and how often. */
+/** Before the body is read: whether the caller may come in, as whom, and how often. */
 function admission(options: HttpOptions, whom: "anyone" | "known") {
   const { service, gate, isLoopback, isClosing } = options;
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
@@ -192,7 +192,7 @@ function letPageRead({ raw }: FastifyReply, origin: string): void {
 }
 
 function refuse({ service }: HttpOptions, reply: FastifyReply, answer: Answer): void {
-  service.tally.refuseWith(answer);
+  service.counts.refuse(answer.code);
   sendAnswer(reply.raw, answer);
 }
 

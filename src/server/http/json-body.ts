@@ -1,7 +1,7 @@
 /** From the bytes of a body to what JSON.parse gives. What the fields mean is the schemas' affair. */
 import { isUtf8 } from "node:buffer";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
-import { Refused } from "./refused.ts";
+import { Refused } from "../answering/faults.ts";
 
 /** Nothing at all is the same as `{}`. Own keys named `__proto__` stay own keys here, and are unknown fields later. */
 export function parseBody(contentType: string | undefined, bytes: Buffer): unknown {

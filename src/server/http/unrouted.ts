@@ -5,15 +5,15 @@ import type { Method, Operation } from "../../protocol/operation.ts";
 import { operations } from "../../protocol/operations.ts";
 import { tenantHeader } from "../auth/authenticate.ts";
 import { mcpHeaders, mcpMethods, mcpPaths } from "../mcp/routes.ts";
-import type { Tally } from "../operating/tally.ts";
+import type { Counts } from "../operating/counts.ts";
 import type { Gate } from "./gate.ts";
 import { sendAnswer } from "./send.ts";
 
-export function answerUnrouted(request: IncomingMessage, response: ServerResponse, gate: Gate, tally: Tally): void {
+export function answerUnrouted(request: IncomingMessage, response: ServerResponse, gate: Gate, counts: Counts): void {
   const { method = "", url = "" } = request;
   const allowed = url === "*" ? ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"] : methodsFor(url);
   if (allowed.length === 0) {
-    tally.refuse("not_found");
+    counts.refuse("not_found");
     return sendAnswer(
       response,
       errorAnswer("not_found", "Nothing is at this path; see /openapi.json for what there is."),
@@ -21,7 +21,7 @@ export function answerUnrouted(request: IncomingMessage, response: ServerRespons
   }
   response.setHeader("Allow", allowed.join(", "));
   if (method === "OPTIONS") return answerOptions(request, response, gate, allowed);
-  tally.refuse("method_not_allowed");
+  counts.refuse("method_not_allowed");
   const detail = `This path does not take ${method}; use ${allowed.join(" or ")}.`;
   sendAnswer(response, errorAnswer("method_not_allowed", detail));
 }

@@ -42,7 +42,7 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): () => voi
     socket.on("error", () => socket.destroy());
     const admitted = admit(request, options);
     if (!("caller" in admitted)) {
-      options.service.tally.refuseWith(admitted);
+      options.service.counts.refuse(admitted.code);
       return sendRaw(socket, admitted);
     }
     open.set(socket, shownIn(request));

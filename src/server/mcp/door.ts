@@ -1,10 +1,10 @@
 /** The door into the engine of the same process: as the caller that the request's credential names, or as its agent. */
+import { settingsOf } from "../../kernel/views.ts";
 import type { Body, ControlPlane, Reply } from "../../mcp/control-plane.ts";
 import { limits } from "../../mcp/limits.ts";
-import type { Answer } from "../../protocol/answers/answer.ts";
-import { errorAnswer } from "../../protocol/answers/answer.ts";
+import { type Answer, bodyValue, errorAnswer } from "../../protocol/answers/answer.ts";
 import { acting } from "../../protocol/operating/roles.ts";
-import type { Input, Operation } from "../../protocol/operation.ts";
+import { decode, type Input, type Operation } from "../../protocol/operation.ts";
 import { authenticate, isCaller } from "../auth/authenticate.ts";
 import { dispatch } from "../dispatch.ts";
 import type { Caller, Service } from "../service.ts";
@@ -29,7 +29,7 @@ export function createDoor({ service, caller, isLoopback, presence, lostAnswers,
     if (!isCaller(found)) return found;
     return found.tenant === caller.tenant ? found : otherTenant;
   };
-  const { ttlMsMax, waitTimeoutMsMax } = settingsOf(service, caller);
+  const { ttlMsMax, waitTimeoutMsMax } = boundsOf(service, caller);
 
   return {
     tenant: caller.tenant,
@@ -87,7 +87,7 @@ function asked(
   signal: AbortSignal,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const drop = dispatch(service, operation, input, caller, resolve);
+    const drop = dispatch(service, operation, decode(operation, input, caller), caller, resolve);
     const leave = (): void => {
       drop?.();
       reject(new Error("the client went away"));
@@ -97,13 +97,17 @@ function asked(
   });
 }
 
-function answeredBy({ status, body }: Answer): Reply {
-  return { status, body: body === "" ? {} : (JSON.parse(body) as Body) };
+function answeredBy(answer: Answer): Reply {
+  return { status: answer.status, body: bodyValue(answer) as Body };
 }
 
-function settingsOf({ engine }: Service, { tenant }: Caller) {
-  const settings = engine.peek(({ tenants }) => tenants.get(tenant)?.record.settings);
-  return settings ?? { ttlMsMax: limits.ttlMsDefault, waitTimeoutMsMax: limits.waitTimeoutMsDefault };
+function boundsOf({ engine }: Service, { tenant }: Caller) {
+  return (
+    engine.peek((state) => settingsOf(state, tenant)) ?? {
+      ttlMsMax: limits.ttlMsDefault,
+      waitTimeoutMsMax: limits.waitTimeoutMsDefault,
+    }
+  );
 }
 
 const otherTenant = errorAnswer(

@@ -3,7 +3,8 @@
  * lasts; and when a wait was answered with "ask again", the grant that may come before it does is collected for it (W8),
  * for as long as a model takes to think, and given back if it does not come.
  */
-import { drawEntropy } from "../../engine/entropy.ts";
+import { type Command, unstamped } from "../../kernel/contract/commands.ts";
+import { agentHolding } from "../../kernel/views.ts";
 import type { Caller, Service } from "../service.ts";
 
 export interface PresenceOptions {
@@ -36,9 +37,13 @@ export function createPresence(service: Service, options: PresenceOptions = usua
   /** By tenant and agent: any call of the agent ends what is done in its name. */
   const attended = new Map<string, Map<string, Attended>>();
 
+  const submit = (command: Command): void => {
+    engine.command(command).catch(ignore);
+  };
+
   const beat = ({ tenant, actor }: Caller, agentId: string): void => {
-    const command = { type: "heartbeat_all", tenant, actor, agentId, leaseIds: null, activity: true } as const;
-    engine.submit({ ...command, entropy: drawEntropy() }, ignore, ignore);
+    const beating = { agentId, leaseIds: null, activity: true, entropy: unstamped };
+    submit({ type: "heartbeat_all", tenant, actor, ...beating });
   };
 
   const isCalled = (caller: Caller, agentId: string): void => {
@@ -53,19 +58,12 @@ export function createPresence(service: Service, options: PresenceOptions = usua
   /** Asking for it collects it; if it was granted, it is kept until the time is up, and then given back. */
   const collect = (caller: Caller, agentId: string, requestId: string, leftUntil: number): void => {
     const { tenant, actor } = caller;
-    const ask = { type: "collect_request", tenant, actor, requestId, entropy: drawEntropy() } as const;
-    engine.submit(
-      ask,
-      ({ reply }) => {
-        if (reply.type !== "granted") return;
-        const leaseIds = reply.leases.map(({ id }) => id);
-        const giveBack = { type: "release_all", tenant, actor, agentId, leaseIds, versions: null } as const;
-        keep(caller, agentId, requestId, leftUntil, () => {
-          engine.submit({ ...giveBack, entropy: drawEntropy() }, ignore, ignore);
-        });
-      },
-      ignore,
-    );
+    engine.command({ type: "collect_request", tenant, actor, requestId, entropy: unstamped }).then(({ reply }) => {
+      if (reply.type !== "granted") return;
+      const leaseIds = reply.leases.map(({ id }) => id);
+      const release = { agentId, leaseIds, versions: null, entropy: unstamped };
+      keep(caller, agentId, requestId, leftUntil, () => submit({ type: "release_all", tenant, actor, ...release }));
+    }, ignore);
   };
 
   const keep = (caller: Caller, agentId: string, requestId: string, until: number, then: () => void, stop = ignore) => {
@@ -97,13 +95,7 @@ export function createPresence(service: Service, options: PresenceOptions = usua
       return () => clearInterval(timer);
     },
     agentOf({ tenant }, { requestId, leaseId }) {
-      return engine.peek(({ tenants }) => {
-        const entry = tenants.get(tenant);
-        const request = typeof requestId === "string" ? entry?.requests.get(requestId) : undefined;
-        const lease = typeof leaseId === "string" ? entry?.leases.get(leaseId) : undefined;
-        const party = request?.party ?? lease?.party;
-        return party?.kind === "agent" ? party.record.id : null;
-      });
+      return engine.peek((state) => agentHolding(state, tenant, { requestId, leaseId }));
     },
     attend(caller, agentId, requestId) {
       const until = performance.now() + thinkMs;
@@ -131,5 +123,5 @@ function nameOf({ tenant }: Caller, agentId: string): string {
 }
 
 function ignore(): void {
-  // Whoever asks next is told how things stand.
+  // The next call is answered with the present state.
 }

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import { StoreFault } from "../../store/faults.ts";
-import { faultAnswer } from "../dispatch.ts";
+import { answerForFault } from "../answering/faults.ts";
 import type { EdgeHandler } from "../http/http.ts";
 import { sendAnswer } from "../http/send.ts";
 import type { Service } from "../service.ts";
@@ -28,7 +28,7 @@ export function createBackup(service: Service, data: string): EdgeHandler {
     makeAndSend(service, data, reply.raw).catch((fault: unknown) => {
       if (reply.raw.headersSent) reply.raw.destroy();
       else if (fault instanceof StoreFault && fault.code === "store_unsupported") sendAnswer(reply.raw, unsupported);
-      else sendAnswer(reply.raw, faultAnswer(service, fault));
+      else sendAnswer(reply.raw, answerForFault(service, fault));
     });
   };
 }

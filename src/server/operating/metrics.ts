@@ -1,8 +1,7 @@
 /** `/metrics`: what an operator watches, in the text format of Prometheus. Most of it is read when somebody looks. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { State } from "../../kernel/kernel.ts";
-import type { TenantEntry } from "../../kernel/memory/state.ts";
+import { type TenantEntry, total } from "../../kernel/views.ts";
 import type { Service } from "../service.ts";
 import { addCellMetrics } from "./cell-metrics.ts";
 import { addTaskMetrics } from "./task-metrics.ts";
@@ -26,10 +25,10 @@ const sizeBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10
 /** How often the loop's delay is looked at; what is measured is the time between two looks, so this is taken off. */
 const loopLookMs = 10;
 
-export function createMetrics(service: Service, counts: ServerCounts, version: string): Metrics {
+export function createMetrics(service: Service, server: ServerCounts, version: string): Metrics {
   const register = new Registry();
   const registers = [register];
-  const { engine, tally } = service;
+  const { engine, counts } = service;
 
   const counter = (
     name: string,
@@ -71,14 +70,14 @@ export function createMetrics(service: Service, counts: ServerCounts, version: s
       noteCell(event);
     }
   });
-  const verdicts = () => Object.entries(tally.verdicts).map(([verdict, total]) => [verdict, total] as const);
+  const verdicts = () => Object.entries(counts.verdicts).map(([verdict, total]) => [verdict, total] as const);
   counter(
     "leasehold_verdicts_total",
     "Answers to an acquire, or to the question after its request.",
     "verdict",
     verdicts,
   );
-  counter("leasehold_refusals_total", "Refusals, by code.", "code", () => tally.refusals);
+  counter("leasehold_refusals_total", "Refusals, by code.", "code", () => counts.refusals);
   counter(
     "leasehold_events_total",
     "What happened: grants, waits, expiries and the rest, by type.",
@@ -127,14 +126,14 @@ export function createMetrics(service: Service, counts: ServerCounts, version: s
   gauge("leasehold_keys", "Keys.", () => engine.peek(({ keys }) => keys.size));
   gauge("leasehold_last_event", "Sequence number of the last durable event.", () => engine.lastSeq);
   gauge("leasehold_ready", "1 while commands are served.", () => (engine.isServing ? 1 : 0));
-  gauge("leasehold_connections", "Open connections.", counts.connections);
+  gauge("leasehold_connections", "Open connections.", server.connections);
   gauge(
     "leasehold_held_polls",
     "Answers that are held until something happens.",
     () => service.requests.size + service.polls.size,
   );
-  gauge("leasehold_event_streams", "Open streams of server-sent events.", counts.eventStreams);
-  gauge("leasehold_stream_connections", "Open WebSockets.", counts.streamConnections);
+  gauge("leasehold_event_streams", "Open streams of server-sent events.", server.eventStreams);
+  gauge("leasehold_stream_connections", "Open WebSockets.", server.streamConnections);
 
   const delay = monitorEventLoopDelay({ resolution: loopLookMs });
   delay.enable();
@@ -151,12 +150,6 @@ export function createMetrics(service: Service, counts: ServerCounts, version: s
       service.cells.vitals.onAnswered = null;
     },
   };
-}
-
-function total({ tenants }: State, count: (tenant: TenantEntry) => number): number {
-  let sum = 0;
-  for (const tenant of tenants.values()) sum += count(tenant);
-  return sum;
 }
 
 /** Since the last look: a peak that nobody saw for a week says nothing about today. */

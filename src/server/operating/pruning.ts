@@ -1,6 +1,6 @@
 /** Forgets history by age and by count, every so often (L16). Live records are never touched. */
 import type { Engine } from "../../engine/engine.ts";
-import type { EngineLog } from "../../engine/terms.ts";
+import type { EngineLog } from "../../engine/engine-types.ts";
 import type { Config } from "../config/config.ts";
 
 type Keep = Pick<

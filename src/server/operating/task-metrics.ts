@@ -2,7 +2,7 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { KernelEvent, TaskEvent } from "../../kernel/contract/events.ts";
 import type { State } from "../../kernel/kernel.ts";
-import type { TaskEntry } from "../../kernel/memory/task-state.ts";
+import type { TaskEntry } from "../../kernel/views.ts";
 import { taskStatuses } from "../../protocol/schema/vocabulary.ts";
 import { scan } from "../queries/scan.ts";
 import type { Service } from "../service.ts";

@@ -1,10 +1,8 @@
 /** The cells of a tenant, with what they host and how much of it is in use. */
 import type { Engine } from "../../engine/engine.ts";
-import { each } from "../../kernel/index/resource-tree.ts";
 import type { State } from "../../kernel/kernel.ts";
-import type { CellEntry, ResourceEntry } from "../../kernel/memory/state.ts";
+import { type CellEntry, each, findTenantFor, type ResourceEntry } from "../../kernel/views.ts";
 import type { CellView, ListCells } from "../../protocol/answers/queries.ts";
-import { findTenantFor } from "../auth/may-read.ts";
 import type { CellDesk } from "../cells/desk.ts";
 import type { Queried } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";

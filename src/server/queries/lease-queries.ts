@@ -6,11 +6,14 @@ import { endedLeases } from "../../engine/history.ts";
 import type { Lease, Millis } from "../../kernel/contract/records.ts";
 import { refuse } from "../../kernel/contract/refusals.ts";
 import type { State } from "../../kernel/kernel.ts";
-import type { LeaseEntry } from "../../kernel/memory/state.ts";
-import { namesOverlap } from "../../kernel/names/pattern.ts";
-import { parseResourceName, type ResourceName } from "../../kernel/names/resource-name.ts";
+import {
+  findTenantFor,
+  type LeaseEntry,
+  namesOverlap,
+  parseResourceName,
+  type ResourceName,
+} from "../../kernel/views.ts";
 import type { GetLease, ListLeases, QueryReply } from "../../protocol/answers/queries.ts";
-import { findTenantFor } from "../auth/may-read.ts";
 import { findLeases } from "./lease-search.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { isRefusal, scan } from "./scan.ts";

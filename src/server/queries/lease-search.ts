@@ -1,9 +1,15 @@
 /** The shortest way to the live leases that a question may be about; whoever asks still looks at each. */
 import { EXCLUSIVE, PROVIDING, SHARED } from "../../kernel/contract/predicates.ts";
-import { search } from "../../kernel/index/resource-search.ts";
-import { headOf, type Node, type Placed } from "../../kernel/index/resource-tree.ts";
-import { type LeaseEntry, leasesOf, type TenantEntry } from "../../kernel/memory/state.ts";
-import type { ResourceName } from "../../kernel/names/resource-name.ts";
+import {
+  headOf,
+  type LeaseEntry,
+  leasesOf,
+  type Node,
+  type Placed,
+  type ResourceName,
+  search,
+  type TenantEntry,
+} from "../../kernel/views.ts";
 
 /** What is found in one go; where there would be more, all leases are looked at instead, a slice at a time. */
 const foundMax = 2_000;

@@ -1,6 +1,6 @@
 /** Pages of lists that have no order of their own: by key, the smallest first, each page after the last key before. */
 import { errorAnswer } from "../../protocol/answers/answer.ts";
-import { Refused } from "../http/refused.ts";
+import { Refused } from "../answering/faults.ts";
 
 /** Opaque to callers; the list's name keeps a cursor of one list from being taken for another's. */
 export function cursorFor(list: string, key: string): string {

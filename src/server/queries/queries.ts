@@ -4,9 +4,17 @@ import type { Agent, Key, Resource, Tenant } from "../../kernel/contract/records
 import { type Refusal, refuse } from "../../kernel/contract/refusals.ts";
 import type { TaskType, Worker } from "../../kernel/contract/task-records.ts";
 import type { State } from "../../kernel/kernel.ts";
-import { findAgent } from "../../kernel/memory/actors.ts";
-import type { AgentEntry, KeyEntry, ResourceEntry, TenantEntry } from "../../kernel/memory/state.ts";
-import type { TaskTypeEntry, WorkerEntry } from "../../kernel/memory/task-state.ts";
+import {
+  type AgentEntry,
+  findAgent,
+  findTenantFor,
+  type KeyEntry,
+  type ResourceEntry,
+  type TaskTypeEntry,
+  type TenantEntry,
+  type WorkerEntry,
+} from "../../kernel/views.ts";
+import type { Answer } from "../../protocol/answers/answer.ts";
 import type {
   GetAgent,
   ListAgents,
@@ -20,10 +28,10 @@ import type {
   QueryReply,
 } from "../../protocol/answers/queries.ts";
 import { agentState, resourceState } from "../../protocol/operating/record-json.ts";
-import { findTenantFor } from "../auth/may-read.ts";
+import type { QueryOperation } from "../../protocol/operation.ts";
 import { tokenKeys } from "../cells/token-keys.ts";
 import { verifyToken } from "../cells/verify-token.ts";
-import type { Service } from "../service.ts";
+import type { Caller, Service } from "../service.ts";
 import { listCells } from "./cell-queries.ts";
 import { getLease, listLeases, type Queried } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
@@ -32,7 +40,20 @@ import { listRequests } from "./request-queries.ts";
 import { scan } from "./scan.ts";
 import { getTask, listTasks } from "./task-queries.ts";
 
-export async function runQuery({ engine, cells, tokens }: Service, query: Query): Promise<Queried> {
+export async function runQuery(
+  service: Service,
+  operation: QueryOperation,
+  query: Query,
+  { actor }: Caller,
+): Promise<Answer> {
+  const { reply, now } = await find(service, query);
+  if (reply.type === "refused") service.counts.refuse(reply.code);
+  // Only the holder itself is shown its token. Those above it may act on the lease without it.
+  const isHolder = reply.type === "lease" && actor.role === "agent" && actor.agentId === reply.lease.agentId;
+  return operation.encode(reply, isHolder ? { now, tokenOf: service.tokens.at(now) } : { now });
+}
+
+async function find({ engine, cells, tokens }: Service, query: Query): Promise<Queried> {
   switch (query.type) {
     case "get_agent":
     case "get_digest":

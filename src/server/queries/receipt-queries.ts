@@ -2,10 +2,11 @@
 
 import { readEndedTask } from "../../engine/codec/task-text.ts";
 import type { Engine } from "../../engine/engine.ts";
+import { findReceipt } from "../../engine/history.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import { type Refusal, refuse } from "../../kernel/contract/refusals.ts";
 import type { State } from "../../kernel/kernel.ts";
-import type { TaskEntry } from "../../kernel/memory/task-state.ts";
+import { findTenantFor, type TaskEntry } from "../../kernel/views.ts";
 import { readStoredReceipt } from "../../ledger/stored.ts";
 import type {
   GetInbox,
@@ -18,8 +19,6 @@ import type {
 } from "../../protocol/answers/queries.ts";
 import type { ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
 import { limits } from "../../protocol/schema/limits.ts";
-import { findTenantFor, type Looking } from "../auth/may-read.ts";
-import { findReceipt } from "../receipts/task-history.ts";
 import type { Queried } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { scan } from "./scan.ts";
@@ -28,7 +27,7 @@ export async function getReceipt(engine: Engine, query: GetReceipt): Promise<Que
   const { tenant, receiptId } = query;
   const { refusal, now } = await admit(engine, query);
   if (refusal !== null) return { reply: refusal, now };
-  const stored = await findReceipt(engine, tenant, receiptId);
+  const stored = await findReceipt(engine.store, tenant, receiptId);
   if (stored === null) return { reply: refuse("receipt_unknown", "There is no such receipt."), now };
   if (query.type === "get_receipt") return { reply: { type: "stored_receipt", stored, created: false }, now };
   return { reply: await chainOf(engine, tenant, stored), now };
@@ -41,7 +40,7 @@ async function chainOf(engine: Engine, tenant: string, stored: ShownReceipt): Pr
   let cause = stored.receipt.causedByReceiptId;
   while (cause !== null && !seen.has(cause) && causes.length < limits.chainMax) {
     seen.add(cause);
-    const found = await findReceipt(engine, tenant, cause);
+    const found = await findReceipt(engine.store, tenant, cause);
     if (found === null) break;
     causes.unshift(found);
     cause = found.receipt.causedByReceiptId;
@@ -138,7 +137,10 @@ async function listClosed(engine: Engine, query: ListObligations): Promise<Queri
 }
 
 /** Who may look; asked through the engine, so that what is read afterwards is at least as new as all before (S1). */
-function admit(engine: Engine, query: Looking): Promise<{ readonly refusal: Refusal | null; readonly now: Millis }> {
+function admit(
+  engine: Engine,
+  query: Parameters<typeof findTenantFor>[1],
+): Promise<{ readonly refusal: Refusal | null; readonly now: Millis }> {
   return engine.ask((state, now) => {
     const tenant = findTenantFor(state, query);
     return { refusal: "code" in tenant ? tenant : null, now };

@@ -2,10 +2,8 @@
 import type { Engine } from "../../engine/engine.ts";
 import type { Request } from "../../kernel/contract/records.ts";
 import type { State } from "../../kernel/kernel.ts";
-import type { RequestEntry } from "../../kernel/memory/state.ts";
-import { describeRequest } from "../../kernel/requests/describe.ts";
+import { describeRequest, findTenantFor, type RequestEntry } from "../../kernel/views.ts";
 import type { ListRequests, OpenRequest } from "../../protocol/answers/queries.ts";
-import { findTenantFor } from "../auth/may-read.ts";
 import type { Queried } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { scan } from "./scan.ts";

@@ -2,18 +2,17 @@
 
 import { readEndedTask } from "../../engine/codec/task-text.ts";
 import type { Engine } from "../../engine/engine.ts";
+import { findEndedTask, findReceipt } from "../../engine/history.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import { type Refusal, refuse } from "../../kernel/contract/refusals.ts";
 import type { EndedTask, Payload, Task } from "../../kernel/contract/task-records.ts";
 import { explainTask, type State, type WaitingFor } from "../../kernel/kernel.ts";
-import type { TaskEntry } from "../../kernel/memory/task-state.ts";
+import { findTenantFor, type TaskEntry } from "../../kernel/views.ts";
 import { readStoredReceipt } from "../../ledger/stored.ts";
 import type { GetTask, ListTasks, QueryReply, TaskView, Waits } from "../../protocol/answers/queries.ts";
 import { blockerObject } from "../../protocol/leases/lease-json.ts";
 import { isoTime } from "../../protocol/schema/iso-time.ts";
 import { limits } from "../../protocol/schema/limits.ts";
-import { findTenantFor } from "../auth/may-read.ts";
-import { findEndedTask, findReceipt } from "../receipts/task-history.ts";
 import type { Queried } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { scan } from "./scan.ts";
@@ -28,7 +27,7 @@ export async function getTask(engine: Engine, query: GetTask): Promise<Queried> 
   const { tenant, taskId } = query;
   const { found, now } = await engine.ask((state, at) => ({ found: findLive(state, query, at), now: at }));
   if (found !== null && "code" in found) return { reply: found, now };
-  const ended = found === null ? await findEndedTask(engine, tenant, taskId) : null;
+  const ended = found === null ? await findEndedTask(engine.store, tenant, taskId) : null;
   if (found === null && ended === null)
     return { reply: refuse("task_unknown", "There is no such task.", { taskId }), now };
   if (query.type === "explain_task") return { reply: explained(found, ended), now };
@@ -94,7 +93,7 @@ async function viewOf(engine: Engine, tenant: string, task: Task, payload: Paylo
   const receipts = page.receipts.map(readStoredReceipt);
   if (winningReceiptId === null) return { task, payload, result: null, receipts };
   const shown = receipts.find(({ receipt }) => receipt.id === winningReceiptId);
-  return { task, payload, receipts, result: shown ?? (await findReceipt(engine, tenant, winningReceiptId)) };
+  return { task, payload, receipts, result: shown ?? (await findReceipt(engine.store, tenant, winningReceiptId)) };
 }
 
 const finals: readonly (Task["status"] | null)[] = ["succeeded", "failed", "canceled"];

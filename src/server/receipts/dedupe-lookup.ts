@@ -1,6 +1,6 @@
 /**
- * Looks up in the ledger whether receipts' keys and ids were used before. Whoever asks in the same turn shares one
- * query; and who holds a key keeps others from using it until its own receipt is durable, so that none slips between.
+ * Looks up in the ledger whether receipts' keys and ids were used before. All lookups of one turn share one query. A key is
+ * held until its receipt is durable, so that no other receipt with it can slip in between.
  */
 import type { Engine } from "../../engine/engine.ts";
 
@@ -12,33 +12,33 @@ export interface KnownReceipt {
 /** By mark: "key:…" or "id:…", as the kernel writes them. */
 export type Known = ReadonlyMap<string, KnownReceipt>;
 
-interface Asking {
+interface Query {
   readonly marks: Set<string>;
   readonly answer: Promise<Known>;
 }
 
-export class KeyLookup {
+export class DedupeLookup {
   private readonly engine: Engine;
   private readonly held = new Map<string, Promise<void>>();
-  private readonly asking = new Map<string, Asking>();
+  private readonly asking = new Map<string, Query>();
 
   constructor(engine: Engine) {
     this.engine = engine;
   }
 
-  /** Waits until nobody before has any of them; returns how to let them go. */
+  /** Waits until none of them is held; returns how to release them. */
   async hold(tenant: string, marks: readonly string[]): Promise<() => void> {
     const names = marks.map((mark) => `${tenant}\n${mark}`);
     const before = names.flatMap((name) => this.held.get(name) ?? []);
-    let letGo = (): void => undefined;
+    let release = (): void => undefined;
     const mine = new Promise<void>((resolve) => {
-      letGo = resolve;
+      release = resolve;
     });
     for (const name of names) this.held.set(name, mine);
     await Promise.all(before);
     return () => {
       for (const name of names) if (this.held.get(name) === mine) this.held.delete(name);
-      letGo();
+      release();
     };
   }
 

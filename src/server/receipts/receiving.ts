@@ -1,64 +1,53 @@
 /** Receipts in, answers out: one with the whole receipt, many with what each sender needs to know. */
 import type { SubmitReceipt } from "../../kernel/contract/task-commands.ts";
-import { type Answer, answer, faultAnswer } from "../../protocol/answers/answer.ts";
+import { answer, faultAnswer } from "../../protocol/answers/answer.ts";
 import type { SubmitReceipts } from "../../protocol/answers/queries.ts";
 import { receiptMarkText, receiptText } from "../../protocol/receipts/receipt-json.ts";
 import { receiptAnswer } from "../../protocol/tasks/task-replies.ts";
-import type { Service } from "../service.ts";
-import { createGathering } from "./gathering.ts";
+import type { RunRequest } from "../answering/command-run.ts";
+import { answerForFault } from "../answering/faults.ts";
+import { Results } from "../answering/results.ts";
 
-type Respond = (answer: Answer) => void;
-type Failed = (fault: unknown) => void;
-
-export function submitReceipt(
-  { receipts, tally }: Service,
-  { tenant, actor, receipt }: SubmitReceipt,
-  respond: Respond,
-  failed: Failed,
-): void {
-  receipts.submit({ tenant, actor }, [receipt], {
-    stored(_index, stored, created) {
-      const text = receiptText(stored);
-      return () => respond(answer(created ? 201 : 200, text));
-    },
+export function runReceipt({ service, command, respond }: RunRequest<SubmitReceipt>): null {
+  const { receipts, counts } = service;
+  receipts.submit(command, [command.receipt], {
+    encode: (stored, created) => answer(created ? 201 : 200, receiptText(stored)),
+    stored: (_index, answered) => respond(answered),
     refused(_index, refusal, now) {
-      tally.note(refusal);
+      counts.refuse(refusal.code);
       respond(receiptAnswer(refusal, { now }));
     },
     answered(_index, answered) {
-      tally.refuseWith(answered);
+      counts.refuse(answered.code);
       respond(answered);
     },
-    failed,
+    failed: (fault) => respond(answerForFault(service, fault)),
   });
+  return null;
 }
 
-export function submitReceipts(
-  { receipts, tally }: Service,
-  { tenant, actor, items }: SubmitReceipts,
-  respond: Respond,
-  failed: Failed,
-): void {
-  const gathering = createGathering(items.length, respond, failed);
+export function runReceipts({ service, command, respond }: RunRequest<SubmitReceipts>): null {
+  const { receipts, counts } = service;
+  const { items } = command;
+  const results = new Results(service, items.length, respond);
   const good = items.map((item, index) => {
     if (item.ok) return item.value;
-    tally.refuse(item.fault.code);
-    gathering.settle(index, faultAnswer(item.fault));
+    counts.refuse(item.fault.code);
+    results.set(index, faultAnswer(item.fault));
     return null;
   });
-  receipts.submit({ tenant, actor }, good, {
-    stored(index, stored, created) {
-      const text = receiptMarkText(stored);
-      return () => gathering.add(index, created ? 201 : 200, text);
-    },
+  receipts.submit(command, good, {
+    encode: (stored, created) => answer(created ? 201 : 200, receiptMarkText(stored)),
+    stored: (index, answered) => results.set(index, answered),
     refused(index, refusal, now) {
-      tally.note(refusal);
-      gathering.settle(index, receiptAnswer(refusal, { now }));
+      counts.refuse(refusal.code);
+      results.set(index, receiptAnswer(refusal, { now }));
     },
     answered(index, answered) {
-      tally.refuseWith(answered);
-      gathering.settle(index, answered);
+      counts.refuse(answered.code);
+      results.set(index, answered);
     },
-    failed: gathering.fail,
+    failed: (fault) => results.fail(fault),
   });
+  return null;
 }

@@ -4,7 +4,6 @@
  * their turn, while the last still wait.
  */
 import type { Engine } from "../../engine/engine.ts";
-import { NextTurn } from "../../engine/next-turn.ts";
 
 /** Where frames come from. */
 export interface Source {
@@ -23,11 +22,6 @@ export class Intake {
 
   constructor(engine: Engine) {
     this.engine = engine;
-    // In a turn of its own: the answers of the batch before leave first.
-    const next = new NextTurn(() => this.drain());
-    engine.onRoom(() => {
-      if (this.held.length > 0) next.set();
-    });
   }
 
   /** Runs now, or in its turn when there is room. */
@@ -35,6 +29,12 @@ export class Intake {
     if (this.held.length === 0 && !this.engine.isFull) return run();
     source.pause();
     this.held.push({ source, run });
+    if (this.held.length === 1) this.drainLater();
+  }
+
+  /** In a turn of its own: the answers of the batch before leave first. */
+  private drainLater(): void {
+    this.engine.onceEmpty(() => setImmediate(() => this.drain()));
   }
 
   private drain(): void {
@@ -46,5 +46,6 @@ export class Intake {
       source.resume();
     }
     this.held.splice(0, count);
+    if (this.held.length > 0) this.drainLater();
   }
 }

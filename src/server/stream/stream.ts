@@ -7,8 +7,8 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import { type Answer, answer, errorAnswer, faultAnswer as inputFaultAnswer } from "../../protocol/answers/answer.ts";
-import type { Input, Operation } from "../../protocol/operation.ts";
-import { operations } from "../../protocol/operations.ts";
+import { decode, type Input } from "../../protocol/operation.ts";
+import { findOperation } from "../../protocol/operations.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import {
   eventFrameText,
@@ -19,8 +19,9 @@ import {
   type StreamCommand,
 } from "../../protocol/watching/stream.ts";
 import { events as operation } from "../../protocol/watching/watching.ts";
+import { answerForFault } from "../answering/faults.ts";
 import type { Readers } from "../auth/may-read.ts";
-import { dispatch, faultAnswer } from "../dispatch.ts";
+import { dispatch } from "../dispatch.ts";
 import { followEvents } from "../events/sse.ts";
 import type { Caller, Service } from "../service.ts";
 import { Intake } from "./intake.ts";
@@ -31,8 +32,6 @@ const inFlightMax = 10_000;
 const bufferedBytesMax = 16 * 2 ** 20;
 /** Past this a frame is sent before all its replies are together, so that a reader can begin. */
 const frameBytesAim = 256 * 1024;
-
-const byName = new Map<string, Operation>(operations.map((operation) => [operation.name, operation]));
 
 export interface StreamServer {
   /** Takes over a socket whose caller is known. */
@@ -110,7 +109,7 @@ class Connection {
   private run({ id, op, input }: StreamCommand): void {
     const tooMany = this.service.limiter.take(this.caller.meter);
     if (tooMany !== null) return this.reply(id, tooMany);
-    const operation = byName.get(op);
+    const operation = findOperation(op);
     if (operation === undefined) {
       return this.reply(
         id,
@@ -133,7 +132,7 @@ class Connection {
       if (drop !== null) this.holds.delete(drop);
       this.reply(id, answered);
     };
-    drop = dispatch(this.service, operation, checked.value, this.caller, respond);
+    drop = dispatch(this.service, operation, decode(operation, checked.value, this.caller), this.caller, respond);
     if (drop !== null) this.holds.add(drop);
   }
 
@@ -152,7 +151,7 @@ class Connection {
         if (refused !== null) this.reply(id, refused);
         else this.follow(id, input);
       },
-      (fault: unknown) => this.reply(id, faultAnswer(this.service, fault)),
+      (fault: unknown) => this.reply(id, answerForFault(this.service, fault)),
     );
   }
 

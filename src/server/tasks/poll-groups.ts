@@ -1,32 +1,32 @@
 /**
- * Where polls wait for work, so that a task which becomes ready finds its worker without a look at all the others: by
- * tenant, then by what a worker can do. Within a room the healthier worker goes first, and then who came first (T8).
+ * Waiting polls of one tenant, grouped by what their workers can do, so that a task which becomes ready finds its worker
+ * without a scan of all polls. Within a group the healthier worker goes first, and then the one that came first (T8).
  */
 import type { ReadyTask } from "../../kernel/kernel.ts";
 
 export interface Waiting {
   readonly workerId: string;
-  readonly room: Room<Waiting>;
+  readonly group: PollGroup<Waiting>;
   /** From 0 to 1, as it was when the poll began to wait. */
   readonly health: number;
 }
 
-/** No text from outside holds it. */
+/** Not part of any name. */
 const between = "\0";
-/** Health is told apart in so many steps. */
+/** Health is rounded to this many steps. */
 const healthSteps = 10;
 
 /** Polls of workers that can do the same. */
-export class Room<P> {
+export class PollGroup<P> {
   readonly key: string;
   readonly capabilities: ReadonlySet<string>;
   /** The only types that they take; null: any. */
   readonly types: ReadonlySet<string> | null;
-  /** Raised when work came for which nobody here was waiting: who is just asking then asks again. */
+  /** Raised when a task became ready while no poll of the group was waiting: polls under way then ask again. */
   missed = 0;
-  /** Polls that are on their way, waiting or not; without any the room is closed. */
+  /** Polls of the group, waiting or not; without any it is removed. */
   users = 0;
-  private readonly shelves: (Set<P> | undefined)[] = [];
+  private readonly byHealth: (Set<P> | undefined)[] = [];
 
   constructor(key: string, capabilities: readonly string[], types: readonly string[] | null) {
     this.key = key;
@@ -36,20 +36,20 @@ export class Room<P> {
 
   add(poll: P, health: number): void {
     const step = stepOf(health);
-    const shelf = this.shelves[step];
-    if (shelf === undefined) this.shelves[step] = new Set([poll]);
-    else shelf.add(poll);
+    const polls = this.byHealth[step];
+    if (polls === undefined) this.byHealth[step] = new Set([poll]);
+    else polls.add(poll);
   }
 
   delete(poll: P, health: number): void {
-    this.shelves[stepOf(health)]?.delete(poll);
+    this.byHealth[stepOf(health)]?.delete(poll);
   }
 
-  /** The first of this step; undefined where nobody waits. */
+  /** The first poll of this step of health. */
   first(step: number): P | undefined {
-    const shelf = this.shelves[step];
-    if (shelf === undefined) return undefined;
-    for (const poll of shelf) return poll;
+    const polls = this.byHealth[step];
+    if (polls === undefined) return undefined;
+    for (const poll of polls) return poll;
     return undefined;
   }
 
@@ -67,73 +67,73 @@ function inOrder(texts: readonly string[]): readonly string[] {
   return texts.length > 1 ? [...new Set(texts)].sort() : texts;
 }
 
-export class Rooms<P extends Waiting> {
-  private readonly rooms = new Map<string, Room<P>>();
-  /** Rooms by type and what a task requires; made when it is first asked for, anew when a room opens or closes. */
-  private byRequires = new Map<string, readonly Room<P>[]>();
+export class PollGroups<P extends Waiting> {
+  private readonly groups = new Map<string, PollGroup<P>>();
+  /** Groups by a task's type and requirements; filled on demand, cleared when a group is added or removed. */
+  private byRequires = new Map<string, readonly PollGroup<P>[]>();
   private readonly byWorker = new Map<string, Set<P>>();
   size = 0;
 
   get isUnused(): boolean {
-    return this.rooms.size === 0;
+    return this.groups.size === 0;
   }
 
-  enter(capabilities: readonly string[], types: readonly string[] | null): Room<P> {
+  enter(capabilities: readonly string[], types: readonly string[] | null): PollGroup<P> {
     const sorted = inOrder(capabilities);
     const key = [...sorted, ...(types === null ? [] : [between, ...inOrder(types)])].join(between);
-    let room = this.rooms.get(key);
-    if (room === undefined) {
-      room = new Room<P>(key, sorted, types);
-      this.rooms.set(key, room);
+    let group = this.groups.get(key);
+    if (group === undefined) {
+      group = new PollGroup<P>(key, sorted, types);
+      this.groups.set(key, group);
       this.byRequires = new Map();
     }
-    room.users++;
-    return room;
+    group.users++;
+    return group;
   }
 
-  leave(room: Room<P>): void {
-    room.users--;
-    if (room.users > 0) return;
-    this.rooms.delete(room.key);
+  leave(group: PollGroup<P>): void {
+    group.users--;
+    if (group.users > 0) return;
+    this.groups.delete(group.key);
     this.byRequires = new Map();
   }
 
-  wait(poll: P, room: Room<P>): void {
-    room.add(poll, poll.health);
+  wait(poll: P, group: PollGroup<P>): void {
+    group.add(poll, poll.health);
     const own = this.byWorker.get(poll.workerId);
     if (own === undefined) this.byWorker.set(poll.workerId, new Set([poll]));
     else own.add(poll);
     this.size++;
   }
 
-  take(poll: P, room: Room<P>): void {
-    room.delete(poll, poll.health);
+  take(poll: P, group: PollGroup<P>): void {
+    group.delete(poll, poll.health);
     const own = this.byWorker.get(poll.workerId);
     own?.delete(poll);
     if (own?.size === 0) this.byWorker.delete(poll.workerId);
     this.size--;
   }
 
-  roomsFor(task: ReadyTask): readonly Room<P>[] {
+  groupsFor(task: ReadyTask): readonly PollGroup<P>[] {
     const { taskType, requires } = task;
     const key = requires.length === 0 ? taskType : [taskType, ...requires].join(between);
     let found = this.byRequires.get(key);
     if (found === undefined) {
-      found = [...this.rooms.values()].filter((room) => room.suits(task));
+      found = [...this.groups.values()].filter((group) => group.suits(task));
       this.byRequires.set(key, found);
     }
     return found;
   }
 
-  /** Who waits and is to be asked first: the worker that had the task before, or the healthiest (T7, T8). */
-  find(task: ReadyTask, rooms: readonly Room<P>[]): P | undefined {
+  /** The waiting poll to wake first: the worker that had the task before, or the healthiest (T7, T8). */
+  find(task: ReadyTask, groups: readonly PollGroup<P>[]): P | undefined {
     if (this.size === 0) return undefined;
     if (task.lastWorker !== null) {
-      for (const poll of this.byWorker.get(task.lastWorker) ?? []) if (poll.room.suits(task)) return poll;
+      for (const poll of this.byWorker.get(task.lastWorker) ?? []) if (poll.group.suits(task)) return poll;
     }
     for (let step = healthSteps; step >= 0; step--) {
-      for (const room of rooms) {
-        const poll = room.first(step);
+      for (const group of groups) {
+        const poll = group.first(step);
         if (poll !== undefined) return poll;
       }
     }

@@ -1,0 +1,79 @@
+/** What the engine is given, what it gives, and how it fails its callers. */
+import type { KernelEvent } from "../kernel/contract/events.ts";
+import type { Millis } from "../kernel/contract/records.ts";
+import type { Reply } from "../kernel/contract/replies.ts";
+import type { ReadyTask } from "../kernel/kernel.ts";
+import type { LedgerKey } from "../ledger/keys.ts";
+import type { SealedReceipt } from "../ledger/seal.ts";
+import type { Store } from "../store/store.ts";
+import type { NumberedEvent } from "./batch.ts";
+import type { TimeSources } from "./clock.ts";
+import type { V8Heap } from "./v8-heap.ts";
+
+export interface EngineOptions {
+  readonly store: Store;
+  /** Encodes an event as the text that is stored and sent. */
+  readonly encodeEvent: (event: KernelEvent) => string;
+  readonly log: EngineLog;
+  readonly time?: TimeSources;
+  /** Opens the key that signs the heads of the ledger, once the data is ours. Absent: a key that ends with the process. */
+  readonly ledgerKey?: () => LedgerKey;
+  /** For tests; the process has one. */
+  readonly heap?: V8Heap;
+}
+
+export interface EngineLog {
+  info(details: object, message: string): void;
+  warn(details: object, message: string): void;
+  error(details: object, message: string): void;
+}
+
+/** A decided command. Its caller gets it when the batch is durable; before that only `Outlet.encode` sees it. */
+export interface Decision {
+  readonly reply: Reply;
+  /** When it was decided: remaining times in the reply are as of then. */
+  readonly now: Millis;
+  /** What it added to the ledger, in order, with its place in the chain. */
+  readonly receipts: readonly SealedReceipt[];
+}
+
+/**
+ * Where the outcome of a command goes. `encode` runs at once, and only what it returns is kept in memory until the commit;
+ * where it is null the decision itself is kept. `send` gets that when it is durable; `fail` is called instead if that
+ * cannot be known (S2).
+ */
+export interface Outlet<T = Decision> {
+  readonly encode: ((decided: Decision) => T) | null;
+  send(encoded: T): void;
+  fail(fault: Error): void;
+}
+
+export interface CommitNote {
+  readonly ms: number;
+  readonly answered: number;
+  readonly rows: number;
+}
+
+/** For metrics: called after each commit, and when what was due is settled late. */
+export interface Vitals {
+  onCommit: ((note: CommitNote) => void) | null;
+  onLateness: ((ms: number) => void) | null;
+}
+
+export type EventListener = (events: readonly NumberedEvent[]) => void;
+export type ReadyListener = (ready: readonly ReadyTask[]) => void;
+
+/** S2: the store failed, so the outcome is unknown; the idempotency key settles what became of a command. */
+export class DatabaseUnavailable extends Error {
+  constructor(cause?: unknown) {
+    super("the database is not available; try again, with the same request_id", { cause });
+    this.name = "DatabaseUnavailable";
+  }
+}
+
+export class ShuttingDown extends Error {
+  constructor() {
+    super("the server is shutting down; try again when it is back");
+    this.name = "ShuttingDown";
+  }
+}
