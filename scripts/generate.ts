@@ -8,11 +8,13 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { codecText } from "./generate/codec.ts";
 import { inputsText } from "./generate/inputs.ts";
+import { receiptText } from "./generate/receipt.ts";
 import { wireText } from "./generate/sdk-wire.ts";
 
 const generated: Readonly<Record<string, () => string>> = {
   "src/kernel/contract/inputs.gen.ts": inputsText,
   "src/engine/codec/records.gen.ts": codecText,
+  "src/ledger/receipt-members.gen.ts": receiptText,
   "src/sdk/wire.ts": wireText,
 };
 

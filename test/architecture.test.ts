@@ -19,9 +19,9 @@ const reach: Readonly<Record<string, Reach>> = {
   kernel: { areas: [], typesOf: [], packages: [] },
   // The contract is plain data: schemas, bounds and JSON are derived from it.
   protocol: { areas: ["kernel/contract", "names"], typesOf: ["kernel"], packages: ["typebox"] },
-  store: { areas: [], typesOf: ["kernel"], packages: "any" },
+  store: { areas: ["kernel/contract"], typesOf: ["kernel"], packages: "any" },
   // What the text of a receipt and a signed head are, for sealing and for checking; not how they are stored.
-  ledger: { areas: [], typesOf: ["kernel", "store"], packages: [] },
+  ledger: { areas: ["kernel/contract"], typesOf: ["kernel", "store"], packages: [] },
   engine: {
     areas: ["kernel/kernel.ts", "kernel/views.ts", "kernel/contract", "store", "ledger"],
     typesOf: [],
