@@ -40,6 +40,24 @@ test("L2: a TTL over the limit is capped, and the reply has a warning", async (t
   assert.equal(body.warnings.length, 1);
 });
 
+test("L2: a task's lease over the limit is capped with a warning, alone, in a batch and as a type's default", async (t) => {
+  const server = await serve(t);
+  const lease_duration_ms = 90_000_000;
+  const task = { task_type: "build", principal_ai: "planner", lease_duration_ms };
+  const warnings = ["lease_duration_ms was capped at 86400000."];
+  const { status, body } = await server.post<{ warnings: string[] }>("/v1/tasks", task);
+  assert.deepEqual([status, body.warnings], [201, warnings]);
+  const batch = await server.post<{ results: { body: { warnings: string[] } }[] }>("/v1/tasks/batch", {
+    tasks: [task],
+  });
+  assert.deepEqual(
+    batch.body.results.map(({ body: { warnings } }) => warnings),
+    [warnings],
+  );
+  const type = await server.call<{ warnings: string[] }>("PUT", "/v1/task-types/build", { lease_duration_ms });
+  assert.deepEqual([type.status, type.body.warnings], [200, warnings]);
+});
+
 test("W2: a younger agent gets DIE with the obstacles and a retry time", async (t) => {
   const { register, grant, post } = await serve(t);
   await register("old");
