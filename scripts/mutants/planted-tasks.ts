@@ -63,7 +63,7 @@ export const taskMutants: readonly Mutant[] = [
     name: "tasks: what a task's other leases free is not served",
     file: "leases/lease-life.ts",
     find: "if (!isTaskLease(entry.record)) freeNameOf(turn, entry);",
-    replace: 'if (entry.party.kind !== "task") freeNameOf(turn, entry);',
+    replace: 'if (entry.holder.kind !== "task") freeNameOf(turn, entry);',
   },
   {
     name: "tasks: who is parked on a lease is not woken when it ends",
@@ -104,7 +104,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: a young task waits for the old",
     file: "tasks/task-manifest.ts",
-    find: "if (obstaclesOf(tenant, task, wishes).oldest < task.priority) return false;",
+    find: "if (obstaclesOf(tenant, task, claims).oldest < task.priority) return false;",
     replace: "",
   },
 
@@ -136,7 +136,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: a late complete counts though others were granted its resources",
     file: "leases/late-results.ts",
-    find: "for (const task of met) if (task !== party) contestPast(turn, task);",
+    find: "for (const task of met) if (task !== holder) contestPast(turn, task);",
     replace: "",
   },
   {
@@ -218,7 +218,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: a restored kernel takes late results that were contested",
     file: "restore.ts",
-    find: "haunt(turn, task);",
+    find: "awaitLateResult(turn, task);",
     replace: "",
   },
 ];

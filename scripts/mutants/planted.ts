@@ -22,21 +22,21 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a lease lives a millisecond too long",
     file: "settle.ts",
-    find: "return end !== undefined && end.dueAt <= now;",
-    replace: "return end !== undefined && end.dueAt < now;",
+    find: "return end !== undefined && end.rank <= now;",
+    replace: "return end !== undefined && end.rank < now;",
   },
   {
     name: "a wait lives a millisecond too long",
     file: "settle.ts",
-    find: "if (wait !== undefined && wait.dueAt <= now) return true;",
-    replace: "if (wait !== undefined && wait.dueAt < now) return true;",
+    find: "if (wait !== undefined && wait.rank <= now) return true;",
+    replace: "if (wait !== undefined && wait.rank < now) return true;",
   },
   {
     name: "timeouts are settled after grants",
     file: "settle.ts",
-    find: "if (wait !== undefined && wait.dueAt <= now) return endWaitDue(",
+    find: "if (wait !== undefined && wait.rank <= now) return endWaitDue(",
     replace:
-      "if (wait !== undefined && wait.dueAt <= now && (earliest(state.ends)?.dueAt ?? now + 1) > now) return endWaitDue(",
+      "if (wait !== undefined && wait.rank <= now && (firstOf(state.ends)?.rank ?? now + 1) > now) return endWaitDue(",
   },
   {
     name: "a slice does one too many",
@@ -47,8 +47,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a lease is held twice",
     file: "settle.ts",
-    find: "return party.record.restarting && record.heldUntil === null;",
-    replace: "return party.record.restarting;",
+    find: "return holder.record.restarting && record.heldUntil === null;",
+    replace: "return holder.record.restarting;",
   },
   {
     name: "a hold that is long over still begins",
@@ -140,8 +140,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "only the first intent of a manifest is looked at",
     file: "deciding/decide.ts",
-    find: "manifest.wishes.filter(({ wish }) => {",
-    replace: "manifest.wishes.slice(0, 1).filter(({ wish }) => {",
+    find: "manifest.claims.filter(({ claim }) => {",
+    replace: "manifest.claims.slice(0, 1).filter(({ claim }) => {",
   },
   {
     name: "one's own units are not counted",
@@ -152,8 +152,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "units of waiters ahead are not reserved",
     file: "deciding/conflicts.ts",
-    find: "return resource.heldUnits + unitsAhead(resource, place) + unitsWished <=",
-    replace: "return resource.heldUnits + unitsWished <=",
+    find: "return resource.heldUnits + unitsAhead(resource, place) + unitsClaimed <=",
+    replace: "return resource.heldUnits + unitsClaimed <=",
   },
   {
     name: "units are not given back",
@@ -185,13 +185,13 @@ export const mutants: readonly Mutant[] = [
   {
     name: "Wait-Die looks at the first holder only",
     file: "deciding/conflicts.ts",
-    find: "obstacles.oldest = Math.min(obstacles.oldest, lease.party.priority);",
-    replace: "if (obstacles.leases.size === 1) obstacles.oldest = lease.party.priority;",
+    find: "obstacles.oldest = Math.min(obstacles.oldest, lease.holder.priority);",
+    replace: "if (obstacles.leases.size === 1) obstacles.oldest = lease.holder.priority;",
   },
   {
     name: "Wait-Die looks at holders, not at waiters",
     file: "deciding/conflicts.ts",
-    find: "obstacles.oldest = Math.min(obstacles.oldest, claim.request.party.priority);",
+    find: "obstacles.oldest = Math.min(obstacles.oldest, claim.request.holder.priority);",
     replace: "",
   },
   {
@@ -209,8 +209,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a waiter overtakes one that conflicts and is ahead",
     file: "requests/queue.ts",
-    find: "isFree(tenant, claim, request.party, claim, unitsWished(wishes, claim))",
-    replace: "isFree(tenant, claim, request.party, { order: 0, suborder: 0 }, unitsWished(wishes, claim))",
+    find: "isFree(tenant, claim, request.holder, claim, unitsClaimed(claims, claim))",
+    replace: "isFree(tenant, claim, request.holder, { order: 0, suborder: 0 }, unitsClaimed(claims, claim))",
   },
   {
     name: "a waiting manifest is granted when one of its intents fits",
@@ -263,14 +263,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a weaker lease of one's own covers",
     file: "deciding/conflicts.ts",
-    find: " || strengthOf(record.predicate) < strengthOf(wish.intent.predicate)) continue;",
+    find: " || strengthOf(record.predicate) < strengthOf(claim.intent.predicate)) continue;",
     replace: ") continue;",
   },
   {
     name: "a dry run that dies counts",
     file: "commands/acquire.ts",
-    find: "if (command.dryRun) return foretell(",
-    replace: 'if (command.dryRun && decision.type !== "die") return foretell(',
+    find: "if (command.dryRun) return predict(",
+    replace: 'if (command.dryRun && decision.type !== "die") return predict(',
   },
   {
     name: "keys are forgotten with the first newer request that ends",
@@ -281,7 +281,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "the key of a wait that timed out stays taken",
     file: "requests/request-life.ts",
-    find: "if (request.record.key !== null) party.keys.delete(request.record.key);\n  moveRequest",
+    find: "if (request.record.key !== null) holder.keys.delete(request.record.key);\n  moveRequest",
     replace: "moveRequest",
   },
   {
@@ -293,8 +293,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "the old is wounded by the young",
     file: "deciding/wound.ts",
-    find: "return lease.party.priority > priority &&",
-    replace: "return lease.party.priority < priority &&",
+    find: "return lease.holder.priority > priority &&",
+    replace: "return lease.holder.priority < priority &&",
   },
   {
     name: "a closing lease is wounded again, and not waited for",
@@ -317,8 +317,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a transfer may turn a wait round",
     file: "commands/handing-over.ts",
-    find: "if (waitDie ? party.priority < priority : party.priority > priority) continue;",
-    replace: "if (waitDie || party.priority > priority) continue;",
+    find: "if (waitDie ? holder.priority < priority : holder.priority > priority) continue;",
+    replace: "if (waitDie || holder.priority > priority) continue;",
   },
 
   // Leases, agents and cells (L11, L13, A3, G2, G7)
@@ -337,14 +337,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a stranger may release",
     file: "commands/holding.ts",
-    find: 'if (actor.role !== "agent" || actor.agentId !== party.record.id) return notHolder(leaseId);',
+    find: 'if (actor.role !== "agent" || actor.agentId !== holder.record.id) return notHolder(leaseId);',
     replace: 'if (actor.role !== "agent") return notHolder(leaseId);',
   },
   {
     name: "a stale epoch may heartbeat",
     file: "commands/holding.ts",
-    find: "if (actor.epoch !== party.record.epoch) {",
-    replace: "if ((actor.epoch ?? 0) > party.record.epoch) {",
+    find: "if (actor.epoch !== holder.record.epoch) {",
+    replace: "if ((actor.epoch ?? 0) > holder.record.epoch) {",
   },
   {
     name: "a stale epoch may acquire",
@@ -367,8 +367,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "the last lease of a quota is denied",
     file: "deciding/decide.ts",
-    find: "tenant.leases.size + wishes.length > quotas.leasesMax",
-    replace: "tenant.leases.size + wishes.length >= quotas.leasesMax",
+    find: "tenant.leases.size + claims.length > quotas.leasesMax",
+    replace: "tenant.leases.size + claims.length >= quotas.leasesMax",
   },
   {
     name: "a failed teardown frees the resource",

@@ -33,7 +33,7 @@ function checkPlace(state: Step["state"], { book }: TenantEntry, task: TaskEntry
   }
   const isDelayed = isQueued && record.waitingOn.length === 0 && record.notBefore !== null;
   if ((place === "delayed") !== isDelayed) violated("T12", `a task is ${place}`, record);
-  if (isDelayed && (!state.ends.heap.includes(task) || task.dueAt !== record.notBefore)) {
+  if (isDelayed && (!state.ends.heap.includes(task) || task.rank !== record.notBefore)) {
     violated("T12", "a delayed task has no deadline", record);
   }
   const inLane = lane.ready.heap.includes(task);

@@ -1,14 +1,14 @@
 /** Virtual time: it advances only when every request in flight is answered, and then to the next timer. */
 import type { TimeSources } from "../../src/engine/clock.ts";
-import { createDeadlines, type Due, earliest, schedule, unschedule } from "../../src/kernel/index/heap.ts";
+import { createHeap, firstOf, type Ranked, rankIn, removeFrom } from "../../src/kernel/index/heap.ts";
 import { beginning } from "../world.ts";
 
-interface Planned extends Due {
+interface Planned extends Ranked {
   readonly run: () => void;
 }
 
 export class VirtualTime {
-  private readonly planned = createDeadlines<Planned>();
+  private readonly planned = createHeap<Planned>();
   private order = 0;
   private present = beginning;
 
@@ -20,8 +20,8 @@ export class VirtualTime {
   readonly sources: TimeSources = { wall: () => this.present, monotonic: () => this.present };
 
   in(ms: number, run: () => void): void {
-    const item: Planned = { dueAt: 0, dueOrder: 0, tenantId: "", kind: "planned", slot: -1, run };
-    schedule(this.planned, item, this.present + Math.max(0, Math.floor(ms)), this.order++);
+    const item: Planned = { rank: 0, tie: 0, tenantId: "", kind: "planned", slot: -1, run };
+    rankIn(this.planned, item, this.present + Math.max(0, Math.floor(ms)), this.order++);
   }
 
   sleep(ms: number): Promise<void> {
@@ -30,13 +30,13 @@ export class VirtualTime {
 
   /** Runs all timers of the next instant. False: there are none. */
   step(): boolean {
-    const first = earliest(this.planned);
+    const first = firstOf(this.planned);
     if (first === undefined) return false;
-    this.present = Math.max(this.present, first.dueAt);
-    for (let next: Planned | undefined = first; next !== undefined && next.dueAt <= this.present; ) {
-      unschedule(this.planned, next);
+    this.present = Math.max(this.present, first.rank);
+    for (let next: Planned | undefined = first; next !== undefined && next.rank <= this.present; ) {
+      removeFrom(this.planned, next);
       next.run();
-      next = earliest(this.planned);
+      next = firstOf(this.planned);
     }
     return true;
   }

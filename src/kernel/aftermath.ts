@@ -47,7 +47,7 @@ function follow(turn: Turn, consequence: Consequence): void {
       const { lease } = consequence;
       if (lease.request !== null) noteEndedLease(turn, lease.request, lease.record);
       unparkFrom(turn, lease);
-      if (lease.party.kind === "task") taskLeaseEnded(turn, lease.party, lease);
+      if (lease.holder.kind === "task") taskLeaseEnded(turn, lease.holder, lease);
       return;
     }
     case "lease_weakened":
@@ -55,7 +55,7 @@ function follow(turn: Turn, consequence: Consequence): void {
     case "request_left": {
       const { request } = consequence;
       unparkFrom(turn, request);
-      if (request.party.kind === "task") wakeUnqueued(turn, request.party);
+      if (request.holder.kind === "task") wakeUnqueued(turn, request.holder);
       return;
     }
     case "units_freed":

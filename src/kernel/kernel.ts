@@ -40,7 +40,7 @@ import type { KernelEvent } from "./contract/events.ts";
 import type { Millis } from "./contract/records.ts";
 import type { Reply } from "./contract/replies.ts";
 import type { Receipt } from "./contract/task-records.ts";
-import { earliest } from "./index/heap.ts";
+import { firstOf } from "./index/heap.ts";
 import { findTenant } from "./memory/actors.ts";
 import type { Handle, State, Turn } from "./memory/state.ts";
 import type { ReadyTask } from "./memory/task-state.ts";
@@ -107,8 +107,8 @@ export function hasDue(state: State, now: Millis): boolean {
 /** When something is due next if nobody says anything; null: never. */
 export function nextDeadline(state: State): Millis | null {
   if (state.unserved.length > 0) return 0;
-  const wait = earliest(state.waits)?.dueAt ?? Number.POSITIVE_INFINITY;
-  const end = earliest(state.ends)?.dueAt ?? Number.POSITIVE_INFINITY;
+  const wait = firstOf(state.waits)?.rank ?? Number.POSITIVE_INFINITY;
+  const end = firstOf(state.ends)?.rank ?? Number.POSITIVE_INFINITY;
   const next = Math.min(wait, end);
   return next === Number.POSITIVE_INFINITY ? null : next;
 }

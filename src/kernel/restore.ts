@@ -3,11 +3,11 @@ import { scheduleForgetting } from "./agents/agent-life.ts";
 import { requestIdOf } from "./contract/ids.ts";
 import { limits } from "./contract/limits.ts";
 import type { Lease, RecordKind, Request, StoredRecord } from "./contract/records.ts";
-import { makeWish } from "./deciding/claims.ts";
+import { makeClaim } from "./deciding/claims.ts";
 import { countKinds } from "./deciding/quotas.ts";
-import { schedule } from "./index/heap.ts";
+import { rankIn } from "./index/heap.ts";
 import { isOutOfOrder, type Node, nodesFor, putInOrder } from "./index/resource-tree.ts";
-import { haunt } from "./leases/late-results.ts";
+import { awaitLateResult } from "./leases/late-results.ts";
 import { place } from "./leases/lease-life.ts";
 import {
   createAgentEntry,
@@ -23,7 +23,7 @@ import {
   changed,
   createState,
   type Handle,
-  type Party,
+  type Holder,
   rootOf,
   type State,
   type Turn,
@@ -214,18 +214,18 @@ function sort(records: Iterable<RestoredRecord>): Sorted {
 }
 
 function restoreRequest(turn: Turn, record: Request, row: number | undefined): void {
-  const party = partyOf(turn, record);
-  const request = storedAs(createRequestEntry(record, party), row);
+  const holder = holderOf(turn, record);
+  const request = storedAs(createRequestEntry(record, holder), row);
   turn.tenant.requests.set(record.id, request);
-  if (party.kind === "task") return enqueue(turn, request);
-  const agent = party;
+  if (holder.kind === "task") return enqueue(turn, request);
+  const agent = holder;
   const holdsKey = record.state === "WAITING" || record.state === "BINDING" || record.state === "GRANTED";
   if (record.key !== null && holdsKey) agent.keys.set(record.key, request);
   if (record.state === "WAITING") enqueue(turn, request);
   else if (record.state === "BINDING") agent.open.add(request);
   if (record.forgetAt !== null) {
     agent.remembered.add(request);
-    schedule(turn.state.ends, request, record.forgetAt, record.arrival);
+    rankIn(turn.state.ends, request, record.forgetAt, record.arrival);
   }
 }
 
@@ -266,7 +266,7 @@ function restoreLease(
   const turn = turnOf(turns, record.tenant);
   const { tenant } = turn;
   const intent = { predicate: record.predicate, resource: record.resource, units: record.units, to: null, pick: null };
-  const entry = createLeaseEntry(record, partyOf(turn, record), makeWish(tenant, intent, name).strength);
+  const entry = createLeaseEntry(record, holderOf(turn, record), makeClaim(tenant, intent, name).strength);
   const request = tenant.requests.size === 0 ? undefined : tenant.requests.get(requestIdOf(record.id));
   // Handed over, it no longer belongs to the request through which it was granted.
   const isHandedOver = request?.record.ended.some((ended) => ended.id === record.id) ?? true;
@@ -276,11 +276,11 @@ function restoreLease(
   place(turn, entry, node, name.wild);
   if (tenant.leases.size === size) throw new Error(`A lease is stored twice: ${record.id}`);
   if (isOutOfOrder(entry)) unordered.add(node);
-  if (entry.party.kind === "task" && name.type === "TASK") tenant.book.workers.get(record.agentId)?.leases.add(entry);
+  if (entry.holder.kind === "task" && name.type === "TASK") tenant.book.workers.get(record.agentId)?.leases.add(entry);
 }
 
 /** A task's leases and requests name it as their holder, and somebody else as who acts for it. */
-function partyOf(turn: Turn, record: Lease | Request): Party {
+function holderOf(turn: Turn, record: Lease | Request): Holder {
   if (record.holder === record.agentId) return agentOf(turn, record.agentId);
   const task = turn.tenant.tasks.get(record.holder);
   if (task === undefined) throw new Error(`A record belongs to an unknown task: ${record.holder}`);
@@ -315,7 +315,7 @@ function resumeTask(turn: Turn, task: TaskEntry): void {
     record.spec.intents.length > 0 &&
     record.past.some(({ acceptedAt, contested }) => acceptedAt !== null && !contested)
   )
-    haunt(turn, task);
+    awaitLateResult(turn, task);
   if (record.status === "queued" || record.status === "retry_pending") enterQueue(turn, task);
 }
 

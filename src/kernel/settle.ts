@@ -7,7 +7,7 @@ import { conclude, followUp, takeFreed } from "./aftermath.ts";
 import { forgetIfIdle } from "./agents/agent-life.ts";
 import { limits } from "./contract/limits.ts";
 import type { Millis } from "./contract/records.ts";
-import { earliest } from "./index/heap.ts";
+import { firstOf } from "./index/heap.ts";
 import { dueOf, emitLease, updateLease } from "./leases/lease-life.ts";
 import { heldLease } from "./leases/lease-states.ts";
 import type { EndEntry, LeaseEntry, RequestEntry, State, Turn } from "./memory/state.ts";
@@ -30,18 +30,18 @@ export function settleDue(state: State, now: Millis, limit: number): boolean {
 }
 
 export function isDue(state: State, now: Millis): boolean {
-  const wait = earliest(state.waits);
-  if (wait !== undefined && wait.dueAt <= now) return true;
+  const wait = firstOf(state.waits);
+  if (wait !== undefined && wait.rank <= now) return true;
   if (state.unserved.length > 0) return true;
-  const end = earliest(state.ends);
-  return end !== undefined && end.dueAt <= now;
+  const end = firstOf(state.ends);
+  return end !== undefined && end.rank <= now;
 }
 
 function settleOne(state: State, now: Millis): void {
-  const wait = earliest(state.waits);
-  if (wait !== undefined && wait.dueAt <= now) return endWaitDue(turnOf(state, wait.tenantId, now), wait);
+  const wait = firstOf(state.waits);
+  if (wait !== undefined && wait.rank <= now) return endWaitDue(turnOf(state, wait.tenantId, now), wait);
   if (state.unserved.length > 0) return serveOne(state, now);
-  const end = earliest(state.ends);
+  const end = firstOf(state.ends);
   if (end === undefined) return;
   const turn = turnOf(state, end.tenantId, now);
   settleEnd(turn, end);
@@ -113,9 +113,9 @@ function settleLease(turn: Turn, lease: LeaseEntry): void {
 }
 
 /** L9: the leases of an agent that announced a restart, once. */
-function isHeldForRestart({ party, record }: LeaseEntry): boolean {
-  if (record.state !== "ACTIVE" || party.kind !== "agent") return false;
-  return party.record.restarting && record.heldUntil === null;
+function isHeldForRestart({ holder, record }: LeaseEntry): boolean {
+  if (record.state !== "ACTIVE" || holder.kind !== "agent") return false;
+  return holder.record.restarting && record.heldUntil === null;
 }
 
 /** L9: nobody else gets it for a while, but it is not honoured. */

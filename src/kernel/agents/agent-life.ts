@@ -2,7 +2,7 @@
 
 import { limits } from "../contract/limits.ts";
 import type { Agent, Millis } from "../contract/records.ts";
-import { schedule, unschedule } from "../index/heap.ts";
+import { rankIn, removeFrom } from "../index/heap.ts";
 import { type AgentEntry, changed, emit, freshPriority, type TenantEntry, type Turn } from "../memory/state.ts";
 
 export function isUnitOver({ state }: Agent): boolean {
@@ -42,20 +42,20 @@ export function noteIdle(turn: Turn, entry: AgentEntry): void {
  * looked at again a week after it last had something (S4). So agents cost nothing as they come and go.
  */
 export function scheduleForgetting({ state }: Turn, entry: AgentEntry): void {
-  schedule(state.ends, entry, entry.record.idleSince + limits.agentIdleMs, entry.record.priority);
+  rankIn(state.ends, entry, entry.record.idleSince + limits.agentIdleMs, entry.record.priority);
 }
 
 export function forgetIfIdle(turn: Turn, entry: AgentEntry): void {
   const { state, tenant, now } = turn;
   if (entry.leaseCount > 0 || entry.open.size > 0) {
-    schedule(state.ends, entry, now + limits.agentIdleMs, entry.record.priority);
+    rankIn(state.ends, entry, now + limits.agentIdleMs, entry.record.priority);
     return;
   }
-  const { dueAt, dueOrder } = entry;
+  const { rank, tie } = entry;
   scheduleForgetting(turn, entry);
   // It was an older deadline that came up; the real one takes its turn among the others.
-  if (entry.dueAt !== dueAt || entry.dueOrder !== dueOrder) return;
-  unschedule(state.ends, entry);
+  if (entry.rank !== rank || entry.tie !== tie) return;
+  removeFrom(state.ends, entry);
   entry.alive = false;
   changed(turn, entry);
   dropDigest(turn, entry);
@@ -65,7 +65,7 @@ export function forgetIfIdle(turn: Turn, entry: AgentEntry): void {
     changed(turn, counters);
   }
   for (const request of entry.remembered) {
-    unschedule(state.ends, request);
+    removeFrom(state.ends, request);
     tenant.requests.delete(request.record.id);
     request.alive = false;
     changed(turn, request);

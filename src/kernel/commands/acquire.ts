@@ -16,7 +16,7 @@ import type { Obstacles } from "../deciding/conflicts.ts";
 import { decide } from "../deciding/decide.ts";
 import { fingerprintOf, type Manifest, readManifest } from "../deciding/manifest.ts";
 import { pickNames } from "../deciding/picking.ts";
-import { diedVerdict, foretell } from "../deciding/verdicts.ts";
+import { diedVerdict, predict } from "../deciding/verdicts.ts";
 import { findAgent } from "../memory/actors.ts";
 import { createRequestEntry } from "../memory/entries.ts";
 import {
@@ -56,7 +56,7 @@ export function acquire(turn: Turn, command: Acquire): Reply {
   const manifest = picked.type === "manifest" ? picked : asked;
   const decision =
     picked.type === "manifest" ? decide(tenant, agent, picked, now) : (findStandingBar(tenant, agent) ?? picked);
-  if (command.dryRun) return foretell(tenant, agent, decision, manifest, command, now);
+  if (command.dryRun) return predict(tenant, agent, decision, manifest, command, now);
   switch (decision.type) {
     case "refused":
       return decision;
@@ -106,10 +106,10 @@ function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, fingerprint: s
     purpose: command.purpose,
     tokens: command.tokens,
     claimBy: null,
-    binds: needsCells(tenant, manifest.wishes),
+    binds: needsCells(tenant, manifest.claims),
     agentId: agent.record.id,
   };
-  const leases = beginLeases(turn, agent, manifest.wishes, terms);
+  const leases = beginLeases(turn, agent, manifest.claims, terms);
   const { binds } = terms;
   if (command.requestKey !== null || binds) {
     const request = addRequest(turn, agent, manifest, requestId, fingerprint, command);
@@ -167,7 +167,7 @@ function addRequest(
     tenant: tenant.record.id,
     id,
     agentId: agent.record.id,
-    holder: agent.holder,
+    holder: agent.holderId,
     key: command.requestKey,
     fingerprint,
     state: firstRequestState,
@@ -200,7 +200,7 @@ function die(turn: Turn, agent: AgentEntry, manifest: Manifest, obstacles: Obsta
   const { tenant, now } = turn;
   becomePaused(turn, agent, true);
   const attempt = agent.record.attempts;
-  const resources = manifest.wishes.map(({ wish }) => wish.name.text);
+  const resources = manifest.claims.map(({ claim }) => claim.name.text);
   emit(turn, {
     type: "request.died",
     tenant: tenant.record.id,

@@ -8,20 +8,20 @@ import { readPredicate, strengthOf, strengthsConflict } from "../contract/predic
 import type { Lease, Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
-import { lastPlace, makeWish } from "../deciding/claims.ts";
+import { lastPlace, makeClaim } from "../deciding/claims.ts";
 import { addObstacles, createObstacles, ownUnits } from "../deciding/conflicts.ts";
 import { findNode, literalChildren, type Node, type Placed, patternChildren } from "../index/resource-tree.ts";
-import { emitLease, linkToParty, reissue, unlinkFromParty, weaken } from "../leases/lease-life.ts";
+import { emitLease, linkToHolder, reissue, unlinkFromHolder, weaken } from "../leases/lease-life.ts";
 import { endedLease } from "../leases/lease-states.ts";
 import { findAgent, mayActFor, requireAbove } from "../memory/actors.ts";
 import {
   type AgentEntry,
   findRoot,
   freeNameOf,
+  type Holder,
   type LeaseEntry,
   leasesOf,
   nameOf,
-  type Party,
   type RequestEntry,
   type ResourceEntry,
   type TenantEntry,
@@ -47,24 +47,24 @@ export function transferLease(turn: Turn, command: TransferLease): Reply {
       field: "to_agent_id",
     });
   }
-  if (receiver === lease.party) return { type: "lease", lease: lease.record };
+  if (receiver === lease.holder) return { type: "lease", lease: lease.record };
   const moved = withLinked(tenant, lease);
-  const refusal = whyNotTransferred(tenant, lease.party, receiver, moved, now);
+  const refusal = whyNotTransferred(tenant, lease.holder, receiver, moved, now);
   if (refusal !== null) return refusal;
 
-  const { party: giver } = lease;
+  const { holder: giver } = lease;
   if (giver.kind === "task") return ofTask(lease);
   const { state: before } = receiver.record;
   if (before !== "PAUSED" && before !== "EXECUTING" && before !== "VERIFYING") {
     moveAgent(turn, receiver, "grant", inUnit(turn, receiver));
   }
   for (const one of moved) {
-    unlinkFromParty(one);
-    linkToParty(one, receiver);
+    unlinkFromHolder(one);
+    linkToHolder(one, receiver);
     if (one.request !== null) noteHandedOver(turn, one.request, one.record);
     one.request = null;
-    reissue(turn, one, { ...one.record, agentId: receiver.record.id, holder: receiver.holder, claimBy: null });
-    emitLease(turn, one, "lease.transferred", giver.holder);
+    reissue(turn, one, { ...one.record, agentId: receiver.record.id, holder: receiver.holderId, claimBy: null });
+    emitLease(turn, one, "lease.transferred", giver.holderId);
   }
   noteIdle(turn, giver);
   for (const one of moved) freeNameOf(turn, one);
@@ -77,7 +77,7 @@ export function transferLease(turn: Turn, command: TransferLease): Reply {
  */
 function whyNotTransferred(
   tenant: TenantEntry,
-  giver: Party,
+  giver: Holder,
   receiver: AgentEntry,
   moved: readonly LeaseEntry[],
   now: Millis,
@@ -119,10 +119,10 @@ function whyNotTransferred(
       to: null,
       pick: null,
     };
-    addObstacles(obstacles, tenant, makeWish(tenant, intent, name), receiver, lastPlace, 0, Number.NEGATIVE_INFINITY);
+    addObstacles(obstacles, tenant, makeClaim(tenant, intent, name), receiver, lastPlace, 0, Number.NEGATIVE_INFINITY);
     const waitDie = tenant.record.settings.strategy === "wait_die";
-    for (const { party } of obstacles.claims.keys()) {
-      if (waitDie ? party.priority < priority : party.priority > priority) continue;
+    for (const { holder } of obstacles.claims.keys()) {
+      if (waitDie ? holder.priority < priority : holder.priority > priority) continue;
       return refuse(
         "transfer_refused",
         "Somebody waits for this lease, and could deadlock with the new holder; release it instead.",
@@ -163,7 +163,7 @@ export function downgradeLease(turn: Turn, command: DowngradeLease): Reply {
   }
   const notActive = whyNotActive(lease);
   if (notActive !== null) return notActive;
-  if (lease.party.kind === "task") return ofTask(lease);
+  if (lease.holder.kind === "task") return ofTask(lease);
   if (lease.record.predicate === predicate) return { type: "lease", lease: lease.record };
   if (strengthOf(predicate) >= strengthOf(lease.record.predicate)) {
     return refuse("not_weaker", `${predicate} is not weaker than ${lease.record.predicate}; acquire it instead.`, {

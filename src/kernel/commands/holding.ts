@@ -11,9 +11,9 @@ import { extendedLease } from "../leases/lease-states.ts";
 import { findAgent, isAbove, whyNotItsWorker } from "../memory/actors.ts";
 import {
   type AgentEntry,
+  type Holder,
   type LeaseEntry,
   leasesOf,
-  type Party,
   type TenantEntry,
   type Turn,
   withLinked,
@@ -65,7 +65,7 @@ export function ownLeases(tenant: TenantEntry, agent: AgentEntry, leaseIds: read
   const lost: LostLease[] = [];
   for (const id of new Set(leaseIds)) {
     const lease = tenant.leases.get(id);
-    if (lease !== undefined && lease.party === agent) found.push(lease);
+    if (lease !== undefined && lease.holder === agent) found.push(lease);
     else lost.push({ id, lease: null, code: null });
   }
   return { found, lost };
@@ -113,9 +113,9 @@ function verifyRequired(leaseId: string): Refusal {
 /** Both halves of a rename, and a sign of life for the whole grant (C7, W8). */
 export function extend(turn: Turn, lease: LeaseEntry, activity: boolean): void {
   const { tenant } = turn;
-  if (lease.party.kind === "task") {
+  if (lease.holder.kind === "task") {
     // T10: a task's leases are extended together, and none of an attempt that was called off.
-    for (const one of leasesOfAttempt(tenant, lease.party, lease)) extendOne(turn, one, activity);
+    for (const one of leasesOfAttempt(tenant, lease.holder, lease)) extendOne(turn, one, activity);
     return;
   }
   if (lease.record.claimBy !== null && lease.request !== null) collect(turn, lease.request);
@@ -160,13 +160,13 @@ export function renewLease(turn: Turn, command: RenewLease): Reply {
   if (timeIsUp !== null) return timeIsUp;
   if (lease.request !== null) collect(turn, lease.request);
   const together =
-    lease.party.kind === "task" ? leasesOfAttempt(tenant, lease.party, lease) : withLinked(tenant, lease);
+    lease.holder.kind === "task" ? leasesOfAttempt(tenant, lease.holder, lease) : withLinked(tenant, lease);
   for (const one of together) {
     const expiresAt = expiryFor(tenant, one.record.acquiredAt, now, one.record.ttl);
     reissue(turn, one, extendedLease(one.record, expiresAt, now));
     emitLease(turn, one, "lease.renewed", null);
   }
-  if (lease.party.kind === "task") noteReissued(turn, lease.party);
+  if (lease.holder.kind === "task") noteReissued(turn, lease.holder);
   return { type: "lease", lease: lease.record };
 }
 
@@ -174,7 +174,7 @@ export function releaseLease(turn: Turn, command: ReleaseLease): Reply {
   const lease = findLease(turn, command);
   if ("code" in lease) return lease;
   if (command.version !== null && command.version.length > limits.versionLengthMax) return versionTooLong();
-  release(turn, lease.party, [lease], () => command.version);
+  release(turn, lease.holder, [lease], () => command.version);
   return { type: "lease", lease: lease.record };
 }
 
@@ -200,13 +200,13 @@ function versionTooLong(): Refusal {
 
 function release(
   turn: Turn,
-  party: Party,
+  holder: Holder,
   leases: readonly LeaseEntry[],
   versionOf: (lease: LeaseEntry) => string | null,
 ): void {
   const releases = leases.some(({ record }) => record.state !== "CLOSING");
   endLeases(turn, leases, "RELEASED", null, versionOf);
-  if (releases && party.kind === "agent") completeIfDone(turn, party);
+  if (releases && holder.kind === "agent") completeIfDone(turn, holder);
 }
 
 /** W1: who releases the last lease while at work, with nothing open, has completed its unit of work. */
@@ -214,7 +214,7 @@ function completeIfDone(turn: Turn, agent: AgentEntry): void {
   const { record } = agent;
   if (record.state !== "EXECUTING" && record.state !== "VERIFYING") return;
   if (agent.open.size > 0) return;
-  for (let lease = agent.leases; lease !== null; lease = lease.nextOfParty)
+  for (let lease = agent.leases; lease !== null; lease = lease.nextOfHolder)
     if (lease.record.state !== "CLOSING") return;
   moveAgent(turn, agent, "complete", record);
 }
@@ -227,10 +227,10 @@ export function findLease(
   const lease = tenant.leases.get(leaseId);
   if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId });
   if (isAbove(actor)) return lease;
-  const { party } = lease;
-  if (party.kind === "task") return whyNotItsWorker(tenant, actor, lease) ?? lease;
-  if (actor.role !== "agent" || actor.agentId !== party.record.id) return notHolder(leaseId);
-  if (actor.epoch !== party.record.epoch) {
+  const { holder } = lease;
+  if (holder.kind === "task") return whyNotItsWorker(tenant, actor, lease) ?? lease;
+  if (actor.role !== "agent" || actor.agentId !== holder.record.id) return notHolder(leaseId);
+  if (actor.epoch !== holder.record.epoch) {
     return refuse("stale_epoch", "Another instance has taken this agent up; register again to take it back.");
   }
   return lease;

@@ -5,7 +5,7 @@ import { leaseIdWith, suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
-import { mayActForParty } from "../memory/actors.ts";
+import { mayActForHolder } from "../memory/actors.ts";
 import type { LeaseEntry, TenantEntry, Turn } from "../memory/state.ts";
 import { describeRequest } from "../requests/describe.ts";
 import { endBinding, endLeases } from "../requests/ending.ts";
@@ -15,12 +15,12 @@ export function collectRequest(turn: Turn, command: CollectRequest): Reply {
   const { tenant } = turn;
   const request = tenant.requests.get(command.requestId);
   if (request !== undefined) {
-    return mayActForParty(command.actor, request.party) ?? describeRequest(turn, request);
+    return mayActForHolder(command.actor, request.holder) ?? describeRequest(turn, request);
   }
   const leases = leasesGrantedAtOnce(tenant, command.requestId);
   const [first] = leases;
   if (first === undefined) return requestUnknown();
-  const refusal = mayActForParty(command.actor, first.party);
+  const refusal = mayActForHolder(command.actor, first.holder);
   if (refusal !== null) return refusal;
   return {
     type: "granted",
@@ -53,9 +53,9 @@ export function cancelRequest(turn: Turn, command: CancelRequest): Reply {
   if (request === undefined) {
     const [first] = leasesGrantedAtOnce(tenant, command.requestId);
     if (first === undefined) return requestUnknown();
-    return mayActForParty(command.actor, first.party) ?? { type: "done" };
+    return mayActForHolder(command.actor, first.holder) ?? { type: "done" };
   }
-  const refusal = mayActForParty(command.actor, request.party);
+  const refusal = mayActForHolder(command.actor, request.holder);
   if (refusal !== null) return refusal;
   switch (request.record.state) {
     case "WAITING":

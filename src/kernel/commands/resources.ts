@@ -9,7 +9,7 @@ import { lastPlace } from "../deciding/claims.ts";
 import { isObstructed } from "../deciding/conflicts.ts";
 import { readName } from "../deciding/manifest.ts";
 import { requireAbove } from "../memory/actors.ts";
-import { changed, freeName, type Party, type Turn } from "../memory/state.ts";
+import { changed, freeName, type Holder, type Turn } from "../memory/state.ts";
 import type { ResourceName } from "../names/resource-name.ts";
 import {
   addResource,
@@ -115,8 +115,8 @@ export function resetResource(turn: Turn, command: ResetResource): Reply {
   return { type: "resource", resource: entry.record, created: false };
 }
 
-/** Stands for no party: whoever is there is somebody else. */
-const nobody = { leaseCount: 0 } as Party;
+/** Stands for no holder: whoever is there is somebody else. */
+const nobody = { leaseCount: 0 } as Holder;
 
 export function withdrawResource(turn: Turn, command: WithdrawResource): Reply {
   const { tenant, now } = turn;

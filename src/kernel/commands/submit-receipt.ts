@@ -81,11 +81,11 @@ function findKnown({ book }: TenantEntry, input: ReceiptInput): Reply | null {
 function findTask(tenant: TenantEntry, { taskId, leaseId }: ReceiptInput): TaskEntry | Refusal {
   const lease = leaseId === null ? undefined : tenant.leases.get(leaseId);
   if (lease !== undefined) {
-    const { party } = lease;
-    if (party.kind !== "task" || !isTaskLease(lease.record))
+    const { holder } = lease;
+    if (holder.kind !== "task" || !isTaskLease(lease.record))
       return invalidReceipt("lease_id", "is not a lease on a task");
-    if (taskId !== null && taskId !== party.record.id) return invalidReceipt("lease_id", "is of another task");
-    return party;
+    if (taskId !== null && taskId !== holder.record.id) return invalidReceipt("lease_id", "is of another task");
+    return holder;
   }
   if (taskId !== null) return tenant.tasks.get(taskId) ?? taskUnknown(taskId);
   if (leaseId === null) return invalidReceipt("task_id", "is needed, or lease_id");

@@ -6,7 +6,7 @@ import type { Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Directive, Reply } from "../contract/replies.ts";
 import type { HeartbeatTask, ReleaseTask } from "../contract/task-commands.ts";
-import { earliest } from "../index/heap.ts";
+import { firstOf } from "../index/heap.ts";
 import { isTaskLease, type LeaseEntry, type TenantEntry, type Turn } from "../memory/state.ts";
 import { attemptOf, leasesOfAttempt, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { endLeases } from "../requests/ending.ts";
@@ -23,10 +23,10 @@ interface TaskLease {
 function findTaskLease(turn: Turn, command: HeartbeatTask | ReleaseTask): TaskLease | Refusal {
   const lease = findLease(turn, command);
   if ("code" in lease) return lease;
-  if (lease.party.kind !== "task" || !isTaskLease(lease.record)) {
+  if (lease.holder.kind !== "task" || !isTaskLease(lease.record)) {
     return refuse("lease_unknown", "This is not a lease on a task.", { leaseId: command.leaseId });
   }
-  return { lease, task: lease.party };
+  return { lease, task: lease.holder };
 }
 
 export function heartbeatTask(turn: Turn, command: HeartbeatTask): Reply {
@@ -65,7 +65,7 @@ function isPreempted(tenant: TenantEntry, task: TaskEntry, lease: LeaseEntry, no
   if (worker === undefined) return false;
   let urgent: TaskEntry | null = null;
   for (const lane of book.lanes.values()) {
-    const next = earliest(lane.ready);
+    const next = firstOf(lane.ready);
     if (next === undefined || next.record.spec.taskPriority <= spec.taskPriority) continue;
     if (now - next.record.createdAt < limits.taskPreemptAfterMs || !covers(worker, lane)) continue;
     const told = next.preempting === null ? undefined : tenant.leases.get(next.preempting.leaseId);

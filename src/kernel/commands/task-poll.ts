@@ -7,9 +7,9 @@ import type { Intent } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Offer, Reply } from "../contract/replies.ts";
 import type { PollTasks } from "../contract/task-commands.ts";
-import { type LinkedWish, makeWish } from "../deciding/claims.ts";
+import { type LinkedClaim, makeClaim } from "../deciding/claims.ts";
 import { isLeaseTimeUsedUp } from "../deciding/quotas.ts";
-import { earliest } from "../index/heap.ts";
+import { firstOf } from "../index/heap.ts";
 import { contestPast } from "../leases/late-results.ts";
 import { beginLease, emitLease, expiryFor, type GrantTerms, reissue } from "../leases/lease-life.ts";
 import { type LeaseEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
@@ -19,7 +19,7 @@ import { beginLeases } from "../requests/request-life.ts";
 import { rankOf } from "../tasks/lanes.ts";
 import { emitTask, noteReissued } from "../tasks/task-life.ts";
 import { claimManifest } from "../tasks/task-manifest.ts";
-import { afterLook } from "../tasks/task-parking.ts";
+import { afterTry } from "../tasks/task-parking.ts";
 import { isKeyFull, leaveQueue, offerSlots, waitForKey } from "../tasks/task-queue.ts";
 import { resumeSpeculation, secondFor } from "../tasks/task-speculation.ts";
 import { moveTask } from "../tasks/task-states.ts";
@@ -97,9 +97,9 @@ function reclaim(turn: Turn, worker: WorkerEntry): Offer[] {
   return offers;
 }
 
-export function taskOf({ party, record }: LeaseEntry): TaskEntry {
-  if (party.kind !== "task") throw new Error(`Not a task's lease: ${record.id}`);
-  return party;
+export function taskOf({ holder, record }: LeaseEntry): TaskEntry {
+  if (holder.kind !== "task") throw new Error(`Not a task's lease: ${record.id}`);
+  return holder;
 }
 
 function describeOffer(tenant: TenantEntry, lease: LeaseEntry): Offer {
@@ -124,13 +124,13 @@ function offerTasks(
   offers: Offer[],
 ): boolean {
   const { tenant, now } = turn;
-  const wished = tasksFor(worker, maxTasks);
+  const wanted = tasksFor(worker, maxTasks);
   const accepted = acceptTypes === undefined || acceptTypes === null ? null : new Set(acceptTypes);
   const suits = (lane: Lane): boolean => covers(worker, lane) && (accepted === null || accepted.has(lane.taskType));
   const lanes = [...tenant.book.lanes.values()].filter(suits);
   const chooser = chooserFor(lanes, suits, worker, preferredKinds ?? []);
   const terms = { suffix: suffixFrom(now, entropy), begun: 0 };
-  for (let examined = 0; offers.length < wished; examined++) {
+  for (let examined = 0; offers.length < wanted; examined++) {
     if (examined >= limits.taskExaminedMax) return true;
     const task = chooser();
     if (task === null) break;
@@ -138,17 +138,17 @@ function offerTasks(
     const { parking } = task;
     task.parking = null;
     leaveQueue(turn, task);
-    const wishes = claim(turn, task);
+    const claims = claim(turn, task);
     // Those that it wounded lose what it is granted (W7, T13).
     followUp(turn);
-    if (wishes !== null) offers.push(offer(turn, worker, task, wishes, terms));
-    if (parking !== null) afterLook(turn, task, parking);
+    if (claims !== null) offers.push(offer(turn, worker, task, claims, terms));
+    if (parking !== null) afterTry(turn, task, parking);
     if (task.key !== null) offerSlots(turn, task.key);
   }
-  while (offers.length < wished) {
+  while (offers.length < wanted) {
     const task = secondFor(lanes, worker);
     if (task === null || !isWithinQuota(tenant, task)) break;
-    offers.push(offer(turn, worker, task, noWishes, terms));
+    offers.push(offer(turn, worker, task, noClaims, terms));
   }
   return false;
 }
@@ -160,15 +160,15 @@ function isWithinQuota({ leases, record }: TenantEntry, task: TaskEntry): boolea
   return leases.size + more <= record.quotas.leasesMax;
 }
 
-const noWishes: readonly LinkedWish[] = [];
+const noClaims: readonly LinkedClaim[] = [];
 
 /** All that the task takes besides itself, or null if it cannot run now and was put aside. */
-function claim(turn: Turn, task: TaskEntry): readonly LinkedWish[] | null {
+function claim(turn: Turn, task: TaskEntry): readonly LinkedClaim[] | null {
   if (isKeyFull(task)) {
     waitForKey(task);
     return null;
   }
-  return task.record.spec.intents.length === 0 ? noWishes : claimManifest(turn, task);
+  return task.record.spec.intents.length === 0 ? noClaims : claimManifest(turn, task);
 }
 
 /**
@@ -197,10 +197,10 @@ function chooserFor(
       bestRank = rank;
     };
     for (const lane of lanes) {
-      const first = earliest(lane.ready);
+      const first = firstOf(lane.ready);
       if (first !== undefined) consider(first, first.affinity?.list === worker.affine);
     }
-    const affine = earliest(worker.affine)?.task;
+    const affine = firstOf(worker.affine)?.task;
     if (affine !== undefined && suits(affine.lane)) consider(affine, true);
     return best;
   };
@@ -212,7 +212,7 @@ function offer(
   turn: Turn,
   worker: WorkerEntry,
   task: TaskEntry,
-  wishes: readonly LinkedWish[],
+  claims: readonly LinkedClaim[],
   numbering: { readonly suffix: string; begun: number },
 ): Offer {
   const { tenant, now } = turn;
@@ -227,11 +227,11 @@ function offer(
     binds: false,
     agentId: worker.record.id,
   };
-  if (wishes.length > 0) contestPast(turn, task);
+  if (claims.length > 0) contestPast(turn, task);
   const intent: Intent = { ...wholeTask, resource: taskPrefix + record.id };
-  const wish = makeWish(tenant, intent, canonicalName(intent.resource));
-  const lease = beginLease(turn, task, wish, numbering.begun++, null, terms);
-  const leases = beginLeases(turn, task, wishes, terms, numbering.begun);
+  const claim = makeClaim(tenant, intent, canonicalName(intent.resource));
+  const lease = beginLease(turn, task, claim, numbering.begun++, null, terms);
+  const leases = beginLeases(turn, task, claims, terms, numbering.begun);
   numbering.begun += leases.length;
   worker.leases.add(lease);
   task.passedOver = 0;

@@ -23,8 +23,8 @@ export function setTaskType(turn: Turn, command: SetTaskType): Reply {
   }
   const entry = known ?? addType(tenant, command.taskType);
   const { settings } = command;
-  const pick = (wished: number | null | undefined, before: number | null): number | null =>
-    wished === undefined ? before : wished;
+  const pick = (wanted: number | null | undefined, before: number | null): number | null =>
+    wanted === undefined ? before : wanted;
   const { record } = entry;
   entry.record = {
     ...record,

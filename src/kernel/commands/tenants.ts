@@ -24,7 +24,7 @@ import { requireOperator } from "../memory/actors.ts";
 import { createKeyEntry, createTenantEntry } from "../memory/entries.ts";
 import { changed, emit, type State, type Turn } from "../memory/state.ts";
 import { endLeases, endRequest } from "../requests/ending.ts";
-import { tellAll } from "../tasks/lanes.ts";
+import { announceAll } from "../tasks/lanes.ts";
 import { unbarAll } from "../tasks/task-queue.ts";
 
 const tenantIdPattern = /^[a-z0-9][a-z0-9_-]{0,62}$/;
@@ -70,7 +70,7 @@ export function suspendTenant(state: State, command: SuspendTenant, now: Millis)
     conclude(turn);
   } else {
     unbarAll(turn);
-    tellAll(turn);
+    announceAll(turn);
   }
   return { type: "tenant", tenant: tenant.record, created: false };
 }

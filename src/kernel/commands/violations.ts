@@ -21,7 +21,7 @@ export function reportViolation(turn: Turn, command: ReportViolation): Reply {
   if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId });
   const name = parseResourceName(command.resource);
   if ("problem" in name) return refuse("invalid_resource", name.problem, { field: "resource" });
-  if (lease.party === agent || !namesOverlap(nameOf(lease), name)) {
+  if (lease.holder === agent || !namesOverlap(nameOf(lease), name)) {
     return refuse("invalid_resource", "That lease does not stand against this write; name the one that does.", {
       field: "resource",
     });

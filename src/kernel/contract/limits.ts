@@ -78,7 +78,7 @@ export const limits = {
   /** How long an urgent task has waited before a worker is asked to make room (T8). */
   taskPreemptAfterMs: 1_000,
   /** Tasks with lost holders that are watched for other grants; the oldest beyond count as contested (T13). */
-  taskHauntedMax: 1_000,
+  taskLateResultsMax: 1_000,
   speculateShareMax: 1_000,
   /** How many samples make a usual duration, and how quickly it follows. */
   taskSamplesMin: 5,

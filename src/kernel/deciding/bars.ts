@@ -34,10 +34,10 @@ export function findStandingBar(tenant: TenantEntry, agent: AgentEntry): Bar | n
   return null;
 }
 
-export function findBar(tenant: TenantEntry, { wishes }: Manifest): Bar | null {
+export function findBar(tenant: TenantEntry, { claims }: Manifest): Bar | null {
   if (tenant.resources.size === 0) return null;
-  for (const { wish } of wishes) {
-    const bar = barOn(tenant, wish.name);
+  for (const { claim } of claims) {
+    const bar = barOn(tenant, claim.name);
     if (bar !== null) return bar;
   }
   return null;

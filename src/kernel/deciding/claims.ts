@@ -6,7 +6,7 @@ import type { Place } from "../index/resource-tree.ts";
 import type { ResourceEntry, TenantEntry } from "../memory/state.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 /** An intent on its way to a lease: its name parsed, its strength where it will stand. */
-export interface Wish {
+export interface Claim {
   readonly intent: Intent;
   readonly name: ResourceName;
   readonly strength: Strength;
@@ -17,43 +17,43 @@ export interface Wish {
 /** Behind everybody. */
 export const lastPlace: Place = { order: Number.POSITIVE_INFINITY, suborder: 0 };
 
-export function makeWish(tenant: TenantEntry, intent: Intent, name: ResourceName): Wish {
+export function makeClaim(tenant: TenantEntry, intent: Intent, name: ResourceName): Claim {
   const resource = tenant.resources.size === 0 ? undefined : tenant.resources.get(name.text);
   const counted = resource !== undefined && resource.record.capacity !== null ? resource : null;
   return { intent, name, strength: counted === null ? strengthOf(intent.predicate) : EXCLUSIVE, counted };
 }
 
-/** One wish per name: a rename is two, each linked to the other (C7). */
-export interface LinkedWish {
-  readonly wish: Wish;
+/** One claim per name: a rename is two, each linked to the other (C7). */
+export interface LinkedClaim {
+  readonly claim: Claim;
   readonly linkedIndex: number | null;
 }
 
-export function wishesOf(
+export function claimsOf(
   tenant: TenantEntry,
   intents: readonly Intent[],
   picked: readonly string[] = nothingPicked,
-): LinkedWish[] {
-  const wishes: LinkedWish[] = [];
+): LinkedClaim[] {
+  const claims: LinkedClaim[] = [];
   let at = 0;
   for (const intent of intents) {
-    const wish = makeWish(tenant, intent, canonicalName(picked[at++] ?? intent.resource));
-    if (intent.to === null) wishes.push({ wish, linkedIndex: null });
+    const claim = makeClaim(tenant, intent, canonicalName(picked[at++] ?? intent.resource));
+    if (intent.to === null) claims.push({ claim, linkedIndex: null });
     else {
-      wishes.push({ wish, linkedIndex: wishes.length + 1 });
-      wishes.push({ wish: makeWish(tenant, intent, canonicalName(intent.to)), linkedIndex: wishes.length - 1 });
+      claims.push({ claim, linkedIndex: claims.length + 1 });
+      claims.push({ claim: makeClaim(tenant, intent, canonicalName(intent.to)), linkedIndex: claims.length - 1 });
     }
   }
-  return wishes;
+  return claims;
 }
 
 const nothingPicked: readonly string[] = [];
 
-/** C6: what the manifest takes of the wish's counted resource altogether. */
-export function unitsWished(wishes: readonly { readonly wish: Wish }[], { counted }: Wish): number {
+/** C6: what the manifest takes of the claim's counted resource altogether. */
+export function unitsClaimed(claims: readonly { readonly claim: Claim }[], { counted }: Claim): number {
   if (counted === null) return 0;
   let units = 0;
-  for (const { wish } of wishes) if (wish.counted === counted) units += wish.intent.units;
+  for (const { claim } of claims) if (claim.counted === counted) units += claim.intent.units;
   return units;
 }
 
@@ -64,12 +64,12 @@ export function placeOf(tenant: TenantEntry, priority: number, arrival: number):
     : { order: priority, suborder: arrival };
 }
 
-export function needsCells(tenant: TenantEntry, wishes: readonly LinkedWish[]): boolean {
-  return tenant.resources.size > 0 && wishes.some(({ wish }) => cellOf(tenant, wish) !== null);
+export function needsCells(tenant: TenantEntry, claims: readonly LinkedClaim[]): boolean {
+  return tenant.resources.size > 0 && claims.some(({ claim }) => cellOf(tenant, claim) !== null);
 }
 
 /** The cell that hosts the resource, if it is bound (G6). */
-export function cellOf(tenant: TenantEntry, { name }: Wish): string | null {
+export function cellOf(tenant: TenantEntry, { name }: Claim): string | null {
   return tenant.resources.size === 0 ? null : (tenant.resources.get(name.text)?.record.cell ?? null);
 }
 

@@ -1,4 +1,4 @@
-/** What stands in the way of an intent (C1, C6, W2): leases of other parties, and waiting intents ahead of it. */
+/** What stands in the way of an intent (C1, C6, W2): leases of other holders, and waiting intents ahead of it. */
 import { limits } from "../contract/limits.ts";
 import { EXCLUSIVE, type Strength, strengthOf, weakestConflicting } from "../contract/predicates.ts";
 import { type Probe, search } from "../index/resource-search.ts";
@@ -16,58 +16,58 @@ import {
   waitingFrom,
 } from "../index/resource-tree.ts";
 import {
-  type Claim,
   findRoot,
+  type Holder,
   type LeaseEntry,
-  type Party,
   type RequestEntry,
   type ResourceEntry,
   type TenantEntry,
+  type WaitingClaim,
 } from "../memory/state.ts";
 import type { Obstacle } from "../memory/task-state.ts";
 import { nameCovers } from "../names/pattern.ts";
 import { canonicalName } from "../names/resource-name.ts";
-import type { Wish } from "./claims.ts";
+import type { Claim } from "./claims.ts";
 
-/** The wish stands free at this place of the queue: nothing conflicts, or the party holds it already (W6). */
-export function isFree(tenant: TenantEntry, wish: Wish, party: Party, place: Place, unitsWished: number): boolean {
-  if (!isObstructed(tenant, wish, party, place, unitsWished)) return true;
-  return isCovered(wish, party);
+/** The claim stands free at this place of the queue: nothing conflicts, or the holder holds it already (W6). */
+export function isFree(tenant: TenantEntry, claim: Claim, holder: Holder, place: Place, unitsClaimed: number): boolean {
+  if (!isObstructed(tenant, claim, holder, place, unitsClaimed)) return true;
+  return isCovered(claim, holder);
 }
 
 /** Stops at the first obstacle. */
 export function isObstructed(
   tenant: TenantEntry,
-  wish: Wish,
-  party: Party,
+  claim: Claim,
+  holder: Holder,
   place: Place,
-  unitsWished: number,
+  unitsClaimed: number,
 ): boolean {
-  const { counted } = wish;
-  if (counted !== null && !unitsFit(counted, place, unitsWished)) return true;
-  const root = findRoot(tenant, wish.name.type);
+  const { counted } = claim;
+  if (counted !== null && !unitsFit(counted, place, unitsClaimed)) return true;
+  const root = findRoot(tenant, claim.name.type);
   if (root === undefined) return false;
-  return search(root, wish.name, new FirstObstacle(wish, party, place));
+  return search(root, claim.name, new FirstObstacle(claim, holder, place));
 }
 
 class FirstObstacle implements Probe {
   private readonly weakest: Strength;
   private readonly skip: Node | null;
-  private readonly party: Party;
+  private readonly holder: Holder;
   private readonly place: Place;
 
-  constructor(wish: Wish, party: Party, place: Place) {
-    this.weakest = weakestConflicting(wish.strength);
-    this.skip = wish.counted?.node ?? null;
-    this.party = party;
+  constructor(claim: Claim, holder: Holder, place: Place) {
+    this.weakest = weakestConflicting(claim.strength);
+    this.skip = claim.counted?.node ?? null;
+    this.holder = holder;
     this.place = place;
   }
 
   visit(node: Node): boolean {
     if (node === this.skip) return false;
     for (let strength: number = EXCLUSIVE; strength >= this.weakest; strength--) {
-      if (someOther(node, strength as Strength, this.party)) return true;
-      if (node.waiting !== null && someOtherAhead(node.waiting, strength as Strength, this.party, this.place))
+      if (someOther(node, strength as Strength, this.holder)) return true;
+      if (node.waiting !== null && someOtherAhead(node.waiting, strength as Strength, this.holder, this.place))
         return true;
     }
     return false;
@@ -75,39 +75,39 @@ class FirstObstacle implements Probe {
 
   below(_node: Node, branch: Branch): "enter" | "skip" | "stop" {
     const held = heldFrom(branch, this.weakest);
-    if (held > 0 && this.party.leaseCount === 0) return "stop";
+    if (held > 0 && this.holder.leaseCount === 0) return "stop";
     return held > 0 || waitingFrom(branch, this.weakest) > 0 ? "enter" : "skip";
   }
 }
 
-/** One thing that stands in the way, for a task to be parked on (T10): while it is there, the wish cannot be granted. */
+/** One thing that stands in the way, for a task to be parked on (T10): while it is there, the claim cannot be granted. */
 export function findObstacle(
   tenant: TenantEntry,
-  wish: Wish,
-  party: Party,
+  claim: Claim,
+  holder: Holder,
   place: Place,
-  unitsWished: number,
+  unitsClaimed: number,
 ): Obstacle | null {
-  const { counted } = wish;
-  if (counted !== null && !unitsFit(counted, place, unitsWished)) return counted;
-  const root = findRoot(tenant, wish.name.type);
+  const { counted } = claim;
+  if (counted !== null && !unitsFit(counted, place, unitsClaimed)) return counted;
+  const root = findRoot(tenant, claim.name.type);
   if (root === undefined) return null;
-  const weakest = weakestConflicting(wish.strength);
+  const weakest = weakestConflicting(claim.strength);
   const skip = counted?.node ?? null;
   let found: Obstacle | null = null;
-  search(root, wish.name, {
+  search(root, claim.name, {
     visit(node) {
       if (node === skip) return false;
       for (let strength: number = EXCLUSIVE; strength >= weakest && found === null; strength--) {
         some(headOf(node, strength as Strength), (item) => {
-          if ((item as LeaseEntry).party === party) return false;
+          if ((item as LeaseEntry).holder === holder) return false;
           found = item as LeaseEntry;
           return true;
         });
         some(node.waiting === null ? null : headOf(node.waiting, strength as Strength), (item) => {
           if (found !== null || !isBefore(item, place)) return undefined;
-          if ((item as Claim).request.party === party) return false;
-          found = (item as Claim).request;
+          if ((item as WaitingClaim).request.holder === holder) return false;
+          found = (item as WaitingClaim).request;
           return true;
         });
       }
@@ -118,20 +118,20 @@ export function findObstacle(
   return found;
 }
 
-function someOther(heads: Heads, strength: Strength, party: Party): boolean {
-  return some(headOf(heads, strength), (item) => (item as LeaseEntry).party !== party);
+function someOther(heads: Heads, strength: Strength, holder: Holder): boolean {
+  return some(headOf(heads, strength), (item) => (item as LeaseEntry).holder !== holder);
 }
 
-function someOtherAhead(heads: Heads, strength: Strength, party: Party, place: Place): boolean {
+function someOtherAhead(heads: Heads, strength: Strength, holder: Holder, place: Place): boolean {
   return some(headOf(heads, strength), (item) => {
     if (!isBefore(item, place)) return undefined;
-    return (item as Claim).request.party !== party;
+    return (item as WaitingClaim).request.holder !== holder;
   });
 }
 
-/** C6: units of all holders, of waiters ahead, and those wished, within the capacity. */
-function unitsFit(resource: ResourceEntry, place: Place, unitsWished: number): boolean {
-  return resource.heldUnits + unitsAhead(resource, place) + unitsWished <= (resource.record.capacity ?? 0);
+/** C6: units of all holders, of waiters ahead, and those wanted, within the capacity. */
+function unitsFit(resource: ResourceEntry, place: Place, unitsClaimed: number): boolean {
+  return resource.heldUnits + unitsAhead(resource, place) + unitsClaimed <= (resource.record.capacity ?? 0);
 }
 
 export function unitsAhead(resource: ResourceEntry, place: Place): number {
@@ -139,32 +139,32 @@ export function unitsAhead(resource: ResourceEntry, place: Place): number {
   let units = 0;
   some(resource.node.waiting?.exclusive ?? null, (item) => {
     if (!isBefore(item, place)) return undefined;
-    units += (item as Claim).intent.units;
+    units += (item as WaitingClaim).intent.units;
     return false;
   });
   return units;
 }
 
-/** Units that the party itself holds or waits for; waiting for those would be waiting for oneself (C6). */
-export function ownUnits(resource: ResourceEntry, party: Party): number {
+/** Units that the holder itself holds or waits for; waiting for those would be waiting for oneself (C6). */
+export function ownUnits(resource: ResourceEntry, holder: Holder): number {
   let units = 0;
-  for (let lease = party.leases; lease !== null; lease = lease.nextOfParty) {
+  for (let lease = holder.leases; lease !== null; lease = lease.nextOfHolder) {
     if (lease.node === resource.node) units += lease.record.units;
   }
-  for (const request of party.open) {
+  for (const request of holder.open) {
     for (const claim of request.claims) if (claim.node === resource.node) units += claim.intent.units;
   }
   return units;
 }
 
-/** W6: one of the party's own honoured leases covers the wish, so nothing new is taken. */
-export function isCovered(wish: Wish, party: Party): boolean {
+/** W6: one of the holder's own honoured leases covers the claim, so nothing new is taken. */
+export function isCovered(claim: Claim, holder: Holder): boolean {
   // Units are added up: what is held of a counted resource covers nothing more of it (C6).
-  if (wish.counted !== null) return false;
-  for (let lease = party.leases; lease !== null; lease = lease.nextOfParty) {
+  if (claim.counted !== null) return false;
+  for (let lease = holder.leases; lease !== null; lease = lease.nextOfHolder) {
     const { record } = lease;
-    if (record.state !== "ACTIVE" || strengthOf(record.predicate) < strengthOf(wish.intent.predicate)) continue;
-    if (nameCovers(canonicalName(record.resource), wish.name)) return true;
+    if (record.state !== "ACTIVE" || strengthOf(record.predicate) < strengthOf(claim.intent.predicate)) continue;
+    if (nameCovers(canonicalName(record.resource), claim.name)) return true;
   }
   return false;
 }
@@ -172,7 +172,7 @@ export function isCovered(wish: Wish, party: Party): boolean {
 /** Everything in the way of a manifest, as far as the verdict and the reply need it (W2, W11). */
 export interface Obstacles {
   readonly leases: Set<LeaseEntry>;
-  readonly claims: Map<RequestEntry, Claim>;
+  readonly claims: Map<RequestEntry, WaitingClaim>;
   /** Obstacles that were counted without being looked at, by the node that they stand below. */
   readonly counted: Map<Node, number>;
   oldest: number;
@@ -189,45 +189,45 @@ export function obstaclesTotal(obstacles: Obstacles): number {
 }
 
 /**
- * Adds what obstructs this wish. `enough` is the priority below which the verdict is decided: once something older was
+ * Adds what obstructs this claim. `enough` is the priority below which the verdict is decided: once something older was
  * met and thousands were looked at, the rest below a broad pattern is only counted (C5). Pass -Infinity to see it all.
  */
 export function addObstacles(
   obstacles: Obstacles,
   tenant: TenantEntry,
-  wish: Wish,
-  party: Party,
+  claim: Claim,
+  holder: Holder,
   place: Place,
-  unitsWished: number,
+  unitsClaimed: number,
   enough: number,
 ): void {
-  const { counted } = wish;
-  if (counted !== null && !unitsFit(counted, place, unitsWished)) {
-    addAt(obstacles, counted.node, EXCLUSIVE, party, place);
+  const { counted } = claim;
+  if (counted !== null && !unitsFit(counted, place, unitsClaimed)) {
+    addAt(obstacles, counted.node, EXCLUSIVE, holder, place);
   }
-  addOverlapping(obstacles, tenant, wish, party, place, enough);
+  addOverlapping(obstacles, tenant, claim, holder, place, enough);
 }
 
 /** Of those, the ones that overlap by name; units are another matter (C6). */
 export function addOverlapping(
   obstacles: Obstacles,
   tenant: TenantEntry,
-  wish: Wish,
-  party: Party,
+  claim: Claim,
+  holder: Holder,
   place: Place,
   enough: number,
 ): void {
-  const weakest = weakestConflicting(wish.strength);
-  const root = findRoot(tenant, wish.name.type);
+  const weakest = weakestConflicting(claim.strength);
+  const root = findRoot(tenant, claim.name.type);
   if (root === undefined) return;
   const hasEnough = (): boolean => {
     const examined = obstacles.leases.size + obstacles.claims.size;
     return obstacles.oldest < enough && examined >= limits.obstaclesExaminedMax;
   };
-  search(root, wish.name, {
+  search(root, claim.name, {
     hasEnough,
     visit(node) {
-      if (node !== wish.counted?.node) addAt(obstacles, node, weakest, party, place);
+      if (node !== claim.counted?.node) addAt(obstacles, node, weakest, holder, place);
       return false;
     },
     below(node, branch, countable) {
@@ -238,7 +238,7 @@ export function addOverlapping(
       // The verdict is decided. What cannot be counted is left out of the number of obstacles, not looked at.
       if (!countable) return "stop";
       if (waiting > 0) return "enter";
-      countBelow(obstacles, node, held - ownBelow(node, party, weakest));
+      countBelow(obstacles, node, held - ownBelow(node, holder, weakest));
       return "skip";
     },
   });
@@ -257,39 +257,39 @@ function countBelow(obstacles: Obstacles, node: Node, held: number): void {
   counted.set(node, count);
 }
 
-function addAt(obstacles: Obstacles, node: Node, weakest: Strength, party: Party, place: Place): void {
+function addAt(obstacles: Obstacles, node: Node, weakest: Strength, holder: Holder, place: Place): void {
   for (let strength: number = EXCLUSIVE; strength >= weakest; strength--) {
-    each(headOf(node, strength as Strength), (item) => addLease(obstacles, item as LeaseEntry, party));
+    each(headOf(node, strength as Strength), (item) => addLease(obstacles, item as LeaseEntry, holder));
     some(node.waiting === null ? null : headOf(node.waiting, strength as Strength), (item) => {
       if (!isBefore(item, place)) return undefined;
-      addClaim(obstacles, item as Claim, party);
+      addClaim(obstacles, item as WaitingClaim, holder);
       return false;
     });
   }
 }
 
-function addLease(obstacles: Obstacles, lease: LeaseEntry, party: Party): void {
-  if (lease.party === party) return;
+function addLease(obstacles: Obstacles, lease: LeaseEntry, holder: Holder): void {
+  if (lease.holder === holder) return;
   for (const known of obstacles.counted.keys()) if (isBelow(lease.node, known)) return;
   obstacles.leases.add(lease);
-  obstacles.oldest = Math.min(obstacles.oldest, lease.party.priority);
+  obstacles.oldest = Math.min(obstacles.oldest, lease.holder.priority);
 }
 
-function addClaim(obstacles: Obstacles, claim: Claim, party: Party): void {
-  if (claim.request.party === party) return;
+function addClaim(obstacles: Obstacles, claim: WaitingClaim, holder: Holder): void {
+  if (claim.request.holder === holder) return;
   // Of its intents the one that its manifest names first, so that the reply does not depend on how the search went.
   const known = obstacles.claims.get(claim.request);
   const { claims } = claim.request;
   if (known === undefined || claims.indexOf(claim) < claims.indexOf(known)) obstacles.claims.set(claim.request, claim);
-  obstacles.oldest = Math.min(obstacles.oldest, claim.request.party.priority);
+  obstacles.oldest = Math.min(obstacles.oldest, claim.request.holder.priority);
 }
 
-function ownBelow(node: Node, party: Party, weakest: Strength): number {
+function ownBelow(node: Node, holder: Holder, weakest: Strength): number {
   let own = 0;
   const look = (item: Placed): void => {
     if (item.strength >= weakest && isBelow(item.node, node)) own++;
   };
-  for (let lease = party.leases; lease !== null; lease = lease.nextOfParty) look(lease);
+  for (let lease = holder.leases; lease !== null; lease = lease.nextOfHolder) look(lease);
   return own;
 }
 

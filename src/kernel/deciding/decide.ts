@@ -7,7 +7,7 @@ import type { Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { AgentEntry, LeaseEntry, TenantEntry } from "../memory/state.ts";
 import { type Bar, findBar, findStandingBar } from "./bars.ts";
-import { lastPlace, placeOf, unitsWished } from "./claims.ts";
+import { lastPlace, placeOf, unitsClaimed } from "./claims.ts";
 import {
   addObstacles,
   createObstacles,
@@ -39,16 +39,16 @@ export function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifes
   const { strategy } = tenant.record.settings;
   const priority = decidingPriority(tenant, agent, now);
   const place = strategy === "wait_die" ? lastPlace : placeOf(tenant, priority, Number.POSITIVE_INFINITY);
-  const obstructed = manifest.wishes.filter(({ wish }) => {
-    return isObstructed(tenant, wish, agent, place, unitsWished(manifest.wishes, wish));
+  const obstructed = manifest.claims.filter(({ claim }) => {
+    return isObstructed(tenant, claim, agent, place, unitsClaimed(manifest.claims, claim));
   });
-  const isClear = obstructed.every(({ wish }) => isCovered(wish, agent));
+  const isClear = obstructed.every(({ claim }) => isCovered(claim, agent));
   if (isClear && !(strategy === "wound_wait" && displacesUnits(manifest))) return plainGrant;
   // What is covered now may not be when the wait ends, so whoever has to wait looks at all that stands in its way.
   const obstacles = createObstacles();
-  for (const { wish } of obstructed) {
+  for (const { claim } of obstructed) {
     const enough = strategy === "wait_die" ? priority : Number.NEGATIVE_INFINITY;
-    addObstacles(obstacles, tenant, wish, agent, place, unitsWished(manifest.wishes, wish), enough);
+    addObstacles(obstacles, tenant, claim, agent, place, unitsClaimed(manifest.claims, claim), enough);
   }
   if (strategy === "wait_die") {
     if (obstacles.oldest < priority) return { type: "die", obstacles };
@@ -59,33 +59,33 @@ export function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifes
 }
 
 /** Under Wound-Wait a requester may go ahead of others who wait for units, even where there is room for itself (C6). */
-export function displacesUnits({ wishes }: Pick<Manifest, "wishes">): boolean {
-  return wishes.some(({ wish }) => wish.counted !== null && wish.counted.waitingUnits > 0);
+export function displacesUnits({ claims }: Pick<Manifest, "claims">): boolean {
+  return claims.some(({ claim }) => claim.counted !== null && claim.counted.waitingUnits > 0);
 }
 
 /** G2: first the tenant's quota, then the resource's capacity. */
-function findDenial(tenant: TenantEntry, agent: AgentEntry, { wishes }: Manifest, now: Millis): Refusal | null {
+function findDenial(tenant: TenantEntry, agent: AgentEntry, { claims }: Manifest, now: Millis): Refusal | null {
   const { quotas } = tenant.record;
-  if (tenant.leases.size + wishes.length > quotas.leasesMax)
+  if (tenant.leases.size + claims.length > quotas.leasesMax)
     return denied("quota", `The tenant may hold ${quotas.leasesMax} leases.`);
   let patterns = tenant.patternCount;
-  for (const { wish } of wishes) if (wish.name.wild) patterns++;
+  for (const { claim } of claims) if (claim.name.wild) patterns++;
   if (patterns > quotas.patternsMax && patterns > tenant.patternCount) {
     return denied("quota", `The tenant may hold ${quotas.patternsMax} patterns.`);
   }
   if (isLeaseTimeUsedUp(tenant, now)) return denied("quota", "The tenant's lease time for today is used up.");
-  const over = findOverKind(tenant, wishes);
+  const over = findOverKind(tenant, claims);
   if (over !== null)
     return denied("quota", `The tenant may hold ${over.most} units of ${over.kind}, waiting ones too.`);
-  for (const { wish } of wishes) {
-    if (wish.counted === null) continue;
-    const capacity = wish.counted.record.capacity ?? 0;
-    const units = unitsWished(wishes, wish);
-    if (units > capacity) return denied("capacity", `${wish.name.text} has ${capacity} units in all.`);
-    if (units + ownUnits(wish.counted, agent) > capacity && !isCovered(wish, agent)) {
+  for (const { claim } of claims) {
+    if (claim.counted === null) continue;
+    const capacity = claim.counted.record.capacity ?? 0;
+    const units = unitsClaimed(claims, claim);
+    if (units > capacity) return denied("capacity", `${claim.name.text} has ${capacity} units in all.`);
+    if (units + ownUnits(claim.counted, agent) > capacity && !isCovered(claim, agent)) {
       return denied(
         "self_blocked",
-        `The agent's own leases and requests leave no room on ${wish.name.text}; release some first.`,
+        `The agent's own leases and requests leave no room on ${claim.name.text}; release some first.`,
       );
     }
   }

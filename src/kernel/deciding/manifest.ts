@@ -8,12 +8,12 @@ import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { TenantEntry } from "../memory/state.ts";
 import { fingerprint } from "../names/fingerprint.ts";
 import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
-import { type LinkedWish, leavesChoice, makeWish } from "./claims.ts";
+import { type LinkedClaim, leavesChoice, makeClaim } from "./claims.ts";
 
 export interface Manifest {
   readonly type: "manifest";
   readonly intents: readonly Intent[];
-  readonly wishes: readonly LinkedWish[];
+  readonly claims: readonly LinkedClaim[];
   /** Where an intent has `pick`: what each stands for (see picking.ts). */
   readonly picked: readonly string[];
   readonly ttl: number;
@@ -25,14 +25,14 @@ const none: readonly string[] = [];
 
 export function readManifest(tenant: TenantEntry, command: Acquire): Manifest | Refusal {
   const read = readIntents(tenant, command.intents);
-  return "code" in read ? read : readTerms(tenant, command, read.intents, read.wishes);
+  return "code" in read ? read : readTerms(tenant, command, read.intents, read.claims);
 }
 
 /** An agent's manifest, or that of a task. */
 export function readIntents(
   tenant: TenantEntry,
   inputs: readonly IntentInput[],
-): { readonly intents: readonly Intent[]; readonly wishes: readonly LinkedWish[] } | Refusal {
+): { readonly intents: readonly Intent[]; readonly claims: readonly LinkedClaim[] } | Refusal {
   if (inputs.length === 0)
     return refuse("empty_manifest", "A manifest needs at least one intent.", { field: "intents" });
   if (inputs.length > limits.intentsMax) {
@@ -41,9 +41,9 @@ export function readIntents(
     });
   }
   const intents: Intent[] = [];
-  const wishes: LinkedWish[] = [];
+  const claims: LinkedClaim[] = [];
   for (const input of inputs) {
-    const refusal = readIntent(tenant, input, `intents.${intents.length}`, intents, wishes);
+    const refusal = readIntent(tenant, input, `intents.${intents.length}`, intents, claims);
     if (refusal !== null) return refusal;
   }
   if (intents.length > 1) {
@@ -54,14 +54,14 @@ export function readIntents(
       });
     }
   }
-  return { intents, wishes };
+  return { intents, claims };
 }
 
 function readTerms(
   tenant: TenantEntry,
   command: Acquire,
   intents: readonly Intent[],
-  wishes: readonly LinkedWish[],
+  claims: readonly LinkedClaim[],
 ): Manifest | Refusal {
   const { settings } = tenant.record;
   const { ttlMs, waitTimeoutMs } = command;
@@ -78,7 +78,7 @@ function readTerms(
     waitTimeout = settings.waitTimeoutMsMax;
     warnings = [...warnings, `wait_timeout_ms was capped at ${waitTimeout}.`];
   }
-  return { type: "manifest", intents, wishes, picked: none, ttl, waitTimeout, warnings };
+  return { type: "manifest", intents, claims, picked: none, ttl, waitTimeout, warnings };
 }
 
 function readIntent(
@@ -86,7 +86,7 @@ function readIntent(
   input: IntentInput,
   field: string,
   intents: Intent[],
-  wishes: LinkedWish[],
+  claims: LinkedClaim[],
 ): Refusal | null {
   const predicate = readPredicate(input.predicate);
   if (predicate === undefined) {
@@ -113,7 +113,7 @@ function readIntent(
   if (to === null) {
     const intent: Intent = { predicate, resource: name.text, units, to: null, pick: input.pick ?? null };
     intents.push(intent);
-    wishes.push({ wish: makeWish(tenant, intent, name), linkedIndex: null });
+    claims.push({ claim: makeClaim(tenant, intent, name), linkedIndex: null });
     return null;
   }
   if (input.pick === "any") {
@@ -126,8 +126,8 @@ function readIntent(
   }
   const intent: Intent = { predicate, resource: name.text, units, to: target.text, pick: null };
   intents.push(intent);
-  wishes.push({ wish: makeWish(tenant, intent, name), linkedIndex: wishes.length + 1 });
-  wishes.push({ wish: makeWish(tenant, intent, target), linkedIndex: wishes.length - 1 });
+  claims.push({ claim: makeClaim(tenant, intent, name), linkedIndex: claims.length + 1 });
+  claims.push({ claim: makeClaim(tenant, intent, target), linkedIndex: claims.length - 1 });
   return null;
 }
 

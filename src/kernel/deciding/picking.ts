@@ -13,7 +13,7 @@ import { each, type Place } from "../index/resource-tree.ts";
 import {
   type AgentEntry,
   findRoot,
-  type Party,
+  type Holder,
   type RequestEntry,
   type ResourceEntry,
   type TenantEntry,
@@ -21,7 +21,7 @@ import {
 import { nameCovers, namesOverlap } from "../names/pattern.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 import { type Bar, barOn } from "./bars.ts";
-import { lastPlace, makeWish, placeOf, unitsWished, type Wish, wishesOf } from "./claims.ts";
+import { type Claim, claimsOf, lastPlace, makeClaim, placeOf, unitsClaimed } from "./claims.ts";
 import { isFree, ownUnits } from "./conflicts.ts";
 import type { Decision } from "./decide.ts";
 import type { Manifest } from "./manifest.ts";
@@ -62,7 +62,7 @@ export function pickNames(
     picked[index] = name.text;
     taken.add(name.text);
   }
-  return { ...manifest, picked, wishes: wishesOf(tenant, manifest.intents, picked) };
+  return { ...manifest, picked, claims: claimsOf(tenant, manifest.intents, picked) };
 }
 
 function noneReady({ text }: ResourceName): Bar {
@@ -93,23 +93,23 @@ function matchesOf(tenant: TenantEntry, pattern: ResourceName): ResourceEntry[] 
 /** Of those that can be granted at this place of the queue the least loaded, then the one fewest wait for. */
 function freest(
   tenant: TenantEntry,
-  party: Party,
+  holder: Holder,
   intent: Intent,
   resources: readonly ResourceEntry[],
   place: Place,
 ): ResourceEntry | undefined {
   const inOrder = [...resources].sort((a, b) => loadOf(a) - loadOf(b) || waitersOf(a) - waitersOf(b));
   return inOrder.find(({ name }) => {
-    const wish = makeWish(tenant, intent, name);
-    return isFree(tenant, wish, party, place, wish.counted === null ? 0 : intent.units);
+    const claim = makeClaim(tenant, intent, name);
+    return isFree(tenant, claim, holder, place, claim.counted === null ? 0 : intent.units);
   });
 }
 
 /** Of several the least loaded. Where one's own units leave no room one would wait for oneself (C6): that comes last. */
-function shortestQueue(party: Party, { units }: Intent, resources: readonly ResourceEntry[]): ResourceEntry {
+function shortestQueue(holder: Holder, { units }: Intent, resources: readonly ResourceEntry[]): ResourceEntry {
   const isOwn = (resource: ResourceEntry): number => {
     const { capacity } = resource.record;
-    return capacity !== null && ownUnits(resource, party) + units > capacity ? 1 : 0;
+    return capacity !== null && ownUnits(resource, holder) + units > capacity ? 1 : 0;
   };
   const [first, ...others] = resources;
   if (first === undefined) throw new Error("There is nothing to choose from.");
@@ -146,15 +146,15 @@ export function placeIn({ claims: [first] }: RequestEntry): Place {
 /** Names with which the whole manifest could be granted at once (W6); null: there are none. */
 export function findOthers(
   tenant: TenantEntry,
-  { record, claims, party }: RequestEntry,
+  { record, claims, holder }: RequestEntry,
   patterns: readonly ResourceName[],
   freed: readonly ResourceName[],
 ): string[] | null {
   const { intents } = record;
   const picked = [...record.picked];
   const ownPlace = new Map(claims.map((claim) => [claim.name.text, claim]));
-  const isFreeAt = (wish: Wish, units: number): boolean =>
-    isFree(tenant, wish, party, ownPlace.get(wish.name.text) ?? elsewhere, units);
+  const isFreeAt = (claim: Claim, units: number): boolean =>
+    isFree(tenant, claim, holder, ownPlace.get(claim.name.text) ?? elsewhere, units);
   const isFixed = (at: number): boolean => intents[at]?.pick === null;
   // Where more than the freed name decides, all that match are looked at.
   const picksCount = intents.filter(({ pick }) => pick !== null).length;
@@ -164,7 +164,7 @@ export function findOthers(
   for (const [at, intent] of intents.entries()) {
     const pattern = patterns[at];
     if (intent.pick === null || pattern === undefined) continue;
-    const current = makeWish(tenant, intent, canonicalName(picked[at] ?? intent.resource));
+    const current = makeClaim(tenant, intent, canonicalName(picked[at] ?? intent.resource));
     if (isFreeAt(current, current.counted === null ? 0 : intent.units)) continue;
     const options = (needsAll ? matchesOf(tenant, pattern) : matchesAmong(tenant, pattern, freed)).filter(
       ({ name, record: { capacity } }) =>
@@ -173,12 +173,12 @@ export function findOthers(
         (capacity === null || capacity >= intent.units) &&
         barOn(tenant, name) === null,
     );
-    const other = freest(tenant, party, intent, options, elsewhere);
+    const other = freest(tenant, holder, intent, options, elsewhere);
     if (other === undefined) return null;
     picked[at] = other.name.text;
   }
-  const wishes = wishesOf(tenant, intents, picked);
-  return wishes.every(({ wish }) => isFreeAt(wish, unitsWished(wishes, wish))) ? picked : null;
+  const wanted = claimsOf(tenant, intents, picked);
+  return wanted.every(({ claim }) => isFreeAt(claim, unitsClaimed(wanted, claim))) ? picked : null;
 }
 
 function matchesAmong(

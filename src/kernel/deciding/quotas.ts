@@ -6,8 +6,8 @@
 
 import { limits } from "../contract/limits.ts";
 import type { Millis, TenantQuotas } from "../contract/records.ts";
-import type { Party, TenantEntry, Turn } from "../memory/state.ts";
-import type { LinkedWish } from "./claims.ts";
+import type { Holder, TenantEntry, Turn } from "../memory/state.ts";
+import type { LinkedClaim } from "./claims.ts";
 
 /** Whenever the quotas are set, and for what is restored: all that is there, by type. */
 export function countKinds(tenant: TenantEntry): void {
@@ -41,18 +41,18 @@ function kindOf(resource: string): string {
   return resource.slice(0, resource.indexOf(":"));
 }
 
-/** The type of which the wishes would take too much, and how much there may be. What the party waits for is its own. */
+/** The type of which the claims would take too much, and how much there may be. What the holder waits for is its own. */
 export function findOverKind(
   { kindUnits, record }: TenantEntry,
-  wishes: readonly LinkedWish[],
-  waiting: Party["open"] | null = null,
+  claims: readonly LinkedClaim[],
+  waiting: Holder["open"] | null = null,
 ): { readonly kind: string; readonly most: number } | null {
   if (kindUnits === null) return null;
-  const wished = new Map<string, number>();
-  const add = (kind: string, units: number): void => void wished.set(kind, (wished.get(kind) ?? 0) + units);
-  for (const { wish } of wishes) add(wish.name.type, wish.intent.units);
+  const wanted = new Map<string, number>();
+  const add = (kind: string, units: number): void => void wanted.set(kind, (wanted.get(kind) ?? 0) + units);
+  for (const { claim } of claims) add(claim.name.type, claim.intent.units);
   for (const { claims } of waiting ?? []) for (const { name, intent } of claims) add(name.type, -intent.units);
-  for (const [kind, units] of wished) {
+  for (const [kind, units] of wanted) {
     const most = Object.hasOwn(record.quotas.kinds, kind) ? record.quotas.kinds[kind] : undefined;
     if (most !== undefined && (kindUnits.get(kind) ?? 0) + units > most) return { kind, most };
   }

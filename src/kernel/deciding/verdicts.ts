@@ -30,7 +30,7 @@ export function diedVerdict(
 }
 
 /** W12: the verdict as it would be, from the same decision. */
-export function foretell(
+export function predict(
   tenant: TenantEntry,
   agent: AgentEntry,
   decision: Decision,

@@ -1,8 +1,8 @@
 /** Wound-Wait's half of the decision (W7): who is revoked for an older requester, and whether it must wait all the same. */
 
 import { each, type Place } from "../index/resource-tree.ts";
-import { type LeaseEntry, type Party, type ResourceEntry, type TenantEntry, withLinked } from "../memory/state.ts";
-import { unitsWished } from "./claims.ts";
+import { type Holder, type LeaseEntry, type ResourceEntry, type TenantEntry, withLinked } from "../memory/state.ts";
+import { unitsClaimed } from "./claims.ts";
 import { addOverlapping, createObstacles, unitsAhead } from "./conflicts.ts";
 import type { Manifest } from "./manifest.ts";
 
@@ -13,21 +13,21 @@ export interface Wounds {
 
 /**
  * Every younger holder in the way is revoked, even if the requester then waits for an older one: otherwise an older
- * party would wait for a younger.
+ * holder would wait for a younger.
  */
 export function planWounds(
   tenant: TenantEntry,
-  { wishes }: Pick<Manifest, "wishes">,
-  party: Party,
+  { claims }: Pick<Manifest, "claims">,
+  holder: Holder,
   priority: number,
   place: Place,
 ): Wounds {
   const wounds = new Set<LeaseEntry>();
   const obstacles = createObstacles();
   const counted = new Map<ResourceEntry, number>();
-  for (const { wish } of wishes) {
-    addOverlapping(obstacles, tenant, wish, party, place, Number.NEGATIVE_INFINITY);
-    if (wish.counted !== null) counted.set(wish.counted, unitsWished(wishes, wish));
+  for (const { claim } of claims) {
+    addOverlapping(obstacles, tenant, claim, holder, place, Number.NEGATIVE_INFINITY);
+    if (claim.counted !== null) counted.set(claim.counted, unitsClaimed(claims, claim));
   }
   let mustWait = obstacles.claims.size > 0;
   for (const lease of obstacles.leases) {
@@ -35,7 +35,7 @@ export function planWounds(
     else mustWait = true;
   }
   for (const [resource, units] of counted) {
-    if (!makeRoom(wounds, resource, units, party, priority, place)) mustWait = true;
+    if (!makeRoom(wounds, resource, units, holder, priority, place)) mustWait = true;
   }
   // What a cell must tear down first is not free with the wound; if it is in the way, it is waited for.
   for (const lease of [...wounds].flatMap((wounded) => withLinked(tenant, wounded))) {
@@ -49,7 +49,7 @@ function makeRoom(
   wounds: Set<LeaseEntry>,
   resource: ResourceEntry,
   units: number,
-  party: Party,
+  holder: Holder,
   priority: number,
   place: Place,
 ): boolean {
@@ -61,12 +61,12 @@ function makeRoom(
     if (lease.record.cell !== null) return false;
     return wounds.has(lease) || [...wounds].some(({ record }) => record.linkedTo === lease.record.id);
   };
-  const younger = holders.filter((lease) => lease.party !== party && canWound(lease, priority) && !isGone(lease));
+  const younger = holders.filter((lease) => lease.holder !== holder && canWound(lease, priority) && !isGone(lease));
   let held = resource.heldUnits;
   for (const lease of holders) if (isGone(lease)) held -= lease.record.units;
-  for (const lease of younger.sort((a, b) => b.party.priority - a.party.priority || b.order - a.order)) {
+  for (const lease of younger.sort((a, b) => b.holder.priority - a.holder.priority || b.order - a.order)) {
     // A waiter that is older than this holder must not be left waiting for it once the requester has gone ahead.
-    const reserved = unitsAhead(resource, { order: lease.party.priority, suborder: 0 });
+    const reserved = unitsAhead(resource, { order: lease.holder.priority, suborder: 0 });
     if (held + reserved + units <= capacity) continue;
     wounds.add(lease);
     held -= lease.record.units;
@@ -76,5 +76,5 @@ function makeRoom(
 
 /** A lease that is closing already cannot be revoked again; it is waited for. */
 function canWound(lease: LeaseEntry, priority: number): boolean {
-  return lease.party.priority > priority && lease.record.state !== "CLOSING";
+  return lease.holder.priority > priority && lease.record.state !== "CLOSING";
 }

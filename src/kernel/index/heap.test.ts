@@ -1,41 +1,41 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { createDeadlines, type Due, earliest, schedule, unschedule } from "./heap.ts";
+import { createHeap, firstOf, type Ranked, rankIn, removeFrom } from "./heap.ts";
 
-interface Item extends Due {
+interface Item extends Ranked {
   readonly id: number;
 }
 
 function createItem(id: number, tenantId = "t", kind = "lease"): Item {
-  return { id, tenantId, kind, dueAt: 0, dueOrder: 0, slot: -1 };
+  return { id, tenantId, kind, rank: 0, tie: 0, slot: -1 };
 }
 
 const anyStep = fc.record({
   nth: fc.nat(29),
-  act: fc.constantFrom("schedule", "schedule", "schedule", "unschedule", "pop"),
-  dueAt: fc.nat(20),
-  dueOrder: fc.nat(3),
+  act: fc.constantFrom("schedule", "schedule", "schedule", "removeFrom", "pop"),
+  rank: fc.nat(20),
+  tie: fc.nat(3),
 });
 
-test("L3: the earliest is always at hand, however deadlines come, move and go", () => {
+test("L3: the firstOf is always at hand, however deadlines come, move and go", () => {
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 150, size: "max" }), (steps) => {
       const items = Array.from({ length: 30 }, (_, id) => createItem(id, `t${id}`));
-      const deadlines = createDeadlines<Item>();
+      const deadlines = createHeap<Item>();
       const scheduled = new Set<Item>();
-      for (const { nth, act, dueAt, dueOrder } of steps) {
-        const item = act === "pop" ? earliest(deadlines) : items[nth];
+      for (const { nth, act, rank, tie } of steps) {
+        const item = act === "pop" ? firstOf(deadlines) : items[nth];
         if (item === undefined) continue;
         if (act === "schedule") {
-          schedule(deadlines, item, dueAt, dueOrder);
+          rankIn(deadlines, item, rank, tie);
           scheduled.add(item);
         } else {
-          unschedule(deadlines, item);
+          removeFrom(deadlines, item);
           scheduled.delete(item);
           assert.equal(item.slot, -1);
         }
-        assert.equal(earliest(deadlines), [...scheduled].sort(byDeadline)[0]);
+        assert.equal(firstOf(deadlines), [...scheduled].sort(byDeadline)[0]);
         assert.equal(deadlines.heap.length, scheduled.size, "no dead entry is left behind");
       }
       const inOrder = [...scheduled].sort(byDeadline).map(({ id }) => id);
@@ -54,8 +54,8 @@ test("what is due at the same instant comes in an order that records hold, howev
     createItem(5, "t1", "agent"),
   ];
   const orders = [items, items.toReversed(), [...items.slice(2), ...items.slice(0, 2)]].map((arrivals) => {
-    const deadlines = createDeadlines<Item>();
-    for (const item of arrivals) schedule(deadlines, item, 7, item.id === 4 ? 1 : 2);
+    const deadlines = createHeap<Item>();
+    for (const item of arrivals) rankIn(deadlines, item, 7, item.id === 4 ? 1 : 2);
     return drain(deadlines);
   });
   assert.deepEqual(orders[1], orders[0]);
@@ -64,45 +64,45 @@ test("what is due at the same instant comes in an order that records hold, howev
 });
 
 test("an item that takes the slot of a removed one may have to rise: it came from another branch", () => {
-  const deadlines = createDeadlines<Item>();
-  const items = [1, 10, 2, 11, 12, 3, 4, 20, 21, 22, 23, 5, 6, 7, 8].map((dueAt) => {
-    const item = createItem(dueAt);
-    schedule(deadlines, item, dueAt, 0);
+  const deadlines = createHeap<Item>();
+  const items = [1, 10, 2, 11, 12, 3, 4, 20, 21, 22, 23, 5, 6, 7, 8].map((rank) => {
+    const item = createItem(rank);
+    rankIn(deadlines, item, rank, 0);
     return item;
   });
   const eleven = items[3];
-  if (eleven !== undefined) unschedule(deadlines, eleven);
+  if (eleven !== undefined) removeFrom(deadlines, eleven);
   assert.deepEqual(drain(deadlines), [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 20, 21, 22, 23]);
 });
 
 test("an item that is not scheduled can be unscheduled, which changes nothing", () => {
-  const deadlines = createDeadlines<Item>();
+  const deadlines = createHeap<Item>();
   const [one, other] = [createItem(1), createItem(2)];
-  schedule(deadlines, one, 1, 1);
-  unschedule(deadlines, other);
+  rankIn(deadlines, one, 1, 1);
+  removeFrom(deadlines, other);
   assert.deepEqual(drain(deadlines), [1]);
 });
 
 test("a hundred thousand deadlines in any order come out in order, each moved once without a second entry", () => {
   const count = 100_000;
-  const deadlines = createDeadlines<Item>();
+  const deadlines = createHeap<Item>();
   const items = Array.from({ length: count }, (_, id) => createItem(id));
-  for (const item of items) schedule(deadlines, item, (item.id * 7_919) % count, item.id);
-  for (const item of items) schedule(deadlines, item, (item.id * 104_729) % count, item.id);
+  for (const item of items) rankIn(deadlines, item, (item.id * 7_919) % count, item.id);
+  for (const item of items) rankIn(deadlines, item, (item.id * 104_729) % count, item.id);
   const order = drain(deadlines).map((id) => (id * 104_729) % count);
   assert.equal(order.length, count);
   assert.ok(order.every((due, n) => n === 0 || due >= (order[n - 1] ?? 0)));
 });
 
-function drain(deadlines: ReturnType<typeof createDeadlines<Item>>): number[] {
+function drain(deadlines: ReturnType<typeof createHeap<Item>>): number[] {
   const ids: number[] = [];
-  for (let item = earliest(deadlines); item !== undefined; item = earliest(deadlines)) {
+  for (let item = firstOf(deadlines); item !== undefined; item = firstOf(deadlines)) {
     ids.push(item.id);
-    unschedule(deadlines, item);
+    removeFrom(deadlines, item);
   }
   return ids;
 }
 
 function byDeadline(a: Item, b: Item): number {
-  return a.dueAt - b.dueAt || a.dueOrder - b.dueOrder || (a.tenantId < b.tenantId ? -1 : 1);
+  return a.rank - b.rank || a.tie - b.tie || (a.tenantId < b.tenantId ? -1 : 1);
 }

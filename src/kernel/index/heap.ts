@@ -1,34 +1,34 @@
 /**
- * What is due when: a binary heap in which every item knows its slot, so that an extended or ended lease moves or
- * leaves in O(log n) instead of leaving a dead entry behind. Ties are broken by `dueOrder`, kind and tenant, which
+ * A binary heap in which every item knows its slot, so that an extended or ended lease moves or
+ * leaves in O(log n) instead of leaving a dead entry behind. Ties are broken by `tie`, kind and tenant, which
  * records hold, so that a restored kernel settles in the same order.
  */
-export interface Due {
-  dueAt: number;
-  dueOrder: number;
+export interface Ranked {
+  rank: number;
+  tie: number;
   readonly tenantId: string;
   readonly kind: string;
   /** Position in the heap; -1 when not in it. */
   slot: number;
 }
 
-export interface Deadlines<T extends Due> {
+export interface Heap<T extends Ranked> {
   readonly heap: T[];
 }
 
-export function createDeadlines<T extends Due>(): Deadlines<T> {
+export function createHeap<T extends Ranked>(): Heap<T> {
   return { heap: [] };
 }
 
-export function earliest<T extends Due>({ heap }: Deadlines<T>): T | undefined {
+export function firstOf<T extends Ranked>({ heap }: Heap<T>): T | undefined {
   return heap[0];
 }
 
-/** Puts the item in, or moves it to where its changed deadline belongs. */
-export function schedule<T extends Due>({ heap }: Deadlines<T>, item: T, dueAt: number, dueOrder: number): void {
-  const later = item.slot >= 0 && (dueAt > item.dueAt || (dueAt === item.dueAt && dueOrder >= item.dueOrder));
-  item.dueAt = dueAt;
-  item.dueOrder = dueOrder;
+/** Puts the item in, or moves it to where its new rank belongs. */
+export function rankIn<T extends Ranked>({ heap }: Heap<T>, item: T, rank: number, tie: number): void {
+  const later = item.slot >= 0 && (rank > item.rank || (rank === item.rank && tie >= item.tie));
+  item.rank = rank;
+  item.tie = tie;
   if (item.slot < 0) {
     heap.push(item);
     rise(heap, item, heap.length - 1);
@@ -36,7 +36,7 @@ export function schedule<T extends Due>({ heap }: Deadlines<T>, item: T, dueAt: 
   else rise(heap, item, item.slot);
 }
 
-export function unschedule<T extends Due>({ heap }: Deadlines<T>, item: T): void {
+export function removeFrom<T extends Ranked>({ heap }: Heap<T>, item: T): void {
   const slot = item.slot;
   if (slot < 0) return;
   item.slot = -1;
@@ -46,7 +46,7 @@ export function unschedule<T extends Due>({ heap }: Deadlines<T>, item: T): void
   else sink(heap, last, slot);
 }
 
-function rise<T extends Due>(heap: T[], item: T, from: number): void {
+function rise<T extends Ranked>(heap: T[], item: T, from: number): void {
   let slot = from;
   while (slot > 0) {
     const above = (slot - 1) >> 1;
@@ -60,7 +60,7 @@ function rise<T extends Due>(heap: T[], item: T, from: number): void {
   item.slot = slot;
 }
 
-function sink<T extends Due>(heap: T[], item: T, from: number): void {
+function sink<T extends Ranked>(heap: T[], item: T, from: number): void {
   let slot = from;
   const count = heap.length;
   for (;;) {
@@ -81,9 +81,9 @@ function sink<T extends Due>(heap: T[], item: T, from: number): void {
   item.slot = slot;
 }
 
-function isBefore(a: Due, b: Due): boolean {
-  if (a.dueAt !== b.dueAt) return a.dueAt < b.dueAt;
-  if (a.dueOrder !== b.dueOrder) return a.dueOrder < b.dueOrder;
+function isBefore(a: Ranked, b: Ranked): boolean {
+  if (a.rank !== b.rank) return a.rank < b.rank;
+  if (a.tie !== b.tie) return a.tie < b.tie;
   if (a.kind !== b.kind) return a.kind < b.kind;
   return a.tenantId < b.tenantId;
 }

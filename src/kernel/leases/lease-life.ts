@@ -6,25 +6,25 @@ import { leaseIdWith } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
 import { EXCLUSIVE, type Predicate, strengthOf } from "../contract/predicates.ts";
 import type { EndedLeaseState, Lease, Millis } from "../contract/records.ts";
-import { cellOf, type Wish } from "../deciding/claims.ts";
+import { type Claim, cellOf } from "../deciding/claims.ts";
 import { addKind, takeKind } from "../deciding/quotas.ts";
-import { schedule, unschedule } from "../index/heap.ts";
+import { rankIn, removeFrom } from "../index/heap.ts";
 import { append, move, type Node, nodeFor, take } from "../index/resource-tree.ts";
 import { createLeaseEntry } from "../memory/entries.ts";
 import {
   changed,
   emit,
   freeNameOf,
+  type Holder,
   isTaskLease,
   type LeaseEntry,
   nextFence,
-  type Party,
   type ResourceEntry,
   rootOf,
   type TenantEntry,
   type Turn,
 } from "../memory/state.ts";
-import { contest } from "./late-results.ts";
+import { contestLateResults } from "./late-results.ts";
 import { closingLease, endedLease, firstLeaseState } from "./lease-states.ts";
 
 /** What a manifest's leases have in common. */
@@ -38,32 +38,32 @@ export interface GrantTerms {
   readonly claimBy: Millis | null;
   /** Some of the manifest is on a bound resource. */
   readonly binds: boolean;
-  /** Who acts: the party itself, or the worker of a task. */
+  /** Who acts: the holder itself, or the worker of a task. */
   readonly agentId: string;
 }
 
 /** Grants one intent. If any of its manifest is on a bound resource, all are BINDING until the last cell is done (G6). */
 export function beginLease(
   turn: Turn,
-  party: Party,
-  wish: Wish,
+  holder: Holder,
+  claim: Claim,
   index: number,
   linkedIndex: number | null,
   terms: GrantTerms,
 ): LeaseEntry {
   const { tenant, now } = turn;
-  const cell = cellOf(tenant, wish);
+  const cell = cellOf(tenant, claim);
   const record: Lease = {
     tenant: tenant.record.id,
     id: leaseIdWith(terms.suffix, index),
-    resource: wish.name.text,
-    predicate: wish.intent.predicate,
+    resource: claim.name.text,
+    predicate: claim.intent.predicate,
     agentId: terms.agentId,
-    holder: party.holder,
+    holder: holder.holderId,
     state: firstLeaseState(terms.binds),
     fence: nextFence(turn),
     generation: 1,
-    units: wish.intent.units,
+    units: claim.intent.units,
     purpose: terms.purpose,
     acquiredAt: now,
     expiresAt: expiryFor(tenant, now, now, terms.ttl),
@@ -83,9 +83,9 @@ export function beginLease(
     endReason: null,
     version: null,
   };
-  const entry = createLeaseEntry(record, party, wish.strength);
-  if (tenant.book.haunted.size > 0) contest(turn, party, wish);
-  place(turn, entry, nodeFor(rootOf(tenant, wish.name.type), wish.name), wish.name.wild);
+  const entry = createLeaseEntry(record, holder, claim.strength);
+  if (tenant.book.lateResults.size > 0) contestLateResults(turn, holder, claim);
+  place(turn, entry, nodeFor(rootOf(tenant, claim.name.type), claim.name), claim.name.wild);
   changed(turn, entry);
   emitLease(turn, entry, terms.binds ? "lease.binding" : "lease.granted", null);
   return entry;
@@ -100,34 +100,34 @@ export function expiryFor(tenant: TenantEntry, acquiredAt: Millis, now: Millis, 
 /** Enters a lease into every index: a new one, whose fence is the highest, or one that is restored. */
 export function place(turn: Turn, entry: LeaseEntry, node: Node, wild: boolean): void {
   const { tenant } = turn;
-  const { party } = entry;
+  const { holder } = entry;
   tenant.leases.set(entry.record.id, entry);
   append(node, entry);
   if (node.mark !== null) (node.mark as ResourceEntry).heldUnits += entry.record.units;
   entry.wild = wild;
   if (wild) tenant.patternCount++;
   if (tenant.kindUnits !== null) addKind(tenant, entry.record.resource, entry.record.units);
-  linkToParty(entry, party);
+  linkToHolder(entry, holder);
   scheduleEnd(turn, entry);
 }
 
-export function linkToParty(entry: LeaseEntry, party: Party): void {
-  entry.party = party;
-  entry.nextOfParty = party.leases;
-  entry.previousOfParty = null;
-  if (party.leases !== null) party.leases.previousOfParty = entry;
-  party.leases = entry;
-  party.leaseCount++;
+export function linkToHolder(entry: LeaseEntry, holder: Holder): void {
+  entry.holder = holder;
+  entry.nextOfHolder = holder.leases;
+  entry.previousOfHolder = null;
+  if (holder.leases !== null) holder.leases.previousOfHolder = entry;
+  holder.leases = entry;
+  holder.leaseCount++;
 }
 
-export function unlinkFromParty(entry: LeaseEntry): void {
-  const { party, previousOfParty: previous, nextOfParty: next } = entry;
-  if (previous === null) party.leases = next;
-  else previous.nextOfParty = next;
-  if (next !== null) next.previousOfParty = previous;
-  entry.previousOfParty = null;
-  entry.nextOfParty = null;
-  party.leaseCount--;
+export function unlinkFromHolder(entry: LeaseEntry): void {
+  const { holder, previousOfHolder: previous, nextOfHolder: next } = entry;
+  if (previous === null) holder.leases = next;
+  else previous.nextOfHolder = next;
+  if (next !== null) next.previousOfHolder = previous;
+  entry.previousOfHolder = null;
+  entry.nextOfHolder = null;
+  holder.leaseCount--;
 }
 
 type DueCause = "bind" | "teardown" | "unclaimed" | "idle" | "expired" | "ended";
@@ -156,7 +156,7 @@ export function dueOf(lease: Lease): { readonly at: Millis; readonly cause: DueC
 }
 
 function scheduleEnd({ state }: Turn, entry: LeaseEntry): void {
-  schedule(state.ends, entry, dueOf(entry.record).at, entry.record.fence);
+  rankIn(state.ends, entry, dueOf(entry.record).at, entry.record.fence);
 }
 
 /** Replaces a live lease's record. */
@@ -218,7 +218,7 @@ export function finishLease(
   entry.record = endedLease(entry.record, as, now, reason, version);
   entry.alive = false;
   changed(turn, entry);
-  unschedule(state.ends, entry);
+  removeFrom(state.ends, entry);
   tenant.leases.delete(entry.record.id);
   if (node !== null && node.mark !== null) {
     const resource = node.mark as ResourceEntry;
@@ -228,11 +228,11 @@ export function finishLease(
   if (entry.wild) tenant.patternCount--;
   if (tenant.kindUnits !== null) takeKind(turn, entry.record.resource, entry.record.units);
   take("held", entry);
-  unlinkFromParty(entry);
+  unlinkFromHolder(entry);
   addLeaseTime(turn, now - entry.record.acquiredAt);
   emitLease(turn, entry, endedEvents[as], reason);
-  if (entry.party.kind === "agent") noteIdle(turn, entry.party);
-  if (entry.request !== null || entry.parked !== null || entry.party.kind === "task") {
+  if (entry.holder.kind === "agent") noteIdle(turn, entry.holder);
+  if (entry.request !== null || entry.parked !== null || entry.holder.kind === "task") {
     state.consequences.push({ type: "lease_ended", lease: entry });
   }
   if (!isTaskLease(entry.record)) freeNameOf(turn, entry);

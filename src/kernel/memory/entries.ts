@@ -3,7 +3,7 @@
 import type { Strength } from "../contract/predicates.ts";
 import type { Agent, Cell, Counters, Digest, Key, Lease, Request, Resource, Tenant } from "../contract/records.ts";
 import type { Payload, Task, TaskKey, TaskType, Worker } from "../contract/task-records.ts";
-import { createDeadlines } from "../index/heap.ts";
+import { createHeap } from "../index/heap.ts";
 import type { Node } from "../index/resource-tree.ts";
 import { TextMap } from "../index/text-map.ts";
 import { idHash, textHash } from "../names/hash.ts";
@@ -12,9 +12,9 @@ import type {
   AgentEntry,
   CellEntry,
   DigestEntry,
+  Holder,
   KeyEntry,
   LeaseEntry,
-  Party,
   RequestEntry,
   ResourceEntry,
   TenantEntry,
@@ -56,7 +56,7 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
 
 const recordId = ({ record }: { readonly record: { readonly id: string } }): string => record.id;
 
-/** An agent is its own party. */
+/** An agent is its own holder. */
 export function createAgentEntry(record: Agent): AgentEntry {
   return {
     kind: "agent",
@@ -64,11 +64,11 @@ export function createAgentEntry(record: Agent): AgentEntry {
     alive: true,
     row: 0,
     changedIn: 0,
-    dueAt: 0,
-    dueOrder: 0,
+    rank: 0,
+    tie: 0,
     tenantId: record.tenant,
     slot: -1,
-    holder: record.id,
+    holderId: record.id,
     priority: record.priority,
     leases: null,
     leaseCount: 0,
@@ -79,7 +79,7 @@ export function createAgentEntry(record: Agent): AgentEntry {
   };
 }
 
-export function createLeaseEntry(record: Lease, party: Party, strength: Strength): LeaseEntry {
+export function createLeaseEntry(record: Lease, holder: Holder, strength: Strength): LeaseEntry {
   return {
     kind: "lease",
     record,
@@ -87,9 +87,9 @@ export function createLeaseEntry(record: Lease, party: Party, strength: Strength
     row: 0,
     changedIn: 0,
     wild: false,
-    party,
-    nextOfParty: null,
-    previousOfParty: null,
+    holder,
+    nextOfHolder: null,
+    previousOfHolder: null,
     request: null,
     parked: null,
     node: null,
@@ -98,25 +98,25 @@ export function createLeaseEntry(record: Lease, party: Party, strength: Strength
     suborder: 0,
     previous: null,
     next: null,
-    dueAt: 0,
-    dueOrder: 0,
+    rank: 0,
+    tie: 0,
     tenantId: record.tenant,
     slot: -1,
   };
 }
 
-export function createRequestEntry(record: Request, party: Party): RequestEntry {
+export function createRequestEntry(record: Request, holder: Holder): RequestEntry {
   return {
     kind: "request",
     record,
     alive: true,
     row: 0,
     changedIn: 0,
-    party,
+    holder,
     claims: [],
     parked: null,
-    dueAt: 0,
-    dueOrder: 0,
+    rank: 0,
+    tie: 0,
     tenantId: record.tenant,
     slot: -1,
   };
@@ -149,8 +149,8 @@ export function createCellEntry(record: Cell): CellEntry {
     alive: true,
     row: 0,
     changedIn: 0,
-    dueAt: 0,
-    dueOrder: 0,
+    rank: 0,
+    tie: 0,
     tenantId: record.tenant,
     slot: -1,
   };
@@ -169,8 +169,8 @@ export function createTaskBook(): TaskBook {
     workers: new Map(),
     dedupes: new Map(),
     barred: new Set(),
-    haunted: new Map(),
-    ghosts: new Map(),
+    lateResults: new Map(),
+    lateNames: new Map(),
     custodians: new Map(),
     readyCount: 0,
   };
@@ -183,11 +183,11 @@ export function createTaskEntry(record: Task, lane: Lane): TaskEntry {
     alive: true,
     row: 0,
     changedIn: 0,
-    dueAt: 0,
-    dueOrder: 0,
+    rank: 0,
+    tie: 0,
     tenantId: record.tenant,
     slot: -1,
-    holder: record.id,
+    holderId: record.id,
     priority: record.timestamp,
     leases: null,
     leaseCount: 0,
@@ -215,12 +215,12 @@ export function createTaskTypeEntry(record: TaskType): TaskTypeEntry {
 }
 
 export function createTaskKeyEntry(record: TaskKey): TaskKeyEntry {
-  const due = { dueAt: 0, dueOrder: 0, tenantId: record.tenant, slot: -1 };
+  const due = { rank: 0, tie: 0, tenantId: record.tenant, slot: -1 };
   return { kind: "task_key", record, alive: true, row: 0, changedIn: 0, ...due };
 }
 
 export function createWorkerEntry(record: Worker): WorkerEntry {
-  const due = { dueAt: 0, dueOrder: 0, tenantId: record.tenant, slot: -1 };
+  const due = { rank: 0, tie: 0, tenantId: record.tenant, slot: -1 };
   return {
     kind: "worker",
     record,
@@ -229,6 +229,6 @@ export function createWorkerEntry(record: Worker): WorkerEntry {
     changedIn: 0,
     ...due,
     leases: new Set(),
-    affine: createDeadlines(),
+    affine: createHeap(),
   };
 }

@@ -6,7 +6,7 @@
 import type { KernelEvent } from "../contract/events.ts";
 import type { Intent, Lease, Millis, RecordKind, RecordOf } from "../contract/records.ts";
 import type { Receipt } from "../contract/task-records.ts";
-import { createDeadlines, type Deadlines, type Due } from "../index/heap.ts";
+import { createHeap, type Heap, type Ranked } from "../index/heap.ts";
 import { createRoot, type Mark, type Node, type Placed } from "../index/resource-tree.ts";
 import type { TextMap } from "../index/text-map.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
@@ -31,44 +31,44 @@ export interface Entry<K extends RecordKind> {
 }
 
 /**
- * Whoever holds leases and waits: an agent, or a task (T10). Conflicts are between parties (C2), and waits are ordered
+ * Whoever holds leases and waits: an agent, or a task (T10). Conflicts are between holders (C2), and waits are ordered
  * by their priority timestamps (W1).
  */
-export type Party = AgentEntry | TaskEntry;
+export type Holder = AgentEntry | TaskEntry;
 
-export interface LeaseEntry extends Placed, Due, Entry<"lease"> {
+export interface LeaseEntry extends Placed, Ranked, Entry<"lease"> {
   readonly kind: "lease";
   /** Its name is a pattern. */
   wild: boolean;
-  party: Party;
-  nextOfParty: LeaseEntry | null;
-  previousOfParty: LeaseEntry | null;
+  holder: Holder;
+  nextOfHolder: LeaseEntry | null;
+  previousOfHolder: LeaseEntry | null;
   request: RequestEntry | null;
   /** Tasks whose manifests it stands in the way of; they are looked at again when it ends (T10). */
   parked: Parking | null;
 }
 
 /** One intent of a waiting request, at its place in the index. */
-export interface Claim extends Placed {
+export interface WaitingClaim extends Placed {
   readonly request: RequestEntry;
   readonly name: ResourceName;
   readonly intent: Intent;
   readonly counted: ResourceEntry | null;
 }
 
-export interface RequestEntry extends Due, Entry<"request"> {
+export interface RequestEntry extends Ranked, Entry<"request"> {
   readonly kind: "request";
-  readonly party: Party;
-  readonly claims: Claim[];
+  readonly holder: Holder;
+  readonly claims: WaitingClaim[];
   parked: Parking | null;
 }
 
-export interface AgentEntry extends Due, Entry<"agent"> {
+export interface AgentEntry extends Ranked, Entry<"agent"> {
   readonly kind: "agent";
-  readonly holder: string;
+  readonly holderId: string;
   /** The priority timestamp of its unit of work: smaller is older. */
   priority: number;
-  /** First of the party's live leases, linked through `nextOfParty`. */
+  /** First of the holder's live leases, linked through `nextOfHolder`. */
   leases: LeaseEntry | null;
   leaseCount: number;
   /** Requests that wait or bind. */
@@ -92,7 +92,7 @@ export interface ResourceEntry extends Entry<"resource">, Mark {
   parked: Parking | null;
 }
 
-export interface CellEntry extends Due, Entry<"cell"> {
+export interface CellEntry extends Ranked, Entry<"cell"> {
   readonly kind: "cell";
 }
 
@@ -147,9 +147,9 @@ export interface State {
   readonly tenants: Map<string, TenantEntry>;
   readonly keys: Map<string, KeyEntry>;
   /** When waits time out; settled before anything else that is due (L3). */
-  readonly waits: Deadlines<RequestEntry>;
+  readonly waits: Heap<RequestEntry>;
   /** Every other deadline. */
-  readonly ends: Deadlines<EndEntry>;
+  readonly ends: Heap<EndEntry>;
   /** What the present turn has caused and is yet to be followed up. Empty between turns. */
   readonly consequences: Consequence[];
   /** Names that the present turn has freed; their waiters are served at its end. Empty between turns. */
@@ -176,8 +176,8 @@ export function createState(): State {
   return {
     tenants: new Map(),
     keys: new Map(),
-    waits: createDeadlines(),
-    ends: createDeadlines(),
+    waits: createHeap(),
+    ends: createHeap(),
     consequences: [],
     freed: [],
     unserved: [],
@@ -219,10 +219,10 @@ export function rootOf(tenant: TenantEntry, type: string): Node {
   return root;
 }
 
-/** All live leases of a party, by fence: an order that a restored kernel finds again. */
-export function leasesOf(party: Party): LeaseEntry[] {
+/** All live leases of a holder, by fence: an order that a restored kernel finds again. */
+export function leasesOf(holder: Holder): LeaseEntry[] {
   const leases: LeaseEntry[] = [];
-  for (let lease = party.leases; lease !== null; lease = lease.nextOfParty) leases.push(lease);
+  for (let lease = holder.leases; lease !== null; lease = lease.nextOfHolder) leases.push(lease);
   return leases.sort((a, b) => a.order - b.order);
 }
 

@@ -8,7 +8,7 @@
 
 import type { Strength } from "../contract/predicates.ts";
 import type { Task, TaskAttempt, TaskSpec } from "../contract/task-records.ts";
-import { createDeadlines, type Deadlines, type Due } from "../index/heap.ts";
+import { createHeap, type Heap, type Ranked } from "../index/heap.ts";
 import type { Node, Placed } from "../index/resource-tree.ts";
 import {
   changed,
@@ -27,10 +27,10 @@ export type Obstacle = LeaseEntry | RequestEntry | ResourceEntry;
 
 export type TaskPlace = "delayed" | "dependent" | "ready" | "keyed" | "parked" | "barred" | "none";
 
-export interface TaskEntry extends Due, Entry<"task"> {
+export interface TaskEntry extends Ranked, Entry<"task"> {
   readonly kind: "task";
-  /** As a party (C2): its id. */
-  readonly holder: string;
+  /** As a holder (C2): its id. */
+  readonly holderId: string;
   readonly priority: number;
   leases: LeaseEntry | null;
   leaseCount: number;
@@ -64,9 +64,9 @@ export interface Parking {
     | { readonly kind: "lease"; readonly resource: string; readonly strength: Strength }
     | { readonly kind: "resource"; readonly resource: string }
     | null;
-  readonly lanes: Map<Lane, Deadlines<TaskEntry>>;
+  readonly lanes: Map<Lane, Heap<TaskEntry>>;
   /** All of them by age. */
-  readonly oldest: Deadlines<Listed>;
+  readonly oldest: Heap<Listed>;
   /** Those that a worker had before (T7). */
   readonly returning: Set<TaskEntry>;
   /** The fewest units that any of them wants of a counted resource. */
@@ -74,27 +74,27 @@ export interface Parking {
 }
 
 export interface PayloadEntry extends Entry<"payload"> {}
-export interface TaskKeyEntry extends Entry<"task_key">, Due {
+export interface TaskKeyEntry extends Entry<"task_key">, Ranked {
   readonly kind: "task_key";
 }
 export interface TaskTypeEntry extends Entry<"task_type"> {}
 
-export interface WorkerEntry extends Entry<"worker">, Due {
+export interface WorkerEntry extends Entry<"worker">, Ranked {
   readonly kind: "worker";
   /** Its live task leases. */
   readonly leases: Set<LeaseEntry>;
   /** Ready tasks that it had before (T7), the next one first. */
-  readonly affine: Deadlines<Listed>;
+  readonly affine: Heap<Listed>;
 }
 
 /** A task in a second list, in another order than where it stands. */
-export interface Listed extends Due {
+export interface Listed extends Ranked {
   readonly task: TaskEntry;
-  readonly list: Deadlines<Listed>;
+  readonly list: Heap<Listed>;
 }
 
 /** One name that a lost attempt had leased. */
-export interface Ghost extends Placed {
+export interface LateName extends Placed {
   readonly task: TaskEntry;
 }
 
@@ -103,9 +103,9 @@ export interface Lane {
   readonly id: string;
   readonly taskType: string;
   readonly requires: readonly string[];
-  readonly ready: Deadlines<TaskEntry>;
+  readonly ready: Heap<TaskEntry>;
   /** Those that one worker has and a second one may try (T8), the oldest first. */
-  readonly second: Deadlines<TaskEntry>;
+  readonly second: Heap<TaskEntry>;
   /** What the last of its tasks was asked for with, which the next one mostly is too. */
   lastSpec: TaskSpec | null;
   /** Tasks of this lane that are alive; without any the lane goes. */
@@ -117,7 +117,7 @@ export interface ConcurrencyKey {
   readonly name: string;
   running: number;
   count: number;
-  readonly waiting: Map<Lane, Deadlines<TaskEntry>>;
+  readonly waiting: Map<Lane, Heap<TaskEntry>>;
 }
 
 /** Everything of a tenant that has to do with tasks. */
@@ -132,9 +132,9 @@ export interface TaskBook {
   /** Tasks that wait for somebody to act: a fenced resource, for instance. */
   readonly barred: Set<TaskEntry>;
   /** Tasks with a manifest whose last holder may still come with a late complete (T13), and where they were. */
-  readonly haunted: Map<TaskEntry, readonly Ghost[]>;
+  readonly lateResults: Map<TaskEntry, readonly LateName[]>;
   /** What those held, in trees of its own by the type of resource, so that a grant meets only what it overlaps (C5). */
-  readonly ghosts: Map<string, Node>;
+  readonly lateNames: Map<string, Node>;
   /** Tasks with an open obligation, by custodian (R5). */
   readonly custodians: Map<string, Set<TaskEntry>>;
   readyCount: number;
@@ -153,11 +153,11 @@ export interface ReadyTask {
 export const noRequests: Set<RequestEntry> = new Set();
 
 export function createLane(id: string, taskType: string, requires: readonly string[]): Lane {
-  return { id, taskType, requires, ready: createDeadlines(), second: createDeadlines(), lastSpec: null, count: 0 };
+  return { id, taskType, requires, ready: createHeap(), second: createHeap(), lastSpec: null, count: 0 };
 }
 
-export function createListed(kind: "affinity" | "age", task: TaskEntry, list: Deadlines<Listed>): Listed {
-  return { kind, task, list, tenantId: task.tenantId, dueAt: 0, dueOrder: 0, slot: -1 };
+export function createListed(kind: "affinity" | "age", task: TaskEntry, list: Heap<Listed>): Listed {
+  return { kind, task, list, tenantId: task.tenantId, rank: 0, tie: 0, slot: -1 };
 }
 
 export function updateTask(turn: Turn, task: TaskEntry, change: Partial<Omit<Task, "status">>): void {

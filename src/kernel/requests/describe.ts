@@ -3,11 +3,11 @@
 import type { Intent, Lease, Millis } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Observe, PauseReason, Reply } from "../contract/replies.ts";
-import { unitsWished } from "../deciding/claims.ts";
+import { unitsClaimed } from "../deciding/claims.ts";
 import { addObstacles, createObstacles, isFree, obstaclesTotal } from "../deciding/conflicts.ts";
 import { blockersOf } from "../deciding/verdicts.ts";
 import { updateLease } from "../leases/lease-life.ts";
-import type { Party, RequestEntry, TenantEntry, Turn } from "../memory/state.ts";
+import type { Holder, RequestEntry, TenantEntry, Turn } from "../memory/state.ts";
 import { liveLeasesOf } from "./request-life.ts";
 /** Answers from the present state. Asking for a granted request collects it (W8). */
 export function describeRequest(turn: Turn, request: RequestEntry): Reply {
@@ -34,7 +34,7 @@ export function describeRequest(turn: Turn, request: RequestEntry): Reply {
         requestId: record.id,
         leases: leasesNow(tenant, request),
         warnings: record.warnings,
-        observe: observeFor(request.party, record.observeSince, record.intents),
+        observe: observeFor(request.holder, record.observeSince, record.intents),
       };
     case "TIMED_OUT":
       return refuse("wait_timeout", "The wait is over: its timeout passed. Nothing is held; submit again.");
@@ -64,13 +64,13 @@ function pauseReasonOf(fate: string | null): PauseReason {
 }
 
 function describeWait(tenant: TenantEntry, request: RequestEntry): Reply {
-  const { record, party } = request;
+  const { record, holder } = request;
   const obstacles = createObstacles();
-  const wishes = request.claims.map((claim) => ({ wish: claim }));
+  const claims = request.claims.map((claim) => ({ claim: claim }));
   for (const claim of request.claims) {
-    const units = unitsWished(wishes, claim);
-    if (isFree(tenant, claim, party, claim, units)) continue;
-    addObstacles(obstacles, tenant, claim, party, claim, units, Number.NEGATIVE_INFINITY);
+    const units = unitsClaimed(claims, claim);
+    if (isFree(tenant, claim, holder, claim, units)) continue;
+    addObstacles(obstacles, tenant, claim, holder, claim, units, Number.NEGATIVE_INFINITY);
   }
   return {
     type: "waiting",
@@ -102,9 +102,9 @@ function leasesNow(tenant: TenantEntry, { record }: RequestEntry): Lease[] {
 }
 
 /** A4: a grant that ends PAUSED carries what happened since the checkpoint, or since the pause where that is earlier. */
-export function observeFor(party: Party, pausedAt: Millis | null, intents: readonly Intent[]): Observe | null {
-  if (pausedAt === null || party.kind === "task") return null;
-  const digest = party.digest?.record ?? null;
+export function observeFor(holder: Holder, pausedAt: Millis | null, intents: readonly Intent[]): Observe | null {
+  if (pausedAt === null || holder.kind === "task") return null;
+  const digest = holder.digest?.record ?? null;
   const resources = new Set<string>();
   for (const { resource, to } of [...intents, ...(digest?.intentBacklog ?? [])]) {
     resources.add(resource);

@@ -16,7 +16,7 @@ export function endLeases(
     const { linkedTo } = lease.record;
     endOne(turn, lease, as, reason, versionOf);
     // What is left of a task's manifest ends with the attempt (T10).
-    if (linkedTo === null || lease.party.kind === "task") continue;
+    if (linkedTo === null || lease.holder.kind === "task") continue;
     const other = turn.tenant.leases.get(linkedTo);
     if (other !== undefined) endOne(turn, other, as, reason, versionOf);
   }

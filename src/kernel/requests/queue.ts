@@ -4,20 +4,20 @@
  */
 
 import { EXCLUSIVE, PROVIDING, SHARED, type Strength, strengthsConflict } from "../contract/predicates.ts";
-import { unitsWished } from "../deciding/claims.ts";
+import { unitsClaimed } from "../deciding/claims.ts";
 import { isFree } from "../deciding/conflicts.ts";
 import { findOthers, placeIn } from "../deciding/picking.ts";
 import { search } from "../index/resource-search.ts";
 import { headOf, isBefore, type Node, type Placed, waitingFrom } from "../index/resource-tree.ts";
 import {
-  type Claim,
   findRoot,
   freeName,
-  type Party,
+  type Holder,
   type RequestEntry,
   type ResourceEntry,
   type TenantEntry,
   type Turn,
+  type WaitingClaim,
 } from "../memory/state.ts";
 import { namesOverlap } from "../names/pattern.ts";
 import type { ResourceName } from "../names/resource-name.ts";
@@ -43,7 +43,7 @@ export function serve(turn: Turn, names: readonly ResourceName[]): void {
   for (const [request] of inOrder) {
     if (request.record.state !== "WAITING" || !fits(tenant, request)) continue;
     // A task keeps its place in the queue, and is granted what it waits for together with a worker (T10).
-    if (request.party.kind === "task") turn.state.consequences.push({ type: "task_fits", task: request.party });
+    if (request.holder.kind === "task") turn.state.consequences.push({ type: "task_fits", task: request.holder });
     else grantWaiter(turn, request);
   }
   if (tenant.picking.size > 0) servePicking(turn, names);
@@ -72,13 +72,13 @@ function servePicking(turn: Turn, names: readonly ResourceName[]): void {
 }
 
 export function fits(tenant: TenantEntry, request: RequestEntry): boolean {
-  const wishes = request.claims.map((claim) => ({ wish: claim }));
-  return request.claims.every((claim) => isFree(tenant, claim, request.party, claim, unitsWished(wishes, claim)));
+  const claims = request.claims.map((claim) => ({ claim: claim }));
+  return request.claims.every((claim) => isFree(tenant, claim, request.holder, claim, unitsClaimed(claims, claim)));
 }
 
 /**
  * Of those who wait at one node, the ones that could be granted. All who wait there want the same name, so once two
- * parties ahead conflict with a strength, nobody behind them of that strength can fit: however long the queue is, only
+ * holders ahead conflict with a strength, nobody behind them of that strength can fit: however long the queue is, only
  * its front is looked at.
  */
 function addCandidates(candidates: Map<RequestEntry, Placed>, node: Node): void {
@@ -96,33 +96,33 @@ function addCandidates(candidates: Map<RequestEntry, Placed>, node: Node): void 
       if (item !== null && (first === null || isBefore(item, first))) first = item;
     }
     if (first === null) return;
-    const { party } = (first as Claim).request;
-    if (!front.blocks(first.strength, party)) candidates.set((first as Claim).request, first);
-    front.add(first.strength, party);
+    const { holder } = (first as WaitingClaim).request;
+    if (!front.blocks(first.strength, holder)) candidates.set((first as WaitingClaim).request, first);
+    front.add(first.strength, holder);
     next[first.strength] = first.next === headOf(waiting, first.strength) ? null : first.next;
   }
 }
 
-/** Who stands at the front of one node's queue, as far as it matters to those behind: no, one, or several parties. */
+/** Who stands at the front of one node's queue, as far as it matters to those behind: no, one, or several holders. */
 class Front {
-  private readonly parties: (Party | "several" | null)[] = [null, null, null];
+  private readonly holders: (Holder | "several" | null)[] = [null, null, null];
 
   /** Whoever comes with this strength conflicts with somebody ahead. */
   isClosed(strength: Strength): boolean {
-    const ahead = this.parties[strength] ?? null;
+    const ahead = this.holders[strength] ?? null;
     return ahead === "several" || (ahead !== null && ahead.open.size <= 1);
   }
 
-  blocks(strength: Strength, party: Party): boolean {
-    const ahead = this.parties[strength] ?? null;
-    return ahead === "several" || (ahead !== null && ahead !== party);
+  blocks(strength: Strength, holder: Holder): boolean {
+    const ahead = this.holders[strength] ?? null;
+    return ahead === "several" || (ahead !== null && ahead !== holder);
   }
 
-  add(strength: Strength, party: Party): void {
+  add(strength: Strength, holder: Holder): void {
     for (const other of [SHARED, PROVIDING, EXCLUSIVE] as const) {
       if (!strengthsConflict(strength, other)) continue;
-      const ahead = this.parties[other] ?? null;
-      this.parties[other] = ahead === null || ahead === party ? party : "several";
+      const ahead = this.holders[other] ?? null;
+      this.holders[other] = ahead === null || ahead === holder ? holder : "several";
     }
   }
 }
@@ -132,7 +132,7 @@ function addUnitCandidates(candidates: Map<RequestEntry, Placed>, resource: Reso
   const head = resource.node.waiting?.exclusive ?? null;
   let room = (resource.record.capacity ?? 0) - resource.heldUnits;
   for (let item = head; item !== null && room >= 0; item = item.next === head ? null : item.next) {
-    const { request, intent } = item as Claim;
+    const { request, intent } = item as WaitingClaim;
     candidates.set(request, item);
     room -= intent.units;
   }

@@ -8,36 +8,36 @@ import type { RequestEvent } from "../contract/events.ts";
 import { suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
 import type { Lease, Request } from "../contract/records.ts";
-import { type LinkedWish, needsCells, placeOf, wishesOf } from "../deciding/claims.ts";
+import { claimsOf, type LinkedClaim, needsCells, placeOf } from "../deciding/claims.ts";
 import { patternsOf } from "../deciding/picking.ts";
 import { addKind, takeKind } from "../deciding/quotas.ts";
-import { schedule, unschedule } from "../index/heap.ts";
+import { rankIn, removeFrom } from "../index/heap.ts";
 import { nodeFor, put, take } from "../index/resource-tree.ts";
 import { beginLease, emitLease, expiryFor, type GrantTerms, updateLease } from "../leases/lease-life.ts";
 import { boundLease } from "../leases/lease-states.ts";
 import {
   type AgentEntry,
-  type Claim,
   changed,
   emit,
   freeName,
+  type Holder,
   type LeaseEntry,
-  type Party,
   type RequestEntry,
   rootOf,
   type TenantEntry,
   type Turn,
+  type WaitingClaim,
 } from "../memory/state.ts";
 import { noRequests, type TaskEntry } from "../memory/task-state.ts";
 import { moveRequest } from "./request-states.ts";
 
 /** Enters a waiting request, new or restored, into the queue and the index. */
 export function enqueue({ state, tenant }: Turn, request: RequestEntry): void {
-  const { record, party } = request;
-  const { order, suborder } = placeOf(tenant, party.priority, record.arrival);
-  for (const { wish } of wishesOf(tenant, record.intents, record.picked)) {
-    const { name, intent, strength, counted } = wish;
-    const claim: Claim = {
+  const { record, holder } = request;
+  const { order, suborder } = placeOf(tenant, holder.priority, record.arrival);
+  for (const { claim } of claimsOf(tenant, record.intents, record.picked)) {
+    const { name, intent, strength, counted } = claim;
+    const waiting: WaitingClaim = {
       request,
       name,
       intent,
@@ -49,17 +49,17 @@ export function enqueue({ state, tenant }: Turn, request: RequestEntry): void {
       previous: null,
       next: null,
     };
-    put("waiting", nodeFor(rootOf(tenant, name.type), name), claim);
+    put("waiting", nodeFor(rootOf(tenant, name.type), name), waiting);
     if (counted !== null) counted.waitingUnits += intent.units;
     if (name.wild) tenant.patternCount++;
     if (tenant.kindUnits !== null) addKind(tenant, name.text, intent.units);
-    request.claims.push(claim);
+    request.claims.push(waiting);
   }
   if (record.picked.length > 0) tenant.picking.set(request, patternsOf(record.intents));
   tenant.waitingCount++;
-  if (party.open === noRequests) (party as TaskEntry).open = new Set();
-  party.open.add(request);
-  schedule(state.waits, request, record.timeoutAt, record.arrival);
+  if (holder.open === noRequests) (holder as TaskEntry).open = new Set();
+  holder.open.add(request);
+  rankIn(state.waits, request, record.timeoutAt, record.arrival);
 }
 
 /** Out of the queue without a grant: others may have stood behind it. */
@@ -83,9 +83,9 @@ function dequeue(turn: Turn, request: RequestEntry): void {
   request.claims.length = 0;
   if (request.record.picked.length > 0) tenant.picking.delete(request);
   tenant.waitingCount--;
-  request.party.open.delete(request);
-  unschedule(state.waits, request);
-  if (request.parked !== null || request.party.kind === "task") {
+  request.holder.open.delete(request);
+  removeFrom(state.waits, request);
+  if (request.parked !== null || request.holder.kind === "task") {
     state.consequences.push({ type: "request_left", request });
   }
 }
@@ -95,19 +95,19 @@ export function updateRequest(turn: Turn, request: RequestEntry, change: Partial
   changed(turn, request);
 }
 
-/** Turns wishes into leases, all of them (W6). */
+/** Turns claims into leases, all of them (W6). */
 export function beginLeases(
   turn: Turn,
-  party: Party,
-  wishes: readonly LinkedWish[],
+  holder: Holder,
+  claims: readonly LinkedClaim[],
   terms: GrantTerms,
   firstIndex = 0,
 ): LeaseEntry[] {
   const leases: LeaseEntry[] = [];
-  for (const { wish, linkedIndex } of wishes) {
+  for (const { claim, linkedIndex } of claims) {
     const index = firstIndex + leases.length;
     const linked = linkedIndex === null ? null : firstIndex + linkedIndex;
-    leases.push(beginLease(turn, party, wish, index, linked, terms));
+    leases.push(beginLease(turn, holder, claim, index, linked, terms));
   }
   return leases;
 }
@@ -115,9 +115,9 @@ export function beginLeases(
 /** A waiter's turn has come (W3). Unless it collects the grant in time, it loses it (W8). */
 export function grantWaiter(turn: Turn, request: RequestEntry): void {
   const { tenant, now } = turn;
-  const { record, party } = request;
+  const { record, holder } = request;
   dequeue(turn, request);
-  const wishes = wishesOf(tenant, record.intents, record.picked);
+  const claims = claimsOf(tenant, record.intents, record.picked);
   const terms: GrantTerms = {
     suffix: suffixOf(record.id),
     ttl: record.ttl,
@@ -125,10 +125,10 @@ export function grantWaiter(turn: Turn, request: RequestEntry): void {
     purpose: record.purpose,
     tokens: record.tokens,
     claimBy: now + tenant.record.settings.claimWithinMs,
-    binds: needsCells(tenant, wishes),
+    binds: needsCells(tenant, claims),
     agentId: record.agentId,
   };
-  attachLeases(turn, request, beginLeases(turn, party, wishes, terms));
+  attachLeases(turn, request, beginLeases(turn, holder, claims, terms));
   if (request.record.state === "GRANTED") announceGrant(turn, request);
 }
 
@@ -136,13 +136,13 @@ export function grantWaiter(turn: Turn, request: RequestEntry): void {
 export function attachLeases(turn: Turn, request: RequestEntry, leases: readonly LeaseEntry[]): void {
   for (const lease of leases) lease.request = request;
   const binds = leases.some((lease) => lease.record.state === "BINDING");
-  if (binds) request.party.open.add(request);
+  if (binds) request.holder.open.add(request);
   moveRequest(turn, request, binds ? "bind" : "grant", { leaseIds: leases.map((lease) => lease.record.id) });
 }
 
 export function announceGrant(turn: Turn, request: RequestEntry): void {
   emitRequest(turn, request, "request.granted", null);
-  if (request.party.kind === "agent") becomeExecuting(turn, request.party);
+  if (request.holder.kind === "agent") becomeExecuting(turn, request.holder);
 }
 
 /** G6: when the last of its cells has bound, the whole manifest is granted; its time begins, and it is to be collected. */
@@ -150,7 +150,7 @@ export function finishBinding(turn: Turn, request: RequestEntry): void {
   const { tenant, now } = turn;
   const leases = liveLeasesOf(tenant, request);
   if (leases.some((lease) => lease.record.cellBy !== null)) return;
-  request.party.open.delete(request);
+  request.holder.open.delete(request);
   moveRequest(turn, request, "grant");
   const claimBy = now + tenant.record.settings.claimWithinMs;
   for (const lease of leases) {
@@ -184,24 +184,24 @@ const fates = {
  */
 export function endWait(turn: Turn, request: RequestEntry, fate: keyof typeof fates, reason: string | null): void {
   if (request.record.state === "WAITING") leaveQueue(turn, request);
-  else request.party.open.delete(request);
-  const { party } = request;
-  if (party.kind === "task") {
+  else request.holder.open.delete(request);
+  const { holder } = request;
+  if (holder.kind === "task") {
     // Nobody asks for it by its id: the task tells where it stands.
     return removeRequest(turn, request);
   }
-  if (request.record.key !== null) party.keys.delete(request.record.key);
+  if (request.record.key !== null) holder.keys.delete(request.record.key);
   moveRequest(turn, request, fates[fate].move, { fateReason: reason });
   emitRequest(turn, request, fates[fate].event, reason);
-  remember(turn, party, request);
-  noteIdle(turn, party);
+  remember(turn, holder, request);
+  noteIdle(turn, holder);
 }
 
 /** A granted request keeps what its leases ended as, so that a repeated or late question is answered (W10). */
 export function noteEndedLease(turn: Turn, request: RequestEntry, lease: Lease): void {
   updateRequest(turn, request, { ended: [...request.record.ended, lease] });
   if (request.record.state !== "GRANTED" || request.record.ended.length < request.record.leaseIds.length) return;
-  if (request.party.kind === "agent") remember(turn, request.party, request);
+  if (request.holder.kind === "agent") remember(turn, request.holder, request);
 }
 
 function remember(turn: Turn, agent: AgentEntry, request: RequestEntry): void {
@@ -209,7 +209,7 @@ function remember(turn: Turn, agent: AgentEntry, request: RequestEntry): void {
   const { remembered } = agent;
   updateRequest(turn, request, { forgetAt: now + limits.requestMemoryMs });
   remembered.add(request);
-  schedule(state.ends, request, now + limits.requestMemoryMs, request.record.arrival);
+  rankIn(state.ends, request, now + limits.requestMemoryMs, request.record.arrival);
   if (remembered.size > limits.requestMemoryPerAgentMax) {
     let oldest = request;
     for (const one of remembered) if (isForgottenBefore(one.record, oldest.record)) oldest = one;
@@ -224,12 +224,12 @@ function isForgottenBefore(a: Request, b: Request): boolean {
 
 export function forget(turn: Turn, request: RequestEntry): void {
   const { state } = turn;
-  const { party } = request;
-  unschedule(state.ends, request);
-  if (party.kind === "agent") {
-    party.remembered.delete(request);
-    if (request.record.key !== null && party.keys.get(request.record.key) === request)
-      party.keys.delete(request.record.key);
+  const { holder } = request;
+  removeFrom(state.ends, request);
+  if (holder.kind === "agent") {
+    holder.remembered.delete(request);
+    if (request.record.key !== null && holder.keys.get(request.record.key) === request)
+      holder.keys.delete(request.record.key);
   }
   removeRequest(turn, request);
 }

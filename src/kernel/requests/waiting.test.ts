@@ -832,11 +832,11 @@ test("C5: a refused broad pattern looks at a bounded number of those in its way,
   for (let n = 0; n < count; n++) world.grant("old", `CONSUMES FILE:/flat/f${n}`);
   let looked = 0;
   for (const entry of world.base.state.tenants.get("t1")?.leases.values() ?? []) {
-    const { party } = entry;
-    Object.defineProperty(entry, "party", {
+    const { holder } = entry;
+    Object.defineProperty(entry, "holder", {
       get() {
         looked++;
-        return party;
+        return holder;
       },
     });
   }

@@ -12,7 +12,6 @@ import { each } from "../index/resource-tree.ts";
 import { createCellEntry } from "../memory/entries.ts";
 import {
   type CellEntry,
-  type Claim,
   emit,
   freeName,
   type LeaseEntry,
@@ -20,6 +19,7 @@ import {
   type ResourceEntry,
   type TenantEntry,
   type Turn,
+  type WaitingClaim,
 } from "../memory/state.ts";
 import { endWait } from "../requests/request-life.ts";
 import { moveCell, scheduleSilence } from "./cell-states.ts";
@@ -103,6 +103,6 @@ function addWaiters(requests: Set<RequestEntry>, { node }: ResourceEntry): void 
   const { waiting } = node;
   if (waiting === null) return;
   for (const head of [waiting.shared, waiting.providing, waiting.exclusive]) {
-    each(head, (claim) => requests.add((claim as Claim).request));
+    each(head, (claim) => requests.add((claim as WaitingClaim).request));
   }
 }

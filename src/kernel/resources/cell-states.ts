@@ -10,7 +10,7 @@
  */
 
 import type { Cell } from "../contract/records.ts";
-import { schedule, unschedule } from "../index/heap.ts";
+import { rankIn, removeFrom } from "../index/heap.ts";
 import { type CellEntry, changed, type Turn } from "../memory/state.ts";
 import { after, type Transitions } from "../memory/transitions.ts";
 import { textHash } from "../names/hash.ts";
@@ -36,6 +36,6 @@ export function updateCell(turn: Turn, entry: CellEntry, change: Partial<Omit<Ce
 }
 
 export function scheduleSilence({ state }: Turn, entry: CellEntry): void {
-  if (entry.record.state === "GONE") unschedule(state.ends, entry);
-  else schedule(state.ends, entry, entry.record.aliveBy, textHash(entry.record.id));
+  if (entry.record.state === "GONE") removeFrom(state.ends, entry);
+  else rankIn(state.ends, entry, entry.record.aliveBy, textHash(entry.record.id));
 }

@@ -2,23 +2,23 @@
 
 import { SHARED } from "../contract/predicates.ts";
 import type { Millis, Resource } from "../contract/records.ts";
-import { unitsWished } from "../deciding/claims.ts";
+import { unitsClaimed } from "../deciding/claims.ts";
 import { unitsAhead } from "../deciding/conflicts.ts";
 import { search } from "../index/resource-search.ts";
 import { each, heldFrom, nodeFor, setMark, waitingFrom } from "../index/resource-tree.ts";
 import { createResourceEntry } from "../memory/entries.ts";
 import {
-  type Claim,
   changed,
   emit,
   findRoot,
+  type Holder,
   type LeaseEntry,
-  type Party,
   type RequestEntry,
   type ResourceEntry,
   rootOf,
   type TenantEntry,
   type Turn,
+  type WaitingClaim,
 } from "../memory/state.ts";
 import type { ResourceName } from "../names/resource-name.ts";
 import { endBinding, endLeases } from "../requests/ending.ts";
@@ -70,23 +70,23 @@ export function isUsed(tenant: TenantEntry, name: ResourceName): boolean {
 export function turnsAWait(tenant: TenantEntry, resource: ResourceEntry, capacity: number): boolean {
   if (capacity >= (resource.record.capacity ?? 0)) return false;
   const waitDie = tenant.record.settings.strategy === "wait_die";
-  const isForbidden = (waiter: Party, other: Party): boolean =>
+  const isForbidden = (waiter: Holder, other: Holder): boolean =>
     waiter !== other && (waitDie ? waiter.priority > other.priority : waiter.priority < other.priority);
   let turns = false;
-  const ahead: Party[] = [];
+  const ahead: Holder[] = [];
   each(resource.node.waiting?.exclusive ?? null, (item) => {
-    const { request } = item as Claim;
-    const units = unitsWished(
-      request.claims.map((wish) => ({ wish })),
-      item as Claim,
+    const { request } = item as WaitingClaim;
+    const units = unitsClaimed(
+      request.claims.map((claim) => ({ claim })),
+      item as WaitingClaim,
     );
     if (resource.heldUnits + unitsAhead(resource, item) + units > capacity) {
-      turns ||= ahead.some((other) => isForbidden(request.party, other));
+      turns ||= ahead.some((other) => isForbidden(request.holder, other));
       each(resource.node.exclusive, (lease) => {
-        turns ||= isForbidden(request.party, (lease as LeaseEntry).party);
+        turns ||= isForbidden(request.holder, (lease as LeaseEntry).holder);
       });
     }
-    ahead.push(request.party);
+    ahead.push(request.holder);
   });
   return turns;
 }
@@ -122,7 +122,7 @@ function findUsers(tenant: TenantEntry, name: ResourceName): { leases: LeaseEntr
       visit({ shared, providing, exclusive, waiting }) {
         for (const head of [shared, providing, exclusive]) each(head, (lease) => leases.push(lease as LeaseEntry));
         for (const head of [waiting?.shared, waiting?.providing, waiting?.exclusive]) {
-          each(head ?? null, (claim) => requests.add((claim as Claim).request));
+          each(head ?? null, (claim) => requests.add((claim as WaitingClaim).request));
         }
         return false;
       },

@@ -6,7 +6,7 @@
 
 import { limits } from "../contract/limits.ts";
 import type { Task, TaskSpec } from "../contract/task-records.ts";
-import { earliest, schedule } from "../index/heap.ts";
+import { firstOf, rankIn } from "../index/heap.ts";
 import type { TenantEntry, Turn } from "../memory/state.ts";
 import { createLane, createListed, type Lane, type TaskEntry } from "../memory/task-state.ts";
 export function rankOf({ timestamp, spec }: Task): number {
@@ -36,24 +36,24 @@ export function makeReady(turn: Turn, task: TaskEntry): void {
   const { record, lane } = task;
   task.place = "ready";
   tenant.book.readyCount++;
-  schedule(lane.ready, task, rankOf(record), record.timestamp);
+  rankIn(lane.ready, task, rankOf(record), record.timestamp);
   const last = record.lastWorker === null ? undefined : tenant.book.workers.get(record.lastWorker);
   if (last !== undefined) {
     task.affinity = createListed("affinity", task, last.affine);
-    schedule(last.affine, task.affinity, rankOf(record), record.timestamp);
+    rankIn(last.affine, task.affinity, rankOf(record), record.timestamp);
   }
-  tell(turn, task);
+  announce(turn, task);
 }
 
-export function tell({ state }: Turn, { record, lane }: TaskEntry): void {
+export function announce({ state }: Turn, { record, lane }: TaskEntry): void {
   const { tenant, lastWorker } = record;
   state.ready.push({ tenant, taskType: lane.taskType, requires: lane.requires, lastWorker });
 }
 
 /** All that can be offered again, as far as it matters to whoever holds polls open: the next one of each lane. */
-export function tellAll(turn: Turn): void {
+export function announceAll(turn: Turn): void {
   for (const { ready } of turn.tenant.book.lanes.values()) {
-    const first = earliest(ready);
-    if (first !== undefined) tell(turn, first);
+    const first = firstOf(ready);
+    if (first !== undefined) announce(turn, first);
   }
 }

@@ -4,11 +4,11 @@ import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import type { Blocker } from "../contract/replies.ts";
 import { findResource, whyNotReady } from "../deciding/bars.ts";
-import { needsCells, unitsWished, wishesOf } from "../deciding/claims.ts";
+import { claimsOf, needsCells, unitsClaimed } from "../deciding/claims.ts";
 import { obstaclesTotal } from "../deciding/conflicts.ts";
 import { findOverKind, isLeaseTimeUsedUp } from "../deciding/quotas.ts";
 import { blockersOf } from "../deciding/verdicts.ts";
-import { earliest } from "../index/heap.ts";
+import { firstOf } from "../index/heap.ts";
 import type { State, TenantEntry } from "../memory/state.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
 import { rankOf } from "./lanes.ts";
@@ -109,11 +109,11 @@ function explainQueued(tenant: TenantEntry, task: TaskEntry, now: Millis): Waiti
 function explainManifest(tenant: TenantEntry, task: TaskEntry): WaitingFor[] {
   const { intents } = task.record.spec;
   if (intents.length === 0) return [];
-  const wishes = wishesOf(tenant, intents);
-  const over = findOverKind(tenant, wishes, task.open);
+  const claims = claimsOf(tenant, intents);
+  const over = findOverKind(tenant, claims, task.open);
   if (over !== null) return [{ kind: "quota", detail: `The tenant may hold ${over.most} units of ${over.kind}.` }];
-  for (const { wish } of wishes) {
-    const fenced = findResource(tenant, wish.name, ({ record }) => record.fenced || record.withdrawn);
+  for (const { claim } of claims) {
+    const fenced = findResource(tenant, claim.name, ({ record }) => record.fenced || record.withdrawn);
     if (fenced !== undefined) {
       const { name, fenced: isFenced } = fenced.record;
       const detail = isFenced
@@ -121,19 +121,19 @@ function explainManifest(tenant: TenantEntry, task: TaskEntry): WaitingFor[] {
         : `${name} was withdrawn; declare it again.`;
       return [{ kind: "resource_fenced", detail, resource: name }];
     }
-    const capacity = wish.counted?.record.capacity ?? 0;
-    if (wish.counted !== null && unitsWished(wishes, wish) > capacity) {
-      return [{ kind: "quota", detail: `${wish.name.text} has ${capacity} units in all, and the task wants more.` }];
+    const capacity = claim.counted?.record.capacity ?? 0;
+    if (claim.counted !== null && unitsClaimed(claims, claim) > capacity) {
+      return [{ kind: "quota", detail: `${claim.name.text} has ${capacity} units in all, and the task wants more.` }];
     }
   }
-  for (const { wish } of wishes) {
-    const bound = tenant.resources.get(wish.name.text)?.record;
+  for (const { claim } of claims) {
+    const bound = tenant.resources.get(claim.name.text)?.record;
     const detail = bound === undefined ? null : whyNotReady(tenant, bound);
-    if (detail !== null) return [{ kind: "cell_not_ready", detail, resource: wish.name.text }];
+    if (detail !== null) return [{ kind: "cell_not_ready", detail, resource: claim.name.text }];
   }
-  if (needsCells(tenant, wishes))
+  if (needsCells(tenant, claims))
     return [{ kind: "quota", detail: "Its manifest names a resource that is bound to a cell." }];
-  const obstacles = obstaclesOf(tenant, task, wishes);
+  const obstacles = obstaclesOf(tenant, task, claims);
   const total = obstaclesTotal(obstacles);
   if (total === 0) return [];
   const blockers = blockersOf(obstacles);
@@ -174,10 +174,10 @@ function countAhead({ book }: TenantEntry, task: TaskEntry): number {
   const rank = rankOf(task.record);
   let ahead = 0;
   for (const { ready } of book.lanes.values()) {
-    const first = earliest(ready);
+    const first = firstOf(ready);
     if (first === undefined || rankOf(first.record) > rank) continue;
     for (const one of ready.heap)
-      if (one !== task && (one.dueAt < rank || (one.dueAt === rank && one.priority < task.priority))) ahead++;
+      if (one !== task && (one.rank < rank || (one.rank === rank && one.priority < task.priority))) ahead++;
   }
   return ahead;
 }

@@ -17,7 +17,7 @@ export function readTask(tenant: TenantEntry, input: TaskInput): TaskSpec | Refu
   }
   const read = input.intents === null || input.intents.length === 0 ? noIntents : readIntents(tenant, input.intents);
   if ("code" in read) return read;
-  if (needsCells(tenant, read.wishes)) {
+  if (needsCells(tenant, read.claims)) {
     return invalid("invalid_task", "intents", "must not name bound resources; acquire them as an agent");
   }
   if (leavesChoice(read.intents)) {
@@ -39,7 +39,7 @@ export function readTask(tenant: TenantEntry, input: TaskInput): TaskSpec | Refu
 }
 
 const none: readonly string[] = [];
-const noIntents = { intents: [], wishes: [] } as const;
+const noIntents = { intents: [], claims: [] } as const;
 
 /** L2: a longer duration is capped, and the reply says so. */
 export function cappedLease<T extends number | null | undefined>(ms: T): T | number {

@@ -3,7 +3,7 @@ import type { TaskEvent } from "../contract/events.ts";
 import { limits } from "../contract/limits.ts";
 import type { EndedLeaseState } from "../contract/records.ts";
 import type { FinalTaskStatus, Task, TaskAttempt } from "../contract/task-records.ts";
-import { haunt, unhaunt } from "../leases/late-results.ts";
+import { awaitLateResult, dropLateResult } from "../leases/late-results.ts";
 import { endLease, updateLease } from "../leases/lease-life.ts";
 import { changed, emit, type LeaseEntry, leasesOf, type Turn } from "../memory/state.ts";
 import { attemptOf, type TaskEntry, updateTask } from "../memory/task-state.ts";
@@ -131,7 +131,7 @@ function remember(turn: Turn, task: TaskEntry, attempt: TaskAttempt): void {
   const { leaseId, fence, workerId, acceptedAt, receiptId } = attempt;
   const past = [...task.record.past, { leaseId, fence, workerId, acceptedAt, receiptId, contested: false }];
   updateTask(turn, task, { past: past.slice(-limits.taskPastMax), lastWorker: workerId });
-  if (acceptedAt !== null && task.record.spec.intents.length > 0) haunt(turn, task);
+  if (acceptedAt !== null && task.record.spec.intents.length > 0) awaitLateResult(turn, task);
 }
 
 /** An offer came to nothing (T2). The attempt beside it, if there was one, may have been the last (T8). */
@@ -203,7 +203,7 @@ function end(
   for (const request of task.open) endWait(turn, request, "CANCELED", null);
   // It may have been the one of its key that was ready for the next slot (T12).
   if (wasReady && task.key !== null) offerSlots(turn, task.key);
-  unhaunt(tenant, task);
+  dropLateResult(tenant, task);
   endSpeculation(turn, task);
   closeObligation(turn, task);
   moveTask(turn, task, finalMoves[status], { winningReceiptId, endedAt: now, endReason: reason, notBefore: null });

@@ -8,7 +8,7 @@ import { requestIdWith, suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
 import type { Request } from "../contract/records.ts";
 import { findResource } from "../deciding/bars.ts";
-import { type LinkedWish, lastPlace, needsCells, placeOf, unitsWished, wishesOf } from "../deciding/claims.ts";
+import { claimsOf, type LinkedClaim, lastPlace, needsCells, placeOf, unitsClaimed } from "../deciding/claims.ts";
 import { addObstacles, createObstacles, findObstacle, type Obstacles } from "../deciding/conflicts.ts";
 import { displacesUnits } from "../deciding/decide.ts";
 import { findOverKind } from "../deciding/quotas.ts";
@@ -23,31 +23,31 @@ import { firstRequestState } from "../requests/request-states.ts";
 import { park } from "./task-parking.ts";
 import { bar, isKeyFull } from "./task-queue.ts";
 
-/** The manifest's wishes if they can be granted now; null if the task was put aside. */
-export function claimManifest(turn: Turn, task: TaskEntry): readonly LinkedWish[] | null {
+/** The manifest's claims if they can be granted now; null if the task was put aside. */
+export function claimManifest(turn: Turn, task: TaskEntry): readonly LinkedClaim[] | null {
   const { tenant } = turn;
-  const wishes = wishesOf(tenant, task.record.spec.intents);
-  if (isBarred(tenant, task, wishes)) {
+  const claims = claimsOf(tenant, task.record.spec.intents);
+  if (isBarred(tenant, task, claims)) {
     giveUpPlace(turn, task);
     bar(tenant, task);
     return null;
   }
   const [request] = task.open;
-  if (request !== undefined) return takeTurn(turn, task, request, wishes);
-  const obstacle = obstacleTo(tenant, task, wishes);
-  if (obstacle === null) return wishes;
+  if (request !== undefined) return takeTurn(turn, task, request, claims);
+  const obstacle = obstacleTo(tenant, task, claims);
+  if (obstacle === null) return claims;
   task.passedOver++;
-  if (task.passedOver > limits.taskPassedOverMax && insist(turn, task, wishes)) return wishes;
+  if (task.passedOver > limits.taskPassedOverMax && insist(turn, task, claims)) return claims;
   park(task, task.open.size === 0 ? obstacle : null);
   return null;
 }
 
-function obstacleTo(tenant: TenantEntry, task: TaskEntry, wishes: readonly LinkedWish[]): Obstacle | null {
+function obstacleTo(tenant: TenantEntry, task: TaskEntry, claims: readonly LinkedClaim[]): Obstacle | null {
   // Under Wound-Wait it goes ahead of younger waiters (W7); of those for units only where nobody must be wounded for it.
-  const goesAhead = tenant.record.settings.strategy === "wound_wait" && !displacesUnits({ wishes });
+  const goesAhead = tenant.record.settings.strategy === "wound_wait" && !displacesUnits({ claims });
   const place = goesAhead ? placeOf(tenant, task.priority, Number.POSITIVE_INFINITY) : lastPlace;
-  for (const { wish } of wishes) {
-    const obstacle = findObstacle(tenant, wish, task, place, unitsWished(wishes, wish));
+  for (const { claim } of claims) {
+    const obstacle = findObstacle(tenant, claim, task, place, unitsClaimed(claims, claim));
     if (obstacle !== null) return obstacle;
   }
   return null;
@@ -56,23 +56,23 @@ function obstacleTo(tenant: TenantEntry, task: TaskEntry, wishes: readonly Linke
 /** Whether a worker that asked now would get it; nothing is changed by asking. */
 export function canRunNow(tenant: TenantEntry, task: TaskEntry): boolean {
   if (isKeyFull(task)) return false;
-  const wishes = wishesOf(tenant, task.record.spec.intents);
-  if (isBarred(tenant, task, wishes)) return false;
+  const claims = claimsOf(tenant, task.record.spec.intents);
+  if (isBarred(tenant, task, claims)) return false;
   const [request] = task.open;
-  return request === undefined ? obstacleTo(tenant, task, wishes) === null : fits(tenant, request);
+  return request === undefined ? obstacleTo(tenant, task, claims) === null : fits(tenant, request);
 }
 
 /**
  * Neither waiting nor trying again helps: fenced, withdrawn or bound by now, more units than there are, or than the
  * tenant may have (W9, C6, G2).
  */
-function isBarred(tenant: TenantEntry, task: TaskEntry, wishes: readonly LinkedWish[]): boolean {
-  if (findOverKind(tenant, wishes, task.open) !== null) return true;
+function isBarred(tenant: TenantEntry, task: TaskEntry, claims: readonly LinkedClaim[]): boolean {
+  if (findOverKind(tenant, claims, task.open) !== null) return true;
   if (tenant.resources.size === 0) return false;
-  if (needsCells(tenant, wishes)) return true;
-  return wishes.some(({ wish }) => {
-    if (wish.counted !== null && unitsWished(wishes, wish) > (wish.counted.record.capacity ?? 0)) return true;
-    return findResource(tenant, wish.name, ({ record }) => record.fenced || record.withdrawn) !== undefined;
+  if (needsCells(tenant, claims)) return true;
+  return claims.some(({ claim }) => {
+    if (claim.counted !== null && unitsClaimed(claims, claim) > (claim.counted.record.capacity ?? 0)) return true;
+    return findResource(tenant, claim.name, ({ record }) => record.fenced || record.withdrawn) !== undefined;
   });
 }
 
@@ -80,15 +80,15 @@ function takeTurn(
   turn: Turn,
   task: TaskEntry,
   request: RequestEntry,
-  wishes: readonly LinkedWish[],
-): readonly LinkedWish[] | null {
+  claims: readonly LinkedClaim[],
+): readonly LinkedClaim[] | null {
   const { tenant } = turn;
   if (!fits(tenant, request)) {
     park(task, null);
     return null;
   }
   giveUpPlace(turn, task);
-  return wishes;
+  return claims;
 }
 
 /** Others may have stood behind it: they are served once the task has what it wants, or something else. */
@@ -97,14 +97,14 @@ export function giveUpPlace(turn: Turn, task: TaskEntry): void {
 }
 
 /** Queues for the resources, if W2 lets a request of this age wait. True: they are its own at once (W7). */
-function insist(turn: Turn, task: TaskEntry, wishes: readonly LinkedWish[]): boolean {
+function insist(turn: Turn, task: TaskEntry, claims: readonly LinkedClaim[]): boolean {
   const { tenant } = turn;
   if (tenant.waitingCount >= tenant.record.quotas.waitersMax) return false;
   if (tenant.record.settings.strategy === "wait_die") {
-    if (obstaclesOf(tenant, task, wishes).oldest < task.priority) return false;
+    if (obstaclesOf(tenant, task, claims).oldest < task.priority) return false;
   } else {
     const place = placeOf(tenant, task.priority, Number.POSITIVE_INFINITY);
-    const { wounds, mustWait } = planWounds(tenant, { wishes }, task, task.priority, place);
+    const { wounds, mustWait } = planWounds(tenant, { claims }, task, task.priority, place);
     endLeases(turn, wounds, "REVOKED", "wounded");
     if (!mustWait) return true;
   }
@@ -112,10 +112,10 @@ function insist(turn: Turn, task: TaskEntry, wishes: readonly LinkedWish[]): boo
   return false;
 }
 
-export function obstaclesOf(tenant: TenantEntry, task: TaskEntry, wishes: readonly LinkedWish[]): Obstacles {
+export function obstaclesOf(tenant: TenantEntry, task: TaskEntry, claims: readonly LinkedClaim[]): Obstacles {
   const obstacles = createObstacles();
-  for (const { wish } of wishes) {
-    addObstacles(obstacles, tenant, wish, task, lastPlace, unitsWished(wishes, wish), Number.NEGATIVE_INFINITY);
+  for (const { claim } of claims) {
+    addObstacles(obstacles, tenant, claim, task, lastPlace, unitsClaimed(claims, claim), Number.NEGATIVE_INFINITY);
   }
   return obstacles;
 }

@@ -4,7 +4,7 @@
  * be parked on one file. Mostly the first one takes what they all want; then they are parked on that as they are. The
  * oldest is looked at each time, whatever its priority, so that it is noticed when it is passed over too often.
  */
-import { createDeadlines, earliest, schedule, unschedule } from "../index/heap.ts";
+import { createHeap, firstOf, rankIn, removeFrom } from "../index/heap.ts";
 import { leasesOf, type Turn } from "../memory/state.ts";
 import { createListed, type Lane, type Obstacle, type Parking, type TaskEntry } from "../memory/task-state.ts";
 import { makeReady, rankOf } from "./lanes.ts";
@@ -22,7 +22,7 @@ function createParking(obstacle: Obstacle): Parking {
     obstacle,
     origin: originOf(obstacle),
     lanes: new Map(),
-    oldest: createDeadlines(),
+    oldest: createHeap(),
     returning: new Set(),
     unitsMin: Infinity,
   };
@@ -42,7 +42,7 @@ function originOf(obstacle: Obstacle): Parking["origin"] {
 function enter(parking: Parking, task: TaskEntry): void {
   task.parking = parking;
   task.age = createListed("age", task, parking.oldest);
-  schedule(parking.oldest, task.age, task.priority, 0);
+  rankIn(parking.oldest, task.age, task.priority, 0);
   const { origin } = parking;
   if (origin?.kind === "resource") parking.unitsMin = Math.min(parking.unitsMin, unitsOf(task, origin.resource));
   // Those that a worker had before are few, and are found by that worker in any lane's place (T7).
@@ -52,10 +52,10 @@ function enter(parking: Parking, task: TaskEntry): void {
   }
   let lane = parking.lanes.get(task.lane);
   if (lane === undefined) {
-    lane = createDeadlines();
+    lane = createHeap();
     parking.lanes.set(task.lane, lane);
   }
-  schedule(lane, task, rankOf(task.record), task.record.timestamp);
+  rankIn(lane, task, rankOf(task.record), task.record.timestamp);
 }
 
 function unitsOf({ record }: TaskEntry, name: string): number {
@@ -71,11 +71,11 @@ export function unpark(task: TaskEntry): void {
 }
 
 function leave({ lanes, returning }: Parking, task: TaskEntry): void {
-  if (task.age !== null) unschedule(task.age.list, task.age);
+  if (task.age !== null) removeFrom(task.age.list, task.age);
   task.age = null;
   if (returning.delete(task)) return;
   const lane = lanes.get(task.lane);
-  if (lane !== undefined) unschedule(lane, task);
+  if (lane !== undefined) removeFrom(lane, task);
 }
 
 /** It has gone, is weaker, or has units to give again. */
@@ -88,7 +88,7 @@ export function unparkFrom(turn: Turn, obstacle: Obstacle): void {
     unpark(task);
     makeReady(turn, task);
   }
-  const oldest = earliest(parked.oldest)?.task;
+  const oldest = firstOf(parked.oldest)?.task;
   for (const lane of [...parked.lanes.keys()]) wakeNext(turn, parked, lane);
   if (oldest?.place === "parked") wake(turn, parked, oldest);
 }
@@ -103,15 +103,15 @@ function wake(turn: Turn, parking: Parking, task: TaskEntry): void {
 export function wakeNext(turn: Turn, parking: Parking, lane: Lane): void {
   if (parking.obstacle !== null) return;
   const waiting = parking.lanes.get(lane);
-  const next = waiting === undefined ? undefined : earliest(waiting);
+  const next = waiting === undefined ? undefined : firstOf(waiting);
   if (waiting === undefined || next === undefined) parking.lanes.delete(lane);
   else wake(turn, parking, next);
 }
 
 /** After one that had been woken was looked at: those behind it are parked on what stands for the obstacle, or woken. */
-export function afterLook(turn: Turn, task: TaskEntry, parking: Parking): void {
+export function afterTry(turn: Turn, task: TaskEntry, parking: Parking): void {
   if (parking.obstacle === null) {
-    const obstacle = heirOf(task, parking);
+    const obstacle = successorOf(task, parking);
     if (obstacle !== null) {
       const parkedThere = obstacle.parked === null ? [] : obstacle.parked.oldest.heap.map((one) => one.task);
       for (const one of parkedThere) unpark(one);
@@ -129,15 +129,15 @@ export function afterLook(turn: Turn, task: TaskEntry, parking: Parking): void {
 const movedMax = 64;
 
 /** What the task was granted, or is parked on with few others, if that stands in everybody's way as the obstacle did. */
-function heirOf(task: TaskEntry, former: Parking): Obstacle | null {
-  if (task.place !== "parked") return leasesOf(task).find((lease) => isHeir(lease, task, former)) ?? null;
+function successorOf(task: TaskEntry, former: Parking): Obstacle | null {
+  if (task.place !== "parked") return leasesOf(task).find((lease) => isSuccessor(lease, task, former)) ?? null;
   const { parking } = task;
   if (parking === null || parking.obstacle === null || parking.oldest.heap.length > movedMax) return null;
-  return isHeir(parking.obstacle, task, former) ? parking.obstacle : null;
+  return isSuccessor(parking.obstacle, task, former) ? parking.obstacle : null;
 }
 
 /** The same name, at least as strong; or units of which the task, that did not get them, wants no more than any other. */
-function isHeir(obstacle: Obstacle, task: TaskEntry, { origin, unitsMin }: Parking): boolean {
+function isSuccessor(obstacle: Obstacle, task: TaskEntry, { origin, unitsMin }: Parking): boolean {
   if (origin?.kind === "lease" && obstacle.kind === "lease") {
     return obstacle.record.resource === origin.resource && obstacle.strength >= origin.strength;
   }

@@ -1,7 +1,7 @@
 /** Where a task is found by others: by its id, its lane, its keys and the tasks that it waits for. */
 
 import type { Task, TaskKey, TaskSpec } from "../contract/task-records.ts";
-import { schedule, unschedule } from "../index/heap.ts";
+import { rankIn, removeFrom } from "../index/heap.ts";
 import { createTaskEntry, createTaskKeyEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { Lane, TaskEntry, TaskKeyEntry } from "../memory/task-state.ts";
@@ -50,14 +50,14 @@ export function awaitTask({ tasks }: TenantEntry, id: string, dependent: TaskEnt
 export function placeTaskKey({ state, tenant: { book } }: Turn, record: TaskKey): TaskKeyEntry {
   const entry = createTaskKeyEntry(record);
   book.created.set(record.key, entry);
-  schedule(state.ends, entry, record.forgetAt, 0);
+  rankIn(state.ends, entry, record.forgetAt, 0);
   return entry;
 }
 
 export function forgetTaskKey(turn: Turn, entry: TaskKeyEntry): void {
   const { state, tenant } = turn;
   const { book } = tenant;
-  unschedule(state.ends, entry);
+  removeFrom(state.ends, entry);
   if (book.created.get(entry.record.key) === entry) book.created.delete(entry.record.key);
   entry.alive = false;
   changed(turn, entry);

@@ -1,7 +1,7 @@
 /** Where a queued task stands (see memory/task-state.ts), and what moves it. */
 
 import type { TaskSpec } from "../contract/task-records.ts";
-import { createDeadlines, earliest, schedule, unschedule } from "../index/heap.ts";
+import { createHeap, firstOf, rankIn, removeFrom } from "../index/heap.ts";
 import type { TenantEntry, Turn } from "../memory/state.ts";
 import type { ConcurrencyKey, TaskEntry } from "../memory/task-state.ts";
 import { makeReady, rankOf } from "./lanes.ts";
@@ -17,7 +17,7 @@ export function enterQueue(turn: Turn, task: TaskEntry): void {
     task.place = "dependent";
   } else if (record.notBefore !== null) {
     task.place = "delayed";
-    schedule(state.ends, task, record.notBefore, record.timestamp);
+    rankIn(state.ends, task, record.notBefore, record.timestamp);
   } else makeReady(turn, task);
 }
 
@@ -25,7 +25,7 @@ export function enterQueue(turn: Turn, task: TaskEntry): void {
 export function settleTask(turn: Turn, task: TaskEntry): void {
   const { state } = turn;
   if (task.place !== "delayed") return openToSecond(turn, task);
-  unschedule(state.ends, task);
+  removeFrom(state.ends, task);
   moveTask(turn, task, "ready", { notBefore: null });
   makeReady(turn, task);
 }
@@ -35,18 +35,18 @@ export function leaveQueue(turn: Turn, task: TaskEntry): void {
   const { state, tenant } = turn;
   switch (task.place) {
     case "ready":
-      unschedule(task.lane.ready, task);
+      removeFrom(task.lane.ready, task);
       tenant.book.readyCount--;
-      if (task.affinity !== null) unschedule(task.affinity.list, task.affinity);
+      if (task.affinity !== null) removeFrom(task.affinity.list, task.affinity);
       task.affinity = null;
       leaveParking(turn, task);
       break;
     case "delayed":
-      unschedule(state.ends, task);
+      removeFrom(state.ends, task);
       break;
     case "keyed": {
       const waiting = task.key?.waiting.get(task.lane);
-      if (waiting !== undefined) unschedule(waiting, task);
+      if (waiting !== undefined) removeFrom(waiting, task);
       break;
     }
     case "barred":
@@ -111,10 +111,10 @@ export function waitForKey(task: TaskEntry): void {
   task.place = "keyed";
   let waiting = key.waiting.get(lane);
   if (waiting === undefined) {
-    waiting = createDeadlines();
+    waiting = createHeap();
     key.waiting.set(lane, waiting);
   }
-  schedule(waiting, task, rankOf(task.record), task.record.timestamp);
+  rankIn(waiting, task, rankOf(task.record), task.record.timestamp);
 }
 
 /**
@@ -123,10 +123,10 @@ export function waitForKey(task: TaskEntry): void {
  */
 export function offerSlots(turn: Turn, key: ConcurrencyKey): void {
   for (const [lane, waiting] of key.waiting) {
-    const next = earliest(waiting);
+    const next = firstOf(waiting);
     if (next === undefined) key.waiting.delete(lane);
     else if (!isKeyFull(next)) {
-      unschedule(waiting, next);
+      removeFrom(waiting, next);
       makeReady(turn, next);
     }
   }

@@ -7,10 +7,10 @@
 import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import type { TaskSpec } from "../contract/task-records.ts";
-import { earliest, schedule, unschedule } from "../index/heap.ts";
+import { firstOf, rankIn, removeFrom } from "../index/heap.ts";
 import type { TenantEntry, Turn } from "../memory/state.ts";
 import type { Lane, TaskEntry, WorkerEntry } from "../memory/task-state.ts";
-import { tell } from "./lanes.ts";
+import { announce } from "./lanes.ts";
 
 /** When a second worker may try a task that is accepted now; null: never, or at any time. */
 export function speculateAt({ book }: TenantEntry, spec: TaskSpec, now: Millis): Millis | null {
@@ -31,7 +31,7 @@ export function resumeSpeculation(turn: Turn, task: TaskEntry): void {
   if (spec.speculative) openToSecond(turn, task);
   else if (notBefore !== null && first.acceptedAt !== null) {
     task.second = "timed";
-    schedule(state.ends, task, notBefore, timestamp);
+    rankIn(state.ends, task, notBefore, timestamp);
   }
 }
 
@@ -40,13 +40,13 @@ export function openToSecond(turn: Turn, task: TaskEntry): void {
   endSpeculation(turn, task);
   task.second = "open";
   const { timestamp } = task.record;
-  schedule(task.lane.second, task, timestamp, timestamp);
-  tell(turn, task);
+  rankIn(task.lane.second, task, timestamp, timestamp);
+  announce(turn, task);
 }
 
 export function endSpeculation({ state }: Turn, task: TaskEntry): void {
-  if (task.second === "timed") unschedule(state.ends, task);
-  else if (task.second === "open") unschedule(task.lane.second, task);
+  if (task.second === "timed") removeFrom(state.ends, task);
+  else if (task.second === "open") removeFrom(task.lane.second, task);
   task.second = "no";
 }
 
@@ -66,14 +66,14 @@ const ownSkippedMax = 64;
 function firstOfOthers({ second }: Lane, worker: WorkerEntry): TaskEntry | null {
   const own: TaskEntry[] = [];
   let found: TaskEntry | null = null;
-  for (let task = earliest(second); task !== undefined && own.length < ownSkippedMax; task = earliest(second)) {
+  for (let task = firstOf(second); task !== undefined && own.length < ownSkippedMax; task = firstOf(second)) {
     if (task.record.live[0]?.workerId !== worker.record.id) {
       found = task;
       break;
     }
-    unschedule(second, task);
+    removeFrom(second, task);
     own.push(task);
   }
-  for (const task of own) schedule(second, task, task.dueAt, task.dueOrder);
+  for (const task of own) rankIn(second, task, task.rank, task.tie);
   return found;
 }

@@ -252,7 +252,7 @@ test("T13: a task without a manifest takes a late success also after another's o
 
 test("T13, S4: of more tasks with lost holders than are watched, the oldest counts as contested, and the newest does not", () => {
   const world = createTaskWorld();
-  for (let n = 0; n <= limits.taskHauntedMax; n++) world.create({ intents: `MUTATES FILE:/f${n}` });
+  for (let n = 0; n <= limits.taskLateResultsMax; n++) world.create({ intents: `MUTATES FILE:/f${n}` });
   const offers = Array.from({ length: 2 }, () => world.polls("w.1", { maxTasks: limits.taskPollMax })).flat();
   for (const offer of offers) world.accept(offer);
   world.pass(lease);

@@ -5,7 +5,7 @@ import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Worker } from "../contract/task-records.ts";
-import { schedule, unschedule } from "../index/heap.ts";
+import { rankIn, removeFrom } from "../index/heap.ts";
 import { whyNotAnyWorker, whyNotWorker } from "../memory/actors.ts";
 import { createWorkerEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
@@ -91,7 +91,7 @@ function addWorker(turn: Turn, record: Worker): WorkerEntry {
 export function placeWorker({ state, tenant }: Turn, record: Worker): WorkerEntry {
   const worker = createWorkerEntry(record);
   tenant.book.workers.set(record.id, worker);
-  schedule(state.ends, worker, record.seenAt + limits.workerIdleMs, record.firstSeenAt);
+  rankIn(state.ends, worker, record.seenAt + limits.workerIdleMs, record.firstSeenAt);
   return worker;
 }
 
@@ -108,10 +108,10 @@ export function forgetWorkerIfIdle(turn: Turn, worker: WorkerEntry): void {
   const { state, tenant, now } = turn;
   const idleAt = worker.record.seenAt + limits.workerIdleMs;
   if (worker.leases.size > 0 || idleAt > now) {
-    schedule(state.ends, worker, Math.max(idleAt, now + limits.workerSeenMs), worker.record.firstSeenAt);
+    rankIn(state.ends, worker, Math.max(idleAt, now + limits.workerSeenMs), worker.record.firstSeenAt);
     return;
   }
-  unschedule(state.ends, worker);
+  removeFrom(state.ends, worker);
   tenant.book.workers.delete(worker.record.id);
   worker.alive = false;
   changed(turn, worker);
@@ -134,8 +134,8 @@ export function noteOutcome(turn: Turn, workerId: string, outcome: Outcome): voi
   updateWorker(turn, worker, { health, [outcome]: record[outcome] + 1 });
 }
 
-export function tasksFor({ record }: WorkerEntry, wished: number): number {
-  return record.health < healthyFrom ? Math.min(wished, 1) : wished;
+export function tasksFor({ record }: WorkerEntry, wanted: number): number {
+  return record.health < healthyFrom ? Math.min(wanted, 1) : wanted;
 }
 
 export function covers({ record }: WorkerEntry, { requires }: Lane): boolean {

@@ -57,16 +57,16 @@ export function createTaskWorld(...agents: readonly string[]) {
   const entryOf = (taskId: string): TaskEntry => found(entry().tasks.get(taskId), taskId);
   const task = (taskId: string): Task => entryOf(taskId).record;
 
-  const creation = ({ intents, ...wish }: TaskWish = {}): AskOf<CreateTask> => ({
+  const creation = ({ intents, ...claim }: TaskWish = {}): AskOf<CreateTask> => ({
     type: "create_task",
     task: {
       ...plainTask,
-      ...wish,
+      ...claim,
       intents: intents === undefined ? null : (typeof intents === "string" ? [intents] : intents).map(intentOf),
     },
     endedDependencies: null,
   });
-  const create = (wish: TaskWish = {}): string => expect("task", ask(creation(wish))).task.id;
+  const create = (claim: TaskWish = {}): string => expect("task", ask(creation(claim))).task.id;
   const polling = (workerId: string, terms: PollTerms = {}): AskOf<PollTasks> => ({
     type: "poll_tasks",
     workerId,
