@@ -75,7 +75,7 @@ export function agentHolding(
   const entry = tenants.get(tenant);
   const request = typeof requestId === "string" ? entry?.requests.get(requestId) : undefined;
   const lease = typeof leaseId === "string" ? entry?.leases.get(leaseId) : undefined;
-  const holder = request?.party ?? lease?.party;
+  const holder = request?.holder ?? lease?.holder;
   return holder?.kind === "agent" ? holder.record.id : null;
 }
 
