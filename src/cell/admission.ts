@@ -7,7 +7,7 @@ import type { Binding, Cut, Pass } from "./binding.ts";
 import type { CellClock } from "./clock.ts";
 import { type AccessFailure, type EndCode, ended } from "./failure.ts";
 
-export type Asked = Pick<Presented, "operation" | "path" | "program">;
+export type Access = Pick<Presented, "operation" | "path" | "program">;
 
 /** Ended leases are remembered for a while; older ones are answered as revoked. */
 const endedRememberedMax = 10_000;
@@ -47,7 +47,7 @@ export class Admission {
   }
 
   /** A pass, which the driver closes when the operation is over; `cut` is called if it has to end before. */
-  admit(token: string | null, asked: Asked, cut: Cut): Pass | AccessFailure {
+  admit(token: string | null, asked: Access, cut: Cut): Pass | AccessFailure {
     if (token === null) {
       return { code: "token_invalid", detail: "Show the lease's token: `Authorization: Bearer lht1.…`." };
     }

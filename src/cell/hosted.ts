@@ -44,7 +44,7 @@ export interface HostedPlace {
 }
 
 /** A binding with what is under way for it; each is begun once. */
-interface Known {
+interface BoundLease {
   readonly binding: Binding;
   bound: Promise<string> | null;
   /** Whether the driver may have set something up. */
@@ -60,7 +60,7 @@ export class HostedResource {
   private readonly config: ResourceConfig;
   private readonly place: HostedPlace;
   private readonly driver: Driver;
-  private readonly known = new Map<string, Known>();
+  private readonly known = new Map<string, BoundLease>();
   private starting: Promise<string | null> | null = null;
   private fault: string | null = "it has not been started";
 
@@ -98,7 +98,7 @@ export class HostedResource {
     return this.fault !== null;
   }
 
-  find(leaseId: string): Known | null {
+  find(leaseId: string): BoundLease | null {
     return this.known.get(leaseId) ?? null;
   }
 
@@ -208,7 +208,7 @@ export class HostedResource {
     };
   }
 
-  private async bindOnce(known: Known): Promise<string> {
+  private async bindOnce(known: BoundLease): Promise<string> {
     if (this.fault !== null) await this.start();
     if (this.fault !== null) throw new CellFailure("cell_not_ready", this.fault);
     known.hasBegun = true;
@@ -221,7 +221,7 @@ export class HostedResource {
   }
 
   /** A bind that is still under way is waited for: what it sets up has to be taken down too. */
-  private async tearDownOnce(known: Known): Promise<void> {
+  private async tearDownOnce(known: BoundLease): Promise<void> {
     const { binding } = known;
     await known.bound?.catch(() => {});
     try {
@@ -240,7 +240,7 @@ export class HostedResource {
     this.admission.remove(binding);
   }
 
-  private of(binding: Binding): Known {
+  private of(binding: Binding): BoundLease {
     const known = this.known.get(binding.lease.id);
     if (known === undefined) throw new CellFailure("lease_unknown", "The lease is not bound here.");
     return known;

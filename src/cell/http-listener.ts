@@ -1,7 +1,7 @@
 /** What the gateways that speak HTTP have in common: the listener, the token of a request, typed answers. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Admission, Asked } from "./admission.ts";
+import type { Access, Admission } from "./admission.ts";
 import type { Pass } from "./binding.ts";
 import { type AccessFailure, accessStatuses } from "./failure.ts";
 import { type Listening, listen } from "./listening.ts";
@@ -71,7 +71,7 @@ export function tokenOf({ headers }: IncomingMessage): string | null {
 export function admitRequest(
   admission: Admission,
   request: IncomingMessage,
-  asked: Asked,
+  asked: Access,
   cut: (failure: AccessFailure) => void,
 ): Pass | AccessFailure {
   return admission.admit(tokenOf(request), { ...asked, program: () => peerProgram(request.socket) }, cut);

@@ -11,7 +11,7 @@ import { blockedWords } from "./lease-words.ts";
 import type { Output } from "./output.ts";
 import { Failure } from "./problem.ts";
 
-export interface Wish {
+export interface Claim {
   readonly intents: readonly Intent[];
   readonly ttlMs: number | null;
   readonly waitMs: number;
@@ -22,8 +22,8 @@ export interface Wish {
   readonly conflictCode?: number;
 }
 
-export async function acquire(actor: Actor & Acting, wish: Wish, out: Output): Promise<Timed<Granted>> {
-  const { intents, ttlMs, waitMs, purpose, givenUp, conflictCode = exitCodes.notGranted } = wish;
+export async function acquire(actor: Actor & Acting, claim: Claim, out: Output): Promise<Timed<Granted>> {
+  const { intents, ttlMs, waitMs, purpose, givenUp, conflictCode = exitCodes.notGranted } = claim;
   const options = {
     timeoutMs: waitMs,
     signal: givenUp,

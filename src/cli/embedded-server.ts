@@ -7,12 +7,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { RunningServer } from "../server/start.ts";
 import type { Environment } from "./command.ts";
-
-export interface EmbeddedServer {
-  /** Returns once something answers at the address, or nothing can be done about it. */
-  ensure(): Promise<void>;
-  close(): Promise<void>;
-}
+import { messageOf } from "./problem.ts";
 
 export interface EmbeddedOptions {
   readonly url: string;
@@ -25,43 +20,49 @@ export interface EmbeddedOptions {
 const attempts = 20;
 const pauseMs = 100;
 
-export function embeddedServer({ url, data, environment, note }: EmbeddedOptions): EmbeddedServer {
-  let running: RunningServer | null = null;
-  let ensuring: Promise<void> | null = null;
+export class EmbeddedServer {
+  private readonly options: EmbeddedOptions;
+  private running: RunningServer | null = null;
+  private ensuring: Promise<void> | null = null;
 
-  const ensure = async (): Promise<void> => {
+  constructor(options: EmbeddedOptions) {
+    this.options = options;
+  }
+
+  /** Returns once something answers at the address, or nothing can be done about it. */
+  ensure(): Promise<void> {
+    this.ensuring ??= this.start().finally(() => {
+      this.ensuring = null;
+    });
+    return this.ensuring;
+  }
+
+  async close(): Promise<void> {
+    await this.running?.close();
+  }
+
+  private async start(): Promise<void> {
+    const { url, data, environment, note } = this.options;
     const { hostname, port, protocol } = new URL(url);
     const { isLoopback } = await import("../server/http/gate.ts");
     for (let attempt = 0; attempt < attempts; attempt++) {
       if (await answers(url)) return;
-      // Only here can one be started, and only once.
-      if (!isLoopback(hostname) || protocol !== "http:" || running !== null) return;
+      // One can only be started on this machine, and only once.
+      if (!isLoopback(hostname) || protocol !== "http:" || this.running !== null) return;
       try {
         const { LEASEHOLD_DATA } = environment;
         const folder = data ?? (LEASEHOLD_DATA || join(homedir(), ".leasehold", "data"));
         const host = hostname.replace(/^\[|\]$/g, "");
         const { startServer } = await import("../server/start.ts");
-        running = await startServer({ host, port: Number(port || 80), data: folder, log: quiet(note) });
+        this.running = await startServer({ host, port: Number(port || 80), data: folder, log: quiet(note) });
         note(`no server answered at ${url}, so one was started in this process, with its data in ${folder}`);
         return;
       } catch (error) {
-        if (attempt === attempts - 1) note(`no server at ${url}, and none could be started: ${wordsOf(error)}`);
+        if (attempt === attempts - 1) note(`no server at ${url}, and none could be started: ${messageOf(error)}`);
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
     }
-  };
-
-  return {
-    ensure() {
-      ensuring ??= ensure().finally(() => {
-        ensuring = null;
-      });
-      return ensuring;
-    },
-    async close() {
-      await running?.close();
-    },
-  };
+  }
 }
 
 async function answers(url: string): Promise<boolean> {
@@ -74,10 +75,6 @@ async function answers(url: string): Promise<boolean> {
 }
 
 function quiet(note: (text: string) => void) {
-  const say = (_details: object | string, message?: string): void => note(message ?? String(_details));
-  return { info: () => undefined, warn: say, error: say };
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  const warn = (details: object | string, message?: string): void => note(message ?? String(details));
+  return { info: () => undefined, warn, error: warn };
 }

@@ -111,13 +111,13 @@ export async function renew({ server, session }: Asking, isActive: boolean): Pro
   return status === 200 && Array.isArray(leases) ? leases : [];
 }
 
-interface Wrote {
+interface WrittenFile {
   readonly resource: string;
   readonly path: string;
 }
 
 /** For the version that is reported at the end (A6). */
-export function noteWrote({ agentFolder }: Session, { resource, path }: Wrote): void {
+export function noteWrote({ agentFolder }: Session, { resource, path }: WrittenFile): void {
   writePrivate(join(agentFolder, "wrote", fileName(path)), JSON.stringify({ resource, path }));
 }
 
@@ -127,7 +127,7 @@ export async function releaseAll({ server, session }: Asking): Promise<number> {
   const folder = join(session.agentFolder, "wrote");
   const versions: Record<string, string> = {};
   for (const name of filesIn(folder)) {
-    const wrote = readPrivateJson(join(folder, name), isWrote);
+    const wrote = readPrivateJson(join(folder, name), isWrittenFile);
     if (wrote !== null) versions[wrote.resource] = versionOf(wrote.path);
   }
   const { status, body } = await callAs(session, server, (token) =>
@@ -148,9 +148,9 @@ function filesIn(folder: string): readonly string[] {
   }
 }
 
-function isWrote(value: unknown): value is Wrote {
+function isWrittenFile(value: unknown): value is WrittenFile {
   if (typeof value !== "object" || value === null) return false;
-  const { resource, path } = value as Partial<Record<keyof Wrote, unknown>>;
+  const { resource, path } = value as Partial<Record<keyof WrittenFile, unknown>>;
   return typeof resource === "string" && typeof path === "string";
 }
 

@@ -3,7 +3,7 @@ import { createMcpHandler, type McpServerFactory } from "@modelcontextprotocol/s
 import type { ControlPlane } from "./control-plane.ts";
 import { instructions, legivellumInstructions } from "./instructions.ts";
 import { legivellumTools } from "./legivellum/tools.ts";
-import { createMcpServer, type Offered } from "./serve.ts";
+import { createMcpServer, type Offering } from "./serve.ts";
 import { type Role, selectTools, tools } from "./tools.ts";
 import type { Toolset } from "./toolsets.ts";
 
@@ -40,10 +40,10 @@ export function createMcpEndpoint({ version, bodyBytesMax }: EndpointOptions): E
   };
 }
 
-const selections = new Map<string, Offered["tools"]>();
+const selections = new Map<string, Offering["tools"]>();
 
 /** The same selection is the same list, so that it is written once. */
-function offeredTo({ sets, role, isLegivellum }: RequestContext, version: string): Offered {
+function offeredTo({ sets, role, isLegivellum }: RequestContext, version: string): Offering {
   const name = `${isLegivellum} ${role} ${sets === null ? "" : [...new Set(sets)].sort().join()}`;
   let selected = selections.get(name);
   if (selected === undefined) {

@@ -9,7 +9,7 @@ import {
 import type { ControlPlane } from "./control-plane.ts";
 import type { Tool } from "./tool.ts";
 
-export interface Offered {
+export interface Offering {
   readonly tools: readonly Tool[];
   readonly instructions: string;
   readonly version: string;
@@ -19,7 +19,7 @@ export interface Offered {
  * The low-level server of the SDK, because the high-level one validates by schemas of its own making, while ours are
  * checked by the protocol's validators, which answer with the codes and fields of the wire.
  */
-export function createMcpServer({ tools, instructions, version }: Offered, plane: ControlPlane): Server {
+export function createMcpServer({ tools, instructions, version }: Offering, plane: ControlPlane): Server {
   const server = new Server(
     { name: "leasehold", title: "Leasehold", version },
     { capabilities: { tools: {} }, instructions },

@@ -17,7 +17,7 @@ import { Lane, type Transport } from "./lane.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import { openTaskKeeper } from "./task-keeper.ts";
 import { backOffMs, type Limited, limited, sleep } from "./timing.ts";
-import { type Answered, type Credentials, headersFor, WireBroken } from "./transport.ts";
+import { type Credentials, headersFor, WireBroken, type WireReply } from "./transport.ts";
 import type { OperationAnswers, OperationInputs } from "./wire.ts";
 import { type Held, type WithLeaseOptions, workUnder } from "./with-lease.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
@@ -219,10 +219,10 @@ export class Client {
   }
 
   private async attempt(
-    send: (signal: AbortSignal) => Promise<Answered>,
+    send: (signal: AbortSignal) => Promise<WireReply>,
     ms: number,
     signal: AbortSignal | undefined,
-  ): Promise<Answered | LeaseholdError> {
+  ): Promise<WireReply | LeaseholdError> {
     if (this.isClosed) return closed();
     if (signal?.aborted === true) return aborted(signal, false);
     const limit = limited(ms, signal);

@@ -1,6 +1,6 @@
 /** Calls over HTTP: one request each, on connections that fetch keeps open between them. */
 import type { OperationName } from "./idempotency.ts";
-import { type Answered, type Credentials, headersFor, type Wire, WireBroken } from "./transport.ts";
+import { type Credentials, headersFor, type Wire, WireBroken, type WireReply } from "./transport.ts";
 import { type Route, routes } from "./wire.ts";
 
 export type Fetch = typeof fetch;
@@ -56,7 +56,7 @@ function without(input: object, names: ReadonlySet<string>): object {
 }
 
 /** What is not JSON is kept as text, for the error to show. */
-function parsed(text: string): Answered["body"] {
+function parsed(text: string): WireReply["body"] {
   if (text === "") return {};
   try {
     return JSON.parse(text) as unknown;

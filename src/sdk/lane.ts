@@ -6,7 +6,7 @@ import { createHttpWire, type Fetch } from "./http.ts";
 import type { OperationName } from "./idempotency.ts";
 import { canStream, commandCharsMax, inFlightMax, openStream, type StreamWire } from "./stream.ts";
 import { limited } from "./timing.ts";
-import type { Answered, Credentials, Wire } from "./transport.ts";
+import type { Credentials, Wire, WireReply } from "./transport.ts";
 
 export type Transport = "auto" | "http" | "stream";
 
@@ -41,7 +41,7 @@ export class Lane implements Wire {
    * A held call is given up over HTTP by closing its connection, which the server notices; on the stream it would not.
    * So it only goes there when its caller says that it cleans up (`mayHold`).
    */
-  async send(name: OperationName, input: object, signal: AbortSignal, mayHold = true): Promise<Answered> {
+  async send(name: OperationName, input: object, signal: AbortSignal, mayHold = true): Promise<WireReply> {
     this.inFlight++;
     try {
       return await this.wireFor(input, mayHold).send(name, input, signal);

@@ -3,7 +3,7 @@
  * come by id as they are ready. When it breaks, or has fallen silent, every waiting call fails, and the caller's retry decides.
  */
 import { timeUp } from "./timing.ts";
-import { type Answered, type Credentials, headersFor, type Wire, WireBroken } from "./transport.ts";
+import { type Credentials, headersFor, type Wire, WireBroken, type WireReply } from "./transport.ts";
 
 /** The server takes this many commands in a frame, and frames up to 1 MiB; a little less leaves room for brackets. */
 const frameCommandsMax = 1_024;
@@ -25,7 +25,7 @@ const pingFrame = '{"id":0,"op":"healthz","input":{}}';
 const idleMs = 5_000;
 
 interface Waiting {
-  readonly resolve: (answered: Answered) => void;
+  readonly resolve: (answered: WireReply) => void;
   readonly reject: (error: WireBroken) => void;
   /** Takes it off its signal. */
   readonly forget: () => void;
@@ -99,7 +99,7 @@ class Stream implements StreamWire {
     return this.waiting.size;
   }
 
-  send(name: string, input: object, signal: AbortSignal): Promise<Answered> {
+  send(name: string, input: object, signal: AbortSignal): Promise<WireReply> {
     return new Promise((resolve, reject) => {
       if (this.isOver) return reject(new WireBroken("the stream has ended", false));
       const id = this.nextId++;

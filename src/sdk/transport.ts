@@ -8,14 +8,14 @@ export interface Credentials {
   readonly tenant: string | null;
 }
 
-export interface Answered {
+export interface WireReply {
   readonly status: number;
   readonly body: unknown;
 }
 
 export interface Wire {
   /** Rejects with `WireBroken` where no answer came, the signal's firing included. */
-  send(name: OperationName, input: object, signal: AbortSignal): Promise<Answered>;
+  send(name: OperationName, input: object, signal: AbortSignal): Promise<WireReply>;
 }
 
 export class WireBroken extends Error {

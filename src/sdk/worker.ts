@@ -50,7 +50,7 @@ const errorMsBase = 500;
 const errorMsCap = 60_000;
 
 /** A task that was taken; it runs once its lease is certain. */
-interface Begun {
+interface TaskEntry {
   run: TaskRun | null;
   ended: Promise<void>;
 }
@@ -62,7 +62,7 @@ export class Worker {
   private readonly client: Client;
   private readonly options: WorkerOptions;
   private readonly parts: WorkerParts;
-  private readonly runs = new Set<Begun>();
+  private readonly runs = new Set<TaskEntry>();
   private readonly draining = new AbortController();
   private wakeUp: () => void = () => undefined;
 
@@ -170,7 +170,7 @@ export class Worker {
   private begin(keeper: TaskKeeper, offer: Offer, leftMs: number): void {
     const { client, workerId } = this;
     const { handler, maxRunMs = null, onEnd, onError } = this.options;
-    const entry: Begun = { run: null, ended: Promise.resolve() };
+    const entry: TaskEntry = { run: null, ended: Promise.resolve() };
     const started = async (): Promise<void> => {
       // What was held for long says little of how much is left; the server is asked first.
       const left = leftMs > offer.expires_in_ms * 0.75 ? leftMs : await this.leftOf(offer);

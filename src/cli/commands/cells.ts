@@ -96,12 +96,12 @@ const cellsCommand: Command = {
   },
 };
 
-interface Shown {
+interface CellsView {
   readonly body: object;
   readonly words: () => string;
 }
 
-async function allCells(call: Call): Promise<Shown> {
+async function allCells(call: Call): Promise<CellsView> {
   const listed = await listAll("cells", limitOf(call), (page) => call.ask("list_cells", page));
   const { items, hasMore } = listed;
   return {
@@ -110,7 +110,7 @@ async function allCells(call: Call): Promise<Shown> {
   };
 }
 
-async function oneCell({ word, out, ask }: Call): Promise<Shown> {
+async function oneCell({ word, out, ask }: Call): Promise<CellsView> {
   const { items } = await listAll("cells", Number.MAX_SAFE_INTEGER, (page) => ask("list_cells", page));
   const found = items.find(({ cell }) => cell === word);
   if (found === undefined) throw new UsageProblem(`unknown cell ${word}; \`leasehold cells\` lists them`);

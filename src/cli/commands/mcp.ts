@@ -5,7 +5,7 @@ import { readToolsets, toolsets } from "../../mcp/toolsets.ts";
 import { version } from "../../server/config/version.ts";
 import { agentFlag, agentNamed } from "../acting.ts";
 import type { Command } from "../command.ts";
-import { embeddedServer } from "../embedded-server.ts";
+import { EmbeddedServer } from "../embedded-server.ts";
 import { plain } from "../plain-text.ts";
 import { UsageProblem } from "../problem.ts";
 import { untilStopped } from "../stop-signals.ts";
@@ -37,7 +37,8 @@ has the tools, and how the usual clients are configured.`,
     const note = (text: string): void => call.out.note(plain(text));
     const { Session } = await import("../../mcp/session.ts");
     const { serveOverStdio } = await import("../../mcp/stdio.ts");
-    const embedded = embeddedServer({ url: call.url, data: call.text("data"), environment: call.environment, note });
+    const { url, environment } = call;
+    const embedded = new EmbeddedServer({ url, data: call.text("data"), environment, note });
     const session = new Session({
       client: await call.connect(),
       agentId: agentNamed(call),
@@ -47,7 +48,7 @@ has the tools, and how the usual clients are configured.`,
         pid: String(process.pid),
         folder: folderOf(call.cwd),
       },
-      ensureServer: embedded.ensure,
+      ensureServer: () => embedded.ensure(),
     });
     await embedded.ensure();
     await untilStopped((stop) => serveOverStdio({ session, sets, version, note }, stop));

@@ -13,7 +13,7 @@ import { manifestFlags, readManifest } from "../manifest.ts";
 import { Failure, isServerError, UsageProblem } from "../problem.ts";
 import { type Child, startChild } from "../supervision/child.ts";
 import { findCommand } from "../supervision/find-command.ts";
-import { handOnSignals } from "../supervision/signals.ts";
+import { PassedSignals } from "../supervision/signals.ts";
 import { supervise } from "../supervision/supervise.ts";
 import { Watchdog } from "../supervision/watchdog-link.ts";
 import { waitFlags, waitMsOf } from "../waiting.ts";
@@ -72,14 +72,14 @@ LEASEHOLD_AGENT_TOKEN and LEASEHOLD_URL, by which \`leasehold\` within it acts a
     const { PATH = "" } = call.environment;
     const command = findCommand(file, PATH, call.cwd);
     const client = await call.connect();
-    const signals = handOnSignals();
+    const signals = new PassedSignals();
     const acting = await actingAgent(call, client);
     const watchdog = new Watchdog();
     try {
       const { out } = call;
       const actor = { client, ...acting };
-      const wish = { intents, ttlMs, waitMs, purpose, givenUp: signals.early, conflictCode };
-      const granted = await acquire(actor, wish, out);
+      const claim = { intents, ttlMs, waitMs, purpose, givenUp: signals.early, conflictCode };
+      const granted = await acquire(actor, claim, out);
       const { answer } = granted;
       for (const warning of answer.warnings) out.note(warning);
       try {

@@ -1,28 +1,28 @@
 /** A live view of it all. */
 import type { Client } from "../../sdk/client.ts";
 import type { Command } from "../command.ts";
-import { exitCodes } from "../exit-codes.ts";
 import { describeFailure } from "../failure.ts";
-import { createPaint } from "../paint.ts";
+import { createPaint, type Paint } from "../paint.ts";
 import { UsageProblem } from "../problem.ts";
 import { type Snapshot, takeSnapshot } from "../top/model.ts";
-import { openScreen } from "../top/screen.ts";
+import { openScreen, type Screen } from "../top/screen.ts";
 import { arrange, type Choice, firstChoice, press } from "../top/state.ts";
 import { view } from "../top/view.ts";
 
 const intervalMsDefault = 1_000;
 const frameMs = 100;
+const stopping = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 const topCommand: Command = {
   name: "top",
   summary: "shows live who holds what, who waits for whom, and how fast it goes",
   usage: "[--interval TIME]",
   about: `Keys: arrows choose a lease, s sorts, / filters, r revokes the chosen one, p pauses, ? helps, q quits. With --json it
-prints one look and ends.`,
+prints one snapshot and ends.`,
   flags: { interval: { sign: "TIME", words: "how often the server is polled [1s]" } },
   examples: [
     ["leasehold top", "watch the fleet"],
-    ["leasehold top --json", "one look, for a script"],
+    ["leasehold top --json", "one snapshot, for a script"],
   ],
   run: async (call) => {
     const { out } = call;
@@ -32,76 +32,96 @@ prints one look and ends.`,
       const { leases, hasMoreLeases, waiters, tasks, counts } = await takeSnapshot(client);
       const counted = counts === null ? null : Object.fromEntries(counts);
       out.json({ leases, waiters, tasks, counts: counted, has_more: hasMoreLeases });
-      return exitCodes.done;
+      return undefined;
     }
     if (!process.stdout.isTTY || !process.stdin.isTTY) {
       throw new UsageProblem("top needs a terminal; for a script there are `leasehold top --json` and `leasehold ls`");
     }
-    // What is wrong with address or key is said as usual, before the screen is taken.
+    // A wrong address or key is reported as usual, before the screen is taken.
     const first = await takeSnapshot(client);
-    return live(client, call.url, first, intervalMs, out.paint.isOn);
+    return new LiveView(client, call.url, first, intervalMs, out.paint.isOn).ended;
   },
 };
 
-function live(client: Client, url: string, first: Snapshot, intervalMs: number, hasColours: boolean): Promise<number> {
-  let snapshot = first;
-  let before: Snapshot | null = null;
-  let trouble: string | null = null;
-  let choice: Choice = firstChoice;
-  let isAsking = false;
-  return new Promise((resolve) => {
-    const screen = openScreen(process.stdin, process.stdout, { onKey, onResize: () => draw() });
-    const paint = { ...createPaint(true), ...(hasColours ? {} : plainColours()) };
-    const draw = (): void => {
-      const seen = { url, snapshot, before, trouble, now: choice.isPaused ? snapshot.at : performance.now() };
-      screen.draw(view(seen, choice, screen, paint));
+/** The screen, what it shows, and what the user chose; `ended` settles when the user or a signal ends it. */
+class LiveView {
+  readonly ended: Promise<undefined>;
+  private readonly client: Client;
+  private readonly url: string;
+  private readonly paint: Paint;
+  private readonly screen: Screen;
+  private readonly timers: readonly NodeJS.Timeout[];
+  private snapshot: Snapshot;
+  private before: Snapshot | null = null;
+  private trouble: string | null = null;
+  private choice: Choice = firstChoice;
+  private isPolling = false;
+  private readonly end: () => void;
+
+  constructor(client: Client, url: string, first: Snapshot, intervalMs: number, hasColours: boolean) {
+    this.client = client;
+    this.url = url;
+    this.snapshot = first;
+    this.paint = { ...createPaint(true), ...(hasColours ? {} : plainColours()) };
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    this.ended = promise;
+    const stop = (): void => this.end();
+    this.end = () => {
+      for (const timer of this.timers) clearInterval(timer);
+      for (const signal of stopping) process.off(signal, stop);
+      this.screen.close();
+      resolve(undefined);
     };
-    const look = async (): Promise<void> => {
-      if (isAsking || choice.isPaused) return;
-      isAsking = true;
-      try {
-        const next = await takeSnapshot(client);
-        before = snapshot;
-        snapshot = next;
-        trouble = null;
-      } catch (error) {
-        trouble = describeFailure(error, url).line;
-      } finally {
-        isAsking = false;
-      }
-    };
-    const revoke = async (leaseId: string): Promise<void> => {
-      try {
-        const { revoked } = await client.call("revoke", {
-          lease_id: leaseId,
-          reason: "revoked by an operator, in top",
-        });
-        choice = { ...choice, asks: null, message: revoked === 1 ? "revoked" : "it had ended already" };
-      } catch (error) {
-        choice = { ...choice, asks: null, message: describeFailure(error, url).line };
-      }
-      await look();
-    };
-    const timers = [setInterval(look, intervalMs), setInterval(draw, frameMs)];
-    const end = (code: number): void => {
-      for (const timer of timers) clearInterval(timer);
-      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.off(signal, stop);
-      screen.close();
-      resolve(code);
-    };
-    const stop = (): void => end(exitCodes.done);
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
-    function onKey(key: string): void {
-      const { asks } = choice;
-      const pressed = press(choice, key, arrange(snapshot.leases, choice));
-      choice = pressed.choice;
-      if (pressed.wish === "quit") return end(exitCodes.done);
-      if (pressed.wish === "revoke" && asks !== null) void revoke(asks);
-      if (pressed.wish === "refresh") void look();
-      draw();
+    for (const signal of stopping) process.on(signal, stop);
+    const events = { onKey: (key: string) => this.press(key), onResize: () => this.draw() };
+    this.screen = openScreen(process.stdin, process.stdout, events);
+    this.timers = [setInterval(() => void this.poll(), intervalMs), setInterval(() => this.draw(), frameMs)];
+    this.draw();
+  }
+
+  private draw(): void {
+    const { url, snapshot, before, trouble, choice } = this;
+    const now = choice.isPaused ? snapshot.at : performance.now();
+    this.screen.draw(view({ url, snapshot, before, trouble, now }, choice, this.screen, this.paint));
+  }
+
+  private async poll(): Promise<void> {
+    if (this.isPolling || this.choice.isPaused) return;
+    this.isPolling = true;
+    try {
+      const next = await takeSnapshot(this.client);
+      this.before = this.snapshot;
+      this.snapshot = next;
+      this.trouble = null;
+    } catch (error) {
+      this.trouble = describeFailure(error, this.url).line;
+    } finally {
+      this.isPolling = false;
     }
-    draw();
-  });
+  }
+
+  private async revoke(leaseId: string): Promise<void> {
+    let message: string;
+    try {
+      const reason = "revoked by an operator, in top";
+      const { revoked } = await this.client.call("revoke", { lease_id: leaseId, reason });
+      message = revoked === 1 ? "revoked" : "it had ended already";
+    } catch (error) {
+      message = describeFailure(error, this.url).line;
+    }
+    this.choice = { ...this.choice, asks: null, message };
+    await this.poll();
+  }
+
+  private press(key: string): void {
+    const { asks } = this.choice;
+    const pressed = press(this.choice, key, arrange(this.snapshot.leases, this.choice));
+    this.choice = pressed.choice;
+    if (pressed.action === "quit") return this.end();
+    if (pressed.action === "revoke" && asks !== null) void this.revoke(asks);
+    if (pressed.action === "refresh") void this.poll();
+    this.draw();
+  }
 }
 
 /** Without colours the chosen line must still be seen. */

@@ -1,39 +1,41 @@
-/** Signals that we are sent are for the command: they are handed on to its whole group. */
+/** Signals that we get are for the command: they are passed on to its whole group. */
 import { signalGroup } from "./process-group.ts";
 
-const handedOn = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT"] as const;
+const passedOn = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT"] as const;
+const ending: ReadonlySet<string> = new Set(["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"]);
 
-export interface HandingOn {
+export class PassedSignals {
+  private readonly controller = new AbortController();
+  private group = 0;
+
+  constructor() {
+    for (const signal of passedOn) process.on(signal, this.pass);
+    process.on("SIGTSTP", this.suspend);
+  }
+
+  /** Fires with the signal that ends us while there is no command yet. */
+  get early(): AbortSignal {
+    return this.controller.signal;
+  }
+
   /** From now on signals go to this group. */
-  to(group: number): void;
-  /** The signal that ends us while there is no command yet. */
-  readonly early: AbortSignal;
-  stop(): void;
-}
+  to(group: number): void {
+    this.group = group;
+  }
 
-export function handOnSignals(): HandingOn {
-  const early = new AbortController();
-  let group = 0;
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (group !== 0) signalGroup(group, signal);
-    else if (signal === "SIGINT" || signal === "SIGTERM" || signal === "SIGHUP" || signal === "SIGQUIT")
-      early.abort(signal);
+  stop(): void {
+    for (const signal of passedOn) process.off(signal, this.pass);
+    process.off("SIGTSTP", this.suspend);
+  }
+
+  private readonly pass = (signal: NodeJS.Signals): void => {
+    if (this.group !== 0) signalGroup(this.group, signal);
+    else if (ending.has(signal)) this.controller.abort(signal);
   };
-  for (const signal of handedOn) process.on(signal, onSignal);
-  // Ctrl-Z stops the command first, and then us; the lease runs out meanwhile, and the watchdog sees to it.
-  const onStop = (): void => {
-    if (group !== 0) signalGroup(group, "SIGTSTP");
+
+  /** Ctrl-Z stops the command first, and then us; the lease runs out meanwhile, and the watchdog ends the command. */
+  private readonly suspend = (): void => {
+    if (this.group !== 0) signalGroup(this.group, "SIGTSTP");
     process.kill(process.pid, "SIGSTOP");
-  };
-  process.on("SIGTSTP", onStop);
-  return {
-    to(started) {
-      group = started;
-    },
-    early: early.signal,
-    stop() {
-      for (const signal of handedOn) process.off(signal, onSignal);
-      process.off("SIGTSTP", onStop);
-    },
   };
 }

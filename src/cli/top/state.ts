@@ -31,11 +31,11 @@ export const firstChoice: Choice = {
 };
 
 /** What a key asks of the program, beside the changed choice. */
-export type Wish = "quit" | "revoke" | "refresh" | null;
+export type Action = "quit" | "revoke" | "refresh" | null;
 
 export interface Pressed {
   readonly choice: Choice;
-  readonly wish: Wish;
+  readonly action: Action;
 }
 
 const up = ["k", "\u001b[A", "\u001bOA"];
@@ -43,22 +43,25 @@ const down = ["j", "\u001b[B", "\u001bOB"];
 
 /** `shown` are the leases in the order in which they stand on the screen. */
 export function press(choice: Choice, key: string, shown: readonly Lease[]): Pressed {
-  if (key === "\u0003") return { choice, wish: "quit" };
-  if (choice.typing !== null) return { choice: type(choice, choice.typing, key), wish: null };
+  if (key === "\u0003") return { choice, action: "quit" };
+  if (choice.typing !== null) return { choice: type(choice, choice.typing, key), action: null };
   if (choice.asks !== null) {
     const isYes = key === "y" || key === "Y";
     return {
       choice: { ...choice, asks: isYes ? choice.asks : null, message: isYes ? "" : "not revoked" },
-      wish: isYes ? "revoke" : null,
+      action: isYes ? "revoke" : null,
     };
   }
-  const still = (changed: Partial<Choice>): Pressed => ({ choice: { ...choice, message: "", ...changed }, wish: null });
+  const still = (changed: Partial<Choice>): Pressed => ({
+    choice: { ...choice, message: "", ...changed },
+    action: null,
+  });
   if (up.includes(key)) return still({ selected: neighbour(choice, shown, -1) });
   if (down.includes(key)) return still({ selected: neighbour(choice, shown, 1) });
   switch (key) {
     case "q":
     case "\u001b":
-      return choice.showsHelp ? still({ showsHelp: false }) : { choice, wish: "quit" };
+      return choice.showsHelp ? still({ showsHelp: false }) : { choice, action: "quit" };
     case "s":
       return still({ sort: sorts[(sorts.indexOf(choice.sort) + 1) % sorts.length] ?? "left" });
     case "/":
@@ -75,9 +78,9 @@ export function press(choice: Choice, key: string, shown: readonly Lease[]): Pre
     case "h":
       return still({ showsHelp: !choice.showsHelp });
     case " ":
-      return { choice, wish: "refresh" };
+      return { choice, action: "refresh" };
     default:
-      return { choice, wish: null };
+      return { choice, action: null };
   }
 }
 

@@ -49,12 +49,12 @@ test("a filter narrows while it is typed, Enter takes it, Esc leaves it", () => 
 test("arrows choose, r asks, and only y revokes", () => {
   const second = pressed("\u001b[B\u001b[B\u001b[A\u001b[B");
   assert.equal(second.selected, "3");
-  assert.equal(press(pressed("r", second), "y", leases).wish, "revoke");
+  assert.equal(press(pressed("r", second), "y", leases).action, "revoke");
   const not = press(pressed("r", second), "n", leases);
-  assert.deepEqual([not.wish, not.choice.asks], [null, null]);
+  assert.deepEqual([not.action, not.choice.asks], [null, null]);
   assert.equal(pressed("r").asks, null, "nothing is chosen yet");
-  assert.equal(press(firstChoice, "q", leases).wish, "quit");
-  assert.equal(press(pressed("/"), "\u0003", leases).wish, "quit", "Ctrl-C always");
+  assert.equal(press(firstChoice, "q", leases).action, "quit");
+  assert.equal(press(pressed("/"), "\u0003", leases).action, "quit", "Ctrl-C always");
 });
 
 test("the screen is filled exactly, the bars shrink with time, and what others wrote cannot escape", () => {
