@@ -81,11 +81,11 @@ const folders: Readonly<Record<string, Readonly<Record<string, readonly string[]
     leases: [".", "schema", "answers", "operating"],
     agents: [".", "schema", "answers", "operating", "leases"],
     operating: [".", "schema", "answers", "leases"],
-    resources: [".", "schema", "answers", "operating", "leases"],
-    receipts: [".", "schema", "answers", "operating", "leases", "tasks"],
+    resources: [".", "schema", "operating", "leases"],
+    receipts: [".", "schema", "operating", "leases", "tasks"],
     tasks: [".", "schema", "answers", "operating", "leases", "receipts"],
-    watching: [".", "schema", "answers", "operating", "leases"],
-    documents: [".", "schema", "answers"],
+    watching: [".", "schema", "operating", "leases"],
+    documents: [".", "answers"],
     testing: [".", "schema", "answers"],
   },
   server: {
@@ -94,15 +94,15 @@ const folders: Readonly<Record<string, Readonly<Record<string, readonly string[]
     answering: [],
     auth: ["answering"],
     http: [".", "answering", "auth", "mcp"],
-    artifacts: [".", "answering", "http"],
+    artifacts: ["answering", "http"],
     stream: [".", "answering", "events"],
     events: ["auth", "http"],
-    queries: ["answering", "auth", "cells"],
+    queries: ["answering", "cells"],
     receipts: ["answering"],
     tasks: ["answering"],
-    cells: ["answering", "auth", "queries"],
-    mcp: [".", "answering", "auth", "http"],
-    operating: [".", "answering", "http", "queries"],
+    cells: ["answering", "queries"],
+    mcp: [".", "auth", "http"],
+    operating: ["answering", "http", "queries"],
   },
 };
 
@@ -124,6 +124,27 @@ const sources = readSources("src/**/*.ts");
 
 test("arrows only point inward: no area or folder of src/ imports what lies further out", () => {
   assert.deepEqual(sources.flatMap(importFaults), []);
+});
+
+test("no row of protocol or server allows a folder that it does not use", () => {
+  const used = new Set(
+    sources
+      .filter(({ path }) => !isTest(path))
+      .flatMap(({ path, text }) =>
+        importsOf(text)
+          .filter(({ specifier, typeOnly }) => specifier.startsWith(".") && !typeOnly)
+          .map(({ specifier }) => targetOf(path, specifier))
+          .filter((target) => areaOf(target) === areaOf(path))
+          .map((target) => `${areaOf(path)}/${insideOf(path)} -> ${insideOf(target)}`),
+      ),
+  );
+  const allowed = ["protocol", "server"].flatMap((area) =>
+    Object.entries(folders[area] ?? {}).flatMap(([name, open]) => open.map((to) => `${area}/${name} -> ${to}`)),
+  );
+  assert.deepEqual(
+    allowed.filter((reach) => !used.has(reach)),
+    [],
+  );
 });
 
 test("no files of src/ import values of each other in a circle", () => {
