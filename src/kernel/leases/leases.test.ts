@@ -726,7 +726,7 @@ test("L16: an ended lease that history no longer has is lease_unknown", () => {
   assert.equal(world.expect("refused", world.askHistory(ask)).code, "lease_unknown");
 });
 
-test("L7: nothing in the kernel reads a clock: the next deadline follows from the commands' times alone", () => {
+test("L7: nothing in the kernel reads a clock: the next deadline is told from the commands' times alone", () => {
   const world = createWorld("a");
   const lease = world.grant("a", "MUTATES FILE:/a", { ttlMs: 1_234 });
   assert.equal(nextDeadline(world.base.state), lease.expiresAt);

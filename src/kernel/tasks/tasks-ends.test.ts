@@ -42,7 +42,7 @@ for (const [status, reach] of [
   });
 }
 
-test("T13: an accepted task that is cancelled: a complete (canceled) receipt closes the obligation, the worker is notified", () => {
+test("T13: an accepted task that is cancelled: a complete (canceled) receipt closes the obligation, the worker is told", () => {
   const world = createTaskWorld();
   const id = world.create({ intents: "MUTATES FILE:/a" });
   const offer = world.start("w.1");
@@ -289,7 +289,7 @@ test("T4: the same holds while the task lingers because a called-off attempt has
   world.refusedReceipt("already_completed", "progress", id);
 });
 
-test("T8, W: a wounded, lost or given-back worker learns by its next heartbeat that the lease has ended", () => {
+test("T8, W: a wounded, lost or given-back worker is told by its next heartbeat that the lease has ended", () => {
   const world = createTaskWorld();
   world.create();
   const offer = world.start("w.1");
