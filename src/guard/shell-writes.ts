@@ -29,17 +29,10 @@ export interface ShellWrites {
   readonly isClear: boolean;
 }
 
-interface Gathering {
-  mutated: ShellPath[];
-  deleted: ShellPath[];
-  renamed: (readonly [ShellPath, ShellPath])[];
-  claimed: ShellPath[];
-  copied: (readonly [ShellPath, ShellPath])[];
-  named: string[];
-  git: GitWrites[];
-  commits: string[];
-  isClear: boolean;
-}
+/** The same while it is filled. */
+type Gathering = {
+  -readonly [K in keyof ShellWrites]: ShellWrites[K] extends readonly (infer T)[] ? T[] : ShellWrites[K];
+};
 
 const scriptDepthMax = 4;
 /** What runs another command that follows its own flags; those that take a value are named. */

@@ -1,5 +1,6 @@
-/** What a session holds and waits for, learned from the answers that pass through it, and what it lost meanwhile. */
+/** What a session holds and waits for, learned from the answers that pass through it, and what it has lost. */
 import type { Input } from "../protocol/operation.ts";
+import type { Lease, Offer } from "../sdk/wire.ts";
 import type { Body } from "./control-plane.ts";
 import { listIn } from "./sentences.ts";
 
@@ -13,13 +14,6 @@ interface HeldTask {
   readonly taskId: string;
   readonly ttlMs: number;
   directives: string;
-}
-
-interface Lease {
-  readonly id: string;
-  readonly resource: string;
-  readonly agent_id: string;
-  readonly ttl: number;
 }
 
 interface Ended {
@@ -178,12 +172,6 @@ export class Holdings {
   private endTask(taskId: string): void {
     for (const [id, task] of this.tasks) if (task.taskId === taskId) this.tasks.delete(id);
   }
-}
-
-interface Offer {
-  readonly lease_id: string;
-  readonly expires_in_ms: number;
-  readonly task: { readonly task_id: string };
 }
 
 const endsAll: ReadonlySet<string> = new Set(["PLANNING", "COMPLETED", "ABORTED"]);

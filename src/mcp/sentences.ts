@@ -1,21 +1,6 @@
 /** Answers in one short sentence, for clients that show no structured content: what happened, and what to do next. */
+import type { Blocker, Lease } from "../sdk/wire.ts";
 import type { Body } from "./control-plane.ts";
-
-interface Lease {
-  readonly id: string;
-  readonly resource: string;
-  readonly predicate: string;
-  readonly expires_in_ms: number;
-  readonly fence: number;
-}
-interface Blocker {
-  readonly agent_id: string;
-  readonly resource: string;
-  readonly predicate: string;
-  readonly purpose: string | null;
-  readonly expires_in_ms?: number;
-  readonly request_id?: string;
-}
 
 /** At most this many items of a list are named; the structured content has all. */
 const namedMax = 5;

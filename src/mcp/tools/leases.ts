@@ -3,6 +3,7 @@
 import type { Input } from "../../protocol/operation.ts";
 import { agentId, paging, resource } from "../../protocol/schema/fields.ts";
 import { integer, optional, type TProperties } from "../../protocol/schema/schema.ts";
+import type { Lease } from "../../sdk/wire.ts";
 import type { ControlPlane } from "../control-plane.ts";
 import { limits } from "../limits.ts";
 import { counted, leasesOf, listIn, named, textIn, verdictSentence } from "../sentences.ts";
@@ -107,7 +108,7 @@ export const leaseTools = toolsIn("leases", [
       "longer yours.",
     sentence: (body) => {
       const lost = listIn<{ id: string; state: string }>(body, "lost");
-      const kept = listIn<Parameters<typeof leasesOf>[0][number]>(body, "leases");
+      const kept = listIn<Lease>(body, "leases");
       const held = kept.length === 0 ? "You hold nothing" : `Held: ${leasesOf(kept)}`;
       return lost.length === 0
         ? `${held}.`
@@ -135,7 +136,7 @@ export const leaseTools = toolsIn("leases", [
       "to plan; it promises nothing for the next moment: only acquire_leases does.",
     fields: { resource, ...paging },
     sentence: (body) => {
-      const leases = listIn<Parameters<typeof leasesOf>[0][number] & { agent_id: string }>(body, "leases");
+      const leases = listIn<Lease>(body, "leases");
       if (leases.length === 0) return "Nobody holds it.";
       return `${named(leases, (lease) => `${lease.agent_id} holds ${leasesOf([lease])}`)}.`;
     },
@@ -166,7 +167,7 @@ export const leaseTools = toolsIn("leases", [
     title: "Keep one lease alive",
     operation: "heartbeat",
     description: "Extends one lease by its TTL from now. An error means that it is no longer yours: stop.",
-    sentence: (body) => `Extended: ${leasesOf([body as unknown as Parameters<typeof leasesOf>[0][number]])}.`,
+    sentence: (body) => `Extended: ${leasesOf([body as unknown as Lease])}.`,
   },
   {
     name: "transfer_lease",
