@@ -4,7 +4,16 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { inspect } from "../token/index.ts";
 import { CellClock } from "./clock.ts";
-import { eventually, failsWith, makeCell, newLease, renewed, scratch, startHttp, type TestCell } from "./test-cell.ts";
+import {
+  eventually,
+  failsWith,
+  makeCell,
+  newLease,
+  renewed,
+  scratch,
+  startHttp,
+  type TestCell,
+} from "./testing/test-cell.ts";
 
 const resource = "THING:/a";
 let cells = 0;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { eventually, scratch, startHttp } from "./test-cell.ts";
-import { linkCell, presentKey, startTestServer, wireLease } from "./test-server.ts";
+import { eventually, scratch, startHttp } from "./testing/test-cell.ts";
+import { linkCell, presentKey, startTestServer, wireLease } from "./testing/test-server.ts";
 
 async function startService(): Promise<string> {
   const { address } = await startHttp((_request, response) => void response.end("served"));

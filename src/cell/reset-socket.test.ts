@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { resetSocket } from "./reset-socket.ts";
-import { startTcp } from "./test-cell.ts";
+import { startTcp } from "./testing/test-cell.ts";
 
 async function pair(): Promise<{ ours: Socket; theirs: Socket }> {
   const accepted: Socket[] = [];

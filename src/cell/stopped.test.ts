@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readProcess } from "./processes.ts";
-import { atEnd, eventually, scratch, startHttp, startTcp } from "./test-cell.ts";
+import { atEnd, eventually, scratch, startHttp, startTcp } from "./testing/test-cell.ts";
 
 interface Child {
   readonly child: ChildProcess;
@@ -19,7 +19,13 @@ interface Child {
 }
 
 async function startCell(resource: string, driver: string, options: object, ttlMs: number): Promise<Child> {
-  const args = [join(import.meta.dirname, "cell.child.ts"), resource, driver, JSON.stringify(options), String(ttlMs)];
+  const args = [
+    join(import.meta.dirname, "testing/cell.child.ts"),
+    resource,
+    driver,
+    JSON.stringify(options),
+    String(ttlMs),
+  ];
   const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
   atEnd(() => child.kill("SIGKILL"));
   for await (const line of createInterface({ input: child.stdout })) {

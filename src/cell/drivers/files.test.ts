@@ -7,7 +7,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { CellLease } from "../lease.ts";
-import { eventually, makeCell, narrowed, newLease, scratch, type TestCell } from "../test-cell.ts";
+import { eventually, makeCell, narrowed, newLease, scratch, type TestCell } from "../testing/test-cell.ts";
 
 const resource = "FILE:/shared";
 

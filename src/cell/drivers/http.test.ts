@@ -6,7 +6,16 @@ import { test } from "node:test";
 import { WebSocket, WebSocketServer } from "ws";
 import type { Bound } from "../core.ts";
 import type { CellLease } from "../lease.ts";
-import { atEnd, eventually, makeCell, narrowed, newLease, renewed, startHttp, type TestCell } from "../test-cell.ts";
+import {
+  atEnd,
+  eventually,
+  makeCell,
+  narrowed,
+  newLease,
+  renewed,
+  startHttp,
+  type TestCell,
+} from "../testing/test-cell.ts";
 
 const resource = "API:/svc";
 const streams = new Set<() => void>();

@@ -18,7 +18,7 @@ import {
   scratch,
   type TestCell,
   testCellName,
-} from "../test-cell.ts";
+} from "../testing/test-cell.ts";
 
 const resource = "PROC:/job";
 const isLinux = process.platform === "linux";

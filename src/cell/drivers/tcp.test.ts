@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import type { Bound } from "../core.ts";
 import type { CellLease } from "../lease.ts";
-import { eventually, makeCell, narrowed, newLease, renewed, startTcp, type TestCell } from "../test-cell.ts";
+import { eventually, makeCell, narrowed, newLease, renewed, startTcp, type TestCell } from "../testing/test-cell.ts";
 
 const resource = "DB:/main";
 const echo = await startTcp((socket) => {

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { AddressGuard } from "../addresses.ts";
-import { failsWith, makeCell, newLease, scratch, startHttp, type TestCell } from "../test-cell.ts";
+import { failsWith, makeCell, newLease, scratch, startHttp, type TestCell } from "../testing/test-cell.ts";
 
 const resource = "SEAT:/designer";
 const secret = "a secret of many letters";

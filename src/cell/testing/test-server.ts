@@ -13,11 +13,11 @@ import {
   linkFrameText,
   readCellFrame,
   type ServerFrame,
-} from "../protocol/resources/cell-link.ts";
-import { CellKeys } from "../token/node/cell-keys.ts";
-import { readCellConfig } from "./config.ts";
-import { CellCore } from "./core.ts";
-import { CellLink, type LinkEnd } from "./link.ts";
+} from "../../protocol/resources/cell-link.ts";
+import { CellKeys } from "../../token/node/cell-keys.ts";
+import { readCellConfig } from "../config.ts";
+import { CellCore } from "../core.ts";
+import { CellLink, type LinkEnd } from "../link.ts";
 import { atEnd, eventually } from "./test-cell.ts";
 
 export const presentKey = { id: "k1", key: Buffer.alloc(32, 7).toString("base64url"), retires_at: null };

@@ -1,8 +1,8 @@
 /** A cell in a process of its own, for tests that stop and kill it: binds one lease and says where, in one line. */
 
-import { CellKeys } from "../token/node/cell-keys.ts";
-import { readCellConfig } from "./config.ts";
-import { CellCore } from "./core.ts";
+import { CellKeys } from "../../token/node/cell-keys.ts";
+import { readCellConfig } from "../config.ts";
+import { CellCore } from "../core.ts";
 
 const [resource = "", driver = "", options = "{}", ttlMs = "1000"] = process.argv.slice(2);
 const text = JSON.stringify({

@@ -7,13 +7,13 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
-import { type Caveat, narrow } from "../token/index.ts";
-import { CellKeys } from "../token/node/cell-keys.ts";
-import type { CellClock } from "./clock.ts";
-import { readCellConfig } from "./config.ts";
-import { CellCore, type CellEvent } from "./core.ts";
-import { CellFailure, type CellFailureCode } from "./failure.ts";
-import type { CellLease } from "./lease.ts";
+import { type Caveat, narrow } from "../../token/index.ts";
+import { CellKeys } from "../../token/node/cell-keys.ts";
+import type { CellClock } from "../clock.ts";
+import { readCellConfig } from "../config.ts";
+import { CellCore, type CellEvent } from "../core.ts";
+import { CellFailure, type CellFailureCode } from "../failure.ts";
+import type { CellLease } from "../lease.ts";
 
 /** Its own for each process, so that two runs of the tests on one machine do not end each other's processes. */
 export const testCellName = `test-${process.pid}`;
