@@ -90,7 +90,7 @@ export const taskMutants: readonly Mutant[] = [
     replace: "}",
   },
   {
-    name: "tasks: a weaker heir keeps everybody parked",
+    name: "tasks: a weaker successor keeps everybody parked",
     file: "tasks/task-parking.ts",
     find: "obstacle.record.resource === origin.resource && obstacle.strength >= origin.strength",
     replace: "obstacle.record.resource === origin.resource",
@@ -172,7 +172,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: every preemptible worker is asked to make room",
     file: "commands/task-holding.ts",
-    find: "if ((told !== undefined && told !== lease) || !canRunNow(tenant, next)) continue;",
+    find: "if ((asked !== undefined && asked !== lease) || !canRunNow(tenant, next)) continue;",
     replace: "if (!canRunNow(tenant, next)) continue;",
   },
 

@@ -69,7 +69,7 @@ export interface Step {
   readonly changes: readonly Handle[];
   /** What was added to the ledger, in order (R1). */
   readonly receipts: readonly Receipt[];
-  /** Tasks that can be offered since: whoever holds polls open asks again for them. */
+  /** Tasks that can be offered since: held polls are tried again for them. */
   readonly ready: readonly ReadyTask[];
   /** When something is due next, if no command comes; null: never. */
   readonly nextDueAt: Millis | null;
@@ -92,7 +92,7 @@ export function apply(state: State, command: Command, now: Millis): Outcome {
   return { reply, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
 }
 
-/** Does a slice of what is due, so that a hundred thousand ends at once never hold up whoever runs the kernel. */
+/** Does a slice of what is due, so that a hundred thousand ends at once never block the caller. */
 export function settle(state: State, now: Millis, limit: number): Settled {
   begin(state);
   const more = settleDue(state, now, limit);

@@ -15,7 +15,7 @@ const { RESTORE_RUNS = "2000", RESTORE_SEED = "1" } = process.env;
 const howMany = { numRuns: Number(RESTORE_RUNS), seed: Number(RESTORE_SEED) };
 const beginning = 1_700_000_000_000;
 
-/** Before some moves the second kernel is thrown away and made anew from its records, by way of the disk or not, in any order. */
+/** Before some moves the second kernel is dropped and restored from its records, through the store or not, in any order. */
 const anyGame = fc.array(
   fc.record({ move: anyMoveOrReport, restart: fc.constantFrom("no", "no", "no", "no", "memory", "json", "backwards") }),
   {

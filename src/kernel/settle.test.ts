@@ -301,7 +301,7 @@ test("W10: the memory of an ended request is due at its instant too, without an 
   assert.equal(world.request(requestId), undefined);
 });
 
-test("every change of a step is told once, and its handle always shows the newest form", () => {
+test("every change of a step is listed once, and its handle always shows the newest form", () => {
   const world = createEventfulWorld();
   const outcome = settle(world.base.state, world.now + 2_000, Number.POSITIVE_INFINITY);
   assert.equal(new Set(outcome.changes).size, outcome.changes.length);

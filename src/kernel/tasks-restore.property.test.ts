@@ -64,7 +64,7 @@ test("a kernel restored from its records alone goes on with its tasks exactly li
   );
 });
 
-test("what no record tells is only what has been looked at: a restored kernel is like one that looks at every task anew", () => {
+test("what no record holds is only which tasks were tried: a restored kernel equals one that tries every task again", () => {
   fc.assert(
     fc.property(anyStrategy, anyGame, (strategy, game) => {
       play(strategy, game, { isPreemptive: true, areStrangers: false, beforeMove: () => {}, atRestart: lookAnew });

@@ -380,7 +380,7 @@ test("A4: a grant in EXECUTING carries none, nor does the first of a new unit", 
   assert.equal(world.grants("a", "MUTATES FILE:/x").observe, null);
 });
 
-test("A5: when an assumption fails the digest is dropped, what is held is let go, and the agent plans anew", () => {
+test("A5: when an assumption fails the digest is dropped, what is held is let go, and the agent plans again", () => {
   const world = createWorld("old", "a");
   const { priority } = world.agent("a");
   const lease = world.grant("a", "MUTATES FILE:/a");
@@ -393,7 +393,7 @@ test("A5: when an assumption fails the digest is dropped, what is held is let go
   assert.equal(world.request(wait.requestId)?.state, "GRANTED");
 });
 
-test("A5: planning anew out of PAUSED drops the digest; a restart and a new unit keep it", () => {
+test("A5: planning again out of PAUSED drops the digest; a restart and a new unit keep it", () => {
   const world = createWorld("old", "a");
   world.grant("old", "MUTATES FILE:/old");
   world.save("a");
@@ -460,7 +460,7 @@ test("S4: an agent that holds or waits is not forgotten, however long, and then 
   assert.throws(() => world.agent("a"));
 });
 
-test("A3, S4: an older instance stays refused, though the agent was forgotten and registered anew meanwhile", () => {
+test("A3, S4: an older instance stays refused, though the agent was forgotten and registered again meanwhile", () => {
   const world = createWorld("a");
   const stale = world.as("a");
   world.register("a");

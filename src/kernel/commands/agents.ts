@@ -116,14 +116,10 @@ export function transitionAgent(turn: Turn, command: TransitionAgent): Reply {
   }
   const move = to === "PAUSED" ? null : moveTo[to];
   if (move === null || agentTransitions[from][move] === "refused" || (restarting && move !== "abort")) {
-    return refuse(
-      "invalid_transition",
-      `An agent does not go from ${restarting ? "DIE_RESTART" : from} to ${to} by saying so.`,
-      {
-        from: restarting ? "DIE_RESTART" : from,
-        to,
-      },
-    );
+    return refuse("invalid_transition", `An agent cannot move from ${restarting ? "DIE_RESTART" : from} to ${to}.`, {
+      from: restarting ? "DIE_RESTART" : from,
+      to,
+    });
   }
   const holdsNothing = to === "PLANNING" || to === "COMPLETED" || to === "ABORTED";
   if (holdsNothing) letGo(turn, agent, to.toLowerCase());
@@ -180,7 +176,7 @@ export function verifyAll(turn: Turn, command: VerifyAll): Reply {
   return { type: "leases", leases: found.map((lease) => lease.record), lost };
 }
 
-/** A5: what the agent assumed is no longer so; it plans anew. */
+/** A5: what the agent assumed no longer holds; it plans again. */
 export function dropFailedDigest(turn: Turn, command: DropDigest): Reply {
   const { tenant } = turn;
   const agent = findAgent(tenant, command.actor, command.agentId);

@@ -153,7 +153,7 @@ function whatToDo(
   return { bind, update, teardown };
 }
 
-/** What whoever still uses it is told (G9). */
+/** The code with which its users are disconnected (G9). */
 function endCodeOf({ closingAs, endReason }: Lease): string {
   if (endReason === "resource_fenced") return endReason;
   if (closingAs === "EXPIRED") return "lease_expired";

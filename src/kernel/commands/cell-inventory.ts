@@ -45,7 +45,7 @@ export function takeInventory(turn: Turn, cell: CellEntry, inventory: readonly C
   return refused;
 }
 
-/** In words for whoever configured the cell; null: it is the cell's to declare. */
+/** A sentence for the cell's operator; null: it is the cell's to declare. */
 function whyNotTaken(
   tenant: TenantEntry,
   { record: { id } }: CellEntry,
@@ -110,7 +110,7 @@ function isSame(a: Resource, b: Resource): boolean {
   return a.hardware.length === b.hardware.length && a.hardware.every((label, at) => label === b.hardware[at]);
 }
 
-/** A driver's words may be long, and are no reason to refuse what it says with them. */
+/** A driver's text may be long; it is cut rather than refused. */
 function brief(text: string): string {
   return text.slice(0, limits.reasonLengthMax);
 }

@@ -1,4 +1,4 @@
-/** The doors for cells, and for who withdraws them: what they report of themselves and of leases (G6, G7, G11, G12). */
+/** What cells report of themselves and of leases, and their withdrawal (G6, G7, G11, G12). */
 
 import type {
   Actor,
@@ -32,7 +32,7 @@ export function reportBinding(turn: Turn, command: ReportBinding): Reply {
   if (cellId !== null && lease.record.cell !== cellId) {
     return refuse("forbidden", "The lease is not on a resource of this cell.", { leaseId: command.leaseId });
   }
-  // While it is set up it may be issued anew (A3); there is one binding all the same, which its cell knows as the older.
+  // While it is set up it may be re-issued (A3); there is still one binding, which its cell knows by the older generation.
   const isOlder = lease.record.state === "BINDING" && command.generation < lease.record.generation;
   if (lease.record.generation !== command.generation && !isOlder) {
     return refuse("stale_generation", `The lease is at generation ${lease.record.generation}.`, {

@@ -135,7 +135,7 @@ function whyNotTransferred(
   return null;
 }
 
-/** To the request through which the giver got it, the lease is over: whoever asks for it again no longer has it. */
+/** For the request through which the giver got it the lease is over: asked for again, it is shown as ended. */
 function noteHandedOver(turn: Turn, request: RequestEntry, record: Lease): void {
   const { now } = turn;
   noteEndedLease(turn, request, endedLease(record, "RELEASED", now, "transferred", null));

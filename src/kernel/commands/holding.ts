@@ -130,7 +130,7 @@ function extendOne(turn: Turn, lease: LeaseEntry, activity: boolean): void {
   const { record } = lease;
   const expiresAt = expiryFor(tenant, record.acquiredAt, now, record.ttl);
   const wasHeld = record.state === "HELD";
-  // Whoever comes back from a restart was not idle meanwhile (L9, L10).
+  // An agent that comes back from a restart was not idle meanwhile (L9, L10).
   const activeAt = activity || wasHeld ? now : record.activeAt;
   updateLease(turn, lease, extendedLease(record, expiresAt, activeAt));
   if (wasHeld) emitLease(turn, lease, "lease.revived", null);

@@ -115,7 +115,7 @@ export function resetResource(turn: Turn, command: ResetResource): Reply {
   return { type: "resource", resource: entry.record, created: false };
 }
 
-/** Stands for no holder: whoever is there is somebody else. */
+/** A sentinel that equals no holder, so every lease counts as another's. */
 const nobody = { leaseCount: 0 } as Holder;
 
 export function withdrawResource(turn: Turn, command: WithdrawResource): Reply {

@@ -93,8 +93,9 @@ function readDependencies(
   let failed = false;
   for (const id of dependsOn) {
     const task = tasks.get(id);
-    const told = endedDependencies !== null && Object.hasOwn(endedDependencies, id) ? endedDependencies[id] : undefined;
-    const status = task?.record.status ?? told;
+    const known =
+      endedDependencies !== null && Object.hasOwn(endedDependencies, id) ? endedDependencies[id] : undefined;
+    const status = task?.record.status ?? known;
     if (status === undefined) missing.push(id);
     else if (status === "failed" || status === "canceled") failed = true;
     else if (status !== "succeeded") ids.push(id);

@@ -21,7 +21,7 @@ export function cancelTask(turn: Turn, command: CancelTask): Reply {
   if (reason !== null && reason.length > limits.reasonLengthMax) {
     return refuse("invalid_reason", `reason has at most ${limits.reasonLengthMax} characters.`, { field: "reason" });
   }
-  // Who cancels what has ended is told how it ended: asking twice is no fault.
+  // To cancel an ended task is allowed, and answered with how it ended.
   if (isFinal(task.record)) return { type: "task", task: task.record, created: false };
   const { obligation } = task.record;
   const isOwed = obligation !== null && obligation.state !== "CLOSED";
@@ -55,7 +55,7 @@ export function taskUnknown(taskId: string): Refusal {
   return refuse("task_unknown", "There is no such task.", { taskId });
 }
 
-/** Whoever created it, or somebody above. */
+/** Its creator, or a supervisor. */
 export function whyNotPrincipal(actor: Actor, { createdBy }: Task): Refusal | null {
   if (isAbove(actor)) return null;
   const mine = actor.keyId ?? actor.agentId;

@@ -54,7 +54,7 @@ const none: readonly Directive[] = [];
 const preempt: readonly Directive[] = ["preempt"];
 
 /**
- * T8: something more urgent has waited for a while, this worker could do it, and no other was told to make room for it.
+ * T8: something more urgent has waited for a while, this worker could do it, and no other was asked to make room for it.
  * Only what is next in its lane is looked at, so that a heartbeat stays cheap.
  */
 function isPreempted(tenant: TenantEntry, task: TaskEntry, lease: LeaseEntry, now: Millis): boolean {
@@ -68,8 +68,8 @@ function isPreempted(tenant: TenantEntry, task: TaskEntry, lease: LeaseEntry, no
     const next = firstOf(lane.ready);
     if (next === undefined || next.record.spec.taskPriority <= spec.taskPriority) continue;
     if (now - next.record.createdAt < limits.taskPreemptAfterMs || !covers(worker, lane)) continue;
-    const told = next.preempting === null ? undefined : tenant.leases.get(next.preempting.leaseId);
-    if ((told !== undefined && told !== lease) || !canRunNow(tenant, next)) continue;
+    const asked = next.preempting === null ? undefined : tenant.leases.get(next.preempting.leaseId);
+    if ((asked !== undefined && asked !== lease) || !canRunNow(tenant, next)) continue;
     if (urgent === null || isAhead(next, urgent)) urgent = next;
   }
   if (urgent !== null) urgent.preempting = { leaseId: lease.record.id, workerId: worker.record.id };

@@ -116,7 +116,7 @@ function describeOffer(tenant: TenantEntry, lease: LeaseEntry): Offer {
   };
 }
 
-/** True: so many tasks were looked at that the rest is for the next poll. */
+/** True: the limit of tasks to try was reached; the rest is for the next poll. */
 function offerTasks(
   turn: Turn,
   worker: WorkerEntry,
@@ -190,7 +190,7 @@ function chooserFor(
       let rank = rankOf(task.record);
       if (preferred.has(task.lane.taskType)) rank -= headStart(limits.taskPreferredLevels);
       if (isAffine) rank -= headStart(limits.taskAffinityLevels);
-      // T8: whoever made room for an urgent task gets it, not the one back that it gave up.
+      // T8: a worker that made room for an urgent task gets that one, not the one back that it gave up.
       if (task.preempting?.workerId === worker.record.id) rank = Number.NEGATIVE_INFINITY;
       if (best !== null && (rank > bestRank || (rank === bestRank && task.priority > best.priority))) return;
       best = task;

@@ -1,6 +1,6 @@
 /**
  * A write that went past a lease, as a guard found it when it was done. Nothing can be undone here, and nobody is punished:
- * it is an event about the lease, so that its holder and whoever watches learn of it at once.
+ * it is an event about the lease, so that its holder and all watchers learn of it at once.
  */
 
 import type { ReportViolation } from "../contract/commands.ts";

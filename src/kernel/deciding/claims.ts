@@ -14,7 +14,7 @@ export interface Claim {
   readonly counted: ResourceEntry | null;
 }
 
-/** Behind everybody. */
+/** A place after every waiter. */
 export const lastPlace: Place = { order: Number.POSITIVE_INFINITY, suborder: 0 };
 
 export function makeClaim(tenant: TenantEntry, intent: Intent, name: ResourceName): Claim {

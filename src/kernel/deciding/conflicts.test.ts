@@ -345,5 +345,5 @@ test("L13: an id guessed across tenants is answered exactly like an unknown one"
   }
   const acts = (agentId: string) => other.refused("forbidden", { type: "verify_all", actor, agentId, leaseIds: null });
   assert.deepEqual(acts("a"), acts("never"));
-  assert.deepEqual(acts("a"), acts("holder"), "nor is a stranger told which agents there are");
+  assert.deepEqual(acts("a"), acts("holder"), "nor does a stranger learn which agents there are");
 });

@@ -277,7 +277,7 @@ function addLease(obstacles: Obstacles, lease: LeaseEntry, holder: Holder): void
 
 function addClaim(obstacles: Obstacles, claim: WaitingClaim, holder: Holder): void {
   if (claim.request.holder === holder) return;
-  // Of its intents the one that its manifest names first, so that the reply does not depend on how the search went.
+  // Keep the claim that comes first in the manifest, so that replies do not depend on search order.
   const known = obstacles.claims.get(claim.request);
   const { claims } = claim.request;
   if (known === undefined || claims.indexOf(claim) < claims.indexOf(known)) obstacles.claims.set(claim.request, claim);

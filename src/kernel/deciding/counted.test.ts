@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Predicate } from "../contract/predicates.ts";
 import { createWorld, type World } from "../testing/test-world.ts";
 
-/** A world in which GPU:/0 has so many units. */
+/** A world in which GPU:/0 has this capacity. */
 function createGpus(units: number, ...agents: readonly string[]): World {
   const world = createWorld(...agents);
   world.declare("GPU:/0", units);

@@ -44,7 +44,7 @@ export function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifes
   });
   const isClear = obstructed.every(({ claim }) => isCovered(claim, agent));
   if (isClear && !(strategy === "wound_wait" && displacesUnits(manifest))) return plainGrant;
-  // What is covered now may not be when the wait ends, so whoever has to wait looks at all that stands in its way.
+  // What is covered now may not be when the wait ends, so a requester that has to wait collects all that stands in its way.
   const obstacles = createObstacles();
   for (const { claim } of obstructed) {
     const enough = strategy === "wait_die" ? priority : Number.NEGATIVE_INFINITY;

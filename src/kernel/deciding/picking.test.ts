@@ -221,7 +221,7 @@ test("G6: a ready cell with room is picked; when it is torn down, or its cell co
   assert.deepEqual(world.request(wait.requestId)?.picked, ["GPU:/lab/0"]);
 });
 
-test("W9: who waits for any one, at a resource whose cell goes, is PAUSED as whoever asked for that name", () => {
+test("W9: a picking waiter at a resource whose cell goes is PAUSED like one that named it", () => {
   const world = createCellWorld("old", "a", "b");
   world.enrol("c1", ["GPU:/lab/0"]);
   world.active("a", "MUTATES GPU:/lab/0");

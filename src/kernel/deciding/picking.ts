@@ -1,7 +1,7 @@
 /**
  * `"pick": "any"`: the holder names a pattern, and one declared resource that it matches is chosen for it. What can be
  * granted now comes first, the least loaded of it; otherwise the one with the shortest queue, where it waits as
- * whoever asked for that name would (W2). While it waits it may be granted another one instead: only one for which
+ * a request for that name would (W2). While it waits it may be granted another one instead: only one for which
  * nobody waits, so that nobody is passed over and no wait is turned round.
  */
 import { decidingPriority } from "../agents/agent-life.ts";

@@ -11,7 +11,7 @@ function deniedBy(world: World, agentId: string, intents: string | readonly stri
   assert.match(detail, /GPU/);
 }
 
-test("G2: a quota on a type counts the units of all its leases, by whomever, and of no other type", () => {
+test("G2: a quota on a type counts the units of all its leases, of every holder, and of no other type", () => {
   const world = createWorld("a", "b");
   world.quotas({ kinds: { GPU: 4 } });
   world.declare("GPU:/big", 8);

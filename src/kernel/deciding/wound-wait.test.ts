@@ -10,7 +10,7 @@ function createWoundWait(...agents: readonly string[]): World {
 
 const stateOf = (world: World, { requestId }: { readonly requestId: string }) => world.request(requestId)?.state;
 
-test("W7: an older requester revokes the younger holder in its way, which is told why, and is granted at once", () => {
+test("W7: an older requester revokes the younger holder in its way, which learns why, and is granted at once", () => {
   const world = createWoundWait("old", "young");
   const lease = world.grant("young", "MUTATES FILE:/x");
   const { priority } = world.agent("young");
@@ -20,7 +20,7 @@ test("W7: an older requester revokes the younger holder in its way, which is tol
   assert.equal(world.agent("young").priority, priority, "the wounded keeps its age");
 });
 
-test("W7: a younger requester waits for the older, and is never told to die", () => {
+test("W7: a younger requester waits for the older, and never dies", () => {
   const world = createWoundWait("old", "young", "younger");
   const lease = world.grant("old", "MUTATES FILE:/x");
   const [first, second] = [world.waits("young", "MUTATES FILE:/x"), world.waits("younger", "MUTATES FILE:/x")];

@@ -97,7 +97,7 @@ function createBranch(): Branch {
   };
 }
 
-/** The node of a name, made if it is not there yet. Whoever asks then puts something on it, or calls `tidy`. */
+/** The node of a name, made if it is not there yet. The caller then puts something on it, or calls `tidy`. */
 export function nodeFor(root: Node, { segments, hashes, wild }: ResourceName): Node {
   let node = root;
   for (let depth = 0; depth < segments.length; depth++) {

@@ -55,7 +55,7 @@ export class TextMap<V extends object> {
     this.size--;
     if (this.former !== null) strike(this.former, hash, at);
     if (this.displaced?.delete(text) !== true) leave(this.index, hash, at);
-    if (this.size === 0 && this.index.length > 2 * slotsKept) this.beginAnew();
+    if (this.size === 0 && this.index.length > 2 * slotsKept) this.reset();
   }
 
   /** In no particular order. What is there from beginning to end is seen once, whatever comes and goes meanwhile. */
@@ -94,7 +94,7 @@ export class TextMap<V extends object> {
     this.displaced.set(text, at);
   }
 
-  /** What the former index still held when this one is full already is moved at once; it never is, by far. */
+  /** Finishes a migration that is still under way. In practice none is: every insert moves 16 slots. */
   private grow(): void {
     while (this.former !== null) this.moveSome(this.former);
     this.former = this.index;
@@ -115,7 +115,7 @@ export class TextMap<V extends object> {
     if (end === former.length) this.former = null;
   }
 
-  private beginAnew(): void {
+  private reset(): void {
     this.items = [];
     this.free = [];
     this.index = createIndex(slotsMin);

@@ -118,7 +118,7 @@ test("G7: a name that was only fenced leaves nothing behind when it is reset, a 
   assert.equal(world.resource("GPU:/0")?.capacity, 4);
 });
 
-test("G7: declaring a fenced resource anew does not lift the fence", () => {
+test("G7: declaring a fenced resource again does not lift the fence", () => {
   const world = createWorld("a");
   world.declare("GPU:/0", 2);
   world.fence("GPU:/0");
@@ -213,7 +213,7 @@ test("G9: every end has its own code, and no end is untyped", () => {
   }
 });
 
-test("G12: a withdrawn resource gives no new leases; the live ones run out, or are revoked if so told", () => {
+test("G12: a withdrawn resource gives no new leases; the live ones run out, or are revoked on demand", () => {
   const world = createWorld("a", "b");
   world.declare("GPU:/0", 4);
   const lease = world.grant("a", "MUTATES GPU:/0", { ttlMs: 10_000 });
@@ -390,7 +390,7 @@ for (const [what, fail] of [
   ["fails", (world: World, lease: Lease) => void world.teardownFails(lease, "process did not die")],
   ["does not answer in time", (world: World) => void world.pass(limits.teardownMs)],
 ] as const) {
-  test(`G7: when a teardown ${what} the lease ends, the resource is fenced, and who waits for it is told to pause`, () => {
+  test(`G7: when a teardown ${what} the lease ends, the resource is fenced, and waiters are paused`, () => {
     const world = createCells("old", "a");
     const lease = bind(world, "a");
     const wait = world.waits("old", "MUTATES GPU:/0", { waitTimeoutMs: 60_000 });

@@ -56,7 +56,7 @@ export function dropLateResult({ book }: TenantEntry, task: TaskEntry): void {
   book.lateResults.delete(task);
 }
 
-/** Somebody is granted this: whoever lost a lease on it comes too late from now on. */
+/** Somebody is granted this: from now on results of those that lost a lease on it come too late. */
 export function contestLateResults(turn: Turn, holder: Holder, claim: Claim): void {
   const { tenant } = turn;
   // Other units of a counted resource are other things (C6).

@@ -660,8 +660,8 @@ test("L15, W10: for the request through which the giver got it, the lease is ove
   const world = createWorld("a", "b");
   const [lease] = world.grants("a", "MUTATES FILE:/a", { key: "k" }).leases;
   world.transfer(lease?.id ?? "", "b");
-  const [told] = world.grants("a", "MUTATES FILE:/a", { key: "k" }).leases;
-  assert.deepEqual([told?.state, told?.endReason, told?.agentId], ["RELEASED", "transferred", "a"]);
+  const [repeated] = world.grants("a", "MUTATES FILE:/a", { key: "k" }).leases;
+  assert.deepEqual([repeated?.state, repeated?.endReason, repeated?.agentId], ["RELEASED", "transferred", "a"]);
   assert.equal(world.lease(lease?.id ?? "")?.agentId, "b");
 });
 
@@ -726,7 +726,7 @@ test("L16: an ended lease that history no longer has is lease_unknown", () => {
   assert.equal(world.expect("refused", world.askHistory(ask)).code, "lease_unknown");
 });
 
-test("L7: nothing in the kernel reads a clock: the next deadline is told from the commands' times alone", () => {
+test("L7: nothing in the kernel reads a clock: the next deadline follows from the commands' times alone", () => {
   const world = createWorld("a");
   const lease = world.grant("a", "MUTATES FILE:/a", { ttlMs: 1_234 });
   assert.equal(nextDeadline(world.base.state), lease.expiresAt);

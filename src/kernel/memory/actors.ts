@@ -32,7 +32,7 @@ export function mayActForHolder(actor: Actor, holder: Holder): Refusal | null {
 export function findAgent(tenant: TenantEntry, actor: Actor, agentId: string): AgentEntry | Refusal {
   const agent = tenant.agents.get(agentId);
   if (agent === undefined) {
-    // Who may not act for it is not told whether it exists.
+    // A caller that may not act for it does not learn whether it exists.
     if (!isAbove(actor) && actor.agentId !== agentId) {
       return refuse("forbidden", "Only the agent itself, with its agent_token, or a supervisor may do this.");
     }

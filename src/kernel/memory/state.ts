@@ -17,7 +17,7 @@ export interface Handle<K extends RecordKind = RecordKind> {
   readonly kind: K;
   readonly record: RecordOf[K];
   readonly alive: boolean;
-  /** Left to whoever stores the record: under which number it is stored; 0 while it is not. */
+  /** For the store: the number under which the record is stored; 0 while it is not. */
   row: number;
 }
 
@@ -31,7 +31,7 @@ export interface Entry<K extends RecordKind> {
 }
 
 /**
- * Whoever holds leases and waits: an agent, or a task (T10). Conflicts are between holders (C2), and waits are ordered
+ * What holds leases and waits: an agent, or a task (T10). Conflicts are between holders (C2), and waits are ordered
  * by their priority timestamps (W1).
  */
 export type Holder = AgentEntry | TaskEntry;
@@ -75,7 +75,7 @@ export interface AgentEntry extends Ranked, Entry<"agent"> {
   readonly open: Set<RequestEntry>;
   /** Granted and open requests by their idempotency keys (W10). */
   readonly keys: Map<string, RequestEntry>;
-  /** Requests of which nothing is alive any more, but whose fate is still told. */
+  /** Requests that have ended, but can still be asked for. */
   readonly remembered: Set<RequestEntry>;
   digest: DigestEntry | null;
 }

@@ -39,13 +39,13 @@ export interface TaskEntry extends Ranked, Entry<"task"> {
   place: TaskPlace;
   readonly lane: Lane;
   key: ConcurrencyKey | null;
-  /** With whom it is parked; while it is ready, those that it was woken from. */
+  /** The parking it waits in or, while ready, the one it was woken from. */
   parking: Parking | null;
   /** How often it was passed over because of its manifest since it last queued for it (T10). */
   passedOver: number;
   /** Those that depend on it. */
   dependents: Set<TaskEntry> | null;
-  /** Whose worker was told to make room for it, and then gets it (T8). Advice: a restored kernel may ask another. */
+  /** The attempt whose worker was asked to make room for it, and then gets it (T8). Advice: a restored kernel may ask another. */
   preempting: Pick<TaskAttempt, "leaseId" | "workerId"> | null;
   /** Of a task that runs: whether a second worker may try it, or will (T8). */
   second: "no" | "timed" | "open";
@@ -55,7 +55,7 @@ export interface TaskEntry extends Ranked, Entry<"task"> {
   age: Listed | null;
 }
 
-/** Those that are parked on one thing (see task-parking.ts). */
+/** The tasks that are parked on one obstacle (see task-parking.ts). */
 export interface Parking {
   /** Null: it has gone, and they come one by one. */
   obstacle: Obstacle | null;
@@ -140,7 +140,7 @@ export interface TaskBook {
   readyCount: number;
 }
 
-/** A task that can be offered since, as far as it matters to whoever holds polls open. */
+/** A task that can be offered now, as far as it matters to held polls. */
 export interface ReadyTask {
   readonly tenant: string;
   readonly taskType: string;

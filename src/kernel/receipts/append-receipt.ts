@@ -9,7 +9,7 @@ import { changed, emit, type Turn } from "../memory/state.ts";
 import { type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { ownIdPrefix } from "./receipt-content.ts";
 
-/** As what the control plane signs receipts of its own. */
+/** `source_system` of receipts written by the control plane. */
 export const ownSource = "leasehold";
 
 /** The next one of the tenant's chain. */

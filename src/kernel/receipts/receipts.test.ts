@@ -37,7 +37,7 @@ test("R2: the document's short receipts are enough: task_id, phase, source_syste
     ["worker.codegen", "delegate.root", 1],
   );
   assert.deepEqual([accepted.createdAt, accepted.storedAt, accepted.startedAt], [world.now, world.now, null]);
-  assert.equal(world.task(id).obligation?.custodian, "worker.codegen", "whoever it says is bound");
+  assert.equal(world.task(id).obligation?.custodian, "worker.codegen", "the one that it names is bound");
   world.pass(5_000);
   const complete = world.submit("complete", id, { status: "success", artifactLocation: "s3://bucket/result.py" });
   assert.deepEqual(
@@ -230,7 +230,7 @@ test("R3: the same dedupe_key and content is the first receipt, the same key wit
   const said = { dedupeKey: "k", outcomeText: "half" };
   const { id: receiptId } = world.submit("progress", offer, said);
   assert.deepEqual(world.ask(world.receipt("progress", offer, said)), { type: "receipt_known", receiptId });
-  // How the attempt was named is no part of what was said.
+  // How the attempt was named does not matter.
   const otherwise = world.receipt("progress", id, { ...said, fence: offer.lease.fence });
   assert.deepEqual(world.ask(otherwise), { type: "receipt_known", receiptId });
   world.refusedReceipt("dedupe_conflict", "progress", offer, { ...said, outcomeText: "most" });
@@ -246,7 +246,7 @@ test("R3: a given receipt_id is a key too", () => {
   world.refusedReceipt("dedupe_conflict", "progress", offer, { receiptId: "r-1" });
 });
 
-test("R3: a key is known across all tasks that are alive, and whoever asks first has it", () => {
+test("R3: a key is known across all live tasks, and the first caller has it", () => {
   const { world, offer } = createOffered();
   world.submit("progress", offer, { dedupeKey: "k" });
   world.create();

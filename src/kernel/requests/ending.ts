@@ -1,4 +1,4 @@
-/** Ends leases from outside: by their holder, by time or by whoever takes them away. */
+/** Ends leases from outside: by their holder, by time, or by a revocation. */
 import type { EndedLeaseState } from "../contract/records.ts";
 import { endLease } from "../leases/lease-life.ts";
 import type { LeaseEntry, RequestEntry, Turn } from "../memory/state.ts";

@@ -103,11 +103,11 @@ function addCandidates(candidates: Map<RequestEntry, Placed>, node: Node): void 
   }
 }
 
-/** Who stands at the front of one node's queue, as far as it matters to those behind: no, one, or several holders. */
+/** The holders at the front of one node's queue, as far as it matters to later waiters: none, one or several. */
 class Front {
   private readonly holders: (Holder | "several" | null)[] = [null, null, null];
 
-  /** Whoever comes with this strength conflicts with somebody ahead. */
+  /** Every later waiter of this strength conflicts with one ahead. */
   isClosed(strength: Strength): boolean {
     const ahead = this.holders[strength] ?? null;
     return ahead === "several" || (ahead !== null && ahead.open.size <= 1);

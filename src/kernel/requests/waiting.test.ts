@@ -408,7 +408,7 @@ test("W4: cancelling a grant that nobody has collected releases it; cancelling a
   assert.equal(world.leases().length, 1);
 });
 
-test("W4: how a wait ended is told for ten minutes", () => {
+test("W4: how a wait ended can be asked for ten minutes", () => {
   const world = createWorld("old", "young");
   world.grant("young", "MUTATES FILE:/x", { ttlMs: 300_000 });
   const { requestId } = world.waits("old", "MUTATES FILE:/x", { waitTimeoutMs: 1_000 });
@@ -449,7 +449,7 @@ test("W5: the hint follows the tenant's base and cap, and stays a whole number a
   for (let n = 0; n < 3_000; n++) assert.equal(die(), 20);
 });
 
-test("W5: attempts start anew with a grant, at once or after a wait, and with a new unit; the timestamp stays", () => {
+test("W5: attempts start again with a grant, at once or after a wait, and with a new unit; the timestamp stays", () => {
   const world = createWorld("old", "a", "young");
   const { priority } = world.agent("a");
   world.grant("old", "MUTATES FILE:/old", { ttlMs: 300_000 });
@@ -459,7 +459,7 @@ test("W5: attempts start anew with a grant, at once or after a wait, and with a 
   assert.deepEqual([attempt(), attempt()], [1, 2]);
   const lease = world.grant("young", "MUTATES FILE:/young");
   world.waits("a", "MUTATES FILE:/young");
-  assert.equal(attempt(), 3, "a wait is no grant");
+  assert.equal(attempt(), 3, "a wait does not count as a grant");
   world.release(lease.id);
   assert.equal(attempt(), 1);
   assert.equal(world.agent("a").priority, priority);
@@ -905,7 +905,7 @@ test("W12: a dry run that would be refused is refused, and one under a known key
   assert.deepEqual(foretold.leases, []);
 });
 
-test("W12: a dry run of an agent whose unit is over foretells what the next unit will be told", () => {
+test("W12: a dry run of an agent whose unit is over predicts the verdict of the next unit", () => {
   const world = createWorld("old", "young");
   world.grant("old", "MUTATES FILE:/x");
   const entropy = [1, 0] as const;

@@ -27,7 +27,7 @@ test("a cell enrols with its inventory: its resources are declared as its own, w
   assert.deepEqual(world.happened, ["cell.enrolled", "resource.declared", "resource.declared"]);
 });
 
-test("told twice, an enrolment answers the same, and declares nothing anew", () => {
+test("an enrolment that is repeated gets the same answer, and declares nothing again", () => {
   const world = createCellWorld("a");
   world.enrol("c1", ["GPU:/0"]);
   const lease = world.active("a", "MUTATES GPU:/0");
@@ -194,7 +194,7 @@ test("named twice among a cell's bindings, a lease that has ended there once has
   }
 });
 
-test("a lease that its cell has lost is over at once, and whoever waits for it is next", () => {
+test("a lease that its cell has lost is over at once, and the first waiter is next", () => {
   const world = createCellWorld("old", "young");
   world.enrol("c1", ["GPU:/0"]);
   const lease = world.active("young", "MUTATES GPU:/0");
@@ -205,7 +205,7 @@ test("a lease that its cell has lost is over at once, and whoever waits for it i
   assert.deepEqual(
     bind.map(({ id }) => id),
     world.request(wait.requestId)?.leaseIds,
-    "and the cell is told to set it up",
+    "and the cell is to set it up",
   );
 });
 

@@ -1,7 +1,7 @@
 /**
  * The one place where a cell's record changes, and what follows for its resources. A cell is READY from when it enrols
- * until it leaves or is not heard of in time; then nothing new is leased on what it hosts, and who waits for it is told
- * to pause. What is leased goes on: the cell ends it by its own clock (G11), and an end that nobody confirms is a fence.
+ * until it leaves or is not heard of in time; then nothing new is leased on what it hosts, and waiters are paused.
+ * What is leased goes on: the cell ends it by its own clock (G11), and an end that nobody confirms is a fence.
  */
 
 import type { CellEvent } from "../contract/events.ts";
@@ -81,7 +81,7 @@ export function leasesOfCell(tenant: TenantEntry, cell: CellEntry): LeaseEntry[]
   return leases.sort((a, b) => a.order - b.order);
 }
 
-/** Who waits for what is not ready any more is paused; what is ready is for whoever could use it. */
+/** Pauses requests that wait for resources no longer ready, and frees those that are for their waiters. */
 export function readinessChanged(turn: Turn, resources: readonly ResourceEntry[]): void {
   const { tenant } = turn;
   const paused = new Set<RequestEntry>();

@@ -90,7 +90,7 @@ test("a new session replaces the one before, which is refused from then on, and 
   world.beat("c1", null, "s2");
 });
 
-test("a cell that leaves is gone at once; told twice it is fine, and a heartbeat that comes late does not bring it back", () => {
+test("a cell that leaves is gone at once; leaving twice is fine, and a late heartbeat does not bring it back", () => {
   const world = createCellWorld("a");
   world.enrol("c1", ["GPU:/0"]);
   world.leaves("c1");
@@ -162,7 +162,7 @@ test("L13: only cells and those above them speak as cells, and a cell only of it
   assert.equal(world.lease(lease.id)?.state, "ACTIVE");
 });
 
-test("A3: a binding that was issued anew while it was set up is confirmed by what its cell knows of it", () => {
+test("A3: a binding that was re-issued while it was set up is confirmed by what its cell knows of it", () => {
   const world = createCellWorld("a");
   world.enrol("c1", ["GPU:/0"]);
   const lease = world.binding("a", "MUTATES GPU:/0");
@@ -179,7 +179,7 @@ for (const [code, as, reason] of [
   ["lease_revoked", "REVOKED", "lease_revoked"],
   ["resource_fenced", "REVOKED", "resource_fenced"],
 ] as const) {
-  test(`G11: what a cell has ended as ${code} is ${as}, and free at once; told again it is fine`, () => {
+  test(`G11: what a cell has ended as ${code} is ${as}, and free at once; reporting it again is fine`, () => {
     const world = createCellWorld("old", "young");
     world.enrol("c1", ["GPU:/0"]);
     const lease = world.active("young", "MUTATES GPU:/0");
@@ -193,7 +193,7 @@ for (const [code, as, reason] of [
   });
 }
 
-test("G7: what a cell has ended and could not tear down is a fence, also where it was told to end it", () => {
+test("G7: what a cell has ended and could not tear down is a fence, also where the kernel had ended it", () => {
   for (const released of [false, true]) {
     const world = createCellWorld("a");
     world.enrol("c1", ["GPU:/0"]);
@@ -301,7 +301,7 @@ test("a cell that was named by hand and never enrolled is waited for as ever: on
   assert.equal(world.active("a", "MUTATES GPU:/0").state, "ACTIVE");
 });
 
-test("S4: a tenant has so many cells, and their ids, sessions and bindings are bounded", () => {
+test("S4: a tenant's cells are limited, and their ids, sessions and bindings are bounded", () => {
   const world = createCellWorld("a");
   world.refused("invalid_cell", world.enrolAsk("", []));
   world.refused("invalid_cell", world.enrolAsk("a cell", []));

@@ -50,7 +50,7 @@ export function announce({ state }: Turn, { record, lane }: TaskEntry): void {
   state.ready.push({ tenant, taskType: lane.taskType, requires: lane.requires, lastWorker });
 }
 
-/** All that can be offered again, as far as it matters to whoever holds polls open: the next one of each lane. */
+/** Announces the next task of each lane, so that held polls are tried again. */
 export function announceAll(turn: Turn): void {
   for (const { ready } of turn.tenant.book.lanes.values()) {
     const first = firstOf(ready);

@@ -38,7 +38,7 @@ export type WaitingFor =
   | { readonly kind: "quota"; readonly detail: string }
   /** No worker seen lately has these capabilities. */
   | { readonly kind: "worker"; readonly detail: string; readonly requires: readonly string[] }
-  /** It can run as soon as a worker asks; so many others would be offered first. */
+  /** It can run as soon as a worker polls; `ahead` others would be offered first. */
   | { readonly kind: "queue"; readonly detail: string; readonly ahead: number }
   | { readonly kind: "running"; readonly detail: string; readonly workerId: string; readonly until: Millis }
   | { readonly kind: "redrive"; readonly detail: string };

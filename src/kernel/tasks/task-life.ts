@@ -107,7 +107,7 @@ function afterLoss(
 
 /**
  * With one of two attempts gone, the task stands as the other one does. If the gone one's acceptance counts (T5), the
- * other takes its receipt over, and is no attempt of its own: the two were one.
+ * other takes its receipt over and does not count as another attempt: the two were one.
  */
 export function followLive(turn: Turn, task: TaskEntry, countedReceiptId: string | null): void {
   const isAccepted = isAcceptedByAnother(task);
@@ -175,7 +175,7 @@ export function isFinal({ status }: Task): boolean {
 }
 
 /**
- * Ends the task for good. Attempts that still run are called off: their workers are told with the next heartbeat, and
+ * Ends the task for good. Attempts that still run are called off: their workers learn it with the next heartbeat, and
  * until then, or for a while, nobody else gets what they may be working on.
  */
 export function finish(

@@ -46,7 +46,7 @@ test("T10: of each kind of work one is woken, the most urgent, and the oldest of
   assert.equal(world.offered("w.1").task.id, created[5]);
 });
 
-test("T10: whoever was woken and cannot run brings the next, until one can", () => {
+test("T10: a woken task that cannot run wakes the next, until one can", () => {
   const { world, created } = createParked(5, (n) => ({
     intents: n < 3 ? ["MUTATES FILE:/x", "MUTATES FILE:/y"] : ["MUTATES FILE:/x"],
   }));
@@ -59,7 +59,7 @@ test("T10: whoever was woken and cannot run brings the next, until one can", () 
   assert.equal(world.offered("w.1").task.id, created[0]);
 });
 
-test("T10: whoever was woken and leaves before a worker came is followed by the next", () => {
+test("T10: a woken task that leaves before a worker polls is followed by the next", () => {
   const { world, created } = createParked(4);
   world.releaseAll("a");
   for (const [index, id] of created.entries()) {
@@ -82,7 +82,7 @@ test("T10: readers behind a writer all run together, each bringing the next", ()
   assert.deepEqual(ids(world.polls("w.1", all)), created);
 });
 
-test("T10: a weaker heir does not keep those parked that it lets pass", () => {
+test("T10: a weaker successor does not keep tasks parked that it lets pass", () => {
   const world = createTaskWorld("a");
   world.grant("a", "MUTATES FILE:/x");
   const reader = world.create({ intents: "CONSUMES FILE:/x", taskPriority: 1 });
@@ -125,7 +125,7 @@ test("T7: one that a worker had before is woken with the first, so that its work
   assert.deepEqual(new Set(readyIn(world, [first, second])), new Set([first, second]));
 });
 
-test("T10: who joined because of a strong heir is not kept by a weak one after it", () => {
+test("T10: a task that joined because of a strong successor is not kept by a weak one after it", () => {
   const world = createTaskWorld("a");
   world.grant("a", "CONSUMES FILE:/x");
   const writers = [1, 2].map(() => world.create({ intents: "MUTATES FILE:/x", taskPriority: 1 }));

@@ -1,6 +1,6 @@
 /**
  * Tasks whose manifests one thing stands in the way of (T10). While it is there, nobody looks at them. When it has gone,
- * the first of each lane is ready, and whoever leaves brings the next: never all at once, because a hundred thousand may
+ * the first of each lane is ready, and each that leaves wakes the next: never all at once, because a hundred thousand may
  * be parked on one file. Mostly the first one takes what they all want; then they are parked on that as they are. The
  * oldest is looked at each time, whatever its priority, so that it is noticed when it is passed over too often.
  */
@@ -93,7 +93,7 @@ export function unparkFrom(turn: Turn, obstacle: Obstacle): void {
   if (oldest?.place === "parked") wake(turn, parked, oldest);
 }
 
-/** It stays one of them while it is ready. */
+/** `task.parking` stays set until it has been tried; `afterTry` needs it. */
 function wake(turn: Turn, parking: Parking, task: TaskEntry): void {
   leave(parking, task);
   makeReady(turn, task);
@@ -116,7 +116,7 @@ export function afterTry(turn: Turn, task: TaskEntry, parking: Parking): void {
       const parkedThere = obstacle.parked === null ? [] : obstacle.parked.oldest.heap.map((one) => one.task);
       for (const one of parkedThere) unpark(one);
       parking.obstacle = obstacle;
-      // Who joins them now may get along with the former one, so the next heir is measured by this.
+      // Tasks that join now may get along with the former one, so the next successor is measured by this.
       parking.origin = originOf(obstacle);
       obstacle.parked = parking;
       for (const one of parkedThere) enter(parking, one);
@@ -125,7 +125,7 @@ export function afterTry(turn: Turn, task: TaskEntry, parking: Parking): void {
   wakeNext(turn, parking, task.lane);
 }
 
-/** So many are moved to where the others are; mostly it is one, who was looked at just now. */
+/** Most tasks that are re-parked in one step; usually only the one just tried. */
 const movedMax = 64;
 
 /** What the task was granted, or is parked on with few others, if that stands in everybody's way as the obstacle did. */

@@ -42,7 +42,7 @@ for (const [status, reach] of [
   });
 }
 
-test("T13: an accepted task that is cancelled: a complete (canceled) receipt closes the obligation, the worker is told", () => {
+test("T13: an accepted task that is cancelled: a complete (canceled) receipt closes the obligation, and the worker learns it", () => {
   const world = createTaskWorld();
   const id = world.create({ intents: "MUTATES FILE:/a" });
   const offer = world.start("w.1");
@@ -52,10 +52,10 @@ test("T13: an accepted task that is cancelled: a complete (canceled) receipt clo
   assert.deepEqual([receipt.phase, receipt.status, receipt.outcomeText], ["complete", "canceled", "not needed"]);
   assert.deepEqual([receipt.id, receipt.obligationId], [task.winningReceiptId, task.obligation?.id]);
   // It has half a minute to let go, however long its lease was, and a heartbeat gives it no more.
-  const told = world.beat(offer);
-  assert.deepEqual([told.directives, told.lease.expiresAt], [["cancel"], world.now + limits.taskCancelMs]);
+  const beat = world.beat(offer);
+  assert.deepEqual([beat.directives, beat.lease.expiresAt], [["cancel"], world.now + limits.taskCancelMs]);
   world.pass(10_000);
-  assert.equal(world.beat(offer).lease.expiresAt, told.lease.expiresAt);
+  assert.equal(world.beat(offer).lease.expiresAt, beat.lease.expiresAt);
   assert.equal(world.leases().length, 2, "nobody else gets what it may be working on");
   world.idles("w.2");
   world.giveBack(offer);
@@ -289,7 +289,7 @@ test("T4: the same holds while the task lingers because a called-off attempt has
   world.refusedReceipt("already_completed", "progress", id);
 });
 
-test("T8, W: a wounded, lost or given-back worker is told by its next heartbeat that the lease has ended", () => {
+test("T8, W: a wounded, lost or given-back worker learns with its next heartbeat that the lease has ended", () => {
   const world = createTaskWorld();
   world.create();
   const offer = world.start("w.1");

@@ -81,7 +81,7 @@ test("T2: after max_offers the task is dead, with an escalation by policy to its
   world.idles("w.1");
 });
 
-test("T2: an acceptance begins the count of offers anew, and a revocation does not count", () => {
+test("T2: an acceptance resets the count of offers, and a revocation does not count", () => {
   const { world, now } = withTask({ maxOffers: 2 });
   world.giveBack(world.offered("w.1"));
   world.offered("w.1");

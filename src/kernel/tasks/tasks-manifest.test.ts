@@ -237,7 +237,7 @@ test("T10: a task that is fenced off while it waits is brought back by the reset
   assert.equal(world.offered("w.1").task.id, id);
 });
 
-test("T10: a task whose resource is bound by now is put aside, because it cannot be told to bind", () => {
+test("T10: a task whose resource is bound by now is put aside, because a task cannot bind", () => {
   const world = createTaskWorld();
   const id = world.create({ intents: "MUTATES GPU:/1" });
   world.declare("GPU:/1", null, "cell-1");

@@ -7,7 +7,7 @@ import { actor, found, records } from "../testing/test-world.ts";
 const ids = (offers: readonly { readonly task: { readonly id: string } }[]) => offers.map(({ task }) => task.id);
 const all = { maxTasks: limits.taskPollMax };
 
-test("T1: nothing to do is no offer, and a worker that asks is known from then on", () => {
+test("T1: with nothing to do there is no offer, and a worker is known from its first poll on", () => {
   const world = createTaskWorld();
   world.idles("build.1", { capabilities: ["gpu"] });
   assert.deepEqual(world.worker("build.1").capabilities, ["gpu"]);
@@ -67,7 +67,7 @@ test("T12: a delayed task is offered when its time has come, to the millisecond,
   assert.equal(world.task(delayed).notBefore, null);
 });
 
-test("T12: a delayed task that becomes ready is told to whoever holds polls open", () => {
+test("T12: a delayed task that becomes ready is announced to held polls", () => {
   const world = createTaskWorld();
   world.create({ delayMs: 5_000, taskType: "night", requires: ["gpu"] });
   assert.deepEqual(world.ready, []);
@@ -187,7 +187,7 @@ test("T12: a key's next task that is canceled, or completed late, before a worke
   assert.equal(world.offered("w.2").task.id, third);
 });
 
-test("T12: with a slot free, the kind for which there is a worker gets it, whoever was first", () => {
+test("T12: with a slot free, the kind for which there is a worker gets it, whichever came first", () => {
   const world = createTaskWorld();
   world.create({ concurrencyKey: "k" });
   const running = world.offered("w.1");
@@ -330,7 +330,7 @@ test("L10: a tenant whose lease time for today is used up is offered nothing unt
   world.offered("w.1");
 });
 
-test("W9: a suspended tenant's tasks are taken back, offered to nobody and told again when it is resumed", () => {
+test("W9: a suspended tenant's tasks are taken back, offered to nobody and announced again when it is resumed", () => {
   const world = createTaskWorld();
   const id = world.create();
   world.start("w.1");
@@ -368,7 +368,7 @@ test("T12: a repeated creation stands, though it would not be admitted now", () 
   assert.equal(world.create(wish), first);
 });
 
-test("S4: a poll looks at so many tasks and no more, says so, and the next one goes on from there", () => {
+test("S4: a poll tries a limited number of tasks, says so, and the next one goes on from there", () => {
   const world = createTaskWorld("a");
   world.grant("a", "MUTATES FILE:/x");
   for (let n = 0; n < limits.taskExaminedMax + 1; n++) world.create({ intents: "CONSUMES FILE:/x" });
@@ -379,7 +379,7 @@ test("S4: a poll looks at so many tasks and no more, says so, and the next one g
   assert.deepEqual([ids(second.offers), second.more], [[free], false]);
 });
 
-test("S3: whoever may not create, poll or set a type is refused, and nothing changes", () => {
+test("S3: a caller that may not create, poll or set a type is refused, and nothing changes", () => {
   const world = createTaskWorld("a");
   world.create();
   const before = records(world.base.state);

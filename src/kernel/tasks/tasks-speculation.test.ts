@@ -19,7 +19,7 @@ test("T8: asked for, a task is offered to a second worker at once, never to a th
   const id = world.create({ speculative: true });
   const plain = world.create();
   world.offered("w.1");
-  assert.equal(world.ready.length, 1, "whoever holds a poll open is told");
+  assert.equal(world.ready.length, 1, "held polls are notified");
   assert.equal(world.offered("w.2").task.id, plain, "what nobody has goes first");
   world.idles("w.1");
   assert.equal(world.offered("w.2").task.id, id);
@@ -42,7 +42,7 @@ test("T8: the second worker must have what the task requires, and the oldest tas
   assert.equal(world.offered("w.2", { capabilities: ["gpu"] }).task.id, special);
 });
 
-test("T8: the first complete wins; the other is called off, told by its heartbeat, and not blamed", () => {
+test("T8: the first complete wins; the other is called off, learns it with its heartbeat, and is not blamed", () => {
   const { world, id, one, two } = createRace();
   const { id: winning } = world.succeed(two);
   assert.deepEqual([world.statusOf(id), world.task(id).winningReceiptId], ["succeeded", winning]);
@@ -53,7 +53,7 @@ test("T8: the first complete wins; the other is called off, told by its heartbea
   assert.deepEqual(world.phasesOf(id), ["accepted", "accepted", "complete success"]);
 });
 
-test("T8: a second acceptance is no second attempt and no second obligation; the first one's is it", () => {
+test("T8: a second acceptance counts as neither a second attempt nor a second obligation", () => {
   const { world, id } = createRace();
   const { attempts, obligation } = world.task(id);
   assert.deepEqual([attempts, obligation?.custodian, obligation?.state], [1, "w.1", "OPEN"]);
@@ -162,7 +162,7 @@ test("T8: a task with a manifest is never run twice", () => {
   world.idles("w.2");
 });
 
-/** So many tasks that took so long that the type's usual duration is known. */
+/** Runs N tasks of a duration, so that the type's usual duration is known. */
 function learn(world: TaskWorld, ms: number): void {
   for (let n = 0; n < limits.taskSamplesMin; n++) {
     world.create();
@@ -230,7 +230,7 @@ test("T12: a task that two workers have takes one slot of its key", () => {
   assert.equal(world.task(waiting).status, "queued");
 });
 
-test("T8: a waiting urgent task takes a running preemptible one's worker, which is told by its heartbeat", () => {
+test("T8: a waiting urgent task takes a running preemptible one's worker, which learns it with its heartbeat", () => {
   const world = createTaskWorld();
   const lowly = world.create({ preemptible: true });
   const offer = world.start("w.1");

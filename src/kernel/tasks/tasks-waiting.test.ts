@@ -26,7 +26,7 @@ test("T10, W2: passed over a few times, an old task queues for its resources as 
     [request?.state, request?.holder, request?.timeoutAt],
     ["WAITING", id, world.now + limits.taskWaitMs],
   );
-  // Whoever is younger dies on it, also on what is free (W2); nothing is held meanwhile (W6).
+  // A younger requester dies on it, also on what is free (W2); nothing is held meanwhile (W6).
   world.register("younger");
   world.dies("younger", "CONSUMES FILE:/free");
   assert.equal(world.leases().length, 1);

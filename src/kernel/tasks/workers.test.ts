@@ -111,7 +111,7 @@ test("T1: of a repeated poll, what has ended or was called off meanwhile is left
   );
 });
 
-test("T1: a poll that found nothing is no answer to keep, and the last few are remembered", () => {
+test("T1: a poll that found nothing is not remembered, and of the others only the last few are", () => {
   const world = createTaskWorld();
   world.idles("w.1", { requestKey: "k" });
   for (let n = 0; n <= limits.workerPollsRemembered; n++) world.create();

@@ -90,7 +90,7 @@ export function createCellWorld(...agents: readonly string[]) {
   };
 }
 
-/** Its getters are told above: a spread would freeze them. */
+/** Getters are listed above, because a spread would freeze them. */
 function shared(world: World): Omit<World, "now" | "happened" | "events" | "ready"> {
   return world;
 }

@@ -188,7 +188,7 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
       const refusal = expect("refused", perform(ask));
       if (refusal.code !== code) throw new Error(`Expected ${code}, got ${JSON.stringify(refusal)}`);
       if (refusal.detail.length < 10) throw new Error(`The refusal says nothing: ${JSON.stringify(refusal)}`);
-      if (events.length > 0) throw new Error(`A refusal is no event: ${JSON.stringify(events)}`);
+      if (events.length > 0) throw new Error(`A refusal must not emit events: ${JSON.stringify(events)}`);
       if (changes.length > 0 || records(base.state) !== before)
         throw new Error(`The refusal ${code} changed something.`);
       return refusal;
