@@ -5,8 +5,8 @@
  *   node bench/fill.ts FOLDER LEASES EXPIRES_AT_MS
  */
 
+import { drawEntropy } from "../src/engine/clock.ts";
 import { recordText } from "../src/engine/codec/record-text.ts";
-import { drawEntropy } from "../src/engine/entropy.ts";
 import type { Acquire, Command } from "../src/kernel/contract/commands.ts";
 import { apply, createState, liveHandles, type State } from "../src/kernel/kernel.ts";
 import { createSqliteStore } from "../src/store/sqlite.ts";

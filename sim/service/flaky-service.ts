@@ -3,9 +3,10 @@
  * the process is killed during a commit, or restarted in order. Callers then get no answer, or that the outcome is
  * unknown (S2).
  */
+
+import { drawEntropy } from "../../src/engine/clock.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { Decision } from "../../src/engine/engine-types.ts";
-import { drawEntropy } from "../../src/engine/entropy.ts";
 import { completeReply, needsHistory } from "../../src/engine/history.ts";
 import type { Command } from "../../src/kernel/contract/commands.ts";
 import type { Reply } from "../../src/kernel/contract/replies.ts";

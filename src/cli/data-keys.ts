@@ -2,8 +2,9 @@
  * Keys, changed in the data itself while no server runs on it. This is how the first key is created, and how an operator
  * who has lost the last one gets back in; a running server has `/v1/keys`.
  */
+
+import { drawEntropy } from "../engine/clock.ts";
 import { Engine } from "../engine/engine.ts";
-import { drawEntropy } from "../engine/entropy.ts";
 import { defaultTenant } from "../engine/recovery.ts";
 import type { Command } from "../kernel/contract/commands.ts";
 import type { Key, Role } from "../kernel/contract/records.ts";

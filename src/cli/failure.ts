@@ -1,8 +1,7 @@
 /** How a command that failed ends: one line that says what to do, and a code that a script can tell apart. */
 import { LedgerKeyUnusable } from "../ledger/key-file.ts";
 import type { LeaseholdError } from "../sdk/errors.ts";
-import { ConfigProblem } from "../server/config/config.ts";
-import { NoKeys } from "../server/config/no-keys.ts";
+import { ConfigProblem, NoKeys } from "../server/config/config.ts";
 import { StoreFault } from "../store/faults.ts";
 import { MasterKeysUnusable } from "../token/node/master-keys.ts";
 import { exitCodes } from "./exit-codes.ts";

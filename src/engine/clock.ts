@@ -2,6 +2,8 @@
  * L7: the control plane's time. It starts at the later of the wall clock and the last committed time, and from then on
  * advances by the monotonic clock alone; a step of the wall clock does not move it, and it never runs backwards.
  */
+import { randomFillSync } from "node:crypto";
+import type { Entropy } from "../kernel/contract/commands.ts";
 import type { Millis } from "../kernel/contract/records.ts";
 
 export interface Clock {
@@ -81,4 +83,19 @@ export class NextTurn {
       this.run();
     });
   }
+}
+
+/** Random numbers are drawn in large portions, because each draw is a system call. */
+const pool = new Uint32Array(16_384);
+let used = pool.length;
+
+export function drawEntropy(): Entropy {
+  if (used >= pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  const first = pool[used] ?? 0;
+  const second = pool[used + 1] ?? 0;
+  used += 2;
+  return [first, second];
 }

@@ -3,11 +3,11 @@ import { test } from "node:test";
 import type { Acquire, Command } from "../kernel/contract/commands.ts";
 import type { Lease } from "../kernel/contract/records.ts";
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../store/memory.ts";
+import { drawEntropy } from "./clock.ts";
 import { readLease } from "./codec/record-text.ts";
 import { Engine } from "./engine.ts";
 import type { EngineOptions } from "./engine-types.ts";
 import { DatabaseUnavailable, ShuttingDown } from "./engine-types.ts";
-import { drawEntropy } from "./entropy.ts";
 import { completeReply, observe } from "./history.ts";
 
 const operator = { role: "operator", agentId: null, epoch: null } as const;

@@ -23,7 +23,16 @@ import {
   toStoreBatch,
   type Waiting,
 } from "./batch.ts";
-import { Alarm, type Clock, describeWallOffset, NextTurn, startClock, systemTime, type TimeSources } from "./clock.ts";
+import {
+  Alarm,
+  type Clock,
+  describeWallOffset,
+  drawEntropy,
+  NextTurn,
+  startClock,
+  systemTime,
+  type TimeSources,
+} from "./clock.ts";
 import {
   DatabaseUnavailable,
   type Decision,
@@ -34,7 +43,6 @@ import {
   ShuttingDown,
   type Vitals,
 } from "./engine-types.ts";
-import { drawEntropy } from "./entropy.ts";
 import { LedgerChain, noLedger } from "./ledger-chain.ts";
 import { Listeners, ReadyTasks } from "./listeners.ts";
 import { recover, reopen } from "./recovery.ts";
@@ -44,6 +52,7 @@ import { v8Heap } from "./v8-heap.ts";
 const settleSlice = 125;
 const settleBatchMax = 500;
 const noReceipts: readonly SealedReceipt[] = [];
+const noHeads: readonly SignedHead[] = [];
 
 export class Engine {
   readonly vitals: Vitals = { onCommit: null, onLateness: null };
@@ -92,11 +101,6 @@ export class Engine {
     this.store = options.store;
     this.time = options.time ?? systemTime;
     this.clock = startClock(0, this.time);
-  }
-
-  /** Opens the store and serves what is in it. Throws if that is not possible; later faults are recovered from. */
-  async start(): Promise<void> {
-    await this.recoverOnce();
   }
 
   readonly now = (): Millis => this.clock.now();
@@ -198,7 +202,8 @@ export class Engine {
     const wasServing = this.phase === "serving";
     this.phase = "closed";
     this.isServing = false;
-    this.disarm();
+    this.deadline.clear();
+    this.headsDue.clear();
     this.runQueue();
     if (wasServing) {
       this.flush();
@@ -284,11 +289,6 @@ export class Engine {
     return receipts.length === before ? noReceipts : receipts.slice(before);
   }
 
-  private disarm(): void {
-    this.deadline.clear();
-    this.headsDue.clear();
-  }
-
   /** One commit per turn of the loop: whatever arrives in the same turn shares its fsync. */
   private setFlush(): void {
     if (this.committing === null) this.nextFlush.set();
@@ -300,8 +300,8 @@ export class Engine {
     const { batch } = this;
     const isQuiet = !hasChanges(batch);
     if (isQuiet) batch.now = this.clock.now();
-    const heads = this.ledger.dueHeads(batch.now);
-    this.headsDue.set(this.ledger.nextHeadAt, this.now);
+    const heads = this.ledger.nextHeadAt <= batch.now ? this.ledger.dueHeads(batch.now) : noHeads;
+    if (this.ledger.nextHeadAt < Number.POSITIVE_INFINITY) this.headsDue.set(this.ledger.nextHeadAt, this.now);
     if (isQuiet && heads.length === 0) {
       if (batch.waiting.length === 0) return;
       this.batch = createBatch();
@@ -315,13 +315,13 @@ export class Engine {
     const rows = rowsIn(stored);
     // Only these: the closures below keep what they capture in memory until the commit.
     const { waiting, events } = batch;
-    const ends = this.ledger.ends(batch.receipts);
+    const ends = batch.receipts.length === 0 ? null : this.ledger.ends(batch.receipts);
     this.committing = this.store.commit(stored).then(
       () => {
         if (incarnation !== this.incarnation) return;
         this.committing = null;
         this.vitals.onCommit?.({ ms: performance.now() - began, answered: waiting.length, rows });
-        this.ledger.stored(ends);
+        if (ends !== null) this.ledger.stored(ends);
         this.deliver(waiting, events);
         this.flush();
         if (this.queue.length > 0 || this.dueAt <= this.clock.now()) this.runQueue();
@@ -349,12 +349,8 @@ export class Engine {
     this.drop();
     for (const { outlet } of lost) outlet.fail(unavailable);
     this.emptyListeners.call();
-    if (!wasClosing)
-      void reopen(
-        () => this.recoverOnce(),
-        () => this.phase === "opening",
-        this.options.log,
-      );
+    const isWanted = (): boolean => this.phase === "opening";
+    if (!wasClosing) void reopen(() => this.start(), isWanted, this.options.log);
   }
 
   private drop(): void {
@@ -364,14 +360,16 @@ export class Engine {
     this.state = createState();
     this.ledger = noLedger;
     this.ready.clear();
-    this.disarm();
+    this.deadline.clear();
+    this.headsDue.clear();
     this.dueAt = Number.POSITIVE_INFINITY;
     this.isServing = false;
     if (this.phase === "serving") this.phase = "opening";
     this.runQueue();
   }
 
-  private async recoverOnce(): Promise<void> {
+  /** Opens the store and serves what is in it. Throws if that is not possible; later faults are recovered from. */
+  async start(): Promise<void> {
     const openKey = this.options.ledgerKey ?? createLedgerKey;
     const heap = this.options.heap ?? v8Heap;
     const recovered = await recover(this.store, this.time.wall(), () => (this.key ??= openKey()), heap);

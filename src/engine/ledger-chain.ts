@@ -41,6 +41,8 @@ export class LedgerChain {
   private readonly unsigned = new Set<Chain>();
   /** Those among them that have grown enough. */
   private readonly grown = new Set<Chain>();
+  /** When a head is due next if no receipt comes; infinity: there is none to sign. A field, because each flush reads it. */
+  nextHeadAt: Millis = Number.POSITIVE_INFINITY;
 
   constructor(key: LedgerKey, heads: readonly LedgerHead[]) {
     this.key = key;
@@ -51,6 +53,7 @@ export class LedgerChain {
       // The last run ended before it signed them; the next batch does.
       if (signedSequence < sequence) this.unsigned.add(entry);
     }
+    this.schedule();
   }
 
   seal(receipt: Receipt, now: Millis): SealedReceipt {
@@ -63,6 +66,7 @@ export class LedgerChain {
       this.unsigned.add(chain);
     }
     if (chain.sequence - chain.signedSequence >= headEvery) this.grown.add(chain);
+    this.schedule();
     return sealed;
   }
 
@@ -82,10 +86,12 @@ export class LedgerChain {
     return Array.from(this.unsigned, (chain) => this.signChain(chain, now));
   }
 
-  /** When a head is due next if no receipt comes; infinity: there is none to sign. */
-  get nextHeadAt(): Millis {
-    for (const { unsignedSince } of this.unsigned) return unsignedSince + headMs;
-    return Number.POSITIVE_INFINITY;
+  private schedule(): void {
+    this.nextHeadAt = this.grown.size > 0 ? 0 : Number.POSITIVE_INFINITY;
+    for (const { unsignedSince } of this.unsigned) {
+      this.nextHeadAt = Math.min(this.nextHeadAt, unsignedSince + headMs);
+      break;
+    }
   }
 
   /** Where the chains of these receipts have come to with them. */
@@ -123,6 +129,7 @@ export class LedgerChain {
     chain.signedSequence = sequence;
     this.unsigned.delete(chain);
     this.grown.delete(chain);
+    this.schedule();
     return signHead({ tenant, sequence, hash, at: now }, this.key);
   }
 

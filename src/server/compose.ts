@@ -10,8 +10,7 @@ import { ArtifactFiles } from "./artifacts/artifact-files.ts";
 import { createArtifactHandlers } from "./artifacts/artifacts.ts";
 import { hashSecret } from "./auth/key-ring.ts";
 import { createReaders } from "./auth/may-read.ts";
-import type { Config } from "./config/config.ts";
-import { NoKeys } from "./config/no-keys.ts";
+import { type Config, NoKeys } from "./config/config.ts";
 import { version } from "./config/version.ts";
 import { createEventStreams } from "./events/sse.ts";
 import { limitConnections } from "./http/connections.ts";
@@ -43,7 +42,6 @@ export async function serve(
   const onLoopback = isLoopback(host);
   if (!onLoopback && service.keys.isEmpty) throw new NoKeys(host);
 
-  let isClosing = false;
   const gate = createGate(config);
   const readers = createReaders(service, onLoopback);
   const eventStreams = createEventStreams(service, { ...readers, signOfLifeMs: config.signOfLifeMs });
@@ -68,14 +66,12 @@ export async function serve(
       service,
       metrics,
       version,
-      isClosing: () => isClosing,
       events: eventStreams.open,
       backup: createBackup(service, folder),
       artifacts: createArtifactHandlers(service, readers, artifactFiles, config.artifactBytesMax),
     }),
     server: { ...parserOptions, requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 10_000) },
     log,
-    isClosing: () => isClosing,
   });
   const connections = limitConnections(server, config.connectionsMax);
   const stopLooking = takeUpgrades(server, {
@@ -86,7 +82,6 @@ export async function serve(
     cells: service.cells,
     isStillKnown: readers.isStillKnown,
     lookEveryMs: config.signOfLifeMs,
-    isClosing: () => isClosing,
   });
   await app.ready();
   await listen(server, port, host);
@@ -100,7 +95,7 @@ export async function serve(
     address: addressOf(server, host),
     service,
     close() {
-      isClosing = true;
+      service.isClosing = true;
       mcp.close().catch((fault: unknown) => log.error({ err: fault }, "MCP could not be ended in order"));
       closing ??= shutDown({
         server,

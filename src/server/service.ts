@@ -3,7 +3,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { EngineLog } from "../engine/engine-types.ts";
 import type { Actor } from "../kernel/contract/commands.ts";
 import type { MasterKeys } from "../token/node/master-keys.ts";
-import { AgentTokenCache } from "./auth/agent-token-cache.ts";
+import { AgentTokenCache } from "./auth/agent-tokens.ts";
 import { KeyRing } from "./auth/key-ring.ts";
 import { createRateLimiter, type Meter, type RateLimit, type RateLimiter } from "./auth/rate-limit.ts";
 import { CellDesk } from "./cells/desk.ts";
@@ -26,6 +26,8 @@ export interface Service {
   readonly events: EventHub;
   readonly limiter: RateLimiter;
   readonly counts: Counts;
+  /** Set when the server begins to shut down: requests that come then are refused. */
+  isClosing: boolean;
   readonly log: EngineLog;
 }
 
@@ -56,6 +58,7 @@ export function createService(
     events: createEventHub(engine),
     limiter: createRateLimiter(rateLimit),
     counts: new Counts(),
+    isClosing: false,
     log,
   };
 }

@@ -2,9 +2,9 @@
  * A batch as flat lists for prepared statements. Measured: by structured clone, flat lists take half the main thread's
  * time of lists of objects, about that of one packed text, and half that of one packed buffer.
  */
+import assert from "node:assert/strict";
 import type { SQLInputValue } from "node:sqlite";
-import type { Position } from "./position.ts";
-import type { Batch, EndedTaskRow, PackedEvents, SignedHead, StoredReceipt } from "./store.ts";
+import type { Batch, EndedTaskRow, Millis, PackedEvents, SignedHead, StoredReceipt } from "./store.ts";
 
 export interface FlatBatch {
   readonly position: Position;
@@ -77,4 +77,30 @@ function flatHeads(heads: readonly SignedHead[]): SQLInputValue[] {
     keyId,
     signature,
   ]);
+}
+
+/** The position of a store. Every commit moves it forward, and none may move it back. */
+export interface Position {
+  readonly now: Millis;
+  readonly lastSeq: number;
+  readonly lastN: number;
+  /** The key of the last ended lease; they are numbered by the store, in the order of their commits. */
+  readonly lastEnded: number;
+}
+
+/** The position after a batch. A batch that does not follow is a bug in the engine; retrying cannot help. */
+export function positionAfter(position: Position, batch: Batch): Position {
+  const { now, events } = batch;
+  if (!(Number.isSafeInteger(now) && now >= position.now)) assert.fail(`time ${now} is before ${position.now} (L7)`);
+  let { lastN, lastSeq } = position;
+  for (const { n } of batch.puts) {
+    if (!(Number.isSafeInteger(n) && n > 0)) assert.fail(`${n} cannot be the key of a row`);
+    if (n > lastN) lastN = n;
+  }
+  if (events !== null) {
+    const { firstSeq, count } = events;
+    if (!(firstSeq > lastSeq && count > 0)) assert.fail(`${count} events from ${firstSeq} do not follow ${lastSeq}`);
+    lastSeq = firstSeq + count - 1;
+  }
+  return { now, lastSeq, lastN, lastEnded: position.lastEnded + batch.ended.length };
 }

@@ -3,9 +3,9 @@
  * data is in a separate object, the disk, which outlives the store objects as a real disk outlives processes.
  */
 import { StoreClosed, StoreFault, StoreLocked, staleEpoch } from "./faults.ts";
+import { type Position, positionAfter } from "./flat-batch.ts";
 import { toColumns } from "./list-columns.ts";
 import * as ledger from "./memory-ledger.ts";
-import { type Position, positionAfter } from "./position.ts";
 import type {
   Batch,
   EndedLease,

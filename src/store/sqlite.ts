@@ -4,9 +4,8 @@
  */
 import { dirname, resolve } from "node:path";
 import { StoreClosed, StoreFault } from "./faults.ts";
-import { flatten } from "./flat-batch.ts";
+import { flatten, type Position, positionAfter } from "./flat-batch.ts";
 import { unpack } from "./list-columns.ts";
-import { type Position, positionAfter } from "./position.ts";
 import type { CallName, Reply, Send } from "./sqlite-calls.ts";
 import { SqliteThread } from "./sqlite-thread.ts";
 import type {

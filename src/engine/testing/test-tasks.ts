@@ -3,7 +3,7 @@ import type { Actor, Command } from "../../kernel/contract/commands.ts";
 import { blank } from "../../kernel/contract/field.ts";
 import { receiptInput, taskInput } from "../../kernel/contract/inputs.ts";
 import type { ReceiptInput, TaskInput } from "../../kernel/contract/task-commands.ts";
-import { drawEntropy } from "../entropy.ts";
+import { drawEntropy } from "../clock.ts";
 
 const actor: Actor = { role: "operator", agentId: null, epoch: null };
 

@@ -20,7 +20,7 @@ export interface Answer {
 export interface AnswerContext {
   readonly now: Millis;
   /** Mints the token of a lease that has one (G3). */
-  readonly tokenOf?: (lease: Lease) => string | null;
+  readonly tokenOf?: (lease: Lease, now: Millis) => string | null;
   /** The new instance's credential, for a registration or a resumption (A3). */
   readonly agentToken?: string;
   /** A new key's secret, shown this once. */

@@ -33,7 +33,7 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "paused":
       return verdictAnswer(reply, context);
     case "lease":
-      return answer(200, leaseText(reply.lease, context.now, context.tokenOf?.(reply.lease) ?? null));
+      return answer(200, leaseText(reply.lease, context.now, context.tokenOf?.(reply.lease, context.now) ?? null));
     case "leases":
       return answer(200, heartbeatsText(reply.leases, reply.lost, context));
     case "agent":

@@ -1,6 +1,7 @@
 /** A lease on the wire, as text and as an object. Nearly every answer and event holds one. */
 import { type Lease, lease, type Millis } from "../../kernel/contract/records.ts";
 import type { Blocker } from "../../kernel/contract/replies.ts";
+import type { AnswerContext } from "../answers/answer.ts";
 import { escaped } from "../schema/json-text.ts";
 import { membersTextOf, show, type WireObject } from "../schema/show.ts";
 
@@ -20,12 +21,12 @@ export function expiresInMs({ state, expiresAt }: Lease, now: Millis): number {
   return state === "ACTIVE" || state === "BINDING" ? Math.max(0, expiresAt - now) : 0;
 }
 
-export function leasesText(leases: readonly Lease[], now: Millis, tokenOf?: (lease: Lease) => string | null): string {
+export function leasesText(leases: readonly Lease[], now: Millis, tokenOf?: AnswerContext["tokenOf"]): string {
   let text = "";
   for (const lease of leases) {
     if (text !== "") text += ",";
     const hasToken = tokenOf !== undefined && (lease.cell !== null || lease.tokens);
-    text += leaseText(lease, now, hasToken ? tokenOf(lease) : null);
+    text += leaseText(lease, now, hasToken ? tokenOf(lease, now) : null);
   }
   return `[${text}]`;
 }

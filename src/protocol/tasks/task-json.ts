@@ -20,7 +20,7 @@ import { isoTime } from "../schema/iso-time.ts";
 import { escaped } from "../schema/json-text.ts";
 import { show, type WireObject } from "../schema/show.ts";
 
-type TokenOf = (lease: Lease) => string | null;
+type TokenOf = (lease: Lease, now: Millis) => string | null;
 
 export function offersText(offers: readonly Offer[], now: Millis, tokenOf?: TokenOf): string {
   let text = "";

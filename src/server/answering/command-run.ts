@@ -53,7 +53,7 @@ export class CommandRun implements Outlet {
   }
 
   protected answer(reply: QueryReply, now: Millis, more?: Partial<AnswerContext>): void {
-    const shown = showTokens.has(this.operation.name) ? { now, tokenOf: this.service.tokens.at(now) } : { now };
+    const shown = showTokens.has(this.operation.name) ? { now, tokenOf: this.service.tokens.tokenOf } : { now };
     this.respond(this.operation.encode(reply, more === undefined ? shown : { ...shown, ...more }));
   }
 }

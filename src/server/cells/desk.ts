@@ -35,12 +35,13 @@ export class CellDesk {
   private readonly arriving = new Set<CellLink>();
   private readonly links = new Map<string, { readonly link: CellLink; readonly enrolledAt: number }>();
   private readonly renewals = new Renewals();
+  /** Events are followed only while cells are connected. */
+  private unsubscribe: (() => void) | null = null;
 
   constructor(engine: Engine, tokens: TokenOffice, log: EngineLog) {
     this.engine = engine;
     this.tokens = tokens;
     this.log = log;
-    engine.subscribe((events) => this.follow(events));
     // What a commit of unknown outcome held was announced to nobody (S2): every cell comes anew and compares.
     engine.onRecovery(() => this.dismissAll());
   }
@@ -50,6 +51,7 @@ export class CellDesk {
   }
 
   accept(socket: WebSocket, caller: Caller): void {
+    this.unsubscribe ??= this.engine.subscribe((events) => this.follow(events));
     const link = new CellLink(socket, caller, {
       hello: (from, hello) => this.enrol(from, hello),
       frame: (from, frame) => this.receive(from, frame),
@@ -129,7 +131,11 @@ export class CellDesk {
   }
 
   private follow(events: readonly NumberedEvent[]): void {
-    if (this.links.size === 0) return;
+    if (this.links.size === 0 && this.arriving.size === 0) {
+      this.unsubscribe?.();
+      this.unsubscribe = null;
+      return;
+    }
     for (const { event } of events) {
       if (event.type === "cell.gone") this.dropGone(event.cell, event.at);
       const found = orderFor(event);

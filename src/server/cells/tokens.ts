@@ -1,6 +1,6 @@
 /**
- * The tokens that leave with answers (G3). They are made with the keys of the cell that hosts the resource, and are what
- * the cell itself would make; for unbound resources the control plane is the cell.
+ * The tokens that leave with answers (G3). They are signed with the keys of the cell that hosts the resource, as the cell
+ * itself would sign them; for unbound resources the control plane is the cell.
  */
 import type { Lease, Millis } from "../../kernel/contract/records.ts";
 import { mint } from "../../token/index.ts";
@@ -17,18 +17,13 @@ export class TokenOffice {
     this.keys = keys;
   }
 
-  /** null: it has none, or is not to be used now. Never longer than the lease, nor 300 s. */
-  tokenOf(lease: Lease, now: Millis): string | null {
+  /** null if the lease carries no token or is not ACTIVE. A token expires with its lease, after 300 s at most. */
+  readonly tokenOf = (lease: Lease, now: Millis): string | null => {
     const cell = lease.cell ?? (lease.tokens ? controlCell : null);
     if (cell === null || lease.state !== "ACTIVE" || lease.id === "") return null;
     const { tenant, resource, id, generation, fence, expiresAt } = lease;
     return mint(this.keys, { tenant, cell, resource, lease: id, generation, fence, expiresAt }, now);
-  }
-
-  /** For the context of an answer that may show them. */
-  at(now: Millis): (lease: Lease) => string | null {
-    return (lease) => this.tokenOf(lease, now);
-  }
+  };
 
   cellKeys(tenant: string, cell: string): readonly CellKey[] {
     return this.keys.cellKeys(tenant, cell);

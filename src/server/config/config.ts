@@ -262,3 +262,11 @@ function readConfigFile(path: string): Values {
   }
   return read as Values;
 }
+
+/** S5: a server that is not on loopback lets nobody in without a key, so there must be one. */
+export class NoKeys extends Error {
+  constructor(host: string) {
+    super(`${host} is not loopback, and there are no keys yet: make one with \`keys create --role operator\``);
+    this.name = "NoKeys";
+  }
+}

@@ -1,13 +1,13 @@
 /**
- * Hands each durable event to those who follow it: one subscription to the engine for all of them. Events are texts
- * already, so a follower costs an entry in an index and no more until something happens that it wants to know.
+ * Delivers each durable event to its followers, with one subscription to the engine for all of them. Events are encoded
+ * already, so a follower costs an entry in an index until an event matches its filter.
  */
 import type { NumberedEvent } from "../../engine/batch.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type EventFilter, subjectOf } from "./event-filter.ts";
 import { FollowerIndex } from "./follower-index.ts";
 
-/** Somebody who has seen all up to the present, or nearly, and is told what comes. */
+/** A reader that has seen all events up to the present, or nearly, and gets what comes. */
 export interface Follower {
   readonly filter: EventFilter;
   deliver(seq: number, text: string): void;
@@ -26,20 +26,27 @@ export interface EventHub {
 export function createEventHub(engine: Engine): EventHub {
   const tenants = new Map<string, FollowerIndex<Follower>>();
   const followers = new Set<Follower>();
-  // Set when the first one joins: until then nobody has missed anything.
+  // Set, and kept up to date, from the moment that the first follower is about to join.
   let lastSeq: number | null = null;
+  const begin = (): number => {
+    if (lastSeq === null) {
+      engine.subscribe(follow);
+      lastSeq = engine.lastSeq;
+    }
+    return lastSeq;
+  };
 
-  engine.subscribe((events) => {
+  function follow(events: readonly NumberedEvent[]): void {
     const first = events[0];
     const last = events.at(-1);
     if (first === undefined || last === undefined) return;
-    // A commit whose outcome was unknown has been stored after all (S2); nobody was told, so all of them look it up.
+    // A commit of unknown outcome has been stored after all (S2) but was never announced, so all read it from the store.
     const seen = lastSeq ?? first.seq - 1;
     lastSeq = last.seq;
     if (followers.size === 0) return;
     if (first.seq === seen + 1) broadcast(events);
     else fallBack(seen);
-  });
+  }
 
   engine.onRecovery(() => {
     const seen = lastSeq;
@@ -72,14 +79,13 @@ export function createEventHub(engine: Engine): EventHub {
 
   return {
     get lastSeq() {
-      lastSeq ??= engine.lastSeq;
-      return lastSeq;
+      return begin();
     },
     get size() {
       return followers.size;
     },
     join(follower) {
-      lastSeq ??= engine.lastSeq;
+      begin();
       followers.add(follower);
       const { tenant } = follower.filter;
       const index = tenants.get(tenant) ?? new FollowerIndex<Follower>();

@@ -2,6 +2,7 @@
  * HTTP: fastify finds the route and reads the body; the rest is the operation's. One route for each method and path, its
  * input checked by the operation's schemas, its answer written as the text that it already is.
  */
+import { isUtf8 } from "node:buffer";
 import { createServer, type IncomingMessage, type Server, type ServerOptions } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { type Answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
@@ -10,13 +11,13 @@ import type { RawQuery } from "../../protocol/http/query-string.ts";
 import type { Operation, Route } from "../../protocol/operation.ts";
 import { operations } from "../../protocol/operations.ts";
 import { limits } from "../../protocol/schema/limits.ts";
+import { Refused } from "../answering/faults.ts";
 import { authenticate, isCaller, shownIn } from "../auth/authenticate.ts";
 import { dispatch } from "../dispatch.ts";
 import { mcpMethods, mcpPaths } from "../mcp/routes.ts";
 import type { Caller, Service } from "../service.ts";
 import { answerForError, answerForParserError } from "./errors.ts";
 import type { Gate } from "./gate.ts";
-import { notJson, parseBody } from "./json-body.ts";
 import { sendAnswer, sendRaw } from "./send.ts";
 import { answerUnrouted, takesHead } from "./unrouted.ts";
 
@@ -41,8 +42,6 @@ export interface HttpOptions {
   readonly isLoopback: boolean;
   readonly server: ServerOptions;
   readonly log: { error(details: object, message: string): void };
-  /** True once the server is on its way out. */
-  readonly isClosing: () => boolean;
 }
 
 export interface Http {
@@ -162,11 +161,11 @@ function handlerFor({ service }: HttpOptions, operation: Operation, route: Route
 
 /** Before the body is read: whether the caller may come in, as whom, and how often. */
 function admission(options: HttpOptions, whom: "anyone" | "known") {
-  const { service, gate, isLoopback, isClosing } = options;
+  const { service, gate, isLoopback } = options;
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const { raw } = request;
     const { headers } = raw;
-    if (isClosing()) {
+    if (service.isClosing) {
       reply.raw.shouldKeepAlive = false;
       return refuse(options, reply, shuttingDown);
     }
@@ -204,3 +203,28 @@ function hasBody({ headers }: IncomingMessage): boolean {
 const shuttingDown = errorAnswer("shutting_down", "The server is shutting down; try again when it is back.", {
   retry_after_ms: 1_000,
 });
+
+/** An empty body is the same as `{}`. Own keys named `__proto__` stay own keys here, and are unknown fields later. */
+function parseBody(contentType: string | undefined, bytes: Buffer): unknown {
+  if (contentType !== "application/json" && !isJsonInUtf8(contentType)) throw new Refused(notJson);
+  if (bytes.length === 0) return undefined;
+  if (!isUtf8(bytes)) throw new Refused(notUtf8);
+  try {
+    return JSON.parse(bytes.toString()) as unknown;
+  } catch {
+    throw new Refused(malformed);
+  }
+}
+
+function isJsonInUtf8(contentType = ""): boolean {
+  const [type = "", ...parameters] = contentType.toLowerCase().split(";");
+  if (type.trim() !== "application/json") return false;
+  return parameters.every((parameter) => /^\s*(charset\s*=\s*"?utf-?8"?)?\s*$/.test(parameter));
+}
+
+const notJson = errorAnswer(
+  "unsupported_media_type",
+  "The body must be JSON in UTF-8; send `Content-Type: application/json`, and no Content-Encoding.",
+);
+const notUtf8 = errorAnswer("invalid_request", "The body is not UTF-8; send JSON in UTF-8.");
+const malformed = errorAnswer("invalid_request", "The body is not JSON; send one JSON object.");

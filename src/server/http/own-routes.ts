@@ -12,14 +12,13 @@ export interface EdgeOptions {
   readonly service: Service;
   readonly metrics: Metrics;
   readonly version: string;
-  readonly isClosing: () => boolean;
   readonly events: EdgeHandler;
   readonly backup: EdgeHandler;
   readonly artifacts: ArtifactHandlers;
 }
 
 /** By the names of their operations; the page at `/` is beside them. */
-export function createEdges({ service, metrics, version, isClosing, events, backup, artifacts }: EdgeOptions) {
+export function createEdges({ service, metrics, version, events, backup, artifacts }: EdgeOptions) {
   // Made once it is asked for: it is large, and most servers are never asked.
   let openapi: string | null = null;
   const page = pageText(version);
@@ -31,7 +30,7 @@ export function createEdges({ service, metrics, version, isClosing, events, back
     stream: answering(() => upgradeNeeded),
     connect_cell: answering(() => upgradeNeeded),
     healthz: answering(() => healthy),
-    readyz: answering(() => (service.engine.isServing && !isClosing() ? ready : notReady)),
+    readyz: answering(() => (service.engine.isServing && !service.isClosing ? ready : notReady)),
     openapi: answering(() => {
       openapi ??= JSON.stringify(openApiDocument(version));
       return answer(200, openapi);

@@ -23,7 +23,6 @@ export interface UpgradeOptions {
   readonly isStillKnown: Readers["isStillKnown"];
   /** How often open streams are held against what they were let in with. */
   readonly lookEveryMs: number;
-  readonly isClosing: () => boolean;
 }
 
 /** Takes over a socket whose caller is known. */
@@ -83,8 +82,8 @@ function endUnknown(open: ReadonlyMap<Duplex, Credentials>, { service, isStillKn
   return () => clearInterval(timer);
 }
 
-function admit(request: IncomingMessage, { service, gate, isLoopback, isClosing }: UpgradeOptions): Admitted | Answer {
-  if (isClosing()) return shuttingDown;
+function admit(request: IncomingMessage, { service, gate, isLoopback }: UpgradeOptions): Admitted | Answer {
+  if (service.isClosing) return shuttingDown;
   const turnedAway = gate.check(request);
   if (turnedAway !== null) return turnedAway;
   const [path] = (request.url ?? "").split("?", 1);

@@ -66,6 +66,7 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
   const stopCounting = engine.subscribe((batch) => {
     for (const { event } of batch) {
       events.set(event.type, (events.get(event.type) ?? 0) + 1);
+      if (event.type.startsWith("lease.")) continue;
       noteTask(event);
       noteCell(event);
     }

@@ -50,7 +50,7 @@ export async function runQuery(
   if (reply.type === "refused") service.counts.refuse(reply.code);
   // Only the holder itself is shown its token. Those above it may act on the lease without it.
   const isHolder = reply.type === "lease" && actor.role === "agent" && actor.agentId === reply.lease.agentId;
-  return operation.encode(reply, isHolder ? { now, tokenOf: service.tokens.at(now) } : { now });
+  return operation.encode(reply, isHolder ? { now, tokenOf: service.tokens.tokenOf } : { now });
 }
 
 async function find({ engine, cells, tokens }: Service, query: Query): Promise<Queried> {

@@ -2,6 +2,7 @@
  * Answers that are held until a request has been decided (`hold_ms`). While nothing happens a held answer costs an entry in
  * a map: no timer in the kernel, no polling. The engine announces each end once it is durable.
  */
+import type { NumberedEvent } from "../../engine/batch.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { Decision } from "../../engine/engine-types.ts";
 import { observe } from "../../engine/history.ts";
@@ -29,8 +30,13 @@ export function watchRequests(engine: Engine): RequestWatch {
   };
   // Events of a commit with unknown outcome are never announced (S2), so all ask again.
   engine.onRecovery(() => wakeAll(false));
-  engine.subscribe((events) => {
-    if (watchers.size === 0) return;
+  let unsubscribe: (() => void) | null = null;
+  const follow = (events: readonly NumberedEvent[]): void => {
+    if (watchers.size === 0) {
+      unsubscribe?.();
+      unsubscribe = null;
+      return;
+    }
     for (const { event } of events) {
       switch (event.type) {
         case "request.granted":
@@ -44,13 +50,14 @@ export function watchRequests(engine: Engine): RequestWatch {
         }
       }
     }
-  });
+  };
   return {
     get size() {
       return watchers.size;
     },
     wakeAll: () => wakeAll(true),
     watch(requestId, ended) {
+      unsubscribe ??= engine.subscribe(follow);
       const waiting = watchers.get(requestId) ?? new Set();
       waiting.add(ended);
       watchers.set(requestId, waiting);

@@ -47,7 +47,7 @@ class PollAnswer {
   send({ reply, now }: Decision): void {
     const { counts, tokens } = this.service;
     counts.note(reply);
-    this.respond(this.operation.encode(reply, { now, inList: this.inList, tokenOf: tokens.at(now) }));
+    this.respond(this.operation.encode(reply, { now, inList: this.inList, tokenOf: tokens.tokenOf }));
   }
 
   fail(fault: unknown): void {
