@@ -116,9 +116,11 @@ function fieldCheck(key: string, field: FieldData, source: string, isPartial = f
     const test = problems(items ?? field, "item")
       .map(([bad]) => bad)
       .join(" || ");
-    lines.push(
-      `  if (${isSet.slice(0, -4) || "true"}) {\n    const at = ${value}.findIndex((item) => ${test});\n    if (at >= 0) return outOfBounds(\`${name}.\${at}\`, ${source}.items ?? ${source});\n  }`,
-    );
+    const loop = `for (let at = 0; at < ${value}.length; at++) {
+      const item = ${value}[at] ?? "";
+      if (${test}) return outOfBounds(\`${name}.\${at}\`, ${source}.items ?? ${source});
+    }`;
+    lines.push(isSet === "" ? loop : `  if (${isSet.slice(0, -4)}) {\n    ${loop}\n  }`);
   }
   return lines;
 }
@@ -144,7 +146,7 @@ function problems(
       if (max !== undefined) found.push(`${value} > ${max}`);
       break;
     case "number":
-      found.push(`!(${value} > 0${max === undefined ? "" : ` && ${value} <= ${max}`})`);
+      found.push(`!(${value} >= ${min ?? 0}${max === undefined ? "" : ` && ${value} <= ${max}`})`);
       break;
     case "choice":
       found.push(values?.map((one) => `${value} !== ${JSON.stringify(one)}`).join(" && ") ?? "false");

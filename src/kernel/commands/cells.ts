@@ -1,5 +1,6 @@
 /** What cells report of themselves and of leases, and their withdrawal (G6, G7, G11, G12). */
 
+import { checkText } from "../contract/bounds.ts";
 import type {
   Actor,
   CellEnded,
@@ -9,6 +10,7 @@ import type {
   ReportBinding,
   WithdrawCell,
 } from "../contract/commands.ts";
+import { commands } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
@@ -83,9 +85,8 @@ export function cellHeartbeat(turn: Turn, command: CellHeartbeat): Reply {
 export function cellLeft(turn: Turn, command: CellLeft): Reply {
   const cell = findCell(turn, command.actor, command.cellId);
   if ("code" in cell) return cell;
-  if (command.reason.length > limits.reasonLengthMax) {
-    return refuse("invalid_reason", `reason has at most ${limits.reasonLengthMax} characters.`, { field: "reason" });
-  }
+  const tooLong = checkText("reason", commands.cell_left.reason, command.reason);
+  if (tooLong !== null) return tooLong;
   if (cell.record.session === "") return { type: "cell", cell: cell.record };
   if (cell.record.session !== command.session) return staleSession();
   loseCell(turn, cell, "leave", command.reason);

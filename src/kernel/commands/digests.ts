@@ -1,7 +1,7 @@
 /** An agent's checkpoint (A2), and taking it up again (A3, A4). */
 
 import type { DigestInput, ResumeAgent, SaveDigest } from "../contract/commands.ts";
-import { limits } from "../contract/limits.ts";
+import { checkDigest } from "../contract/inputs.gen.ts";
 import { readPredicate } from "../contract/predicates.ts";
 import { type Digest, type Intent, resolutionStrategies } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
@@ -32,29 +32,8 @@ export function saveDigest(turn: Turn, command: SaveDigest): Reply {
 }
 
 function readDigest(input: DigestInput): Omit<Digest, "tenant" | "agentId" | "priority" | "savedAt"> | Refusal {
-  const { checkpointId, resumePoint, context } = input;
-  for (const [field, text] of [
-    ["checkpoint_id", checkpointId],
-    ["resume_point", resumePoint],
-  ] as const) {
-    if (text.length === 0 || text.length > limits.keyLengthMax) {
-      return refuse("invalid_digest", `${field} has 1 to ${limits.keyLengthMax} characters.`, { field });
-    }
-  }
-  const resolutionStrategy = resolutionStrategies.find((one) => one === input.resolutionStrategy);
-  if (resolutionStrategy === undefined) {
-    return refuse("invalid_digest", "resolution_strategy is RETRY, ABORT or MERGE.", { field: "resolution_strategy" });
-  }
-  if ((JSON.stringify(context) ?? "").length > limits.digestBytesMax) {
-    return refuse("invalid_digest", `context has at most ${limits.digestBytesMax} characters as JSON.`, {
-      field: "context",
-    });
-  }
-  if (input.intentBacklog.length > limits.intentsMax) {
-    return refuse("invalid_digest", `intent_backlog takes at most ${limits.intentsMax} intents.`, {
-      field: "intent_backlog",
-    });
-  }
+  const refusal = checkDigest(input);
+  if (refusal !== null) return refusal;
   const intentBacklog: Intent[] = [];
   for (const { predicate: text, resource, units, to, pick } of input.intentBacklog) {
     const field = `intent_backlog.${intentBacklog.length}`;
@@ -73,6 +52,8 @@ function readDigest(input: DigestInput): Omit<Digest, "tenant" | "agentId" | "pr
       pick: pick ?? null,
     });
   }
+  const { checkpointId, resumePoint, context } = input;
+  const resolutionStrategy = resolutionStrategies.find((one) => one === input.resolutionStrategy) ?? "RETRY";
   return { checkpointId, resumePoint, context, intentBacklog, resolutionStrategy };
 }
 

@@ -2,8 +2,9 @@
 
 import { decidingPriority, inUnit, noteIdle } from "../agents/agent-life.ts";
 import { moveAgent } from "../agents/agent-states.ts";
+import { checkText } from "../contract/bounds.ts";
 import type { DowngradeLease, Revoke, TransferLease } from "../contract/commands.ts";
-import { limits } from "../contract/limits.ts";
+import { reason as reasonField } from "../contract/inputs.ts";
 import { readPredicate, strengthOf, strengthsConflict } from "../contract/predicates.ts";
 import type { Lease, Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
@@ -198,9 +199,8 @@ export function revoke(turn: Turn, command: Revoke): Reply {
   const { tenant } = turn;
   const refusal = requireAbove(command.actor);
   if (refusal !== null) return refusal;
-  if (command.reason.length > limits.reasonLengthMax) {
-    return refuse("invalid_reason", `reason has at most ${limits.reasonLengthMax} characters.`, { field: "reason" });
-  }
+  const tooLong = checkText("reason", reasonField, command.reason);
+  if (tooLong !== null) return tooLong;
   const leases = findTargets(tenant, command);
   if ("code" in leases) return leases;
   const live = new Set(

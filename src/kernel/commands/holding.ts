@@ -1,8 +1,9 @@
 /** What a holder does with its leases: heartbeat, renew, release (L4, L5, G8). */
 
 import { moveAgent } from "../agents/agent-states.ts";
+import { checkText } from "../contract/bounds.ts";
 import type { Actor, Heartbeat, HeartbeatAll, ReleaseAll, ReleaseLease, RenewLease } from "../contract/commands.ts";
-import { limits } from "../contract/limits.ts";
+import { version } from "../contract/inputs.ts";
 import type { EndedLeaseState, Lease, Millis } from "../contract/records.ts";
 import { type Refusal, type RefusalCode, refuse } from "../contract/refusals.ts";
 import type { LostLease, Reply } from "../contract/replies.ts";
@@ -173,7 +174,8 @@ export function renewLease(turn: Turn, command: RenewLease): Reply {
 export function releaseLease(turn: Turn, command: ReleaseLease): Reply {
   const lease = findLease(turn, command);
   if ("code" in lease) return lease;
-  if (command.version !== null && command.version.length > limits.versionLengthMax) return versionTooLong();
+  const tooLong = checkText("version", version, command.version);
+  if (tooLong !== null) return tooLong;
   release(turn, lease.holder, [lease], () => command.version);
   return { type: "lease", lease: lease.record };
 }
@@ -183,7 +185,10 @@ export function releaseAll(turn: Turn, command: ReleaseAll): Reply {
   const agent = findAgent(tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
   const versions = command.versions ?? {};
-  if (Object.values(versions).some((version) => version.length > limits.versionLengthMax)) return versionTooLong();
+  for (const text of Object.values(versions)) {
+    const tooLong = checkText("version", version, text);
+    if (tooLong !== null) return tooLong;
+  }
   const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
   // Versions may be given by lease or by resource: a holder knows its files, not always its leases.
   const versionOf = ({ record }: LeaseEntry): string | null => {
@@ -192,10 +197,6 @@ export function releaseAll(turn: Turn, command: ReleaseAll): Reply {
   };
   release(turn, agent, found, versionOf);
   return { type: "leases", leases: found.map((lease) => lease.record), lost };
-}
-
-function versionTooLong(): Refusal {
-  return refuse("invalid_version", `version has at most ${limits.versionLengthMax} characters.`, { field: "version" });
 }
 
 function release(

@@ -1,6 +1,8 @@
 /** Declared resources: capacity (C6), fences (G7), withdrawal (G12). */
 
+import { checkText } from "../contract/bounds.ts";
 import type { Actor, DeclareResource, FenceResource, ResetResource, WithdrawResource } from "../contract/commands.ts";
+import { reason as reasonField } from "../contract/inputs.ts";
 import { limits } from "../contract/limits.ts";
 import { EXCLUSIVE } from "../contract/predicates.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
@@ -71,9 +73,8 @@ export function declareResource(turn: Turn, command: DeclareResource): Reply {
 export function fenceResource(turn: Turn, command: FenceResource): Reply {
   const name = findName(command);
   if ("code" in name) return name;
-  if (command.reason.length > limits.reasonLengthMax) {
-    return refuse("invalid_reason", `reason has at most ${limits.reasonLengthMax} characters.`, { field: "reason" });
-  }
+  const tooLong = checkText("reason", reasonField, command.reason);
+  if (tooLong !== null) return tooLong;
   const entry = fence(turn, name, command.reason);
   return { type: "resource", resource: entry.record, created: false };
 }

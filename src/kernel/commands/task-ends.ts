@@ -1,7 +1,8 @@
 /** Ends and beginnings that a principal decides (T13): cancelling a task, and sending a dead one again. */
 
+import { checkText } from "../contract/bounds.ts";
 import type { Actor } from "../contract/commands.ts";
-import { limits } from "../contract/limits.ts";
+import { reason as reasonField } from "../contract/inputs.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { CancelTask, RedriveTask } from "../contract/task-commands.ts";
@@ -18,9 +19,8 @@ export function cancelTask(turn: Turn, command: CancelTask): Reply {
   const task = findForPrincipal(turn, command);
   if ("code" in task) return task;
   const { reason } = command;
-  if (reason !== null && reason.length > limits.reasonLengthMax) {
-    return refuse("invalid_reason", `reason has at most ${limits.reasonLengthMax} characters.`, { field: "reason" });
-  }
+  const tooLong = checkText("reason", reasonField, reason);
+  if (tooLong !== null) return tooLong;
   // To cancel an ended task is allowed, and answered with how it ended.
   if (isFinal(task.record)) return { type: "task", task: task.record, created: false };
   const { obligation } = task.record;

@@ -2,9 +2,9 @@
 
 import { followUp } from "../aftermath.ts";
 import { suffixFrom } from "../contract/ids.ts";
+import { checkPoll } from "../contract/inputs.gen.ts";
 import { limits } from "../contract/limits.ts";
 import type { Intent } from "../contract/records.ts";
-import { refuse } from "../contract/refusals.ts";
 import type { Offer, Reply } from "../contract/replies.ts";
 import type { PollTasks } from "../contract/task-commands.ts";
 import { type LinkedClaim, makeClaim } from "../deciding/claims.ts";
@@ -27,22 +27,9 @@ import { covers, meetWorker, tasksFor, updateWorker } from "../tasks/workers.ts"
 
 export function pollTasks(turn: Turn, command: PollTasks): Reply {
   const { tenant, now } = turn;
-  const { maxTasks, capabilities } = command;
-  if (!(Number.isSafeInteger(maxTasks) && maxTasks >= 1 && maxTasks <= limits.taskPollMax)) {
-    return refuse("invalid_task", `max_tasks is a whole number from 1 to ${limits.taskPollMax}.`, {
-      field: "max_tasks",
-      problem: "out of range",
-    });
-  }
-  if (
-    command.requestKey !== null &&
-    !(command.requestKey.length >= 1 && command.requestKey.length <= limits.keyLengthMax)
-  ) {
-    return refuse("invalid_request_id", `request_id has 1 to ${limits.keyLengthMax} characters.`, {
-      field: "request_id",
-    });
-  }
-  const worker = meetWorker(turn, command.actor, command.workerId, capabilities);
+  const refusal = checkPoll(command);
+  if (refusal !== null) return refusal;
+  const worker = meetWorker(turn, command.actor, command.workerId, command.capabilities);
   if ("code" in worker) return worker;
   const repeated = repeatedOffers(tenant, worker, command);
   if (repeated !== null) return { type: "offers", offers: repeated, more: false };

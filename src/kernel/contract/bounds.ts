@@ -9,6 +9,13 @@ export function outOfBounds(name: string, field: FieldData, tooFew = false): Ref
   return invalid(code, name, wanted(field));
 }
 
+/** For a single text; null is not given. */
+export function checkText(name: string, field: FieldData, text: string | null): Refusal | null {
+  const { min = 0, max = Number.MAX_SAFE_INTEGER } = field;
+  if (text === null || (text.length >= min && !exceedsCharacters(text, max))) return null;
+  return outOfBounds(name, field);
+}
+
 /** Of a task or a receipt, what is wrong is also said apart from its field, in a few words. */
 export function invalid(code: RefusalCode, field: string, problem: string): Refusal {
   const isTold = code === "invalid_task" || code === "invalid_receipt";
@@ -28,7 +35,7 @@ function wanted({ kind, min = 0, max, bytesMax, oneLine, values = [] }: FieldDat
     case "map":
       return `must have ${range(min, max)} items`;
     case "number":
-      return max === undefined ? "must be a number above 0" : `must be a number above 0, at most ${max}`;
+      return `must be a number from ${min}${max === undefined ? "" : ` to ${max}`}`;
     default:
       return max === undefined
         ? `must be a whole number of at least ${min}`

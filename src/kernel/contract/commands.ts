@@ -184,7 +184,7 @@ export const commands = {
     inventory: optional(inventory),
   },
   /** A cell was shut down in order. */
-  cell_left: { cellId, session, reason: text({ max: limits.reasonLengthMax }) },
+  cell_left: { cellId, session, reason: text({ max: limits.reasonLengthMax, error: "invalid_reason" }) },
   /** A cell has ended a binding by itself: by its own clock (G11), or because of a fence. */
   cell_ended: {
     cellId,

@@ -38,10 +38,11 @@ export function checkTask(input: TaskInput): Refusal | null {
     return outOfBounds("task_priority", taskInput.taskPriority);
   if (input.requires !== null && input.requires.length > 32) return outOfBounds("requires", taskInput.requires);
   if (input.requires !== null) {
-    const at = input.requires.findIndex(
-      (item) => item.length === 0 || exceedsCharacters(item, 128) || item.includes("\n"),
-    );
-    if (at >= 0) return outOfBounds(`requires.${at}`, taskInput.requires.items ?? taskInput.requires);
+    for (let at = 0; at < input.requires.length; at++) {
+      const item = input.requires[at] ?? "";
+      if (item.length === 0 || exceedsCharacters(item, 128) || item.includes("\n"))
+        return outOfBounds(`requires.${at}`, taskInput.requires.items ?? taskInput.requires);
+    }
   }
   if (
     input.delayMs !== null &&
@@ -67,8 +68,11 @@ export function checkTask(input: TaskInput): Refusal | null {
     return outOfBounds("requeue_delay_ms", taskInput.requeueDelayMs);
   if (input.dependsOn !== null && input.dependsOn.length > 256) return outOfBounds("depends_on", taskInput.dependsOn);
   if (input.dependsOn !== null) {
-    const at = input.dependsOn.findIndex((item) => item.length === 0 || exceedsCharacters(item, 128));
-    if (at >= 0) return outOfBounds(`depends_on.${at}`, taskInput.dependsOn.items ?? taskInput.dependsOn);
+    for (let at = 0; at < input.dependsOn.length; at++) {
+      const item = input.dependsOn[at] ?? "";
+      if (item.length === 0 || exceedsCharacters(item, 128))
+        return outOfBounds(`depends_on.${at}`, taskInput.dependsOn.items ?? taskInput.dependsOn);
+    }
   }
   if (
     input.concurrencyKey !== null &&
@@ -118,7 +122,7 @@ export function checkTaskTypeSettings(input: SetTaskType["settings"]): Refusal |
   if (
     input.speculateShare !== null &&
     input.speculateShare !== undefined &&
-    !(input.speculateShare > 0 && input.speculateShare <= 1000)
+    !(input.speculateShare >= 0.001 && input.speculateShare <= 1000)
   )
     return outOfBounds("speculate_share", taskTypeSettings.speculateShare);
   return null;
@@ -134,14 +138,14 @@ export function checkPoll(input: PollTasks): Refusal | null {
   if (input.capabilities !== null && input.capabilities !== undefined && input.capabilities.length > 256)
     return outOfBounds("capabilities", taskCommands.poll_tasks.capabilities);
   if (input.capabilities !== null && input.capabilities !== undefined) {
-    const at = input.capabilities.findIndex(
-      (item) => item.length === 0 || exceedsCharacters(item, 128) || item.includes("\n"),
-    );
-    if (at >= 0)
-      return outOfBounds(
-        `capabilities.${at}`,
-        taskCommands.poll_tasks.capabilities.items ?? taskCommands.poll_tasks.capabilities,
-      );
+    for (let at = 0; at < input.capabilities.length; at++) {
+      const item = input.capabilities[at] ?? "";
+      if (item.length === 0 || exceedsCharacters(item, 128) || item.includes("\n"))
+        return outOfBounds(
+          `capabilities.${at}`,
+          taskCommands.poll_tasks.capabilities.items ?? taskCommands.poll_tasks.capabilities,
+        );
+    }
   }
   if (
     input.maxTasks !== null &&
@@ -152,14 +156,14 @@ export function checkPoll(input: PollTasks): Refusal | null {
   if (input.preferredKinds !== null && input.preferredKinds !== undefined && input.preferredKinds.length > 32)
     return outOfBounds("preferred_kinds", taskCommands.poll_tasks.preferredKinds);
   if (input.preferredKinds !== null && input.preferredKinds !== undefined) {
-    const at = input.preferredKinds.findIndex(
-      (item) => item.length === 0 || exceedsCharacters(item, 128) || item.includes("\n"),
-    );
-    if (at >= 0)
-      return outOfBounds(
-        `preferred_kinds.${at}`,
-        taskCommands.poll_tasks.preferredKinds.items ?? taskCommands.poll_tasks.preferredKinds,
-      );
+    for (let at = 0; at < input.preferredKinds.length; at++) {
+      const item = input.preferredKinds[at] ?? "";
+      if (item.length === 0 || exceedsCharacters(item, 128) || item.includes("\n"))
+        return outOfBounds(
+          `preferred_kinds.${at}`,
+          taskCommands.poll_tasks.preferredKinds.items ?? taskCommands.poll_tasks.preferredKinds,
+        );
+    }
   }
   if (
     input.acceptTypes !== null &&
@@ -168,14 +172,14 @@ export function checkPoll(input: PollTasks): Refusal | null {
   )
     return outOfBounds("accept_types", taskCommands.poll_tasks.acceptTypes);
   if (input.acceptTypes !== null && input.acceptTypes !== undefined) {
-    const at = input.acceptTypes.findIndex(
-      (item) => item.length === 0 || exceedsCharacters(item, 128) || item.includes("\n"),
-    );
-    if (at >= 0)
-      return outOfBounds(
-        `accept_types.${at}`,
-        taskCommands.poll_tasks.acceptTypes.items ?? taskCommands.poll_tasks.acceptTypes,
-      );
+    for (let at = 0; at < input.acceptTypes.length; at++) {
+      const item = input.acceptTypes[at] ?? "";
+      if (item.length === 0 || exceedsCharacters(item, 128) || item.includes("\n"))
+        return outOfBounds(
+          `accept_types.${at}`,
+          taskCommands.poll_tasks.acceptTypes.items ?? taskCommands.poll_tasks.acceptTypes,
+        );
+    }
   }
   if (
     input.requestKey !== null &&

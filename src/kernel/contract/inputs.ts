@@ -111,7 +111,7 @@ export const taskTypeSettings = refusedWith("invalid_task", {
   maxAttempts: optional(attemptsMax),
   maxOffers: optional(offersMax),
   requeueDelayMs: optional(requeueDelayMs),
-  speculateShare: optional(number({ max: limits.speculateShareMax })),
+  speculateShare: optional(number({ min: limits.speculateShareMin, max: limits.speculateShareMax })),
 });
 
 const id = optional(text({ min: 1, max: limits.idLengthMax }));

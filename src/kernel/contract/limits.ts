@@ -79,6 +79,7 @@ export const limits = {
   taskPreemptAfterMs: 1_000,
   /** Tasks with lost holders that are watched for other grants; the oldest beyond count as contested (T13). */
   taskLateResultsMax: 1_000,
+  speculateShareMin: 0.001,
   speculateShareMax: 1_000,
   /** How many samples make a usual duration, and how quickly it follows. */
   taskSamplesMin: 5,

@@ -334,7 +334,7 @@ test("L13: an id guessed across tenants is answered exactly like an unknown one"
       assert.equal(reply(known), reply(unknown), type);
     }
     const revoke = (leaseId: string) =>
-      other.refused("lease_unknown", { type: "revoke", target: { leaseId }, reason: "" });
+      other.refused("lease_unknown", { type: "revoke", target: { leaseId }, reason: "x" });
     assert.equal(revoke(known).detail, revoke(unknown).detail);
   }
   for (const type of ["collect_request", "cancel_request"] as const) {

@@ -112,7 +112,7 @@ test("a cell's id belongs to the key that enrolled it first, for as long as ther
   world.refused("cell_taken", { ...world.enrolAsk("c1", []), actor: other });
   const mine = { cellId: "c1", session: "s1", actor: other } as const;
   world.refused("cell_taken", { ...mine, type: "cell_heartbeat", inventory: null });
-  world.refused("cell_taken", { ...mine, type: "cell_left", reason: "" });
+  world.refused("cell_taken", { ...mine, type: "cell_left", reason: "x" });
   const about = { cellId: "c1", leaseId: lease.id, generation: 1 } as const;
   world.refused("cell_taken", { ...about, actor: other, type: "cell_ended", code: "lease_expired", failure: null });
   const report = { type: "teardown_confirmed", coordinate: null, reason: null } as const;

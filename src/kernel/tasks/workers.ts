@@ -29,12 +29,6 @@ export function meetWorker(
   if (!isWorkerId(workerId)) {
     return refuse("invalid_worker_id", "must match pattern {type}.{instance}", { field: "worker_id" });
   }
-  if (capabilities !== null && capabilities.length > limits.workerCapabilitiesMax) {
-    return refuse("invalid_task", `capabilities are at most ${limits.workerCapabilitiesMax}.`, {
-      field: "capabilities",
-      problem: "too many",
-    });
-  }
   const known = tenant.book.workers.get(workerId);
   if (known === undefined) {
     const refusal = whyNotAnyWorker(actor);

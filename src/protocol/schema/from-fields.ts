@@ -107,7 +107,11 @@ function boundedSchema(field: FieldData, { description }: Notes): TSchema {
         ...notes,
       });
     case "number":
-      return number({ ...(max !== undefined && { maximum: max }), ...notes });
+      return number({
+        ...(min !== undefined && { minimum: min }),
+        ...(max !== undefined && { maximum: max }),
+        ...notes,
+      });
     case "flag":
       return flag(description ? { description } : {});
     case "time":
