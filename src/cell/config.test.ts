@@ -17,7 +17,7 @@ test("a configuration names the cell, its resources, their drivers and labels", 
   assert.equal(resource?.capacity, 4);
 });
 
-test("a resource that is wrong is told in one clear line, and does not stop the others", () => {
+test("a faulty resource is reported in one clear line, and does not stop the others", () => {
   const cases: readonly [unknown, RegExp][] = [
     [7, /^resources\[1\] is not an object/],
     [
@@ -62,7 +62,7 @@ test("a resource that is wrong is told in one clear line, and does not stop the 
   }
 });
 
-test("a file that is no cell's configuration is refused in one line", () => {
+test("a file that is not a cell's configuration is refused in one line", () => {
   for (const text of [
     "",
     "{",

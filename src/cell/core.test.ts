@@ -18,11 +18,11 @@ import {
 const resource = "THING:/a";
 let cells = 0;
 
-/** A cell whose driver notes what it is told in a file, and then does what it is made to do. */
+/** A cell whose driver logs its calls in a file, and then behaves as the test asks. */
 function makeExecCell(
   does: { bind?: string; teardown?: string; probe?: string; reset?: string },
   settings: object = {},
-): TestCell & { told: () => string[] } {
+): TestCell & { calls: () => string[] } {
   const notes = join(scratch, `notes-${cells++}`);
   const command = (event: string, act = "true"): string[] => [
     "/bin/sh",
@@ -36,7 +36,7 @@ function makeExecCell(
     reset: command("reset", does.reset),
   };
   const cell = makeCell([{ resource, driver: "exec", capacity: 2, options }], { settings: { ...settings } });
-  return { ...cell, told: () => (existsSync(notes) ? readFileSync(notes, "utf8").trim().split("\n") : []) };
+  return { ...cell, calls: () => (existsSync(notes) ? readFileSync(notes, "utf8").trim().split("\n") : []) };
 }
 
 test("G3: a bound lease has a coordinate, and a token of its cell, tenant, generation and fence", async () => {
@@ -51,19 +51,19 @@ test("G3: a bound lease has a coordinate, and a token of its cell, tenant, gener
   assert.deepEqual(claims, { tenant, resource, lease: id, generation, fence, expiresAt });
 });
 
-test("told twice, a bind is done once and answered twice", async () => {
+test("a repeated bind is done once and answered twice", async () => {
   const cell = makeExecCell({ bind: "sleep 0.1; echo thing://2" });
   const lease = newLease(resource);
   const [first, second] = await Promise.all([cell.core.bind(lease), cell.core.bind(lease)]);
   assert.deepEqual(first, second);
   await cell.core.bind(lease);
-  assert.deepEqual(cell.told(), [`bind ${lease.id}`]);
+  assert.deepEqual(cell.calls(), [`bind ${lease.id}`]);
   await Promise.all([cell.core.teardown(lease.id), cell.core.teardown(lease.id)]);
   await cell.core.teardown(lease.id);
-  assert.deepEqual(cell.told(), [`bind ${lease.id}`, `teardown ${lease.id}`]);
+  assert.deepEqual(cell.calls(), [`bind ${lease.id}`, `teardown ${lease.id}`]);
 });
 
-test("told late, a bind or renewal of an ended lease is refused with how it ended", async () => {
+test("a late bind or renewal of an ended lease is refused with how it ended", async () => {
   const cell = makeExecCell({});
   const lease = newLease(resource);
   await cell.core.bind(lease);
@@ -108,7 +108,7 @@ test("G7: a driver that fails, crashes, or hangs on bind fails that lease only, 
     const lease = newLease(resource);
     const error = await failsWith("bind_failed", cell.core.bind(lease));
     assert.match(error.message, /broken|SIGKILL|longer than 1000 ms/);
-    assert.deepEqual(cell.told(), [`bind ${lease.id}`, `teardown ${lease.id}`]);
+    assert.deepEqual(cell.calls(), [`bind ${lease.id}`, `teardown ${lease.id}`]);
     assert.deepEqual([cell.core.inventory()[0]?.fenced, cell.core.inventory()[0]?.bindings.length], [null, 0]);
     assert.deepEqual(cell.events, []);
   }
@@ -147,12 +147,12 @@ test("a lease that is revoked while it is bound is not handed out, and is torn d
   const cell = makeExecCell({ bind: `while [ ! -e ${gate} ]; do sleep 0.05; done; echo thing://1` });
   const lease = newLease(resource);
   const binding = cell.core.bind(lease);
-  await eventually(() => cell.told().length === 1);
+  await eventually(() => cell.calls().length === 1);
   const down = cell.core.teardown(lease.id, "lease_revoked");
   writeFileSync(gate, "");
   await failsWith("lease_revoked", binding);
   await down;
-  assert.deepEqual(cell.told(), [`bind ${lease.id}`, `teardown ${lease.id}`]);
+  assert.deepEqual(cell.calls(), [`bind ${lease.id}`, `teardown ${lease.id}`]);
 });
 
 test("G11: nobody has to tell a cell that a lease has ended", async () => {
@@ -161,7 +161,7 @@ test("G11: nobody has to tell a cell that a lease has ended", async () => {
   await cell.core.bind(lease);
   await eventually(() => cell.events.length > 0);
   assert.deepEqual(cell.events, [{ type: "ended", lease, code: "lease_expired", failure: null }]);
-  assert.deepEqual(cell.told(), [`bind ${lease.id}`, `teardown ${lease.id}`]);
+  assert.deepEqual(cell.calls(), [`bind ${lease.id}`, `teardown ${lease.id}`]);
 });
 
 test("G11: a machine that slept through a lease's end lets nothing through when it wakes, before any timer", async () => {
@@ -184,7 +184,7 @@ test("G7: after a restart a cell tears down what it had bound before, and a fenc
   // The first is as good as dead: nobody asks it anything any more.
   const second = makeExecCell({}, settings);
   assert.deepEqual(await second.core.start(), []);
-  assert.deepEqual(second.told(), [`teardown ${lease.id}`]);
+  assert.deepEqual(second.calls(), [`teardown ${lease.id}`]);
   await failsWith("lease_revoked", second.core.bind(lease));
   await second.core.bind(newLease(resource));
   const third = makeExecCell({ teardown: "exit 1" }, settings);
@@ -224,7 +224,7 @@ test("L3: what is bound but not granted yet ends as early as the grant could, un
     events.map((event) => event.type === "ended" && [event.lease.id, event.code]),
     [[forgotten.id, "lease_expired"]],
   );
-  // Told once more, the bind begins the count anew: the grant is still to come.
+  // A repeated bind starts the count again: the grant is still to come.
   const again = newLease("API:/a", 10_000);
   await core.bind(again, 60_000);
   await core.bind(again, 60_000);

@@ -1,6 +1,6 @@
 /**
  * What the cell has ended of its own accord, kept until the control plane has noted it: over breaks of the connection,
- * and where an answer is late. Told twice it does no harm.
+ * and where an answer is late. A repeated report does no harm.
  */
 import { type CellEnded, linkReason } from "../protocol/resources/cell-link.ts";
 import type { CellEvent } from "./core.ts";

@@ -14,7 +14,7 @@ const ask = async (coordinate: string | undefined, token: string | undefined) =>
 
 const api = async () => [{ resource: "API:/a", driver: "http", options: { target: await startService() } }];
 
-test("a cell says hello with its key and inventory, binds as told, and opens to the token of the keys it was given", async () => {
+test("a cell says hello with its key and inventory, binds on command, and accepts tokens of the keys it was given", async () => {
   const server = await startTestServer();
   linkCell(server.url, await api());
   const talk = await server.conversation(0);
@@ -92,7 +92,7 @@ test("G11: when the link breaks the cell goes on, comes back with what it has, a
       [short.id, null],
     ],
   );
-  // Never welcomed: what ends meanwhile is told on the connection after it.
+  // Never welcomed: ends in the meantime are reported on the next connection.
   await eventually(() => Date.now() > short.expires_at + 300);
   second.socket.terminate();
   const third = await server.conversation(2);
@@ -106,7 +106,7 @@ test("G11: when the link breaks the cell goes on, comes back with what it has, a
   assert.equal(await ask(bound.coordinate, bound.token), 200);
 });
 
-test("an end that was not noted is told again, and one that was is not", async () => {
+test("an end that was not acknowledged is reported again, and one that was is not", async () => {
   const server = await startTestServer();
   linkCell(server.url, await api());
   const talk = await server.conversation(0);
@@ -116,12 +116,12 @@ test("an end that was not noted is told again, and one that was is not", async (
   const { seq } = await talk.next("ended", 2);
   talk.say({ type: "noted", seq, now: Date.now() });
   await talk.next("heartbeat", talk.of("heartbeat").length + 2);
-  const told = talk.of("ended").length;
+  const reported = talk.of("ended").length;
   await talk.next("heartbeat", talk.of("heartbeat").length + 5);
-  assert.equal(talk.of("ended").length, told);
+  assert.equal(talk.of("ended").length, reported);
 });
 
-test("G7: a teardown that fails is answered so, and the fence is told at once with the inventory", async () => {
+test("G7: a teardown that fails is answered so, and the fence is reported at once with the inventory", async () => {
   const server = await startTestServer();
   const resource = {
     resource: "X:/a",
@@ -147,7 +147,7 @@ test("G7: a teardown that fails is answered so, and the fence is told at once wi
   );
 });
 
-test("a resource that could not be opened is tried again, and told as ready when it could", async () => {
+test("a resource that could not be opened is tried again, and reported as ready once it is open", async () => {
   const server = await startTestServer();
   const folder = join(scratch, "not-yet");
   linkCell(server.url, [{ resource: "FILE:/a", driver: "files", options: { folder } }]);
@@ -157,7 +157,7 @@ test("a resource that could not be opened is tried again, and told as ready when
   assert.match(inventory[0]?.fault ?? "", /cannot be used/);
   const { mkdirSync } = await import("node:fs");
   mkdirSync(folder);
-  await eventually(() => talk.of("heartbeat").some(({ inventory: told }) => told?.[0]?.ready === true));
+  await eventually(() => talk.of("heartbeat").some(({ inventory: reported }) => reported?.[0]?.ready === true));
 });
 
 test("keys are taken over while it runs: what the old ones have made is void when they are gone", async () => {
@@ -187,7 +187,7 @@ test("L7: the control plane's time counts, also where it is ahead of the cell's 
   assert.deepEqual([done.ok, "code" in done && done.code], [false, "lease_expired"]);
 });
 
-test("a server that goes silent, or talks nonsense, is left and tried anew", async () => {
+test("a server that goes silent, or talks nonsense, is disconnected, and connected to again", async () => {
   const server = await startTestServer();
   const { troubles } = linkCell(server.url, await api());
   const silent = await server.conversation(0);

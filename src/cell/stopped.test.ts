@@ -132,7 +132,7 @@ test("G11: what a stopped cell has started ends with the lease, though the cell 
   assert.match(readFileSync(`/proc/${cell.child.pid}/stat`, "utf8"), /\) T /);
 });
 
-test("G6: what a killed cell has started ends with it, though nobody starts the cell anew", async () => {
+test("G6: what a killed cell has started ends with it, though the cell is not started again", async () => {
   const cell = await startSleeper(60_000);
   cell.child.kill("SIGKILL");
   await eventually(() => !isAlive(cell.pid));

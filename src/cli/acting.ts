@@ -29,7 +29,7 @@ export function agentGiven(call: Call): string {
 
 /**
  * The agent that is named, taken as it is where our credential may act for it: registering it again would take it away
- * from whoever it is now (A3). One that nobody knows, or that this key may only register, is registered; and where
+ * from its present instance (A3). One that is unknown, or that this key may only register, is registered; and where
  * none is named, a new one is.
  */
 export async function actingAgent(call: Call, client: Client): Promise<Acting> {

@@ -44,7 +44,7 @@ async function decide(call: HookCall, { intents, files, outside, isClear }: Plan
   const notice =
     outside.length === 0
       ? null
-      : `Leasehold: not guarded, because it lies in no repository: ${outside.slice(0, 5).join(", ")}`;
+      : `Leasehold: not guarded, because it is not in a repository: ${outside.slice(0, 5).join(", ")}`;
   if (intents.length === 0) {
     // A command without known writes may run for long: what its session holds must outlast it.
     await renew(call, false).catch((error: unknown) => {

@@ -61,6 +61,6 @@ test("a change that keeps size and time is found all the same", async () => {
   );
 });
 
-test("where there is no git, there is no picture", async () => {
+test("without git there is no snapshot", async () => {
   assert.equal(await pictureTree(tmpdir()), null);
 });

@@ -22,7 +22,7 @@ export interface AcquireOptions {
   readonly tokens?: boolean | undefined;
   /** Gives up the wait, or the work. */
   readonly signal?: AbortSignal | undefined;
-  /** Told when it has to wait or to come back, with what stands in the way. */
+  /** Called when it has to wait or to come back, with what stands in the way. */
   readonly onWait?: ((verdict: Waiting | Died) => void) | undefined;
 }
 

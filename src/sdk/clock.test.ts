@@ -33,7 +33,7 @@ test("time that the machine sleeps counts, though the monotonic clock stands sti
   assert.equal(time.elapsedMs(time.mark()), 0);
 });
 
-test("a wall clock that is set costs no time where a clock counts sleep, and is told as a jump", () => {
+test("a wall clock that is set costs no time where a clock counts sleep, and counts as a jump", () => {
   const hands: Hands = { monotonic: 0, wall: 1e12, boot: 5e6 };
   const time = new Timekeeper(clockOf(hands));
   const since = time.mark();

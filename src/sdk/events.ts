@@ -17,9 +17,9 @@ export interface EventsOptions extends Pick<CallOptions, "signal" | "token"> {
   readonly agentId?: string | undefined;
   /** After this long without a byte the connection is taken for dead; 45 s if left out. */
   readonly silenceMs?: number | undefined;
-  /** Told of each break, before it comes back. */
+  /** Called for each break, before it reconnects. */
   readonly onReconnect?: ((error: unknown) => void) | undefined;
-  /** Told when it is connected, and each time that it is so again. */
+  /** Called when it is connected, and on each reconnect. */
   readonly onOpen?: (() => void) | undefined;
 }
 

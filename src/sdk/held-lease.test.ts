@@ -28,8 +28,8 @@ function leaseWith(change: Partial<Lease>): Lease {
 
 test("an answer that comes late, or twice, never brings an older token or an earlier end back", async () => {
   const held = new HeldLease(leaseWith({}), time.mark(), time);
-  const told: string[] = [];
-  held.onToken((token) => told.push(token));
+  const tokens: string[] = [];
+  held.onToken((token) => tokens.push(token));
   const second = leaseWith({ generation: 2, fence: 2, token: "two" });
   held.note(second, time.mark());
   held.note(leaseWith({ expires_in_ms: 90_000 }), time.mark());
@@ -38,7 +38,7 @@ test("an answer that comes late, or twice, never brings an older token or an ear
   assert.equal(held.lease.token, "two");
   assert.ok(held.leftMs > 50_000);
   await Promise.resolve();
-  assert.deepEqual(told, ["two"]);
+  assert.deepEqual(tokens, ["two"]);
 });
 
 test("an answer that does not show the token leaves that of the same generation, and no older one", () => {

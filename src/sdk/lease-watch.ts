@@ -82,7 +82,7 @@ export class LeaseWatch {
       const events = followEvents(client, { agentId, token, types, signal, onOpen });
       for await (const event of events) void event; // Shown to `notice` on their way.
     } catch {
-      // Told to end, or this key may not look: either way there is nothing more to hear.
+      // Aborted, or this key may not follow events: either way nothing more comes.
     } finally {
       stream.isOpen = false;
     }

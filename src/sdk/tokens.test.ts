@@ -32,7 +32,7 @@ test("a token says what it is for, and what it was narrowed to", () => {
   assert.equal(inspectToken(narrow(narrower, { expiresAt: 90_000 })).usableUntil, 30_000);
 });
 
-test("what is no token, and what cannot be said in one, is token_invalid and does not repeat it", () => {
+test("what is not a token, and what a token cannot express, is token_invalid and is not repeated", () => {
   const isInvalid = (error: unknown): boolean =>
     error instanceof LeaseholdError && error.code === "token_invalid" && !error.message.includes("lht1");
   for (const text of ["", "lht1.", "lht1.AAAA", `${token}=`, token.slice(0, 40)]) {

@@ -1,6 +1,6 @@
 /**
  * A worker: polls for tasks, works on several at once, and keeps each one's lease from outside the handler's event loop.
- * Told to drain, it takes nothing new, lets what runs come to its end for a while, and gives the rest back, which burns
+ * When it drains, it takes nothing new, lets running tasks end for a while, and releases the rest, which burns
  * no attempt (T13).
  */
 import type { Client } from "./client.ts";
@@ -28,9 +28,9 @@ export interface WorkerOptions {
   readonly drainMs?: number | undefined;
   /** Signals of the process on which to drain; SIGTERM if left out. */
   readonly drainOn?: readonly string[] | undefined;
-  /** Told of each task that has ended here. */
+  /** Called for each task that has ended here. */
   readonly onEnd?: ((taskId: string, end: TaskEnd) => void) | undefined;
-  /** Told of what went wrong while the worker goes on. */
+  /** Called for errors after which the worker goes on. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 

@@ -69,7 +69,7 @@ test("a token that ends before its lease does is stale, because a fresh one can 
   assert.equal(codeOf(short, { now: now + 500, leaseExpiresAt: now + 500 }), "lease_expired");
 });
 
-test("G4: each caveat forbids what it names, and what is not told cannot satisfy one", () => {
+test("G4: each caveat forbids what it names, and what is not given cannot satisfy one", () => {
   const cases: readonly [Caveat, Partial<Presented>, Partial<Presented>][] = [
     [{ type: "expiry", expiresAt: now + 5 }, { now: now + 4 }, { now: now + 5 }],
     [{ type: "path", path: "/a/b" }, { path: "/a/b/c" }, { path: "/a/bc" }],
@@ -131,7 +131,7 @@ test("a caveat that says nothing checkable is refused where it is added", () => 
   }
 });
 
-test("S4: tokens have at most so many caveats and bytes", () => {
+test("S4: a token's caveats and bytes are bounded", () => {
   const one: Caveat = { type: "bytes", bytesMax: 5 };
   const full = narrow(token, Array<Caveat>(tokenLimits.caveatsMax).fill(one));
   assert(typeof full === "string");

@@ -128,7 +128,7 @@ test("a link out of the repository and `..` count as outside, with a note; a lin
       content: "",
     });
     assert.deepEqual([denied, await heldBy("claude-linker")], [null, []], path);
-    assert.match(shown, /not guarded, because it lies in no repository/, path);
+    assert.match(shown, /not guarded, because it is not in a repository/, path);
   }
   assert.equal((await asked("claude", "linker", "Edit", { file_path: at("alias.ts") })).denied, null);
   assert.match(

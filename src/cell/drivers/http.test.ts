@@ -197,7 +197,7 @@ async function follow(
   return { request, answer, ended, last: () => bytes };
 }
 
-test("G6: a stream is cut when its lease expires, and a new request is told so", async () => {
+test("G6: a stream is cut when its lease expires, and a new request is refused", async () => {
   const cell = makeHttpCell();
   const { coordinate, token, lease } = await boundTo(cell, 1_500);
   const stream = await follow(`${coordinate}/stream`, token);
@@ -219,7 +219,7 @@ test("G6, G9: what waits for its answer when the lease is revoked gets the typed
   await cell.core.teardown(lease.id);
   assert.equal(await codeOf(waiting), "410 lease_revoked");
   assert.equal(await codeOf(fetch(coordinate, bearer(token))), "410 lease_revoked");
-  assert.deepEqual(cell.events, [], "what the control plane asked for it is not told");
+  assert.deepEqual(cell.events, [], "ends that the control plane asked for are not reported");
 });
 
 test("G8: a renewal makes the old token stale, and leaves open connections open beyond the old end", async () => {
@@ -347,7 +347,7 @@ test("G9: a service that is not there, or does not answer, is a typed failure; a
   assert.equal((await makeHttpCell().core.probe(resource)).clean, true);
 });
 
-test("what is no HTTP, and bodies that disagree about their length, do not get through", async () => {
+test("malformed HTTP, and bodies that disagree about their length, do not get through", async () => {
   const { coordinate, token } = await boundTo(makeHttpCell());
   const { port } = new URL(coordinate);
   const smuggled = `POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n`;

@@ -123,7 +123,7 @@ test("a command that cannot be started is a failed bind, and nothing is held", a
   assert.equal(cell.core.inventory()[0]?.fenced, null);
 });
 
-test("what a killed cell has left running is ended before anything is bound anew", { skip: !isLinux }, async () => {
+test("what a killed cell has left running is ended before anything is bound again", { skip: !isLinux }, async () => {
   const left = spawn("sh", ["-c", "trap '' TERM; while :; do sleep 1000; done"], {
     detached: true,
     stdio: "ignore",
@@ -137,7 +137,7 @@ test("what a killed cell has left running is ended before anything is bound anew
   assert.equal((await cell.core.probe(resource)).clean, true);
 });
 
-interface Told {
+interface Line {
   readonly type: string;
   readonly data?: string;
   readonly code?: number;
@@ -161,23 +161,25 @@ async function boundRun(
   return { lease, token, run };
 }
 
-async function linesOf(response: Response): Promise<Told[]> {
+async function linesOf(response: Response): Promise<Line[]> {
   return (await response.text())
     .trim()
     .split("\n")
-    .map((line) => JSON.parse(line) as Told);
+    .map((line) => JSON.parse(line) as Line);
 }
 
-test("the holder's own command runs with its input, and its output and end are told", { skip: !isLinux }, async () => {
+test("the holder's own command runs with its input, and its output and end are streamed", {
+  skip: !isLinux,
+}, async () => {
   const cell = makeProcessCell({ allow: ["*"] });
   const { run } = await boundRun(cell);
-  const told = await linesOf(await run([sh, "-c", 'cat; printf " $GREETING $LEASEHOLD_LEASE"; exit 3']));
-  const output = told.flatMap(({ type, data = "" }) =>
+  const lines = await linesOf(await run([sh, "-c", 'cat; printf " $GREETING $LEASEHOLD_LEASE"; exit 3']));
+  const output = lines.flatMap(({ type, data = "" }) =>
     type === "stdout" ? [Buffer.from(data, "base64").toString()] : [],
   );
   assert.match(output.join(""), /^from stdin hi lease-\d+$/);
-  assert.equal(told[0]?.type, "started");
-  assert.deepEqual(told.at(-1), { type: "exit", code: 3, signal: null });
+  assert.equal(lines[0]?.type, "started");
+  assert.deepEqual(lines.at(-1), { type: "exit", code: 3, signal: null });
 });
 
 test("G4: only allowed programs run, and a token can be narrowed to one", { skip: !isLinux }, async () => {
@@ -208,8 +210,8 @@ test("G6: the holder's command dies with the lease, and the stream says why", { 
   const [pid = 0] = await pidsIn(pids, 1);
   await cell.core.teardown(lease.id);
   assert(!isAlive(pid));
-  const told = await linesOf(response);
-  assert.deepEqual(told.at(-1), { type: "end", error: "lease_revoked" });
+  const lines = await linesOf(response);
+  assert.deepEqual(lines.at(-1), { type: "end", error: "lease_revoked" });
 });
 
 test("who goes away ends what he started", { skip: !isLinux }, async () => {

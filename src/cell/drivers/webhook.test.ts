@@ -11,7 +11,7 @@ const resource = "SEAT:/designer";
 const secret = "a secret of many letters";
 writeFileSync(join(scratch, "secret"), `${secret}\n`);
 
-interface Told {
+interface Delivery {
   readonly event: string;
   readonly lease?: string;
   readonly fence?: number;
@@ -45,7 +45,7 @@ function makeHookCell(address: string, options: object = { allow_private: true }
   return makeCell([{ resource, driver: "webhook", options: hook }], { settings: { ...settings } });
 }
 
-test("bind and teardown are told to the user's service, signed, with the lease and never the token", async () => {
+test("bind and teardown are posted to the user's service, signed, with the lease and never the token", async () => {
   const { address, calls } = await startHook((event, response) => {
     response.end(event === "bind" ? JSON.stringify({ coordinate: "seat://7" }) : "");
   });
@@ -54,16 +54,16 @@ test("bind and teardown are told to the user's service, signed, with the lease a
   const { coordinate, token } = await core.bind(lease);
   assert.equal(coordinate, "seat://7");
   await core.teardown(lease.id, "lease_released");
-  const told = calls.map(({ body }) => JSON.parse(body) as Told);
+  const deliveries = calls.map(({ body }) => JSON.parse(body) as Delivery);
   assert.deepEqual(
-    told.map(({ event, reason }) => [event, reason]),
+    deliveries.map(({ event, reason }) => [event, reason]),
     [
       ["bind", undefined],
       ["teardown", "lease_released"],
     ],
   );
-  assert.equal(told[0]?.lease, lease.id);
-  assert.equal(told[0]?.fence, lease.fence);
+  assert.equal(deliveries[0]?.lease, lease.id);
+  assert.equal(deliveries[0]?.fence, lease.fence);
   for (const { headers, body } of calls) {
     const at = String(headers["leasehold-timestamp"]);
     const expected = createHmac("sha256", secret).update(`${at}.${body}`).digest("hex");
@@ -89,7 +89,7 @@ test("private, loopback and link-local addresses are not called unless the confi
     const { core } = makeHookCell(`${host}:${port}`, {}, { bind_ms: 2_000, teardown_ms: 2_000 });
     const error = await failsWith("bind_failed", core.bind(newLease(resource)));
     assert.match(error.message, /private address|webhook failed/, host);
-    assert.equal(core.inventory()[0]?.fenced, null, "what was never told needs no fence");
+    assert.equal(core.inventory()[0]?.fenced, null, "what was never sent needs no fence");
   }
   assert.deepEqual(calls, []);
   await makeHookCell(address, { allow: ["127.0.0.0/8"] }).core.bind(newLease(resource));

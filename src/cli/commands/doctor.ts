@@ -58,7 +58,8 @@ const doctorCommand: Command = {
 
 function here({ cwd }: Call): string {
   const repository = repositoryAt(cwd);
-  const names = repository === null ? "this folder is in no repository" : `names here are FILE:/${repository.name}/…`;
+  const names =
+    repository === null ? "this folder is not in a repository" : `names here are FILE:/${repository.name}/…`;
   return `Node ${process.versions.node}; ${names}`;
 }
 

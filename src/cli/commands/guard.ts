@@ -198,7 +198,7 @@ async function answers(url: string): Promise<boolean> {
 export function repositoryHere({ cwd, environment }: Call): Repository {
   const found = planned(() => findRepository(cwd));
   if (found === null)
-    throw new UsageProblem(`${cwd} is in no repository; make one with \`git init\`, or write .leasehold.json`);
+    throw new UsageProblem(`${cwd} is not in a repository; make one with \`git init\`, or write .leasehold.json`);
   planned(() => readSettings(found.root, environment));
   return found;
 }

@@ -63,7 +63,7 @@ async function filledFolder(): Promise<string> {
   return folder;
 }
 
-/** Whoever has a shell on the database can take the guards away first. */
+/** An attacker with a shell on the database can drop the triggers first. */
 function tamper(folder: string, ...statements: string[]): void {
   const db = new DatabaseSync(dataFiles(folder).database);
   for (const table of ["receipts", "heads"]) {
