@@ -3,6 +3,10 @@
  * a database with more steps than are known here is refused, because guessing could destroy it.
  */
 import type { DatabaseSync } from "node:sqlite";
+import { type Fields, snakeCase, time } from "../kernel/contract/field.ts";
+import { recordFields } from "../kernel/contract/kinds.ts";
+import { leaseRow } from "../kernel/contract/records.ts";
+import { taskRow } from "../kernel/contract/task-records.ts";
 import { SchemaTooNew, StoreFault } from "./faults.ts";
 
 /** Marks the file as ours ("LSHD"), so that no other program's database is ever migrated. */
@@ -37,6 +41,9 @@ function pragma(db: DatabaseSync, name: "application_id" | "user_version"): numb
 
 /** The prefix of ids that the ledger assigns. A copy, because a migration never changes; a test compares the two. */
 export const ownReceiptIds = "rcp_";
+
+const rows: Readonly<Record<string, readonly string[]>> = { lease: leaseRow, task: taskRow };
+const described = { ...recordFields, ledger_key: { firstUsedAt: time() } };
 
 export const migrations: readonly string[] = [
   `
@@ -84,12 +91,12 @@ export const migrations: readonly string[] = [
   -- Ids sort by time, so that this index grows at its end too. Resources have no index: their order is random.
   CREATE INDEX ended_by_id ON ended (tenant, id);
 
-  ${listView("lease", "leases", ["tenant", "id", "resource", "predicate", "agentId", "state", "fence", "generation"], ["acquiredAt", "expiresAt"])}
-  ${view("agent", "agents", ["tenant", "id", "state", "priority", "attempts", "epoch"], ["registeredAt"])}
-  ${view("request", "requests", ["tenant", "id", "agentId", "state", "arrival"], ["submittedAt", "timeoutAt"])}
-  ${view("resource", "resources", ["tenant", "name", "capacity", "cell", "fenced", "withdrawn"], ["declaredAt"])}
-  ${view("tenant", "tenants", ["id", "suspended"], ["createdAt"])}
-  ${view("counters", "counters", ["tenant", "fence", "priority", "arrival"], [])}
+  ${view("lease", "leases", ["tenant", "id", "resource", "predicate", "agentId", "state", "fence", "generation", "acquiredAt", "expiresAt"])}
+  ${view("agent", "agents", ["tenant", "id", "state", "priority", "attempts", "epoch", "registeredAt"])}
+  ${view("request", "requests", ["tenant", "id", "agentId", "state", "arrival", "submittedAt", "timeoutAt"])}
+  ${view("resource", "resources", ["tenant", "name", "capacity", "cell", "fenced", "withdrawn", "declaredAt"])}
+  ${view("tenant", "tenants", ["id", "suspended", "createdAt"])}
+  ${view("counters", "counters", ["tenant", "fence", "priority", "arrival"])}
   `,
   `
   -- The ledger (R1, R6). The body is the text that was hashed, and comes last, so that a search does not read it.
@@ -142,15 +149,15 @@ export const migrations: readonly string[] = [
   ) STRICT;
   CREATE INDEX ended_tasks_by_id ON ended_tasks (tenant, id);
 
-  ${listView("task", "tasks", ["tenant", "id", "status", "taskType", "principalAi", "taskPriority", "attempts"], ["createdAt"])}
-  ${view("worker", "workers", ["tenant", "id", "completed", "failed", "lost", "health"], ["firstSeenAt", "seenAt"])}
-  ${view("task_type", "task_types", ["tenant", "taskType", "leaseDuration", "maxAttempts", "usualDuration", "samples"], [])}
-  ${view("ledger_key", "ledger_keys", ["keyId", "publicKey"], ["firstUsedAt"])}
+  ${view("task", "tasks", ["tenant", "id", "status", "taskType", "principalAi", "taskPriority", "attempts", "createdAt"])}
+  ${view("worker", "workers", ["tenant", "id", "completed", "failed", "lost", "health", "firstSeenAt", "seenAt"])}
+  ${view("task_type", "task_types", ["tenant", "taskType", "leaseDuration", "maxAttempts", "usualDuration", "samples"])}
+  ${view("ledger_key", "ledger_keys", ["keyId", "publicKey", "firstUsedAt"])}
   CREATE VIEW ledger AS SELECT tenant, sequence, id, task_id, phase, body ->> '$.status' AS status, recipient_ai,
     source_system, ${isoTime("stored_at")} AS stored_at, hash, body FROM receipts;
   `,
   `
-  ${view("cell", "cells", ["tenant", "id", "state", "goneReason", "withdrawn", "version"], ["enrolledAt", "changedAt", "aliveBy"])}
+  ${view("cell", "cells", ["tenant", "id", "state", "goneReason", "withdrawn", "version", "enrolledAt", "changedAt", "aliveBy"])}
   `,
 ];
 
@@ -164,36 +171,24 @@ function neverChanged(table: string): string {
     .join("\n");
 }
 
-/** A view for people, with plain SQL; nothing in the program reads it. Times are in ISO 8601. */
-function view(kind: string, name: string, fields: readonly string[], times: readonly string[]): string {
-  return viewOf(kind, name, fields, times, (field) => `$.${field}`);
+/**
+ * A view for plain SQL; nothing in the program reads it. Where the fields stand in the stored body, and which of them are
+ * times, the contract says. Times are shown as ISO 8601.
+ */
+function view(kind: string, name: string, columns: readonly string[]): string {
+  const row = rows[kind];
+  const shown = columns.map((key) => {
+    const value = `body ->> '${row === undefined ? `$.${key}` : `$[${row.indexOf(key)}]`}'`;
+    return `${isTime(kind, key) ? isoTime(value) : value} AS ${snakeCase(key)}`;
+  });
+  return `CREATE VIEW ${name} AS SELECT ${["n", ...shown, "body"].join(", ")} FROM live WHERE kind = '${kind}';`;
 }
 
-/** The same for bodies that are lists: the fields in this order, then the times. */
-function listView(kind: string, name: string, fields: readonly string[], times: readonly string[]): string {
-  return viewOf(kind, name, fields, times, (field) => `$[${[...fields, ...times].indexOf(field)}]`);
-}
-
-function viewOf(
-  kind: string,
-  name: string,
-  fields: readonly string[],
-  times: readonly string[],
-  pathOf: (field: string) => string,
-): string {
-  const columns = [
-    "n",
-    ...fields.map((field) => `body ->> '${pathOf(field)}' AS ${snakeCase(field)}`),
-    ...times.map((field) => `${isoTime(`body ->> '${pathOf(field)}'`)} AS ${snakeCase(field)}`),
-    "body",
-  ];
-  return `CREATE VIEW ${name} AS SELECT ${columns.join(", ")} FROM live WHERE kind = '${kind}';`;
+function isTime(kind: string, key: string): boolean {
+  const fields: Fields | undefined = (described as Readonly<Record<string, Fields>>)[kind];
+  return fields?.[key]?.kind === "time";
 }
 
 function isoTime(millis: string): string {
   return `strftime('%Y-%m-%dT%H:%M:%fZ', (${millis}) / 1000.0, 'unixepoch')`;
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -1,10 +1,12 @@
 /**
  * The frames between a cell and the control plane, one JSON object each, over a WebSocket that the cell opens
- * (`GET /v1/cells/connect`). The cell says `hello` with what it believes, is welcomed, and is then told what to `do`;
- * it answers each with `done`, and tells of its own accord what it has `ended`. Both sides decode with the same schemas.
+ * (`GET /v1/cells/connect`). The cell sends `hello` with what it believes, gets `welcome`, and then `do` commands;
+ * it answers each with `done`, and reports by itself what it has `ended`. Both sides decode with the same schemas.
  */
+import { type CellEndCode, cellBinding, cellEndCodes, cellResource } from "../../kernel/contract/records.ts";
 import { checkOf } from "../schema/check.ts";
 import type { Fault } from "../schema/explain.ts";
+import { frame } from "../schema/from-fields.ts";
 import { limits } from "../schema/limits.ts";
 import {
   always,
@@ -27,10 +29,9 @@ export const cellLinkLimits = {
   frameBytesMax: 4 * 2 ** 20,
   /** From the upgrade to the hello. */
   helloMsMax: 10_000,
-  inventoryMax: 1_000,
-  bindingsMax: 10_000,
-  driverLengthMax: 64,
-  hardwareMax: 32,
+  inventoryMax: limits.cellInventoryMax,
+  bindingsMax: limits.cellBindingsMax,
+  hardwareMax: limits.cellHardwareMax,
   coordinateLengthMax: 1_024,
   keysMax: 64,
 } as const;
@@ -47,9 +48,7 @@ export const cellCloseCodes = {
   replaced: 4004,
 } as const;
 
-/** How a cell ends a lease, as its holder is told (G9). */
-export const cellEndCodes = ["lease_expired", "lease_released", "lease_revoked", "resource_fenced"] as const;
-export type CellEndCode = (typeof cellEndCodes)[number];
+export { type CellEndCode, cellEndCodes };
 
 const id = text({ minLength: 1, maxLength: limits.idLengthMax });
 const name = text({ minLength: 1, maxLength: limits.resourceLengthMax });
@@ -58,25 +57,11 @@ const label = text({ minLength: 1, maxLength: limits.labelLengthMax });
 const seq = integer();
 const endCode = choice(cellEndCodes);
 
-export const cellInventoryEntry = record({
-  resource: name,
-  driver: text({ minLength: 1, maxLength: cellLinkLimits.driverLengthMax }),
-  capacity: nullable(integer({ minimum: 1, maximum: limits.unitsMax })),
-  hardware: list(label, { maxItems: cellLinkLimits.hardwareMax }),
-  ready: flag(),
-  /** Why it is not ready. */
-  fault: nullable(reason),
-  fenced: nullable(reason),
-});
+export const cellInventoryEntry = frame(cellResource);
 export type CellInventoryEntry = Static<typeof cellInventoryEntry>;
 
 /** What the cell believes is bound; `ended_as` of one that it is still taking down, or could not. */
-export const cellLinkBinding = record({
-  lease_id: id,
-  generation: integer(),
-  fence: integer(),
-  ended_as: nullable(endCode),
-});
+export const cellLinkBinding = frame(cellBinding);
 export type CellLinkBinding = Static<typeof cellLinkBinding>;
 
 const inventory = list(cellInventoryEntry, { maxItems: cellLinkLimits.inventoryMax });

@@ -78,6 +78,15 @@ export function shape<F extends Fields>(
   return schema;
 }
 
+type FrameProperties<F> = { [K in keyof F & string as WireName<F, K>]: TUnsafe<InOf<F[K]>> };
+
+/** A record between our own programs: every field is there, null where it has no value. */
+export function frame<F extends Fields>(fields: F) {
+  const schemaOf = (field: FieldData) =>
+    field.optional ? nullable(boundedSchema(field, {})) : boundedSchema(field, {});
+  return record(propertiesOf(fields, {}, schemaOf) as FrameProperties<F>);
+}
+
 /** Fields of this description, too, have the schema. */
 export function registerShape(fields: Fields, schema: TSchema): void {
   shapes.set(fields, schema);
