@@ -102,8 +102,8 @@ export const cellMutants: readonly Mutant[] = [
   {
     name: "cells: a restored kernel never misses a cell",
     file: "resources/cell-life.ts",
-    find: "  tenant.cells.set(record.id, entry);\n  scheduleSilence(turn, entry);",
-    replace: "  tenant.cells.set(record.id, entry);",
+    find: "  turn.tenant.cells.set(record.id, entry);\n  scheduleSilence(turn, entry);",
+    replace: "  turn.tenant.cells.set(record.id, entry);",
   },
 
   // Any one of a pattern

@@ -160,7 +160,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: a cancelled worker keeps its lease as long as it likes",
     file: "tasks/task-life.ts",
-    find: "Math.min(lease.record.expiresAt, now + limits.taskCancelMs)",
+    find: "Math.min(lease.record.expiresAt, turn.now + limits.taskCancelMs)",
     replace: "lease.record.expiresAt",
   },
   {

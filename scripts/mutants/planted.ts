@@ -239,8 +239,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: "DIE takes a fresh timestamp",
     file: "agents/agent-states.ts",
-    find: "    attempts,\n    pausedAt: agent.pausedAt ?? now,",
-    replace: "    priority: died ? now + 1 : agent.priority,\n    attempts,\n    pausedAt: agent.pausedAt ?? now,",
+    find: "    attempts,\n    pausedAt: agent.pausedAt ?? turn.now,",
+    replace:
+      "    priority: died ? turn.now + 1 : agent.priority,\n    attempts,\n    pausedAt: agent.pausedAt ?? turn.now,",
   },
   {
     name: "a grant does not forgive the deaths before it",

@@ -18,84 +18,17 @@ import { after, type Transitions } from "../memory/transitions.ts";
 import { inUnit } from "./agent-life.ts";
 export type AgentMove = "plan" | "begin" | "execute" | "verify" | "complete" | "abort" | "grant" | "pause" | "replan";
 
+const no = "refused";
+
+// biome-ignore format: a table, one row per state
 export const agentTransitions: Transitions<AgentState, AgentMove> = {
-  PLANNING: {
-    plan: "PLANNING",
-    begin: "ACQUIRING",
-    execute: "refused",
-    verify: "refused",
-    complete: "refused",
-    abort: "ABORTED",
-    grant: "EXECUTING",
-    pause: "PAUSED",
-    replan: "PLANNING",
-  },
-  ACQUIRING: {
-    plan: "refused",
-    begin: "ACQUIRING",
-    execute: "refused",
-    verify: "refused",
-    complete: "refused",
-    abort: "ABORTED",
-    grant: "EXECUTING",
-    pause: "PAUSED",
-    replan: "PLANNING",
-  },
-  EXECUTING: {
-    plan: "refused",
-    begin: "ACQUIRING",
-    execute: "EXECUTING",
-    verify: "VERIFYING",
-    complete: "COMPLETED",
-    abort: "ABORTED",
-    grant: "EXECUTING",
-    pause: "PAUSED",
-    replan: "PLANNING",
-  },
-  PAUSED: {
-    plan: "PLANNING",
-    begin: "ACQUIRING",
-    execute: "EXECUTING",
-    verify: "refused",
-    complete: "refused",
-    abort: "ABORTED",
-    grant: "EXECUTING",
-    pause: "PAUSED",
-    replan: "PLANNING",
-  },
-  VERIFYING: {
-    plan: "refused",
-    begin: "ACQUIRING",
-    execute: "refused",
-    verify: "VERIFYING",
-    complete: "COMPLETED",
-    abort: "ABORTED",
-    grant: "EXECUTING",
-    pause: "PAUSED",
-    replan: "PLANNING",
-  },
-  COMPLETED: {
-    plan: "PLANNING",
-    begin: "ACQUIRING",
-    execute: "refused",
-    verify: "refused",
-    complete: "COMPLETED",
-    abort: "ABORTED",
-    grant: "EXECUTING",
-    pause: "PAUSED",
-    replan: "PLANNING",
-  },
-  ABORTED: {
-    plan: "PLANNING",
-    begin: "ACQUIRING",
-    execute: "refused",
-    verify: "refused",
-    complete: "refused",
-    abort: "ABORTED",
-    grant: "EXECUTING",
-    pause: "PAUSED",
-    replan: "PLANNING",
-  },
+  PLANNING:  { plan: "PLANNING", begin: "ACQUIRING", execute: no,          verify: no,          complete: no,          abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", replan: "PLANNING" },
+  ACQUIRING: { plan: no,         begin: "ACQUIRING", execute: no,          verify: no,          complete: no,          abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", replan: "PLANNING" },
+  EXECUTING: { plan: no,         begin: "ACQUIRING", execute: "EXECUTING", verify: "VERIFYING", complete: "COMPLETED", abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", replan: "PLANNING" },
+  PAUSED:    { plan: "PLANNING", begin: "ACQUIRING", execute: "EXECUTING", verify: no,          complete: no,          abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", replan: "PLANNING" },
+  VERIFYING: { plan: no,         begin: "ACQUIRING", execute: no,          verify: "VERIFYING", complete: "COMPLETED", abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", replan: "PLANNING" },
+  COMPLETED: { plan: "PLANNING", begin: "ACQUIRING", execute: no,          verify: no,          complete: "COMPLETED", abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", replan: "PLANNING" },
+  ABORTED:   { plan: "PLANNING", begin: "ACQUIRING", execute: no,          verify: no,          complete: no,          abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", replan: "PLANNING" },
 };
 
 /** The move that an agent makes by naming a state. PAUSED is a verdict, which nobody can give itself. */
@@ -129,26 +62,31 @@ export function becomeExecuting(turn: Turn, entry: AgentEntry): void {
 
 /** WAIT, DIE and PAUSED all pause the agent (A1); since when, is kept for the update of A4. */
 export function becomePaused(turn: Turn, entry: AgentEntry, died: boolean): void {
-  const { now } = turn;
   const agent = inUnit(turn, entry);
   const attempts = agent.attempts + (died ? 1 : 0);
   updateAgent(turn, entry, {
     ...agent,
     state: after(agentTransitions, agent.state, "pause"),
     attempts,
-    pausedAt: agent.pausedAt ?? now,
+    pausedAt: agent.pausedAt ?? turn.now,
   });
 }
 
 export function updateAgent(turn: Turn, entry: AgentEntry, record: Agent): void {
-  const { now } = turn;
   const from = visibleState(entry.record);
   entry.record = record;
   entry.priority = entry.record.priority;
   changed(turn, entry);
   const to = visibleState(entry.record);
   if (from !== to)
-    emit(turn, { type: "agent.transitioned", tenant: entry.tenantId, at: now, agentId: entry.record.id, from, to });
+    emit(turn, {
+      type: "agent.transitioned",
+      tenant: entry.tenantId,
+      at: turn.now,
+      agentId: entry.record.id,
+      from,
+      to,
+    });
 }
 
 export function visibleState(agent: Agent): AgentState | "DIE_RESTART" {

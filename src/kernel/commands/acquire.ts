@@ -95,8 +95,7 @@ function wound(
 }
 
 function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, fingerprint: string, command: Acquire): Reply {
-  const { tenant, now } = turn;
-  const suffix = suffixFrom(now, command.entropy);
+  const suffix = suffixFrom(turn.now, command.entropy);
   const requestId = requestIdWith(suffix);
   const observe = observeFor(agent, agent.record.pausedAt, manifest.intents);
   const terms = {
@@ -106,7 +105,7 @@ function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, fingerprint: s
     purpose: command.purpose,
     tokens: command.tokens,
     claimBy: null,
-    binds: needsCells(tenant, manifest.claims),
+    binds: needsCells(turn.tenant, manifest.claims),
     agentId: agent.record.id,
   };
   const leases = beginLeases(turn, agent, manifest.claims, terms);
@@ -136,13 +135,12 @@ function startWaiting(
   fingerprint: string,
   command: Acquire,
 ): RequestEntry {
-  const { now } = turn;
   becomePaused(turn, agent, false);
   const request = addRequest(
     turn,
     agent,
     manifest,
-    requestIdWith(suffixFrom(now, command.entropy)),
+    requestIdWith(suffixFrom(turn.now, command.entropy)),
     fingerprint,
     command,
   );

@@ -88,7 +88,6 @@ function areLabels(labels: Readonly<Record<string, string>>): boolean {
 
 /** A3: another instance. The older one is refused from now on, and its tokens and fences are stale at the resource. */
 export function takeUp(turn: Turn, agent: AgentEntry, labels: Readonly<Record<string, string>> | null): void {
-  const { tenant, now } = turn;
   const { epoch, labels: before } = agent.record;
   updateAgent(turn, agent, { ...agent.record, epoch: epoch + 1, labels: labels ?? before });
   for (const lease of leasesOf(agent)) {
@@ -96,12 +95,11 @@ export function takeUp(turn: Turn, agent: AgentEntry, labels: Readonly<Record<st
     reissue(turn, lease, lease.record);
     emitLease(turn, lease, "lease.reissued", null);
   }
-  emit(turn, { type: "agent.taken_up", tenant: tenant.record.id, at: now, agent: agent.record });
+  emit(turn, { type: "agent.taken_up", tenant: turn.tenant.record.id, at: turn.now, agent: agent.record });
 }
 
 export function transitionAgent(turn: Turn, command: TransitionAgent): Reply {
-  const { tenant } = turn;
-  const agent = findAgent(tenant, command.actor, command.agentId);
+  const agent = findAgent(turn.tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
   const to = agentStates.find((one) => one === command.to);
   if (command.to === "DIE_RESTART") return announceRestart(turn, agent);
@@ -137,8 +135,7 @@ function letGo(turn: Turn, agent: AgentEntry, reason: string): void {
 }
 
 export function restartAgent(turn: Turn, command: RestartAgent): Reply {
-  const { tenant } = turn;
-  const agent = findAgent(tenant, command.actor, command.agentId);
+  const agent = findAgent(turn.tenant, command.actor, command.agentId);
   return "code" in agent ? agent : announceRestart(turn, agent);
 }
 
@@ -178,8 +175,7 @@ export function verifyAll(turn: Turn, command: VerifyAll): Reply {
 
 /** A5: what the agent assumed no longer holds; it plans again. */
 export function dropFailedDigest(turn: Turn, command: DropDigest): Reply {
-  const { tenant } = turn;
-  const agent = findAgent(tenant, command.actor, command.agentId);
+  const agent = findAgent(turn.tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
   letGo(turn, agent, "assumption_failed");
   dropDigest(turn, agent);

@@ -125,8 +125,7 @@ function reconcileOne(turn: Turn, lease: LeaseEntry, binding: CellBinding | null
 
 /** It was set up, and is to be set up once more before its manifest is granted. */
 function awaitAgain(turn: Turn, lease: LeaseEntry): void {
-  const { now } = turn;
-  updateLease(turn, lease, { ...lease.record, cellBy: now + limits.bindMs, coordinate: null });
+  updateLease(turn, lease, { ...lease.record, cellBy: turn.now + limits.bindMs, coordinate: null });
 }
 
 /** A cell that knows of a later grant than we do, because we are restored from a backup: nothing here can be trusted. */

@@ -24,12 +24,11 @@ import { fence } from "../resources/resource-life.ts";
 import { takeInventory, tooMany } from "./cell-inventory.ts";
 
 export function reportBinding(turn: Turn, command: ReportBinding): Reply {
-  const { tenant } = turn;
   const { cellId } = command;
   const cell = cellId === null ? null : findCell(turn, command.actor, cellId);
   const refusal = cell === null ? requireAbove(command.actor) : "code" in cell ? cell : null;
   if (refusal !== null) return refusal;
-  const lease = tenant.leases.get(command.leaseId);
+  const lease = turn.tenant.leases.get(command.leaseId);
   if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId: command.leaseId });
   if (cellId !== null && lease.record.cell !== cellId) {
     return refuse("forbidden", "The lease is not on a resource of this cell.", { leaseId: command.leaseId });
@@ -67,7 +66,6 @@ export function reportBinding(turn: Turn, command: ReportBinding): Reply {
 }
 
 export function cellHeartbeat(turn: Turn, command: CellHeartbeat): Reply {
-  const { tenant } = turn;
   const cell = findCell(turn, command.actor, command.cellId);
   if ("code" in cell) return cell;
   if (cell.record.session !== command.session) return staleSession();
@@ -77,7 +75,7 @@ export function cellHeartbeat(turn: Turn, command: CellHeartbeat): Reply {
   const wasGone = cell.record.state === "GONE";
   hear(turn, cell);
   if (inventory !== null) takeInventory(turn, cell, inventory);
-  else if (wasGone) readinessChanged(turn, resourcesOf(tenant, cell));
+  else if (wasGone) readinessChanged(turn, resourcesOf(turn.tenant, cell));
   return { type: "cell", cell: cell.record };
 }
 
@@ -98,10 +96,9 @@ export function cellLeft(turn: Turn, command: CellLeft): Reply {
  * too, or never knew, is answered all the same, because a cell tells it again until it is.
  */
 export function cellEnded(turn: Turn, command: CellEnded): Reply {
-  const { tenant } = turn;
   const cell = findCell(turn, command.actor, command.cellId);
   if ("code" in cell) return cell;
-  const lease = tenant.leases.get(command.leaseId);
+  const lease = turn.tenant.leases.get(command.leaseId);
   if (lease === undefined || lease.record.cell !== command.cellId) return { type: "done" };
   const isExpired = command.code === "lease_expired";
   const code = command.code.slice(0, limits.reasonLengthMax);
@@ -133,13 +130,12 @@ export function withdrawCell(turn: Turn, command: WithdrawCell): Reply {
 }
 
 export function readmitCell(turn: Turn, command: ReadmitCell): Reply {
-  const { tenant, now } = turn;
   const cell = findAsSupervisor(turn, command);
   if ("code" in cell) return cell;
   if (!cell.record.withdrawn) return { type: "cell", cell: cell.record };
-  updateCell(turn, cell, { withdrawn: false, changedAt: now });
+  updateCell(turn, cell, { withdrawn: false, changedAt: turn.now });
   emitCell(turn, cell, "cell.readmitted");
-  readinessChanged(turn, resourcesOf(tenant, cell));
+  readinessChanged(turn, resourcesOf(turn.tenant, cell));
   return { type: "cell", cell: cell.record };
 }
 

@@ -58,8 +58,7 @@ function readDigest(input: DigestInput): Omit<Digest, "tenant" | "agentId" | "pr
 }
 
 export function resumeAgent(turn: Turn, command: ResumeAgent): Reply {
-  const { tenant } = turn;
-  const agent = findAgent(tenant, command.actor, command.agentId);
+  const agent = findAgent(turn.tenant, command.actor, command.agentId);
   if ("code" in agent) return agent;
   if (agent.digest === null) return refuse("digest_unknown", "The agent has no checkpoint; start from planning.");
   const resources = new Set<string>();

@@ -138,8 +138,7 @@ function whyNotTransferred(
 
 /** For the request through which the giver got it the lease is over: asked for again, it is shown as ended. */
 function noteHandedOver(turn: Turn, request: RequestEntry, record: Lease): void {
-  const { now } = turn;
-  noteEndedLease(turn, request, endedLease(record, "RELEASED", now, "transferred", null));
+  noteEndedLease(turn, request, endedLease(record, "RELEASED", turn.now, "transferred", null));
 }
 
 function clashes(a: LeaseEntry, b: LeaseEntry): boolean {
@@ -152,7 +151,6 @@ function isCounted(node: Node | null): boolean {
 }
 
 export function downgradeLease(turn: Turn, command: DowngradeLease): Reply {
-  const { tenant } = turn;
   const lease = findLease(turn, command);
   if ("code" in lease) return lease;
 
@@ -171,7 +169,7 @@ export function downgradeLease(turn: Turn, command: DowngradeLease): Reply {
       leaseId: lease.record.id,
     });
   }
-  const halves = withLinked(tenant, lease);
+  const halves = withLinked(turn.tenant, lease);
   for (const one of halves) {
     weaken(turn, one, predicate);
     emitLease(turn, one, "lease.downgraded", null);

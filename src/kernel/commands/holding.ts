@@ -25,11 +25,10 @@ import { endLeases } from "../requests/ending.ts";
 import { noteReissued } from "../tasks/task-life.ts";
 
 export function heartbeat(turn: Turn, command: Heartbeat): Reply {
-  const { tenant, now } = turn;
   const lease = findLease(turn, command);
   if ("code" in lease) return lease;
 
-  const refusal = whyNotExtended(tenant, lease.record, now);
+  const refusal = whyNotExtended(turn.tenant, lease.record, turn.now);
   if (refusal !== null) return refusal;
   extend(turn, lease, command.activity);
   return { type: "lease", lease: lease.record };

@@ -40,8 +40,7 @@ import { answerForLateReceipt, dedupeConflict } from "./ended.ts";
 import { taskUnknown } from "./task-ends.ts";
 
 export function submitReceipt(turn: Turn, { tenant: id, actor, receipt: input }: SubmitReceipt): Reply {
-  const { state, now } = turn;
-  const tenant = findTenant(state, id);
+  const tenant = findTenant(turn.state, id);
   if ("code" in tenant) return tenant;
   const phase = readPhase(input.phase);
   if (typeof phase !== "string") return phase;
@@ -62,7 +61,7 @@ export function submitReceipt(turn: Turn, { tenant: id, actor, receipt: input }:
   }
   const allowed = whyNot(task, speaker, phase, input);
   if (allowed !== null) return allowed;
-  const content = fillReceipt(input, phase, task, senderOf(task, speaker, phase), now);
+  const content = fillReceipt(input, phase, task, senderOf(task, speaker, phase), turn.now);
   if ("code" in content) return content;
   return { type: "receipt", receipt: write(turn, task, speaker, input, content) };
 }
@@ -159,10 +158,9 @@ function senderOf({ record }: TaskEntry, { attempt }: Speaker, phase: ReceiptPha
 }
 
 function write(turn: Turn, task: TaskEntry, speaker: Speaker, input: ReceiptInput, content: ReceiptDraft): Receipt {
-  const { tenant } = turn;
   if (content.phase === "accepted") open(turn, task, content);
   const receipt = appendReceipt(turn, task, content, input.receiptId);
-  mark(turn, tenant, task, input, receipt.id);
+  mark(turn, turn.tenant, task, input, receipt.id);
   switch (content.phase) {
     case "accepted":
       if (speaker.type === "live") accept(turn, task, speaker.attempt, receipt);
@@ -227,12 +225,11 @@ function complete(
   { type, attempt }: Speaker,
   { id, status, retryRequested }: Receipt,
 ): void {
-  const { tenant, now } = turn;
   if (type === "live") dropAttempt(turn, task, attempt, "RELEASED", null);
   const isSuccess = status === "success";
   if (status !== "canceled") noteOutcome(turn, attempt.workerId, isSuccess ? "completed" : "failed");
   if (isSuccess && attempt.acceptedAt !== null)
-    noteDuration(turn, tenant, task.record.spec.taskType, now - attempt.acceptedAt);
+    noteDuration(turn, turn.tenant, task.record.spec.taskType, turn.now - attempt.acceptedAt);
   const { attempts, spec } = task.record;
   if (status === "failure" && retryRequested && attempts < spec.maxAttempts && type === "live") {
     passOn(turn, task, "close", task.record.obligation?.custodian ?? attempt.workerId);

@@ -58,9 +58,8 @@ export function dropLateResult({ book }: TenantEntry, task: TaskEntry): void {
 
 /** Somebody is granted this: from now on results of those that lost a lease on it come too late. */
 export function contestLateResults(turn: Turn, holder: Holder, claim: Claim): void {
-  const { tenant } = turn;
   // Other units of a counted resource are other things (C6).
-  const root = claim.counted === null ? tenant.book.lateNames.get(claim.name.type) : undefined;
+  const root = claim.counted === null ? turn.tenant.book.lateNames.get(claim.name.type) : undefined;
   if (root === undefined) return;
   const weakest = weakestConflicting(claim.strength);
   const met = new Set<TaskEntry>();
@@ -77,7 +76,6 @@ export function contestLateResults(turn: Turn, holder: Holder, claim: Claim): vo
 }
 
 export function contestPast(turn: Turn, task: TaskEntry): void {
-  const { tenant } = turn;
-  dropLateResult(tenant, task);
+  dropLateResult(turn.tenant, task);
   updateTask(turn, task, { past: task.record.past.map((attempt) => ({ ...attempt, contested: true })) });
 }

@@ -193,10 +193,9 @@ export function endLease(
   reason: string | null,
   version: string | null,
 ): void {
-  const { now } = turn;
   const { record } = entry;
   if (record.cell !== null && record.state !== "CLOSING") {
-    updateLease(turn, entry, closingLease(record, as, reason, version, now + limits.teardownMs));
+    updateLease(turn, entry, closingLease(record, as, reason, version, turn.now + limits.teardownMs));
     emitLease(turn, entry, "lease.closing", reason);
     return;
   }
@@ -250,8 +249,7 @@ function addLeaseTime(turn: Turn, ms: number): void {
 }
 
 export function emitLease(turn: Turn, entry: LeaseEntry, type: LeaseEvent["type"], reason: string | null): void {
-  const { now } = turn;
   // The events of a task tell of its lease (T10).
   if (isTaskLease(entry.record)) return;
-  emit(turn, { type, tenant: entry.tenantId, at: now, lease: entry.record, reason });
+  emit(turn, { type, tenant: entry.tenantId, at: turn.now, lease: entry.record, reason });
 }

@@ -16,70 +16,17 @@ import type { EndedLeaseState, Lease, LeaseState, Millis } from "../contract/rec
 import { after, type Transitions } from "../memory/transitions.ts";
 export type LeaseMove = "bind" | "extend" | "hold" | "close" | "release" | "expire" | "revoke";
 
+const no = "refused";
+
+// biome-ignore format: a table, one row per state
 export const leaseTransitions: Transitions<LeaseState, LeaseMove> = {
-  BINDING: {
-    bind: "ACTIVE",
-    extend: "refused",
-    hold: "refused",
-    close: "CLOSING",
-    release: "refused",
-    expire: "refused",
-    revoke: "REVOKED",
-  },
-  ACTIVE: {
-    bind: "refused",
-    extend: "ACTIVE",
-    hold: "HELD",
-    close: "CLOSING",
-    release: "RELEASED",
-    expire: "EXPIRED",
-    revoke: "REVOKED",
-  },
-  HELD: {
-    bind: "refused",
-    extend: "ACTIVE",
-    hold: "refused",
-    close: "CLOSING",
-    release: "RELEASED",
-    expire: "EXPIRED",
-    revoke: "REVOKED",
-  },
-  CLOSING: {
-    bind: "refused",
-    extend: "refused",
-    hold: "refused",
-    close: "refused",
-    release: "RELEASED",
-    expire: "EXPIRED",
-    revoke: "REVOKED",
-  },
-  RELEASED: {
-    bind: "refused",
-    extend: "refused",
-    hold: "refused",
-    close: "refused",
-    release: "refused",
-    expire: "refused",
-    revoke: "refused",
-  },
-  EXPIRED: {
-    bind: "refused",
-    extend: "refused",
-    hold: "refused",
-    close: "refused",
-    release: "refused",
-    expire: "refused",
-    revoke: "refused",
-  },
-  REVOKED: {
-    bind: "refused",
-    extend: "refused",
-    hold: "refused",
-    close: "refused",
-    release: "refused",
-    expire: "refused",
-    revoke: "refused",
-  },
+  BINDING:  { bind: "ACTIVE", extend: no,       hold: no,     close: "CLOSING", release: no,         expire: no,        revoke: "REVOKED" },
+  ACTIVE:   { bind: no,       extend: "ACTIVE", hold: "HELD", close: "CLOSING", release: "RELEASED", expire: "EXPIRED", revoke: "REVOKED" },
+  HELD:     { bind: no,       extend: "ACTIVE", hold: no,     close: "CLOSING", release: "RELEASED", expire: "EXPIRED", revoke: "REVOKED" },
+  CLOSING:  { bind: no,       extend: no,       hold: no,     close: no,        release: "RELEASED", expire: "EXPIRED", revoke: "REVOKED" },
+  RELEASED: { bind: no,       extend: no,       hold: no,     close: no,        release: no,         expire: no,        revoke: no },
+  EXPIRED:  { bind: no,       extend: no,       hold: no,     close: no,        release: no,         expire: no,        revoke: no },
+  REVOKED:  { bind: no,       extend: no,       hold: no,     close: no,        release: no,         expire: no,        revoke: no },
 };
 
 const endMoves = { RELEASED: "release", EXPIRED: "expire", REVOKED: "revoke" } as const;

@@ -227,8 +227,7 @@ export function leasesOf(holder: Holder): LeaseEntry[] {
 }
 
 export function nextFence(turn: Turn): number {
-  const { tenant } = turn;
-  const { counters } = tenant;
+  const { counters } = turn.tenant;
   counters.record = { ...counters.record, fence: counters.record.fence + 1 };
   changed(turn, counters);
   return counters.record.fence;

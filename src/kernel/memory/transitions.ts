@@ -1,4 +1,4 @@
-/** State machines as tables. `Record` makes them total: a state or a move without an answer does not compile. */
+/** State machines as tables. Their type makes them total: a state or a move without an answer does not compile. */
 export type Transitions<State extends string, Move extends string> = Readonly<
   Record<State, Readonly<Record<Move, State | "refused">>>
 >;

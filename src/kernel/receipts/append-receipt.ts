@@ -36,9 +36,8 @@ export function receiptIdOf(sequence: number): string {
 
 /** T2, T5: an escalation by policy, to the task's principal. */
 export function policyReceipt(turn: Turn, task: TaskEntry, reason: string, attempt: TaskAttempt | null): Receipt {
-  const { now } = turn;
   const { principalAi } = task.record.spec;
-  const draft = blankDraft(task, now);
+  const draft = blankDraft(task, turn.now);
   draft.phase = "escalate";
   draft.causedByReceiptId = attempt?.receiptId ?? task.record.lastReceiptId;
   draft.fromPrincipal = attempt?.workerId ?? null;

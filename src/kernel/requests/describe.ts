@@ -85,8 +85,7 @@ function describeWait(tenant: TenantEntry, request: RequestEntry): Reply {
 }
 
 export function collect(turn: Turn, request: RequestEntry): void {
-  const { tenant } = turn;
-  for (const lease of liveLeasesOf(tenant, request)) {
+  for (const lease of liveLeasesOf(turn.tenant, request)) {
     if (lease.record.claimBy !== null) updateLease(turn, lease, { ...lease.record, claimBy: null });
   }
 }

@@ -51,8 +51,7 @@ export function serve(turn: Turn, names: readonly ResourceName[]): void {
 
 /** Waiters that leave the choice of a resource open, and could use one of these names instead, in queue order. */
 function servePicking(turn: Turn, names: readonly ResourceName[]): void {
-  const { tenant } = turn;
-  const affected = [...tenant.picking].filter(([{ claims }, patterns]) => {
+  const affected = [...turn.tenant.picking].filter(([{ claims }, patterns]) => {
     return names.some(
       (freed) =>
         patterns.some((pattern) => namesOverlap(pattern, freed)) ||
@@ -61,7 +60,7 @@ function servePicking(turn: Turn, names: readonly ResourceName[]): void {
   });
   affected.sort(([a], [b]) => (isBefore(placeIn(a), placeIn(b)) ? -1 : 1));
   for (const [request, patterns] of affected) {
-    const picked = findOthers(tenant, request, patterns, names);
+    const picked = findOthers(turn.tenant, request, patterns, names);
     if (picked === null) continue;
     const left = request.claims.map(({ name }) => name);
     updateRequest(turn, request, { picked });

@@ -223,9 +223,8 @@ function isForgottenBefore(a: Request, b: Request): boolean {
 }
 
 export function forget(turn: Turn, request: RequestEntry): void {
-  const { state } = turn;
   const { holder } = request;
-  removeFrom(state.ends, request);
+  removeFrom(turn.state.ends, request);
   if (holder.kind === "agent") {
     holder.remembered.delete(request);
     if (request.record.key !== null && holder.keys.get(request.record.key) === request)
@@ -235,8 +234,7 @@ export function forget(turn: Turn, request: RequestEntry): void {
 }
 
 export function removeRequest(turn: Turn, request: RequestEntry): void {
-  const { tenant } = turn;
-  tenant.requests.delete(request.record.id);
+  turn.tenant.requests.delete(request.record.id);
   request.alive = false;
   changed(turn, request);
 }
@@ -247,6 +245,5 @@ export function emitRequest(
   type: RequestEvent["type"],
   reason: string | null,
 ): void {
-  const { now } = turn;
-  emit(turn, { type, tenant: request.tenantId, at: now, request: request.record, reason });
+  emit(turn, { type, tenant: request.tenantId, at: turn.now, request: request.record, reason });
 }

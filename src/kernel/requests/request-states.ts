@@ -15,63 +15,17 @@ import { changed, type RequestEntry, type Turn } from "../memory/state.ts";
 import { after, type Transitions } from "../memory/transitions.ts";
 export type RequestMove = "bind" | "grant" | "time_out" | "cancel" | "pause" | "fail";
 
+const no = "refused";
+
+// biome-ignore format: a table, one row per state
 export const requestTransitions: Transitions<RequestState, RequestMove> = {
-  WAITING: {
-    bind: "BINDING",
-    grant: "GRANTED",
-    time_out: "TIMED_OUT",
-    cancel: "CANCELED",
-    pause: "PAUSED",
-    fail: "refused",
-  },
-  BINDING: {
-    bind: "refused",
-    grant: "GRANTED",
-    time_out: "refused",
-    cancel: "CANCELED",
-    pause: "PAUSED",
-    fail: "BIND_FAILED",
-  },
-  GRANTED: {
-    bind: "refused",
-    grant: "refused",
-    time_out: "refused",
-    cancel: "refused",
-    pause: "refused",
-    fail: "refused",
-  },
-  TIMED_OUT: {
-    bind: "refused",
-    grant: "refused",
-    time_out: "refused",
-    cancel: "refused",
-    pause: "refused",
-    fail: "refused",
-  },
-  CANCELED: {
-    bind: "refused",
-    grant: "refused",
-    time_out: "refused",
-    cancel: "refused",
-    pause: "refused",
-    fail: "refused",
-  },
-  PAUSED: {
-    bind: "refused",
-    grant: "refused",
-    time_out: "refused",
-    cancel: "refused",
-    pause: "refused",
-    fail: "refused",
-  },
-  BIND_FAILED: {
-    bind: "refused",
-    grant: "refused",
-    time_out: "refused",
-    cancel: "refused",
-    pause: "refused",
-    fail: "refused",
-  },
+  WAITING:     { bind: "BINDING", grant: "GRANTED", time_out: "TIMED_OUT", cancel: "CANCELED", pause: "PAUSED", fail: no },
+  BINDING:     { bind: no,        grant: "GRANTED", time_out: no,          cancel: "CANCELED", pause: "PAUSED", fail: "BIND_FAILED" },
+  GRANTED:     { bind: no,        grant: no,        time_out: no,          cancel: no,         pause: no,       fail: no },
+  TIMED_OUT:   { bind: no,        grant: no,        time_out: no,          cancel: no,         pause: no,       fail: no },
+  CANCELED:    { bind: no,        grant: no,        time_out: no,          cancel: no,         pause: no,       fail: no },
+  PAUSED:      { bind: no,        grant: no,        time_out: no,          cancel: no,         pause: no,       fail: no },
+  BIND_FAILED: { bind: no,        grant: no,        time_out: no,          cancel: no,         pause: no,       fail: no },
 };
 
 export const firstRequestState: RequestState = "WAITING";

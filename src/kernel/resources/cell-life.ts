@@ -26,16 +26,14 @@ import { moveCell, scheduleSilence } from "./cell-states.ts";
 
 /** Enters a cell, new or restored. */
 export function placeCell(turn: Turn, record: Cell): CellEntry {
-  const { tenant } = turn;
   const entry = createCellEntry(record);
-  tenant.cells.set(record.id, entry);
+  turn.tenant.cells.set(record.id, entry);
   scheduleSilence(turn, entry);
   return entry;
 }
 
 export function emitCell(turn: Turn, { record }: CellEntry, type: CellEvent["type"]): void {
-  const { now } = turn;
-  emit(turn, { type, tenant: record.tenant, at: now, cell: record });
+  emit(turn, { type, tenant: record.tenant, at: turn.now, cell: record });
 }
 
 /** Its session was heard of. One that was gone is back with it, as long as it is the same that was enrolled. */
@@ -53,12 +51,11 @@ export function settleCell(turn: Turn, cell: CellEntry): void {
 }
 
 export function loseCell(turn: Turn, cell: CellEntry, move: "leave" | "fall_silent", goneReason: string): void {
-  const { tenant, now } = turn;
   // The session of a cell that leaves is over for good; one that fell silent may be heard again.
   const session = move === "leave" ? "" : cell.record.session;
-  moveCell(turn, cell, move, { goneReason, session, changedAt: now });
+  moveCell(turn, cell, move, { goneReason, session, changedAt: turn.now });
   emitCell(turn, cell, "cell.gone");
-  readinessChanged(turn, resourcesOf(tenant, cell));
+  readinessChanged(turn, resourcesOf(turn.tenant, cell));
 }
 
 /** By name, which is an order that a restored kernel finds again. */
@@ -83,11 +80,10 @@ export function leasesOfCell(tenant: TenantEntry, cell: CellEntry): LeaseEntry[]
 
 /** Pauses requests that wait for resources no longer ready, and frees those that are for their waiters. */
 export function readinessChanged(turn: Turn, resources: readonly ResourceEntry[]): void {
-  const { tenant } = turn;
   const paused = new Set<RequestEntry>();
   let isAnyReady = false;
   for (const resource of resources) {
-    if (whyNotReady(tenant, resource.record) === null) {
+    if (whyNotReady(turn.tenant, resource.record) === null) {
       isAnyReady = true;
       freeName(turn, resource.name);
     } else addWaiters(paused, resource);

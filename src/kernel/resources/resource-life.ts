@@ -147,6 +147,5 @@ export function emitResource(
   entry: ResourceEntry,
   type: "resource.declared" | "resource.fenced" | "resource.reset" | "resource.withdrawn",
 ): void {
-  const { now } = turn;
-  emit(turn, { type, tenant: entry.record.tenant, at: now, resource: entry.record });
+  emit(turn, { type, tenant: entry.record.tenant, at: turn.now, resource: entry.record });
 }

@@ -22,16 +22,14 @@ export function emitTask(
   attempt: Pick<TaskAttempt, "workerId" | "leaseId"> | null,
   reason: string | null,
 ): void {
-  const { now } = turn;
   const { workerId, leaseId } = attempt ?? { workerId: null, leaseId: null };
-  emit(turn, { type, tenant: record.tenant, at: now, task: record, workerId, leaseId, reason });
+  emit(turn, { type, tenant: record.tenant, at: turn.now, task: record, workerId, leaseId, reason });
 }
 
 /** After a renewal the task's fences are those of its leases again. */
 export function noteReissued(turn: Turn, task: TaskEntry): void {
-  const { tenant } = turn;
   const live = task.record.live.map((attempt) => {
-    const lease = tenant.leases.get(attempt.leaseId);
+    const lease = turn.tenant.leases.get(attempt.leaseId);
     return lease === undefined ? attempt : { ...attempt, fence: lease.record.fence };
   });
   updateTask(turn, task, { live });
@@ -39,8 +37,7 @@ export function noteReissued(turn: Turn, task: TaskEntry): void {
 
 /** Called by whatever ended one of a task's leases from outside; what is ended here has left `live` before. */
 export function taskLeaseEnded(turn: Turn, task: TaskEntry, lease: LeaseEntry): void {
-  const { tenant } = turn;
-  tenant.book.workers.get(lease.record.agentId)?.leases.delete(lease);
+  turn.tenant.book.workers.get(lease.record.agentId)?.leases.delete(lease);
   const attempt = attemptOf(task, lease);
   if (attempt === undefined) return leaveIfOver(turn, task);
   const { state: as, endReason } = lease.record;
@@ -56,10 +53,9 @@ export function dropAttempt(
   as: EndedLeaseState,
   reason: string | null,
 ): void {
-  const { tenant } = turn;
   const live = task.record.live.filter((one) => one !== attempt);
   updateTask(turn, task, { live });
-  const rest = task.record.spec.intents.length > 0 ? leasesOf(task) : [tenant.leases.get(attempt.leaseId)];
+  const rest = task.record.spec.intents.length > 0 ? leasesOf(task) : [turn.tenant.leases.get(attempt.leaseId)];
   for (const lease of rest) {
     if (lease?.alive && lease.record.state !== "CLOSING") endLease(turn, lease, as, reason, null);
   }
@@ -150,10 +146,9 @@ function requeue(turn: Turn, task: TaskEntry, attempt: TaskAttempt | null, reaso
 
 /** Again after a pause, while attempts are left (T5). */
 export function retryOrDie(turn: Turn, task: TaskEntry, attempt: TaskAttempt, reason: string): void {
-  const { now } = turn;
   const { attempts, spec } = task.record;
   if (attempts >= spec.maxAttempts) return die(turn, task, "max_retries_exceeded");
-  moveTask(turn, task, "retry", { notBefore: now + spec.requeueDelayMs, progress: null });
+  moveTask(turn, task, "retry", { notBefore: turn.now + spec.requeueDelayMs, progress: null });
   emitTask(turn, task, "task.requeued", attempt, reason);
   enterQueue(turn, task);
 }
@@ -213,14 +208,13 @@ function end(
 }
 
 function callOff(turn: Turn, task: TaskEntry): void {
-  const { now } = turn;
   for (const attempt of task.record.live) {
     if (attempt.acceptedAt === null) dropAttempt(turn, task, attempt, "REVOKED", "canceled");
   }
   if (task.record.live.length === 0) return;
   updateTask(turn, task, { live: task.record.live.map((attempt) => ({ ...attempt, canceled: true })) });
   for (const lease of leasesOf(task)) {
-    const expiresAt = Math.min(lease.record.expiresAt, now + limits.taskCancelMs);
+    const expiresAt = Math.min(lease.record.expiresAt, turn.now + limits.taskCancelMs);
     updateLease(turn, lease, { ...lease.record, expiresAt });
   }
 }
@@ -243,7 +237,6 @@ function leaveIfOver(turn: Turn, task: TaskEntry): void {
 
 /** T12: dependents of a task that succeeded go on. Those of one that did not are canceled, and added to `ended`. */
 function settleDependents(turn: Turn, task: TaskEntry, ended: TaskEntry[]): void {
-  const { now } = turn;
   const dependents = [...(task.dependents ?? [])].sort((a, b) => a.priority - b.priority);
   task.dependents = null;
   for (const dependent of dependents) {
@@ -258,7 +251,7 @@ function settleDependents(turn: Turn, task: TaskEntry, ended: TaskEntry[]): void
     updateTask(turn, dependent, { waitingOn });
     if (waitingOn.length === 0 && dependent.place === "dependent") {
       dependent.place = "none";
-      if (dependent.record.notBefore !== null && dependent.record.notBefore <= now)
+      if (dependent.record.notBefore !== null && dependent.record.notBefore <= turn.now)
         updateTask(turn, dependent, { notBefore: null });
       enterQueue(turn, dependent);
     }

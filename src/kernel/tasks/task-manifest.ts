@@ -82,8 +82,7 @@ function takeTurn(
   request: RequestEntry,
   claims: readonly LinkedClaim[],
 ): readonly LinkedClaim[] | null {
-  const { tenant } = turn;
-  if (!fits(tenant, request)) {
+  if (!fits(turn.tenant, request)) {
     park(task, null);
     return null;
   }

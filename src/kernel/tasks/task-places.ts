@@ -55,9 +55,8 @@ export function placeTaskKey({ state, tenant: { book } }: Turn, record: TaskKey)
 }
 
 export function forgetTaskKey(turn: Turn, entry: TaskKeyEntry): void {
-  const { state, tenant } = turn;
-  const { book } = tenant;
-  removeFrom(state.ends, entry);
+  const { book } = turn.tenant;
+  removeFrom(turn.state.ends, entry);
   if (book.created.get(entry.record.key) === entry) book.created.delete(entry.record.key);
   entry.alive = false;
   changed(turn, entry);

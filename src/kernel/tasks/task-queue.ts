@@ -11,21 +11,19 @@ import { moveTask } from "./task-states.ts";
 
 /** Puts a queued task, new, restored or back from an attempt, where it belongs. */
 export function enterQueue(turn: Turn, task: TaskEntry): void {
-  const { state } = turn;
   const { record } = task;
   if (record.waitingOn.length > 0) {
     task.place = "dependent";
   } else if (record.notBefore !== null) {
     task.place = "delayed";
-    rankIn(state.ends, task, record.notBefore, record.timestamp);
+    rankIn(turn.state.ends, task, record.notBefore, record.timestamp);
   } else makeReady(turn, task);
 }
 
 /** A delay is over, or an attempt has taken long enough for a second worker to try (T8). */
 export function settleTask(turn: Turn, task: TaskEntry): void {
-  const { state } = turn;
   if (task.place !== "delayed") return openToSecond(turn, task);
-  removeFrom(state.ends, task);
+  removeFrom(turn.state.ends, task);
   moveTask(turn, task, "ready", { notBefore: null });
   makeReady(turn, task);
 }
@@ -86,9 +84,8 @@ export function bar(tenant: TenantEntry, task: TaskEntry): void {
 }
 
 export function unbarAll(turn: Turn): void {
-  const { tenant } = turn;
-  const barred = [...tenant.book.barred];
-  tenant.book.barred.clear();
+  const barred = [...turn.tenant.book.barred];
+  turn.tenant.book.barred.clear();
   for (const task of barred) makeReady(turn, task);
 }
 

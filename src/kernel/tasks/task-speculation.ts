@@ -23,7 +23,6 @@ export function speculateAt({ book }: TenantEntry, spec: TaskSpec, now: Millis):
 
 /** For a task of which one attempt runs, new, restored or left over of two. */
 export function resumeSpeculation(turn: Turn, task: TaskEntry): void {
-  const { state } = turn;
   endSpeculation(turn, task);
   const { live, notBefore, spec, timestamp } = task.record;
   const [first, second] = live;
@@ -31,7 +30,7 @@ export function resumeSpeculation(turn: Turn, task: TaskEntry): void {
   if (spec.speculative) openToSecond(turn, task);
   else if (notBefore !== null && first.acceptedAt !== null) {
     task.second = "timed";
-    rankIn(state.ends, task, notBefore, timestamp);
+    rankIn(turn.state.ends, task, notBefore, timestamp);
   }
 }
 

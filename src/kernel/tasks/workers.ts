@@ -120,8 +120,7 @@ const healthyFrom = 0.5;
 
 /** T8: completion rates shape what is given to whom. */
 export function noteOutcome(turn: Turn, workerId: string, outcome: Outcome): void {
-  const { tenant } = turn;
-  const worker = tenant.book.workers.get(workerId);
+  const worker = turn.tenant.book.workers.get(workerId);
   if (worker === undefined) return;
   const { record } = worker;
   const health = record.health + (worth[outcome] - record.health) * healthShare;
