@@ -251,42 +251,4 @@ export interface CreateKey extends CommandBase {
   readonly key: Omit<Key, "createdAt">;
 }
 
-export type Command =
-  | RegisterAgent
-  | TransitionAgent
-  | RestartAgent
-  | ResumeAgent
-  | DropDigest
-  | VerifyAll
-  | Acquire
-  | CollectRequest
-  | CancelRequest
-  | Heartbeat
-  | HeartbeatAll
-  | RenewLease
-  | ReleaseLease
-  | ReleaseAll
-  | TransferLease
-  | DowngradeLease
-  | ReportViolation
-  | DeclareResource
-  | FenceResource
-  | ResetResource
-  | WithdrawResource
-  | EnrolCell
-  | CellHeartbeat
-  | CellLeft
-  | CellEnded
-  | WithdrawCell
-  | ReadmitCell
-  | CreateTenant
-  | SetTenantSettings
-  | SetTenantQuotas
-  | DeleteKey
-  | PauseAgent
-  | ReportBinding
-  | SuspendTenant
-  | SaveDigest
-  | Revoke
-  | CreateKey
-  | TaskCommand;
+export type Command = { [K in keyof typeof commands]: Of<K> }[keyof typeof commands] | Revoke | CreateKey | TaskCommand;

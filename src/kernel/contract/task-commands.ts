@@ -77,12 +77,5 @@ export type ReleaseTask = Of<"release_task">;
 export type SetTaskType = Of<"set_task_type">;
 export type SubmitReceipt = Of<"submit_receipt">;
 
-export type TaskCommand =
-  | CreateTask
-  | CancelTask
-  | RedriveTask
-  | PollTasks
-  | HeartbeatTask
-  | ReleaseTask
-  | SetTaskType
-  | SubmitReceipt;
+type TaskCommandType = Exclude<keyof typeof taskCommands, "poll_tasks">;
+export type TaskCommand = { [K in TaskCommandType]: Of<K> }[TaskCommandType] | PollTasks;

@@ -29,7 +29,7 @@ export const registerAgent = command({
     "leases are re-issued with new fences (A3).",
   example: { agent_id: "refactorer-7", labels: { model: "opus", host: "build-3" } },
   replies: [ok(shapes.registered, "Registered.", 201), ok(shapes.registered, "Taken up by this instance.")],
-  errors: ["invalid_agent_id", "invalid_labels", "lease_denied", "stale_epoch"],
+  errors: ["lease_denied", "stale_epoch"],
   encode: registeredAnswer,
 });
 
@@ -74,7 +74,7 @@ export const transitionAgent = command({
   description: "Going to PLANNING, COMPLETED or ABORTED ends the agent's leases and requests (A1).",
   example: { ...example, to: "VERIFYING" },
   replies: [ok(shapes.agent, "The agent, in its new state.")],
-  errors: [...agentErrors, "invalid_state", "invalid_transition"],
+  errors: [...agentErrors, "invalid_transition"],
 });
 
 export const restartAgent = command({

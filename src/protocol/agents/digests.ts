@@ -38,15 +38,7 @@ export const saveDigest = command({
     resolution_strategy: "RETRY",
   },
   replies: [ok(shapes.digest, "As stored.")],
-  errors: [
-    "agent_unknown",
-    "stale_epoch",
-    "invalid_digest",
-    "invalid_resource",
-    "invalid_predicate",
-    "invalid_units",
-    "invalid_target",
-  ],
+  errors: ["agent_unknown", "stale_epoch"],
   refine: ({ context }) => findJsonFault(context, "context"),
 });
 
@@ -109,7 +101,7 @@ export const resumeAgent = command({
       409,
     ),
   ],
-  errors: ["agent_unknown", "digest_unknown", "stale_epoch", "assumption_failed", "invalid_resource"],
+  errors: ["agent_unknown", "digest_unknown", "stale_epoch", "assumption_failed"],
   decode: (input, { tenant, actor, entropy }): Command => ({
     type: "resume_agent",
     tenant,

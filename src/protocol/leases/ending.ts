@@ -24,7 +24,7 @@ export const releaseLease = command({
   description: "Releasing what has ended already answers 200 and changes nothing (L5).",
   example: { ...example, version: "sha256:9f2c" },
   replies: [ok(shapes.leaseEnd, "How the lease ended.")],
-  errors: ["lease_unknown", "not_lease_holder", "stale_epoch", "invalid_version"],
+  errors: ["lease_unknown", "not_lease_holder", "stale_epoch"],
   encode: releasedAnswer,
 });
 
@@ -39,7 +39,7 @@ export const releaseAll = command({
   description: "All of them where none is named.",
   example: { ...agentExample, lease_ids: [example.lease_id], versions: { [example.lease_id]: "sha256:9f2c" } },
   replies: [ok(record({ leases: list(shapes.leaseEnd) }), "How each of them ended.")],
-  errors: ["agent_unknown", "stale_epoch", "invalid_version"],
+  errors: ["agent_unknown", "stale_epoch"],
   encode: releasedAnswer,
 });
 
@@ -70,7 +70,7 @@ export const revoke = command({
     "One lease, all of an agent, or all under a prefix. Their holders learn of it, and why, at once (L14, G10).",
   example: { resource_prefix: "FILE:/src/legacy", reason: "the folder is being deleted" },
   replies: [ok(record({ revoked: integer() }), "How many were revoked.")],
-  errors: ["lease_unknown", "agent_unknown", "invalid_resource", "invalid_reason"],
+  errors: ["lease_unknown", "agent_unknown"],
   decode: (input, { tenant, actor, entropy }) => ({
     type: "revoke",
     tenant,

@@ -102,7 +102,7 @@ export const downgradeLease = command({
   description: "To a predicate that conflicts with less: a writer becomes a reader (L15).",
   example: { ...example, predicate: "CONSUMES" },
   replies: [ok(shapes.lease, "The lease, weakened.")],
-  errors: [...ends, "not_weaker", "invalid_predicate", "renew_required", "verify_required"],
+  errors: [...ends, "not_weaker", "renew_required", "verify_required"],
 });
 
 export const reportViolation = command({
@@ -118,7 +118,7 @@ export const reportViolation = command({
     "watchers get a `lease.violated` event.",
   example: { ...example, ...agentExample, resource: "FILE:/src/auth.ts" },
   replies: [ok(shapes.lease, "The lease that stood against it.")],
-  errors: ["lease_unknown", "agent_unknown", "stale_epoch", "invalid_resource"],
+  errors: ["lease_unknown", "agent_unknown", "stale_epoch"],
 });
 
 export const listLeases = query({
@@ -140,7 +140,6 @@ export const listLeases = query({
     "ended ones; then the youngest come first, and a page may be short. `resource` finds what overlaps with it.",
   example: { agent_id: agentExample.agent_id, state: "ACTIVE", limit: 50 },
   replies: [ok(shapes.page("leases", shapes.lease), "One page.")],
-  errors: ["invalid_resource"],
 });
 
 export const getLease = query({

@@ -31,7 +31,7 @@ export const createKey = command({
     "For the caller's own tenant if none is named. The secret is in this answer and nowhere else; only its hash is stored.",
   example: { role: "supervisor", tenant_id: "acme", label: "acme's CI" },
   replies: [ok(shapes.newKey, "The key, with its secret.", 201)],
-  errors: ["tenant_unknown", "invalid_tenant_id", "invalid_key", "key_exists"],
+  errors: ["tenant_unknown", "key_exists"],
   // The server draws the id and the secret.
   decode: (input, { tenant, actor, entropy }) => {
     const key = { id: "", hash: "", role: input.role, tenant: input.tenant_id ?? tenant, label: input.label ?? null };

@@ -22,7 +22,7 @@ export const createTenant = command({
   description: "Tenants share nothing.",
   example,
   replies: [ok(shapes.tenant, "Created.", 201)],
-  errors: ["invalid_tenant_id", "tenant_exists"],
+  errors: ["tenant_exists"],
 });
 
 export const listTenants = query({
@@ -49,7 +49,7 @@ export const suspendTenant = command({
   description: "All it has ends, and what it acquires is answered PAUSED, until it is resumed (W9).",
   example: { ...example, reason: "unpaid" },
   replies: shown,
-  errors: ["tenant_unknown", "invalid_tenant_id", "invalid_reason"],
+  errors: ["tenant_unknown"],
 });
 
 export const resumeTenant = command({
@@ -63,7 +63,7 @@ export const resumeTenant = command({
   description: "It changes nothing for a tenant that is not suspended.",
   example,
   replies: shown,
-  errors: ["tenant_unknown", "invalid_tenant_id"],
+  errors: ["tenant_unknown"],
 });
 
 export const setTenantSettings = command({
@@ -77,7 +77,7 @@ export const setTenantSettings = command({
   description: "Those that are left out stay as they are.",
   example: { ...example, strategy: "wound_wait", ttl_ms_max: 120_000 },
   replies: shown,
-  errors: ["tenant_unknown", "invalid_tenant_id", "invalid_settings", "strategy_in_use"],
+  errors: ["tenant_unknown", "strategy_in_use"],
 });
 
 export const setTenantQuotas = command({
@@ -91,5 +91,5 @@ export const setTenantQuotas = command({
   description: "Those that are left out stay as they are. They apply to what is new.",
   example: { ...example, leases_max: 10_000, lease_time_ms_max: 3_600_000, kinds: { GPU: 4 } },
   replies: shown,
-  errors: ["tenant_unknown", "invalid_tenant_id", "invalid_quotas"],
+  errors: ["tenant_unknown"],
 });

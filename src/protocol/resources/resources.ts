@@ -30,7 +30,7 @@ export const declareResource = command({
     "Declaring it again changes it, and undoes a withdrawal.",
   example: { ...example, capacity: 4 },
   replies: [ok(shapes.resource, "Declared.", 201), ok(shapes.resource, "Changed.")],
-  errors: ["invalid_resource", "reserved_resource", "invalid_capacity", "resource_in_use", "lease_denied"],
+  errors: ["reserved_resource", "resource_in_use", "lease_denied"],
 });
 
 export const listResources = query({
@@ -64,7 +64,7 @@ export const fenceResource = command({
     "Live leases on it are revoked, its waiters get PAUSED, and nothing is leased on it until it was reset (G7).",
   example: { ...example, reason: "ECC errors" },
   replies: [ok(shapes.resource, "Fenced.")],
-  errors: ["invalid_resource", "reserved_resource", "invalid_reason"],
+  errors: ["reserved_resource"],
 });
 
 export const resetResource = command({
@@ -81,7 +81,6 @@ export const resetResource = command({
   example,
   replies: [ok(shapes.resource, "Free again."), ok(shapes.paused, "PAUSED: its cell is not connected.", 423)],
   errors: [
-    "invalid_resource",
     "reserved_resource",
     "resource_unknown",
     "resource_in_use",
@@ -108,7 +107,7 @@ export const withdrawResource = command({
     "undo this.",
   example: { ...example, revoke: false },
   replies: [ok(either([shapes.resource, shapes.cell]), "Withdrawn; for a cell, all that it hosts.")],
-  errors: ["invalid_resource", "reserved_resource", "resource_unknown", "cell_unknown"],
+  errors: ["reserved_resource", "resource_unknown", "cell_unknown"],
   decode: (input, { tenant, actor, entropy }) => {
     const revoke = input.revoke ?? false;
     if (typeof input.cell === "string")

@@ -35,15 +35,7 @@ export const verifyToken = query({
     "one is refused at once (G5). A caveat on what is not named here fails.",
   example: { token: "lht1.AAAA", resource: "FILE:/src/auth.ts", operation: "write" },
   replies: [ok(shapes.verifiedToken, "It is good, now.")],
-  errors: [
-    "token_invalid",
-    "stale_token",
-    "caveat_failed",
-    "lease_expired",
-    "lease_released",
-    "lease_revoked",
-    "resource_fenced",
-  ],
+  errors: ["stale_token", "caveat_failed", "lease_expired", "lease_released", "lease_revoked", "resource_fenced"],
 });
 
 export const listTokenKeys = query({

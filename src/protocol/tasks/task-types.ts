@@ -30,7 +30,6 @@ export const setTaskType = command({
     "All five are set: what is left out, or null, is the service's default again. For tasks created from then on.",
   example: { task_type: "code.generate", lease_duration_ms: 120_000, max_attempts: 5, speculate_share: 2 },
   replies: [ok(shapes.setTaskType, "As it is now.")],
-  errors: ["invalid_task"],
 });
 
 export const listTaskTypes = query({

@@ -55,7 +55,7 @@ export const pollTasks = command({
     ok(shapes.offers, "Several, or several were asked for."),
     ok(nothing(), "No work: poll again after `Retry-After`.", 204),
   ],
-  errors: ["invalid_worker_id", "invalid_task", "tenant_suspended", "lease_denied"],
+  errors: ["tenant_suspended", "lease_denied"],
 });
 
 export const heartbeatTask = command({

@@ -35,7 +35,7 @@ export const events = edge({
       mediaType: "text/event-stream",
     },
   ],
-  errors: ["history_pruned", "invalid_resource"],
+  errors: ["history_pruned"],
 });
 
 export const stream = edge({
