@@ -10,7 +10,7 @@ import type { Command } from "../kernel/contract/commands.ts";
 import type { Key, Role } from "../kernel/contract/records.ts";
 import { openLedgerKey } from "../ledger/key-file.ts";
 import { eventText } from "../protocol/watching/event-json.ts";
-import { hashSecret, newKeyId, newSecret } from "../server/auth/key-ring.ts";
+import { hashSecret, newKeyId, newSecret } from "../server/auth/keys.ts";
 import { createSqliteStore } from "../store/sqlite.ts";
 import { Failure } from "./problem.ts";
 

@@ -152,7 +152,7 @@ test("a lease that begins and ends in one batch is never written as a live one, 
 });
 
 for (const fate of ["lost", "stored"] as const) {
-  test(`S2: after a commit that failed and was ${fate}, callers are told, memory is dropped, and service goes on from the disk`, async () => {
+  test(`S2: after a commit that failed and was ${fate}, callers fail, memory is dropped, and service goes on from the disk`, async () => {
     const { engine, disk, lines } = await startEngine();
     await engine.command(register("a"));
     const kept = await grant(engine, "a", "FILE:/kept");

@@ -1,8 +1,8 @@
 /**
  * The one loop between edges, kernel and store. A command is applied at once in memory, and answered when the batch
- * that holds its changes is durable (S1); questions wait for it too, so that nobody sees what could still be lost.
+ * that holds its changes is durable (S1); reads wait for it too, so that nobody sees what could still be lost.
  * One batch is under way while the next one fills. After a failed commit memory is ahead of the disk, and only the
- * disk counts: memory is dropped, everybody is told, and the store is opened again (S2).
+ * disk counts: memory is dropped, all waiting callers fail, and the store is opened again (S2).
  *
  *   opening ──► serving ──► (commit fails) ──► opening …       close() from any of them ──► closed
  */

@@ -126,7 +126,7 @@ describe("R6: the engine seals what the kernel adds to the ledger", () => {
     await engine.close();
   });
 
-  test("a head is signed and stored after so many receipts, after so long, and when the service ends", async () => {
+  test("a head is signed and stored after N receipts, after a time, and when the service ends", async () => {
     const now = { wall: 1_900_000_000_000, monotonic: 0 };
     const time = { wall: () => now.wall, monotonic: () => now.monotonic };
     const { engine, disk } = await startEngine(createMemoryDisk(), { time });
@@ -244,7 +244,7 @@ describe("R6: the chain goes on", () => {
 });
 
 describe("T13: what has ended is answered from history", () => {
-  test("a late complete is told the winning receipt, and the same one said again is the first", async () => {
+  test("a late complete gets the winning receipt, and the same one sent again is the first", async () => {
     const { engine } = await startEngine();
     await make(engine);
     const { lease, task } = await take(engine);
@@ -275,8 +275,8 @@ describe("T13: what has ended is answered from history", () => {
   });
 });
 
-describe("T1: whoever holds polls open", () => {
-  test("is told of ready tasks before the batch leaves, so that creation and offer share one commit", async () => {
+describe("T1: a listener for ready tasks", () => {
+  test("is called before the batch leaves, so that creation and offer share one commit", async () => {
     const { engine, disk } = await startEngine();
     let commits = 0;
     disk.beforeCommit = async () => void commits++;

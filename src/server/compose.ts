@@ -8,7 +8,7 @@ import { v8Heap } from "../engine/v8-heap.ts";
 import { MasterKeys } from "../token/node/master-keys.ts";
 import { ArtifactFiles } from "./artifacts/artifact-files.ts";
 import { createArtifactHandlers } from "./artifacts/artifacts.ts";
-import { hashSecret } from "./auth/key-ring.ts";
+import { hashSecret } from "./auth/keys.ts";
 import { createReaders } from "./auth/may-read.ts";
 import { type Config, NoKeys } from "./config/config.ts";
 import { version } from "./config/version.ts";

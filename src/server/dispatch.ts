@@ -7,7 +7,7 @@ import type { Decoded, Decoding, Operation } from "../protocol/operation.ts";
 import { CommandRun, type Respond, type Run, type RunRequest } from "./answering/command-run.ts";
 import { answerForFault } from "./answering/faults.ts";
 import { runRegister, runResume } from "./auth/agent-runs.ts";
-import { runCreateKey, runDeleteKey } from "./auth/key-ring.ts";
+import { runCreateKey, runDeleteKey } from "./auth/keys.ts";
 import { runRenew } from "./cells/renewing.ts";
 import { runReset } from "./cells/resetting.ts";
 import { runRotate } from "./cells/token-keys.ts";

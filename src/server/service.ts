@@ -4,10 +4,10 @@ import type { EngineLog } from "../engine/engine-types.ts";
 import type { Actor } from "../kernel/contract/commands.ts";
 import type { MasterKeys } from "../token/node/master-keys.ts";
 import { AgentTokenCache } from "./auth/agent-tokens.ts";
-import { KeyRing } from "./auth/key-ring.ts";
+import { Keys } from "./auth/keys.ts";
 import { createRateLimiter, type Meter, type RateLimit, type RateLimiter } from "./auth/rate-limit.ts";
-import { CellDesk } from "./cells/desk.ts";
-import { TokenOffice } from "./cells/tokens.ts";
+import { CellConnections } from "./cells/connections.ts";
+import { LeaseTokens } from "./cells/tokens.ts";
 import { createEventHub, type EventHub } from "./events/event-hub.ts";
 import { Counts } from "./operating/counts.ts";
 import { ReceiptSubmission } from "./receipts/receipts.ts";
@@ -19,9 +19,9 @@ export interface Service {
   readonly requests: RequestWatch;
   readonly polls: Polls;
   readonly receipts: ReceiptSubmission;
-  readonly cells: CellDesk;
-  readonly tokens: TokenOffice;
-  readonly keys: KeyRing;
+  readonly cells: CellConnections;
+  readonly tokens: LeaseTokens;
+  readonly keys: Keys;
   readonly agentTokens: AgentTokenCache;
   readonly events: EventHub;
   readonly limiter: RateLimiter;
@@ -45,15 +45,15 @@ export function createService(
   masterKeys: MasterKeys,
   log: EngineLog,
 ): Service {
-  const tokens = new TokenOffice(masterKeys);
+  const tokens = new LeaseTokens(masterKeys);
   return {
     engine,
     tokens,
-    cells: new CellDesk(engine, tokens, log),
+    cells: new CellConnections(engine, tokens, log),
     requests: watchRequests(engine),
     polls: new Polls(engine),
     receipts: new ReceiptSubmission(engine),
-    keys: new KeyRing(engine),
+    keys: new Keys(engine),
     agentTokens: new AgentTokenCache(engine),
     events: createEventHub(engine),
     limiter: createRateLimiter(rateLimit),

@@ -1,7 +1,7 @@
 /**
  * Artifacts as files, named by their content: `artifacts/<tenant>/ab/cdef…`. Bytes go into a temporary file first, are
  * made to last, and only then get their name; so a name that is there stands for the whole of it. Nothing is ever
- * changed; whoever runs the server may delete what is old.
+ * changed; the operator may delete old ones.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, type ReadStream } from "node:fs";

@@ -36,7 +36,7 @@ export function createArtifactHandlers(
   const handle = (serve: (request: FastifyRequest, response: ServerResponse, caller: Caller) => Promise<void>) => {
     return (request: FastifyRequest, reply: FastifyReply): void => {
       const { caller } = request;
-      if (caller === null) throw new TypeError("a caller gets past the door");
+      if (caller === null) throw new TypeError("admission comes before the handler");
       readers
         .mayRead(caller)
         .then((refused) =>
@@ -97,12 +97,15 @@ function problemAnswer(problem: PutProblem, bytesMax: number): Answer {
     case "artifact_mismatch":
       return errorAnswer(problem, "The bytes do not have the checksum in Leasehold-Sha256; send them again.");
     case "artifact_space_exhausted":
-      return errorAnswer(problem, "The space for artifacts is used up; an operator can make room or raise the limit.");
+      return errorAnswer(
+        problem,
+        "The space for artifacts is used up; an operator can delete some or raise the limit.",
+      );
   }
 }
 
 const unknownArtifact = errorAnswer("artifact_unknown", "There is no artifact with this checksum in the tenant.");
-const noChecksum = errorAnswer("invalid_request", "Leasehold-Sha256 is no SHA-256 in lower-case hex; mend it.", {
+const noChecksum = errorAnswer("invalid_request", "Leasehold-Sha256 is not a SHA-256 in lower-case hex; correct it.", {
   field: "Leasehold-Sha256",
 });
 const noQuery = errorAnswer("invalid_request", "Nothing is taken from the query here; leave it out.");

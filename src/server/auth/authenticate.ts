@@ -5,7 +5,7 @@ import { defaultTenant } from "../../engine/recovery.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import type { Caller, Service } from "../service.ts";
 
-export { hashSecret } from "./key-ring.ts";
+export { hashSecret } from "./keys.ts";
 
 /** With which an operator chooses the tenant that a request is about. */
 export const tenantHeader = "leasehold-tenant";

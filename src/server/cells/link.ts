@@ -1,6 +1,6 @@
 /**
- * One connection of a cell: its frames decoded, its hello awaited for so long and no longer, and what it was told to do
- * matched with its answers. What the frames mean is decided by whoever is given them.
+ * One connection of a cell: its frames decoded, a time limit for its hello, and orders matched with their
+ * answers. What the frames mean is decided by the callbacks.
  */
 import type { RawData, WebSocket } from "ws";
 import {
@@ -113,7 +113,7 @@ export class CellLink {
     this.end();
   }
 
-  /** Without a word: whoever is there does not read, or is taken for gone. */
+  /** Without a close frame: the peer does not read, or is considered gone. */
   drop(): void {
     this.socket.terminate();
     this.end();

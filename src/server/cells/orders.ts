@@ -1,4 +1,4 @@
-/** From what is durable to what a cell has to do, and from its answer to what the kernel is told (G6, G7). */
+/** From durable events to orders for a cell, and from its answers to commands for the kernel (G6, G7). */
 import { type ReportBinding, unstamped } from "../../kernel/contract/commands.ts";
 import type { KernelEvent } from "../../kernel/contract/events.ts";
 import type { Lease } from "../../kernel/contract/records.ts";
@@ -40,7 +40,7 @@ export function teardownOrder(leaseId: string, code: CellEndCode): CellOrder {
   return { op: "teardown", lease_id: leaseId, code };
 }
 
-/** How the holder is told that it ended, or is about to. */
+/** The code with which the holder learns that the lease ended, or is about to. */
 export function endCodeOf({ closingAs, state, endReason }: Lease): CellEndCode {
   switch (closingAs ?? state) {
     case "RELEASED":

@@ -1,4 +1,4 @@
-/** Who waits until a cell has taken a new generation: from then on the old token is dead there too (G8). */
+/** Renewals that wait until their cell has taken the new generation: from then on the old token is void there too (G8). */
 import type { CellDone } from "../../protocol/resources/cell-link.ts";
 
 export type Taken =

@@ -2,9 +2,9 @@
 import type { RotateTokenKeys, TokenTold } from "../../protocol/answers/queries.ts";
 import type { RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
-import type { TokenOffice } from "./tokens.ts";
+import type { LeaseTokens } from "./tokens.ts";
 
-export function tokenKeys({ keys }: TokenOffice): TokenTold {
+export function tokenKeys({ keys }: LeaseTokens): TokenTold {
   return { type: "token_keys", keys: keys.list() };
 }
 

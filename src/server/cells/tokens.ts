@@ -10,7 +10,7 @@ import type { MasterKeys } from "../../token/node/master-keys.ts";
 /** The audience of tokens of unbound resources. No cell may enrol under this name: it would be given these keys. */
 export const controlCell = "control";
 
-export class TokenOffice {
+export class LeaseTokens {
   readonly keys: MasterKeys;
 
   constructor(keys: MasterKeys) {

@@ -1,6 +1,6 @@
 /**
  * Whether a token is good at this moment (G5), for data planes without a cell of their own. The lease is looked at as
- * it is durable (S1); whoever asks learns nothing of a token that was not made here, or is another tenant's.
+ * it is durable (S1); the caller learns nothing about a token that was not made here, or is another tenant's.
  */
 import type { Engine } from "../../engine/engine.ts";
 import { endedLeases } from "../../engine/history.ts";
@@ -17,19 +17,19 @@ import {
   verifyDecoded,
 } from "../../token/index.ts";
 import { Refused } from "../answering/faults.ts";
-import type { Queried } from "../queries/lease-queries.ts";
+import type { QueryResult } from "../queries/lease-queries.ts";
 import { isRefusal } from "../queries/scan.ts";
 import { endCodeOf } from "./orders.ts";
-import { controlCell, type TokenOffice } from "./tokens.ts";
+import { controlCell, type LeaseTokens } from "./tokens.ts";
 
 interface Found {
   readonly lease: Lease | null;
   readonly resource: Resource | null;
 }
 
-export async function verifyToken(engine: Engine, tokens: TokenOffice, query: VerifyToken): Promise<Queried> {
+export async function verifyToken(engine: Engine, tokens: LeaseTokens, query: VerifyToken): Promise<QueryResult> {
   const decoded = decodeToken(query.token);
-  if (decoded === null) throw refused({ code: "token_invalid", detail: "This is no token, or part of one." });
+  if (decoded === null) throw refused({ code: "token_invalid", detail: "This is not a token, or only part of one." });
   const { claims } = decoded;
   const { found, now } = await engine.ask((state, at) => {
     const tenant = findTenantFor(state, query);
@@ -52,7 +52,7 @@ type Failure = Omit<TokenFailure, "code"> & {
 /** The sum before all else; then how the lease stands, because that is final; then generation, end and caveats. */
 function check(
   decoded: Decoded,
-  { keys }: TokenOffice,
+  { keys }: LeaseTokens,
   query: VerifyToken,
   { lease, resource }: Found,
   now: Millis,
@@ -61,7 +61,7 @@ function check(
   const presented: Presented = {
     now,
     tenant: query.tenant,
-    // Of a lease that nobody remembers, only the sum can be told to be right or wrong.
+    // The lease is forgotten, so only the signature can be checked.
     cell: lease === null ? claims.cell : (lease.cell ?? controlCell),
     resource: isCovered(query.resource, claims.resource) ? claims.resource : (query.resource ?? ""),
     ...(query.operation !== null && { operation: query.operation }),

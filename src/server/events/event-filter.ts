@@ -45,7 +45,7 @@ export function matches({ types, agentId, resource }: EventFilter, subject: Subj
 export function subjectOf(event: KernelEvent): Subject {
   if ("lease" in event) {
     const { agentId, resource } = event.lease;
-    // Who gave the lease away is told too; the reason is its id.
+    // The giver of the lease gets the event too; the reason is its id.
     const giver = event.type === "lease.transferred" ? event.reason : null;
     return new Subject(event.type, giver === null ? [agentId] : [agentId, giver], [resource]);
   }

@@ -27,7 +27,7 @@ export interface FollowHooks {
   readonly begun?: (seq: number) => void;
   /** Awaited between portions of stored events, so that a reader sets the pace. */
   readonly pace?: () => Promise<void>;
-  /** Whether all that has been announced was given too: told whenever it changes. */
+  /** Called with whether all announced events have been delivered, whenever that changes. */
   readonly caughtUp?: (isSo: boolean) => void;
 }
 
@@ -71,7 +71,7 @@ class Following implements Follower {
   private aside: { readonly seq: number; readonly text: string }[] | null = null;
   /** What came after this one is announced; what came before must be read. */
   private joinedAt = 0;
-  /** Raised whenever reading begins anew, so that an older reading notices. */
+  /** Raised whenever reading begins again, so that an older reading notices. */
   private round = 0;
   private isOver = false;
 

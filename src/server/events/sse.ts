@@ -1,4 +1,4 @@
-/** `GET /v1/events`: server-sent events. An idle one costs its connection and a comment every so often, and no timer. */
+/** `GET /v1/events`: server-sent events. An idle one costs its connection and a comment now and then, and no timer. */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -60,7 +60,7 @@ export function createEventStreams(
     turn = (turn + 1) % turns;
     for (const { socket, shown, isCaughtUp } of waiting[turn] ?? []) {
       if (!isStillGood(shown)) socket.end();
-      // Who wants few events would otherwise come back with the number of one that is long forgotten.
+      // A follower of few events would otherwise reconnect with the number of one that is long forgotten.
       else socket.write(isCaughtUp ? `: still here\nid: ${service.events.lastSeq}\n\n` : ": still here\n\n");
     }
   }
@@ -80,7 +80,7 @@ export function createEventStreams(
     });
   }
 
-  function follow(response: ServerResponse, socket: Socket, shown: Credentials, query: Asked): void {
+  function follow(response: ServerResponse, socket: Socket, shown: Credentials, query: Subscription): void {
     // Let go of once it has begun, so that the closures below do not keep it.
     let unanswered: ServerResponse | null = response;
     const stream: Stream = { socket, shown, isCaughtUp: false };
@@ -128,7 +128,7 @@ export function createEventStreams(
     open(request, reply) {
       const { raw: response } = reply;
       const { caller } = request;
-      if (caller === null) throw new TypeError("a caller gets past the door");
+      if (caller === null) throw new TypeError("admission comes before the handler");
       const query = readEventQuery(request, caller);
       if ("status" in query) return refuse(response, query);
       const shown = shownIn(request.raw);
@@ -148,13 +148,13 @@ export function createEventStreams(
   };
 }
 
-interface Asked extends EventQuery {
-  /** False: it ends once all that there is was told. */
+interface Subscription extends EventQuery {
+  /** False: it ends once all present events were sent. */
   readonly follows: boolean;
 }
 
 /** `Last-Event-ID` goes before `since`: a browser that comes back keeps the address it was given first. */
-function readEventQuery(request: FastifyRequest, { tenant }: Caller): Asked | Answer {
+function readEventQuery(request: FastifyRequest, { tenant }: Caller): Subscription | Answer {
   const { params, query, headers } = request;
   const read = readHttp(operation, operation, { params, query: query as RawQuery, body: undefined });
   if (!read.ok) return faultAnswer(read);

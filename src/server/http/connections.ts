@@ -1,10 +1,10 @@
-/** How many connections there are, and no more than are allowed: one too many is told so, and closed. */
+/** Counts and limits connections: one too many is answered with an error, and closed. */
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import { sendRaw } from "./send.ts";
 
-/** How many can be told at once; past these, connections are closed without a word. */
+/** How many can get that error at once; past these, connections are closed without an answer. */
 const turnedAwayMax = 100;
 const lingerMs = 1_000;
 

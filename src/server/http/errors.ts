@@ -27,7 +27,7 @@ export function answerForError(error: unknown, log: { error(details: object, mes
   return errorAnswer("internal_error", "Something is wrong with the server; its log says what.");
 }
 
-/** For what the HTTP parser refuses. null: nobody is there to be told. */
+/** For what the HTTP parser refuses. null: there is no client to answer. */
 export function answerForParserError(error: { readonly code?: string }, socket: Socket): Answer | null {
   if (error.code === "ECONNRESET" || !socket.writable || hasBegunToAnswer(socket)) return null;
   switch (error.code) {
@@ -53,7 +53,7 @@ const tooLarge = errorAnswer(
 );
 const wrongType = errorAnswer(
   "unsupported_media_type",
-  "The body is not said to be JSON; send `Content-Type: application/json`.",
+  "The body must be JSON; send `Content-Type: application/json`.",
 );
 const badPath = errorAnswer("invalid_request", "The path is not well-formed; percent-encode it as UTF-8.");
 const headersTooLarge = errorAnswer(
@@ -66,5 +66,5 @@ const tooSlow = errorAnswer(
 );
 const unreadable = errorAnswer(
   "invalid_request",
-  "This is not a well-formed HTTP/1.1 request; mend its head or its body's framing.",
+  "This is not a well-formed HTTP/1.1 request; correct its head or its body's framing.",
 );

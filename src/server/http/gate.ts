@@ -23,7 +23,7 @@ export interface Gate {
   lets(origin: string): boolean;
 }
 
-/** Values of `Host` that were found good; clients use few, and whoever sends many is not remembered. */
+/** Values of `Host` that were accepted; clients use few, and past the limit none is remembered. */
 const hostsKnownMax = 1_000;
 
 export function createGate({ host, allowedHosts, allowedOrigins }: GateOptions): Gate {
@@ -62,7 +62,7 @@ export function createGate({ host, allowedHosts, allowedOrigins }: GateOptions):
   };
 }
 
-/** A browser says where a call comes from. Following a link from elsewhere to a page of the server is no harm. */
+/** A browser says where a call comes from. Following a link from elsewhere to a page of the server is harmless. */
 function isAllowedPage(
   method: string | undefined,
   headers: IncomingHttpHeaders,
@@ -80,7 +80,7 @@ function isAllowedPage(
   return method === "GET" && headers["sec-fetch-mode"] === "navigate";
 }
 
-/** "localhost:7117" is "localhost", "[::1]:7117" is "[::1]"; null if it is no host at all. */
+/** "localhost:7117" is "localhost", "[::1]:7117" is "[::1]"; null if it is not a host. */
 function hostNameOf(shown: string): string | null {
   const found = /^(\[[0-9a-f:.]+\]|[^\s:@/?#[\]\\,]+)(?::\d{1,5})?$/i.exec(shown);
   return found?.[1]?.toLowerCase().replace(/\.$/, "") ?? null;

@@ -23,7 +23,7 @@ import { answerUnrouted, takesHead } from "./unrouted.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Who asks; set before the body is read. */
+    /** Set before the body is read. */
     caller: Caller | null;
   }
 }

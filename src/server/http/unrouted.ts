@@ -43,7 +43,7 @@ function answerOptions(
   response.end();
 }
 
-/** A look at the head is a look; but some that go by GET do more than look, or never come to an end. */
+/** Every GET has a HEAD, except those that change something or never end. */
 export function takesHead({ kind, name }: Operation, method: Method): boolean {
   return method === "GET" && kind !== "command" && name !== "events" && name !== "stream";
 }

@@ -1,4 +1,4 @@
-/** What leads out of plain HTTP: two WebSockets are let through the same door as a request; the rest is not. */
+/** Upgrades: two WebSockets are admitted by the same checks as a request; all others are refused. */
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
@@ -8,7 +8,7 @@ import { connectCell } from "../../protocol/resources/cells.ts";
 import { stream } from "../../protocol/watching/watching.ts";
 import { authenticate, type Credentials, isCaller, shownIn } from "../auth/authenticate.ts";
 import type { Readers } from "../auth/may-read.ts";
-import type { CellDesk } from "../cells/desk.ts";
+import type { CellConnections } from "../cells/connections.ts";
 import type { Caller, Service } from "../service.ts";
 import type { StreamServer } from "../stream/stream.ts";
 import type { Gate } from "./gate.ts";
@@ -19,14 +19,14 @@ export interface UpgradeOptions {
   readonly gate: Gate;
   readonly isLoopback: boolean;
   readonly streams: StreamServer;
-  readonly cells: CellDesk;
+  readonly cells: CellConnections;
   readonly isStillKnown: Readers["isStillKnown"];
   /** How often open streams are held against what they were let in with. */
   readonly lookEveryMs: number;
 }
 
 /** Takes over a socket whose caller is known. */
-type Door = (request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller) => void;
+type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller) => void;
 interface Admitted {
   readonly caller: Caller;
   readonly operation: typeof stream | typeof connectCell;
@@ -46,8 +46,8 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): () => voi
     }
     open.set(socket, shownIn(request));
     socket.once("close", () => open.delete(socket));
-    const door: Door = admitted.operation === connectCell ? toCells : options.streams.upgrade;
-    door(request, socket, head, admitted.caller);
+    const upgrade: Upgrade = admitted.operation === connectCell ? toCells : options.streams.upgrade;
+    upgrade(request, socket, head, admitted.caller);
   });
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
     socket.on("error", () => socket.destroy());
@@ -60,7 +60,7 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): () => voi
   return endUnknown(open, options);
 }
 
-function cellDoor(cells: CellDesk): Door {
+function cellDoor(cells: CellConnections): Upgrade {
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -112,10 +112,13 @@ const notHere = errorAnswer(
 );
 const noHandshake = errorAnswer(
   "invalid_request",
-  "This is no WebSocket handshake; send Sec-WebSocket-Version: 13 and a Sec-WebSocket-Key.",
+  "This is not a WebSocket handshake; send Sec-WebSocket-Version: 13 and a Sec-WebSocket-Key.",
   { field: "Sec-WebSocket-Key" },
 );
-const noProxy = errorAnswer("method_not_allowed", "The server is no proxy; use a method that the Allow header lists.");
+const noProxy = errorAnswer(
+  "method_not_allowed",
+  "The server is not a proxy; use a method that the Allow header lists.",
+);
 const noExpectation = errorAnswer(
   "invalid_request",
   "The server knows no such expectation; leave the Expect header out.",

@@ -19,7 +19,7 @@ interface Lost {
 }
 
 export interface LostAnswers {
-  /** The key for this call. `wasLost` is told what became of the answer, once. */
+  /** The key for this call. `wasLost` is called once if the answer was lost. */
   keyFor(caller: Caller, tool: string, input: Input): { readonly key: string; wasLost(): void };
 }
 

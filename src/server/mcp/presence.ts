@@ -21,7 +21,7 @@ export interface Presence {
   enter(caller: Caller, agentId: string): () => void;
   /** Whose request or lease it is; null where it is nobody's that is known. */
   agentOf(caller: Caller, named: { readonly requestId?: unknown; readonly leaseId?: unknown }): string | null;
-  /** The request still waits, and its agent was told to ask again. */
+  /** The request still waits, and its agent is to ask again. */
   attend(caller: Caller, agentId: string, requestId: string): void;
   close(): void;
 }

@@ -1,7 +1,7 @@
 /**
  * MCP inside the running server: streamable HTTP at `/mcp`, and under AsyncGate's and ReceiptGate's names at
  * `/mcp/legivellum`. Both revisions are served from one factory: that of 2026 without sessions, those of 2025 the same
- * way. The door in front (gate, keys, rates) is that of all of HTTP.
+ * way. Admission (gate, keys, rates) is that of all of HTTP.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { readToolsets, type Toolset, toolsets } from "../../mcp/toolsets.ts";
@@ -9,7 +9,7 @@ import { errorAnswer } from "../../protocol/answers/answer.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import { sendAnswer } from "../http/send.ts";
 import type { Service } from "../service.ts";
-import { createDoor } from "./door.ts";
+import { controlPlaneFor } from "./control-plane.ts";
 import { sendResponse, webRequest } from "./exchange.ts";
 import { createLostAnswers } from "./lost-answers.ts";
 import { createPresence, type PresenceOptions } from "./presence.ts";
@@ -43,7 +43,7 @@ export function createMcp({ service, isLoopback, version, presence: presenceOpti
 
   async function serve(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { caller } = request;
-    if (caller === null) throw new TypeError("a caller gets past the door");
+    if (caller === null) throw new TypeError("admission comes before the handler");
     const sets = toolsetsIn(request.query);
     if (sets === undefined) return sendAnswer(reply.raw, unknownToolset);
     const gone = new AbortController();
@@ -52,10 +52,10 @@ export function createMcp({ service, isLoopback, version, presence: presenceOpti
     });
     loading ??= load(version);
     const { open } = await loading;
-    const door = createDoor({ service, caller, isLoopback, presence, lostAnswers, gone: gone.signal });
+    const plane = controlPlaneFor({ service, caller, isLoopback, presence, lostAnswers, gone: gone.signal });
     const isLegivellum = request.routeOptions.url === mcpPaths[1];
     const web = webRequest(request, gone.signal);
-    const response = await open(web, { plane: door, sets, role: caller.actor.role, isLegivellum });
+    const response = await open(web, { plane, sets, role: caller.actor.role, isLegivellum });
     await sendResponse(response, reply.raw, gone.signal);
   }
 
@@ -73,7 +73,7 @@ export function createMcp({ service, isLoopback, version, presence: presenceOpti
     async close() {
       isClosed = true;
       presence.close();
-      // What is held is answered by whoever shuts down; only then are the streams cut that never end.
+      // Held answers leave with the shutdown; only then are endless streams cut.
       await Promise.all(underWay);
       const loaded = await loading;
       await loaded?.close();

@@ -8,7 +8,7 @@ import type { Service } from "../service.ts";
 
 const secondsBuckets = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
 
-/** Returns what is to be told of every durable event. */
+/** Returns a function to be called with every durable event. */
 export function addCellMetrics({ engine, cells }: Service, register: Registry): (event: KernelEvent) => void {
   const registers = [register];
   new Gauge({

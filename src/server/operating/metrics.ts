@@ -153,11 +153,11 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
   };
 }
 
-/** Since the last look: a peak that nobody saw for a week says nothing about today. */
+/** Since the last scrape: a peak of last week says nothing about today. */
 function addLoopDelay(registers: Registry[], delay: ReturnType<typeof monitorEventLoopDelay>): void {
   new Gauge({
     name: "leasehold_loop_delay_seconds",
-    help: "How long the event loop was held up, since the last look.",
+    help: "How long the event loop was held up, since the last scrape.",
     labelNames: ["quantile"],
     registers,
     collect() {

@@ -1,4 +1,4 @@
-/** Forgets history by age and by count, every so often (L16). Live records are never touched. */
+/** Forgets history by age and by count, at intervals (L16). Live records are never touched. */
 import type { Engine } from "../../engine/engine.ts";
 import type { EngineLog } from "../../engine/engine-types.ts";
 import type { Config } from "../config/config.ts";

@@ -3,12 +3,12 @@ import type { Engine } from "../../engine/engine.ts";
 import type { State } from "../../kernel/kernel.ts";
 import { type CellEntry, each, findTenantFor, type ResourceEntry } from "../../kernel/views.ts";
 import type { CellView, ListCells } from "../../protocol/answers/queries.ts";
-import type { CellDesk } from "../cells/desk.ts";
-import type { Queried } from "./lease-queries.ts";
+import type { CellConnections } from "../cells/connections.ts";
+import type { QueryResult } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { scan } from "./scan.ts";
 
-export async function listCells(engine: Engine, desk: CellDesk, query: ListCells): Promise<Queried> {
+export async function listCells(engine: Engine, connections: CellConnections, query: ListCells): Promise<QueryResult> {
   const after = readCursor("cells", query.cursor);
   let page = new PageBuilder<CellView>(query.limit, after);
   let hosted = new Map<string, ResourceEntry[]>();
@@ -20,7 +20,7 @@ export async function listCells(engine: Engine, desk: CellDesk, query: ListCells
     return tenant.cells.values();
   };
   const { refusal, now } = await scan<CellEntry>(engine, begin, ({ record }) => {
-    const isConnected = desk.isConnected(record.tenant, record.id);
+    const isConnected = connections.isConnected(record.tenant, record.id);
     const resources = (hosted.get(record.id) ?? []).map((entry) => ({
       resource: entry.record,
       leases: leasesOn(entry),

@@ -18,7 +18,7 @@ import { findLeases } from "./lease-search.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { isRefusal, scan } from "./scan.ts";
 
-export interface Queried {
+export interface QueryResult {
   readonly reply: QueryReply;
   readonly now: Millis;
 }
@@ -27,7 +27,7 @@ export interface Queried {
 const endedScannedMax = 10_000;
 const endedPortion = 1_000;
 
-export async function getLease(engine: Engine, query: GetLease): Promise<Queried> {
+export async function getLease(engine: Engine, query: GetLease): Promise<QueryResult> {
   const { tenant, leaseId } = query;
   const { found, now } = await engine.ask((state, at) => {
     const readable = findTenantFor(state, query);
@@ -45,7 +45,7 @@ interface LeaseFilter {
   readonly state: Lease["state"] | null;
 }
 
-export async function listLeases(engine: Engine, query: ListLeases): Promise<Queried> {
+export async function listLeases(engine: Engine, query: ListLeases): Promise<QueryResult> {
   const { agentId, state } = query;
   const resource = query.resource === null ? null : parseResourceName(query.resource);
   if (resource !== null && "problem" in resource) {
@@ -55,7 +55,7 @@ export async function listLeases(engine: Engine, query: ListLeases): Promise<Que
   return isEnded(state) ? listEnded(engine, query, filter) : listLive(engine, query, filter);
 }
 
-async function listLive(engine: Engine, query: ListLeases, filter: LeaseFilter): Promise<Queried> {
+async function listLive(engine: Engine, query: ListLeases, filter: LeaseFilter): Promise<QueryResult> {
   const after = readCursor("leases", query.cursor);
   let page = new PageBuilder<Lease>(query.limit, after);
   const begin = (state: State) => {
@@ -72,7 +72,7 @@ async function listLive(engine: Engine, query: ListLeases, filter: LeaseFilter):
 }
 
 /** The youngest first, which is how history has them. */
-async function listEnded(engine: Engine, query: ListLeases, filter: LeaseFilter): Promise<Queried> {
+async function listEnded(engine: Engine, query: ListLeases, filter: LeaseFilter): Promise<QueryResult> {
   const { tenant, limit } = query;
   const { refusal, now } = await engine.ask((state, at) => {
     const readable = findTenantFor(state, query);

@@ -1,4 +1,4 @@
-/** The shortest way to the live leases that a question may be about; whoever asks still looks at each. */
+/** Finds a superset of the live leases that a query may match; the caller still checks each. */
 import { EXCLUSIVE, PROVIDING, SHARED } from "../../kernel/contract/predicates.ts";
 import {
   headOf,

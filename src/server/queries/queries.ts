@@ -33,7 +33,7 @@ import { tokenKeys } from "../cells/token-keys.ts";
 import { verifyToken } from "../cells/verify-token.ts";
 import type { Caller, Service } from "../service.ts";
 import { listCells } from "./cell-queries.ts";
-import { getLease, listLeases, type Queried } from "./lease-queries.ts";
+import { getLease, listLeases, type QueryResult } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { getInbox, getLedgerHead, getReceipt, listObligations, listReceipts } from "./receipt-queries.ts";
 import { listRequests } from "./request-queries.ts";
@@ -53,7 +53,7 @@ export async function runQuery(
   return operation.encode(reply, isHolder ? { now, tokenOf: service.tokens.tokenOf } : { now });
 }
 
-async function find({ engine, cells, tokens }: Service, query: Query): Promise<Queried> {
+async function find({ engine, cells, tokens }: Service, query: Query): Promise<QueryResult> {
   switch (query.type) {
     case "get_agent":
     case "get_digest":
@@ -101,7 +101,7 @@ async function find({ engine, cells, tokens }: Service, query: Query): Promise<Q
   }
 }
 
-function getAgent(engine: Engine, query: GetAgent): Promise<Queried> {
+function getAgent(engine: Engine, query: GetAgent): Promise<QueryResult> {
   const look = (state: State): QueryReply => {
     const tenant = findTenantFor(state, query);
     if ("code" in tenant) return tenant;
@@ -122,7 +122,7 @@ function getAgent(engine: Engine, query: GetAgent): Promise<Queried> {
   return engine.ask((state, now) => ({ reply: look(state), now }));
 }
 
-function listAgents(engine: Engine, query: ListAgents): Promise<Queried> {
+function listAgents(engine: Engine, query: ListAgents): Promise<QueryResult> {
   return list<AgentEntry, Agent>(engine, query, "agents", {
     begin: inTenant(query, ({ agents }) => agents.values()),
     pick: ({ record }) => (query.state === null || agentState(record) === query.state ? record : null),
@@ -131,7 +131,7 @@ function listAgents(engine: Engine, query: ListAgents): Promise<Queried> {
   });
 }
 
-function listResources(engine: Engine, query: ListResources): Promise<Queried> {
+function listResources(engine: Engine, query: ListResources): Promise<QueryResult> {
   const { prefix, state } = query;
   return list<ResourceEntry, Resource>(engine, query, "resources", {
     begin: inTenant(query, ({ resources }) => resources.values()),
@@ -144,7 +144,7 @@ function listResources(engine: Engine, query: ListResources): Promise<Queried> {
   });
 }
 
-function listTenants(engine: Engine, query: ListTenants): Promise<Queried> {
+function listTenants(engine: Engine, query: ListTenants): Promise<QueryResult> {
   return list<TenantEntry, Tenant>(engine, query, "tenants", {
     begin: ({ tenants }) => tenants.values(),
     pick: ({ record }) => record,
@@ -153,7 +153,7 @@ function listTenants(engine: Engine, query: ListTenants): Promise<Queried> {
   });
 }
 
-function listKeys(engine: Engine, query: ListKeys): Promise<Queried> {
+function listKeys(engine: Engine, query: ListKeys): Promise<QueryResult> {
   const { tenantId, role } = query;
   return list<KeyEntry, Key>(engine, query, "keys", {
     begin: ({ keys }) => keys.values(),
@@ -166,7 +166,7 @@ function listKeys(engine: Engine, query: ListKeys): Promise<Queried> {
   });
 }
 
-function listTaskTypes(engine: Engine, query: ListTaskTypes): Promise<Queried> {
+function listTaskTypes(engine: Engine, query: ListTaskTypes): Promise<QueryResult> {
   return list<TaskTypeEntry, TaskType>(engine, query, "task_types", {
     begin: inTenant(query, ({ book }) => book.types.values()),
     pick: ({ record }) => record,
@@ -175,7 +175,7 @@ function listTaskTypes(engine: Engine, query: ListTaskTypes): Promise<Queried> {
   });
 }
 
-function listWorkers(engine: Engine, query: ListWorkers): Promise<Queried> {
+function listWorkers(engine: Engine, query: ListWorkers): Promise<QueryResult> {
   return list<WorkerEntry, { readonly worker: Worker; readonly leases: number }>(engine, query, "workers", {
     begin: inTenant(query, ({ book }) => book.workers.values()),
     pick: ({ record, leases }) => ({ worker: record, leases: leases.size }),
@@ -197,7 +197,7 @@ async function list<E, R>(
   { limit, cursor }: Paging,
   name: string,
   { begin, pick, keyOf, reply }: Listing<E, R>,
-): Promise<Queried> {
+): Promise<QueryResult> {
   const after = readCursor(name, cursor);
   let page = new PageBuilder<R>(limit, after);
   const start = (state: State) => {

@@ -19,11 +19,11 @@ import type {
 } from "../../protocol/answers/queries.ts";
 import type { ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
 import { limits } from "../../protocol/schema/limits.ts";
-import type { Queried } from "./lease-queries.ts";
+import type { QueryResult } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { scan } from "./scan.ts";
 
-export async function getReceipt(engine: Engine, query: GetReceipt): Promise<Queried> {
+export async function getReceipt(engine: Engine, query: GetReceipt): Promise<QueryResult> {
   const { tenant, receiptId } = query;
   const { refusal, now } = await admit(engine, query);
   if (refusal !== null) return { reply: refusal, now };
@@ -59,7 +59,7 @@ async function chainOf(engine: Engine, tenant: string, stored: ShownReceipt): Pr
   return { type: "receipt_chain", stored, causes, effects: effects.slice(0, limits.chainMax), truncated };
 }
 
-export async function listReceipts(engine: Engine, query: ListReceipts): Promise<Queried> {
+export async function listReceipts(engine: Engine, query: ListReceipts): Promise<QueryResult> {
   const { refusal, now } = await admit(engine, query);
   if (refusal !== null) return { reply: refusal, now };
   const after = readCursor("receipts", query.cursor);
@@ -78,22 +78,22 @@ export async function listReceipts(engine: Engine, query: ListReceipts): Promise
   return { reply: { type: "receipt_page", receipts: page.receipts.map(readStoredReceipt), nextCursor }, now };
 }
 
-export async function getLedgerHead(engine: Engine, query: GetLedgerHead): Promise<Queried> {
+export async function getLedgerHead(engine: Engine, query: GetLedgerHead): Promise<QueryResult> {
   const { refusal, now } = await admit(engine, query);
   if (refusal !== null) return { reply: refusal, now };
   const { publicKey } = engine.ledgerKey;
   return { reply: { type: "ledger_head", head: { ...engine.signHead(query.tenant), publicKey } }, now };
 }
 
-export function getInbox(engine: Engine, query: GetInbox): Promise<Queried> {
+export function getInbox(engine: Engine, query: GetInbox): Promise<QueryResult> {
   return listOpen(engine, { ...query, type: "list_obligations", state: null, custodian: query.recipientAi });
 }
 
-export function listObligations(engine: Engine, query: ListObligations): Promise<Queried> {
+export function listObligations(engine: Engine, query: ListObligations): Promise<QueryResult> {
   return query.state === "CLOSED" ? listClosed(engine, query) : listOpen(engine, query);
 }
 
-async function listOpen(engine: Engine, query: ListObligations): Promise<Queried> {
+async function listOpen(engine: Engine, query: ListObligations): Promise<QueryResult> {
   const after = readCursor("obligations", query.cursor);
   let page = new PageBuilder<TaskObligation>(query.limit, after);
   const begin = (state: State) => {
@@ -120,7 +120,7 @@ function* allOf(custodians: ReadonlyMap<string, ReadonlySet<TaskEntry>>): Genera
 }
 
 /** Of tasks that have ended, the youngest first; a page may be short where few match, and says how to go on. */
-async function listClosed(engine: Engine, query: ListObligations): Promise<Queried> {
+async function listClosed(engine: Engine, query: ListObligations): Promise<QueryResult> {
   const { refusal, now } = await admit(engine, query);
   if (refusal !== null) return { reply: refusal, now };
   const { tenant, limit, custodian } = query;

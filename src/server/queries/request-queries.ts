@@ -4,14 +4,14 @@ import type { Request } from "../../kernel/contract/records.ts";
 import type { State } from "../../kernel/kernel.ts";
 import { describeRequest, findTenantFor, type RequestEntry } from "../../kernel/views.ts";
 import type { ListRequests, OpenRequest } from "../../protocol/answers/queries.ts";
-import type { Queried } from "./lease-queries.ts";
+import type { QueryResult } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { scan } from "./scan.ts";
 
-/** So many are described between two turns of the loop; each may have thousands of others in its way. */
+/** This many are described between two turns of the loop; each may have thousands of others in its way. */
 const describedAtOnce = 16;
 
-export async function listRequests(engine: Engine, query: ListRequests): Promise<Queried> {
+export async function listRequests(engine: Engine, query: ListRequests): Promise<QueryResult> {
   const after = readCursor("requests", query.cursor);
   let page = new PageBuilder<Request>(query.limit, after);
   const begin = (state: State) => {

@@ -13,7 +13,7 @@ import type { GetTask, ListTasks, QueryReply, TaskView, Waits } from "../../prot
 import { blockerObject } from "../../protocol/leases/lease-json.ts";
 import { isoTime } from "../../protocol/schema/iso-time.ts";
 import { limits } from "../../protocol/schema/limits.ts";
-import type { Queried } from "./lease-queries.ts";
+import type { QueryResult } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { scan } from "./scan.ts";
 
@@ -23,7 +23,7 @@ interface Found {
   readonly waitingFor: readonly Waits[];
 }
 
-export async function getTask(engine: Engine, query: GetTask): Promise<Queried> {
+export async function getTask(engine: Engine, query: GetTask): Promise<QueryResult> {
   const { tenant, taskId } = query;
   const { found, now } = await engine.ask((state, at) => ({ found: findLive(state, query, at), now: at }));
   if (found !== null && "code" in found) return { reply: found, now };
@@ -102,7 +102,7 @@ const finals: readonly (Task["status"] | null)[] = ["succeeded", "failed", "canc
  * The living first, by id, which is by age; then the ended, the youngest first, as history has them. A task that ends
  * between two pages is on the second, or on both.
  */
-export async function listTasks(engine: Engine, query: ListTasks): Promise<Queried> {
+export async function listTasks(engine: Engine, query: ListTasks): Promise<QueryResult> {
   const { status, limit } = query;
   const isInEnded = query.cursor !== null && isCursorOf("ended_tasks", query.cursor);
   if (isInEnded || finals.includes(status)) return listEnded(engine, query, [], engine.now());
@@ -124,7 +124,7 @@ export async function listTasks(engine: Engine, query: ListTasks): Promise<Queri
   return listEnded(engine, { ...query, cursor: null }, items, now);
 }
 
-async function listEnded(engine: Engine, query: ListTasks, first: readonly Task[], now: Millis): Promise<Queried> {
+async function listEnded(engine: Engine, query: ListTasks, first: readonly Task[], now: Millis): Promise<QueryResult> {
   const refusal = await engine.ask((state) => {
     const tenant = findTenantFor(state, query);
     return "code" in tenant ? tenant : null;

@@ -10,11 +10,11 @@ export interface KnownReceipt {
 }
 
 /** By mark: "key:…" or "id:…", as the kernel writes them. */
-export type Known = ReadonlyMap<string, KnownReceipt>;
+export type KnownReceipts = ReadonlyMap<string, KnownReceipt>;
 
 interface Query {
   readonly marks: Set<string>;
-  readonly answer: Promise<Known>;
+  readonly answer: Promise<KnownReceipts>;
 }
 
 export class DedupeLookup {
@@ -42,7 +42,7 @@ export class DedupeLookup {
     };
   }
 
-  find(tenant: string, marks: readonly string[]): Promise<Known> {
+  find(tenant: string, marks: readonly string[]): Promise<KnownReceipts> {
     let asking = this.asking.get(tenant);
     if (asking === undefined) {
       const all = new Set<string>();
@@ -57,7 +57,7 @@ export class DedupeLookup {
     return asking.answer;
   }
 
-  private async query(tenant: string, marks: ReadonlySet<string>): Promise<Known> {
+  private async query(tenant: string, marks: ReadonlySet<string>): Promise<KnownReceipts> {
     const { store } = this.engine;
     const named = (kind: string) =>
       [...marks].filter((mark) => mark.startsWith(kind)).map((mark) => mark.slice(kind.length));

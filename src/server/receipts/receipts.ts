@@ -116,7 +116,7 @@ export class ReceiptSubmission {
 }
 
 /** What history and the ledger say about a receipt that came late, or was sent before (T13, R3). */
-type Late =
+type Finding =
   | { readonly type: "stored"; readonly stored: ShownReceipt }
   | { readonly type: "refused"; readonly refusal: Refusal }
   /** To be submitted once more, in this form. */
@@ -193,7 +193,7 @@ class Submission<T> implements Outlet<T | Undecided> {
     this.after?.();
   }
 
-  private settle(finding: Promise<Late>, now: Millis): void {
+  private settle(finding: Promise<Finding>, now: Millis): void {
     finding.then(
       (found) => {
         if (found.type === "again") {
@@ -227,7 +227,7 @@ async function findLate(
   { tenant, actor }: ReceiptSender,
   receipt: ReceiptInput,
   reply: Reply,
-): Promise<Late> {
+): Promise<Finding> {
   if (reply.type === "refused" && reply.code === "lease_unknown") {
     // Its lease has ended; history knows the task that it was on.
     const taskId = receipt.leaseId === null ? null : await taskOfEndedLease(store, tenant, receipt.leaseId);
@@ -247,7 +247,7 @@ async function findRepeated(
   tenant: string,
   receipt: ReceiptInput,
   before: KnownReceipt,
-): Promise<Late> {
+): Promise<Finding> {
   const marks = dedupeMarksOf(receipt);
   const ended = await findEndedTask(engine.store, tenant, before.taskId);
   const mark = ended?.dedupes.find(({ key }) => marks.includes(key));
@@ -261,9 +261,9 @@ async function findRepeated(
   return stored !== null && agrees(receipt, stored.receipt) ? { type: "stored", stored } : conflict;
 }
 
-const conflict: Late = { type: "refused", refusal: dedupeConflict() };
+const conflict: Finding = { type: "refused", refusal: dedupeConflict() };
 
-async function storedAs({ store }: Pick<Engine, "store">, tenant: string, receiptId: string): Promise<Late> {
+async function storedAs({ store }: Pick<Engine, "store">, tenant: string, receiptId: string): Promise<Finding> {
   const stored = await findReceipt(store, tenant, receiptId);
   if (stored === null) throw new TypeError(`the ledger does not have ${receiptId}, which was answered before`);
   return { type: "stored", stored };

@@ -24,7 +24,7 @@ import type { Readers } from "../auth/may-read.ts";
 import { dispatch } from "../dispatch.ts";
 import { followEvents } from "../events/sse.ts";
 import type { Caller, Service } from "../service.ts";
-import { Intake } from "./intake.ts";
+import { FrameQueue } from "./frame-queue.ts";
 
 /** Commands of one connection that are not answered yet. */
 const inFlightMax = 10_000;
@@ -43,14 +43,14 @@ export interface StreamServer {
 export function createStreamServer(service: Service, readers: Readers): StreamServer {
   const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: limits.bodyBytesMax });
   const connections = new Set<Connection>();
-  const intake = new Intake(service.engine);
+  const queue = new FrameQueue(service.engine);
   return {
     get connections() {
       return connections.size;
     },
     upgrade(request, socket, head, caller) {
       server.handleUpgrade(request, socket, head, (webSocket) => {
-        const connection = new Connection(service, readers, intake, webSocket, caller);
+        const connection = new Connection(service, readers, queue, webSocket, caller);
         connections.add(connection);
         webSocket.on("close", () => {
           connections.delete(connection);
@@ -78,12 +78,12 @@ class Connection {
   private inFlight = 0;
   private isOver = false;
 
-  constructor(service: Service, readers: Readers, intake: Intake, socket: WebSocket, caller: Caller) {
+  constructor(service: Service, readers: Readers, queue: FrameQueue, socket: WebSocket, caller: Caller) {
     this.service = service;
     this.readers = readers;
     this.socket = socket;
     this.caller = caller;
-    socket.on("message", (data, isBinary) => intake.take(socket, () => this.receive(data, isBinary)));
+    socket.on("message", (data, isBinary) => queue.take(socket, () => this.receive(data, isBinary)));
     // The close that follows an error is what ends the connection.
     socket.on("error", () => socket.terminate());
   }
@@ -136,7 +136,7 @@ class Connection {
     if (drop !== null) this.holds.add(drop);
   }
 
-  /** Events come until the connection ends, or the same id subscribes anew. */
+  /** Events come until the connection ends, or the same id subscribes again. */
   private subscribe(id: FrameId, input: Input): void {
     if (operation.roles !== "anyone" && !operation.roles.includes(this.caller.actor.role)) {
       return this.reply(id, errorAnswer("forbidden", "A key with this role may not follow events."));
@@ -205,7 +205,7 @@ class Connection {
     this.socket.send(frame);
   }
 
-  /** The server is stopping: what is under way is still answered, and then the client is told to come back. */
+  /** The server is stopping: what is under way is still answered, and then the connection is closed. */
   goAway(): void {
     this.flush();
     this.socket.close(1001, "shutting_down");

@@ -11,20 +11,20 @@ export interface Source {
   resume(): void;
 }
 
-interface Held {
+interface QueuedFrame {
   readonly source: Source;
   readonly run: () => void;
 }
 
-export class Intake {
+export class FrameQueue {
   private readonly engine: Engine;
-  private held: Held[] = [];
+  private held: QueuedFrame[] = [];
 
   constructor(engine: Engine) {
     this.engine = engine;
   }
 
-  /** Runs now, or in its turn when there is room. */
+  /** Runs now, or in its turn when the batch is empty again. */
   take(source: Source, run: () => void): void {
     if (this.held.length === 0 && !this.engine.isFull) return run();
     source.pause();

@@ -59,7 +59,7 @@ class KeyRun extends CommandRun {
   }
 }
 
-export class KeyRing {
+export class Keys {
   private readonly engine: Engine;
   private byHash = new Map<string, KnownKey>();
   /** What the index was built from. After a recovery the engine has another map. */

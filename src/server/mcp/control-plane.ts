@@ -1,4 +1,4 @@
-/** The door into the engine of the same process: as the caller that the request's credential names, or as its agent. */
+/** The control plane for MCP tools within the same process, as the caller of the request or as its agent. */
 import { settingsOf } from "../../kernel/views.ts";
 import type { Body, ControlPlane, Reply } from "../../mcp/control-plane.ts";
 import { limits } from "../../mcp/limits.ts";
@@ -11,7 +11,7 @@ import type { Caller, Service } from "../service.ts";
 import type { LostAnswers } from "./lost-answers.ts";
 import type { Presence } from "./presence.ts";
 
-export interface DoorOptions {
+export interface ControlPlaneOptions {
   readonly service: Service;
   readonly caller: Caller;
   readonly isLoopback: boolean;
@@ -22,7 +22,14 @@ export interface DoorOptions {
 }
 
 /** For one request: nothing is kept between two of them. */
-export function createDoor({ service, caller, isLoopback, presence, lostAnswers, gone }: DoorOptions): ControlPlane {
+export function controlPlaneFor({
+  service,
+  caller,
+  isLoopback,
+  presence,
+  lostAnswers,
+  gone,
+}: ControlPlaneOptions): ControlPlane {
   const callerFor = (agentToken: string | null): Caller | Answer => {
     if (agentToken === null) return caller;
     const found = authenticate(service, { authorization: `Bearer ${agentToken}`, tenant: undefined }, isLoopback);

@@ -1,6 +1,6 @@
 /**
  * The cells that are connected. What the engine has made durable is turned into what they have to do, and what they
- * answer goes back through the engine. A cell that is not connected is told nothing: when it comes back, its hello is
+ * answer goes back through the engine. A cell that is not connected gets nothing: when it comes back, its hello is
  * compared with what is believed here, and until then the kernel's deadlines decide (G7).
  */
 import type { WebSocket } from "ws";
@@ -16,20 +16,20 @@ import { cellResource, closeCodeFor, enrolCommand, linkKeys, welcomeFrame } from
 import { type AfterHello, CellLink, type CellOrder } from "./link.ts";
 import { bindOrder, orderFor, type ReportedLease, reportFor, teardownOrder, updateOrder } from "./orders.ts";
 import { Renewals, type Taken } from "./renewals.ts";
-import { controlCell, type TokenOffice } from "./tokens.ts";
+import { controlCell, type LeaseTokens } from "./tokens.ts";
 
 /** What a watcher of the service wants to count. */
-export interface DeskVitals {
+export interface CellVitals {
   /** Frames by direction and type, such as "in heartbeat". */
   readonly frames: Map<string, number>;
-  /** Told of each bind and teardown that a cell has answered. */
+  /** Called for each bind and teardown that a cell has answered. */
   onAnswered: ((op: "bind" | "teardown", seconds: number) => void) | null;
 }
 
-export class CellDesk {
-  readonly vitals: DeskVitals = { frames: new Map(), onAnswered: null };
+export class CellConnections {
+  readonly vitals: CellVitals = { frames: new Map(), onAnswered: null };
   private readonly engine: Engine;
-  private readonly tokens: TokenOffice;
+  private readonly tokens: LeaseTokens;
   private readonly log: EngineLog;
   /** Before their hello is durable. */
   private readonly arriving = new Set<CellLink>();
@@ -38,11 +38,11 @@ export class CellDesk {
   /** Events are followed only while cells are connected. */
   private unsubscribe: (() => void) | null = null;
 
-  constructor(engine: Engine, tokens: TokenOffice, log: EngineLog) {
+  constructor(engine: Engine, tokens: LeaseTokens, log: EngineLog) {
     this.engine = engine;
     this.tokens = tokens;
     this.log = log;
-    // What a commit of unknown outcome held was announced to nobody (S2): every cell comes anew and compares.
+    // Events of a commit of unknown outcome are never announced (S2): every cell connects again and compares.
     engine.onRecovery(() => this.dismissAll());
   }
 
@@ -110,7 +110,7 @@ export class CellDesk {
     this.submit(link, enrolCommand(link.caller, hello), enrolled);
   }
 
-  /** From here on it is told what happens; what happened before is in the comparison. */
+  /** From here on it gets what happens; what happened before is in the comparison. */
   private welcome(link: CellLink, decided: Decision, reply: CellEnrolled): void {
     const { tenant } = link.caller;
     const { cell } = link.hello;
