@@ -1,5 +1,6 @@
 /** Commands that are mostly refused: one for each refusal code (S3). */
-import type { Acquire, Command, IntentInput } from "../src/kernel/contract/commands.ts";
+import type { Acquire, Command } from "../src/kernel/contract/commands.ts";
+import type { IntentInput } from "../src/kernel/contract/inputs.ts";
 import { manifestFor } from "./manifests.ts";
 import { actorOf, entropyOf, operator, type SimAgent, type SimTenant, type World } from "./world.ts";
 

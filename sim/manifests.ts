@@ -1,5 +1,6 @@
 /** Random manifests: mostly one file, sometimes several files, a rename, units, or a broad pattern. */
-import type { Acquire, Actor, IntentInput } from "../src/kernel/contract/commands.ts";
+import type { Acquire, Actor } from "../src/kernel/contract/commands.ts";
+import type { IntentInput } from "../src/kernel/contract/inputs.ts";
 import { entropyOf, type SimAgent, type SimTenant, type World } from "./world.ts";
 
 const purposes = [null, null, "rename login()", "run the tests"];

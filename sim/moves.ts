@@ -2,7 +2,8 @@
  * A move is a command in which numbers stand for names ("the third of the present leases"). So fast-check can draw a
  * list of moves and shrink it, and the kernel, the oracle and a restored kernel can play the same list.
  */
-import type { Actor, Command, CommandBase, DeclareResource, IntentInput } from "../src/kernel/contract/commands.ts";
+import type { Actor, Command, CommandBase, DeclareResource } from "../src/kernel/contract/commands.ts";
+import type { IntentInput } from "../src/kernel/contract/inputs.ts";
 import { predicates } from "../src/kernel/contract/predicates.ts";
 import { agentStates, type Strategy } from "../src/kernel/contract/records.ts";
 

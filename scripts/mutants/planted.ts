@@ -145,13 +145,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "one's own units are not counted",
-    file: "deciding/conflicts.ts",
+    file: "deciding/units.ts",
     find: "if (lease.node === resource.node) units += lease.record.units;",
     replace: "",
   },
   {
     name: "units of waiters ahead are not reserved",
-    file: "deciding/conflicts.ts",
+    file: "deciding/units.ts",
     find: "return resource.heldUnits + unitsAhead(resource, place) + unitsClaimed <=",
     replace: "return resource.heldUnits + unitsClaimed <=",
   },
@@ -184,13 +184,13 @@ export const mutants: readonly Mutant[] = [
   // Waiting (W1–W12)
   {
     name: "Wait-Die looks at the first holder only",
-    file: "deciding/conflicts.ts",
+    file: "deciding/obstacles.ts",
     find: "obstacles.oldest = Math.min(obstacles.oldest, lease.holder.priority);",
     replace: "if (obstacles.leases.size === 1) obstacles.oldest = lease.holder.priority;",
   },
   {
     name: "Wait-Die looks at holders, not at waiters",
-    file: "deciding/conflicts.ts",
+    file: "deciding/obstacles.ts",
     find: "obstacles.oldest = Math.min(obstacles.oldest, claim.request.holder.priority);",
     replace: "",
   },
@@ -202,7 +202,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a young reader overtakes an old writer that waits",
-    file: "deciding/conflicts.ts",
+    file: "deciding/obstacles.ts",
     find: "if (node.waiting !== null && someOtherAhead(",
     replace: "if (node.waiting !== null && this.weakest !== EXCLUSIVE && someOtherAhead(",
   },
@@ -263,7 +263,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a weaker lease of one's own covers",
-    file: "deciding/conflicts.ts",
+    file: "deciding/obstacles.ts",
     find: " || strengthOf(record.predicate) < strengthOf(claim.intent.predicate)) continue;",
     replace: ") continue;",
   },

@@ -2,7 +2,8 @@
  * The sentences of a story. A template's `{word}` is a phrase that the sentence takes, and `[…]` may be left out. Each
  * sentence becomes a command of the kernel.
  */
-import type { Actor, Command, IntentInput } from "../../src/kernel/contract/commands.ts";
+import type { Actor, Command } from "../../src/kernel/contract/commands.ts";
+import type { IntentInput } from "../../src/kernel/contract/inputs.ts";
 import { blankReceipt, blankTask } from "../tasks/inputs.ts";
 
 /** A command before the story adds its tenant and entropy. */

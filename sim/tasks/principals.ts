@@ -1,5 +1,6 @@
 /** What principals do: create tasks of every kind, create them twice, cancel and redrive them. */
-import type { IntentInput } from "../../src/kernel/contract/commands.ts";
+
+import type { IntentInput } from "../../src/kernel/contract/inputs.ts";
 import type { SetTaskType, TaskInput } from "../../src/kernel/contract/task-commands.ts";
 import { isPattern } from "../model/names.ts";
 import type { Random } from "../random.ts";

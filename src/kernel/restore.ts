@@ -6,7 +6,8 @@ import type { Lease, RecordKind, Request, StoredRecord } from "./contract/record
 import { makeClaim } from "./deciding/claims.ts";
 import { countKinds } from "./deciding/quotas.ts";
 import { rankIn } from "./index/heap.ts";
-import { isOutOfOrder, type Node, nodesFor, putInOrder } from "./index/resource-tree.ts";
+import { isOutOfOrder } from "./index/placed-lists.ts";
+import { type Node, nodesFor, putInOrder } from "./index/resource-tree.ts";
 import { awaitLateResult } from "./leases/late-results.ts";
 import { place } from "./leases/lease-life.ts";
 import {

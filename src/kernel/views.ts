@@ -11,17 +11,9 @@ import { findTenant, mayActFor } from "./memory/actors.ts";
 import { type State, type TenantEntry, taskPrefix } from "./memory/state.ts";
 import { dedupeMarksOf } from "./receipts/receipt-content.ts";
 
+export { each, headOf, type Placed } from "./index/placed-lists.ts";
 export { search } from "./index/resource-search.ts";
-export {
-  createRoot,
-  each,
-  headOf,
-  type Mark,
-  type Node,
-  nodeFor,
-  type Placed,
-  setMark,
-} from "./index/resource-tree.ts";
+export { createRoot, type Mark, type Node, nodeFor, setMark } from "./index/resource-tree.ts";
 export { findAgent } from "./memory/actors.ts";
 export {
   type AgentEntry,

@@ -2,7 +2,7 @@
 
 import { EXCLUSIVE, type Strength, strengthOf } from "../contract/predicates.ts";
 import type { Intent } from "../contract/records.ts";
-import type { Place } from "../index/resource-tree.ts";
+import type { Place } from "../index/placed-lists.ts";
 import type { ResourceEntry, TenantEntry } from "../memory/state.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 /** An intent on its way to a lease: its name parsed, its strength where it will stand. */

@@ -8,17 +8,10 @@ import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { AgentEntry, LeaseEntry, TenantEntry } from "../memory/state.ts";
 import { type Bar, findBar, findStandingBar } from "./bars.ts";
 import { lastPlace, placeOf, unitsClaimed } from "./claims.ts";
-import {
-  addObstacles,
-  createObstacles,
-  isCovered,
-  isObstructed,
-  type Obstacles,
-  obstaclesTotal,
-  ownUnits,
-} from "./conflicts.ts";
 import type { Manifest } from "./manifest.ts";
+import { addObstacles, createObstacles, isCovered, isObstructed, type Obstacles, obstaclesTotal } from "./obstacles.ts";
 import { findOverKind, isLeaseTimeUsedUp } from "./quotas.ts";
+import { ownUnits } from "./units.ts";
 import { blockersOf } from "./verdicts.ts";
 import { planWounds } from "./wound.ts";
 

@@ -1,6 +1,7 @@
 /** Decodes what an agent asks for: each fault has its own code, and nothing is guessed (S3, C3). */
-import type { Acquire, IntentInput } from "../contract/commands.ts";
+import type { Acquire } from "../contract/commands.ts";
 import { checkTerms } from "../contract/inputs.gen.ts";
+import type { IntentInput } from "../contract/inputs.ts";
 import { limits } from "../contract/limits.ts";
 import { readPredicate } from "../contract/predicates.ts";
 import type { Intent } from "../contract/records.ts";

@@ -8,8 +8,8 @@ import { decidingPriority } from "../agents/agent-life.ts";
 import { limits } from "../contract/limits.ts";
 import type { Intent, Millis } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
+import { each, type Place } from "../index/placed-lists.ts";
 import { search } from "../index/resource-search.ts";
-import { each, type Place } from "../index/resource-tree.ts";
 import {
   type AgentEntry,
   findRoot,
@@ -22,9 +22,10 @@ import { nameCovers, namesOverlap } from "../names/pattern.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 import { type Bar, barOn } from "./bars.ts";
 import { type Claim, claimsOf, lastPlace, makeClaim, placeOf, unitsClaimed } from "./claims.ts";
-import { isFree, ownUnits } from "./conflicts.ts";
 import type { Decision } from "./decide.ts";
 import type { Manifest } from "./manifest.ts";
+import { isFree } from "./obstacles.ts";
+import { ownUnits } from "./units.ts";
 
 /** The manifest with a name for each intent, or why there is none. */
 export function pickNames(

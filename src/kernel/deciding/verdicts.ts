@@ -5,9 +5,9 @@ import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import type { Blocker, Reply, Verdict } from "../contract/replies.ts";
 import type { AgentEntry, TenantEntry } from "../memory/state.ts";
-import { type Obstacles, obstaclesTotal } from "./conflicts.ts";
 import type { Decision } from "./decide.ts";
 import type { Manifest } from "./manifest.ts";
+import { type Obstacles, obstaclesTotal } from "./obstacles.ts";
 
 export function diedVerdict(
   tenant: TenantEntry,

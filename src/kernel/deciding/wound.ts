@@ -1,10 +1,11 @@
 /** Wound-Wait's half of the decision (W7): who is revoked for an older requester, and whether it must wait all the same. */
 
-import { each, type Place } from "../index/resource-tree.ts";
+import { each, type Place } from "../index/placed-lists.ts";
 import { type Holder, type LeaseEntry, type ResourceEntry, type TenantEntry, withLinked } from "../memory/state.ts";
 import { unitsClaimed } from "./claims.ts";
-import { addOverlapping, createObstacles, unitsAhead } from "./conflicts.ts";
 import type { Manifest } from "./manifest.ts";
+import { addOverlapping, createObstacles } from "./obstacles.ts";
+import { unitsAhead } from "./units.ts";
 
 export interface Wounds {
   readonly wounds: readonly LeaseEntry[];

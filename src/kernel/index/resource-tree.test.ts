@@ -6,17 +6,16 @@ import { textHash } from "../names/hash.ts";
 import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
 import { createWorld } from "../testing/test-world.ts";
+import { headOf, type Placed } from "./placed-lists.ts";
 import { search } from "./resource-search.ts";
 import {
   createRoot,
   findNode,
-  headOf,
   heldFrom,
   literalChildren,
   move,
   type Node,
   nodeFor,
-  type Placed,
   patternChildren,
   put,
   type Side,

@@ -5,29 +5,17 @@
  */
 import { EXCLUSIVE, PROVIDING, SHARED, type Strength } from "../contract/predicates.ts";
 import { isWildSegment, type ResourceName } from "../names/resource-name.ts";
+import {
+  type Heads,
+  headOf,
+  insertAfter,
+  isBefore,
+  isEmpty,
+  lastNotAfter,
+  type Placed,
+  setHead,
+} from "./placed-lists.ts";
 import { SegmentTable } from "./segment-table.ts";
-
-/** Lists at a node are kept in this order: leases by fence, waiting intents by their place in the queue. */
-export interface Place {
-  readonly order: number;
-  readonly suborder: number;
-}
-
-/** Something that stands at a node: a lease that is held, or an intent that waits. */
-export interface Placed extends Place {
-  node: Node | null;
-  strength: Strength;
-  order: number;
-  previous: Placed | null;
-  next: Placed | null;
-}
-
-/** First of a circular list for each strength. */
-export interface Heads {
-  shared: Placed | null;
-  providing: Placed | null;
-  exclusive: Placed | null;
-}
 
 /** A node is itself the heads of what is held there: most nodes hold one lease and nothing else. */
 export interface Node extends Heads {
@@ -182,33 +170,6 @@ function childFor(node: Node, segment: string, hash: number, wild: boolean): Nod
   return child;
 }
 
-/** First of those that stand at the node with this strength. */
-export function headOf(heads: Heads, strength: Strength): Placed | null {
-  return strength === SHARED ? heads.shared : strength === PROVIDING ? heads.providing : heads.exclusive;
-}
-
-function setHead(heads: Heads, strength: Strength, head: Placed | null): void {
-  if (strength === SHARED) heads.shared = head;
-  else if (strength === PROVIDING) heads.providing = head;
-  else heads.exclusive = head;
-}
-
-/** True at the first item that is meant; undefined ends the list. */
-export function some(head: Placed | null, isMeant: (item: Placed) => boolean | undefined): boolean {
-  for (let item = head; item !== null; item = item.next === head ? null : item.next) {
-    const meant = isMeant(item);
-    if (meant !== false) return meant === true;
-  }
-  return false;
-}
-
-export function each(head: Placed | null, act: (item: Placed) => void): void {
-  some(head, (item) => {
-    act(item);
-    return false;
-  });
-}
-
 /** Puts what was just granted last, or what is restored, which may be out of order until `putInOrder` is called. */
 export function append(node: Node, item: Placed): void {
   const head = headOf(node, item.strength);
@@ -219,11 +180,6 @@ export function append(node: Node, item: Placed): void {
     setHead(node, item.strength, item);
   } else insertAfter(head.previous ?? head, item);
   countAbove("held", node, item.strength, 1);
-}
-
-/** Of what was appended last: it belongs before the one that it stands behind. */
-export function isOutOfOrder(item: Placed): boolean {
-  return item.previous !== null && isBefore(item, item.previous);
 }
 
 /** Sorts what is held at the node. Restoring could insert each in its place, but backwards that is quadratic. */
@@ -260,28 +216,6 @@ export function put(side: Side, node: Node, item: Placed): void {
     if (after === null) setHead(heads, item.strength, item);
   }
   countAbove(side, node, item.strength, 1);
-}
-
-/** From the end backwards, because newcomers nearly always belong there; null: before the head. */
-function lastNotAfter(head: Placed, item: Placed): Placed | null {
-  let after = head.previous ?? head;
-  while (isBefore(item, after)) {
-    if (after === head) return null;
-    after = after.previous ?? head;
-  }
-  return after;
-}
-
-function insertAfter(after: Placed, item: Placed): void {
-  const next = after.next ?? after;
-  item.previous = after;
-  item.next = next;
-  after.next = item;
-  next.previous = item;
-}
-
-export function isBefore(a: Place, b: Place): boolean {
-  return a.order !== b.order ? a.order < b.order : a.suborder < b.suborder;
 }
 
 export function take(side: Side, item: Placed): void {
@@ -351,10 +285,6 @@ export function setMark(node: Node, mark: Mark | null): void {
     if (above.branch !== null) above.branch.marks += by;
   }
   if (mark === null) tidy(node);
-}
-
-function isEmpty(heads: Heads): boolean {
-  return heads.exclusive === null && heads.shared === null && heads.providing === null;
 }
 
 /** Removes a node that nothing stands on or below, and then its parent if that has become one. */

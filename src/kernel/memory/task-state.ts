@@ -9,7 +9,8 @@
 import type { Strength } from "../contract/predicates.ts";
 import type { Task, TaskAttempt, TaskSpec } from "../contract/task-records.ts";
 import { createHeap, type Heap, type Ranked } from "../index/heap.ts";
-import type { Node, Placed } from "../index/resource-tree.ts";
+import type { Placed } from "../index/placed-lists.ts";
+import type { Node } from "../index/resource-tree.ts";
 import {
   changed,
   type Entry,

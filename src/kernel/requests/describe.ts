@@ -4,7 +4,7 @@ import type { Intent, Lease, Millis } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Observe, PauseReason, Reply } from "../contract/replies.ts";
 import { unitsClaimed } from "../deciding/claims.ts";
-import { addObstacles, createObstacles, isFree, obstaclesTotal } from "../deciding/conflicts.ts";
+import { addObstacles, createObstacles, isFree, obstaclesTotal } from "../deciding/obstacles.ts";
 import { blockersOf } from "../deciding/verdicts.ts";
 import { updateLease } from "../leases/lease-life.ts";
 import type { Holder, RequestEntry, TenantEntry, Turn } from "../memory/state.ts";

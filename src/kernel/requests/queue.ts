@@ -5,10 +5,11 @@
 
 import { EXCLUSIVE, PROVIDING, SHARED, type Strength, strengthsConflict } from "../contract/predicates.ts";
 import { unitsClaimed } from "../deciding/claims.ts";
-import { isFree } from "../deciding/conflicts.ts";
+import { isFree } from "../deciding/obstacles.ts";
 import { findOthers, placeIn } from "../deciding/picking.ts";
+import { headOf, isBefore, type Placed } from "../index/placed-lists.ts";
 import { search } from "../index/resource-search.ts";
-import { headOf, isBefore, type Node, type Placed, waitingFrom } from "../index/resource-tree.ts";
+import { type Node, waitingFrom } from "../index/resource-tree.ts";
 import {
   findRoot,
   freeName,

@@ -8,7 +8,7 @@ import type { CellEvent } from "../contract/events.ts";
 import { limits } from "../contract/limits.ts";
 import type { Cell } from "../contract/records.ts";
 import { whyNotReady } from "../deciding/bars.ts";
-import { each } from "../index/resource-tree.ts";
+import { each } from "../index/placed-lists.ts";
 import { createCellEntry } from "../memory/entries.ts";
 import {
   type CellEntry,

@@ -3,9 +3,10 @@
 import { SHARED } from "../contract/predicates.ts";
 import type { Millis, Resource } from "../contract/records.ts";
 import { unitsClaimed } from "../deciding/claims.ts";
-import { unitsAhead } from "../deciding/conflicts.ts";
+import { unitsAhead } from "../deciding/units.ts";
+import { each } from "../index/placed-lists.ts";
 import { search } from "../index/resource-search.ts";
-import { each, heldFrom, nodeFor, setMark, waitingFrom } from "../index/resource-tree.ts";
+import { heldFrom, nodeFor, setMark, waitingFrom } from "../index/resource-tree.ts";
 import { createResourceEntry } from "../memory/entries.ts";
 import {
   changed,

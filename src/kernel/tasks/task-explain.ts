@@ -5,7 +5,7 @@ import type { Millis } from "../contract/records.ts";
 import type { Blocker } from "../contract/replies.ts";
 import { findResource, whyNotReady } from "../deciding/bars.ts";
 import { claimsOf, needsCells, unitsClaimed } from "../deciding/claims.ts";
-import { obstaclesTotal } from "../deciding/conflicts.ts";
+import { obstaclesTotal } from "../deciding/obstacles.ts";
 import { findOverKind, isLeaseTimeUsedUp } from "../deciding/quotas.ts";
 import { blockersOf } from "../deciding/verdicts.ts";
 import { firstOf } from "../index/heap.ts";

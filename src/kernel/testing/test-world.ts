@@ -2,8 +2,9 @@
  * A small world for the kernel's tests: one state, one clock, a tenant with agents, and terse verbs. A verb expects to
  * succeed and throws if it does not; `refused` expects a refusal, and that it changed nothing.
  */
-import type { Acquire, Actor, Command, DigestInput, Entropy, IntentInput } from "../contract/commands.ts";
+import type { Acquire, Actor, Command, DigestInput, Entropy } from "../contract/commands.ts";
 import type { KernelEvent } from "../contract/events.ts";
+import type { IntentInput } from "../contract/inputs.ts";
 import type {
   Agent,
   AgentState,

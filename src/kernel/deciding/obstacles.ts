@@ -1,26 +1,14 @@
 /** What stands in the way of an intent (C1, C6, W2): leases of other holders, and waiting intents ahead of it. */
 import { limits } from "../contract/limits.ts";
 import { EXCLUSIVE, type Strength, strengthOf, weakestConflicting } from "../contract/predicates.ts";
+import { each, type Heads, headOf, isBefore, type Place, type Placed, some } from "../index/placed-lists.ts";
 import { type Probe, search } from "../index/resource-search.ts";
-import {
-  type Branch,
-  each,
-  type Heads,
-  headOf,
-  heldFrom,
-  isBefore,
-  type Node,
-  type Place,
-  type Placed,
-  some,
-  waitingFrom,
-} from "../index/resource-tree.ts";
+import { type Branch, heldFrom, type Node, waitingFrom } from "../index/resource-tree.ts";
 import {
   findRoot,
   type Holder,
   type LeaseEntry,
   type RequestEntry,
-  type ResourceEntry,
   type TenantEntry,
   type WaitingClaim,
 } from "../memory/state.ts";
@@ -28,6 +16,7 @@ import type { Obstacle } from "../memory/task-state.ts";
 import { nameCovers } from "../names/pattern.ts";
 import { canonicalName } from "../names/resource-name.ts";
 import type { Claim } from "./claims.ts";
+import { unitsFit } from "./units.ts";
 
 /** The claim stands free at this place of the queue: nothing conflicts, or the holder holds it already (W6). */
 export function isFree(tenant: TenantEntry, claim: Claim, holder: Holder, place: Place, unitsClaimed: number): boolean {
@@ -127,34 +116,6 @@ function someOtherAhead(heads: Heads, strength: Strength, holder: Holder, place:
     if (!isBefore(item, place)) return undefined;
     return (item as WaitingClaim).request.holder !== holder;
   });
-}
-
-/** C6: units of all holders, of waiters ahead, and those wanted, within the capacity. */
-function unitsFit(resource: ResourceEntry, place: Place, unitsClaimed: number): boolean {
-  return resource.heldUnits + unitsAhead(resource, place) + unitsClaimed <= (resource.record.capacity ?? 0);
-}
-
-export function unitsAhead(resource: ResourceEntry, place: Place): number {
-  if (place.order === Number.POSITIVE_INFINITY) return resource.waitingUnits;
-  let units = 0;
-  some(resource.node.waiting?.exclusive ?? null, (item) => {
-    if (!isBefore(item, place)) return undefined;
-    units += (item as WaitingClaim).intent.units;
-    return false;
-  });
-  return units;
-}
-
-/** Units that the holder itself holds or waits for; waiting for those would be waiting for oneself (C6). */
-export function ownUnits(resource: ResourceEntry, holder: Holder): number {
-  let units = 0;
-  for (let lease = holder.leases; lease !== null; lease = lease.nextOfHolder) {
-    if (lease.node === resource.node) units += lease.record.units;
-  }
-  for (const request of holder.open) {
-    for (const claim of request.claims) if (claim.node === resource.node) units += claim.intent.units;
-  }
-  return units;
 }
 
 /** W6: one of the holder's own honoured leases covers the claim, so nothing new is taken. */

@@ -1,0 +1,83 @@
+/** What stands at a node of the resource tree: circular lists by strength, each in order. */
+
+import { PROVIDING, SHARED, type Strength } from "../contract/predicates.ts";
+import type { Node } from "./resource-tree.ts";
+/** Lists at a node are kept in this order: leases by fence, waiting intents by their place in the queue. */
+export interface Place {
+  readonly order: number;
+  readonly suborder: number;
+}
+
+/** Something that stands at a node: a lease that is held, or an intent that waits. */
+export interface Placed extends Place {
+  node: Node | null;
+  strength: Strength;
+  order: number;
+  previous: Placed | null;
+  next: Placed | null;
+}
+
+/** First of a circular list for each strength. */
+export interface Heads {
+  shared: Placed | null;
+  providing: Placed | null;
+  exclusive: Placed | null;
+}
+
+/** First of those that stand at the node with this strength. */
+export function headOf(heads: Heads, strength: Strength): Placed | null {
+  return strength === SHARED ? heads.shared : strength === PROVIDING ? heads.providing : heads.exclusive;
+}
+
+export function setHead(heads: Heads, strength: Strength, head: Placed | null): void {
+  if (strength === SHARED) heads.shared = head;
+  else if (strength === PROVIDING) heads.providing = head;
+  else heads.exclusive = head;
+}
+
+/** True at the first item that is meant; undefined ends the list. */
+export function some(head: Placed | null, isMeant: (item: Placed) => boolean | undefined): boolean {
+  for (let item = head; item !== null; item = item.next === head ? null : item.next) {
+    const meant = isMeant(item);
+    if (meant !== false) return meant === true;
+  }
+  return false;
+}
+
+export function each(head: Placed | null, act: (item: Placed) => void): void {
+  some(head, (item) => {
+    act(item);
+    return false;
+  });
+}
+
+/** Of what was appended last: it belongs before the one that it stands behind. */
+export function isOutOfOrder(item: Placed): boolean {
+  return item.previous !== null && isBefore(item, item.previous);
+}
+
+/** From the end backwards, because newcomers nearly always belong there; null: before the head. */
+export function lastNotAfter(head: Placed, item: Placed): Placed | null {
+  let after = head.previous ?? head;
+  while (isBefore(item, after)) {
+    if (after === head) return null;
+    after = after.previous ?? head;
+  }
+  return after;
+}
+
+export function insertAfter(after: Placed, item: Placed): void {
+  const next = after.next ?? after;
+  item.previous = after;
+  item.next = next;
+  after.next = item;
+  next.previous = item;
+}
+
+export function isBefore(a: Place, b: Place): boolean {
+  return a.order !== b.order ? a.order < b.order : a.suborder < b.suborder;
+}
+
+export function isEmpty(heads: Heads): boolean {
+  return heads.exclusive === null && heads.shared === null && heads.providing === null;
+}
