@@ -27,7 +27,7 @@ import { shutDown } from "./shutdown.ts";
 import type { RunningServer } from "./start.ts";
 import { createStreamServer } from "./stream/stream.ts";
 
-export async function serve(
+export async function composeServer(
   engine: Engine,
   config: Omit<Config, "store"> & { readonly log: EngineLog },
   /** For artifacts, and where a backup is put together; with a store on disk, its data. */

@@ -8,7 +8,7 @@ import { Keys } from "./auth/keys.ts";
 import { createRateLimiter, type Meter, type RateLimit, type RateLimiter } from "./auth/rate-limit.ts";
 import { CellConnections } from "./cells/connections.ts";
 import { LeaseTokens } from "./cells/tokens.ts";
-import { createEventHub, type EventHub } from "./events/event-hub.ts";
+import { EventHub } from "./events/event-hub.ts";
 import { Counts } from "./operating/counts.ts";
 import { ReceiptSubmission } from "./receipts/receipts.ts";
 import { type RequestWatch, watchRequests } from "./tasks/held-requests.ts";
@@ -55,7 +55,7 @@ export function createService(
     receipts: new ReceiptSubmission(engine),
     keys: new Keys(engine),
     agentTokens: new AgentTokenCache(engine),
-    events: createEventHub(engine),
+    events: new EventHub(engine),
     limiter: createRateLimiter(rateLimit),
     counts: new Counts(),
     isClosing: false,

@@ -39,13 +39,15 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     ...(store === "sqlite" && { ledgerKey: () => openLedgerKey(data) }),
   });
   // The edges are many files to read, and the store's thread has enough to do meanwhile.
-  const [{ serve }] = await Promise.all([import("./compose.ts"), engine.start()]);
+  const [{ composeServer }] = await Promise.all([import("./compose.ts"), engine.start()]);
   try {
     // Not before the data is ours: another server may be at work on it.
     if (store === "sqlite") await removeLeftovers(data);
-    if (store === "sqlite") return await serve(engine, { ...config, log }, data);
+    if (store === "sqlite") return await composeServer(engine, { ...config, log }, data);
     const folder = mkdtempSync(join(tmpdir(), "leasehold-"));
-    return await serve(engine, { ...config, log }, folder, () => rmSync(folder, { recursive: true, force: true }));
+    return await composeServer(engine, { ...config, log }, folder, () =>
+      rmSync(folder, { recursive: true, force: true }),
+    );
   } catch (error) {
     await engine.close();
     throw error;

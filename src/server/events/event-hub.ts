@@ -15,83 +15,74 @@ export interface Follower {
   fallBack(lastSeen: number): void;
 }
 
-export interface EventHub {
-  /** The last event that has been handed out. */
-  readonly lastSeq: number;
-  readonly size: number;
-  join(follower: Follower): void;
-  leave(follower: Follower): void;
-}
+export class EventHub {
+  private readonly engine: Engine;
+  private readonly tenants = new Map<string, FollowerIndex<Follower>>();
+  private readonly followers = new Set<Follower>();
+  /** The last event that was delivered; null until the first follower is about to join, and kept up to date from then on. */
+  private seen: number | null = null;
 
-export function createEventHub(engine: Engine): EventHub {
-  const tenants = new Map<string, FollowerIndex<Follower>>();
-  const followers = new Set<Follower>();
-  // Set, and kept up to date, from the moment that the first follower is about to join.
-  let lastSeq: number | null = null;
-  const begin = (): number => {
-    if (lastSeq === null) {
-      engine.subscribe(follow);
-      lastSeq = engine.lastSeq;
+  constructor(engine: Engine) {
+    this.engine = engine;
+    engine.onRecovery(() => {
+      const { seen } = this;
+      if (seen === null || engine.lastSeq <= seen) return;
+      this.seen = engine.lastSeq;
+      this.fallBack(seen);
+    });
+  }
+
+  get size(): number {
+    return this.followers.size;
+  }
+
+  get lastSeq(): number {
+    return this.begin();
+  }
+
+  private begin(): number {
+    if (this.seen === null) {
+      this.engine.subscribe((events) => this.follow(events));
+      this.seen = this.engine.lastSeq;
     }
-    return lastSeq;
-  };
+    return this.seen;
+  }
 
-  function follow(events: readonly NumberedEvent[]): void {
+  join(follower: Follower): void {
+    this.begin();
+    this.followers.add(follower);
+    const { tenant } = follower.filter;
+    const index = this.tenants.get(tenant) ?? new FollowerIndex<Follower>();
+    this.tenants.set(tenant, index);
+    index.add(follower);
+  }
+
+  leave(follower: Follower): void {
+    if (!this.followers.delete(follower)) return;
+    const { tenant } = follower.filter;
+    const index = this.tenants.get(tenant);
+    index?.delete(follower);
+    if (index?.isEmpty) this.tenants.delete(tenant);
+  }
+
+  private follow(events: readonly NumberedEvent[]): void {
     const first = events[0];
     const last = events.at(-1);
     if (first === undefined || last === undefined) return;
-    // A commit of unknown outcome has been stored after all (S2) but was never announced, so all read it from the store.
-    const seen = lastSeq ?? first.seq - 1;
-    lastSeq = last.seq;
-    if (followers.size === 0) return;
-    if (first.seq === seen + 1) broadcast(events);
-    else fallBack(seen);
-  }
-
-  engine.onRecovery(() => {
-    const seen = lastSeq;
-    if (seen === null || engine.lastSeq <= seen) return;
-    lastSeq = engine.lastSeq;
-    fallBack(seen);
-  });
-
-  function broadcast(events: readonly NumberedEvent[]): void {
+    const seen = this.begin();
+    this.seen = last.seq;
+    if (this.followers.size === 0) return;
+    // Otherwise a commit of unknown outcome was stored after all (S2) but never announced: all read it from the store.
+    if (first.seq !== seen + 1) return this.fallBack(seen);
     for (const { seq, event, text } of events) {
-      const index = tenants.get(event.tenant);
-      index?.find(subjectOf(event), (follower) => follower.deliver(seq, text));
+      this.tenants.get(event.tenant)?.find(subjectOf(event), (follower) => follower.deliver(seq, text));
     }
   }
 
-  function fallBack(seen: number): void {
-    for (const follower of [...followers]) {
-      leave(follower);
+  private fallBack(seen: number): void {
+    for (const follower of [...this.followers]) {
+      this.leave(follower);
       follower.fallBack(seen);
     }
   }
-
-  function leave(follower: Follower): void {
-    if (!followers.delete(follower)) return;
-    const { tenant } = follower.filter;
-    const index = tenants.get(tenant);
-    index?.delete(follower);
-    if (index?.isEmpty) tenants.delete(tenant);
-  }
-
-  return {
-    get lastSeq() {
-      return begin();
-    },
-    get size() {
-      return followers.size;
-    },
-    join(follower) {
-      begin();
-      followers.add(follower);
-      const { tenant } = follower.filter;
-      const index = tenants.get(tenant) ?? new FollowerIndex<Follower>();
-      tenants.set(tenant, index);
-      index.add(follower);
-    },
-    leave,
-  };
 }

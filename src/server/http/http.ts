@@ -130,12 +130,12 @@ function addMcpRoute(app: FastifyInstance, options: HttpOptions, url: string): v
 
 /** Edge operations never reach the kernel, so the caller's role is checked here. */
 function edgeHandlerFor({ edges, service }: HttpOptions, { name, roles }: Operation): EdgeHandler {
-  const serve = edges[name];
-  if (serve === undefined) throw new TypeError(`${name} has no handler`);
-  if (roles === "anyone") return serve;
+  const handler = edges[name];
+  if (handler === undefined) throw new TypeError(`${name} has no handler`);
+  if (roles === "anyone") return handler;
   return (request, reply) => {
     const role = request.caller?.actor.role;
-    if (role !== undefined && roles.includes(role)) return serve(request, reply);
+    if (role !== undefined && roles.includes(role)) return handler(request, reply);
     service.counts.refuse("forbidden");
     sendAnswer(reply.raw, errorAnswer("forbidden", `A key with the role ${role} may not do this.`));
   };

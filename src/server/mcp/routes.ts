@@ -41,7 +41,7 @@ export function createMcp({ service, isLoopback, version, presence: presenceOpti
   let isClosed = false;
   const underWay = new Set<Promise<void>>();
 
-  async function serve(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async function answer(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { caller } = request;
     if (caller === null) throw new TypeError("admission comes before the handler");
     const sets = toolsetsIn(request.query);
@@ -61,7 +61,7 @@ export function createMcp({ service, isLoopback, version, presence: presenceOpti
 
   return {
     handle(request, reply) {
-      const served = serve(request, reply).catch((fault: unknown) => {
+      const served = answer(request, reply).catch((fault: unknown) => {
         if (isClosed || reply.raw.destroyed) return;
         service.log.error({ err: fault }, "an MCP request failed for a reason that is not its own");
         sendAnswer(reply.raw, errorAnswer("internal_error", "Something is wrong with the server; its log says what."));
