@@ -98,7 +98,7 @@ async function work(copy: string, queue: Mutant[]): Promise<Result[]> {
  */
 async function runTests(copy: string): Promise<Verdict> {
   const isSearch = (file: string) => file.endsWith(".property.test.ts");
-  const files = globSync("src/kernel/*.test.ts", { cwd: copy }).sort();
+  const files = globSync("src/kernel/**/*.test.ts", { cwd: copy }).sort();
   for (const file of [...files.filter((one) => !isSearch(one)), ...files.filter(isSearch)]) {
     const verdict = await runFile(copy, file);
     if (verdict.type !== "passed") return verdict;
