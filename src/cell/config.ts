@@ -30,10 +30,7 @@ export interface CellConfig {
 }
 
 export class ConfigUnusable extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "ConfigUnusable";
-  }
+  override name = "ConfigUnusable";
 }
 
 const cellPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;

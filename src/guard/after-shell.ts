@@ -34,7 +34,7 @@ export async function afterShell(call: HookCall, command: string): Promise<HookA
     noteIfHeld(call, to.path, held);
   }
   const file = pictureFile(session.agentFolder, payload.toolUseId, command);
-  const earlier = readPrivateJson(file, isEarlier);
+  const earlier = readPrivateJson<Earlier>(file, { root: "string", picture: "object" });
   if (earlier === null) return pass;
   remove(file);
   const now = await pictureTree(earlier.root);
@@ -81,10 +81,4 @@ function noteIfHeld(call: HookCall, path: string, held: readonly Lease[]): void 
 interface Earlier {
   readonly root: string;
   readonly picture: TreePicture;
-}
-
-function isEarlier(value: unknown): value is Earlier {
-  if (typeof value !== "object" || value === null) return false;
-  const { root, picture } = value as Partial<Record<keyof Earlier, unknown>>;
-  return typeof root === "string" && typeof picture === "object" && picture !== null;
 }

@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import { nodeModule } from "./node-module.ts";
 import { fileName } from "./places.ts";
-import { readPrivateJson, remove, writePrivate } from "./private-files.ts";
+import { filesIn, readPrivateJson, remove, writePrivate } from "./private-files.ts";
 
-const { readdirSync, readFileSync } = nodeModule("node:fs");
+const { readFileSync } = nodeModule("node:fs");
 
 interface CommitMark {
   readonly agentId: string;
@@ -32,15 +32,9 @@ export function unmarkCommit(checkout: string, agentId: string): void {
 /** The agents whose commit this process may be part of. */
 export function committingAgents(checkout: string): readonly string[] {
   const folder = join(checkout, "commits");
-  let names: readonly string[];
-  try {
-    names = readdirSync(folder);
-  } catch {
-    return [];
-  }
   const above = new Set(ancestors().map(({ pid }) => pid));
-  return names.flatMap((name) => {
-    const mark = readPrivateJson(join(folder, name), isMark);
+  return filesIn(folder).flatMap((name) => {
+    const mark = readPrivateJson<CommitMark>(join(folder, name), { agentId: "string", at: "number" });
     if (mark === null || Date.now() - mark.at > markMsMax) return [];
     return mark.toolPid === null || above.size === 0 || above.has(mark.toolPid) ? [mark.agentId] : [];
   });
@@ -61,10 +55,4 @@ function ancestors(): readonly { readonly pid: number; readonly name: string }[]
     pid = Number(parent);
   }
   return found;
-}
-
-function isMark(value: unknown): value is CommitMark {
-  if (typeof value !== "object" || value === null) return false;
-  const { agentId, at, toolPid } = value as Partial<Record<keyof CommitMark, unknown>>;
-  return typeof agentId === "string" && typeof at === "number" && (toolPid === null || typeof toolPid === "number");
 }

@@ -4,6 +4,7 @@
  */
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { nodeModule } from "./node-module.ts";
+import { isRecord } from "./payload.ts";
 import type { Settings } from "./settings.ts";
 
 export interface Answer {
@@ -14,15 +15,14 @@ export interface Answer {
 
 /** No answer came: nothing listens there, or it took too long, or what answered is not Leasehold. */
 export class Unreachable extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "Unreachable";
-  }
+  override name = "Unreachable";
 }
+
+export type Method = "GET" | "POST" | "DELETE";
 
 export interface ControlPlane {
   readonly url: string;
-  call(method: "GET" | "POST" | "DELETE", path: string, body?: object, more?: CallOptions): Promise<Answer>;
+  call(method: Method, path: string, body?: object, more?: CallOptions): Promise<Answer>;
 }
 
 export interface CallOptions {
@@ -77,12 +77,10 @@ async function collect(response: IncomingMessage): Promise<Answer> {
   try {
     body = text === "" ? {} : JSON.parse(text);
   } catch {
-    throw new Error("what answers there is not Leasehold");
+    // Said below.
   }
-  if (typeof body !== "object" || body === null) throw new Error("what answers there is not Leasehold");
-  if (status >= 500 || status === 429) {
-    const { error, detail } = body as { readonly error?: unknown; readonly detail?: unknown };
-    throw new Error(`it answers ${status} ${String(error ?? "")}: ${String(detail ?? "").slice(0, 200)}`);
-  }
-  return { status, body: body as Readonly<Record<string, unknown>> };
+  if (!isRecord(body)) throw new Error("what answers there is not Leasehold");
+  const { error = "", detail = "" } = body;
+  if (status < 500 && status !== 429) return { status, body };
+  throw new Error(`it answers ${status} ${String(error)}: ${String(detail).slice(0, 200)}`);
 }

@@ -5,7 +5,6 @@ import type { ShellPath } from "./shell-writes.ts";
 
 export interface GitWrites {
   readonly folder: string;
-  readonly mutated: readonly ShellPath[];
   readonly deleted: readonly ShellPath[];
   readonly renamed: readonly (readonly [ShellPath, ShellPath])[];
   /** Arguments of git commands that print, with NUL between, the paths that will change. */
@@ -105,7 +104,6 @@ export function gitWrites(words: readonly Word[], cwd: string): GitWrites | null
 function empty(folder: string, verb: string): GitWrites {
   return {
     folder,
-    mutated: [],
     deleted: [],
     renamed: [],
     asks: null,

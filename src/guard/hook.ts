@@ -60,19 +60,8 @@ async function answerTo(
   // Each is loaded when it is needed: a hook's start is the agent's waiting time.
   if (moment === "before") return await (await import("./before.ts")).before(call);
   if (moment === "after") return await (await import("./after.ts")).after(call);
-  const lifecycle = await import("./lifecycle.ts");
-  switch (moment) {
-    case "start":
-      return await lifecycle.start(call);
-    case "prompt":
-      return lifecycle.prompt(call);
-    case "turn-end":
-      return await lifecycle.turnEnd(call);
-    case "subagent-end":
-      return await lifecycle.subagentEnd(call);
-    case "end":
-      return await lifecycle.end(call);
-  }
+  const { lifecycle } = await import("./lifecycle.ts");
+  return await lifecycle[moment](call);
 }
 
 async function withinTime(work: Promise<HookAnswer>): Promise<HookAnswer> {

@@ -6,17 +6,15 @@
  */
 import { join } from "node:path";
 import type { Blocker, Lease } from "../sdk/wire.ts";
-import type { ControlPlane } from "./control-plane.ts";
+import type { Answer, ControlPlane } from "./control-plane.ts";
 import type { Intent } from "./intents.ts";
 import { covers } from "./name-match.ts";
-import { nodeModule } from "./node-module.ts";
 import { fileName } from "./places.ts";
-import { readPrivate, readPrivateJson, remove, writePrivate } from "./private-files.ts";
+import { filesIn, readPrivate, readPrivateJson, remove, writePrivate } from "./private-files.ts";
 import { callAs, isRegistered, type Session } from "./session.ts";
 import type { Settings } from "./settings.ts";
+import type { Target } from "./targets.ts";
 import { versionOf } from "./versions.ts";
-
-const { readdirSync } = nodeModule("node:fs");
 
 export type Verdict =
   | { readonly kind: "granted" }
@@ -40,55 +38,44 @@ const writing: ReadonlySet<string> = new Set(["MUTATES", "DELETES", "RENAMES"]);
 
 /** What it holds is renewed first, which also tells what need not be asked for again. */
 export async function lease(
-  { settings, server, session }: Asking,
+  asking: Asking,
   wanted: readonly Intent[],
   purpose: string,
-  waitMs = settings.waitMs,
+  waitMs = asking.settings.waitMs,
 ): Promise<Verdict> {
-  const held = await renew({ settings, server, session }, false);
+  const { settings, session } = asking;
+  const held = await renew(asking, false);
   const isHeld = (name: string) => held.some((own) => writing.has(own.predicate) && covers(own.resource, name));
   const intents = wanted.filter(({ resource, to }) => !(isHeld(resource) && (to === undefined || isHeld(to))));
   if (intents.length === 0) return { kind: "granted" };
-  const wish = {
-    agent_id: session.agentId,
-    intents,
-    ttl_ms: settings.ttlMs,
-    wait_timeout_ms: waitMs,
-    hold_ms: waitMs,
-    purpose,
-  };
+  const claim = { agent_id: session.agentId, intents, wait_timeout_ms: waitMs };
+  const terms = { ttl_ms: settings.ttlMs, hold_ms: waitMs, purpose };
   noteHolding(session);
-  const { status, body } = await callAs(session, server, (token) =>
-    server.call("POST", "/v1/acquire", wish, { token, holdMs: waitMs }),
-  );
+  const { status, body } = await callAs(asking, "POST", "/v1/acquire", { ...claim, ...terms }, waitMs);
   if (status === 200) {
     // Once more: another hook of this agent may have released all, and said so, in between.
     noteHolding(session);
     return { kind: "granted" };
   }
-  const { error, detail, blocked_by: by, blocked_by_total: total, request_id: request } = body;
+  const { error, detail, request_id: request } = body;
   if (status === 202 && typeof request === "string") {
     // It would go on waiting in line without anybody who collects it.
-    await callAs(session, server, (token) =>
-      server.call("DELETE", `/v1/requests/${encodeURIComponent(request)}`, undefined, { token }),
-    );
+    await callAs(asking, "DELETE", `/v1/requests/${encodeURIComponent(request)}`);
   }
-  if (Array.isArray(by) && by.length > 0) {
-    const blockers = by as readonly Blocker[];
-    return { kind: "blocked", isDead: error === "die", blockers, total: typeof total === "number" ? total : by.length };
+  const blocked = blockedBy(body, error === "die");
+  if (blocked !== null) return blocked;
+  if (error !== "wait_timeout") {
+    return { kind: "refused", detail: String(detail ?? error ?? `the server answers ${status}`) };
   }
-  if (error === "wait_timeout") return await whoIsThere({ settings, server, session }, intents);
-  return { kind: "refused", detail: String(detail ?? error ?? `the server answers ${status}`) };
+  // The end of a wait does not say who was in the way; a dry run does.
+  const dry = await callAs(asking, "POST", "/v1/acquire", { ...claim, wait_timeout_ms: 0, dry_run: true });
+  return blockedBy(dry.body, false) ?? { kind: "refused", detail: "it was held until just now; try again" };
 }
 
-/** The end of a wait does not say who was in the way; a dry run does. */
-async function whoIsThere({ server, session }: Asking, intents: readonly Intent[]): Promise<Verdict> {
-  const wish = { agent_id: session.agentId, intents, wait_timeout_ms: 0, dry_run: true };
-  const { body } = await callAs(session, server, (token) => server.call("POST", "/v1/acquire", wish, { token }));
-  const { blocked_by: by, blocked_by_total: total } = body;
-  const blockers = Array.isArray(by) ? (by as readonly Blocker[]) : [];
-  if (blockers.length === 0) return { kind: "refused", detail: "it was held until just now; try again" };
-  return { kind: "blocked", isDead: false, blockers, total: typeof total === "number" ? total : blockers.length };
+function blockedBy({ blocked_by: by, blocked_by_total: total }: Answer["body"], isDead: boolean): Verdict | null {
+  if (!Array.isArray(by) || by.length === 0) return null;
+  const blockers = by as readonly Blocker[];
+  return { kind: "blocked", isDead, blockers, total: typeof total === "number" ? total : by.length };
 }
 
 /** Written before anything is asked for, so that it is there whenever the agent may hold something. */
@@ -102,19 +89,15 @@ function mayHold(session: Session): boolean {
 }
 
 /** All that it holds, for another TTL. */
-export async function renew({ server, session }: Asking, isActive: boolean): Promise<readonly Lease[]> {
-  if (!mayHold(session)) return [];
-  const { status, body } = await callAs(session, server, (token) =>
-    server.call("POST", "/v1/heartbeat", { agent_id: session.agentId, activity: isActive }, { token }),
-  );
+export async function renew(asking: Asking, isActive: boolean): Promise<readonly Lease[]> {
+  if (!mayHold(asking.session)) return [];
+  const heartbeat = { agent_id: asking.session.agentId, activity: isActive };
+  const { status, body } = await callAs(asking, "POST", "/v1/heartbeat", heartbeat);
   const { leases } = body as { readonly leases?: readonly Lease[] };
   return status === 200 && Array.isArray(leases) ? leases : [];
 }
 
-interface WrittenFile {
-  readonly resource: string;
-  readonly path: string;
-}
+type WrittenFile = Pick<Target, "resource" | "path">;
 
 /** For the version that is reported at the end (A6). */
 export function noteWrote({ agentFolder }: Session, { resource, path }: WrittenFile): void {
@@ -122,36 +105,21 @@ export function noteWrote({ agentFolder }: Session, { resource, path }: WrittenF
 }
 
 /** Gives all back; how many there were. */
-export async function releaseAll({ server, session }: Asking): Promise<number> {
+export async function releaseAll(asking: Asking): Promise<number> {
+  const { session } = asking;
   if (!mayHold(session)) return 0;
   const folder = join(session.agentFolder, "wrote");
   const versions: Record<string, string> = {};
   for (const name of filesIn(folder)) {
-    const wrote = readPrivateJson(join(folder, name), isWrittenFile);
+    const wrote = readPrivateJson<WrittenFile>(join(folder, name), { resource: "string", path: "string" });
     if (wrote !== null) versions[wrote.resource] = versionOf(wrote.path);
   }
-  const { status, body } = await callAs(session, server, (token) =>
-    server.call("POST", "/v1/release", { agent_id: session.agentId, versions }, { token }),
-  );
+  const { status, body } = await callAs(asking, "POST", "/v1/release", { agent_id: session.agentId, versions });
   remove(folder);
-  const { leases } = body as { readonly leases?: unknown };
+  const { leases } = body;
   if (status !== 200 || !Array.isArray(leases)) return 0;
   remove(join(session.agentFolder, holdingFile));
   return leases.length;
-}
-
-function filesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
-}
-
-function isWrittenFile(value: unknown): value is WrittenFile {
-  if (typeof value !== "object" || value === null) return false;
-  const { resource, path } = value as Partial<Record<keyof WrittenFile, unknown>>;
-  return typeof resource === "string" && typeof path === "string";
 }
 
 /** What others hold in this repository. */
@@ -162,21 +130,13 @@ export async function heldByOthers(
   pagesMax = 10,
 ): Promise<readonly Lease[]> {
   const found: Lease[] = [];
-  let cursor: string | null = null;
+  let cursor = "";
   for (let page = 0; page < pagesMax; page++) {
-    const query = new URLSearchParams({
-      resource: `FILE:/${name}/**`,
-      limit: "1000",
-      ...(cursor !== null && { cursor }),
-    });
+    const query = new URLSearchParams({ resource: `FILE:/${name}/**`, limit: "1000", ...(cursor && { cursor }) });
     const { status, body } = await server.call("GET", `/v1/leases?${query}`);
-    const { detail, error } = body;
+    const { detail, error, leases = [], next_cursor: next } = body;
     if (status !== 200) throw new Error(String(detail ?? error ?? status));
-    const { leases, next_cursor: next } = body as {
-      readonly leases?: readonly Lease[];
-      readonly next_cursor?: string | null;
-    };
-    found.push(...(leases ?? []).filter(({ agent_id: agent }) => !own.includes(agent)));
+    found.push(...(leases as readonly Lease[]).filter(({ agent_id: agent }) => !own.includes(agent)));
     if (typeof next !== "string") break;
     cursor = next;
   }

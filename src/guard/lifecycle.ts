@@ -6,6 +6,7 @@ import { Unreachable } from "./control-plane.ts";
 import { type HookCall, purposeFrom } from "./hook-call.ts";
 import { heldByOthers, releaseAll } from "./leasing.ts";
 import { nodeModule } from "./node-module.ts";
+import type { Moment } from "./payload.ts";
 import { sessionsFolder } from "./places.ts";
 import { remove, writePrivate } from "./private-files.ts";
 import { agentsOf } from "./session.ts";
@@ -16,7 +17,7 @@ const { readdirSync, statSync } = nodeModule("node:fs");
 const sessionKeptMs = 7 * 24 * 3_600_000;
 
 /** Who else works here, and what the rules are: rules that the agent meets anyway, but should not meet unprepared. */
-export async function start({ payload, server, settings, session, environment }: HookCall): Promise<HookAnswer> {
+async function start({ payload, server, settings, session, environment }: HookCall): Promise<HookAnswer> {
   forgetOldSessions(sessionsFolder(environment));
   const repository = findRepository(payload.cwd);
   if (repository === null) return pass;
@@ -40,30 +41,30 @@ export async function start({ payload, server, settings, session, environment }:
   }
 }
 
-export function prompt({ payload, session, settings }: HookCall): HookAnswer {
+function prompt({ payload, session, settings }: HookCall): HookAnswer {
   if (payload.prompt !== null && settings.purpose === "prompt") {
     writePrivate(join(session.folder, "purpose"), purposeFrom(payload.prompt));
   }
   return pass;
 }
 
-/** What was done in this turn is done: others need not wait until the person comes back. */
-export async function turnEnd(call: HookCall): Promise<HookAnswer> {
-  return call.settings.hold === "turn" ? await ended(() => releaseAll(call)) : pass;
-}
+type Handler = (call: HookCall) => HookAnswer | Promise<HookAnswer>;
 
-export async function subagentEnd(call: HookCall): Promise<HookAnswer> {
+export const lifecycle: Readonly<Record<Exclude<Moment, "before" | "after">, Handler>> = {
+  start,
+  prompt,
+  // What was done in this turn is done: others need not wait until the person comes back.
+  "turn-end": (call) => (call.settings.hold === "turn" ? ended(() => releaseAll(call)) : pass),
   // Without its name it cannot be distinguished from the session itself, which goes on.
-  return call.payload.subagent === null ? pass : await ended(() => releaseAll(call));
-}
-
-export async function end(call: HookCall): Promise<HookAnswer> {
-  const answer = await ended(async () => {
-    for (const agent of agentsOf(call.session)) await releaseAll({ ...call, session: agent });
-  });
-  remove(call.session.folder);
-  return answer;
-}
+  "subagent-end": (call) => (call.payload.subagent === null ? pass : ended(() => releaseAll(call))),
+  async end(call) {
+    const answer = await ended(async () => {
+      for (const agent of agentsOf(call.session)) await releaseAll({ ...call, session: agent });
+    });
+    remove(call.session.folder);
+    return answer;
+  },
+};
 
 async function ended(release: () => Promise<unknown>): Promise<HookAnswer> {
   try {

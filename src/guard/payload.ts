@@ -6,29 +6,24 @@ export type GuardedTool = (typeof guardedTools)[number];
 
 export type Moment = "start" | "prompt" | "before" | "after" | "turn-end" | "subagent-end" | "end";
 
+const claudeMoments = {
+  SessionStart: "start",
+  UserPromptSubmit: "prompt",
+  PreToolUse: "before",
+  PostToolUse: "after",
+  PostToolUseFailure: "after",
+  Stop: "turn-end",
+  SubagentStart: "start",
+  SubagentStop: "subagent-end",
+  SessionEnd: "end",
+} as const;
+/** Codex took its events from Claude Code, all but one. */
+const { PostToolUseFailure: _, ...codexMoments } = claudeMoments;
+
 /** By each tool's own names for them. */
 export const moments: Readonly<Record<GuardedTool, Readonly<Record<string, Moment>>>> = {
-  claude: {
-    SessionStart: "start",
-    UserPromptSubmit: "prompt",
-    PreToolUse: "before",
-    PostToolUse: "after",
-    PostToolUseFailure: "after",
-    Stop: "turn-end",
-    SubagentStart: "start",
-    SubagentStop: "subagent-end",
-    SessionEnd: "end",
-  },
-  codex: {
-    SessionStart: "start",
-    UserPromptSubmit: "prompt",
-    PreToolUse: "before",
-    PostToolUse: "after",
-    Stop: "turn-end",
-    SubagentStart: "start",
-    SubagentStop: "subagent-end",
-    SessionEnd: "end",
-  },
+  claude: claudeMoments,
+  codex: codexMoments,
   cursor: {
     sessionStart: "start",
     beforeSubmitPrompt: "prompt",
@@ -70,10 +65,7 @@ export interface Payload {
 
 /** What came in is not what the tool sends. */
 export class PayloadProblem extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "PayloadProblem";
-  }
+  override name = "PayloadProblem";
 }
 
 export function readPayload(text: string, moment: Moment, here: string): Payload {
@@ -106,11 +98,8 @@ export function readPayload(text: string, moment: Moment, here: string): Payload
 
 /** Where a shell is to run its command: each has its own word for it. */
 function folderIn(input: Readonly<Record<string, unknown>>): string | null {
-  for (const field of ["working_directory", "workdir", "dir_path", "directory"]) {
-    const folder = textIn(input, field);
-    if (folder !== null && !folder.includes("\0")) return folder;
-  }
-  return null;
+  const folders = ["working_directory", "workdir", "dir_path", "directory"].map((field) => textIn(input, field));
+  return folders.find((folder) => folder !== null && !folder.includes("\0")) ?? null;
 }
 
 /** Some send the arguments as they came from the model: as text. A text that is not JSON is a patch or a command. */
@@ -126,7 +115,7 @@ function parsedInput(value: unknown): Readonly<Record<string, unknown>> {
   return { command: value };
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

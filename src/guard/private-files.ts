@@ -1,8 +1,10 @@
 /** Small files for this user alone, written whole or not at all: several hooks of a session may run at once. */
 import { dirname } from "node:path";
 import { nodeModule } from "./node-module.ts";
+import { isRecord } from "./payload.ts";
 
-const { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } = nodeModule("node:fs");
+const { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } =
+  nodeModule("node:fs");
 
 const folderMode = 0o700;
 const fileMode = 0o600;
@@ -15,14 +17,28 @@ export function readPrivate(path: string): string | null {
   }
 }
 
-export function readPrivateJson<T>(path: string, check: (value: unknown) => value is T): T | null {
-  const text = readPrivate(path);
-  if (text === null) return null;
+/** A JSON object whose fields have these types; null for anything else. */
+export function readPrivateJson<T>(
+  path: string,
+  types: Partial<Record<keyof T, "string" | "number" | "object">>,
+): T | null {
   try {
-    const value: unknown = JSON.parse(text);
-    return check(value) ? value : null;
+    const value: unknown = JSON.parse(readFileSync(path, "utf8"));
+    const isRight =
+      isRecord(value) &&
+      Object.entries(types).every(([field, type]) => value[field] !== null && typeof value[field] === type);
+    return isRight ? (value as T) : null;
   } catch {
     return null;
+  }
+}
+
+/** Their names; none where there is no such folder. */
+export function filesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
   }
 }
 

@@ -1,13 +1,11 @@
 /** A session of a coding agent as an agent of the control plane: its id, its token, and what it has leased. */
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
-import type { Answer, ControlPlane } from "./control-plane.ts";
+import type { Answer, ControlPlane, Method } from "./control-plane.ts";
 import { nodeModule } from "./node-module.ts";
 import { fileName, sessionFolder } from "./places.ts";
-import { createPrivate, readPrivate, readPrivateJson, remove, writePrivate } from "./private-files.ts";
+import { createPrivate, filesIn, readPrivate, readPrivateJson, remove, writePrivate } from "./private-files.ts";
 import type { Environment } from "./settings.ts";
-
-const { readdirSync } = nodeModule("node:fs");
 
 export interface Session {
   readonly tool: string;
@@ -28,10 +26,7 @@ interface Registered {
 
 /** The server refuses what should be in order: a key that does not fit, a quota. */
 export class Refused extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "Refused";
-  }
+  override name = "Refused";
 }
 
 const mainName = "main";
@@ -57,16 +52,17 @@ function agentIdOf(tool: string, id: string, subagent: string | null): string {
  * data is new, or another process took the agent up), it is registered again, once.
  */
 export async function callAs(
-  session: Session,
-  server: ControlPlane,
-  call: (token: string) => Promise<Answer>,
+  { session, server }: { readonly session: Session; readonly server: ControlPlane },
+  method: Method,
+  path: string,
+  body?: object,
+  holdMs = 0,
 ): Promise<Answer> {
-  const first = await registered(session, server, null);
-  const answer = await call(first.token);
-  const { error } = answer.body as { readonly error?: unknown };
+  const token = await registered(session, server, null);
+  const answer = await server.call(method, path, body, { token, holdMs });
+  const { error } = answer.body;
   if (answer.status !== 401 && error !== "agent_unknown" && error !== "stale_epoch") return answer;
-  const second = await registered(session, server, first.token);
-  return await call(second.token);
+  return await server.call(method, path, body, { token: await registered(session, server, token), holdMs });
 }
 
 /** True if this agent was ever registered here: if not, it holds nothing. */
@@ -74,12 +70,12 @@ export function isRegistered({ agentFolder }: Session): boolean {
   return readPrivate(join(agentFolder, "agent.json")) !== null;
 }
 
-/** With the token that is kept, unless that is the one that was refused. */
-async function registered(session: Session, server: ControlPlane, refused: string | null): Promise<Registered> {
+/** Its token: the one that is kept, unless that is the one that was refused. */
+async function registered(session: Session, server: ControlPlane, refused: string | null): Promise<string> {
   const path = join(session.agentFolder, "agent.json");
-  const kept = (): Registered | null => {
-    const found = readPrivateJson(path, isRegisteredFile);
-    return found !== null && found.url === server.url && found.token !== refused ? found : null;
+  const kept = (): string | null => {
+    const found = readRegistered(path);
+    return found !== null && found.url === server.url && found.token !== refused ? found.token : null;
   };
   const found = kept();
   if (found !== null) return found;
@@ -95,20 +91,21 @@ async function registered(session: Session, server: ControlPlane, refused: strin
   try {
     const late = kept();
     if (late !== null) return late;
-    const { status, body } = await server.call("POST", "/v1/agents", {
-      agent_id: session.agentId,
-      labels: labelsOf(session),
-    });
-    const { agent_token: token, error, detail } = body as Readonly<Record<string, unknown>>;
+    const { agentId } = session;
+    const { status, body } = await server.call("POST", "/v1/agents", { agent_id: agentId, labels: labelsOf(session) });
+    const { agent_token: token, error, detail } = body;
     if ((status !== 200 && status !== 201) || typeof token !== "string") {
       throw new Refused(`${String(detail ?? error ?? status)}`);
     }
-    const fresh: Registered = { agentId: session.agentId, token, url: server.url };
-    writePrivate(path, JSON.stringify(fresh));
-    return fresh;
+    writePrivate(path, JSON.stringify({ agentId, token, url: server.url } satisfies Registered));
+    return token;
   } finally {
     remove(lock);
   }
+}
+
+function readRegistered(path: string): Registered | null {
+  return readPrivateJson<Registered>(path, { agentId: "string", token: "string", url: "string" });
 }
 
 function labelsOf({ tool, subagent }: Session): Readonly<Record<string, string>> {
@@ -135,21 +132,9 @@ function userName(): string {
 
 /** All agents of a session, as their own sessions: it and its sub-agents. */
 export function agentsOf(session: Session): readonly Session[] {
-  let names: readonly string[];
-  try {
-    names = readdirSync(session.folder);
-  } catch {
-    return [];
-  }
-  return names.flatMap((name) => {
+  return filesIn(session.folder).flatMap((name) => {
     const agentFolder = join(session.folder, name);
-    const found = readPrivateJson(join(agentFolder, "agent.json"), isRegisteredFile);
+    const found = readRegistered(join(agentFolder, "agent.json"));
     return found === null ? [] : [{ ...session, agentFolder, agentId: found.agentId }];
   });
-}
-
-function isRegisteredFile(value: unknown): value is Registered {
-  if (typeof value !== "object" || value === null) return false;
-  const { agentId, token, url } = value as Partial<Record<keyof Registered, unknown>>;
-  return typeof agentId === "string" && typeof token === "string" && typeof url === "string";
 }

@@ -3,9 +3,8 @@
 import { join } from "node:path";
 import { defaultPort, defaultUrl } from "../names/defaults.ts";
 import { projectFile } from "../names/repository.ts";
-import { nodeModule } from "./node-module.ts";
-
-const { readFileSync } = nodeModule("node:fs");
+import { isRecord } from "./payload.ts";
+import { readPrivate } from "./private-files.ts";
 
 export interface Settings {
   readonly url: string;
@@ -27,10 +26,7 @@ export interface Settings {
 
 /** The file says something that cannot be meant; the message says what to write. */
 export class SettingsProblem extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "SettingsProblem";
-  }
+  override name = "SettingsProblem";
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -74,15 +70,11 @@ export function readSettings(root: string | null, environment: Environment): Set
 }
 
 function readFile(path: string): Readonly<Record<string, unknown>> {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch {
-    return {};
-  }
+  const text = readPrivate(path);
+  if (text === null) return {};
   try {
     const read: unknown = JSON.parse(text);
-    if (typeof read === "object" && read !== null && !Array.isArray(read)) return read as Record<string, unknown>;
+    if (isRecord(read)) return read;
   } catch {
     // Said below, in words of our own.
   }
@@ -90,7 +82,7 @@ function readFile(path: string): Readonly<Record<string, unknown>> {
 }
 
 function isAddress(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = URL.parse(text);
   return url !== null && (url.protocol === "http:" || url.protocol === "https:") && url.username === "";
 }
 

@@ -25,27 +25,12 @@ export type Step =
   | { readonly kind: "leave" };
 
 /** Longer ones are not read; the tree is looked at instead. */
-export const commandLengthMax = 262_144;
+const commandLengthMax = 262_144;
 const depthMax = 16;
 
 const operators = ["&&", "||", ";;", "|&", ";", "|", "&", "\n", "(", ")"];
 const redirects = ["&>>", "&>", "<<<", "<<-", "<<", "<>", "<&", ">>", ">&", ">|", ">", "<"];
-const keywords = new Set([
-  "if",
-  "then",
-  "elif",
-  "else",
-  "fi",
-  "while",
-  "until",
-  "do",
-  "done",
-  "{",
-  "}",
-  "!",
-  "time",
-  "in",
-]);
+const keywords = new Set("if then elif else fi while until do done { } ! time in".split(" "));
 
 /** Null for what cannot be read: an open quote, too long, too deep. */
 export function readShell(text: string, depth = 0): readonly Step[] | null {

@@ -127,7 +127,6 @@ function readCommand(
     const git = folder === null ? null : gitWrites(rest, folder);
     if (git === null) found.isClear = false;
     else {
-      found.mutated.push(...git.mutated);
       found.deleted.push(...git.deleted);
       found.renamed.push(...git.renamed);
       if (git.asks !== null) found.git.push(git);

@@ -26,77 +26,45 @@ type Input = Readonly<Record<string, unknown>>;
 type Reader = (input: Input) => Action;
 
 const none: Action = { kind: "none" };
-const pathFields = [
-  "file_path",
-  "notebook_path",
-  "absolute_path",
-  "path",
-  "filePath",
-  "target_file",
-  "target_notebook",
-  "file",
-  "filename",
-];
+const pathFields =
+  "file_path notebook_path absolute_path path filePath target_file target_notebook file filename".split(" ");
 
 const edits = reader(false);
 const overwrites = reader(true);
+const deletes = reader(false, "DELETES");
 
-const readers: Readonly<Record<string, Reader>> = {
-  edit: edits,
-  multiedit: edits,
-  strreplace: edits,
-  str_replace: edits,
-  search_replace: edits,
-  replace: edits,
-  edit_file: edits,
-  notebookedit: edits,
-  edit_notebook: edits,
-  editnotebook: edits,
-  write: overwrites,
-  write_file: overwrites,
-  create: overwrites,
-  create_file: overwrites,
-  tabwrite: overwrites,
-  delete: deletes,
-  delete_file: deletes,
-  move_file: moves,
-  rename_file: moves,
-  apply_patch: patches,
-  applypatch: patches,
-  read: reads,
-  read_file: reads,
-  read_many_files: reads,
-  bash: shell,
-  shell,
-  local_shell: shell,
-  exec_command: shell,
-  unified_exec: shell,
-  run_shell_command: shell,
-  run_terminal_cmd: shell,
-};
+/** In small letters, as each agent calls them. */
+const readers = new Map<string, Reader>(
+  (
+    [
+      ["edit multiedit strreplace str_replace search_replace replace edit_file", edits],
+      ["notebookedit edit_notebook editnotebook", edits],
+      ["write write_file create create_file tabwrite", overwrites],
+      ["delete delete_file", deletes],
+      ["move_file rename_file", moves],
+      ["apply_patch applypatch", patches],
+      ["read read_file read_many_files", reads],
+      ["bash shell local_shell exec_command unified_exec run_shell_command run_terminal_cmd", shell],
+    ] as const
+  ).flatMap(([names, reader]) => names.split(" ").map((name) => [name, reader] as const)),
+);
 
 /** Null where a tool that is known to write does not say what: that cannot be guarded. */
 export function actionOf(toolName: string, input: Input): Action | null {
   const name = (toolName.split(/__|:/).at(-1) ?? "").toLowerCase();
   const [, known = name] = /^mcp_.*_((?:read|write|edit|create|delete|move|rename)_file)$/.exec(name) ?? [];
-  const read = Object.hasOwn(readers, known) ? readers[known] : undefined;
+  const read = readers.get(known);
   if (read === undefined) return none;
   const action = read(input);
   return action.kind === "none" ? null : action;
 }
 
-function reader(isWhole: boolean): Reader {
+function reader(isWhole: boolean, predicate: Write["predicate"] = "MUTATES"): Reader {
   return (input) => {
     const paths = pathsIn(input);
     if (paths.length === 0) return none;
-    return { kind: "write", writes: paths.map((path) => ({ predicate: "MUTATES", path, isWhole })), renames: [] };
+    return { kind: "write", writes: paths.map((path) => ({ predicate, path, isWhole })), renames: [] };
   };
-}
-
-function deletes(input: Input): Action {
-  const paths = pathsIn(input);
-  if (paths.length === 0) return none;
-  return { kind: "write", writes: paths.map((path) => ({ predicate: "DELETES", path, isWhole: false })), renames: [] };
 }
 
 function moves(input: Input): Action {

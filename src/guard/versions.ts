@@ -40,7 +40,11 @@ export interface WriteMark {
 }
 
 export function readWriteMark(checkout: string, path: string): WriteMark | null {
-  return readPrivateJson(markPath(checkout, path), isWriteMark);
+  return readPrivateJson<WriteMark>(markPath(checkout, path), {
+    agentId: "string",
+    state: "string",
+    version: "string",
+  });
 }
 
 export function markWrite(checkout: string, path: string, mark: WriteMark): void {
@@ -49,10 +53,4 @@ export function markWrite(checkout: string, path: string, mark: WriteMark): void
 
 function markPath(checkout: string, path: string): string {
   return join(checkout, "writes", fileName(path));
-}
-
-function isWriteMark(value: unknown): value is WriteMark {
-  if (typeof value !== "object" || value === null) return false;
-  const { agentId, state, version } = value as Partial<Record<keyof WriteMark, unknown>>;
-  return typeof agentId === "string" && typeof version === "string" && (state === "writing" || state === "written");
 }

@@ -41,11 +41,10 @@ export function logViolation(checkout: string, { session, payload }: HookCall, r
 }
 
 /** As events (`lease.violated`). The agent is notified, and the log has it, even if the server cannot be reached. */
-export async function reportViolations({ session, server }: HookCall, found: readonly Found[]): Promise<void> {
+export async function reportViolations(call: HookCall, found: readonly Found[]): Promise<void> {
   const reports = found.slice(0, reportedMax).map(({ resource, holder }) => {
     const path = `/v1/leases/${encodeURIComponent(holder.id)}/violations`;
-    const body = { agent_id: session.agentId, resource };
-    return callAs(session, server, (token) => server.call("POST", path, body, { token }));
+    return callAs(call, "POST", path, { agent_id: call.session.agentId, resource });
   });
   for (const { reason } of (await Promise.allSettled(reports)).filter((one) => one.status === "rejected")) {
     if (!(reason instanceof Unreachable)) throw reason;

@@ -22,10 +22,7 @@ export type Change =
 
 /** A file that cannot be changed without losing something in it; the message says what to do. */
 export class CannotChange extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "CannotChange";
-  }
+  override name = "CannotChange";
 }
 
 export function readText(root: string, path: string): string | null {

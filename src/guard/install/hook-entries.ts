@@ -1,7 +1,7 @@
 /** The entries that each coding agent's configuration gets, and how they are put in and taken out. */
-import { type GuardedTool, moments } from "../payload.ts";
+import { type GuardedTool, isRecord, moments } from "../payload.ts";
 import { CannotChange } from "./changes.ts";
-import { isRecord, type Json, withField } from "./json-text.ts";
+import { type Json, withField } from "./json-text.ts";
 
 export const hookFiles: Readonly<Record<GuardedTool, string>> = {
   claude: ".claude/settings.json",

@@ -9,7 +9,7 @@ import type { Environment } from "../settings.ts";
 import { applyChanges, type Change, readText } from "./changes.ts";
 import { addGitHook, gitPlace, removeGitHook } from "./git-hooks.ts";
 import { addHooks, hookFiles, removeHooks } from "./hook-entries.ts";
-import { formatConfig, isRecord, type Json, parseConfig, pruned } from "./json-text.ts";
+import { formatConfig, type Json, parseConfig, pruned } from "./json-text.ts";
 import { addMcp, addTomlMcp, type McpEndpoint, mcpFiles, removeMcp, removeTomlMcp } from "./mcp-entries.ts";
 import type { Program } from "./program.ts";
 
@@ -139,8 +139,7 @@ function isAsWritten(text: string | null): boolean {
 }
 
 function readOriginals(repository: Repository, environment: Environment): Originals {
-  const isOriginals = (value: unknown): value is Originals => isRecord(value);
-  return readPrivateJson(originalsFile(repository, environment), isOriginals) ?? {};
+  return readPrivateJson<Originals>(originalsFile(repository, environment), {}) ?? {};
 }
 
 function originalsFile(repository: Repository, environment: Environment): string {

@@ -1,4 +1,5 @@
 /** JSON files of others: read whole, changed in one place, written the way they were written before. */
+import { isRecord } from "../payload.ts";
 import { CannotChange } from "./changes.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -23,10 +24,6 @@ export function formatConfig(value: Json, like: string | null): string {
   const text = isOneLine ? JSON.stringify(value) : JSON.stringify(value, null, indent);
   const ended = like === null || like.trim() === "" || like.endsWith("\n") ? `${text}\n` : text;
   return like?.includes("\r\n") === true ? ended.replaceAll("\n", "\r\n") : ended;
-}
-
-export function isRecord(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The same value with one field set, or taken out where it is undefined; the order of the others stays. */

@@ -1,6 +1,6 @@
 /** The entries that tell coding agents where Leasehold's MCP server is. */
-import type { GuardedTool } from "../payload.ts";
-import { isRecord, type Json, withField } from "./json-text.ts";
+import { type GuardedTool, isRecord } from "../payload.ts";
+import { type Json, withField } from "./json-text.ts";
 
 export const mcpFiles: Readonly<Record<GuardedTool, string>> = {
   claude: ".mcp.json",
