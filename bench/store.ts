@@ -11,7 +11,7 @@ import { parentPort, Worker, workerData } from "node:worker_threads";
 import { flatten, type Position, positionAfter } from "../src/store/flat-batch.ts";
 import { createSqliteStore } from "../src/store/sqlite.ts";
 import { dataFiles } from "../src/store/sqlite-files.ts";
-import { createWriter } from "../src/store/sqlite-writer.ts";
+import { openWriter } from "../src/store/sqlite-writer.ts";
 import type { Batch, EndedLease, LiveRow } from "../src/store/store.ts";
 
 const quick = process.argv.includes("--quick");
@@ -182,8 +182,7 @@ function synchronous(): void {
   console.log("\nFor comparison, the same commits in the main thread: commands/s, µs of it per command");
   for (const size of [1, 64, 256, 1024]) {
     const folder = mkdtempSync(join(tmpdir(), "leasehold-bench-"));
-    const writer = createWriter(dataFiles(folder));
-    void writer.open(null);
+    const writer = openWriter(dataFiles(folder));
     let position = start;
     let time = 0;
     const batches = lease(size);
@@ -196,7 +195,7 @@ function synchronous(): void {
       void writer.commit(flatten(batch, lastEnded, position));
       if (index > 0) time += performance.now() - began;
     }
-    void writer.close(null);
+    void writer.close();
     rmSync(folder, { recursive: true });
     const commands = (count - 1) * size;
     console.log(

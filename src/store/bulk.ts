@@ -22,3 +22,8 @@ export function bulk(
     for (; start < values.length; start += width) one.run(...values.slice(start, start + width));
   };
 }
+
+/** A failure rolls back in any case; saying so in the statement spares SQLite a journal for it. */
+export function bulkInsert(db: DatabaseSync, table: string, columns: readonly string[]) {
+  return bulk(db, columns.length, (rows) => `INSERT OR ROLLBACK INTO ${table} (${columns.join()}) VALUES ${rows}`);
+}

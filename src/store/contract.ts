@@ -4,8 +4,10 @@ import { describe, test } from "node:test";
 import { batch, type Check, endedLease, liveRows, observed, row, type StoreFixture } from "./contract-fixture.ts";
 import { describeHistory } from "./contract-history.ts";
 import { describeLedger } from "./contract-ledger.ts";
-import { StaleEpoch, StoreClosed, StoreFault, StoreLocked } from "./faults.ts";
+import { StoreFault } from "./faults.ts";
 import type { LiveRow } from "./store.ts";
+
+const closed = { code: "store_closed" } as const;
 
 export function describeStore(name: string, make: () => Promise<StoreFixture>): void {
   const check: Check = (claim, body) => {
@@ -57,7 +59,7 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
       async (fixture, store) => {
         await store.open();
         const second = fixture.store();
-        await assert.rejects(second.open(), StoreLocked);
+        await assert.rejects(second.open(), { code: "store_locked" });
         await store.commit(batch({ now: 1, puts: [row(1)] }));
         await store.close();
         assert.equal((await second.open()).epoch, 2);
@@ -138,20 +140,23 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
       assert.deepEqual(await liveRows(store), [{ n: 1, kind: "lease", body: body(49) }]);
     });
 
-    check("a writer whose epoch is over stores nothing, and is refused from then on (StaleEpoch)", async (f, store) => {
-      await store.open();
-      await store.commit(batch({ now: 1, puts: [row(1)] }));
-      assert.equal(await store.earliestSeq(), 1);
-      f.moveEpoch();
-      const late = batch({ now: 2, puts: [row(2)], removes: [1], events: { firstSeq: 1, count: 1, body: "[1]" } });
-      await assert.rejects(store.commit({ ...late, ended: [endedLease(1)] }), StaleEpoch);
-      await assert.rejects(store.commit(batch({ now: 3 })), StaleEpoch);
-      await assert.rejects(store.earliestSeq(), StoreFault);
-      const { now, lastN, lastSeq } = await store.open();
-      assert.deepEqual({ now, lastN, lastSeq }, { now: 1, lastN: 1, lastSeq: 0 });
-      assert.deepEqual(await liveRows(store), [row(1)]);
-      assert.deepEqual(await store.endedLease("t", [endedLease(1).id]), []);
-    });
+    check(
+      "a writer whose epoch is over stores nothing, and is refused from then on (stale_epoch)",
+      async (f, store) => {
+        await store.open();
+        await store.commit(batch({ now: 1, puts: [row(1)] }));
+        assert.equal(await store.earliestSeq(), 1);
+        f.moveEpoch();
+        const late = batch({ now: 2, puts: [row(2)], removes: [1], events: { firstSeq: 1, count: 1, body: "[1]" } });
+        await assert.rejects(store.commit({ ...late, ended: [endedLease(1)] }), { code: "stale_epoch" });
+        await assert.rejects(store.commit(batch({ now: 3 })), { code: "stale_epoch" });
+        await assert.rejects(store.earliestSeq(), StoreFault);
+        const { now, lastN, lastSeq } = await store.open();
+        assert.deepEqual({ now, lastN, lastSeq }, { now: 1, lastN: 1, lastSeq: 0 });
+        assert.deepEqual(await liveRows(store), [row(1)]);
+        assert.deepEqual(await store.endedLease("t", [endedLease(1).id]), []);
+      },
+    );
 
     check("a batch whose time or numbers run backwards is a bug, not a fault (L7)", async (_, store) => {
       await store.open();
@@ -193,15 +198,15 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
 
   describe(`${name}: closing`, () => {
     check("a closed store refuses every call, and can be closed again and opened again", async (_, store) => {
-      await assert.rejects(store.commit(batch({ now: 1 })), StoreClosed);
+      await assert.rejects(store.commit(batch({ now: 1 })), closed);
       await store.open();
       await store.close();
       await store.close();
-      await assert.rejects(store.commit(batch({ now: 1 })), StoreClosed);
-      await assert.rejects(liveRows(store), StoreClosed);
-      await assert.rejects(store.endedLease("t", []), StoreClosed);
-      await assert.rejects(observed(store, { tenant: "t", since: 0, limit: 1 }), StoreClosed);
-      await assert.rejects(store.prune({ eventsBefore: 0, endedBefore: 0, endedKeep: 0 }), StoreClosed);
+      await assert.rejects(store.commit(batch({ now: 1 })), closed);
+      await assert.rejects(liveRows(store), closed);
+      await assert.rejects(store.endedLease("t", []), closed);
+      await assert.rejects(observed(store, { tenant: "t", since: 0, limit: 1 }), closed);
+      await assert.rejects(store.prune({ eventsBefore: 0, endedBefore: 0, endedKeep: 0 }), closed);
       assert.equal((await store.open()).epoch, 2);
     });
 

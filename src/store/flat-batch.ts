@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { SQLInputValue } from "node:sqlite";
-import type { Batch, EndedTaskRow, Millis, PackedEvents, SignedHead, StoredReceipt } from "./store.ts";
+import type { Batch, Millis, PackedEvents } from "./store.ts";
 
 export interface FlatBatch {
   readonly position: Position;
@@ -12,71 +12,40 @@ export interface FlatBatch {
   readonly puts: readonly SQLInputValue[];
   readonly removes: readonly number[];
   readonly events: PackedEvents | null;
-  /** key, at, tenant, id, agent_id, resource, predicate, writes, ended_at, body. */
+  /** key, at, then the columns of rows.ts, as in those below. */
   readonly ended: readonly SQLInputValue[];
-  /** at, tenant, id, task_type, status, ended_at, body. */
+  /** at first. */
   readonly endedTasks: readonly SQLInputValue[];
-  /** tenant, sequence, id, task_id, phase, recipient_ai, source_system, dedupe, stored_at, hash, body. */
   readonly receipts: readonly SQLInputValue[];
-  /** tenant, sequence, hash, at, key_id, signature. */
   readonly heads: readonly SQLInputValue[];
 }
-export const putWidth = 3;
-export const endedWidth = 10;
-export const endedTaskWidth = 7;
-export const receiptWidth = 11;
-export const headWidth = 6;
 
 /** `lastEnded` is the key of the last ended lease before the batch, `position` the one after it. */
 export function flatten(batch: Batch, lastEnded: number, position: Position): FlatBatch {
-  const { now, puts, removes, events, ended } = batch;
-  const flatPuts: SQLInputValue[] = [];
-  for (const { n, kind, body } of puts) flatPuts.push(n, kind, body);
-  const flatEnded: SQLInputValue[] = [];
+  const { now, removes, events } = batch;
+  const puts: SQLInputValue[] = [];
+  for (const { n, kind, body } of batch.puts) puts.push(n, kind, body);
+  const ended: SQLInputValue[] = [];
   let key = lastEnded;
-  for (const { tenant, id, agentId, resource, predicate, writes, endedAt, body } of ended) {
+  for (const { tenant, id, agentId, resource, predicate, writes, endedAt, body } of batch.ended) {
     key += 1;
-    flatEnded.push(key, now, tenant, id, agentId, resource, predicate, writes ? 1 : 0, endedAt, body);
+    ended.push(key, now, tenant, id, agentId, resource, predicate, writes ? 1 : 0, endedAt, body);
   }
-  return {
-    position,
-    puts: flatPuts,
-    removes,
-    events,
-    ended: flatEnded,
-    endedTasks: flatTasks(batch.endedTasks, now),
-    receipts: flatReceipts(batch.receipts),
-    heads: flatHeads(batch.heads),
-  };
-}
-
-/** Without keys: SQLite assigns the next, since only the oldest are ever deleted. */
-function flatTasks(tasks: readonly EndedTaskRow[], now: number): SQLInputValue[] {
-  const flat: SQLInputValue[] = [];
-  for (const { tenant, id, taskType, status, endedAt, body } of tasks) {
-    flat.push(now, tenant, id, taskType, status, endedAt, body);
+  // Without keys: SQLite assigns the next, since only the oldest are ever deleted.
+  const endedTasks: SQLInputValue[] = [];
+  for (const { tenant, id, taskType, status, endedAt, body } of batch.endedTasks) {
+    endedTasks.push(now, tenant, id, taskType, status, endedAt, body);
   }
-  return flat;
-}
-
-function flatReceipts(receipts: readonly StoredReceipt[]): SQLInputValue[] {
-  const flat: SQLInputValue[] = [];
-  for (const receipt of receipts) {
+  const receipts: SQLInputValue[] = [];
+  for (const receipt of batch.receipts) {
     const { tenant, sequence, id, taskId, phase, recipientAi, sourceSystem, dedupe, storedAt, hash, body } = receipt;
-    flat.push(tenant, sequence, id, taskId, phase, recipientAi, sourceSystem, dedupe, storedAt, hash, body);
+    receipts.push(tenant, sequence, id, taskId, phase, recipientAi, sourceSystem, dedupe, storedAt, hash, body);
   }
-  return flat;
-}
-
-function flatHeads(heads: readonly SignedHead[]): SQLInputValue[] {
-  return heads.flatMap(({ tenant, sequence, hash, at, keyId, signature }) => [
-    tenant,
-    sequence,
-    hash,
-    at,
-    keyId,
-    signature,
-  ]);
+  const heads: SQLInputValue[] = [];
+  for (const { tenant, sequence, hash, at, keyId, signature } of batch.heads) {
+    heads.push(tenant, sequence, hash, at, keyId, signature);
+  }
+  return { position, puts, removes, events, ended, endedTasks, receipts, heads };
 }
 
 /** The position of a store. Every commit moves it forward, and none may move it back. */

@@ -5,11 +5,10 @@
  */
 import { existsSync } from "node:fs";
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
-import { numberOf, type Row, textOf } from "./columns.ts";
 import { StoreFault } from "./faults.ts";
 import { checkedVersion } from "./migrations.ts";
+import { headRow, numberOf, type Row, receiptRow, textOf } from "./rows.ts";
 import { dataFiles } from "./sqlite-files.ts";
-import { receiptColumns } from "./sqlite-ledger.ts";
 import type { SignedHead, StoredReceipt } from "./store.ts";
 
 export interface LedgerFile {
@@ -62,7 +61,7 @@ function lastKey(db: DatabaseSync, table: "heads" | "receipts"): number {
 
 function* receiptsIn(db: DatabaseSync, last: number): Generator<StoredReceipt> {
   const portion = db.prepare(
-    `SELECT key, ${receiptColumns} FROM receipts WHERE key > ? AND key <= ? ORDER BY key LIMIT ?`,
+    `SELECT key, ${receiptRow.columns.join()} FROM receipts WHERE key > ? AND key <= ? ORDER BY key LIMIT ?`,
   );
   portion.setReturnArrays(true);
   let after: number | bigint = beforeAllKeys;
@@ -112,16 +111,10 @@ function headsOf(db: DatabaseSync, last: number): ReadonlyMap<string, Iterable<S
     for (;;) {
       const rows: readonly Row[] = portion.all(tenant, sequence, key, last, headsPerPortion);
       for (const row of rows) {
-        sequence = numberOf(row, "sequence");
+        const head = headRow.read(row);
+        sequence = head.sequence;
         key = numberOf(row, "key");
-        yield {
-          tenant,
-          sequence,
-          hash: textOf(row, "hash"),
-          at: numberOf(row, "at"),
-          keyId: textOf(row, "key_id"),
-          signature: textOf(row, "signature"),
-        };
+        yield head;
       }
       if (rows.length < headsPerPortion) return;
     }

@@ -2,32 +2,29 @@
  * The contract in its simplest form: the oracle that other stores are compared with, and the store of simulations. The
  * data is in a separate object, the disk, which outlives the store objects as a real disk outlives processes.
  */
-import { StoreClosed, StoreFault, StoreLocked, staleEpoch } from "./faults.ts";
+import { StoreFault, staleEpoch, storeClosed } from "./faults.ts";
 import { type Position, positionAfter } from "./flat-batch.ts";
 import { toColumns } from "./list-columns.ts";
-import * as ledger from "./memory-ledger.ts";
-import type {
-  Batch,
-  EndedLease,
-  EndedPageQuery,
-  EndedSinceQuery,
-  EndedTaskPage,
-  EndedTaskPageQuery,
-  EndedTaskRow,
-  LedgerHead,
-  LiveRow,
-  Loading,
-  Opened,
-  PackedEvents,
-  Pruned,
-  PruneLimits,
-  ReceiptPage,
-  ReceiptPageQuery,
-  ReceiptsAfterQuery,
-  ResourceFilter,
-  SignedHead,
-  Store,
-  StoredReceipt,
+import {
+  type Batch,
+  type EndedLease,
+  type EndedSinceQuery,
+  type EndedTaskRow,
+  type History,
+  type LedgerHead,
+  type LiveRow,
+  type Loading,
+  type Millis,
+  type Opened,
+  type PackedEvents,
+  type Pruned,
+  type PruneLimits,
+  type ReceiptsAfterQuery,
+  type ResourceFilter,
+  type SignedHead,
+  type Store,
+  type StoredReceipt,
+  taskReceiptsMax,
 } from "./store.ts";
 
 const rowsPerChunk = 1_000;
@@ -40,7 +37,11 @@ export interface MemoryDisk {
   readonly live: Map<number, LiveRow>;
   readonly events: (PackedEvents & { readonly at: number })[];
   readonly ended: (EndedLease & { readonly key: number; readonly at: number })[];
-  readonly ledger: ledger.MemoryLedger;
+  readonly ledger: {
+    readonly receipts: StoredReceipt[];
+    readonly heads: SignedHead[];
+    readonly endedTasks: (EndedTaskRow & { readonly at: Millis })[];
+  };
   /** No lease that ended since this time is missing. */
   endedFrom: number;
   /** The store that works on it. Set to null, it is like the disk of a killed process. */
@@ -60,7 +61,7 @@ export function createMemoryDisk(): MemoryDisk {
     live: new Map(),
     events: [],
     ended: [],
-    ledger: ledger.createMemoryLedger(),
+    ledger: { receipts: [], heads: [], endedTasks: [] },
     endedFrom: 0,
     owner: null,
     failNextCommit: null,
@@ -77,7 +78,7 @@ class MemoryStore implements Store {
   #epoch = 0;
   #position: Position;
   /** Why it refuses: not yet opened, closed, or failed. */
-  #refusal: StoreFault | null = new StoreClosed();
+  #refusal: StoreFault | null = storeClosed();
   /** The commits in flight, in order: each waits for the one before. */
   #tail: Promise<void> = Promise.resolve();
 
@@ -88,7 +89,8 @@ class MemoryStore implements Store {
 
   async open(): Promise<Opened> {
     const disk = this.#disk;
-    if (disk.owner !== null && disk.owner !== this) throw new StoreLocked("another store works on this memory");
+    if (disk.owner !== null && disk.owner !== this)
+      throw new StoreFault("another store works on this memory", { code: "store_locked" });
     disk.owner = this;
     disk.epoch += 1;
     this.#epoch = disk.epoch;
@@ -101,29 +103,30 @@ class MemoryStore implements Store {
   }
 
   async load({ onRows, lists, onLists }: Loading): Promise<void> {
-    this.#check();
     const [others, listed]: [LiveRow[], LiveRow[]] = [[], []];
-    const inOrder = [...this.#disk.live.values()].sort((a, b) => a.n - b.n);
+    const inOrder = [...this.#data.live.values()].sort((a, b) => a.n - b.n);
     for (const row of inOrder) (row.kind === lists.kind ? listed : others).push(row);
     for (const chunk of chunksOf(others)) onRows(chunk);
     for (const chunk of chunksOf(listed)) {
+      const keys = chunk.map(({ n }) => n);
       const parsed = chunk.map(({ body }) => JSON.parse(body) as unknown[]);
-      onLists(
-        toColumns(
-          Array.from(chunk, ({ n }) => n),
-          parsed,
-        ),
-      );
+      onLists(toColumns(keys, parsed));
     }
   }
 
   async ledgerHeads(): Promise<readonly LedgerHead[]> {
-    this.#check();
-    return ledger.ledgerHeads(this.#disk.ledger);
+    const { receipts, heads } = this.#data.ledger;
+    const found = new Map<string, LedgerHead>();
+    for (const { tenant, sequence, hash } of receipts) found.set(tenant, { tenant, sequence, hash, signedSequence: 0 });
+    for (const { tenant, sequence } of heads) {
+      const head = found.get(tenant);
+      if (head !== undefined) found.set(tenant, { ...head, signedSequence: Math.max(head.signedSequence, sequence) });
+    }
+    return [...found.values()].sort((a, b) => (a.tenant < b.tenant ? -1 : 1));
   }
 
   async commit(batch: Batch): Promise<void> {
-    this.#check();
+    if (this.#refusal !== null) throw this.#refusal;
     this.#position = positionAfter(this.#position, batch);
     const position = this.#position;
     const done = this.#tail.then(() => this.#store(batch, position));
@@ -133,8 +136,7 @@ class MemoryStore implements Store {
   }
 
   async #store(batch: Batch, position: Position): Promise<void> {
-    this.#check();
-    const disk = this.#disk;
+    const disk = this.#data;
     const epoch = this.#epoch;
     try {
       await disk.beforeCommit?.(batch);
@@ -155,106 +157,90 @@ class MemoryStore implements Store {
     return fault;
   }
 
-  #check(): void {
+  get #data(): MemoryDisk {
     if (this.#refusal !== null) throw this.#refusal;
+    return this.#disk;
   }
 
-  async endedLease(tenant: string, ids: readonly string[]): Promise<readonly EndedLease[]> {
-    this.#check();
-    const wanted = new Set(ids);
-    return this.#disk.ended.filter((lease) => lease.tenant === tenant && wanted.has(lease.id)).map(plain);
-  }
+  readonly endedLease: History["endedLease"] = async (tenant, ids) =>
+    this.#data.ended.filter((lease) => lease.tenant === tenant && ids.includes(lease.id)).map(plainLease);
 
-  async endedPage({ tenant, limit, before }: EndedPageQuery): Promise<readonly EndedLease[]> {
-    this.#check();
-    return this.#disk.ended
+  readonly endedPage: History["endedPage"] = async ({ tenant, limit, before }) =>
+    this.#data.ended
       .filter((lease) => lease.tenant === tenant && (before === undefined || lease.id < before))
-      .sort((a, b) => (a.id < b.id ? 1 : -1))
+      .sort(youngestFirst)
       .slice(0, limit)
-      .map(plain);
-  }
+      .map(plainLease);
 
   async *endedSince({ tenant, since, limit, touching }: EndedSinceQuery): AsyncGenerator<readonly EndedLease[]> {
-    this.#check();
-    yield this.#disk.ended
+    yield this.#data.ended
       .filter((lease) => lease.tenant === tenant && lease.writes && lease.endedAt >= since)
       .filter((lease) => touching === undefined || mayTouch(lease.resource, touching))
       .slice(0, limit)
-      .map(plain);
+      .map(plainLease);
   }
 
-  async earliestEnded(): Promise<number> {
-    this.#check();
-    return this.#disk.endedFrom;
-  }
+  readonly earliestEnded = async (): Promise<Millis> => this.#data.endedFrom;
 
-  async eventsAfter({ seq, limit }: { seq: number; limit: number }): Promise<readonly PackedEvents[]> {
-    this.#check();
+  readonly eventsAfter: History["eventsAfter"] = async ({ seq, limit }) => {
     const rows: PackedEvents[] = [];
     let found = 0;
-    for (const { firstSeq, count, body } of this.#disk.events) {
+    for (const { firstSeq, count, body } of this.#data.events) {
       if (firstSeq + count - 1 <= seq) continue;
       if (found >= limit) break;
       found += firstSeq + count - 1 - Math.max(seq, firstSeq - 1);
       rows.push({ firstSeq, count, body });
     }
     return rows;
-  }
+  };
 
-  async earliestSeq(): Promise<number> {
-    this.#check();
-    return this.#disk.events[0]?.firstSeq ?? this.#disk.position.lastSeq + 1;
-  }
+  readonly earliestSeq = async (): Promise<number> => this.#data.events[0]?.firstSeq ?? this.#disk.position.lastSeq + 1;
 
-  async endedTasks(tenant: string, ids: readonly string[]): Promise<readonly EndedTaskRow[]> {
-    this.#check();
-    const wanted = new Set(ids);
-    const { endedTasks } = this.#disk.ledger;
-    return endedTasks.filter((task) => task.tenant === tenant && wanted.has(task.id)).map(ledger.plainTask);
-  }
+  readonly endedTasks: History["endedTasks"] = async (tenant, ids) =>
+    this.#data.ledger.endedTasks.filter((task) => task.tenant === tenant && ids.includes(task.id)).map(plainTask);
 
-  async endedTaskPage(query: EndedTaskPageQuery): Promise<EndedTaskPage> {
-    this.#check();
-    return ledger.endedTaskPage(this.#disk.ledger, query);
-  }
+  readonly endedTaskPage: History["endedTaskPage"] = async ({ tenant, limit, before, status, taskType }) => {
+    const tasks = this.#data.ledger.endedTasks
+      .filter((task) => task.tenant === tenant && (before === undefined || task.id < before))
+      .filter((task) => agrees(status, task.status) && agrees(taskType, task.taskType))
+      .sort(youngestFirst)
+      .slice(0, limit)
+      .map(plainTask);
+    return { tasks, next: tasks.length >= limit ? (tasks.at(-1)?.id ?? null) : null };
+  };
 
-  async receiptsById(tenant: string, ids: readonly string[]): Promise<readonly StoredReceipt[]> {
-    this.#check();
-    const wanted = new Set(ids);
-    return this.#disk.ledger.receipts.filter((one) => one.tenant === tenant && wanted.has(one.id));
-  }
+  readonly receiptsById: History["receiptsById"] = async (tenant, ids) =>
+    this.#data.ledger.receipts.filter((one) => one.tenant === tenant && ids.includes(one.id));
 
-  async receiptsByDedupe(tenant: string, keys: readonly string[]): Promise<readonly StoredReceipt[]> {
-    this.#check();
-    const wanted = new Set<string | null>(keys);
-    return this.#disk.ledger.receipts.filter((one) => one.tenant === tenant && wanted.has(one.dedupe));
-  }
+  readonly receiptsByDedupe: History["receiptsByDedupe"] = async (tenant, keys) =>
+    this.#data.ledger.receipts.filter(
+      ({ tenant: its, dedupe }) => its === tenant && dedupe !== null && keys.includes(dedupe),
+    );
 
-  async receiptsOfTask(tenant: string, taskId: string): Promise<readonly StoredReceipt[]> {
-    this.#check();
-    return ledger.receiptsOfTask(this.#disk.ledger, tenant, taskId);
-  }
+  readonly receiptsOfTask: History["receiptsOfTask"] = async (tenant, taskId) =>
+    this.#data.ledger.receipts
+      .filter((one) => one.tenant === tenant && one.taskId === taskId)
+      .slice(0, taskReceiptsMax);
 
-  async receiptsPage(query: ReceiptPageQuery): Promise<ReceiptPage> {
-    this.#check();
-    return ledger.receiptsPage(this.#disk.ledger, query);
-  }
+  readonly receiptsPage: History["receiptsPage"] = async (query) => {
+    const { tenant, limit, after = 0, taskId, phase, recipientAi, sourceSystem, since = 0 } = query;
+    const receipts = this.#data.ledger.receipts
+      .filter((one) => one.tenant === tenant && one.sequence > after && one.storedAt >= since)
+      .filter((one) => agrees(taskId, one.taskId) && agrees(phase, one.phase))
+      .filter((one) => agrees(recipientAi, one.recipientAi) && agrees(sourceSystem, one.sourceSystem))
+      .slice(0, limit);
+    return { receipts, next: receipts.length >= limit ? (receipts.at(-1)?.sequence ?? null) : null };
+  };
 
-  async receiptsAfter(query: ReceiptsAfterQuery): Promise<readonly StoredReceipt[]> {
-    this.#check();
-    return ledger.receiptsAfter(this.#disk.ledger, query);
-  }
+  readonly receiptsAfter: History["receiptsAfter"] = async (query) => rowsAfter(this.#data.ledger.receipts, query);
 
-  async signedHeads(query: ReceiptsAfterQuery): Promise<readonly SignedHead[]> {
-    this.#check();
-    return ledger.signedHeads(this.#disk.ledger, query);
-  }
+  readonly signedHeads: History["signedHeads"] = async (query) =>
+    rowsAfter(this.#data.ledger.heads, query).sort((a, b) => a.sequence - b.sequence);
 
   async prune(limits: PruneLimits): Promise<Pruned> {
-    this.#check();
     const { eventsBefore, endedBefore, endedKeep, endedTasksBefore = 0, endedTasksKeep = 2 ** 50 } = limits;
-    const { events, ended, position } = this.#disk;
-    const tasks = this.#disk.ledger.endedTasks;
+    const { events, ended, position, ledger } = this.#data;
+    const tasks = ledger.endedTasks;
     const oldEvents = countWhile(events, (row) => row.at < eventsBefore);
     const oldEnded = countWhile(ended, (row) => row.at < endedBefore || row.key <= position.lastEnded - endedKeep);
     events.splice(0, oldEvents);
@@ -272,7 +258,7 @@ class MemoryStore implements Store {
 
   async close(): Promise<void> {
     await this.#tail.catch(() => undefined);
-    this.#fail(new StoreClosed());
+    this.#fail(storeClosed());
   }
 }
 
@@ -294,9 +280,27 @@ function mayTouch(resource: string, { names, prefixes }: ResourceFilter): boolea
   return isPattern || names.includes(resource) || prefixes.some((prefix) => resource.startsWith(prefix));
 }
 
-function plain(lease: EndedLease): EndedLease {
-  const { tenant, id, agentId, resource, predicate, writes, endedAt, body } = lease;
-  return { tenant, id, agentId, resource, predicate, writes, endedAt, body };
+function plainLease({ key: _key, at: _at, ...lease }: MemoryDisk["ended"][number]): EndedLease {
+  return lease;
+}
+
+function plainTask({ at: _at, ...task }: MemoryDisk["ledger"]["endedTasks"][number]): EndedTaskRow {
+  return task;
+}
+
+function youngestFirst(a: { readonly id: string }, b: { readonly id: string }): number {
+  return a.id < b.id ? 1 : -1;
+}
+
+function agrees(wanted: string | undefined, value: string): boolean {
+  return wanted === undefined || wanted === value;
+}
+
+function rowsAfter<T extends { readonly tenant: string; readonly sequence: number }>(
+  rows: readonly T[],
+  { tenant, sequence, limit }: ReceiptsAfterQuery,
+): T[] {
+  return rows.filter((row) => row.tenant === tenant && row.sequence > sequence).slice(0, limit);
 }
 
 function countWhile<T>(rows: readonly T[], test: (row: T) => boolean): number {

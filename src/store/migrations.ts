@@ -7,7 +7,7 @@ import { type Fields, snakeCase, time } from "../kernel/contract/field.ts";
 import { recordFields } from "../kernel/contract/kinds.ts";
 import { leaseRow } from "../kernel/contract/records.ts";
 import { taskRow } from "../kernel/contract/task-records.ts";
-import { SchemaTooNew, StoreFault } from "./faults.ts";
+import { StoreFault } from "./faults.ts";
 
 /** Marks the file as ours ("LSHD"), so that no other program's database is ever migrated. */
 export const applicationId = 0x4c534844;
@@ -27,10 +27,10 @@ export function checkedVersion(db: DatabaseSync): number {
   const isEmpty = db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
   if (id !== applicationId && !isEmpty) throw new StoreFault(`${db.location() ?? "it"} is not a Leasehold database`);
   if (version > migrations.length) {
-    throw new SchemaTooNew(
+    const message =
       `${db.location() ?? "the database"} has schema ${version}, written by a newer Leasehold; this one knows up to ` +
-        `${migrations.length}. Upgrade it, or restore a backup made by this version`,
-    );
+      `${migrations.length}. Upgrade it, or restore a backup made by this version`;
+    throw new StoreFault(message, { code: "schema_too_new" });
   }
   return version;
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { batch, endedLease, liveRows, row } from "./contract-fixture.ts";
-import { StoreFault, StoreLocked } from "./faults.ts";
+import { StoreFault } from "./faults.ts";
 import { restore } from "./restore.ts";
 import { createSqliteStore } from "./sqlite.ts";
 import { dataFiles } from "./sqlite-files.ts";
@@ -74,7 +74,7 @@ test("existing data is replaced only by force, and data in use never", async () 
   const store = createSqliteStore(folder);
   await store.open();
   await store.commit(batch({ now: 5, puts: [row(2)] }));
-  assert.throws(() => restore(file, folder, { at: 1, force: true }), StoreLocked);
+  assert.throws(() => restore(file, folder, { at: 1, force: true }), { code: "store_locked" });
   await store.close();
   assert.throws(() => restore(file, folder, { at: 1 }), /exists already/);
   await store.open();

@@ -1,9 +1,9 @@
 /** Puts a backup in place of the data (S6): a command for when no server runs. */
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { numberOf, textOf } from "./columns.ts";
 import { StoreFault } from "./faults.ts";
 import { checkedVersion } from "./migrations.ts";
+import { numberOf, textOf } from "./rows.ts";
 import { makePlain } from "./sqlite-backup.ts";
 import { type DataFiles, dataFiles, lockFolder, syncPath } from "./sqlite-files.ts";
 

@@ -10,7 +10,7 @@ const allPages = 2 ** 31 - 1;
 
 export function createCopier(files: DataFiles): Handlers<"backup"> {
   return {
-    backup: async ({ toFile }) => {
+    backup: async (toFile) => {
       const partial = `${toFile}.partial`;
       rmSync(partial, { force: true });
       const source = new DatabaseSync(files.database, { readOnly: true, timeout: 5_000 });
@@ -23,7 +23,6 @@ export function createCopier(files: DataFiles): Handlers<"backup"> {
       syncPath(partial);
       renameSync(partial, toFile);
       syncPath(dirname(toFile));
-      return null;
     },
   };
 }

@@ -2,7 +2,7 @@
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StoreFault, StoreLocked } from "./faults.ts";
+import { StoreFault } from "./faults.ts";
 
 export interface DataFiles {
   readonly folder: string;
@@ -32,7 +32,8 @@ export function lockFolder({ folder, lock }: DataFiles): DatabaseSync {
   } catch (error) {
     db.close();
     if (!isBusy(error)) throw new StoreFault(`${folder} cannot be locked`, { cause: error });
-    throw new StoreLocked(`another server works on ${folder}; there can be one only ('fuser ${lock}' names it)`, error);
+    const message = `another server works on ${folder}; there can be one only ('fuser ${lock}' names it)`;
+    throw new StoreFault(message, { code: "store_locked", cause: error });
   }
 }
 

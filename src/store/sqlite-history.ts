@@ -1,57 +1,36 @@
 /** Queries on history, by a read-only connection in its own thread: they never delay a commit. */
 import { DatabaseSync } from "node:sqlite";
-import { numberOf, type Row, textOf } from "./columns.ts";
-import type { EndedScan, EndedScanned, Handlers } from "./sqlite-calls.ts";
+import { endedLeaseRow, endedTaskRow, numberOf, textOf } from "./rows.ts";
+import type { Handlers } from "./sqlite-calls.ts";
 import type { DataFiles } from "./sqlite-files.ts";
-import { type LedgerCalls, prepareLedgerQueries } from "./sqlite-ledger.ts";
-import { prepareTaskQueries, type TaskCalls } from "./sqlite-tasks.ts";
-import type { EndedLease, PackedEvents } from "./store.ts";
+import { type LedgerCalls, lastOld, prepareLedgerQueries } from "./sqlite-ledger.ts";
+import type { PackedEvents } from "./store.ts";
 
 /** How many ended leases a slice of a search examines: some ten milliseconds, then other queries run. */
 const rowsPerSlice = 20_000;
 
-type LeaseCalls = "endedLease" | "endedPage" | "endedSince" | "earliestEnded" | "eventsAfter" | "earliestSeq";
-type HistoryCalls = LeaseCalls | TaskCalls | LedgerCalls;
+/** How many rows a page of ended tasks examines while it searches by status or type. */
+const tasksPerPage = 20_000;
+/** Sorts after every id. */
+const afterAllIds = "\u{10ffff}";
 
-export function createReader(files: DataFiles): Handlers<HistoryCalls | "close"> {
-  // The types promise an open connection; the first query opens it, long after the writer created the tables.
-  let db: DatabaseSync | null = null;
-  let queries: Handlers<HistoryCalls> | null = null;
-  const opened = (): Handlers<HistoryCalls> => {
-    if (queries === null) {
-      db = new DatabaseSync(files.database, { readOnly: true, timeout: 5_000 });
-      queries = { ...prepareQueries(db), ...prepareTaskQueries(db), ...prepareLedgerQueries(db) };
-    }
-    return queries;
-  };
+type LeaseCalls = "endedLease" | "endedPage" | "endedSince" | "earliestEnded" | "eventsAfter" | "earliestSeq";
+type TaskCalls = "endedTasks" | "endedTaskPage";
+
+/** Opened by the first query, long after the writer created the tables. */
+export function openReader(files: DataFiles): Handlers<LeaseCalls | TaskCalls | LedgerCalls | "close"> {
+  const db = new DatabaseSync(files.database, { readOnly: true, timeout: 5_000 });
   return {
-    endedLease: (send) => opened().endedLease(send),
-    endedPage: (send) => opened().endedPage(send),
-    endedSince: (send) => opened().endedSince(send),
-    earliestEnded: (send) => opened().earliestEnded(send),
-    eventsAfter: (send) => opened().eventsAfter(send),
-    earliestSeq: (send) => opened().earliestSeq(send),
-    endedTasks: (send) => opened().endedTasks(send),
-    endedTaskPage: (send) => opened().endedTaskPage(send),
-    receiptsById: (send) => opened().receiptsById(send),
-    receiptsByDedupe: (send) => opened().receiptsByDedupe(send),
-    receiptsOfTask: (send) => opened().receiptsOfTask(send),
-    receiptsPage: (send) => opened().receiptsPage(send),
-    receiptsAfter: (send) => opened().receiptsAfter(send),
-    signedHeads: (send) => opened().signedHeads(send),
-    close: () => {
-      db?.close();
-      db = null;
-      queries = null;
-      return null;
-    },
+    ...prepareQueries(db),
+    ...prepareTaskQueries(db),
+    ...prepareLedgerQueries(db),
+    close: () => db.close(),
   };
 }
 
 function prepareQueries(db: DatabaseSync): Handlers<LeaseCalls> {
   const byIds = db.prepare("SELECT * FROM ended WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))");
-  const pageFirst = db.prepare("SELECT * FROM ended WHERE tenant = ? ORDER BY id DESC LIMIT ?");
-  const pageNext = db.prepare("SELECT * FROM ended WHERE tenant = ? AND id < ? ORDER BY id DESC LIMIT ?");
+  const page = db.prepare("SELECT * FROM ended WHERE tenant = ? AND id < ? ORDER BY id DESC LIMIT ?");
   const endedFrom = db.prepare("SELECT ended_from AS value FROM meta");
   // The row before the first wanted number may contain it, because rows are packed.
   const eventRows = db.prepare(`
@@ -63,11 +42,8 @@ function prepareQueries(db: DatabaseSync): Handlers<LeaseCalls> {
     "SELECT coalesce((SELECT min(first_seq) FROM events), (SELECT last_seq + 1 FROM meta)) AS value",
   );
   return {
-    endedLease: ({ tenant, ids }) => byIds.all(tenant, JSON.stringify(ids)).map(endedLeaseFrom),
-    endedPage: ({ tenant, limit, before }) => {
-      const rows = before === null ? pageFirst.all(tenant, limit) : pageNext.all(tenant, before, limit);
-      return rows.map(endedLeaseFrom);
-    },
+    endedLease: (tenant, ids) => byIds.all(tenant, JSON.stringify(ids)).map(endedLeaseRow.read),
+    endedPage: ({ tenant, limit, before = afterAllIds }) => page.all(tenant, before, limit).map(endedLeaseRow.read),
     endedSince: prepareScan(db),
     earliestEnded: () => numberOf(endedFrom.get(), "value"),
     eventsAfter: ({ seq, limit }) => {
@@ -87,7 +63,7 @@ function prepareQueries(db: DatabaseSync): Handlers<LeaseCalls> {
 }
 
 /** A search by time without an index on it: keys and commit times grow together, so the start is found by binary search. */
-function prepareScan(db: DatabaseSync): (scan: EndedScan) => EndedScanned {
+function prepareScan(db: DatabaseSync): Handlers<"endedSince">["endedSince"] {
   const bounds = db.prepare("SELECT min(key) AS low, max(key) AS high FROM ended");
   const timeOf = db.prepare("SELECT at FROM ended WHERE key = ?");
   // The plus keeps SQLite from using the index on tenants, which would scan all of a tenant's leases each time.
@@ -102,49 +78,46 @@ function prepareScan(db: DatabaseSync): (scan: EndedScan) => EndedScanned {
         OR instr(resource, '*') OR instr(resource, '?'))
     ORDER BY key LIMIT ?5`);
 
-  /** The key before the first lease committed at `since` or later: what ended then cannot have been committed before. */
-  const startBefore = (since: number, low: number, high: number): number => {
-    let [before, at] = [low - 1, high + 1];
-    while (at - before > 1) {
-      const middle = Math.floor((before + at) / 2);
-      const row = timeOf.get(middle);
-      // Pruning deletes from the old end only. A key that was just deleted counts as too old.
-      if (row === undefined || numberOf(row, "at") < since) before = middle;
-      else at = middle;
-    }
-    return before;
-  };
-
-  return ({ tenant, since, limit, touching, after }) => {
+  return ({ tenant, since, limit, touching }, after) => {
     const { low, high } = bounds.get() ?? {};
     if (typeof low !== "number" || typeof high !== "number") return { rows: [], next: null };
-    const start = after ?? startBefore(since, low, high);
+    // What ended at `since` cannot have been committed before. Pruning deletes from the old end only, so that a key
+    // that was just deleted counts as too old.
+    const isOld = (key: number): boolean => {
+      const row = timeOf.get(key);
+      return row === undefined || numberOf(row, "at") < since;
+    };
+    const start = after ?? lastOld(low - 1, high, isOld);
     const end = Math.min(start + rowsPerSlice, high);
+    const asked = [start, end, tenant, since, limit];
     const rows =
-      touching === null
-        ? slice.all(start, end, tenant, since, limit)
-        : filteredSlice.all(
-            start,
-            end,
-            tenant,
-            since,
-            limit,
-            JSON.stringify(touching.names),
-            JSON.stringify(touching.prefixes),
-          );
-    return { rows: rows.map(endedLeaseFrom), next: end < high ? end : null };
+      touching === undefined
+        ? slice.all(...asked)
+        : filteredSlice.all(...asked, JSON.stringify(touching.names), JSON.stringify(touching.prefixes));
+    return { rows: rows.map(endedLeaseRow.read), next: end < high ? end : null };
   };
 }
 
-function endedLeaseFrom(row: Row): EndedLease {
+function prepareTaskQueries(db: DatabaseSync): Handlers<TaskCalls> {
+  const byIds = db.prepare("SELECT * FROM ended_tasks WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))");
+  // The inner query bounds the search; the outer one reads only the bodies of what was found.
+  const page = db.prepare(`
+    SELECT t.* FROM (
+      SELECT key FROM (
+        SELECT key, id, status, task_type FROM ended_tasks WHERE tenant = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3)
+      WHERE (?4 IS NULL OR status = ?4) AND (?5 IS NULL OR task_type = ?5) ORDER BY id DESC LIMIT ?6) AS found
+    JOIN ended_tasks AS t ON t.key = found.key ORDER BY t.id DESC`);
+  const boundary = db.prepare(
+    "SELECT id FROM ended_tasks WHERE tenant = ?1 AND id < ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3",
+  );
   return {
-    tenant: textOf(row, "tenant"),
-    id: textOf(row, "id"),
-    agentId: textOf(row, "agent_id"),
-    resource: textOf(row, "resource"),
-    predicate: textOf(row, "predicate"),
-    writes: numberOf(row, "writes") === 1,
-    endedAt: numberOf(row, "ended_at"),
-    body: textOf(row, "body"),
+    endedTasks: (tenant, ids) => byIds.all(tenant, JSON.stringify(ids)).map(endedTaskRow.read),
+    endedTaskPage: ({ tenant, limit, before = afterAllIds, status = null, taskType = null }) => {
+      const tasks = page.all(tenant, before, tasksPerPage, status, taskType, limit).map(endedTaskRow.read);
+      const last = tasks.at(-1);
+      if (tasks.length >= limit && last !== undefined) return { tasks, next: last.id };
+      const edge = boundary.get(tenant, before, tasksPerPage - 1);
+      return { tasks, next: edge === undefined ? null : textOf(edge, "id") };
+    },
   };
 }

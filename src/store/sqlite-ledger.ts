@@ -1,25 +1,14 @@
 /** Queries on the ledger by the read-only connection; and where it ends, for the writer at a start. */
 import type { DatabaseSync } from "node:sqlite";
-import { numberOf, type Row, textOf } from "./columns.ts";
-import { StoreFault } from "./faults.ts";
 import { ownReceiptIds } from "./migrations.ts";
+import { headRow, numberOf, receiptRow, textOf } from "./rows.ts";
 import type { Handlers } from "./sqlite-calls.ts";
-import {
-  type LedgerHead,
-  type ReceiptPage,
-  type ReceiptPageQuery,
-  type SignedHead,
-  type StoredReceipt,
-  taskReceiptsMax,
-} from "./store.ts";
+import { type LedgerHead, type StoredReceipt, taskReceiptsMax } from "./store.ts";
 
 /** How many receipts a page examines while it searches: some ten milliseconds, then other queries run. */
 export const receiptsPerPage = 20_000;
 /** Bytes that are returned at once; bodies can be large. */
 const bytesPerAnswer = 8 * 1024 * 1024;
-
-export const receiptColumns =
-  "tenant, sequence, id, task_id, phase, recipient_ai, source_system, dedupe, stored_at, hash, body";
 
 export type LedgerCalls =
   | "receiptsById"
@@ -44,34 +33,34 @@ export function prepareLedgerQueries(db: DatabaseSync): Handlers<LedgerCalls> {
     WHERE tenant = ? AND sequence > ? ORDER BY sequence LIMIT ?`);
   const heads = db.prepare("SELECT * FROM heads WHERE tenant = ? AND sequence > ? ORDER BY sequence, key LIMIT ?");
   return {
-    receiptsById: ({ tenant, ids }) => {
+    receiptsById: (tenant, ids) => {
       const own = ids.filter((id) => id.startsWith(ownReceiptIds));
       const given = own.length === ids.length ? [] : ids.filter((id) => !id.startsWith(ownReceiptIds));
       const found = [
         ...(own.length === 0 ? [] : bySequences.all(tenant, JSON.stringify(own.map(sequenceIn)))),
         ...(given.length === 0 ? [] : byGivenIds.all(tenant, JSON.stringify(given))),
-      ].map(receiptFrom);
+      ].map(receiptRow.read);
       return found.filter(({ id }) => ids.includes(id)).sort((a, b) => a.sequence - b.sequence);
     },
-    receiptsByDedupe: ({ tenant, keys }) => byDedupe.all(tenant, JSON.stringify(keys)).map(receiptFrom),
-    receiptsOfTask: ({ tenant, taskId }) => ofTask.all(tenant, taskId, taskReceiptsMax).map(receiptFrom),
+    receiptsByDedupe: (tenant, keys) => byDedupe.all(tenant, JSON.stringify(keys)).map(receiptRow.read),
+    receiptsOfTask: (tenant, taskId) => ofTask.all(tenant, taskId, taskReceiptsMax).map(receiptRow.read),
     receiptsPage: preparePage(db),
     receiptsAfter: ({ tenant, sequence, limit }) => {
       const receipts: StoredReceipt[] = [];
       let bytes = 0;
       for (const row of after.iterate(tenant, sequence, limit)) {
-        const receipt = receiptFrom(row);
+        const receipt = receiptRow.read(row);
         receipts.push(receipt);
         bytes += receipt.body.length;
         if (bytes >= bytesPerAnswer) break;
       }
       return receipts;
     },
-    signedHeads: ({ tenant, sequence, limit }) => heads.all(tenant, sequence, limit).map(headFrom),
+    signedHeads: ({ tenant, sequence, limit }) => heads.all(tenant, sequence, limit).map(headRow.read),
   };
 }
 
-function preparePage(db: DatabaseSync): (query: ReceiptPageQuery) => ReceiptPage {
+function preparePage(db: DatabaseSync): Handlers<"receiptsPage">["receiptsPage"] {
   const last = db.prepare("SELECT coalesce(max(sequence), 0) AS value FROM receipts WHERE tenant = ?");
   const timeOf = db.prepare("SELECT stored_at FROM receipts WHERE tenant = ? AND sequence = ?");
   const slice = db.prepare(`
@@ -86,32 +75,35 @@ function preparePage(db: DatabaseSync): (query: ReceiptPageQuery) => ReceiptPage
       AND (?4 IS NULL OR phase = ?4) AND (?5 IS NULL OR recipient_ai = ?5) AND (?6 IS NULL OR source_system = ?6)
     ORDER BY key LIMIT ?7`);
 
-  /** The number before the first receipt stored at `since` or later: times grow with the numbers, so by binary search. */
-  const startBefore = (tenant: string, since: number, low: number, high: number): number => {
-    let [before, at] = [low, high + 1];
-    while (at - before > 1) {
-      const middle = Math.floor((before + at) / 2);
-      const row = timeOf.get(tenant, middle);
-      if (row === undefined || numberOf(row, "stored_at") < since) before = middle;
-      else at = middle;
-    }
-    return before;
-  };
-
   return ({ tenant, limit, after = 0, taskId, phase = null, recipientAi = null, sourceSystem = null, since }) => {
     const high = numberOf(last.get(tenant), "value");
-    const start = since === undefined ? after : startBefore(tenant, since, after, high);
+    const isOld = (sequence: number): boolean => {
+      const row = timeOf.get(tenant, sequence);
+      return row === undefined || numberOf(row, "stored_at") < (since ?? 0);
+    };
+    const start = since === undefined ? after : lastOld(after, high, isOld);
     const end = taskId === undefined ? Math.min(start + receiptsPerPage, high) : high;
     const filters = [phase, recipientAi, sourceSystem] as const;
     const rows =
       taskId === undefined
         ? slice.all(tenant, start, end, ...filters, limit)
         : ofTask.all(tenant, start, end, ...filters, limit, taskId);
-    const receipts = rows.map(receiptFrom);
+    const receipts = rows.map(receiptRow.read);
     const found = receipts.at(-1);
     if (receipts.length >= limit && found !== undefined) return { receipts, next: found.sequence };
     return { receipts, next: end < high ? end : null };
   };
+}
+
+/** The last key that is too old, by binary search: times grow with the keys. `low` counts as too old. */
+export function lastOld(low: number, high: number, isOld: (key: number) => boolean): number {
+  let [before, at] = [low, high + 1];
+  while (at - before > 1) {
+    const middle = Math.floor((before + at) / 2);
+    if (isOld(middle)) before = middle;
+    else at = middle;
+  }
+  return before;
 }
 
 /** Steps from tenant to tenant through the index, so that the cost depends on tenants and not on receipts. */
@@ -138,33 +130,4 @@ export function ledgerHeads(db: DatabaseSync): readonly LedgerHead[] {
 function sequenceIn(id: string): number {
   const sequence = Number.parseInt(id.slice(ownReceiptIds.length), 32);
   return Number.isSafeInteger(sequence) ? sequence : -1;
-}
-
-function receiptFrom(row: Row): StoredReceipt {
-  const { dedupe } = row;
-  if (dedupe !== null && typeof dedupe !== "string") throw new StoreFault("column dedupe holds neither text nor null");
-  return {
-    tenant: textOf(row, "tenant"),
-    sequence: numberOf(row, "sequence"),
-    id: textOf(row, "id"),
-    taskId: textOf(row, "task_id"),
-    phase: textOf(row, "phase"),
-    recipientAi: textOf(row, "recipient_ai"),
-    sourceSystem: textOf(row, "source_system"),
-    dedupe,
-    storedAt: numberOf(row, "stored_at"),
-    hash: textOf(row, "hash"),
-    body: textOf(row, "body"),
-  };
-}
-
-function headFrom(row: Row): SignedHead {
-  return {
-    tenant: textOf(row, "tenant"),
-    sequence: numberOf(row, "sequence"),
-    hash: textOf(row, "hash"),
-    at: numberOf(row, "at"),
-    keyId: textOf(row, "key_id"),
-    signature: textOf(row, "signature"),
-  };
 }

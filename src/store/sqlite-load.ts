@@ -12,7 +12,7 @@ export function prepareLoad(db: DatabaseSync): Handlers<"load" | "loadLists"> {
   const lists = db.prepare("SELECT n, body FROM live WHERE n > ? AND kind = ? ORDER BY n LIMIT ?");
   lists.setReturnArrays(true);
   return {
-    load: ({ after, except }): RowColumns => {
+    load: (after, except): RowColumns => {
       const n: number[] = [];
       const kind: string[] = [];
       const body: string[] = [];
@@ -24,7 +24,7 @@ export function prepareLoad(db: DatabaseSync): Handlers<"load" | "loadLists"> {
       }
       return { n, kind, body };
     },
-    loadLists: ({ after, kind, repeating }): PackedColumns => {
+    loadLists: (after, { kind, repeating }): PackedColumns => {
       const n: number[] = [];
       const body: string[] = [];
       for (const row of lists.all(after, kind, rowsPerChunk) as unknown as [number, string][]) {

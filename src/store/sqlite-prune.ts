@@ -1,7 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { staleEpoch } from "./faults.ts";
-import type { PrunedSlice } from "./sqlite-calls.ts";
-import type { PruneLimits } from "./store.ts";
+import type { Handlers } from "./sqlite-calls.ts";
 
 /** A slice delays a commit by a few milliseconds at most; a packed row of events can have a hundred pages. */
 const endedPerSlice = 500;
@@ -9,7 +8,7 @@ const eventsPerSlice = 20;
 const tasksPerSlice = 200;
 
 /** Deletes one slice from the old end of history. No statement here names live rows, so they are not touched (L16). */
-export function preparePrune(db: DatabaseSync, epoch: number): (limits: PruneLimits) => PrunedSlice {
+export function preparePrune(db: DatabaseSync, epoch: number): Handlers<"prune">["prune"] {
   // The inner query keeps the search at the old end: only the first rows are examined.
   const oldEvents = db.prepare(`
     DELETE FROM events WHERE first_seq IN (

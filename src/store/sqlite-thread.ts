@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { faultFrom, StoreClosed, StoreFault } from "./faults.ts";
+import { faultFrom, StoreFault, storeClosed } from "./faults.ts";
 import type { Answer, Call, CallName, Reply, Send } from "./sqlite-calls.ts";
 import type { ThreadData } from "./sqlite-worker.ts";
 
@@ -22,10 +22,10 @@ export class SqliteThread {
     this.#worker.unref(); // An idle thread does not keep the process alive; a call in flight does.
     this.#worker.on("message", (answer: Answer) => this.#take(answer));
     this.#worker.on("error", (cause) => this.#end(new StoreFault("a thread of SQLite died", { cause })));
-    this.#worker.on("exit", () => this.#end(new StoreClosed("a thread of SQLite has ended")));
+    this.#worker.on("exit", () => this.#end(storeClosed("a thread of SQLite has ended")));
   }
 
-  call<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
+  call<Name extends CallName>(name: Name, ...send: Send<Name>): Promise<Reply<Name>> {
     if (this.#over !== null) return Promise.reject(this.#over);
     if (this.#waiting.length === 0) this.#worker.ref();
     const call: Call = { name, send };

@@ -10,7 +10,8 @@ export interface ThreadData {
 }
 
 const { role, folder } = workerData as ThreadData;
-const handlers = await handlersFor(role);
+/** Opened by the first call, so that a failure is its answer. */
+let handlers: Partial<Handlers<CallName>> | null = null;
 
 /** Once writing has failed nothing is trusted any more, least of all a retried fsync (S2). */
 let broken: FaultReport | null = null;
@@ -25,21 +26,22 @@ async function handlersFor(role: ThreadData["role"]): Promise<Partial<Handlers<C
   const files = dataFiles(folder);
   switch (role) {
     case "writer":
-      return (await import("./sqlite-writer.ts")).createWriter(files);
+      return (await import("./sqlite-writer.ts")).openWriter(files);
     case "reader":
-      return (await import("./sqlite-history.ts")).createReader(files);
+      return (await import("./sqlite-history.ts")).openReader(files);
     case "copier":
       return (await import("./sqlite-backup.ts")).createCopier(files);
   }
 }
 
 async function answer({ name, send }: Call): Promise<Answer> {
-  if (broken !== null && name !== "close") return { fault: broken };
+  if (broken !== null) return name === "close" ? { reply: null } : { fault: broken };
   try {
+    handlers ??= await handlersFor(role);
     // Calls ties the types of a call and its handler, which a look-up by a variable name cannot express.
-    const handler = handlers[name] as ((send: unknown) => unknown) | undefined;
+    const handler = handlers[name] as ((...send: readonly unknown[]) => unknown) | undefined;
     if (handler === undefined) throw new StoreFault(`the ${role} does not answer ${name}`);
-    return { reply: await handler(send) };
+    return { reply: await handler(...send) };
   } catch (error) {
     const fault = reportOf(explained(name, error));
     if (role === "writer") {
@@ -53,7 +55,7 @@ async function answer({ name, send }: Call): Promise<Answer> {
 /** An open transaction is rolled back with its connection. A failure here adds nothing to what is known. */
 function closeBroken(): void {
   try {
-    handlers.close?.(null);
+    handlers?.close?.();
   } catch {}
 }
 

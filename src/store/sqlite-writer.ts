@@ -1,14 +1,13 @@
 /** The only connection that writes. It has its own thread, so that an fsync never blocks the engine's loop. */
 import { existsSync, mkdirSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { bulk } from "./bulk.ts";
-import { numberOf } from "./columns.ts";
+import { bulk, bulkInsert } from "./bulk.ts";
 import { StoreFault, staleEpoch } from "./faults.ts";
-import { endedTaskWidth, endedWidth, type FlatBatch, headWidth, putWidth, receiptWidth } from "./flat-batch.ts";
 import { checkedVersion, migrate } from "./migrations.ts";
-import type { Handlers } from "./sqlite-calls.ts";
+import { endedLeaseRow, endedTaskRow, headRow, numberOf, receiptRow } from "./rows.ts";
+import type { Handlers, Reply } from "./sqlite-calls.ts";
 import { type DataFiles, lockFolder, syncPath } from "./sqlite-files.ts";
-import { ledgerHeads, receiptColumns } from "./sqlite-ledger.ts";
+import { ledgerHeads } from "./sqlite-ledger.ts";
 import { prepareLoad } from "./sqlite-load.ts";
 import { preparePrune } from "./sqlite-prune.ts";
 
@@ -25,54 +24,10 @@ const cacheKiB = 8_192;
 /** A person with a shell on the database may lock it for a moment. */
 const busyTimeoutMs = 5_000;
 
-export function createWriter(
-  files: DataFiles,
-): Handlers<"open" | "load" | "loadLists" | "ledgerHeads" | "commit" | "prune" | "close"> {
-  let writer: Writer | null = null;
-  const opened = (): Writer => {
-    if (writer === null) throw new StoreFault("the thread that writes is not open");
-    return writer;
-  };
-  return {
-    open: () => {
-      mkdirSync(files.folder, { recursive: true });
-      writer = openWriter(files);
-      return writer.meta;
-    },
-    load: (slice) => opened().loading.load(slice),
-    loadLists: (slice) => opened().loading.loadLists(slice),
-    ledgerHeads: () => opened().ledgerHeads(),
-    commit: (batch) => opened().commit(batch),
-    prune: (limits) => opened().prune(limits),
-    close: () => {
-      writer?.close();
-      writer = null;
-      return null;
-    },
-  };
-}
+type WriterCalls = "open" | "load" | "loadLists" | "ledgerHeads" | "commit" | "prune" | "close";
 
-interface Meta {
-  readonly epoch: number;
-  readonly now: number;
-  readonly lastSeq: number;
-  readonly lastN: number;
-  readonly lastEnded: number;
-  readonly liveCount: number;
-  readonly restores: number;
-  readonly restoredAt: number;
-}
-
-interface Writer {
-  readonly meta: Meta;
-  readonly loading: Handlers<"load" | "loadLists">;
-  readonly ledgerHeads: () => ReturnType<typeof ledgerHeads>;
-  readonly commit: (batch: FlatBatch) => null;
-  readonly prune: ReturnType<typeof preparePrune>;
-  readonly close: () => void;
-}
-
-function openWriter(files: DataFiles): Writer {
+export function openWriter(files: DataFiles): Handlers<WriterCalls> {
+  mkdirSync(files.folder, { recursive: true });
   const lock = lockFolder(files);
   let db: DatabaseSync | null = null;
   const close = (): void => {
@@ -90,8 +45,8 @@ function openWriter(files: DataFiles): Writer {
     db = opened;
     const meta = raiseEpoch(opened);
     return {
-      meta,
-      loading: prepareLoad(opened),
+      open: () => meta,
+      ...prepareLoad(opened),
       ledgerHeads: () => ledgerHeads(opened),
       commit: prepareCommit(opened, meta.epoch),
       prune: preparePrune(opened, meta.epoch),
@@ -138,7 +93,7 @@ function settleLog(db: DatabaseSync): void {
   }
 }
 
-function raiseEpoch(db: DatabaseSync): Meta {
+function raiseEpoch(db: DatabaseSync): Reply<"open"> {
   const row = db.prepare("UPDATE meta SET epoch = epoch + 1 RETURNING *").get();
   return {
     epoch: numberOf(row, "epoch"),
@@ -152,42 +107,24 @@ function raiseEpoch(db: DatabaseSync): Meta {
   };
 }
 
-function prepareCommit(db: DatabaseSync, epoch: number): Writer["commit"] {
+function prepareCommit(db: DatabaseSync, epoch: number): Handlers<"commit">["commit"] {
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
   const move = db.prepare("UPDATE meta SET now = ?, last_seq = ?, last_n = ?, last_ended = ? WHERE epoch = ?");
-  const put = bulk(
-    db,
-    putWidth,
-    (rows) =>
-      `INSERT INTO live VALUES ${rows} ON CONFLICT (n) DO UPDATE SET kind = excluded.kind, body = excluded.body`,
-  );
+  const putSql = (rows: string): string =>
+    `INSERT INTO live VALUES ${rows} ON CONFLICT (n) DO UPDATE SET kind = excluded.kind, body = excluded.body`;
+  const put = bulk(db, 3, putSql);
   const remove = bulk(db, 1, (rows) => `DELETE FROM live WHERE n IN (${rows})`);
   const addEvents = db.prepare("INSERT INTO events VALUES (?, ?, ?, ?)");
-  // A failure rolls back in any case; saying so here spares SQLite a journal for the statement.
-  const addEnded = bulk(db, endedWidth, (rows) => `INSERT OR ROLLBACK INTO ended VALUES ${rows}`);
-  const addTasks = bulk(
-    db,
-    endedTaskWidth,
-    (rows) => `INSERT OR ROLLBACK INTO ended_tasks (at, tenant, id, task_type, status, ended_at, body) VALUES ${rows}`,
-  );
-  const addReceipts = bulk(
-    db,
-    receiptWidth,
-    (rows) => `INSERT OR ROLLBACK INTO receipts (${receiptColumns}) VALUES ${rows}`,
-  );
-  const addHeads = bulk(
-    db,
-    headWidth,
-    (rows) => `INSERT OR ROLLBACK INTO heads (tenant, sequence, hash, at, key_id, signature) VALUES ${rows}`,
-  );
+  const addEnded = bulkInsert(db, "ended", ["key", "at", ...endedLeaseRow.columns]);
+  const addTasks = bulkInsert(db, "ended_tasks", ["at", ...endedTaskRow.columns]);
+  const addReceipts = bulkInsert(db, "receipts", receiptRow.columns);
+  const addHeads = bulkInsert(db, "heads", headRow.columns);
 
   return ({ position, puts, removes, events, ended, endedTasks, receipts, heads }) => {
     begin.run();
     const { now, lastSeq, lastN, lastEnded } = position;
-    if (move.run(now, lastSeq, lastN, lastEnded, epoch).changes !== 1) {
-      throw staleEpoch(epoch);
-    }
+    if (move.run(now, lastSeq, lastN, lastEnded, epoch).changes !== 1) throw staleEpoch(epoch);
     put(puts);
     remove(removes);
     if (events !== null) addEvents.run(events.firstSeq, events.count, now, events.body);
@@ -196,6 +133,5 @@ function prepareCommit(db: DatabaseSync, epoch: number): Writer["commit"] {
     addReceipts(receipts);
     addHeads(heads);
     commit.run();
-    return null;
   };
 }

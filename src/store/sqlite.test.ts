@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, test } from "node:test";
 import { batch, endedLease, endedTask, liveRows, observed, receipt, row, signedHead } from "./contract-fixture.ts";
-import { SchemaTooNew, StoreFault, StoreLocked } from "./faults.ts";
+import { StoreFault } from "./faults.ts";
 import { migrations } from "./migrations.ts";
 import { rowsPerBatch } from "./sqlite.child.ts";
 import { createSqliteStore } from "./sqlite.ts";
@@ -39,7 +39,7 @@ describe("sqlite: processes", () => {
     const child = startChild([childFile, folder]);
     await child.lineThat((line) => line === "open");
     const store = createSqliteStore(folder);
-    await assert.rejects(store.open(), StoreLocked);
+    await assert.rejects(store.open(), { code: "store_locked" });
     await child.kill();
     assert.equal((await store.open()).epoch, 2);
     await store.close();
@@ -118,7 +118,7 @@ describe("sqlite: the file", () => {
     await store.open();
     await store.close();
     change(folder, "PRAGMA user_version = 999");
-    await assert.rejects(store.open(), SchemaTooNew);
+    await assert.rejects(store.open(), { code: "schema_too_new" });
     change(folder, `PRAGMA user_version = ${migrations.length}`);
     assert.equal((await store.open()).epoch, 2);
     await store.close();

@@ -3,31 +3,21 @@
  * order, numbers the ended leases, and refuses everything once the writer has failed.
  */
 import { dirname, resolve } from "node:path";
-import { StoreClosed, StoreFault } from "./faults.ts";
+import { StoreFault, storeClosed } from "./faults.ts";
 import { flatten, type Position, positionAfter } from "./flat-batch.ts";
 import { unpack } from "./list-columns.ts";
-import type { CallName, Reply, Send } from "./sqlite-calls.ts";
+import type { CallName, QueryName, Reply, Send } from "./sqlite-calls.ts";
 import { SqliteThread } from "./sqlite-thread.ts";
 import type {
   Batch,
   EndedLease,
-  EndedPageQuery,
   EndedSinceQuery,
-  EndedTaskPage,
-  EndedTaskPageQuery,
-  EndedTaskRow,
   LedgerHead,
   Loading,
   Opened,
-  PackedEvents,
   Pruned,
   PruneLimits,
-  ReceiptPage,
-  ReceiptPageQuery,
-  ReceiptsAfterQuery,
-  SignedHead,
   Store,
-  StoredReceipt,
 } from "./store.ts";
 
 export function createSqliteStore(folder: string): Store {
@@ -41,7 +31,7 @@ class SqliteStore implements Store {
   #reader: SqliteThread | null = null;
   #position: Position = { now: 0, lastSeq: 0, lastN: 0, lastEnded: 0 };
   /** Why it refuses: not yet opened, closed, or failed. */
-  #refusal: StoreFault | null = new StoreClosed();
+  #refusal: StoreFault | null = storeClosed();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -52,7 +42,7 @@ class SqliteStore implements Store {
     await this.#stopThreads();
     this.#writer = new SqliteThread({ role: "writer", folder: this.#folder });
     try {
-      const { lastEnded, ...opened } = await this.#writer.call("open", null);
+      const { lastEnded, ...opened } = await this.#writer.call("open");
       this.#position = { now: opened.now, lastSeq: opened.lastSeq, lastN: opened.lastN, lastEnded };
       this.#refusal = null;
       return opened;
@@ -64,12 +54,12 @@ class SqliteStore implements Store {
 
   async load({ onRows, lists, onLists }: Loading): Promise<void> {
     await this.#loadAll(
-      (after) => this.#write("load", { after, except: lists.kind }),
+      (after) => this.#write("load", after, lists.kind),
       ({ n, kind, body }) =>
         onRows(n.map((key, index) => ({ n: key, kind: kind[index] ?? "", body: body[index] ?? "" }))),
     );
     await this.#loadAll(
-      (after) => this.#write("loadLists", { after, ...lists }),
+      (after) => this.#write("loadLists", after, lists),
       (packed) => onLists(unpack(packed)),
     );
   }
@@ -92,7 +82,7 @@ class SqliteStore implements Store {
 
   /** By the writer, which is open already: a thread for one query would make every start slower. */
   ledgerHeads(): Promise<readonly LedgerHead[]> {
-    return this.#write("ledgerHeads", null);
+    return this.#write("ledgerHeads");
   }
 
   /** Nothing is awaited here: an async function keeps its arguments in memory, here a whole batch (decision 0013). */
@@ -100,7 +90,7 @@ class SqliteStore implements Store {
     if (this.#refusal !== null) throw this.#refusal;
     const { lastEnded } = this.#position;
     this.#position = positionAfter(this.#position, batch);
-    return this.#write("commit", flatten(batch, lastEnded, this.#position)).then(nothing);
+    return this.#write("commit", flatten(batch, lastEnded, this.#position));
   }
 
   async prune(limits: PruneLimits): Promise<Pruned> {
@@ -122,7 +112,7 @@ class SqliteStore implements Store {
     if (dirname(target) === this.#folder) throw new StoreFault("a backup must not be written into the data folder");
     const copier = new SqliteThread({ role: "copier", folder: this.#folder });
     try {
-      await copier.call("backup", { toFile: target });
+      await copier.call("backup", target);
     } finally {
       await copier.stop();
     }
@@ -130,90 +120,50 @@ class SqliteStore implements Store {
 
   async close(): Promise<void> {
     const wasOpen = this.#refusal === null;
-    this.#refusal = new StoreClosed();
+    this.#refusal = storeClosed();
     try {
       if (!wasOpen) return;
       // The writer last: only the last connection copies the log into the database.
-      await this.#reader?.call("close", null).catch(() => undefined);
-      await this.#writer?.call("close", null);
+      await this.#reader?.call("close").catch(() => undefined);
+      await this.#writer?.call("close");
     } finally {
       await this.#stopThreads();
     }
   }
 
-  endedLease(tenant: string, ids: readonly string[]): Promise<readonly EndedLease[]> {
-    return this.#read("endedLease", { tenant, ids });
-  }
-
-  endedPage({ tenant, limit, before }: EndedPageQuery): Promise<readonly EndedLease[]> {
-    return this.#read("endedPage", { tenant, limit, before: before ?? null });
-  }
-
-  async *endedSince({ tenant, since, limit, touching }: EndedSinceQuery): AsyncGenerator<readonly EndedLease[]> {
-    let wanted = limit;
+  async *endedSince(query: EndedSinceQuery): AsyncGenerator<readonly EndedLease[]> {
+    let wanted = query.limit;
     let after: number | null = null;
     do {
-      const found: Reply<"endedSince"> = await this.#read("endedSince", {
-        tenant,
-        since,
-        limit: wanted,
-        touching: touching ?? null,
-        after,
-      });
+      const found: Reply<"endedSince"> = await this.#read("endedSince", { ...query, limit: wanted }, after);
       yield found.rows;
       wanted -= found.rows.length;
       after = found.next;
     } while (after !== null && wanted > 0);
   }
 
-  earliestEnded(): Promise<number> {
-    return this.#read("earliestEnded", null);
-  }
+  readonly endedLease = this.#query("endedLease");
+  readonly endedPage = this.#query("endedPage");
+  readonly earliestEnded = this.#query("earliestEnded");
+  readonly eventsAfter = this.#query("eventsAfter");
+  readonly earliestSeq = this.#query("earliestSeq");
+  readonly endedTasks = this.#query("endedTasks");
+  readonly endedTaskPage = this.#query("endedTaskPage");
+  readonly receiptsById = this.#query("receiptsById");
+  readonly receiptsByDedupe = this.#query("receiptsByDedupe");
+  readonly receiptsOfTask = this.#query("receiptsOfTask");
+  readonly receiptsPage = this.#query("receiptsPage");
+  readonly receiptsAfter = this.#query("receiptsAfter");
+  readonly signedHeads = this.#query("signedHeads");
 
-  eventsAfter(query: { readonly seq: number; readonly limit: number }): Promise<readonly PackedEvents[]> {
-    return this.#read("eventsAfter", { seq: query.seq, limit: query.limit });
-  }
-
-  earliestSeq(): Promise<number> {
-    return this.#read("earliestSeq", null);
-  }
-
-  endedTasks(tenant: string, ids: readonly string[]): Promise<readonly EndedTaskRow[]> {
-    return this.#read("endedTasks", { tenant, ids });
-  }
-
-  endedTaskPage(query: EndedTaskPageQuery): Promise<EndedTaskPage> {
-    return this.#read("endedTaskPage", query);
-  }
-
-  receiptsById(tenant: string, ids: readonly string[]): Promise<readonly StoredReceipt[]> {
-    return this.#read("receiptsById", { tenant, ids });
-  }
-
-  receiptsByDedupe(tenant: string, keys: readonly string[]): Promise<readonly StoredReceipt[]> {
-    return this.#read("receiptsByDedupe", { tenant, keys });
-  }
-
-  receiptsOfTask(tenant: string, taskId: string): Promise<readonly StoredReceipt[]> {
-    return this.#read("receiptsOfTask", { tenant, taskId });
-  }
-
-  receiptsPage(query: ReceiptPageQuery): Promise<ReceiptPage> {
-    return this.#read("receiptsPage", query);
-  }
-
-  receiptsAfter(query: ReceiptsAfterQuery): Promise<readonly StoredReceipt[]> {
-    return this.#read("receiptsAfter", query);
-  }
-
-  signedHeads(query: ReceiptsAfterQuery): Promise<readonly SignedHead[]> {
-    return this.#read("signedHeads", query);
+  #query<Name extends QueryName>(name: Name): (...send: Send<Name>) => Promise<Reply<Name>> {
+    return (...send) => this.#read(name, ...send);
   }
 
   /** Nothing is awaited here either, because commits pass through it. */
-  #write<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
-    if (this.#refusal !== null || this.#writer === null) return Promise.reject(this.#refusal ?? new StoreClosed());
-    return this.#writer.call(name, send).catch(this.#fail);
+  #write<Name extends CallName>(name: Name, ...send: Send<Name>): Promise<Reply<Name>> {
+    if (this.#refusal !== null || this.#writer === null) return Promise.reject(this.#refusal ?? storeClosed());
+    return this.#writer.call(name, ...send).catch(this.#fail);
   }
 
   /** After any failure the writer cannot be trusted: it rolls back, closes the data and refuses all later calls (S2). */
@@ -223,10 +173,10 @@ class SqliteStore implements Store {
   };
 
   /** A failed query changed nothing, so the store stays usable. */
-  async #read<Name extends CallName>(name: Name, send: Send<Name>): Promise<Reply<Name>> {
+  async #read<Name extends CallName>(name: Name, ...send: Send<Name>): Promise<Reply<Name>> {
     if (this.#refusal !== null) throw this.#refusal;
     this.#reader ??= new SqliteThread({ role: "reader", folder: this.#folder });
-    return await this.#reader.call(name, send);
+    return await this.#reader.call(name, ...send);
   }
 
   async #stopThreads(): Promise<void> {
@@ -235,5 +185,3 @@ class SqliteStore implements Store {
     await Promise.all(threads.map((thread) => thread?.stop()));
   }
 }
-
-function nothing(): void {}

@@ -10,7 +10,7 @@ export type Millis = number;
 export interface Store extends History {
   /**
    * Becomes the only writer: the epoch is raised, durably, and the commits of older writers are refused from then on.
-   * Throws StoreLocked while another server works on the same data, SchemaTooNew if a newer Leasehold wrote it. After
+   * Fails with store_locked while another server works on the same data, schema_too_new if a newer Leasehold wrote it. After
    * a fault this is the only call that works.
    */
   open(): Promise<Opened>;
