@@ -1,18 +1,16 @@
 /** How a store fails. These are faults of the outside: exceptions with their cause and a code of a closed list. */
 
-export const storeFaultCodes = [
-  "store_failed",
+export type StoreFaultCode =
+  | "store_failed"
   /** Called before it was opened, or after it was closed. */
-  "store_closed",
+  | "store_closed"
   /** Another server works on the same data. There is only ever one writer. */
-  "store_locked",
+  | "store_locked"
   /** Another server has become the writer since this one was opened; nothing of the batch was stored. */
-  "stale_epoch",
+  | "stale_epoch"
   /** The data was written by a newer Leasehold. It is not touched: an older version could only guess what it means. */
-  "schema_too_new",
-  "store_unsupported",
-] as const;
-export type StoreFaultCode = (typeof storeFaultCodes)[number];
+  | "schema_too_new"
+  | "store_unsupported";
 
 /**
  * After one of these from a commit, memory may be ahead of the disk or behind it, and only the disk counts (S2): the
