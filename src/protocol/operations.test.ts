@@ -168,7 +168,7 @@ test("an acquire becomes the kernel's command, with null for what was left out",
   assert.deepEqual(decode(acquire, input, asked).command, { ...acquire.decode(input, asked), entropy: [0, 0] });
 });
 
-test("withdrawing a cell is told from withdrawing a resource (G12)", () => {
+test("withdrawing a cell and withdrawing a resource are different commands (G12)", () => {
   const withdraw = findOperation("withdraw_resource");
   assert.ok(withdraw?.kind === "command");
   assert.equal(withdraw.decode({ cell: "cell-1" }, asked).type, "withdraw_cell");

@@ -65,7 +65,7 @@ const key = (change: Partial<Extract<Ask, { type: "create_key" }>["key"]> = {}):
 type Case = (busy: Busy) => readonly Ask[];
 
 /**
- * G9 has `resource_fenced` for the data plane, where a token is shown; whoever asks the kernel is told to pause (W9).
+ * G9 has `resource_fenced` for the data plane, where a token is shown; a caller of the kernel gets PAUSED (W9).
  * `receipt_unknown` is the ledger's to say. What tasks are refused for is in bad-tasks.test.ts.
  */
 const saidElsewhere = [...taskRefusals, "receipt_unknown", "resource_fenced"] as const;

@@ -314,7 +314,7 @@ export const cellResource = {
 };
 export interface CellResource extends Values<typeof cellResource> {}
 
-/** How a cell ends a lease, as its holder is told (G9). */
+/** How a cell ends a lease, as its holder sees it (G9). */
 export const cellEndCodes = ["lease_expired", "lease_released", "lease_revoked", "resource_fenced"] as const;
 export type CellEndCode = (typeof cellEndCodes)[number];
 

@@ -8,7 +8,7 @@ export type Blocker =
   | { readonly type: "lease"; readonly lease: Lease }
   | { readonly type: "request"; readonly request: Request; readonly resource: string; readonly predicate: string };
 
-/** A4: what the agent must be told of. The engine looks it up in the store's history. */
+/** A4: what the observation update must cover. The engine looks it up in the store's history. */
 export interface Observe {
   readonly since: Millis;
   readonly resources: readonly string[];

@@ -112,7 +112,7 @@ export const resumeAgent = command({
   }),
 });
 
-/** What a resumption's input assumes, for whoever compares it with what happened. */
+/** The assumptions in the input of a resume, to be compared with what happened. */
 export function assumptionsOf(input: Input): readonly Static<typeof assumption>[] {
   const { assumptions } = input;
   return (assumptions ?? []) as readonly Static<typeof assumption>[];

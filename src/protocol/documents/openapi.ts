@@ -192,7 +192,7 @@ function codesShownBy({ properties = {} }: Node): readonly unknown[] {
   return error?.enum ?? [];
 }
 
-/** Schemas with a title stand among the components, once; whoever uses them points there. */
+/** Schemas with a title stand among the components, once; other schemas refer to them. */
 function reference(schema: Node, schemas: Record<string, Json>): Json {
   const { title } = schema;
   if (title === undefined) return inline(schema, schemas);

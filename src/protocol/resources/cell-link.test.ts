@@ -60,7 +60,7 @@ test("every frame is read as it was written, by the side that it is for and by n
   }
 });
 
-test("what is no frame is refused with a sentence, and never thrown", () => {
+test("an unknown or malformed frame is refused with a sentence, and never throws", () => {
   const bad = [
     "",
     "x",

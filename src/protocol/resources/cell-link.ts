@@ -217,7 +217,7 @@ function read<T>(frameText: string, schemaOf: (shape: Shape) => TSchema | null):
     return wrong("", "A frame is one object.");
   }
   const schema = schemaOf(value);
-  if (schema === null) return wrong("type", "There is no frame of this type here.");
+  if (schema === null) return wrong("type", "Unknown type of frame.");
   const checked = checkOf(schema)(value);
   return checked.ok ? { ok: true, frame: checked.value as T } : checked;
 }

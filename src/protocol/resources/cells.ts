@@ -45,7 +45,7 @@ export const connectCell = edge({
   summary: "Connects a cell (WebSocket)",
   description:
     "Opened by `leasehold cell`, with a key of the role `cell`. Frames are JSON; the cell says hello first, with what it " +
-    "hosts and believes to be bound, and is then told what to bind and tear down. docs/cells.md has more.",
+    "hosts and believes to be bound, and then gets commands to bind and tear down. See docs/cells.md.",
   example: {},
   replies: [ok(shapes.nothingMore, "The connection is upgraded.", 101)],
 });

@@ -61,7 +61,7 @@ export const rotateTokenKeys = command({
   summary: "Makes a new key for tokens",
   description:
     "Tokens are made with it from now on; older ones stay good for six minutes, longer than any of them lives. Cells " +
-    "are told at once.",
+    "are notified at once.",
   example: {},
   replies: [ok(shapes.tokenKeys, "The keys, with the new one.")],
   decode: (_input, { tenant, actor }) => ({ type: "rotate_token_keys", tenant, actor }),

@@ -29,7 +29,7 @@ export interface Node {
   readonly anyOf?: readonly Node[];
   readonly title?: string;
   readonly description?: string;
-  /** Each item is checked by itself, by whoever decodes the list: a bad one costs its own answer only. */
+  /** Each item is checked by itself when the list is decoded: a bad one costs its own answer only. */
   readonly "x-apart"?: true;
   /** The code of a value out of bounds where it is not `invalid_request`: one, or one by keyword. */
   readonly "x-error"?: ErrorCode | Readonly<Record<string, ErrorCode>>;
@@ -95,7 +95,7 @@ export function nothing(options: Notes = {}) {
   return Type.Unsafe<null>({ type: "null", ...options });
 }
 
-/** Whatever JSON can say. Its depth is bounded by whoever takes it. */
+/** Any JSON. The operation bounds its depth. */
 export function anything(options: Notes = {}) {
   return Type.Unsafe<unknown>({ ...options });
 }

@@ -1,4 +1,4 @@
-/** Whether an answer is one that its operation declares; for the tests of whoever answers. */
+/** Whether an answer is one that its operation declares; for tests. */
 import type { Answer } from "../answers/answer.ts";
 import { comesWith, isErrorCode } from "../answers/errors.ts";
 import { commonErrors, type Operation } from "../operation.ts";

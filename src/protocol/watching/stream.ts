@@ -1,6 +1,6 @@
 /**
  * The frames of the WebSocket stream. A client sends `{id, op, input}`, one or an array of them; it is answered with
- * `{id, status, body}` and told `{seq, event}`, again one or an array. Texts are joined, never parsed again.
+ * `{id, status, body}` and gets events as `{seq, event}`, again one or an array. Texts are joined, never parsed again.
  */
 import type { Answer } from "../answers/answer.ts";
 import type { Fault } from "../schema/explain.ts";
@@ -19,7 +19,7 @@ export interface StreamCommand {
 }
 export interface StreamFault {
   readonly type: "fault";
-  /** null where even the id cannot be told. */
+  /** null where the id itself is bad. */
   readonly id: FrameId | null;
   readonly fault: Fault;
 }
