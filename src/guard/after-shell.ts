@@ -7,15 +7,12 @@ import { unmarkCommit } from "./commit-marks.ts";
 import type { HookCall } from "./hook-call.ts";
 import { judgeUnleased } from "./judging.ts";
 import { renew } from "./leasing.ts";
-import { covers } from "./name-match.ts";
-import { noteWritten } from "./noting.ts";
-import { checkoutFolder } from "./places.ts";
-import { readPrivateJson, remove } from "./private-files.ts";
+import { checkoutFolder, readPrivateJson, remove } from "./private-files.ts";
 import { pictureFile } from "./shell-plan.ts";
 import { shellWrites } from "./shell-writes.ts";
-import { isOutside, type Target, targetOf } from "./targets.ts";
+import { covers, isOutside, type Target, targetOf } from "./targets.ts";
 import { changedPaths, pictureTree, type TreePicture } from "./tree.ts";
-import { readWriteMark, versionOf } from "./versions.ts";
+import { noteWritten, readWriteMark, versionOf } from "./versions.ts";
 
 /** A tool may ask its user between our word and its write; one that was refused then leaves the mark behind. */
 const writingMsMax = 120_000;

@@ -4,10 +4,9 @@ import { Unreachable } from "./control-plane.ts";
 import type { HookCall } from "./hook-call.ts";
 import { planWrites, type TargetFile } from "./intents.ts";
 import { renew } from "./leasing.ts";
-import { covers } from "./name-match.ts";
-import { noteWritten } from "./noting.ts";
-import type { Target } from "./targets.ts";
+import { covers, type Target } from "./targets.ts";
 import { actionOf } from "./tools.ts";
+import { noteWritten } from "./versions.ts";
 import { plain } from "./words.ts";
 
 export async function after(call: HookCall): Promise<HookAnswer> {

@@ -4,10 +4,9 @@ import { Unreachable } from "./control-plane.ts";
 import { type HookCall, purposeOf } from "./hook-call.ts";
 import { type Plan, planWrites, type TargetFile } from "./intents.ts";
 import { lease, releaseAll, renew } from "./leasing.ts";
-import { noteRead } from "./noting.ts";
-import { checkoutFolder } from "./places.ts";
+import { checkoutFolder } from "./private-files.ts";
 import { type Action, actionOf } from "./tools.ts";
-import { markWrite, noteSeen, readWriteMark, seenVersion, versionOf } from "./versions.ts";
+import { markWrite, noteRead, noteSeen, readWriteMark, seenVersion, versionOf } from "./versions.ts";
 import { blockedReason, staleReason, unguardedNotice, unreachableReason } from "./words.ts";
 
 export async function before(call: HookCall): Promise<HookAnswer> {
@@ -63,13 +62,8 @@ async function decide(call: HookCall, { intents, files, outside, isClear }: Plan
     }
     case "granted": {
       const stale = staleFiles(call, files);
-      if (stale.length > 0)
-        return denied(
-          staleReason(
-            stale.map(({ target }) => target.resource),
-            writerOf(call, stale),
-          ),
-        );
+      const names = stale.map(({ target }) => target.resource);
+      if (stale.length > 0) return denied(staleReason(names, writerOf(call, stale)));
       for (const { target } of files) {
         const mark = { agentId: call.session.agentId, state: "writing", version: "", at: Date.now() } as const;
         markWrite(checkoutFolder(target.repository, call.environment), target.path, mark);

@@ -1,10 +1,8 @@
 /** Which agent's tool is about to commit: git's hook runs in another process, and must not take the agent for a stranger. */
 import { join } from "node:path";
-import { nodeModule } from "./node-module.ts";
-import { fileName } from "./places.ts";
-import { filesIn, readPrivateJson, remove, writePrivate } from "./private-files.ts";
+import { fileName, filesIn, readPrivateJson, remove, writePrivate } from "./private-files.ts";
 
-const { readFileSync } = nodeModule("node:fs");
+const { readFileSync } = process.getBuiltinModule("node:fs");
 
 interface CommitMark {
   readonly agentId: string;
@@ -17,11 +15,8 @@ const markMsMax = 600_000;
 const shells = /^(?:sh|bash|dash|zsh|fish|ksh)$/;
 
 export function markCommit(checkout: string, agentId: string): void {
-  const mark: CommitMark = {
-    agentId,
-    at: Date.now(),
-    toolPid: ancestors().find(({ name }) => !shells.test(name))?.pid ?? null,
-  };
+  const toolPid = ancestors().find(({ name }) => !shells.test(name))?.pid ?? null;
+  const mark: CommitMark = { agentId, at: Date.now(), toolPid };
   writePrivate(join(checkout, "commits", fileName(agentId)), JSON.stringify(mark));
 }
 

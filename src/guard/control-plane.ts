@@ -3,7 +3,6 @@
  * milliseconds, and loading anything more would take longer than the calls.
  */
 import type { ClientRequest, IncomingMessage } from "node:http";
-import { nodeModule } from "./node-module.ts";
 import { isRecord } from "./payload.ts";
 import type { Settings } from "./settings.ts";
 
@@ -40,7 +39,7 @@ export function connect({ url, key, tenant }: Settings): ControlPlane {
   return {
     url,
     async call(method, path, body, { token = null, holdMs = 0 } = {}) {
-      const { request } = isSecure ? nodeModule("node:https") : nodeModule("node:http");
+      const { request } = isSecure ? process.getBuiltinModule("node:https") : process.getBuiltinModule("node:http");
       const secret = token ?? key;
       const text = body === undefined ? null : JSON.stringify(body);
       const headers = {

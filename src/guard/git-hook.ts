@@ -5,10 +5,9 @@ import { committingAgents } from "./commit-marks.ts";
 import { connect, Unreachable } from "./control-plane.ts";
 import type { HookResult } from "./hook.ts";
 import { heldByOthers } from "./leasing.ts";
-import { covers } from "./name-match.ts";
-import { checkoutFolder } from "./places.ts";
+import { checkoutFolder } from "./private-files.ts";
 import { type Environment, readSettings, SettingsProblem } from "./settings.ts";
-import { isOutside, targetOf } from "./targets.ts";
+import { covers, isOutside, targetOf } from "./targets.ts";
 import { runGit } from "./tree.ts";
 import { plain, purposeWords, remaining } from "./words.ts";
 

@@ -35,20 +35,24 @@ export function gitWrites(words: readonly Word[], cwd: string): GitWrites | null
   }
   const verb = words[at]?.text ?? "";
   const rest = words.slice(at + 1);
-  if (rest.some(({ isKnown }) => !isKnown)) return verb !== "" && reading.has(verb) ? empty(folder, verb) : null;
+  const unchanged: GitWrites = {
+    folder,
+    deleted: [],
+    renamed: [],
+    asks: null,
+    isCommit: verb === "commit",
+    isClear: verb !== "commit",
+  };
+  if (rest.some(({ isKnown }) => !isKnown)) return reading.has(verb) ? unchanged : null;
   const texts = rest.map(({ text }) => text);
   const here = (text: string, isTree = false): ShellPath => ({ path: resolve(folder, text), isTree });
   const dashes = texts.indexOf("--");
   const behind = dashes === -1 ? [] : texts.slice(dashes + 1);
   const plain = texts.slice(0, dashes === -1 ? texts.length : dashes).filter((text) => !text.startsWith("-"));
   const has = (flag: RegExp) => texts.some((text) => flag.test(text));
-  const asking = (...asks: readonly (readonly string[])[]): GitWrites => ({
-    ...empty(folder, verb),
-    asks,
-    isClear: false,
-  });
+  const asking = (...asks: readonly (readonly string[])[]): GitWrites => ({ ...unchanged, asks, isClear: false });
   const changing = (paths: readonly string[]): GitWrites => ({
-    ...empty(folder, verb),
+    ...unchanged,
     asks: paths.map((path) => ["ls-files", "-z", "--", path]),
   });
   const against = (ref: string) => ["diff", "--name-only", "--no-renames", "-z", "HEAD", ref];
@@ -58,28 +62,26 @@ export function gitWrites(words: readonly Word[], cwd: string): GitWrites | null
       if (dashes !== -1) return changing(behind);
       if (has(/^(?:-b|-B|--orphan)$/)) return asking(...(plain[1] === undefined ? [] : [against(plain[1])]));
       // A word may be a branch or a path; as a path it is in the index.
-      return plain[0] === undefined
-        ? empty(folder, verb)
-        : asking(against(plain[0]), ["ls-files", "-z", "--", ...plain]);
+      return plain[0] === undefined ? unchanged : asking(against(plain[0]), ["ls-files", "-z", "--", ...plain]);
     case "switch":
       if (has(/^(?:-c|-C|--create|--orphan)$/)) return asking(...(plain[1] === undefined ? [] : [against(plain[1])]));
       return plain[0] === undefined ? null : asking(against(plain[0]));
     case "restore":
-      if (has(/^(?:-S|--staged)$/) && !has(/^(?:-W|--worktree)$/)) return empty(folder, verb);
+      if (has(/^(?:-S|--staged)$/) && !has(/^(?:-W|--worktree)$/)) return unchanged;
       return changing([...plain, ...behind]);
     case "reset":
-      if (!has(/^--(?:hard|merge|keep)$/)) return empty(folder, verb);
+      if (!has(/^--(?:hard|merge|keep)$/)) return unchanged;
       return asking(changedHere, ...(plain[0] === undefined ? [] : [against(plain[0])]));
     case "stash":
-      if (plain[0] === "list" || plain[0] === "show" || plain[0] === "drop") return empty(folder, verb);
+      if (plain[0] === "list" || plain[0] === "show" || plain[0] === "drop") return unchanged;
       if (plain[0] === "pop" || plain[0] === "apply")
         return asking(["stash", "show", "--name-only", "-z", ...plain.slice(1)]);
       return asking(changedHere, ...(has(/^(?:-u|-a|--include-untracked|--all)$/) ? [untracked] : []));
     case "apply":
-      if (has(/^--(?:check|stat|numstat|summary)$/) || has(/^--cached$/)) return empty(folder, verb);
+      if (has(/^--(?:check|stat|numstat|summary)$/) || has(/^--cached$/)) return unchanged;
       return plain[0] === undefined ? null : asking(["apply", "--numstat", "-z", ...plain]);
     case "clean":
-      return has(/^-\w*f|^--force$/) ? asking(untracked) : empty(folder, verb);
+      return has(/^-\w*f|^--force$/) ? asking(untracked) : unchanged;
     case "merge":
     case "rebase":
     case "cherry-pick":
@@ -88,26 +90,15 @@ export function gitWrites(words: readonly Word[], cwd: string): GitWrites | null
     case "pull":
       return asking(against("@{upstream}"));
     case "rm":
-      if (has(/^--cached$/)) return empty(folder, verb);
-      return { ...empty(folder, verb), deleted: [...plain, ...behind].map((text) => here(text, has(/^-\w*r/))) };
+      if (has(/^--cached$/)) return unchanged;
+      return { ...unchanged, deleted: [...plain, ...behind].map((text) => here(text, has(/^-\w*r/))) };
     case "mv": {
       const names = [...plain, ...behind];
       const to = names.at(-1);
       if (to === undefined || names.length < 2) return null;
-      return { ...empty(folder, verb), renamed: names.slice(0, -1).map((from) => [here(from), here(to)]) };
+      return { ...unchanged, renamed: names.slice(0, -1).map((from) => [here(from), here(to)]) };
     }
     default:
-      return reading.has(verb) || verb === "" ? empty(folder, verb) : null;
+      return reading.has(verb) || verb === "" ? unchanged : null;
   }
-}
-
-function empty(folder: string, verb: string): GitWrites {
-  return {
-    folder,
-    deleted: [],
-    renamed: [],
-    asks: null,
-    isCommit: verb === "commit",
-    isClear: verb !== "commit",
-  };
 }

@@ -1,11 +1,9 @@
 /** One call of a hook: who calls, about what, and what it takes to answer. */
 import { join } from "node:path";
 import type { Asking } from "./leasing.ts";
-import type { GuardedTool, Payload } from "./payload.ts";
-import { toolTitles } from "./payload.ts";
+import { type GuardedTool, type Payload, toolTitles } from "./payload.ts";
 import { readPrivate } from "./private-files.ts";
 import type { Environment } from "./settings.ts";
-import { plain } from "./words.ts";
 
 export interface HookCall extends Asking {
   readonly tool: GuardedTool;
@@ -13,16 +11,9 @@ export interface HookCall extends Asking {
   readonly environment: Environment;
 }
 
-const purposeLengthMax = 200;
-
 /** What others read when they are in its way. */
 export function purposeOf({ tool, payload, session, settings }: HookCall): string {
   const doing = `${payload.toolName || "work"} in ${toolTitles[tool]}`;
   if (settings.purpose === "tool") return doing;
   return readPrivate(join(session.folder, "purpose")) ?? doing;
-}
-
-export function purposeFrom(prompt: string): string {
-  const [line = ""] = prompt.trim().split("\n");
-  return plain(line).slice(0, purposeLengthMax);
 }

@@ -1,4 +1,9 @@
-/** The hook as a program of its own: it imports nothing of the command line, so that it starts quickly. */
+/**
+ * The hook as a program of its own: it imports nothing of the command line, so that it starts quickly. For the same
+ * reason it gets Node's own modules by `process.getBuiltinModule`: to import one reads all of its exports, and some of
+ * those load a lot (of `node:http`, a whole web client; of `node:crypto`, web cryptography; of `node:fs`, its streams),
+ * which is more than all that a hook does.
+ */
 import { inputBytesMax, inputMs, runHook } from "./hook.ts";
 import { PayloadProblem } from "./payload.ts";
 

@@ -1,11 +1,10 @@
 /** What is to be leased before a tool runs: its targets as intents, each once. */
 import { basename, join, resolve } from "node:path";
-import { nodeModule } from "./node-module.ts";
 import type { ShellPath } from "./shell-writes.ts";
 import { isFolder, isOutside, type Outside, type Target, targetOf } from "./targets.ts";
 import type { Action } from "./tools.ts";
 
-const { existsSync } = nodeModule("node:fs");
+const { existsSync } = process.getBuiltinModule("node:fs");
 
 export interface Intent {
   readonly predicate: "MUTATES" | "DELETES" | "RENAMES";
@@ -41,12 +40,8 @@ export function planWrites({ writes, renames }: Extract<Action, { kind: "write" 
   const found: Gathering = { intents: new Map(), files: new Map(), outside: new Set() };
   for (const { predicate, path, isWhole } of writes) {
     const isLink = predicate === "DELETES";
-    addTarget(
-      found,
-      predicate,
-      targetOf(path, cwd, { isLink, isTree: isLink && isFolder(resolve(cwd, path)) }),
-      isWhole,
-    );
+    const isTree = isLink && isFolder(resolve(cwd, path));
+    addTarget(found, predicate, targetOf(path, cwd, { isLink, isTree }), isWhole);
   }
   for (const [from, to] of renames) {
     addRename(found, { path: resolve(cwd, from), isTree: false }, { path: resolve(cwd, to), isTree: false });
@@ -55,16 +50,17 @@ export function planWrites({ writes, renames }: Extract<Action, { kind: "write" 
 }
 
 export function addTarget(
-  { intents, files, outside }: Gathering,
+  found: Gathering,
   predicate: "MUTATES" | "DELETES",
   target: Target | Outside,
-  isWhole: boolean,
+  isWhole = false,
 ): void {
-  if (isOutside(target)) {
-    outside.add(target.path);
-    return;
-  }
-  intents.set(`${predicate} ${target.resource}`, { predicate, resource: target.resource });
+  if (isOutside(target)) return void found.outside.add(target.path);
+  found.intents.set(`${predicate} ${target.resource}`, { predicate, resource: target.resource });
+  addFile(found, target, isWhole);
+}
+
+function addFile({ files }: Gathering, target: Target, isWhole: boolean): void {
   if (!/[*?]/.test(target.resource)) files.set(target.path, { target, isWhole });
 }
 
@@ -73,15 +69,13 @@ export function addRename(found: Gathering, from: ShellPath, to: ShellPath): voi
   const old = targetOf(from.path, "/", { isLink: true, isTree });
   const fresh = targetOf(endOf(from, to), "/", { isLink: true, isTree });
   if (isOutside(old) || isOutside(fresh) || old.resource === fresh.resource) {
-    addTarget(found, "DELETES", old, false);
-    addTarget(found, "MUTATES", fresh, false);
+    addTarget(found, "DELETES", old);
+    addTarget(found, "MUTATES", fresh);
     return;
   }
   const key = `RENAMES ${old.resource} ${fresh.resource}`;
   found.intents.set(key, { predicate: "RENAMES", resource: old.resource, to: fresh.resource });
-  for (const target of [old, fresh]) {
-    if (!/[*?]/.test(target.resource)) found.files.set(target.path, { target, isWhole: false });
-  }
+  for (const target of [old, fresh]) addFile(found, target, false);
 }
 
 /** Into a folder, a file keeps its name. */

@@ -3,11 +3,9 @@ import type { Repository } from "../names/repository.ts";
 import { type HookAnswer, pass } from "./answers.ts";
 import { type HookCall, purposeOf } from "./hook-call.ts";
 import { heldByOthers, lease } from "./leasing.ts";
-import { covers } from "./name-match.ts";
-import { noteWritten } from "./noting.ts";
-import { checkoutFolder } from "./places.ts";
-import type { Target } from "./targets.ts";
-import { markWrite, versionOf } from "./versions.ts";
+import { checkoutFolder } from "./private-files.ts";
+import { covers, type Target } from "./targets.ts";
+import { markWrite, noteWritten, versionOf } from "./versions.ts";
 import { logViolation, reportViolations, violationWords } from "./violations.ts";
 
 const reportedMax = 100;
@@ -32,14 +30,14 @@ export async function judgeUnleased(
     if (verdict.kind === "granted") for (const target of free) noteWritten(call, target);
   }
   if (violations.length > 0) {
-    for (const { target, holder } of violations) {
-      logViolation(checkout, call, target.resource, holder);
+    for (const violation of violations) {
+      logViolation(checkout, call, violation);
       // So that the holder learns, at its next write, who wrote.
-      markWrite(checkout, target.path, { agentId, state: "written", version: versionOf(target.path), at: Date.now() });
+      const { path } = violation.target;
+      markWrite(checkout, path, { agentId, state: "written", version: versionOf(path), at: Date.now() });
     }
-    const found = violations.map(({ target, holder }) => ({ resource: target.resource, holder }));
-    await reportViolations(call, found);
-    return { ...pass, violation: violationWords(found) };
+    await reportViolations(call, violations);
+    return { ...pass, violation: violationWords(violations) };
   }
   const names = free.slice(0, 5).map(({ resource }) => resource);
   const more = free.length - names.length;

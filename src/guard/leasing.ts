@@ -8,13 +8,11 @@ import { join } from "node:path";
 import type { Blocker, Lease } from "../sdk/wire.ts";
 import type { Answer, ControlPlane } from "./control-plane.ts";
 import type { Intent } from "./intents.ts";
-import { covers } from "./name-match.ts";
-import { fileName } from "./places.ts";
-import { filesIn, readPrivate, readPrivateJson, remove, writePrivate } from "./private-files.ts";
+import { readPrivate, remove, writePrivate } from "./private-files.ts";
 import { callAs, isRegistered, type Session } from "./session.ts";
 import type { Settings } from "./settings.ts";
-import type { Target } from "./targets.ts";
-import { versionOf } from "./versions.ts";
+import { covers } from "./targets.ts";
+import { wroteFolder, wroteVersions } from "./versions.ts";
 
 export type Verdict =
   | { readonly kind: "granted" }
@@ -97,25 +95,13 @@ export async function renew(asking: Asking, isActive: boolean): Promise<readonly
   return status === 200 && Array.isArray(leases) ? leases : [];
 }
 
-type WrittenFile = Pick<Target, "resource" | "path">;
-
-/** For the version that is reported at the end (A6). */
-export function noteWrote({ agentFolder }: Session, { resource, path }: WrittenFile): void {
-  writePrivate(join(agentFolder, "wrote", fileName(path)), JSON.stringify({ resource, path }));
-}
-
 /** Gives all back; how many there were. */
 export async function releaseAll(asking: Asking): Promise<number> {
   const { session } = asking;
   if (!mayHold(session)) return 0;
-  const folder = join(session.agentFolder, "wrote");
-  const versions: Record<string, string> = {};
-  for (const name of filesIn(folder)) {
-    const wrote = readPrivateJson<WrittenFile>(join(folder, name), { resource: "string", path: "string" });
-    if (wrote !== null) versions[wrote.resource] = versionOf(wrote.path);
-  }
+  const versions = wroteVersions(session.agentFolder);
   const { status, body } = await callAs(asking, "POST", "/v1/release", { agent_id: session.agentId, versions });
-  remove(folder);
+  remove(join(session.agentFolder, wroteFolder));
   const { leases } = body;
   if (status !== 200 || !Array.isArray(leases)) return 0;
   remove(join(session.agentFolder, holdingFile));

@@ -3,17 +3,16 @@ import { join } from "node:path";
 import { findRepository } from "../names/repository.ts";
 import { type HookAnswer, pass } from "./answers.ts";
 import { Unreachable } from "./control-plane.ts";
-import { type HookCall, purposeFrom } from "./hook-call.ts";
+import type { HookCall } from "./hook-call.ts";
 import { heldByOthers, releaseAll } from "./leasing.ts";
-import { nodeModule } from "./node-module.ts";
 import type { Moment } from "./payload.ts";
-import { sessionsFolder } from "./places.ts";
-import { remove, writePrivate } from "./private-files.ts";
+import { remove, sessionsFolder, writePrivate } from "./private-files.ts";
 import { agentsOf } from "./session.ts";
 import { othersWords, plain } from "./words.ts";
 
-const { readdirSync, statSync } = nodeModule("node:fs");
+const { readdirSync, statSync } = process.getBuiltinModule("node:fs");
 
+const purposeLengthMax = 200;
 const sessionKeptMs = 7 * 24 * 3_600_000;
 
 /** Who else works here, and what the rules are: rules that the agent meets anyway, but should not meet unprepared. */
@@ -43,7 +42,8 @@ async function start({ payload, server, settings, session, environment }: HookCa
 
 function prompt({ payload, session, settings }: HookCall): HookAnswer {
   if (payload.prompt !== null && settings.purpose === "prompt") {
-    writePrivate(join(session.folder, "purpose"), purposeFrom(payload.prompt));
+    const [line = ""] = payload.prompt.trim().split("\n");
+    writePrivate(join(session.folder, "purpose"), plain(line).slice(0, purposeLengthMax));
   }
   return pass;
 }

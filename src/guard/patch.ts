@@ -1,13 +1,7 @@
 /** The files that a patch changes, in the two forms that agents write: the apply_patch envelope, and a unified diff. */
 
-export interface PatchPaths {
-  readonly changed: readonly string[];
-  readonly deleted: readonly string[];
-  readonly renamed: readonly (readonly [from: string, to: string])[];
-}
-
 /** Null for a text that names no file. */
-export function patchPaths(text: string): PatchPaths | null {
+export function patchPaths(text: string) {
   const changed: string[] = [];
   const deleted: string[] = [];
   const renamed: (readonly [string, string])[] = [];

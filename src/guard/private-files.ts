@@ -1,10 +1,17 @@
-/** Small files for this user alone, written whole or not at all: several hooks of a session may run at once. */
-import { dirname } from "node:path";
-import { nodeModule } from "./node-module.ts";
+/**
+ * What guards keep: small files for this user alone, written whole or not at all, because several hooks of a session may
+ * run at once. What belongs to a session (its agents and their tokens) lies in the user's state folder, because one
+ * session may write in several repositories; what belongs to a checkout (who wrote which file last) lies in its git
+ * folder, because all sessions there share it.
+ */
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Repository } from "../names/repository.ts";
 import { isRecord } from "./payload.ts";
+import type { Environment } from "./settings.ts";
 
 const { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } =
-  nodeModule("node:fs");
+  process.getBuiltinModule("node:fs");
 
 const folderMode = 0o700;
 const fileMode = 0o600;
@@ -74,4 +81,31 @@ export function createPrivate(path: string): boolean {
 
 export function remove(path: string): void {
   rmSync(path, { recursive: true, force: true });
+}
+
+/** A file's name may have 255 bytes; something is put before it, and behind it while it is written. */
+const plainBytesMax = 96;
+
+export function stateFolder({ LEASEHOLD_STATE, XDG_STATE_HOME, HOME }: Environment): string {
+  if (LEASEHOLD_STATE) return LEASEHOLD_STATE;
+  return join(XDG_STATE_HOME || join(HOME || homedir(), ".local", "state"), "leasehold");
+}
+
+export function sessionsFolder(environment: Environment): string {
+  return join(stateFolder(environment), "sessions");
+}
+
+export function sessionFolder(environment: Environment, tool: string, sessionId: string): string {
+  return join(sessionsFolder(environment), `${tool}-${fileName(sessionId)}`);
+}
+
+export function checkoutFolder({ root, gitFolder }: Repository, environment: Environment): string {
+  return gitFolder === null ? join(stateFolder(environment), "folders", fileName(root)) : join(gitFolder, "leasehold");
+}
+
+/** A name for a file, of any text. Most are short enough to be written out, which spares a hook the loading of a hash. */
+export function fileName(text: string): string {
+  const plain = Buffer.from(text, "utf8");
+  if (plain.length <= plainBytesMax) return plain.toString("hex");
+  return `long-${process.getBuiltinModule("node:crypto").hash("sha256", text, "hex")}`;
 }

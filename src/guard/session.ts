@@ -2,9 +2,16 @@
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import type { Answer, ControlPlane, Method } from "./control-plane.ts";
-import { nodeModule } from "./node-module.ts";
-import { fileName, sessionFolder } from "./places.ts";
-import { createPrivate, filesIn, readPrivate, readPrivateJson, remove, writePrivate } from "./private-files.ts";
+import {
+  createPrivate,
+  fileName,
+  filesIn,
+  readPrivate,
+  readPrivateJson,
+  remove,
+  sessionFolder,
+  writePrivate,
+} from "./private-files.ts";
 import type { Environment } from "./settings.ts";
 
 export interface Session {
@@ -44,7 +51,7 @@ function agentIdOf(tool: string, id: string, subagent: string | null): string {
   const text = `${tool}-${id}${subagent === null ? "" : `/${subagent}`}`;
   return text.length <= idLengthMax && /^[A-Za-z0-9][A-Za-z0-9._:@/-]*$/.test(text)
     ? text
-    : `${tool}-${nodeModule("node:crypto").hash("sha256", text, "hex").slice(0, 32)}`;
+    : `${tool}-${process.getBuiltinModule("node:crypto").hash("sha256", text, "hex").slice(0, 32)}`;
 }
 
 /**

@@ -4,12 +4,11 @@ import { findRepository } from "../names/repository.ts";
 import { markCommit } from "./commit-marks.ts";
 import type { HookCall } from "./hook-call.ts";
 import { addRename, addTarget, endOf, finished, type Gathering, type Plan } from "./intents.ts";
-import { noteRead } from "./noting.ts";
-import { checkoutFolder, fileName } from "./places.ts";
-import { writePrivate } from "./private-files.ts";
+import { checkoutFolder, fileName, writePrivate } from "./private-files.ts";
 import { type ShellWrites, shellWrites } from "./shell-writes.ts";
 import { isFolder, targetOf } from "./targets.ts";
 import { pictureTree, runGit } from "./tree.ts";
+import { noteRead } from "./versions.ts";
 
 const readFilesMax = 50;
 
@@ -25,23 +24,19 @@ export async function planShell(call: HookCall, command: string): Promise<Plan> 
 async function planOf(writes: ShellWrites): Promise<Plan> {
   const found: Gathering = { intents: new Map(), files: new Map(), outside: new Set() };
   for (const { path, isTree } of [...writes.mutated, ...writes.claimed])
-    addTarget(found, "MUTATES", targetOf(path, "/", { isTree: isTree || isFolder(path) }), false);
-  for (const { path, isTree } of writes.deleted) {
-    addTarget(
-      found,
-      "DELETES",
-      targetOf(path, "/", { isTree: isTree && (isFolder(path) || /[*?]/.test(path)), isLink: true }),
-      false,
-    );
+    addTarget(found, "MUTATES", targetOf(path, "/", { isTree: isTree || isFolder(path) }));
+  for (const { path, isTree: isDeep } of writes.deleted) {
+    const isTree = isDeep && (isFolder(path) || /[*?]/.test(path));
+    addTarget(found, "DELETES", targetOf(path, "/", { isTree, isLink: true }));
   }
   for (const [from, to] of writes.renamed) addRename(found, from, to);
-  for (const [from, to] of writes.copied) addTarget(found, "MUTATES", targetOf(endOf(from, to), "/"), false);
+  for (const [from, to] of writes.copied) addTarget(found, "MUTATES", targetOf(endOf(from, to), "/"));
   for (const { folder, asks } of writes.git) {
     const root = findRepository(folder)?.root;
     if (root === undefined) continue;
     for (const ask of asks ?? []) {
       for (const path of await pathsFromGit(folder, ask))
-        addTarget(found, "MUTATES", targetOf(join(root, path), "/", { isLink: true }), false);
+        addTarget(found, "MUTATES", targetOf(join(root, path), "/", { isLink: true }));
     }
   }
   return finished(found, writes.isClear);
@@ -51,9 +46,8 @@ async function pathsFromGit(folder: string, ask: readonly string[]): Promise<rea
   const args = ask[0] === "ls-files" ? ["ls-files", "--full-name", ...ask.slice(1)] : ask;
   const output = await runGit(folder, args);
   // --numstat has two counts before each path.
-  return (output ?? "")
-    .split("\0")
-    .flatMap((line) => (line === "" ? [] : [line.replace(/^(?:\d+|-)\t(?:\d+|-)\t/, "")]));
+  const lines = (output ?? "").split("\0").filter(Boolean);
+  return lines.map((line) => line.replace(/^(?:\d+|-)\t(?:\d+|-)\t/, ""));
 }
 
 /** What slips through is found afterwards, by comparison with this. */

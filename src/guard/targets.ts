@@ -1,9 +1,9 @@
 /** From a path that a tool is about to touch to the name that is leased: where it really leads, and in which checkout. */
+import type { Stats } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { findRepository, type Repository } from "../names/repository.ts";
-import { nodeModule } from "./node-module.ts";
 
-const { lstatSync, readlinkSync, realpathSync } = nodeModule("node:fs");
+const { lstatSync, readlinkSync, realpathSync } = process.getBuiltinModule("node:fs");
 
 export interface Target {
   /** Where the path really leads; a pattern where the name is one. */
@@ -37,7 +37,7 @@ export function targetOf(
 ): Target | Outside {
   const full = resolve(cwd, path);
   const real = isLink ? join(realPath(dirname(full)), basename(full)) : realPath(full);
-  const repository = findRepository(nearestFolder(real));
+  const repository = findRepository(isFolder(real) ? real : dirname(real));
   if (repository === null) return { path: real, resource: null };
   // `/tmp` may itself be a link, and a repository found from a real path has a real root.
   const inside = relative(repository.root, real);
@@ -83,21 +83,47 @@ function realPath(path: string, depth = 0): string {
 
 /** A link whose end is not there: writing to it makes that. */
 function linkOf(path: string): string | null {
+  return statsOf(path)?.isSymbolicLink() === true ? readlinkSync(path) : null;
+}
+
+export function isFolder(path: string): boolean {
+  return statsOf(path)?.isDirectory() === true;
+}
+
+/** Of the path itself, not of what it links to; null where nothing can be seen. */
+export function statsOf(path: string): Stats | null {
   try {
-    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : null;
+    return lstatSync(path);
   } catch {
     return null;
   }
 }
 
-function nearestFolder(path: string): string {
-  return isFolder(path) ? path : dirname(path);
+/** Whether a leased name, which may be a pattern (C4), covers the name of one file. Linear in their product, no backtracking. */
+export function covers(pattern: string, name: string): boolean {
+  return matches(pattern.split("/"), name.split("/"), (part, text) =>
+    matches([...part], [...text], (a, b) => a === "?" || a === b, "*"),
+  );
 }
 
-export function isFolder(path: string): boolean {
-  try {
-    return lstatSync(path).isDirectory();
-  } catch {
-    return false;
+/** `deep` matches any number of what follows; at the end of a path, `/d/**` is `/d` as well. */
+function matches(
+  pattern: readonly string[],
+  text: readonly string[],
+  isOne: (part: string, text: string) => boolean,
+  deep = "**",
+): boolean {
+  let reached = Array.from({ length: text.length + 1 }, (_, at) => at === 0);
+  for (const part of pattern) {
+    const next: boolean[] = [part === deep && reached[0] === true];
+    for (let at = 0; at < text.length; at++) {
+      next.push(
+        part === deep
+          ? reached[at + 1] === true || next[at] === true
+          : reached[at] === true && isOne(part, text[at] ?? ""),
+      );
+    }
+    reached = next;
   }
+  return reached[text.length] === true;
 }

@@ -3,9 +3,8 @@
  * from it is looked at, and what is untracked. Two such pictures tell which files changed between them.
  */
 import { join } from "node:path";
-import { nodeModule } from "./node-module.ts";
 
-const { lstatSync } = nodeModule("node:fs");
+const { lstatSync } = process.getBuiltinModule("node:fs");
 
 export interface TreePicture {
   readonly head: string;
@@ -70,7 +69,7 @@ function lookOf(path: string): string {
 
 /** What git prints; null if it fails or takes too long. It takes no locks that an agent's own git would meet. */
 export function runGit(folder: string, args: readonly string[]): Promise<string | null> {
-  const { execFile } = nodeModule("node:child_process");
+  const { execFile } = process.getBuiltinModule("node:child_process");
   return new Promise((resolve) => {
     const options = { cwd: folder, timeout: gitMs, maxBuffer: outputBytesMax, encoding: "utf8" } as const;
     execFile("git", ["--no-optional-locks", "-c", "core.quotePath=false", ...args], options, (error, stdout) => {

@@ -3,11 +3,11 @@
  * wrote them last in this checkout, so that a change is not blamed on the wrong one.
  */
 import { join } from "node:path";
-import { nodeModule } from "./node-module.ts";
-import { fileName } from "./places.ts";
-import { readPrivate, readPrivateJson, writePrivate } from "./private-files.ts";
+import type { HookCall } from "./hook-call.ts";
+import { checkoutFolder, fileName, filesIn, readPrivate, readPrivateJson, writePrivate } from "./private-files.ts";
+import { isOutside, statsOf, type Target, targetOf } from "./targets.ts";
 
-const { readFileSync, statSync } = nodeModule("node:fs");
+const { readFileSync, statSync } = process.getBuiltinModule("node:fs");
 
 const hashBytesMax = 64 * 2 ** 20;
 
@@ -16,7 +16,7 @@ export function versionOf(path: string): string {
   try {
     const { size, mtimeMs } = statSync(path);
     if (size > hashBytesMax) return `size:${size};mtime:${mtimeMs}`;
-    return `sha256:${nodeModule("node:crypto").hash("sha256", readFileSync(path), "hex")}`;
+    return `sha256:${process.getBuiltinModule("node:crypto").hash("sha256", readFileSync(path), "hex")}`;
   } catch {
     return "none";
   }
@@ -53,4 +53,34 @@ export function markWrite(checkout: string, path: string, mark: WriteMark): void
 
 function markPath(checkout: string, path: string): string {
   return join(checkout, "writes", fileName(path));
+}
+
+export function noteWritten({ session, environment }: HookCall, target: Target): void {
+  const version = versionOf(target.path);
+  noteSeen(session.agentFolder, target.path, version);
+  // For the version that is reported at the end (A6).
+  const wrote: WrittenFile = { resource: target.resource, path: target.path };
+  writePrivate(join(session.agentFolder, wroteFolder, fileName(target.path)), JSON.stringify(wrote));
+  const mark = { agentId: session.agentId, state: "written", version, at: Date.now() } as const;
+  markWrite(checkoutFolder(target.repository, environment), target.path, mark);
+}
+
+export function noteRead(agentFolder: string, path: string, cwd: string): void {
+  const target = targetOf(path, cwd);
+  if (!isOutside(target) && statsOf(target.path)?.isFile() === true)
+    noteSeen(agentFolder, target.path, versionOf(target.path));
+}
+
+type WrittenFile = Pick<Target, "resource" | "path">;
+export const wroteFolder = "wrote";
+
+/** What this agent wrote, as it is now, by resource. */
+export function wroteVersions(agentFolder: string): Readonly<Record<string, string>> {
+  const folder = join(agentFolder, wroteFolder);
+  const versions: Record<string, string> = {};
+  for (const name of filesIn(folder)) {
+    const wrote = readPrivateJson<WrittenFile>(join(folder, name), { resource: "string", path: "string" });
+    if (wrote !== null) versions[wrote.resource] = versionOf(wrote.path);
+  }
+  return versions;
 }

@@ -8,6 +8,7 @@ import { Unreachable } from "./control-plane.ts";
 import type { HookCall } from "./hook-call.ts";
 import { appendPrivate, readPrivate } from "./private-files.ts";
 import { callAs } from "./session.ts";
+import type { Target } from "./targets.ts";
 import { plain, purposeWords, remaining } from "./words.ts";
 
 export interface Violation {
@@ -20,7 +21,7 @@ export interface Violation {
 }
 
 export interface Found {
-  readonly resource: string;
+  readonly target: Target;
   readonly holder: Lease;
 }
 
@@ -28,12 +29,12 @@ const shownMax = 5;
 /** A command that overwrote more than that is known by these. */
 const reportedMax = 20;
 
-export function logViolation(checkout: string, { session, payload }: HookCall, resource: string, holder: Lease): void {
+export function logViolation(checkout: string, { session, payload }: HookCall, { target, holder }: Found): void {
   const violation: Violation = {
     at: new Date().toISOString(),
     agent_id: session.agentId,
     tool: payload.toolName,
-    resource,
+    resource: target.resource,
     holder: holder.agent_id,
     lease_id: holder.id,
   };
@@ -42,9 +43,9 @@ export function logViolation(checkout: string, { session, payload }: HookCall, r
 
 /** As events (`lease.violated`). The agent is notified, and the log has it, even if the server cannot be reached. */
 export async function reportViolations(call: HookCall, found: readonly Found[]): Promise<void> {
-  const reports = found.slice(0, reportedMax).map(({ resource, holder }) => {
+  const reports = found.slice(0, reportedMax).map(({ target, holder }) => {
     const path = `/v1/leases/${encodeURIComponent(holder.id)}/violations`;
-    return callAs(call, "POST", path, { agent_id: call.session.agentId, resource });
+    return callAs(call, "POST", path, { agent_id: call.session.agentId, resource: target.resource });
   });
   for (const { reason } of (await Promise.allSettled(reports)).filter((one) => one.status === "rejected")) {
     if (!(reason instanceof Unreachable)) throw reason;
@@ -63,8 +64,8 @@ export function readViolations(checkout: string): readonly Violation[] {
 }
 
 export function violationWords(violations: readonly Found[]): string {
-  const shown = violations.slice(0, shownMax).map(({ resource, holder }) => {
-    return `${resource}, which ${plain(holder.agent_id)} holds (${holder.predicate}${purposeWords(holder.purpose)}, ${remaining(holder.expires_in_ms)} left)`;
+  const shown = violations.slice(0, shownMax).map(({ target, holder }) => {
+    return `${target.resource}, which ${plain(holder.agent_id)} holds (${holder.predicate}${purposeWords(holder.purpose)}, ${remaining(holder.expires_in_ms)} left)`;
   });
   const more = violations.length - shown.length;
   return (

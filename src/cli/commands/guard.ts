@@ -8,7 +8,7 @@ import { install, type Part, planInstall, planRemoval, uninstall } from "../../g
 import { parseConfig } from "../../guard/install/json-text.ts";
 import { findProgram, isMachineOnly } from "../../guard/install/program.ts";
 import { guardedTools, moments, toolTitles } from "../../guard/payload.ts";
-import { checkoutFolder } from "../../guard/places.ts";
+import { checkoutFolder } from "../../guard/private-files.ts";
 import { readSettings, SettingsProblem } from "../../guard/settings.ts";
 import { readViolations } from "../../guard/violations.ts";
 import { findRepository, NamingProblem, type Repository } from "../../names/repository.ts";

@@ -1,6 +1,7 @@
 /** What is about to be changed in a repository, as data: shown before it is done, and done in one go. */
+import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, resolve } from "node:path";
 
 export type Change =
   | {
@@ -26,21 +27,21 @@ export class CannotChange extends Error {
 }
 
 export function readText(root: string, path: string): string | null {
-  const full = at(root, path);
+  const full = resolve(root, path);
   return existsSync(full) ? readFileSync(full, "utf8") : null;
 }
 
-export async function applyChanges(root: string, changes: readonly Change[]): Promise<void> {
+export function applyChanges(root: string, changes: readonly Change[]): void {
   for (const change of changes) {
     switch (change.kind) {
       case "move":
-        renameSync(at(root, change.from), at(root, change.to));
+        renameSync(resolve(root, change.from), resolve(root, change.to));
         break;
       case "write":
         write(root, change.path, change.after, change.isProgram === true);
         break;
       case "git-setting":
-        await setGit(root, change.name, change.after);
+        setGit(root, change.name, change.after);
         break;
     }
   }
@@ -48,7 +49,7 @@ export async function applyChanges(root: string, changes: readonly Change[]): Pr
 
 /** By a file beside it, which takes its place when it is whole. */
 function write(root: string, path: string, text: string | null, isProgram: boolean): void {
-  const full = at(root, path);
+  const full = resolve(root, path);
   if (text === null) {
     rmSync(full, { force: true });
     removeIfEmpty(dirname(full), root);
@@ -71,12 +72,7 @@ function removeIfEmpty(folder: string, root: string): void {
   }
 }
 
-async function setGit(root: string, name: string, value: string | null): Promise<void> {
-  const { execFileSync } = await import("node:child_process");
-  const args = value === null ? ["config", "--local", "--unset", name] : ["config", "--local", name, value];
-  execFileSync("git", args, { cwd: root, stdio: "ignore" });
-}
-
-function at(root: string, path: string): string {
-  return path.startsWith("/") ? path : join(root, path);
+function setGit(root: string, name: string, value: string | null): void {
+  const args = value === null ? ["--unset", name] : [name, value];
+  execFileSync("git", ["config", "--local", ...args], { cwd: root, stdio: "ignore" });
 }

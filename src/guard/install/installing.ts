@@ -1,13 +1,11 @@
 /** Putting guards and entries into a repository, and taking them out so that it is as it was before. */
 import { join } from "node:path";
-import type { Repository } from "../../names/repository.ts";
-import { projectFile } from "../../names/repository.ts";
+import { projectFile, type Repository } from "../../names/repository.ts";
 import type { GuardedTool } from "../payload.ts";
-import { checkoutFolder } from "../places.ts";
-import { readPrivateJson, remove, writePrivate } from "../private-files.ts";
+import { checkoutFolder, readPrivateJson, remove, writePrivate } from "../private-files.ts";
 import type { Environment } from "../settings.ts";
 import { applyChanges, type Change, readText } from "./changes.ts";
-import { addGitHook, gitPlace, removeGitHook } from "./git-hooks.ts";
+import { addGitHook, type GitPlace, gitPlace, removeGitHook } from "./git-hooks.ts";
 import { addHooks, hookFiles, removeHooks } from "./hook-entries.ts";
 import { formatConfig, type Json, parseConfig, pruned } from "./json-text.ts";
 import { addMcp, addTomlMcp, type McpEndpoint, mcpFiles, removeMcp, removeTomlMcp } from "./mcp-entries.ts";
@@ -30,29 +28,14 @@ export interface Wanted {
 type Originals = Readonly<Record<string, string | null>>;
 
 export function planInstall(repository: Repository, parts: readonly Part[], wanted: Wanted): readonly Change[] {
-  const { root } = repository;
-  const texts = new Texts(root);
-  const git: Change[] = [];
-  for (const part of parts) {
-    switch (part.kind) {
-      case "hooks":
-        texts.editJson(hookFiles[part.tool], (config) => addHooks(part.tool, config, wanted.program(part.tool)));
-        break;
-      case "mcp":
-        if (part.tool === "codex") texts.edit(mcpFiles.codex, (text) => addTomlMcp(text, wanted.endpoint));
-        else texts.editJson(mcpFiles[part.tool], (config) => addMcp(part.tool, config, wanted.endpoint));
-        break;
-      case "project":
-        texts.edit(projectFile, (text) => text ?? formatConfig(wanted.project, null));
-        break;
-      case "git": {
-        const place = gitPlace(repository);
-        if (place !== null) git.push(...addGitHook(place, wanted.program("git")));
-        break;
-      }
-    }
-  }
-  return [...texts.changes(), ...git];
+  const { program, endpoint, project } = wanted;
+  return plan(repository, parts, {
+    hooks: (tool, config) => addHooks(tool, config, program(tool)),
+    mcp: (tool, config) => addMcp(tool, config, endpoint),
+    toml: (text) => addTomlMcp(text, endpoint),
+    project: (text) => text ?? formatConfig(project, null),
+    git: (place) => addGitHook(place, program("git")),
+  });
 }
 
 export function planRemoval(
@@ -60,30 +43,66 @@ export function planRemoval(
   parts: readonly Part[],
   environment: Environment,
 ): readonly Change[] {
-  const { root } = repository;
-  const texts = new Texts(root);
   const originals = readOriginals(repository, environment);
+  return plan(repository, parts, {
+    hooks: removeHooks,
+    mcp: (_tool, config) => removeMcp(config),
+    toml: (text) => (text === null ? null : removeTomlMcp(text)),
+    project: (text) => (isAsWritten(text) && Object.hasOwn(originals, projectFile) ? null : text),
+    git: removeGitHook,
+    finish: (path, text) => asItWas(path, text, originals),
+  });
+}
+
+/** How each part is changed: put in, or taken out. */
+interface Edits {
+  readonly hooks: (tool: GuardedTool, config: Json) => Json;
+  readonly mcp: (tool: GuardedTool, config: Json) => Json;
+  readonly toml: (text: string | null) => string | null;
+  readonly project: (text: string | null) => string | null;
+  readonly git: (place: GitPlace) => readonly Change[];
+  readonly finish?: (path: string, text: string | null) => string | null;
+}
+
+function plan(repository: Repository, parts: readonly Part[], edits: Edits): readonly Change[] {
+  /** Several parts may change one file: each sees what the one before it made of it. */
+  const texts = new Map<string, { readonly before: string | null; readonly after: string | null }>();
   const git: Change[] = [];
+  const edit = (path: string, change: (text: string | null) => string | null): void => {
+    const now = readText(repository.root, path);
+    const { before, after } = texts.get(path) ?? { before: now, after: now };
+    texts.set(path, { before, after: change(after) });
+  };
+  const editJson = (path: string, change: (config: Json) => Json): void =>
+    edit(path, (text) => {
+      const config = parseConfig(path, text);
+      const edited = change(config);
+      return JSON.stringify(edited) === JSON.stringify(config) ? text : formatConfig(edited, text);
+    });
   for (const part of parts) {
     switch (part.kind) {
       case "hooks":
-        texts.editJson(hookFiles[part.tool], (config) => removeHooks(part.tool, config));
+        editJson(hookFiles[part.tool], (config) => edits.hooks(part.tool, config));
         break;
       case "mcp":
-        if (part.tool === "codex") texts.edit(mcpFiles.codex, (text) => (text === null ? null : removeTomlMcp(text)));
-        else texts.editJson(mcpFiles[part.tool], removeMcp);
+        if (part.tool === "codex") edit(mcpFiles.codex, edits.toml);
+        else editJson(mcpFiles[part.tool], (config) => edits.mcp(part.tool, config));
         break;
       case "project":
-        texts.edit(projectFile, (text) => (isAsWritten(text) && Object.hasOwn(originals, projectFile) ? null : text));
+        edit(projectFile, edits.project);
         break;
       case "git": {
         const place = gitPlace(repository);
-        if (place !== null) git.push(...removeGitHook(place));
+        if (place !== null) git.push(...edits.git(place));
         break;
       }
     }
   }
-  return [...texts.changes((path, text) => asItWas(path, text, originals)), ...git];
+  const written = [...texts].flatMap(([path, { before, after }]): readonly Change[] => {
+    const text = after === before || edits.finish === undefined ? after : edits.finish(path, after);
+    return text === before ? [] : [{ kind: "write", path, before, after: text }];
+  });
+  return [...written, ...git];
 }
 
 /** Does it, and remembers what was there before the first of them. */
@@ -99,7 +118,7 @@ export async function install(
     }
   }
   writePrivate(originalsFile(repository, environment), JSON.stringify(originals));
-  await applyChanges(repository.root, changes);
+  applyChanges(repository.root, changes);
 }
 
 export async function uninstall(
@@ -107,7 +126,7 @@ export async function uninstall(
   changes: readonly Change[],
   environment: Environment,
 ): Promise<void> {
-  await applyChanges(repository.root, changes);
+  applyChanges(repository.root, changes);
   const left = Object.entries(readOriginals(repository, environment)).filter(
     ([path, before]) => readText(repository.root, path) !== before,
   );
@@ -144,36 +163,4 @@ function readOriginals(repository: Repository, environment: Environment): Origin
 
 function originalsFile(repository: Repository, environment: Environment): string {
   return join(checkoutFolder(repository, environment), "originals.json");
-}
-
-/** Several parts may change one file: each sees what the one before it made of it. */
-class Texts {
-  readonly #root: string;
-  readonly #texts = new Map<string, { readonly before: string | null; after: string | null }>();
-
-  constructor(root: string) {
-    this.#root = root;
-  }
-
-  edit(path: string, edit: (text: string | null) => string | null): void {
-    const known = this.#texts.get(path);
-    const before = known === undefined ? readText(this.#root, path) : known.before;
-    const after = edit(known === undefined ? before : known.after);
-    this.#texts.set(path, { before, after });
-  }
-
-  editJson(path: string, edit: (config: Json) => Json): void {
-    this.edit(path, (text) => {
-      const config = parseConfig(path, text);
-      const edited = edit(config);
-      return JSON.stringify(edited) === JSON.stringify(config) ? text : formatConfig(edited, text);
-    });
-  }
-
-  changes(finish: (path: string, text: string | null) => string | null = (_path, text) => text): readonly Change[] {
-    return [...this.#texts].flatMap(([path, { before, after }]): readonly Change[] => {
-      const text = after === before ? before : finish(path, after);
-      return text === before ? [] : [{ kind: "write", path, before, after: text }];
-    });
-  }
 }

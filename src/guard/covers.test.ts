@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { nameCovers } from "../kernel/names/pattern.ts";
 import { parseResourceName } from "../kernel/names/resource-name.ts";
-import { covers } from "./name-match.ts";
+import { covers } from "./targets.ts";
 
 test("a leased name covers a file exactly where the kernel says so", () => {
   const segment = fc.stringMatching(/^[ab*?]{1,3}$/);
