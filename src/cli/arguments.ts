@@ -18,7 +18,7 @@ export const globalFlags: Flags = {
 
 export type Line = Pick<
   Call,
-  "words" | "word" | "tokens" | "wrapped" | "isSet" | "text" | "texts" | "durationMs" | "integer" | "choice"
+  "words" | "word" | "tokens" | "wrapped" | "isSet" | "text" | "texts" | "durationMs" | "integer" | "choice" | "fields"
 >;
 
 export function readLine(command: Command, args: readonly string[]): Line {
@@ -32,7 +32,7 @@ export function readLine(command: Command, args: readonly string[]): Line {
     return tokens.flatMap((token) => (token.kind === "flag" && token.name === name ? [token.value] : []));
   };
   const text = (name: string) => given(name).at(-1) ?? null;
-  return {
+  const line: Line = {
     words,
     word: words[0] ?? "",
     tokens,
@@ -60,14 +60,37 @@ export function readLine(command: Command, args: readonly string[]): Line {
       if (value !== null && found === undefined) throw wrong(name, flags, value, `one of ${values.join(", ")}`);
       return found ?? null;
     },
+    fields(table) {
+      const set: Record<string, unknown> = {};
+      for (const [name, { field, sign, many, choices, min }] of Object.entries(table)) {
+        if (field === undefined || !line.isSet(name)) continue;
+        if (sign === undefined) set[field] = true;
+        else if (many === true) set[field] = line.texts(name);
+        else if (choices !== undefined) set[field] = line.choice(name, choices);
+        else if (sign === "TIME") set[field] = line.durationMs(name);
+        else set[field] = sign === "N" ? line.integer(name, min) : text(name);
+      }
+      return set;
+    },
   };
+  return line;
 }
 
 /** A wrong number of words is reported before anything else is read. */
-export function checkWords({ name, usage = "", words: [min, max] = [0, 0] }: Command, words: readonly string[]): void {
+export function checkWords(command: Command, words: readonly string[]): void {
+  const { name, usage = "" } = command;
+  const [min, max] = command.words ?? wordsIn(usage);
   if (words.length >= min && words.length <= max) return;
   const extra = words.length > max ? `"${words[max]}" is one word too many: ` : "";
   throw new UsageProblem(`${extra}the usage is \`leasehold ${`${name} ${usage}`.trim()}\`; see --help`);
+}
+
+/** Usage begins with the words: "RES" is one, "[RES]" may be left out, and so may what has an alternative: "RES | --all". */
+export function wordsIn(usage: string): readonly [min: number, max: number] {
+  const [leading = ""] = /^(?:\[?[A-Z_]+\]?(?: |$))*/.exec(usage) ?? [];
+  const words = leading.match(/\S+/g) ?? [];
+  const needed = usage.startsWith("|", leading.length) ? [] : words.filter((word) => !word.startsWith("["));
+  return [needed.length, words.length];
 }
 
 function parse(command: Command, flags: Flags, args: readonly string[]): readonly Token[] {

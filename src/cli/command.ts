@@ -10,6 +10,12 @@ export interface Flag {
   readonly words: string;
   /** May be given several times. */
   readonly many?: true;
+  /** The field of the server's input that the value is for. */
+  readonly field?: string;
+  /** The values that there are. */
+  readonly choices?: readonly string[];
+  /** The least number, 0 if left out. */
+  readonly min?: number;
 }
 export type Flags = Readonly<Record<string, Flag>>;
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -21,7 +27,7 @@ export interface Command {
   readonly summary: string;
   /** What follows the name: "RES… -- COMMAND [ARGUMENT…]"; nothing if left out. */
   readonly usage?: string;
-  /** How many words it takes; none if left out. */
+  /** How many words it takes, where the usage does not tell by itself. */
   readonly words?: readonly [min: number, max: number];
   /** A paragraph or two for its own help. */
   readonly about?: string;
@@ -32,10 +38,6 @@ export interface Command {
   readonly wraps?: true;
   /** Returns the exit code; undefined means success. */
   run(call: Call): Promise<number | undefined>;
-}
-
-export interface CommandModule {
-  readonly commands: readonly Command[];
 }
 
 /** One word or flag of the line, in the order in which they stand there. */
@@ -59,6 +61,8 @@ export interface Call {
   durationMs(flag: string): number | null;
   integer(flag: string, min?: number, max?: number): number | null;
   choice<T extends string>(flag: string, values: readonly T[]): T | null;
+  /** The fields of those flags that were given: durations where the sign is TIME, integers where it is N. */
+  fields(flags: Flags): Readonly<Record<string, unknown>>;
   /** The name of a resource as the control plane knows it; paths are taken within their repository. */
   resource(name: string): string;
   /** The server that the flags or the environment name; closed when the command has ended. */

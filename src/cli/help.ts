@@ -7,9 +7,9 @@ import { type ExitName, exitCodes, exitMeanings } from "./exit-codes.ts";
 import type { Paint } from "./paint.ts";
 
 export async function overview(paint: Paint): Promise<string> {
-  const sections = groups.map(async (group) => {
+  const sections = Object.entries(groups).map(async ([title, group]) => {
     const lines = (await commandsOf(group)).map(({ name, summary }) => `  ${name.padEnd(20)}${summary}`);
-    return `${paint.bold(group.title)}\n${lines.join("\n")}`;
+    return `${paint.bold(title)}\n${lines.join("\n")}`;
   });
   return `${[
     `Leasehold ${version}: time-bounded leases for fleets of AI agents and workers`,

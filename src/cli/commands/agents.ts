@@ -30,7 +30,6 @@ export const commands: readonly Command[] = [
     name: "agents",
     summary: "lists agents, or shows one",
     usage: "[ID] [--state STATE]",
-    words: [0, 1],
     flags: { state: { sign: "STATE", words: `only in this state: ${wireAgentStates.join(", ")}` }, limit: limitFlag },
     examples: [
       ["leasehold agents", "all of them"],
@@ -49,7 +48,6 @@ export const commands: readonly Command[] = [
     name: "agents register",
     summary: "registers an agent, or takes one up, and shows its token",
     usage: "[ID] [--label NAME=VALUE]",
-    words: [0, 1],
     about: "A known id is taken up: its older instance is refused from then on, and its leases get new fences.",
     flags: { label: { sign: "NAME=VALUE", words: "a label", many: true } },
     examples: [
@@ -68,7 +66,6 @@ export const commands: readonly Command[] = [
     name: "agents pause",
     summary: "pauses an agent: what it acquires is answered PAUSED",
     usage: "ID",
-    words: [1, 1],
     about: "What it holds stays. `leasehold agents unpause` ends the pause.",
     examples: [["leasehold agents pause refactorer-7", "until somebody has checked it"]],
     run: async (call) => call.out.row(await call.ask("pause_agent", { agent_id: call.word }), columns),
@@ -77,7 +74,6 @@ export const commands: readonly Command[] = [
     name: "agents unpause",
     summary: "ends an agent's pause",
     usage: "ID",
-    words: [1, 1],
     examples: [["leasehold agents unpause refactorer-7", "go on"]],
     run: async (call) => call.out.row(await call.ask("unpause_agent", { agent_id: call.word }), columns),
   },
@@ -85,7 +81,6 @@ export const commands: readonly Command[] = [
     name: "digest",
     summary: "shows an agent's checkpoint: where it would resume",
     usage: "AGENT",
-    words: [1, 1],
     examples: [
       ["leasehold digest refactorer-7", "where did it stop?"],
       ["leasehold digest refactorer-7 --json | jq .context", "what it had saved"],

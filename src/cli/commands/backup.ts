@@ -11,7 +11,6 @@ export const commands: readonly Command[] = [
     name: "backup",
     summary: "fetches a backup from a running server",
     usage: "FILE",
-    words: [1, 1],
     about: `A consistent copy of everything, taken while the server goes on. The file appears whole or not at all, and holds
 the server's secret: keep it as safe as the data. For operators.`,
     flags: { port: { sign: "N", words: "the port of a server on this machine, in place of --url" } },
@@ -27,7 +26,6 @@ the server's secret: keep it as safe as the data. For operators.`,
     name: "restore",
     summary: "replaces the data by a backup, while no server runs on it",
     usage: "FILE [--data DIR] [--force]",
-    words: [1, 1],
     about: "Every older fence and token is stale afterwards: agents register again.",
     flags: {
       data: { sign: "DIR", words: "the data [./data]; also LEASEHOLD_DATA" },

@@ -55,46 +55,70 @@ function hostedState({ ready, fenced, withdrawn }: Hosted): string {
   return ready ? "READY" : "NOT READY";
 }
 
-const cellsCommand: Command = {
-  name: "cells",
-  summary: "lists cells, or shows what one hosts",
-  usage: "[ID] [--watch]",
-  words: [0, 1],
-  about:
-    "`leasehold cell` runs one. With --watch it shows them again whenever something has changed, until it is stopped.",
-  flags: {
-    watch: { short: "w", words: "keep running, and show changes" },
-    interval: { sign: "TIME", words: "with --watch, how often the server is polled [1s]" },
-    limit: limitFlag,
-  },
-  examples: [
-    ["leasehold cells", "are all of them connected?"],
-    ["leasehold cells lab-1", "what does this one host?"],
-    ["leasehold cells --watch --json", "a line whenever something changes"],
-  ],
-  run: async (call) => {
-    const { out } = call;
-    const intervalMs = Math.max(100, call.durationMs("interval") ?? intervalMsDefault);
-    const poll = () => (call.word === "" ? allCells(call) : oneCell(call));
-    if (!call.isSet("watch")) {
-      const { body, words } = await poll();
-      return void out.show(body, words);
-    }
-    await untilStopped(async (signal) => {
-      let before = "";
-      while (!signal.aborted) {
+export const commands: readonly Command[] = [
+  {
+    name: "cells",
+    summary: "lists cells, or shows what one hosts",
+    usage: "[ID] [--watch]",
+    about:
+      "`leasehold cell` runs one. With --watch it shows them again whenever something has changed, until it is stopped.",
+    flags: {
+      watch: { short: "w", words: "keep running, and show changes" },
+      interval: { sign: "TIME", words: "with --watch, how often the server is polled [1s]" },
+      limit: limitFlag,
+    },
+    examples: [
+      ["leasehold cells", "are all of them connected?"],
+      ["leasehold cells lab-1", "what does this one host?"],
+      ["leasehold cells --watch --json", "a line whenever something changes"],
+    ],
+    run: async (call) => {
+      const { out } = call;
+      const intervalMs = Math.max(100, call.durationMs("interval") ?? intervalMsDefault);
+      const poll = () => (call.word === "" ? allCells(call) : oneCell(call));
+      if (!call.isSet("watch")) {
         const { body, words } = await poll();
-        const text = JSON.stringify(body);
-        // On a terminal the ages advance; for a program that is not a change.
-        if (out.isTerminal) out.print(`${clearScreen}${words()}`);
-        else if (text !== before) out.show(body, words);
-        before = text;
-        await sleep(intervalMs, undefined, { signal }).catch(() => undefined);
+        return void out.show(body, words);
       }
-    });
-    return undefined;
+      await untilStopped(async (signal) => {
+        let before = "";
+        while (!signal.aborted) {
+          const { body, words } = await poll();
+          const text = JSON.stringify(body);
+          // On a terminal the ages advance; for a program that is not a change.
+          if (out.isTerminal) out.print(`${clearScreen}${words()}`);
+          else if (text !== before) out.show(body, words);
+          before = text;
+          await sleep(intervalMs, undefined, { signal }).catch(() => undefined);
+        }
+      });
+      return undefined;
+    },
   },
-};
+  {
+    name: "cells withdraw",
+    summary: "withdraws a cell: no new leases on what it hosts",
+    usage: "ID [--revoke]",
+    about: "Live leases run out, or are revoked with --revoke. `leasehold cells readmit` undoes this.",
+    flags: { revoke: { words: "revoke its live leases" } },
+    examples: [
+      ["leasehold cells withdraw lab-1", "let it drain, for instance before a restart"],
+      ["leasehold cells withdraw lab-1 --revoke", "now"],
+    ],
+    run: async (call) => {
+      const answer = await call.ask("withdraw_resource", { cell: call.word, revoke: call.isSet("revoke") });
+      if (!("enrolled_at" in answer)) throw new TypeError("the server's answer does not describe a cell");
+      call.out.row(answer, stateColumns);
+    },
+  },
+  {
+    name: "cells readmit",
+    summary: "undoes the withdrawal of a cell",
+    usage: "ID",
+    examples: [["leasehold cells readmit lab-1", "what it hosts can be leased again"]],
+    run: async (call) => call.out.row(await call.ask("readmit_cell", { cell: call.word }), stateColumns),
+  },
+];
 
 interface CellsView {
   readonly body: object;
@@ -117,32 +141,3 @@ async function oneCell({ word, out, ask }: Call): Promise<CellsView> {
   const head = (): string => (out.isTerminal ? `${out.table([found], listColumns, "")}\n` : "");
   return { body: found, words: () => `${head()}${out.table(found.resources, hostedColumns, "It hosts nothing.")}` };
 }
-
-const cellsWithdrawCommand: Command = {
-  name: "cells withdraw",
-  summary: "withdraws a cell: no new leases on what it hosts",
-  usage: "ID [--revoke]",
-  words: [1, 1],
-  about: "Live leases run out, or are revoked with --revoke. `leasehold cells readmit` undoes this.",
-  flags: { revoke: { words: "revoke its live leases" } },
-  examples: [
-    ["leasehold cells withdraw lab-1", "let it drain, for instance before a restart"],
-    ["leasehold cells withdraw lab-1 --revoke", "now"],
-  ],
-  run: async (call) => {
-    const answer = await call.ask("withdraw_resource", { cell: call.word, revoke: call.isSet("revoke") });
-    if (!("enrolled_at" in answer)) throw new TypeError("the server's answer does not describe a cell");
-    call.out.row(answer, stateColumns);
-  },
-};
-
-const cellsReadmitCommand: Command = {
-  name: "cells readmit",
-  summary: "undoes the withdrawal of a cell",
-  usage: "ID",
-  words: [1, 1],
-  examples: [["leasehold cells readmit lab-1", "what it hosts can be leased again"]],
-  run: async (call) => call.out.row(await call.ask("readmit_cell", { cell: call.word }), stateColumns),
-};
-
-export const commands: readonly Command[] = [cellsCommand, cellsWithdrawCommand, cellsReadmitCommand];

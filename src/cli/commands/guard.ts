@@ -22,138 +22,135 @@ const usage = "[claude|codex|cursor|gemini|git]…";
 const dryFlag = { words: "show what would change, and change nothing" };
 const programFlag = { sign: "TEXT", words: "how hooks start leasehold, if not as it is found" };
 
-const guardInstallCommand: Command = {
-  name: "guard install",
-  summary: "guards this repository: what coding agents write is leased first",
-  usage: `${usage} [--dry-run]`,
-  words: [0, guardNames.length],
-  about:
-    "Adds hooks to the configuration of Claude Code, Codex, Cursor, Gemini CLI and git, or of those that are named, and " +
-    "keeps what is configured there. To do it again changes nothing. docs/guards.md tells what they do.",
-  flags: { "dry-run": dryFlag, command: programFlag },
-  examples: [
-    ["leasehold guard install", "for all of them"],
-    ["leasehold guard install claude git", "for these two"],
-    ["leasehold guard install --dry-run", "what would change?"],
-  ],
-  run: async (call) => {
-    const repository = repositoryHere(call);
-    const program = findProgram(repository.root, call.text("command"));
-    const { url } = readSettings(repository.root, call.environment);
-    const changes = planned(() =>
-      planInstall(repository, partsNamed(call), { program, endpoint: { url }, project: {} }),
-    );
-    return await change(call, changes, "The guards are in.", "The guards are in already.", () => {
-      if (isMachineOnly(program("claude"))) {
-        call.out.note(
-          "the hooks name leasehold by its path on this machine; --command leasehold suits a team that has it installed",
-        );
+export const commands: readonly Command[] = [
+  {
+    name: "guard install",
+    summary: "guards this repository: what coding agents write is leased first",
+    usage: `${usage} [--dry-run]`,
+    words: [0, guardNames.length],
+    about:
+      "Adds hooks to the configuration of Claude Code, Codex, Cursor, Gemini CLI and git, or of those that are named, and " +
+      "keeps what is configured there. To do it again changes nothing. docs/guards.md tells what they do.",
+    flags: { "dry-run": dryFlag, command: programFlag },
+    examples: [
+      ["leasehold guard install", "for all of them"],
+      ["leasehold guard install claude git", "for these two"],
+      ["leasehold guard install --dry-run", "what would change?"],
+    ],
+    run: async (call) => {
+      const repository = repositoryHere(call);
+      const program = findProgram(repository.root, call.text("command"));
+      const { url } = readSettings(repository.root, call.environment);
+      const changes = planned(() =>
+        planInstall(repository, partsNamed(call), { program, endpoint: { url }, project: {} }),
+      );
+      return await change(call, changes, "The guards are in.", "The guards are in already.", () => {
+        if (isMachineOnly(program("claude"))) {
+          call.out.note(
+            "the hooks name leasehold by its path on this machine; --command leasehold suits a team that has it installed",
+          );
+        }
+        return install(repository, changes, call.environment);
+      });
+    },
+  },
+  {
+    name: "guard uninstall",
+    summary: "takes the guards out, and leaves what was there before",
+    usage: `${usage} [--dry-run]`,
+    words: [0, guardNames.length],
+    flags: { "dry-run": dryFlag },
+    examples: [
+      ["leasehold guard uninstall", "all of them"],
+      ["leasehold guard uninstall git", "only git's hook"],
+    ],
+    run: async (call) => {
+      const repository = repositoryHere(call);
+      const changes = planned(() => planRemoval(repository, partsNamed(call), call.environment));
+      return await change(call, changes, "The guards are out.", "There are no guards here.", () =>
+        uninstall(repository, changes, call.environment),
+      );
+    },
+  },
+  {
+    name: "guard status",
+    summary: "shows which guards are in, whether they can work, and what slipped past",
+    about:
+      "The exit code is 7 where a guard is in and cannot work: an event without its hook, or no server that answers.",
+    examples: [["leasehold guard status", "is this repository guarded?"]],
+    run: async (call) => {
+      const { out } = call;
+      const repository = repositoryHere(call);
+      const settings = readSettings(repository.root, call.environment);
+      const guards = guardsIn(repository);
+      const isReached = await answers(settings.url);
+      const violations = readViolations(checkoutFolder(repository, call.environment));
+      const isGuarded = guards.some(({ state }) => state !== "not installed");
+      const ok = !isGuarded || (isReached && guards.every(({ state }) => state !== "incomplete"));
+      const shown = {
+        ok,
+        repository: repository.name,
+        url: settings.url,
+        server_answers: isReached,
+        guards,
+        violations: violations.slice(-20),
+      };
+      out.show(shown, () =>
+        [
+          ...guards.map(
+            ({ name, state, detail }) => `${name.padEnd(12)}${state}${detail === "" ? "" : `: ${plain(detail)}`}`,
+          ),
+          `${"server".padEnd(12)}${isReached ? "answers" : "does not answer"} at ${settings.url}${isReached ? "" : "; start it with `leasehold serve`"}`,
+          `${"names".padEnd(12)}FILE:/${repository.name}/…`,
+          ...(violations.length === 0 ? [] : [`${violations.length} writes went past a lease; the last:`]),
+          ...violations
+            .slice(-5)
+            .map((one) => plain(`  ${one.at} ${one.agent_id} wrote ${one.resource}, held by ${one.holder}`)),
+        ].join("\n"),
+      );
+      return ok ? exitCodes.done : exitCodes.notSo;
+    },
+  },
+  {
+    name: "guard claim",
+    summary: "reserves files for the coding agent that runs this, before it works on them",
+    usage: "PATH…",
+    words: [1, 200],
+    about:
+      "For agents that are guarded: the guard leases the files when it lets this command run, and denies it where another " +
+      "holds one of them. The command itself shows who holds them now; the exit code is 7 if nobody does, as where no guard is.",
+    examples: [["leasehold guard claim src/auth.ts src/login/", "said by an agent, before it reads and thinks"]],
+    run: async (call) => {
+      const client = await call.connect();
+      const found: { readonly resource: string; readonly holder: string | null }[] = [];
+      for (const word of call.words) {
+        const resource = call.resource(word);
+        const { leases } = await client.call("list_leases", { resource, limit: 1 });
+        found.push({ resource, holder: leases[0]?.agent_id ?? null });
       }
-      return install(repository, changes, call.environment);
-    });
+      const { out } = call;
+      out.show({ claims: found }, () =>
+        found
+          .map(({ resource, holder }) =>
+            plain(`${resource} ${holder === null ? "is held by nobody" : `is held by ${holder}`}`),
+          )
+          .join("\n"),
+      );
+      return found.every(({ holder }) => holder !== null) ? exitCodes.done : exitCodes.notSo;
+    },
   },
-};
-
-const guardUninstallCommand: Command = {
-  name: "guard uninstall",
-  summary: "takes the guards out, and leaves what was there before",
-  usage: `${usage} [--dry-run]`,
-  words: [0, guardNames.length],
-  flags: { "dry-run": dryFlag },
-  examples: [
-    ["leasehold guard uninstall", "all of them"],
-    ["leasehold guard uninstall git", "only git's hook"],
-  ],
-  run: async (call) => {
-    const repository = repositoryHere(call);
-    const changes = planned(() => planRemoval(repository, partsNamed(call), call.environment));
-    return await change(call, changes, "The guards are out.", "There are no guards here.", () =>
-      uninstall(repository, changes, call.environment),
-    );
+  {
+    name: "guard hook",
+    summary: "what the installed hooks run; they answer to the tool, not to people",
+    usage: "TOOL EVENT",
+    about: "TOOL is claude, codex, cursor, gemini or git. What happens comes as JSON on standard input.",
+    examples: [["leasehold guard hook claude PreToolUse < payload.json", "what would the guard say?"]],
+    run: async ({ words, environment }) => {
+      const { main } = await import("../../guard/hook-main.ts");
+      return await main(words, { ...environment });
+    },
   },
-};
-
-const guardStatusCommand: Command = {
-  name: "guard status",
-  summary: "shows which guards are in, whether they can work, and what slipped past",
-  about:
-    "The exit code is 7 where a guard is in and cannot work: an event without its hook, or no server that answers.",
-  examples: [["leasehold guard status", "is this repository guarded?"]],
-  run: async (call) => {
-    const { out } = call;
-    const repository = repositoryHere(call);
-    const settings = readSettings(repository.root, call.environment);
-    const guards = guardsIn(repository);
-    const isReached = await answers(settings.url);
-    const violations = readViolations(checkoutFolder(repository, call.environment));
-    const isGuarded = guards.some(({ state }) => state !== "not installed");
-    const ok = !isGuarded || (isReached && guards.every(({ state }) => state !== "incomplete"));
-    const shown = {
-      ok,
-      repository: repository.name,
-      url: settings.url,
-      server_answers: isReached,
-      guards,
-      violations: violations.slice(-20),
-    };
-    out.show(shown, () =>
-      [
-        ...guards.map(
-          ({ name, state, detail }) => `${name.padEnd(12)}${state}${detail === "" ? "" : `: ${plain(detail)}`}`,
-        ),
-        `${"server".padEnd(12)}${isReached ? "answers" : "does not answer"} at ${settings.url}${isReached ? "" : "; start it with `leasehold serve`"}`,
-        `${"names".padEnd(12)}FILE:/${repository.name}/…`,
-        ...(violations.length === 0 ? [] : [`${violations.length} writes went past a lease; the last:`]),
-        ...violations
-          .slice(-5)
-          .map((one) => plain(`  ${one.at} ${one.agent_id} wrote ${one.resource}, held by ${one.holder}`)),
-      ].join("\n"),
-    );
-    return ok ? exitCodes.done : exitCodes.notSo;
-  },
-};
-
-const guardClaimCommand: Command = {
-  name: "guard claim",
-  summary: "reserves files for the coding agent that runs this, before it works on them",
-  usage: "PATH…",
-  words: [1, 200],
-  about:
-    "For agents that are guarded: the guard leases the files when it lets this command run, and denies it where another " +
-    "holds one of them. The command itself shows who holds them now; the exit code is 7 if nobody does, as where no guard is.",
-  examples: [["leasehold guard claim src/auth.ts src/login/", "said by an agent, before it reads and thinks"]],
-  run: async (call) => {
-    const client = await call.connect();
-    const found: { readonly resource: string; readonly holder: string | null }[] = [];
-    for (const word of call.words) {
-      const resource = call.resource(word);
-      const { leases } = await client.call("list_leases", { resource, limit: 1 });
-      found.push({ resource, holder: leases[0]?.agent_id ?? null });
-    }
-    const { out } = call;
-    out.show({ claims: found }, () =>
-      found
-        .map(({ resource, holder }) =>
-          plain(`${resource} ${holder === null ? "is held by nobody" : `is held by ${holder}`}`),
-        )
-        .join("\n"),
-    );
-    return found.every(({ holder }) => holder !== null) ? exitCodes.done : exitCodes.notSo;
-  },
-};
-
-const guardHookCommand: Command = {
-  name: "guard hook",
-  summary: "what the installed hooks run; they answer to the tool, not to people",
-  usage: "TOOL EVENT",
-  words: [2, 2],
-  about: "TOOL is claude, codex, cursor, gemini or git. What happens comes as JSON on standard input.",
-  examples: [["leasehold guard hook claude PreToolUse < payload.json", "what would the guard say?"]],
-  run: async ({ words, environment }) => {
-    const { main } = await import("../../guard/hook-main.ts");
-    return await main(words, { ...environment });
-  },
-};
+];
 
 interface Guard {
   readonly name: string;
@@ -239,11 +236,3 @@ async function change(
   });
   return exitCodes.done;
 }
-
-export const commands: readonly Command[] = [
-  guardInstallCommand,
-  guardUninstallCommand,
-  guardStatusCommand,
-  guardClaimCommand,
-  guardHookCommand,
-];

@@ -77,7 +77,6 @@ itself: this is how a server that listens beyond loopback gets its first key.`,
     name: "keys delete",
     summary: "deletes a key: from then on it is refused",
     usage: "KEY_ID [--data DIR]",
-    words: [1, 1],
     flags: { data: dataFlag },
     examples: [["leasehold keys delete key_01jcs8qp7x9z1c3e", "by its id, not its secret"]],
     run: async (call) => {

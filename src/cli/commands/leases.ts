@@ -89,7 +89,6 @@ stale. Leases on bound resources can only be renewed so.`,
     name: "transfer",
     summary: "hands a lease to another agent, with a new fence",
     usage: "LEASE AGENT",
-    words: [2, 2],
     examples: [["leasehold transfer lse_01jcs8qm5t6w8y0a reviewer-2", "the reviewer goes on where this agent stops"]],
     run: async (call) => {
       const [leaseId = "", toAgentId = ""] = call.words;
@@ -101,7 +100,6 @@ stale. Leases on bound resources can only be renewed so.`,
     name: "revoke",
     summary: "revokes leases: one, all of an agent, or all under a prefix",
     usage: "LEASE | --agent ID | --prefix RES, --reason TEXT",
-    words: [0, 1],
     about: "For operators and supervisors. The holders are notified at once, with the reason.",
     flags: {
       agent: { sign: "ID", words: "all leases of this agent" },

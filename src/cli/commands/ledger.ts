@@ -11,52 +11,50 @@ function dataOf(call: Call): string {
   return loadConfig({ data: call.text("data") ?? undefined }, call.environment).data;
 }
 
-const ledgerVerifyCommand: Command = {
-  name: "ledger verify",
-  summary: "proves that no receipt was changed, removed, added or moved; 7 if one was",
-  usage: "[--data DIR | --file FILE] [--anchor FILE] [--tenant ID]",
-  about: `Reads the data itself, whether a server runs on it or not, or an export. With --anchor it also proves that everything
+export const commands: readonly Command[] = [
+  {
+    name: "ledger verify",
+    summary: "proves that no receipt was changed, removed, added or moved; 7 if one was",
+    usage: "[--data DIR | --file FILE] [--anchor FILE] [--tenant ID]",
+    about: `Reads the data itself, whether a server runs on it or not, or an export. With --anchor it also proves that everything
 that an earlier head covers is still there. docs/ledger.md says what exactly is hashed and signed.`,
-  flags: {
-    ...dataFlags,
-    file: { sign: "FILE", words: "verify this export in place of the data" },
-    anchor: { sign: "FILE", words: "an earlier head, from `ledger head`" },
+    flags: {
+      ...dataFlags,
+      file: { sign: "FILE", words: "verify this export in place of the data" },
+      anchor: { sign: "FILE", words: "an earlier head, from `ledger head`" },
+    },
+    examples: [
+      ["leasehold ledger verify --data /var/lib/leasehold --anchor head.json", "is all still there?"],
+      ["leasehold ledger verify --file ledger.jsonl", "an export, without the server"],
+    ],
+    run: async (call) => {
+      const { verifyLedger } = await import("../ledger/ledger.ts");
+      const [file, anchor, tenant] = [call.text("file"), call.text("anchor"), call.text("tenant")];
+      const { isWhole, text } = verifyLedger({ data: dataOf(call), file, anchor, tenant });
+      call.out.show({ whole: isWhole, report: text.trimEnd() }, () => text);
+      return isWhole ? exitCodes.done : exitCodes.notSo;
+    },
   },
-  examples: [
-    ["leasehold ledger verify --data /var/lib/leasehold --anchor head.json", "is all still there?"],
-    ["leasehold ledger verify --file ledger.jsonl", "an export, without the server"],
-  ],
-  run: async (call) => {
-    const { verifyLedger } = await import("../ledger/ledger.ts");
-    const [file, anchor, tenant] = [call.text("file"), call.text("anchor"), call.text("tenant")];
-    const { isWhole, text } = verifyLedger({ data: dataOf(call), file, anchor, tenant });
-    call.out.show({ whole: isWhole, report: text.trimEnd() }, () => text);
-    return isWhole ? exitCodes.done : exitCodes.notSo;
+  {
+    name: "ledger export",
+    summary: "writes the ledger as JSON lines that anybody can verify",
+    usage: "[--data DIR] [--out FILE] [--tenant ID]",
+    flags: { ...dataFlags, out: { sign: "FILE", words: "write it here [standard output]" } },
+    examples: [["leasehold ledger export --data /var/lib/leasehold --out ledger.jsonl", "for an auditor"]],
+    run: async (call) => {
+      const out = call.text("out");
+      const { exportLedger } = await import("../ledger/ledger.ts");
+      const line = await exportLedger({ data: dataOf(call), tenant: call.text("tenant"), out });
+      if (line !== null) call.out.show({ file: out }, () => line);
+    },
   },
-};
-
-const ledgerExportCommand: Command = {
-  name: "ledger export",
-  summary: "writes the ledger as JSON lines that anybody can verify",
-  usage: "[--data DIR] [--out FILE] [--tenant ID]",
-  flags: { ...dataFlags, out: { sign: "FILE", words: "write it here [standard output]" } },
-  examples: [["leasehold ledger export --data /var/lib/leasehold --out ledger.jsonl", "for an auditor"]],
-  run: async (call) => {
-    const out = call.text("out");
-    const { exportLedger } = await import("../ledger/ledger.ts");
-    const line = await exportLedger({ data: dataOf(call), tenant: call.text("tenant"), out });
-    if (line !== null) call.out.show({ file: out }, () => line);
+  {
+    name: "ledger head",
+    summary: "shows the ledger's signed head: keep it elsewhere as an anchor",
+    examples: [["leasehold ledger head --json > head.json", "proves later that nothing was cut off"]],
+    run: async (call) => {
+      const head = await call.ask("get_ledger_head", {});
+      call.out.show(head, () => JSON.stringify(head));
+    },
   },
-};
-
-const ledgerHeadCommand: Command = {
-  name: "ledger head",
-  summary: "shows the ledger's signed head: keep it elsewhere as an anchor",
-  examples: [["leasehold ledger head --json > head.json", "proves later that nothing was cut off"]],
-  run: async (call) => {
-    const head = await call.ask("get_ledger_head", {});
-    call.out.show(head, () => JSON.stringify(head));
-  },
-};
-
-export const commands: readonly Command[] = [ledgerVerifyCommand, ledgerExportCommand, ledgerHeadCommand];
+];

@@ -24,7 +24,6 @@ const lsCommand: Command = {
   name: "ls",
   summary: "lists leases, and requests that wait",
   usage: "[RES] [--agent ID] [--state STATE] [--waiters|--leases]",
-  words: [0, 1],
   about: "RES finds what overlaps with it: `ls src/` shows all leases in that folder, and on folders above it.",
   flags: {
     agent: { sign: "ID", words: "only of this agent" },

@@ -1,21 +1,29 @@
 /** The ledger's receipts, and the obligations that they open. */
 import { obligationStates, receiptPhases } from "../../protocol/schema/vocabulary.ts";
-import type { Command } from "../command.ts";
+import type { Command, Flags } from "../command.ts";
 import { limitFlag, showList } from "../pages.ts";
 import { UsageProblem } from "../problem.ts";
 import { obligationColumns, receiptColumns } from "../receipt-words.ts";
+
+const searchFlags: Flags = {
+  task: { sign: "TASK", words: "only of this task", field: "task_id" },
+  phase: {
+    sign: "PHASE",
+    words: `only of this phase: ${receiptPhases.join(", ")}`,
+    choices: receiptPhases,
+    field: "phase",
+  },
+  by: { sign: "WORKER", words: "only of this worker", field: "source_system" },
+  for: { sign: "AI", words: "only for this recipient", field: "recipient_ai" },
+};
 
 export const commands: readonly Command[] = [
   {
     name: "receipts",
     summary: "searches the ledger, or shows one receipt with its causes and effects",
     usage: "[RECEIPT] [--task TASK] [--phase PHASE] [--by WORKER] [--for AI] [--since TIME]",
-    words: [0, 1],
     flags: {
-      task: { sign: "TASK", words: "only of this task" },
-      phase: { sign: "PHASE", words: `only of this phase: ${receiptPhases.join(", ")}` },
-      by: { sign: "WORKER", words: "only of this worker" },
-      for: { sign: "AI", words: "only for this recipient" },
+      ...searchFlags,
       since: { sign: "TIME", words: "only stored at this time or later, such as 2026-11-15T12:00:00Z" },
       limit: limitFlag,
     },
@@ -26,13 +34,7 @@ export const commands: readonly Command[] = [
     ],
     run: async (call) => {
       const { out, word: id } = call;
-      const filters = {
-        task_id: call.text("task"),
-        source_system: call.text("by"),
-        recipient_ai: call.text("for"),
-        phase: call.choice("phase", receiptPhases),
-        since: call.text("since"),
-      };
+      const filters = { ...call.fields(searchFlags), since: call.text("since") };
       if (id !== "") {
         const chain = await call.ask("get_receipt_chain", { receipt_id: id });
         const receipts = [...chain.causes, chain.receipt, ...chain.effects];
@@ -47,7 +49,6 @@ export const commands: readonly Command[] = [
     name: "inbox",
     summary: "shows what a principal answers for, or all obligations",
     usage: "AI | --all [--state STATE]",
-    words: [0, 1],
     flags: {
       all: { words: "of all principals" },
       state: { sign: "STATE", words: `with --all: only in this state: ${obligationStates.join(", ")}` },

@@ -18,143 +18,132 @@ const shortColumns: readonly Column<Task>[] = [
 
 const addFlags: Flags = {
   principal: { sign: "AI", words: "whose task it is [LEASEHOLD_PRINCIPAL, else the user's name]" },
-  summary: { sign: "TEXT", words: "in a line, for people" },
+  summary: { sign: "TEXT", words: "in a line, for people", field: "task_summary" },
   body: { sign: "TEXT", words: "the full text; @FILE reads a file, - standard input" },
   inputs: { sign: "JSON", words: "any JSON; @FILE and - as for --body" },
-  payload: { sign: "POINTER", words: "where more of it lies" },
+  payload: { sign: "POINTER", words: "where more of it lies", field: "payload_pointer" },
   priority: { sign: "N", words: "larger is more urgent [0]; -N for less" },
-  requires: { sign: "CAP", words: "a capability that the worker must have", many: true },
+  requires: { sign: "CAP", words: "a capability that the worker must have", many: true, field: "requires" },
   mutates: { sign: "RES", words: "what it will change: offered only when that is free", many: true },
   consumes: { sign: "RES", words: "what it will read", many: true },
-  delay: { sign: "TIME", words: "not before" },
-  attempts: { sign: "N", words: "accepted attempts before it is dead [3]" },
-  lease: { sign: "TIME", words: "how long a worker has without a heartbeat [15m]" },
-  after: { sign: "TASK", words: "a task that must have succeeded first", many: true },
-  "concurrency-key": { sign: "KEY", words: "tasks with this key share a limit" },
-  "concurrency-limit": { sign: "N", words: "how many of them run at once [1]" },
-  speculative: { words: "give it to two workers; the first to complete wins" },
-  preemptible: { words: "may be asked to make room for a more urgent one" },
-  parent: { sign: "TASK", words: "the task that this is a part of" },
-  "idempotency-key": { sign: "KEY", words: "a repeated request returns the first task" },
+  delay: { sign: "TIME", words: "not before", field: "delay_ms" },
+  attempts: { sign: "N", words: "accepted attempts before it is dead [3]", min: 1, field: "max_attempts" },
+  lease: { sign: "TIME", words: "how long a worker has without a heartbeat [15m]", field: "lease_duration_ms" },
+  after: { sign: "TASK", words: "a task that must have succeeded first", many: true, field: "depends_on" },
+  "concurrency-key": { sign: "KEY", words: "tasks with this key share a limit", field: "concurrency_key" },
+  "concurrency-limit": { sign: "N", words: "how many of them run at once [1]", min: 1, field: "concurrency_limit" },
+  speculative: { words: "give it to two workers; the first to complete wins", field: "speculative" },
+  preemptible: { words: "may be asked to make room for a more urgent one", field: "preemptible" },
+  parent: { sign: "TASK", words: "the task that this is a part of", field: "parent_task_id" },
+  "idempotency-key": { sign: "KEY", words: "a repeated request returns the first task", field: "idempotency_key" },
 };
 
-const tasksAddCommand: Command = {
-  name: "tasks add",
-  summary: "creates a task",
-  usage: "TYPE [--summary TEXT] [--body TEXT] [--inputs JSON] …",
-  words: [1, 1],
-  flags: addFlags,
-  examples: [
-    ["leasehold tasks add code.review --summary 'review src/auth.ts' --body @request.md", "for a worker that polls"],
-    ["leasehold tasks add code.fix --mutates src/auth.ts --requires typescript", "with what it needs, granted with it"],
-    ["echo '{\"n\": 7}' | leasehold tasks add math.square --inputs - --json", "from a pipe"],
-  ],
-  run: async (call) => {
-    const created = await call.ask("create_task", taskOf(call));
-    call.out.show(created, () => created.task_id);
+const listFlags: Flags = {
+  status: {
+    sign: "STATUS",
+    words: `only in this status: ${taskStatuses.join(", ")}`,
+    choices: taskStatuses,
+    field: "status",
   },
+  type: { sign: "TYPE", words: "only of this type", field: "task_type" },
 };
 
-const tasksListCommand: Command = {
-  name: "tasks ls",
-  summary: "lists tasks: live ones first, then those that have ended",
-  usage: "[--status STATUS] [--type TYPE]",
-  flags: {
-    status: { sign: "STATUS", words: `only in this status: ${taskStatuses.join(", ")}` },
-    type: { sign: "TYPE", words: "only of this type" },
-    limit: limitFlag,
-  },
-  examples: [
-    ["leasehold tasks ls", "all of them"],
-    ["leasehold tasks ls --status dead", "those that no worker could do"],
-  ],
-  run: async (call) => {
-    const status = call.choice("status", taskStatuses);
-    return showList(call, "tasks", taskColumns, "There are no tasks.", (page) =>
-      call.ask("list_tasks", { ...page, status, task_type: call.text("type") }),
-    );
-  },
-};
-
-const tasksShowCommand: Command = {
-  name: "tasks show",
-  summary: "shows a task, its result and its receipts",
-  usage: "TASK",
-  words: [1, 1],
-  examples: [["leasehold tasks show T-01m7gwjckrcqwzyjd2r67n --json | jq -r .result.outcome_text", "only the result"]],
-  run: async (call) => {
-    const { out } = call;
-    const task = await call.ask("get_task", { task_id: call.word });
-    const { result, receipts } = task;
-    out.show(task, () =>
+export const commands: readonly Command[] = [
+  {
+    name: "tasks add",
+    summary: "creates a task",
+    usage: "TYPE [--summary TEXT] [--body TEXT] [--inputs JSON] …",
+    flags: addFlags,
+    examples: [
+      ["leasehold tasks add code.review --summary 'review src/auth.ts' --body @request.md", "for a worker that polls"],
       [
-        out.table([task], taskColumns, ""),
-        ...(task.task_body === null ? [] : [`${plain(task.task_body)}\n`]),
-        ...(receipts.length === 0 ? [] : [out.table(receipts, receiptColumns, "")]),
-        ...(result === null || result.outcome_text === "NA" ? [] : [`${result.outcome_text}\n`]),
-      ].join(out.isTerminal ? "\n" : ""),
-    );
+        "leasehold tasks add code.fix --mutates src/auth.ts --requires typescript",
+        "with what it needs, granted with it",
+      ],
+      ["echo '{\"n\": 7}' | leasehold tasks add math.square --inputs - --json", "from a pipe"],
+    ],
+    run: async (call) => {
+      const created = await call.ask("create_task", taskOf(call));
+      call.out.show(created, () => created.task_id);
+    },
   },
-};
-
-const tasksExplainCommand: Command = {
-  name: "tasks explain",
-  summary: "says why a task is not running",
-  usage: "TASK",
-  words: [1, 1],
-  examples: [["leasehold tasks explain T-01m7gwjckrcqwzyjd2r67n", "what does it wait for?"]],
-  run: async (call) => {
-    const explained = await call.ask("explain_task", { task_id: call.word });
-    call.out.show(explained, () => explainedWords(explained));
+  {
+    name: "tasks ls",
+    summary: "lists tasks: live ones first, then those that have ended",
+    usage: "[--status STATUS] [--type TYPE]",
+    flags: { ...listFlags, limit: limitFlag },
+    examples: [
+      ["leasehold tasks ls", "all of them"],
+      ["leasehold tasks ls --status dead", "those that no worker could do"],
+    ],
+    run: (call) =>
+      showList(call, "tasks", taskColumns, "There are no tasks.", (page) =>
+        call.ask("list_tasks", { ...page, ...call.fields(listFlags) }),
+      ),
   },
-};
-
-const tasksCancelCommand: Command = {
-  name: "tasks cancel",
-  summary: "cancels a task; its worker is notified",
-  usage: "TASK [--reason TEXT]",
-  words: [1, 1],
-  flags: { reason: { sign: "TEXT", words: "why" } },
-  examples: [["leasehold tasks cancel T-01m7gwjckrcqwzyjd2r67n --reason 'no longer needed'", "stop it"]],
-  run: async (call) => {
-    const input = { task_id: call.word, reason: call.text("reason") };
-    call.out.row(await call.ask("cancel_task", input), shortColumns);
+  {
+    name: "tasks show",
+    summary: "shows a task, its result and its receipts",
+    usage: "TASK",
+    examples: [
+      ["leasehold tasks show T-01m7gwjckrcqwzyjd2r67n --json | jq -r .result.outcome_text", "only the result"],
+    ],
+    run: async (call) => {
+      const { out } = call;
+      const task = await call.ask("get_task", { task_id: call.word });
+      const { result, receipts } = task;
+      out.show(task, () =>
+        [
+          out.table([task], taskColumns, ""),
+          ...(task.task_body === null ? [] : [`${plain(task.task_body)}\n`]),
+          ...(receipts.length === 0 ? [] : [out.table(receipts, receiptColumns, "")]),
+          ...(result === null || result.outcome_text === "NA" ? [] : [`${result.outcome_text}\n`]),
+        ].join(out.isTerminal ? "\n" : ""),
+      );
+    },
   },
-};
-
-const tasksRedriveCommand: Command = {
-  name: "tasks redrive",
-  summary: "sends a dead task again",
-  usage: "TASK",
-  words: [1, 1],
-  examples: [["leasehold tasks redrive T-01m7gwjckrcqwzyjd2r67n", "now that it can be done"]],
-  run: async (call) => call.out.row(await call.ask("redrive_task", { task_id: call.word }), shortColumns),
-};
+  {
+    name: "tasks explain",
+    summary: "says why a task is not running",
+    usage: "TASK",
+    examples: [["leasehold tasks explain T-01m7gwjckrcqwzyjd2r67n", "what does it wait for?"]],
+    run: async (call) => {
+      const explained = await call.ask("explain_task", { task_id: call.word });
+      call.out.show(explained, () => explainedWords(explained));
+    },
+  },
+  {
+    name: "tasks cancel",
+    summary: "cancels a task; its worker is notified",
+    usage: "TASK [--reason TEXT]",
+    flags: { reason: { sign: "TEXT", words: "why" } },
+    examples: [["leasehold tasks cancel T-01m7gwjckrcqwzyjd2r67n --reason 'no longer needed'", "stop it"]],
+    run: async (call) => {
+      const input = { task_id: call.word, reason: call.text("reason") };
+      call.out.row(await call.ask("cancel_task", input), shortColumns);
+    },
+  },
+  {
+    name: "tasks redrive",
+    summary: "sends a dead task again",
+    usage: "TASK",
+    examples: [["leasehold tasks redrive T-01m7gwjckrcqwzyjd2r67n", "now that it can be done"]],
+    run: async (call) => call.out.row(await call.ask("redrive_task", { task_id: call.word }), shortColumns),
+  },
+];
 
 function taskOf(call: Call): OperationInputs["create_task"] {
   const { LEASEHOLD_PRINCIPAL, USER } = call.environment;
   const inputs = contentOf(call, "inputs");
   const intents = readIntents(call);
   return {
+    ...call.fields(addFlags),
     task_type: call.word,
     principal_ai: call.text("principal") ?? (LEASEHOLD_PRINCIPAL || USER || "operator"),
-    task_summary: call.text("summary"),
     task_body: contentOf(call, "body"),
-    payload_pointer: call.text("payload"),
-    concurrency_key: call.text("concurrency-key"),
-    parent_task_id: call.text("parent"),
-    idempotency_key: call.text("idempotency-key"),
-    max_attempts: call.integer("attempts", 1),
-    concurrency_limit: call.integer("concurrency-limit", 1),
-    delay_ms: call.durationMs("delay"),
-    lease_duration_ms: call.durationMs("lease"),
     task_priority: priorityOf(call),
     ...(inputs !== null && { inputs: jsonOf(inputs) }),
     ...(intents.length > 0 && { intents }),
-    ...(call.isSet("requires") && { requires: call.texts("requires") }),
-    ...(call.isSet("after") && { depends_on: call.texts("after") }),
-    ...(call.isSet("speculative") && { speculative: true }),
-    ...(call.isSet("preemptible") && { preemptible: true }),
   };
 }
 
@@ -185,12 +174,3 @@ function jsonOf(text: string): unknown {
     throw new UsageProblem(`--inputs is not JSON: ${messageOf(error)}`);
   }
 }
-
-export const commands: readonly Command[] = [
-  tasksAddCommand,
-  tasksListCommand,
-  tasksShowCommand,
-  tasksExplainCommand,
-  tasksCancelCommand,
-  tasksRedriveCommand,
-];

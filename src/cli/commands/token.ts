@@ -13,68 +13,114 @@ const tokenUsage = "[TOKEN]";
 const tokenAbout =
   "Without TOKEN, or with -, it is read from standard input, where other users of the machine do not see it.";
 
-const tokenInspectCommand: Command = {
-  name: "token inspect",
-  summary: "shows what a token says, without its secret",
-  usage: tokenUsage,
-  words: [0, 1],
-  about: `${tokenAbout} Whether it is true only the cell and the server know: see \`token verify\`.`,
-  examples: [["leasehold token inspect < token.txt", "whose is it, and until when?"]],
-  run: async (call) => {
-    const inspected = inspect(await readToken(call));
-    if ("code" in inspected) throw new Failure(`${inspected.detail} (${inspected.code})`, exitCodes.notSo);
-    const { claims, caveats } = inspected;
-    const body = {
-      tenant: claims.tenant,
-      cell: claims.cell,
-      resource: claims.resource,
-      lease_id: claims.lease,
-      generation: claims.generation,
-      fence: claims.fence,
-      key_id: claims.keyId,
-      expires_at: timeText(claims.expiresAt),
-      ends_at: timeText(inspected.expiresAt),
-      caveats: caveats.map(caveatJson),
-    };
-    const leftMs = inspected.expiresAt - Date.now();
-    call.out.show(body, () => {
-      const rows = Object.entries(body).filter(([name]) => name !== "caveats");
-      const lines = rows.map(([name, value]) => `${name.padEnd(12)}${plain(String(value))}`);
-      lines.push(
-        `${"left".padEnd(12)}${leftMs > 0 ? showDuration(leftMs) : "none: it has ended, by this machine's clock"}`,
-      );
-      for (const caveat of caveats) lines.push(`${"only".padEnd(12)}${plain(caveatWords(caveat))}`);
-      return lines.join("\n");
-    });
+export const commands: readonly Command[] = [
+  {
+    name: "token inspect",
+    summary: "shows what a token says, without its secret",
+    usage: tokenUsage,
+    about: `${tokenAbout} Whether it is true only the cell and the server know: see \`token verify\`.`,
+    examples: [["leasehold token inspect < token.txt", "whose is it, and until when?"]],
+    run: async (call) => {
+      const inspected = inspect(await readToken(call));
+      if ("code" in inspected) throw new Failure(`${inspected.detail} (${inspected.code})`, exitCodes.notSo);
+      const { claims, caveats } = inspected;
+      const body = {
+        tenant: claims.tenant,
+        cell: claims.cell,
+        resource: claims.resource,
+        lease_id: claims.lease,
+        generation: claims.generation,
+        fence: claims.fence,
+        key_id: claims.keyId,
+        expires_at: timeText(claims.expiresAt),
+        ends_at: timeText(inspected.expiresAt),
+        caveats: caveats.map(caveatJson),
+      };
+      const leftMs = inspected.expiresAt - Date.now();
+      call.out.show(body, () => {
+        const rows = Object.entries(body).filter(([name]) => name !== "caveats");
+        const lines = rows.map(([name, value]) => `${name.padEnd(12)}${plain(String(value))}`);
+        lines.push(
+          `${"left".padEnd(12)}${leftMs > 0 ? showDuration(leftMs) : "none: it has ended, by this machine's clock"}`,
+        );
+        for (const caveat of caveats) lines.push(`${"only".padEnd(12)}${plain(caveatWords(caveat))}`);
+        return lines.join("\n");
+      });
+    },
   },
-};
-
-const tokenNarrowCommand: Command = {
-  name: "token narrow",
-  summary: "makes a token that can do less, without a server",
-  usage: `${tokenUsage} --operations read --path /reports …`,
-  words: [0, 1],
-  about: `${tokenAbout} It cannot be widened again; caveats add up.`,
-  flags: {
-    operations: { sign: "LIST", words: "only these, with commas between: read, write, connect, run" },
-    path: { sign: "PATH", words: "only this path of the resource and what is below it" },
-    for: { sign: "TIME", words: "only for this long from now" },
-    until: { sign: "TIME", words: "only until this time, such as 2031-05-01T12:00:00Z" },
-    program: { sign: "PATH", words: "only for the program with this real path" },
-    hardware: { sign: "LABEL", words: "only on hardware with this label" },
-    bytes: { sign: "N", words: "only N bytes, over all operations" },
+  {
+    name: "token narrow",
+    summary: "makes a token that can do less, without a server",
+    usage: `${tokenUsage} --operations read --path /reports …`,
+    about: `${tokenAbout} It cannot be widened again; caveats add up.`,
+    flags: {
+      operations: { sign: "LIST", words: "only these, with commas between: read, write, connect, run" },
+      path: { sign: "PATH", words: "only this path of the resource and what is below it" },
+      for: { sign: "TIME", words: "only for this long from now" },
+      until: { sign: "TIME", words: "only until this time, such as 2031-05-01T12:00:00Z" },
+      program: { sign: "PATH", words: "only for the program with this real path" },
+      hardware: { sign: "LABEL", words: "only on hardware with this label" },
+      bytes: { sign: "N", words: "only N bytes, over all operations" },
+    },
+    examples: [
+      [
+        "leasehold token narrow --operations read --path /reports --for 30s < token.txt",
+        "for a helper that only reads",
+      ],
+    ],
+    run: async (call) => {
+      const caveats = readCaveats(call);
+      if (caveats.length === 0) throw new UsageProblem("narrow it with --operations, --path, --for or another flag");
+      const narrowed = narrow(await readToken(call), caveats);
+      if (typeof narrowed !== "string") throw new UsageProblem(`${narrowed.detail} (${narrowed.code})`);
+      call.out.show({ token: narrowed }, () => narrowed);
+    },
   },
-  examples: [
-    ["leasehold token narrow --operations read --path /reports --for 30s < token.txt", "for a helper that only reads"],
-  ],
-  run: async (call) => {
-    const caveats = readCaveats(call);
-    if (caveats.length === 0) throw new UsageProblem("narrow it with --operations, --path, --for or another flag");
-    const narrowed = narrow(await readToken(call), caveats);
-    if (typeof narrowed !== "string") throw new UsageProblem(`${narrowed.detail} (${narrowed.code})`);
-    call.out.show({ token: narrowed }, () => narrowed);
+  {
+    name: "token verify",
+    summary: "asks the server whether a token is valid; exit code 7 if it is not",
+    usage: "[TOKEN] [--resource RES] [--operation NAME]",
+    about: `${tokenAbout} A caveat on something that is not named here fails.`,
+    flags: {
+      resource: { sign: "RES", words: "what it is to be used on" },
+      operation: { sign: "NAME", words: "what is to be done: read, write, connect, run" },
+    },
+    examples: [["leasehold token verify --operation read < token.txt", "would it be accepted?"]],
+    run: async (call) => {
+      const { out } = call;
+      const token = await readToken(call);
+      const name = call.text("resource");
+      const resource = name === null ? null : call.resource(name);
+      try {
+        const verified = await call.ask("verify_token", { token, resource, operation: call.text("operation") });
+        const { lease, tenant, caveats } = verified;
+        const narrowed = caveats.length === 0 ? "" : `, narrowed by ${caveats.map(({ type }) => type).join(", ")}`;
+        out.show(
+          verified,
+          () =>
+            `good: ${lease.predicate} ${lease.resource} of ${lease.agent_id} (${tenant}), fence ${lease.fence}, ${showDuration(lease.expires_in_ms)} left${narrowed}`,
+        );
+        return exitCodes.done;
+      } catch (error) {
+        if (!isServerError(error) || !refusals.has(error.code)) throw error;
+        if (out.isJson) out.json(error.body);
+        out.note(`the token is refused: ${error.detail} (${error.code})`);
+        return exitCodes.notSo;
+      }
+    },
   },
-};
+  {
+    name: "token rotate",
+    summary: "makes a new key for tokens; cells are notified at once",
+    about:
+      "Tokens of the older key stay valid for six minutes, longer than any of them lives. The keys stay in the data folder.",
+    examples: [["leasehold token rotate", "somebody may have seen the key"]],
+    run: async ({ out, ask }) => {
+      const keys = await ask("rotate_token_keys", {});
+      out.show(keys, () => out.table(keys.keys, columns, ""));
+    },
+  },
+];
 
 function readCaveats(call: Call): readonly Caveat[] {
   const caveats: Caveat[] = [];
@@ -167,64 +213,10 @@ const refusals: ReadonlySet<string> = new Set([
   "resource_fenced",
 ]);
 
-const tokenVerifyCommand: Command = {
-  name: "token verify",
-  summary: "asks the server whether a token is valid; exit code 7 if it is not",
-  usage: "[TOKEN] [--resource RES] [--operation NAME]",
-  words: [0, 1],
-  about: `${tokenAbout} A caveat on something that is not named here fails.`,
-  flags: {
-    resource: { sign: "RES", words: "what it is to be used on" },
-    operation: { sign: "NAME", words: "what is to be done: read, write, connect, run" },
-  },
-  examples: [["leasehold token verify --operation read < token.txt", "would it be accepted?"]],
-  run: async (call) => {
-    const { out } = call;
-    const token = await readToken(call);
-    const name = call.text("resource");
-    const resource = name === null ? null : call.resource(name);
-    try {
-      const verified = await call.ask("verify_token", { token, resource, operation: call.text("operation") });
-      const { lease, tenant, caveats } = verified;
-      const narrowed = caveats.length === 0 ? "" : `, narrowed by ${caveats.map(({ type }) => type).join(", ")}`;
-      out.show(
-        verified,
-        () =>
-          `good: ${lease.predicate} ${lease.resource} of ${lease.agent_id} (${tenant}), fence ${lease.fence}, ${showDuration(lease.expires_in_ms)} left${narrowed}`,
-      );
-      return exitCodes.done;
-    } catch (error) {
-      if (!isServerError(error) || !refusals.has(error.code)) throw error;
-      if (out.isJson) out.json(error.body);
-      out.note(`the token is refused: ${error.detail} (${error.code})`);
-      return exitCodes.notSo;
-    }
-  },
-};
-
 type Key = TokenKeys["keys"][number];
 
 const columns: readonly Column<Key>[] = [
   { title: "KEY", cell: ({ key_id: id }) => id },
   { title: "SINCE", cell: ({ created_at: at }) => at },
   { title: "GOOD UNTIL", cell: ({ retires_at: at }) => at ?? "present" },
-];
-
-const tokenRotateCommand: Command = {
-  name: "token rotate",
-  summary: "makes a new key for tokens; cells are notified at once",
-  about:
-    "Tokens of the older key stay valid for six minutes, longer than any of them lives. The keys stay in the data folder.",
-  examples: [["leasehold token rotate", "somebody may have seen the key"]],
-  run: async ({ out, ask }) => {
-    const keys = await ask("rotate_token_keys", {});
-    out.show(keys, () => out.table(keys.keys, columns, ""));
-  },
-};
-
-export const commands: readonly Command[] = [
-  tokenInspectCommand,
-  tokenNarrowCommand,
-  tokenVerifyCommand,
-  tokenRotateCommand,
 ];
