@@ -56,6 +56,20 @@ function blockersOf(body: Body): string {
   return more > 0 ? `${words}, and ${more} more` : words;
 }
 
+/** A sentence about an answer; in a text, `{field}` stands for that field of the answer. */
+export type Sentence = string | ((body: Body) => string);
+
+export function sentenceOf(sentence: Sentence, body: Body): string {
+  if (typeof sentence !== "string") return sentence(body);
+  return sentence.replaceAll(/\{(\w+)\}/g, (_, field: string) => textIn(body, field));
+}
+
+export function directivesSentence(body: Body): string {
+  const orders = listIn<string>(body, "directives");
+  const left = `the lease lasts until ${textIn(body, "lease_expires_at")}`;
+  return orders.length === 0 ? `Noted; ${left}.` : `You are asked to ${orders.join(" and ")}; ${left}.`;
+}
+
 /** "3 leases", or what there is instead. */
 export function counted(body: Body, field: string, noun: string, none: string): string {
   const items = listIn<unknown>(body, field);
@@ -80,7 +94,7 @@ export function named<T>(items: readonly T[], word: (item: T) => string): string
   return items.length > namedMax ? `${shown}; and ${items.length - namedMax} more` : shown;
 }
 
-export function seconds(ms: number): string {
+function seconds(ms: number): string {
   return ms < 10_000 ? `${ms} ms` : `${Math.round(ms / 1000)} s`;
 }
 

@@ -9,7 +9,7 @@ import { agentId } from "../protocol/schema/fields.ts";
 import { optional, record, type TProperties, text } from "../protocol/schema/schema.ts";
 import type { Body, ControlPlane, Reply } from "./control-plane.ts";
 import { inputSchemaOf, type ObjectSchema, outputSchemaOf } from "./schemas.ts";
-import { refusalSentence } from "./sentences.ts";
+import { refusalSentence, type Sentence, sentenceOf } from "./sentences.ts";
 import type { Toolset } from "./toolsets.ts";
 
 /** What a call does to the world: nothing, something new each time, the same however often, or something final. */
@@ -61,7 +61,7 @@ export interface ToolSpec {
   readonly output?: { readonly shape: ReplyShape; of(reply: Reply): Body };
   /** In which field an idempotency key goes. */
   readonly keyField?: string;
-  readonly sentence: (body: Body, args: Input) => string;
+  readonly sentence: Sentence;
 }
 
 const agentToken = optional(
@@ -115,7 +115,7 @@ function toolOf(set: Toolset, spec: ToolSpec): Tool {
       const reply = await plane.ask(operation, input, { agentId: actsFor, agentToken: shownToken }, signal);
       if (reply.status >= 400) return refusedWith(reply.body);
       const body = output?.of(reply) ?? reply.body;
-      return { isError: false, body, sentence: sentence(body, complete) };
+      return { isError: false, body, sentence: sentenceOf(sentence, body) };
     },
   };
 }
@@ -173,7 +173,11 @@ export function said(input: Input): Input {
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
 }
 
-function keyed({ name, keyField }: ToolSpec, input: Input, plane: ControlPlane): Input {
+export function keyed(
+  { name, keyField }: Pick<ToolSpec, "name" | "keyField">,
+  input: Input,
+  plane: ControlPlane,
+): Input {
   if (keyField === undefined || (input[keyField] !== undefined && input[keyField] !== null)) return input;
   const key = plane.keyFor(name, input);
   return key === null ? input : { ...input, [keyField]: key };

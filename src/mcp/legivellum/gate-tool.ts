@@ -6,40 +6,44 @@
 
 import type { Input } from "../../protocol/operation.ts";
 import { checkOf } from "../../protocol/schema/check.ts";
-import { optional, record, type TProperties, type TSchema, text } from "../../protocol/schema/schema.ts";
-import type { Body, ControlPlane, Reply } from "../control-plane.ts";
+import { limits } from "../../protocol/schema/limits.ts";
+import {
+  choice,
+  integer,
+  optional,
+  record,
+  type TProperties,
+  type TSchema,
+  text,
+} from "../../protocol/schema/schema.ts";
+import type { Body, Reply } from "../control-plane.ts";
 import { inputSchemaOf, outputSchemaOf } from "../schemas.ts";
+import { type Sentence, sentenceOf } from "../sentences.ts";
 import {
   annotationsFor,
-  type Effect,
+  keyed,
   operationNamed,
   refused,
   refusedWith,
   said,
   type Tool,
-  type ToolResult,
+  type ToolSpec,
 } from "../tool.ts";
 
-/** What a tool may do: ask for operations by name, as the caller. */
-export interface Asking {
-  ask(operation: string, input: Input): Promise<Reply>;
-  keyFor(input: Input): string | null;
-}
+/** Asks for an operation by name, as the caller. */
+export type Ask = (operation: string, input: Input) => Promise<Reply>;
 
-/** The tool's answer, or an operation's refusal as it came. */
-export type GateAnswer = { readonly body: Body; readonly sentence: string } | { readonly refusal: Body };
-
-export interface GateToolSpec {
-  readonly name: string;
-  readonly title: string;
-  /** Left out: "reads" if all its operations are queries, else "sets". */
-  readonly effect?: Effect;
-  readonly description: string;
-  /** All that it may ask for. */
-  readonly operations: readonly string[];
+export interface GateToolSpec extends Pick<ToolSpec, "name" | "title" | "effect" | "description" | "keyField"> {
+  /** All that it may ask for; the first, unless `ask` does it otherwise. */
+  readonly operations: readonly [string, ...string[]];
   readonly fields: TProperties;
+  /** From its fields to the operation's; left out: they are the same. */
+  readonly input?: (args: Input) => Input;
+  readonly ask?: (ask: Ask, input: Input) => Promise<Reply>;
   readonly shape: TSchema;
-  run(args: Input, asking: Asking): Promise<GateAnswer>;
+  /** From the operation's answer to its own; left out: it is the same. */
+  readonly output?: (reply: Reply, args: Input) => Body;
+  readonly sentence: Sentence;
 }
 
 const shared: TProperties = {
@@ -48,8 +52,13 @@ const shared: TProperties = {
   trace_id: optional(text({ maxLength: 256, description: "Taken, and not used." })),
 };
 
+export const words = (description: string) => optional(text({ maxLength: limits.keyLengthMax, description }));
+export const many = (description: string) => optional(integer({ minimum: 1, maximum: limits.pageMax, description }));
+export const principal = (description: string) => text({ minLength: 1, maxLength: limits.keyLengthMax, description });
+export const receiptId = text({ minLength: 1, maxLength: limits.idLengthMax, description: "The receipt's id." });
+
 export function gateTool(spec: GateToolSpec): Tool {
-  const { name, title, effect, description, shape } = spec;
+  const { name, title, effect, description, shape, output, sentence } = spec;
   const operations = spec.operations.map(operationNamed);
   const fields = { ...spec.fields, ...shared };
   const schema = record(fields);
@@ -61,44 +70,25 @@ export function gateTool(spec: GateToolSpec): Tool {
     inputSchema: inputSchemaOf(fields),
     outputSchema: outputSchemaOf([{ status: 200, description: "", schema: shape }]),
     annotations: annotationsFor(title, effect ?? (operations.every(({ kind }) => kind === "query") ? "reads" : "sets")),
-    async run(args, plane, signal): Promise<ToolResult> {
-      const checked = checkOf(schema)(args ?? {});
+    async run(given, plane, signal) {
+      const checked = checkOf(schema)(given ?? {});
       if (!checked.ok) return refused(checked);
-      const { tenant_id: tenant, auth_token: token, trace_id: _unused, ...rest } = checked.value as Input;
-      if (isOtherTenant(tenant, plane)) return refusedWith(mismatch);
+      const { tenant_id: tenant, auth_token: token, trace_id: _unused, ...args } = checked.value as Input;
+      if (typeof tenant === "string" && plane.tenant !== null && tenant !== plane.tenant) return refusedWith(mismatch);
       const credential = { agentId: null, agentToken: typeof token === "string" ? token : null };
-      const result = await spec.run(said(rest), {
-        async ask(operationName, input) {
-          const operation = operationNamed(operationName);
-          const fault = operation.check(said(input));
-          if (fault.ok) return plane.ask(operation, fault.value, credential, signal);
-          return { status: 400, body: { error: fault.code, detail: fault.detail, field: fault.field } };
-        },
-        keyFor: (input) => plane.keyFor(name, input),
-      });
-      if ("refusal" in result) return refusedWith(result.refusal);
-      return { isError: false, ...result };
+      const ask: Ask = async (operationName, input) => {
+        const operation = operationNamed(operationName);
+        const fault = operation.check(said(input));
+        if (fault.ok) return plane.ask(operation, fault.value, credential, signal);
+        return { status: 400, body: { error: fault.code, detail: fault.detail, field: fault.field } };
+      };
+      const input = keyed(spec, said(spec.input?.(args) ?? args), plane);
+      const reply = await (spec.ask?.(ask, input) ?? ask(spec.operations[0], input));
+      if (reply.status >= 400) return refusedWith(reply.body);
+      const body = output?.(reply, args) ?? reply.body;
+      return { isError: false, body, sentence: sentenceOf(sentence, body) };
     },
   };
-}
-
-/** What the operation answered, in this tool's shape. */
-export function passed(answered: Reply, shaped: (body: Body) => Body, sentence: (body: Body) => string): GateAnswer {
-  if (answered.status >= 400) return { refusal: answered.body };
-  const body = shaped(answered.body);
-  return { body, sentence: sentence(body) };
-}
-
-export function asItIs(body: Body): Body {
-  return body;
-}
-
-export function inMs(seconds: unknown): number | undefined {
-  return typeof seconds === "number" ? seconds * 1_000 : undefined;
-}
-
-function isOtherTenant(tenant: unknown, plane: ControlPlane): boolean {
-  return typeof tenant === "string" && plane.tenant !== null && tenant !== plane.tenant;
 }
 
 const mismatch: Body = {
@@ -106,3 +96,17 @@ const mismatch: Body = {
   detail: "The tenant_id is not the credential's own; leave it out, or use the credential of that tenant.",
   field: "tenant_id",
 };
+
+/** It answers, so it is; what a load balancer asks is at /readyz. */
+export function health(name: string, service: string): Tool {
+  return gateTool({
+    name,
+    title: "Is it there?",
+    description: "Says whether the service answers.",
+    operations: ["get_ledger_head"],
+    fields: {},
+    shape: record({ status: choice(["healthy"]), service: text() }),
+    output: () => ({ status: "healthy", service }),
+    sentence: "It is well.",
+  });
+}

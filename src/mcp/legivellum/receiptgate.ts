@@ -1,20 +1,16 @@
 /** `receiptgate.*`: the ledger, under the names of ReceiptGate. */
 
 import { chain, obligation, receipt } from "../../protocol/receipts/receipt-shapes.ts";
-import { limits } from "../../protocol/schema/limits.ts";
 import { anything, choice, flag, list, nullable, optional, record, text } from "../../protocol/schema/schema.ts";
 import { taskId } from "../../protocol/tasks/task-fields.ts";
 import type { Body } from "../control-plane.ts";
-import { counted, textIn } from "../sentences.ts";
+import { counted } from "../sentences.ts";
 import type { Tool } from "../tool.ts";
-import { many, receiptId, words } from "./asyncgate-tasker.ts";
-import { health } from "./asyncgate-worker.ts";
-import { asItIs, gateTool, passed } from "./gate-tool.ts";
+import { gateTool, health, many, principal, receiptId, words } from "./gate-tool.ts";
 
-const recipient = text({ minLength: 1, maxLength: limits.keyLengthMax, description: "The principal." });
-const receiptPage = record({ receipts: list(anything()), cursor: nullable(text()) });
+const recipient = principal("The principal.");
 
-export const receiptTools: readonly Tool[] = [
+export const receiptgateTools: readonly Tool[] = [
   gateTool({
     name: "receiptgate.submit_receipt",
     title: "Submit a receipt",
@@ -24,12 +20,8 @@ export const receiptTools: readonly Tool[] = [
     operations: ["submit_receipt"],
     fields: { receipt: anything({ description: "The receipt, an object." }) },
     shape: receipt,
-    run: async ({ receipt: sent }, { ask }) =>
-      passed(
-        await ask("submit_receipt", isObject(sent) ? sent : { phase: sent }),
-        asItIs,
-        (body) => `Receipt ${textIn(body, "receipt_id")} is stored.`,
-      ),
+    input: ({ receipt: sent }) => (isObject(sent) ? sent : { phase: sent }),
+    sentence: "Receipt {receipt_id} is stored.",
   }),
   gateTool({
     name: "receiptgate.list_inbox",
@@ -38,12 +30,12 @@ export const receiptTools: readonly Tool[] = [
     operations: ["get_inbox"],
     fields: { recipient_ai: recipient, limit: many("At most this many.") },
     shape: record({ recipient_ai: text(), obligations: list(obligation), cursor: nullable(text()) }),
-    run: async ({ recipient_ai, limit }, { ask }) =>
-      passed(
-        await ask("get_inbox", { recipient_ai, limit }),
-        ({ obligations, next_cursor: cursor }) => ({ recipient_ai, obligations, cursor }),
-        (body) => counted(body, "obligations", "open obligation", "Nothing is open."),
-      ),
+    output: ({ body: { obligations, next_cursor: cursor } }, { recipient_ai }) => ({
+      recipient_ai,
+      obligations,
+      cursor,
+    }),
+    sentence: (body) => counted(body, "obligations", "open obligation", "Nothing is open."),
   }),
   gateTool({
     name: "receiptgate.bootstrap",
@@ -57,17 +49,14 @@ export const receiptTools: readonly Tool[] = [
       config: record({ receipt_schema_version: text(), capabilities: list(text()) }),
       inbox: list(obligation),
     }),
-    run: async ({ agent_name, session_id }, { ask }) =>
-      passed(
-        await ask("get_inbox", { recipient_ai: agent_name }),
-        ({ obligations }) => ({
-          agent_name,
-          session_id: session_id ?? null,
-          config: { receipt_schema_version: "1.0", capabilities: ["receipts", "audit"] },
-          inbox: obligations,
-        }),
-        (body) => counted(body, "inbox", "open obligation", "Nothing is open."),
-      ),
+    input: ({ agent_name }) => ({ recipient_ai: agent_name }),
+    output: ({ body: { obligations } }, { agent_name, session_id }) => ({
+      agent_name,
+      session_id: session_id ?? null,
+      config: { receipt_schema_version: "1.0", capabilities: ["receipts", "audit"] },
+      inbox: obligations,
+    }),
+    sentence: (body) => counted(body, "inbox", "open obligation", "Nothing is open."),
   }),
   gateTool({
     name: "receiptgate.list_task_receipts",
@@ -81,17 +70,14 @@ export const receiptTools: readonly Tool[] = [
       limit: many("At most this many."),
     },
     shape: record({ task_id: text(), receipts: list(anything()), cursor: nullable(text()) }),
-    run: async ({ task_id, sort, include_payload: whole, limit }, { ask }) =>
-      passed(
-        await ask("list_receipts", { task_id, limit }),
-        ({ receipts, next_cursor: cursor }) => {
-          const found = (receipts as readonly Body[]).map((one) =>
-            whole === true ? { ...headOf(one), payload: one } : headOf(one),
-          );
-          return { task_id, receipts: sort === "desc" ? found.reverse() : found, cursor };
-        },
-        (body) => counted(body, "receipts", "receipt", "The task has no receipts."),
-      ),
+    input: ({ task_id, limit }) => ({ task_id, limit }),
+    output: ({ body: { receipts, next_cursor: cursor } }, { task_id, sort, include_payload: whole }) => {
+      const found = (receipts as Body[]).map((one) =>
+        whole === true ? { ...headOf(one), payload: one } : headOf(one),
+      );
+      return { task_id, receipts: sort === "desc" ? found.reverse() : found, cursor };
+    },
+    sentence: (body) => counted(body, "receipts", "receipt", "The task has no receipts."),
   }),
   gateTool({
     name: "receiptgate.search_receipts",
@@ -105,13 +91,10 @@ export const receiptTools: readonly Tool[] = [
       since: words("Stored at this time or later; ISO 8601."),
       limit: many("At most this many."),
     },
-    shape: receiptPage,
-    run: async ({ root_task_id: task, phase, recipient_ai, since, limit }, { ask }) =>
-      passed(
-        await ask("list_receipts", { task_id: task, phase, recipient_ai, since, limit }),
-        ({ receipts, next_cursor: cursor }) => ({ receipts: (receipts as readonly Body[]).map(headOf), cursor }),
-        (body) => counted(body, "receipts", "receipt", "No receipt matches."),
-      ),
+    shape: record({ receipts: list(anything()), cursor: nullable(text()) }),
+    input: ({ root_task_id: task, ...same }) => ({ ...same, task_id: task }),
+    output: ({ body: { receipts, next_cursor: cursor } }) => ({ receipts: (receipts as Body[]).map(headOf), cursor }),
+    sentence: (body) => counted(body, "receipts", "receipt", "No receipt matches."),
   }),
   gateTool({
     name: "receiptgate.get_receipt_chain",
@@ -120,10 +103,8 @@ export const receiptTools: readonly Tool[] = [
     operations: ["get_receipt_chain"],
     fields: { receipt_id: receiptId },
     shape: chain,
-    run: async ({ receipt_id }, { ask }) =>
-      passed(await ask("get_receipt_chain", { receipt_id }), asItIs, (body) => {
-        return `${counted(body, "causes", "cause", "No cause.")} ${counted(body, "effects", "effect", "No effect.")}`;
-      }),
+    sentence: (body) =>
+      `${counted(body, "causes", "cause", "No cause.")} ${counted(body, "effects", "effect", "No effect.")}`,
   }),
   gateTool({
     name: "receiptgate.get_receipt",
@@ -132,25 +113,12 @@ export const receiptTools: readonly Tool[] = [
     operations: ["get_receipt"],
     fields: { receipt_id: receiptId },
     shape: receipt,
-    run: async ({ receipt_id }, { ask }) =>
-      passed(await ask("get_receipt", { receipt_id }), asItIs, (body) => {
-        return `Receipt ${textIn(body, "receipt_id")}: ${textIn(body, "phase")} of task ${textIn(body, "task_id")}.`;
-      }),
+    sentence: "Receipt {receipt_id}: {phase} of task {task_id}.",
   }),
   health("receiptgate.health", "ReceiptGate"),
 ];
 
-const heads = [
-  "receipt_id",
-  "task_id",
-  "phase",
-  "status",
-  "from_principal",
-  "recipient_ai",
-  "source_system",
-  "stored_at",
-  "hash",
-];
+const heads = "receipt_id task_id phase status from_principal recipient_ai source_system stored_at hash".split(" ");
 
 function headOf(whole: Body): Body {
   return Object.fromEntries(heads.map((name) => [name, whole[name]]));

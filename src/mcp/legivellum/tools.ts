@@ -1,7 +1,5 @@
 /** The tools of `/mcp/legivellum`. */
-import type { Tool } from "../tool.ts";
-import { taskerTools } from "./asyncgate-tasker.ts";
-import { workerTools } from "./asyncgate-worker.ts";
-import { receiptTools } from "./receiptgate.ts";
+import { asyncgateTools } from "./asyncgate.ts";
+import { receiptgateTools } from "./receiptgate.ts";
 
-export const legivellumTools: readonly Tool[] = [...taskerTools, ...workerTools, ...receiptTools];
+export const legivellumTools = [...asyncgateTools, ...receiptgateTools];

@@ -2,8 +2,7 @@
 import { listIn, textIn } from "../sentences.ts";
 import { toolsIn } from "../tool.ts";
 
-const stateSentence = (body: Readonly<Record<string, unknown>>) =>
-  `${textIn(body, "agent_id")} is in ${textIn(body, "state")}.`;
+const stateSentence = "{agent_id} is in {state}.";
 
 export const agentTools = toolsIn("leases", [
   {
@@ -14,8 +13,7 @@ export const agentTools = toolsIn("leases", [
       "agent_id of your own to be found again after a restart; if that agent exists you take it over, its leases " +
       "included, and the older instance is shut out. Keep agent_token: some keys need it for every call. " +
       "`leasehold mcp` registers by itself, so there you need this only to choose a name.",
-    sentence: (body) =>
-      `You are ${textIn(body, "agent_id")}, epoch ${textIn(body, "epoch")}; send this agent_id with the other calls.`,
+    sentence: "You are {agent_id}, epoch {epoch}; send this agent_id with the other calls.",
   },
   {
     name: "checkpoint",
@@ -24,7 +22,7 @@ export const agentTools = toolsIn("leases", [
     description:
       "Saves where you are, in your own words and any JSON, so that you or another instance can go on after a crash, a " +
       "DIE or a pause with `resume`. Save one before risky or long steps. It replaces the one before.",
-    sentence: (body) => `Checkpoint ${textIn(body, "checkpoint_id")} is saved; call resume to go on from it.`,
+    sentence: "Checkpoint {checkpoint_id} is saved; call resume to go on from it.",
   },
   {
     name: "read_checkpoint",

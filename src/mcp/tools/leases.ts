@@ -6,7 +6,7 @@ import { integer, optional, type TProperties } from "../../protocol/schema/schem
 import type { Lease } from "../../sdk/wire.ts";
 import type { ControlPlane } from "../control-plane.ts";
 import { limits } from "../limits.ts";
-import { counted, leasesOf, listIn, named, textIn, verdictSentence } from "../sentences.ts";
+import { counted, leasesOf, listIn, named, verdictSentence } from "../sentences.ts";
 import { filled, operationNamed, toolsIn } from "../tool.ts";
 
 export function holdField(defaultMs: number) {
@@ -160,7 +160,7 @@ export const leaseTools = toolsIn("leases", [
     name: "release_lease",
     title: "Release one lease",
     description: "Gives one lease back, by its id. release_leases does it for several, or all.",
-    sentence: (body) => `${textIn(body, "id")} is ${textIn(body, "state")}.`,
+    sentence: "{id} is {state}.",
   },
   {
     name: "heartbeat_lease",
@@ -175,14 +175,13 @@ export const leaseTools = toolsIn("leases", [
     effect: "adds",
     description:
       "Hands one of your leases to another agent without anybody getting in between; from then on it is not yours.",
-    sentence: (body) =>
-      `${textIn(body, "id")} belongs to ${textIn(body, "agent_id")}, with fence ${textIn(body, "fence")}.`,
+    sentence: "{id} belongs to {agent_id}, with fence {fence}.",
   },
   {
     name: "downgrade_lease",
     title: "Weaken a lease",
     description: "Weakens a lease without letting go, so that others may read: MUTATES becomes CONSUMES, for instance.",
-    sentence: (body) => `${textIn(body, "id")} is ${textIn(body, "predicate")} now.`,
+    sentence: "{id} is {predicate} now.",
   },
   {
     name: "report_violation",
@@ -191,7 +190,7 @@ export const leaseTools = toolsIn("leases", [
     description:
       "If you find that you, or a command that you ran, changed something that another agent holds: name their lease " +
       "(who_holds shows it) and what was changed. No lease changes; the holder is notified, so that it reads the resource again.",
-    sentence: (body) => `${textIn(body, "agent_id")}, who holds ${textIn(body, "resource")}, is notified.`,
+    sentence: "{agent_id}, who holds {resource}, is notified.",
   },
   {
     name: "revoke_leases",
@@ -202,6 +201,6 @@ export const leaseTools = toolsIn("leases", [
     description:
       "For supervisors and operators: takes leases away from their holders, one by id, all of an agent, or all under a " +
       "resource prefix. The holders may be in the middle of work; ask your user first.",
-    sentence: (body) => `${textIn(body, "revoked")} taken away.`,
+    sentence: "{revoked} taken away.",
   },
 ]);

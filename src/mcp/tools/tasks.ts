@@ -6,7 +6,7 @@ import { workerId } from "../../protocol/tasks/task-fields.ts";
 import { offers } from "../../protocol/tasks/task-shapes.ts";
 import type { Body, Reply } from "../control-plane.ts";
 import { limits } from "../limits.ts";
-import { counted, listIn, named, textIn } from "../sentences.ts";
+import { counted, directivesSentence, listIn, named, textIn } from "../sentences.ts";
 import { filled, operationNamed, toolsIn } from "../tool.ts";
 import { holdField } from "./leases.ts";
 
@@ -48,8 +48,7 @@ export function saidOnce(receipt: Input): Input {
 }
 
 const whichTask = pick("lease_id", "task_id", "source_system", "dedupe_key");
-const stored = (word: string) => (body: Body) =>
-  `${word}: task ${textIn(body, "task_id")}, receipt ${textIn(body, "receipt_id")}.`;
+const stored = "task {task_id}, receipt {receipt_id}.";
 
 export const taskTools = toolsIn("tasks", [
   {
@@ -62,14 +61,13 @@ export const taskTools = toolsIn("tasks", [
       "idempotency_key so that asking twice makes one task. Later: get_task for the result, explain_task if nothing " +
       "happens.",
     keyField: "idempotency_key",
-    sentence: (body) =>
-      `Task ${textIn(body, "task_id")} is ${textIn(body, "status")}; get_task shows what becomes of it.`,
+    sentence: "Task {task_id} is {status}; get_task shows what becomes of it.",
   },
   {
     name: "get_task",
     title: "Show a task",
     description: "Shows a task with its status, its result and its receipts.",
-    sentence: (body) => `Task ${textIn(body, "task_id")} is ${textIn(body, "status")}.`,
+    sentence: "Task {task_id} is {status}.",
   },
   {
     name: "explain_task",
@@ -87,7 +85,7 @@ export const taskTools = toolsIn("tasks", [
     title: "Cancel a task",
     effect: "ends",
     description: "Cancels a task. Its worker is asked to stop; a task that has ended stays as it is.",
-    sentence: (body) => `Task ${textIn(body, "task_id")} is ${textIn(body, "status")}.`,
+    sentence: "Task {task_id} is {status}.",
   },
   {
     name: "lease_next",
@@ -130,7 +128,7 @@ export const taskTools = toolsIn("tasks", [
     fields: { ...whichTask, metadata: receiptField("metadata") },
     input: receiptOf("accepted"),
     keyField: "dedupe_key",
-    sentence: stored("Accepted; do it, report_progress now and then, and end with complete_task"),
+    sentence: `Accepted; do it, report_progress now and then, and end with complete_task: ${stored}`,
   },
   {
     name: "report_progress",
@@ -140,11 +138,7 @@ export const taskTools = toolsIn("tasks", [
       "Keeps the task's lease, and those of what it touches, alive, and tells how far you are (any JSON). Call it every " +
       "few minutes while you work. `directives`: cancel means stop now, preempt means finish quickly or give it back. An " +
       "error means that the task is no longer yours: stop, and drop the result.",
-    sentence: (body) => {
-      const orders = listIn<string>(body, "directives");
-      const left = `the lease lasts until ${textIn(body, "lease_expires_at")}`;
-      return orders.length === 0 ? `Noted; ${left}.` : `You are asked to ${orders.join(" and ")}; ${left}.`;
-    },
+    sentence: directivesSentence,
   },
   {
     name: "complete_task",
@@ -163,7 +157,7 @@ export const taskTools = toolsIn("tasks", [
     input: (input) =>
       saidOnce({ ...filled(input, { status: "success", outcome_kind: outcomeOf(input) }), phase: "complete" }),
     keyField: "dedupe_key",
-    sentence: (body) => `${stored("Completed")(body)} Its status is ${textIn(body, "status")}.`,
+    sentence: `Completed: ${stored} Its status is {status}.`,
   },
   {
     name: "escalate_task",
@@ -178,14 +172,14 @@ export const taskTools = toolsIn("tasks", [
     },
     input: receiptOf("escalate"),
     keyField: "dedupe_key",
-    sentence: (body) => `${stored("Passed on")(body)} It is with ${textIn(body, "escalation_to")} now.`,
+    sentence: `Passed on: ${stored} It is with {escalation_to} now.`,
   },
   {
     name: "give_back_task",
     title: "Give a task back",
     operation: "release_task",
     description: "Gives an offer, or a task you accepted, back at once; it costs no attempt. Stop work on it first.",
-    sentence: (body) => `Given back; the lease is ${textIn(body, "state")}.`,
+    sentence: "Given back; the lease is {state}.",
   },
   {
     name: "submit_receipt",
@@ -195,7 +189,7 @@ export const taskTools = toolsIn("tasks", [
       "Adds any receipt to the ledger, short or a full LegiVellum one. accept_task, complete_task and escalate_task are " +
       "shorter ways for the usual ones; a `progress` receipt goes into the ledger, report_progress does not.",
     keyField: "dedupe_key",
-    sentence: stored("Stored"),
+    sentence: `Stored: ${stored}`,
   },
   {
     name: "list_inbox",
