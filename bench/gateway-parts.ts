@@ -12,9 +12,9 @@ import {
   type Server as TcpServer,
 } from "node:net";
 import { createInterface } from "node:readline";
+import type { CellLease } from "../src/cell/binding.ts";
 import { readCellConfig } from "../src/cell/config.ts";
 import { CellCore } from "../src/cell/core.ts";
-import type { CellLease } from "../src/cell/lease.ts";
 import { CellKeys } from "../src/token/node/cell-keys.ts";
 import { percentile } from "./children.ts";
 

@@ -4,37 +4,12 @@ import { BlockList, isIP, type LookupFunction } from "node:net";
 import { NothingBegun } from "./driver.ts";
 
 /** Not reachable from outside, or not meant to be (RFC 6890 and its followers). */
-const notPublic: readonly (readonly [string, number])[] = [
-  ["0.0.0.0", 8],
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10],
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16],
-  ["172.16.0.0", 12],
-  ["192.0.0.0", 24],
-  ["192.0.2.0", 24],
-  ["192.88.99.0", 24],
-  ["192.168.0.0", 16],
-  ["198.18.0.0", 15],
-  ["198.51.100.0", 24],
-  ["203.0.113.0", 24],
-  ["224.0.0.0", 3],
-  ["::", 128],
-  ["::1", 128],
+const notPublic =
+  "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 " +
+  "192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 " +
+  "::/128 ::1/128 100::/64 2001:db8::/32 fc00::/7 fe80::/10 fec0::/10 ff00::/8 " +
   // Ways to write an IPv4 address within an IPv6 one, and tunnels to anywhere.
-  ["::", 96],
-  ["::ffff:0:0", 96],
-  ["64:ff9b::", 96],
-  ["64:ff9b:1::", 48],
-  ["2002::", 16],
-  ["2001::", 32],
-  ["100::", 64],
-  ["2001:db8::", 32],
-  ["fc00::", 7],
-  ["fe80::", 10],
-  ["fec0::", 10],
-  ["ff00::", 8],
-];
+  "::/96 ::ffff:0:0/96 64:ff9b::/96 64:ff9b:1::/48 2002::/16 2001::/32";
 
 type Family = "ipv4" | "ipv6";
 
@@ -42,18 +17,14 @@ type Family = "ipv4" | "ipv6";
 type Lists = Readonly<Record<Family, BlockList>>;
 
 export class AddressGuard {
-  private readonly blocked: Lists = { ipv4: new BlockList(), ipv6: new BlockList() };
-  private readonly allowed: Lists = { ipv4: new BlockList(), ipv6: new BlockList() };
+  private readonly blocked = listsOf(notPublic.split(" "));
+  private readonly allowed: Lists;
   private readonly allowPrivate: boolean;
 
   /** `allow` names exceptions, such as 10.1.0.0/16. */
   constructor(allowPrivate: boolean, allow: readonly string[]) {
     this.allowPrivate = allowPrivate;
-    for (const [net, bits] of notPublic) add(this.blocked, net, bits);
-    for (const entry of allow) {
-      const [net = "", bits] = entry.split("/");
-      add(this.allowed, net, bits === undefined ? null : Number(bits));
-    }
+    this.allowed = listsOf(allow);
   }
 
   permits(address: string): boolean {
@@ -81,9 +52,14 @@ export class AddressGuard {
   };
 }
 
-function add(lists: Lists, net: string, bits: number | null): void {
-  const family = familyOf(net);
-  lists[family].addSubnet(net, bits ?? (family === "ipv4" ? 32 : 128), family);
+function listsOf(networks: readonly string[]): Lists {
+  const lists: Lists = { ipv4: new BlockList(), ipv6: new BlockList() };
+  for (const network of networks) {
+    const [net = "", bits] = network.split("/");
+    const family = familyOf(net);
+    lists[family].addSubnet(net, Number(bits ?? (family === "ipv4" ? 32 : 128)), family);
+  }
+  return lists;
 }
 
 function familyOf(address: string): Family {
@@ -91,9 +67,10 @@ function familyOf(address: string): Family {
 }
 
 export class NotPermitted extends NothingBegun {
+  override name = "NotPermitted";
+
   constructor(host: string) {
     super(`${host} is a private address, and webhooks go to public ones only unless allow_private or allow says so`);
-    this.name = "NotPermitted";
   }
 }
 

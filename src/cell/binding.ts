@@ -6,13 +6,15 @@
  * Every operation goes through a pass. Ended is final, and is decided on every chunk of bytes and not by a timer alone:
  * a cell that was stopped wakes up with data to be read before its timers have run.
  */
+import type { CellLinkLease } from "../protocol/resources/cell-link.ts";
 import type { Budget, Verified } from "../token/index.ts";
 import type { CellClock } from "./clock.ts";
 import { type AccessFailure, type EndCode, ended } from "./failure.ts";
-import type { CellLease } from "./lease.ts";
 
 const timerMsMax = 2 ** 31 - 1;
 
+/** A lease as the control plane sends it to the cell that has to bind it; it ends by the control plane's clock (L7). */
+export type CellLease = Omit<CellLinkLease, "expires_at" | "ttl_ms"> & { readonly expiresAt: number };
 export type Way = "in" | "out";
 export type Cut = (failure: AccessFailure) => void;
 
@@ -22,7 +24,6 @@ export class Binding {
   lease: CellLease;
   endedAs: EndCode | null = null;
   readonly bytes: Record<Way, number> = { in: 0, out: 0 };
-  operations = 0;
   /** What was moved under each budget, for as long as the binding lives. */
   readonly spent = new Map<string, number>();
   readonly clock: CellClock;
@@ -61,7 +62,6 @@ export class Binding {
   }
 
   admit(verified: Verified, cut: Cut): Pass {
-    this.operations++;
     const pass = new Pass(this, verified, cut, () => this.leave(pass));
     this.passes.add(pass);
     return pass;

@@ -23,7 +23,6 @@ import type { CellKeys } from "../token/node/cell-keys.ts";
 import type { CellCore } from "./core.ts";
 import type { EndedReport, EndedReports } from "./ended-reports.ts";
 import { execute } from "./executing.ts";
-import { linkBindings, linkInventory } from "./link-words.ts";
 import { readRefusal } from "./refusal.ts";
 
 export interface ConnectionOptions {
@@ -99,7 +98,7 @@ export class CellConnection {
 
   /** At once where something about the resources has changed. */
   tellInventory(): void {
-    if (this.isWelcome && this.inventoryText() !== this.toldInventory) this.beat();
+    if (this.isWelcome && JSON.stringify(this.options.core.inventory()) !== this.toldInventory) this.beat();
   }
 
   tellEnded(report: EndedReport): void {
@@ -123,22 +122,23 @@ export class CellConnection {
 
   private hello(): void {
     const { core, cell, session, version } = this.options;
-    const inventory = linkInventory(core);
+    const inventory = core.inventory();
     this.toldInventory = JSON.stringify(inventory);
     this.helloMark = core.clock.mark();
-    this.send({ type: "hello", cell, session, version, inventory, bindings: linkBindings(core) });
+    const bindings = core.bindings().map(({ lease, endedAs }) => {
+      return { lease_id: lease.id, generation: lease.generation, fence: lease.fence, ended_as: endedAs };
+    });
+    this.send({ type: "hello", cell, session, version, inventory, bindings });
   }
 
   private receive(data: RawData, isBinary: boolean): void {
     this.heardAt = this.options.core.clock.now();
     const read = readServerFrame(String(data));
     if (isBinary || !read.ok) {
-      this.abandon(`it speaks another language: ${read.ok ? "binary frames" : read.detail}`);
-      return;
+      return this.abandon(`it speaks another language: ${read.ok ? "binary frames" : read.detail}`);
     }
     if (!this.isWelcome && read.frame.type !== "welcome" && read.frame.type !== "refused") {
-      this.abandon(`it said ${read.frame.type} before its welcome`);
-      return;
+      return this.abandon(`it said ${read.frame.type} before its welcome`);
     }
     this.take(read.frame);
   }
@@ -200,7 +200,7 @@ export class CellConnection {
   }
 
   private beat(): void {
-    const inventory = linkInventory(this.options.core);
+    const inventory = this.options.core.inventory();
     const text = JSON.stringify(inventory);
     const seq = this.note(null);
     this.send({ type: "heartbeat", seq, inventory: text === this.toldInventory ? null : inventory });
@@ -215,10 +215,6 @@ export class CellConnection {
     const seq = ++this.seq;
     this.sent.set(seq, { mark: this.options.core.clock.mark(), report });
     return seq;
-  }
-
-  private inventoryText(): string {
-    return JSON.stringify(linkInventory(this.options.core));
   }
 
   private send(frame: CellFrame): void {

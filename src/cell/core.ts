@@ -4,15 +4,15 @@
  *
  *   bind → open → ended → torn down, and free | not torn down, and fenced (G7) → reset, and seen clean by a probe
  */
+import type { CellInventoryEntry } from "../protocol/resources/cell-link.ts";
 import { mint, type SigningKeys } from "../token/index.ts";
-import { Binding } from "./binding.ts";
+import { Binding, type CellLease } from "./binding.ts";
 import { CellClock } from "./clock.ts";
 import type { CellConfig } from "./config.ts";
 import type { ProbeResult } from "./driver.ts";
 import { CellFailure, type EndCode, reasonOf } from "./failure.ts";
-import { HostedResource, type InventoryEntry } from "./hosted.ts";
+import { HostedResource } from "./hosted.ts";
 import { Journal } from "./journal.ts";
-import type { CellLease } from "./lease.ts";
 
 export interface Bound {
   /** Where to connect. */
@@ -25,7 +25,7 @@ export type CellEvent =
   | { readonly type: "ended"; readonly lease: CellLease; readonly code: EndCode; readonly failure: string | null }
   | { readonly type: "fenced"; readonly resource: string; readonly reason: string };
 
-export interface CellCoreOptions {
+interface CellCoreOptions {
   readonly clock?: CellClock;
   readonly onEvent?: (event: CellEvent) => void;
   readonly log?: (line: string) => void;
@@ -59,15 +59,12 @@ export class CellCore {
     this.journal = new Journal(config.stateFile);
     this.onEvent = options.onEvent ?? (() => {});
     this.log = options.log ?? (() => {});
-    const place = { cell: config.cell, keys, clock: this.clock, log: this.log };
-    for (const resource of config.resources) {
-      this.hosted.set(
-        resource.resource,
-        new HostedResource(resource, { ...place, bindMs: config.bindMs, teardownMs: config.teardownMs }),
-      );
-    }
-    this.watcher = setInterval(() => this.watch(), watchMs);
-    this.watcher.unref();
+    const { cell, bindMs, teardownMs } = config;
+    const place = { cell, keys, clock: this.clock, log: this.log, bindMs, teardownMs };
+    for (const resource of config.resources) this.hosted.set(resource.resource, new HostedResource(resource, place));
+    this.watcher = setInterval(() => {
+      for (const binding of this.bindings()) binding.isOpen();
+    }, watchMs).unref();
   }
 
   /**
@@ -94,7 +91,7 @@ export class CellCore {
     if (end !== null) throw new CellFailure(end, "The lease has ended here already.");
     if (this.clock.now() >= lease.expiresAt)
       throw new CellFailure("lease_expired", "The lease has ended before it was bound.");
-    if (this.boundCount() >= bindingsMax)
+    if (this.bindings().length >= bindingsMax)
       throw new CellFailure("lease_denied", `The cell has ${bindingsMax} bindings, and takes no more.`);
     hosted.admit(lease);
     const binding = new Binding(this.config.cell, lease, this.clock, (ended) => this.whenEnded(hosted, ended));
@@ -150,15 +147,19 @@ export class CellCore {
   async reset(resource: string): Promise<ProbeResult> {
     await this.start();
     const hosted = this.find(resource);
-    await Promise.allSettled(hosted.live().map((binding) => this.endAsOrdered(hosted, binding, "lease_revoked")));
+    await this.endAll(hosted);
     const result = await hosted.reset();
     this.rememberIfPossible();
     return result;
   }
 
-  inventory(): readonly InventoryEntry[] {
+  inventory(): readonly CellInventoryEntry[] {
     const entries = [...this.hosted.values()].map((hosted) => hosted.describe());
     return this.isLeaving ? entries.map((entry) => ({ ...entry, ready: false, fault: leavingFault })) : entries;
+  }
+
+  bindings(): readonly Binding[] {
+    return [...this.hosted.values()].flatMap((hosted) => hosted.all());
   }
 
   /** Tries again what could not be opened: a port that was taken, a folder that was missing. */
@@ -186,23 +187,18 @@ export class CellCore {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** Faults of the configuration, for the log and the control plane. */
-  get faults(): readonly string[] {
-    return this.config.faults;
-  }
-
   async close(): Promise<void> {
     clearInterval(this.watcher);
     await this.starting?.catch(() => {});
     for (const hosted of this.hosted.values()) {
-      await Promise.allSettled(hosted.live().map((binding) => this.endAsOrdered(hosted, binding, "lease_revoked")));
+      await this.endAll(hosted);
       await hosted.stop();
     }
   }
 
   private async startAll(): Promise<readonly string[]> {
     const { leases, fences } = this.journal.read();
-    for (const [resource, reason] of Object.entries(fences)) this.hosted.get(resource)?.fence(reason);
+    for (const hosted of this.hosted.values()) hosted.fenced = fences[hosted.resource] ?? null;
     const started = await Promise.all([...this.hosted.values()].map((hosted) => hosted.start()));
     await Promise.all(leases.map((lease) => this.tearDownLeft(lease)));
     return [...this.config.faults, ...started.filter((fault) => fault !== null)];
@@ -239,6 +235,10 @@ export class CellCore {
     await this.tearDown(hosted, binding);
   }
 
+  private async endAll(hosted: HostedResource): Promise<void> {
+    await Promise.allSettled(hosted.live().map((binding) => this.endAsOrdered(hosted, binding, "lease_revoked")));
+  }
+
   /** Ends that the control plane did not ask for are reported to it. */
   private whenEnded(hosted: HostedResource, binding: Binding): void {
     const { lease, endedAs } = binding;
@@ -267,12 +267,6 @@ export class CellCore {
     }
   }
 
-  private boundCount(): number {
-    let count = 0;
-    for (const hosted of this.hosted.values()) count += hosted.all().length;
-    return count;
-  }
-
   private find(resource: string): HostedResource {
     const hosted = this.hosted.get(resource);
     if (hosted !== undefined) return hosted;
@@ -294,10 +288,6 @@ export class CellCore {
     setTimeout(look, Math.max(leftMs, 1)).unref();
   }
 
-  private watch(): void {
-    for (const hosted of this.hosted.values()) for (const binding of hosted.live()) binding.isOpen();
-  }
-
   /** Where a line too many in the file does no harm: what it names is torn down once more after a restart. */
   private rememberIfPossible(): void {
     try {
@@ -308,9 +298,8 @@ export class CellCore {
   }
 
   private remember(): void {
-    const all = [...this.hosted.values()];
     const fences: Record<string, string> = {};
-    for (const { resource, fenced } of all) if (fenced !== null) fences[resource] = fenced;
-    this.journal.write({ leases: all.flatMap((hosted) => hosted.all().map(({ lease }) => lease)), fences });
+    for (const { resource, fenced } of this.hosted.values()) if (fenced !== null) fences[resource] = fenced;
+    this.journal.write({ leases: this.bindings().map(({ lease }) => lease), fences });
   }
 }

@@ -2,17 +2,20 @@
  * What the control plane tells a cell to do, done, and the answer. Commands are begun in the order in which they came
  * and end in any: a bind that takes its time holds up no teardown of another lease.
  */
+
 import { type CellDo, type CellDone, type CellLinkLease, linkReason } from "../protocol/resources/cell-link.ts";
+import type { CellLease } from "./binding.ts";
 import type { CellCore } from "./core.ts";
 import { CellFailure, reasonOf } from "./failure.ts";
-import type { CellLease } from "./lease.ts";
 
 export async function execute(core: CellCore, command: CellDo): Promise<CellDone> {
   const { seq } = command;
   try {
     return { type: "done", seq, ok: true, ...(await perform(core, command)) };
   } catch (error) {
-    const code = error instanceof CellFailure ? error.code : failureCodes[command.op];
+    // What a driver threw and the core did not convert is a failure of the step itself.
+    const step = command.op === "update" ? "bind" : command.op;
+    const code = error instanceof CellFailure ? error.code : `${step}_failed`;
     return { type: "done", seq, ok: false, code, detail: linkReason(reasonOf(error)) };
   }
 }
@@ -30,25 +33,13 @@ async function perform(core: CellCore, command: CellDo): Promise<Result> {
     case "teardown":
       await core.teardown(command.lease_id, command.code);
       return {};
-    case "reset": {
-      const { clean, detail } = await core.reset(command.resource);
-      return { clean, detail: linkReason(detail) };
-    }
+    case "reset":
     case "probe": {
-      const { clean, detail } = await core.probe(command.resource);
+      const { clean, detail } = await core[command.op](command.resource);
       return { clean, detail: linkReason(detail) };
     }
   }
 }
-
-/** For what a driver threw and the core did not convert. */
-const failureCodes = {
-  bind: "bind_failed",
-  update: "bind_failed",
-  teardown: "teardown_failed",
-  reset: "reset_failed",
-  probe: "probe_failed",
-} as const satisfies Record<CellDo["op"], string>;
 
 function leaseOf({ expires_at: expiresAt, ttl_ms: _ttlMs, ...lease }: CellLinkLease): CellLease {
   return { ...lease, expiresAt };

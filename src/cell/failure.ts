@@ -1,8 +1,9 @@
 /** How a cell fails, in closed lists: towards the control plane, and towards holders of tokens (G9). */
+import type { CellEndCode } from "../protocol/resources/cell-link.ts";
 import type { TokenFailureCode } from "../token/index.ts";
 
 /** How a lease ends, as its holder sees it. */
-export type EndCode = "lease_expired" | "lease_released" | "lease_revoked" | "resource_fenced";
+export type EndCode = CellEndCode;
 
 /** What a command of the control plane can be refused with. */
 export type CellFailureCode =
@@ -27,31 +28,8 @@ export class CellFailure extends Error {
   }
 }
 
-/** What an operation at a gateway can be answered with. */
-export type AccessCode =
-  | TokenFailureCode
-  | EndCode
-  | "invalid_request"
-  | "not_found"
-  | "method_not_allowed"
-  | "program_not_allowed"
-  | "path_not_allowed"
-  | "conflict"
-  | "payload_too_large"
-  | "range_not_satisfiable"
-  | "too_many_connections"
-  | "cell_not_ready"
-  | "upstream_failed"
-  | "upstream_timeout"
-  | "driver_failed";
-
-export interface AccessFailure {
-  readonly code: AccessCode;
-  readonly detail: string;
-  readonly caveat?: string;
-}
-
-export const accessStatuses: Readonly<Record<AccessCode, number>> = {
+/** What an operation at a gateway can be answered with, and the status of that in HTTP. */
+export const accessStatuses = {
   invalid_request: 400,
   token_invalid: 401,
   stale_token: 401,
@@ -72,7 +50,13 @@ export const accessStatuses: Readonly<Record<AccessCode, number>> = {
   too_many_connections: 503,
   cell_not_ready: 503,
   upstream_timeout: 504,
-};
+} as const satisfies Record<TokenFailureCode | EndCode, number> & Record<string, number>;
+
+export interface AccessFailure {
+  readonly code: keyof typeof accessStatuses;
+  readonly detail: string;
+  readonly caveat?: string;
+}
 
 const endDetails: Readonly<Record<EndCode, string>> = {
   lease_expired: "The lease has ended; acquire again.",

@@ -1,40 +1,15 @@
 /** One resource of a cell: its driver, who may pass, what is bound on it, and whether it is fenced. */
+import { type CellInventoryEntry, cellLinkLimits, linkReason } from "../protocol/resources/cell-link.ts";
 import type { SigningKeys } from "../token/index.ts";
 import { Admission } from "./admission.ts";
-import type { Binding } from "./binding.ts";
+import type { Binding, CellLease } from "./binding.ts";
 import type { CellClock } from "./clock.ts";
 import type { ResourceConfig } from "./config.ts";
 import { type Driver, NothingBegun, type ProbeResult } from "./driver.ts";
-import { CellFailure, type EndCode, reasonOf } from "./failure.ts";
-import type { CellLease } from "./lease.ts";
+import { CellFailure, reasonOf } from "./failure.ts";
 import { within } from "./time-limit.ts";
 
-export interface InventoryEntry {
-  readonly resource: string;
-  readonly kind: string;
-  readonly driver: string;
-  readonly capacity: number | null;
-  readonly hardware: readonly string[];
-  readonly ready: boolean;
-  /** Why it is not ready. */
-  readonly fault: string | null;
-  readonly fenced: string | null;
-  readonly bindings: readonly {
-    readonly lease: string;
-    readonly tenant: string;
-    readonly generation: number;
-    readonly fence: number;
-    readonly units: number;
-    readonly expiresAt: number;
-    readonly endedAs: EndCode | null;
-    readonly inFlight: number;
-    readonly operations: number;
-    readonly bytesIn: number;
-    readonly bytesOut: number;
-  }[];
-}
-
-export interface HostedPlace {
+interface HostedPlace {
   readonly cell: string;
   readonly keys: SigningKeys;
   readonly clock: CellClock;
@@ -117,10 +92,8 @@ export class HostedResource {
     if (capacity === null) return;
     const used = this.all().reduce((sum, { lease: { units } }) => sum + units, 0);
     if (used + lease.units <= capacity) return;
-    throw new CellFailure(
-      "lease_denied",
-      `${used} of ${capacity} units are in use here, and ${lease.units} are asked for.`,
-    );
+    const detail = `${used} of ${capacity} units are in use here, and ${lease.units} are asked for.`;
+    throw new CellFailure("lease_denied", detail);
   }
 
   /** `hasBegun` is for what an earlier run of the cell may have set up. */
@@ -142,10 +115,6 @@ export class HostedResource {
     if (known === undefined || known.binding !== binding) return;
     known.tornDown ??= this.tearDownOnce(known);
     await known.tornDown;
-  }
-
-  fence(reason: string): void {
-    this.fenced = reason;
   }
 
   async probe(): Promise<ProbeResult> {
@@ -178,33 +147,18 @@ export class HostedResource {
     });
   }
 
-  describe(): InventoryEntry {
-    const { resource, driver, capacity, hardware } = this.config;
-    const kind = resource.slice(0, resource.indexOf(":"));
-    const bindings = this.all().map(({ lease, endedAs, inFlight, operations, bytes }) => ({
-      lease: lease.id,
-      tenant: lease.tenant,
-      generation: lease.generation,
-      fence: lease.fence,
-      units: lease.units,
-      expiresAt: lease.expiresAt,
-      endedAs,
-      inFlight,
-      operations,
-      bytesIn: bytes.in,
-      bytesOut: bytes.out,
-    }));
-    const { fault, fenced } = this;
+  /** As the control plane gets it. */
+  describe(): CellInventoryEntry {
+    const { fault, fenced, config } = this;
+    const { resource, driver, capacity } = config;
     return {
       resource,
-      kind,
       driver,
       capacity,
-      hardware,
+      hardware: config.hardware.slice(0, cellLinkLimits.hardwareMax),
       ready: fault === null && fenced === null,
-      fault,
-      fenced,
-      bindings,
+      fault: fault === null ? null : linkReason(fault),
+      fenced: fenced === null ? null : linkReason(fenced),
     };
   }
 
@@ -229,7 +183,7 @@ export class HostedResource {
       this.forget(binding);
     } catch (error) {
       const reason = `teardown of ${binding.lease.id} failed: ${reasonOf(error)}`;
-      this.fence(reason);
+      this.fenced = reason;
       this.place.log(`${this.resource} is fenced: ${reason}`);
       throw new CellFailure("teardown_failed", reason, error);
     }

@@ -2,8 +2,9 @@
  * What a cell has bound and fenced, on disk: written before a binding is set up and after it is gone. A cell that was
  * killed knows from it what to tear down before it binds anything (G7). Without a file it remembers nothing.
  */
+
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
-import type { CellLease } from "./lease.ts";
+import type { CellLease } from "./binding.ts";
 
 export interface CellMemory {
   readonly leases: readonly CellLease[];

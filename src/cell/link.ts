@@ -4,20 +4,11 @@
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CellWelcome } from "../protocol/resources/cell-link.ts";
-import type { CellKeys } from "../token/node/cell-keys.ts";
-import { CellConnection, type ConnectionEnd } from "./connection.ts";
-import type { CellCore, CellEvent } from "./core.ts";
+import { CellConnection, type ConnectionEnd, type ConnectionOptions } from "./connection.ts";
+import type { CellEvent } from "./core.ts";
 import { EndedReports } from "./ended-reports.ts";
 
-export interface LinkOptions {
-  readonly url: string;
-  readonly key: string | null;
-  readonly cell: string;
-  readonly version: string;
-  readonly core: CellCore;
-  readonly keys: CellKeys;
-  readonly onWelcome: (welcome: CellWelcome) => void;
+export interface LinkOptions extends Omit<ConnectionOptions, "reports" | "session"> {
   /** Said once for each kind of trouble, until there is a connection again. */
   readonly onTrouble: (reason: string) => void;
 }

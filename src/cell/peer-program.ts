@@ -46,15 +46,7 @@ function portOf(entry: string): number {
 function isAddress(entry: string, address: string): boolean {
   const words = entry.slice(0, entry.indexOf(":"));
   const v4 = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
-  if (v4 !== null) {
-    const hex = v4
-      .slice(1)
-      .reverse()
-      .map((part) => Number(part).toString(16).padStart(2, "0"))
-      .join("")
-      .toUpperCase();
-    return words.endsWith(hex);
-  }
+  if (v4 !== null) return words.endsWith(Buffer.from(v4.slice(1).reverse().map(Number)).toString("hex").toUpperCase());
   return address === "::1" && words === "00000000000000000000000001000000";
 }
 

@@ -5,13 +5,7 @@ import { fileURLToPath } from "node:url";
 import { uptimeMs, uptimeResolutionMs } from "../sdk/node/shared-time.ts";
 import type { GuardWord } from "./process-guard-main.ts";
 
-export interface GuardedProcesses {
-  readonly mark: string;
-  readonly leftMs: number;
-  readonly graceMs: number;
-  readonly killMs: number;
-  readonly group: { readonly folder: string; readonly name: string } | null;
-}
+type GuardedProcesses = Omit<Extract<GuardWord, { type: "keep" }>, "type" | "endsAt"> & { readonly leftMs: number };
 
 /** The same file as it was written, or as JavaScript where it was built. */
 const program = new URL(

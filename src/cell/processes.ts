@@ -1,5 +1,5 @@
 /** The processes of this machine, as Linux tells them in /proc. */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 export interface Process {
   readonly pid: number;
@@ -10,7 +10,7 @@ export interface Process {
   readonly startedAt: string;
 }
 
-export const hasProc = readsProc();
+export const hasProc = existsSync("/proc/self/stat");
 
 /** All that are alive. A zombie is not: it only waits for its parent to notice. */
 export function listProcesses(): readonly Process[] {
@@ -46,13 +46,5 @@ function readOrNull(file: string): string | null {
     return readFileSync(file, "utf8");
   } catch {
     return null;
-  }
-}
-
-function readsProc(): boolean {
-  try {
-    return readdirSync("/proc/self").includes("stat");
-  } catch {
-    return false;
   }
 }

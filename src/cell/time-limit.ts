@@ -1,13 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
-
 /** No driver is waited for without end. */
-
-export class TookTooLong extends Error {
-  constructor(ms: number) {
-    super(`it took longer than ${ms} ms`);
-    this.name = "TookTooLong";
-  }
-}
+import { setTimeout as sleep } from "node:timers/promises";
 
 /** How long aborted work may take to stop, so that the next step does not overlap with it. */
 const letGoMs = 1_000;
@@ -16,18 +8,12 @@ const letGoMs = 1_000;
 export async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const stop = new AbortController();
   const begun = work(stop.signal);
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(resolve, ms, "late");
-  });
-  const first = await Promise.race([begun.then((result) => ({ result })), late]).finally(() => clearTimeout(timer));
+  const over = new AbortController();
+  const late = sleep(ms, "late" as const, { signal: over.signal });
+  const first = await Promise.race([begun.then((result) => ({ result })), late]).finally(() => over.abort());
   if (first !== "late") return first.result;
-  const error = new TookTooLong(ms);
+  const error = new Error(`it took longer than ${ms} ms`);
   stop.abort(error);
-  const settled = begun.then(
-    () => {},
-    () => {},
-  );
-  await Promise.race([settled, sleep(letGoMs, undefined, { ref: false })]);
+  await Promise.race([begun.catch(() => {}), sleep(letGoMs, undefined, { ref: false })]);
   throw error;
 }

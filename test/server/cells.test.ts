@@ -56,13 +56,13 @@ test("G3, G6: a bound lease is ACTIVE after its bind, with a coordinate and a to
   const renewed = await server.post<Bound>(`/v1/leases/${lease.id}/renew`);
   assert.equal(renewed.status, 200, renewed.text);
   assert.equal(renewed.body.token, made[1]);
-  assert.equal(core.inventory()[0]?.bindings[0]?.generation, 2);
+  assert.equal(core.bindings()[0]?.lease.generation, 2);
   assert.equal((await server.post(`/v1/leases/${lease.id}/release`)).body.state, "CLOSING");
   await until(
     async () => ((await server.get(`/v1/leases/${lease.id}`)).body.state === "RELEASED" ? true : null),
     "free",
   );
-  assert.equal(core.inventory()[0]?.bindings.length, 0);
+  assert.equal(core.bindings().length, 0);
 });
 
 test("G6: one bind that fails undoes the whole manifest: lease_denied, bind_failed, and nothing is held", async (t) => {

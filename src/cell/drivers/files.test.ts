@@ -6,7 +6,7 @@ import { request as ask, type ClientRequest, type IncomingMessage } from "node:h
 import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { CellLease } from "../lease.ts";
+import type { CellLease } from "../binding.ts";
 import { eventually, makeCell, narrowed, newLease, scratch, type TestCell } from "../testing/test-cell.ts";
 
 const resource = "FILE:/shared";
@@ -147,7 +147,7 @@ async function beginUpload({ coordinate, token, cell }: Omit<Opened, "folder">, 
   const request = ask(`${coordinate}${path}`, { method: "PUT", headers: { authorization: `Bearer ${token}` } });
   request.on("error", () => {});
   request.write("begun");
-  await eventually(() => (cell.core.inventory()[0]?.bindings[0]?.bytesIn ?? 0) > 0);
+  await eventually(() => (cell.core.bindings()[0]?.bytes.in ?? 0) > 0);
   return request;
 }
 
@@ -168,7 +168,7 @@ test("an upload that breaks off changes nothing and leaves nothing behind", asyn
   const opened = await openFolder();
   const request = await beginUpload(opened, "/a.txt");
   request.destroy();
-  await eventually(() => opened.cell.core.inventory()[0]?.bindings[0]?.inFlight === 0);
+  await eventually(() => opened.cell.core.bindings()[0]?.inFlight === 0);
   assert.equal(readFileSync(join(opened.folder, "a.txt"), "utf8"), "0123456789");
   assert.deepEqual(readdirSync(opened.folder).sort(), ["a.txt", "inner", "link", "sub", "up"]);
 });

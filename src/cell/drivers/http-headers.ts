@@ -1,6 +1,7 @@
 /** Which headers go through a gateway, in either direction. */
+
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
-import type { CellLease } from "../lease.ts";
+import type { CellLease } from "../binding.ts";
 
 /** They speak of one connection, and each of the two has its own (RFC 9110 §7.6.1). */
 const ofOneConnection = new Set([

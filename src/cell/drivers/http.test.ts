@@ -4,8 +4,8 @@ import { request as ask, type ClientRequest, type IncomingMessage } from "node:h
 import { connect } from "node:net";
 import { test } from "node:test";
 import { WebSocket, WebSocketServer } from "ws";
+import type { CellLease } from "../binding.ts";
 import type { Bound } from "../core.ts";
-import type { CellLease } from "../lease.ts";
 import {
   atEnd,
   eventually,
@@ -107,9 +107,9 @@ test("G5: a request with the lease's token reaches the service, which sees lease
   assert.equal(echo.headers["x-own"], "kept");
   assert.equal(echo.headers.authorization, undefined);
   assert(!JSON.stringify(echo).includes("lht1."));
-  const [entry] = cell.core.inventory();
-  assert.equal(entry?.bindings[0]?.bytesIn, 5);
-  assert((entry?.bindings[0]?.bytesOut ?? 0) > 100);
+  const [binding] = cell.core.bindings();
+  assert.equal(binding?.bytes.in, 5);
+  assert((binding?.bytes.out ?? 0) > 100);
 });
 
 test("a service that needs Authorization for itself gets it, with the token in a header of its own", async () => {
@@ -215,7 +215,7 @@ test("G6, G9: what waits for its answer when the lease is revoked gets the typed
   const cell = makeHttpCell();
   const { coordinate, token, lease } = await boundTo(cell);
   const waiting = fetch(`${coordinate}/hang`, bearer(token));
-  await eventually(() => cell.core.inventory()[0]?.bindings[0]?.inFlight === 1);
+  await eventually(() => cell.core.bindings()[0]?.inFlight === 1);
   await cell.core.teardown(lease.id);
   assert.equal(await codeOf(waiting), "410 lease_revoked");
   assert.equal(await codeOf(fetch(coordinate, bearer(token))), "410 lease_revoked");
@@ -296,10 +296,10 @@ test("G6: a client that has stopped reading cannot put off the end", async () =>
   request.end();
   const [answer] = (await once(request, "response")) as [IncomingMessage];
   answer.on("error", () => {});
-  await eventually(() => (cell.core.inventory()[0]?.bindings[0]?.bytesOut ?? 0) > 300_000);
+  await eventually(() => (cell.core.bindings()[0]?.bytes.out ?? 0) > 300_000);
   const closed = new Promise((resolve) => request.on("close", resolve));
   await cell.core.teardown(lease.id);
-  const sent = cell.core.inventory()[0]?.bindings.length;
+  const sent = cell.core.bindings().length;
   assert.equal(sent, 0);
   answer.resume();
   await closed;
@@ -329,9 +329,9 @@ test("G6: an answer that waits for another on the same connection does not hold 
   const socket = connect(Number(new URL(coordinate).port), "127.0.0.1");
   const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
   socket.write(`GET /hang ${head}GET /a ${head}GET /stream ${head}`);
-  await eventually(() => cell.core.inventory()[0]?.bindings[0]?.inFlight === 3);
+  await eventually(() => cell.core.bindings()[0]?.inFlight === 3);
   socket.destroy();
-  await eventually(() => cell.core.inventory()[0]?.bindings[0]?.inFlight === 0);
+  await eventually(() => cell.core.bindings()[0]?.inFlight === 0);
   await cell.core.teardown(lease.id);
 });
 

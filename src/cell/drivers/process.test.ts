@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { accessSync, constants, existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { CellLease } from "../lease.ts";
+import type { CellLease } from "../binding.ts";
 import { markName, ProcessTree } from "../process-tree.ts";
 import { readProcess } from "../processes.ts";
 import {
@@ -119,7 +119,7 @@ function canMakeGroups(): boolean {
 test("a command that cannot be started is a failed bind, and nothing is held", async () => {
   const cell = makeProcessCell({ command: [join(scratch, "nowhere")] });
   await failsWith("bind_failed", cell.core.bind(newLease(resource)));
-  assert.equal(cell.core.inventory()[0]?.bindings.length, 0);
+  assert.equal(cell.core.bindings().length, 0);
   assert.equal(cell.core.inventory()[0]?.fenced, null);
 });
 
@@ -222,7 +222,7 @@ test("who goes away ends what he started", { skip: !isLinux }, async () => {
   const [pid = 0] = await pidsIn(pids, 1);
   await response.body?.cancel();
   await eventually(() => !isAlive(pid));
-  await eventually(() => cell.core.inventory()[0]?.bindings[0]?.inFlight === 0);
+  await eventually(() => cell.core.bindings()[0]?.inFlight === 0);
 });
 
 atEnd(async () => {

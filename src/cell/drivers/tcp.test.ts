@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
+import type { CellLease } from "../binding.ts";
 import type { Bound } from "../core.ts";
-import type { CellLease } from "../lease.ts";
 import { eventually, makeCell, narrowed, newLease, renewed, startTcp, type TestCell } from "../testing/test-cell.ts";
 
 const resource = "DB:/main";
@@ -59,8 +59,8 @@ test("G5: after the token's line all bytes pass as they are, in both directions,
   line.socket.end(bytes);
   assert.equal(await line.ended, "end");
   assert.equal(line.received(), `ok\nwelcome\nearly${bytes}`);
-  await eventually(() => cell.core.inventory()[0]?.bindings[0]?.inFlight === 0);
-  assert.equal(cell.core.inventory()[0]?.bindings[0]?.bytesIn, bytes.length + 5);
+  await eventually(() => cell.core.bindings()[0]?.inFlight === 0);
+  assert.equal(cell.core.bindings()[0]?.bytes.in, bytes.length + 5);
 });
 
 test("a token that comes in pieces is put together", async () => {
@@ -84,7 +84,7 @@ test("G9: a wrong, missing, endless or narrowed-away token gets one typed line a
   );
   const other = narrowed(token, { type: "program", program: "/bin/true" });
   assert.equal(await refusal(port, `${other}\n`), "caveat_failed");
-  assert.equal(cell.core.inventory()[0]?.bindings[0]?.bytesIn, 0);
+  assert.equal(cell.core.bindings()[0]?.bytes.in, 0);
 });
 
 test("G6: connections are cut when the lease expires, in the middle of a transfer", async () => {
@@ -97,7 +97,7 @@ test("G6: connections are cut when the lease expires, in the middle of a transfe
   clearInterval(chatter);
   assert(Date.now() >= lease.expiresAt - 5);
   assert.equal(await refusal(port, `${token}\n`), "lease_expired");
-  assert.equal(cell.core.inventory()[0]?.bindings.length, 0);
+  assert.equal(cell.core.bindings().length, 0);
 });
 
 test("G8: a connection outlives a renewal; the old token opens no new one", async () => {
@@ -123,7 +123,7 @@ test("G4: a budget of bytes cuts the connection, and no byte beyond it reaches t
   line.socket.write("y".repeat(500));
   await line.ended;
   assert(!line.received().includes("y"));
-  assert((cell.core.inventory()[0]?.bindings[0]?.bytesIn ?? 999) <= 100);
+  assert((cell.core.bindings()[0]?.bytes.in ?? 999) <= 100);
 });
 
 test("G6: a client that has stopped reading cannot put off the end", async () => {
@@ -139,9 +139,9 @@ test("G6: a client that has stopped reading cannot put off the end", async () =>
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => {});
   socket.write(`${token}\n`);
-  await eventually(() => (cell.core.inventory()[0]?.bindings[0]?.bytesOut ?? 0) > 300_000);
+  await eventually(() => (cell.core.bindings()[0]?.bytes.out ?? 0) > 300_000);
   await cell.core.teardown(lease.id);
-  assert.equal(cell.core.inventory()[0]?.bindings.length, 0);
+  assert.equal(cell.core.bindings().length, 0);
   socket.destroy();
 });
 

@@ -1,4 +1,5 @@
 /** A cell for tests: real drivers, sockets and processes; leases as the control plane would send them. */
+
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -9,11 +10,11 @@ import { join } from "node:path";
 import { after } from "node:test";
 import { type Caveat, narrow } from "../../token/index.ts";
 import { CellKeys } from "../../token/node/cell-keys.ts";
+import type { CellLease } from "../binding.ts";
 import type { CellClock } from "../clock.ts";
 import { readCellConfig } from "../config.ts";
 import { CellCore, type CellEvent } from "../core.ts";
 import { CellFailure, type CellFailureCode } from "../failure.ts";
-import type { CellLease } from "../lease.ts";
 
 /** Its own for each process, so that two runs of the tests on one machine do not end each other's processes. */
 export const testCellName = `test-${process.pid}`;
