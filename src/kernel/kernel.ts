@@ -14,16 +14,25 @@ import {
   verifyAll,
 } from "./commands/agents.ts";
 import { enrolCell } from "./commands/cell-enrol.ts";
-import { cellEnded, cellHeartbeat, cellLeft, readmitCell, reportBinding, withdrawCell } from "./commands/cells.ts";
+import {
+  cellEnded,
+  cellHeartbeat,
+  cellLeft,
+  findCell,
+  findCellToManage,
+  readmitCell,
+  reportBinding,
+  withdrawCell,
+} from "./commands/cells.ts";
 import { resumeAgent, saveDigest } from "./commands/digests.ts";
 import { downgradeLease, revoke, transferLease } from "./commands/handing-over.ts";
-import { heartbeat, heartbeatAll, releaseAll, releaseLease, renewLease } from "./commands/holding.ts";
+import { findLease, heartbeat, heartbeatAll, releaseAll, releaseLease, renewLease } from "./commands/holding.ts";
 import { cancelRequest, collectRequest } from "./commands/requests.ts";
-import { declareResource, fenceResource, resetResource, withdrawResource } from "./commands/resources.ts";
+import { declareResource, fenceResource, findName, resetResource, withdrawResource } from "./commands/resources.ts";
 import { submitReceipt } from "./commands/submit-receipt.ts";
 import { createTask } from "./commands/task-create.ts";
-import { cancelTask, redriveTask } from "./commands/task-ends.ts";
-import { heartbeatTask, releaseTask } from "./commands/task-holding.ts";
+import { cancelTask, findForPrincipal, redriveTask } from "./commands/task-ends.ts";
+import { findTaskLease, heartbeatTask, releaseTask } from "./commands/task-holding.ts";
 import { pollTasks } from "./commands/task-poll.ts";
 import { setTaskType } from "./commands/task-types.ts";
 import {
@@ -38,10 +47,11 @@ import { reportViolation } from "./commands/violations.ts";
 import type { Command } from "./contract/commands.ts";
 import type { KernelEvent } from "./contract/events.ts";
 import type { Millis } from "./contract/records.ts";
+import type { Refusal } from "./contract/refusals.ts";
 import type { Reply } from "./contract/replies.ts";
 import type { Receipt } from "./contract/task-records.ts";
 import { firstOf } from "./index/heap.ts";
-import { findTenant } from "./memory/actors.ts";
+import { agentOf, findTenant } from "./memory/actors.ts";
 import type { Handle, State, Turn } from "./memory/state.ts";
 import type { ReadyTask } from "./memory/task-state.ts";
 import { isDue, settleDue } from "./settle.ts";
@@ -141,109 +151,80 @@ function decide(state: State, command: Command, now: Millis): Reply {
   }
 }
 
-type OperatorCommand =
-  | "create_tenant"
-  | "suspend_tenant"
-  | "resume_tenant"
-  | "set_tenant_settings"
-  | "set_tenant_quotas"
-  | "create_key"
-  | "delete_key";
-type TenantCommand = Exclude<Command, { readonly type: OperatorCommand }>;
+type Handler<K extends Command["type"]> = (turn: Turn, command: Extract<Command, { readonly type: K }>) => Reply;
+
+/** Every command within a tenant. Most begin by finding what they act on; see `on`. */
+const handlers = {
+  register_agent: registerAgent,
+  transition_agent: on(agentOf, transitionAgent),
+  restart_agent: on(agentOf, restartAgent),
+  pause_agent: pauseAgent,
+  unpause_agent: pauseAgent,
+  save_digest: on(agentOf, saveDigest),
+  resume_agent: on(agentOf, resumeAgent),
+  drop_digest: on(agentOf, dropFailedDigest),
+  verify_all: on(agentOf, verifyAll),
+  acquire: on(agentOf, acquire),
+  collect_request: collectRequest,
+  cancel_request: cancelRequest,
+  heartbeat: on(findLease, heartbeat),
+  heartbeat_all: on(agentOf, heartbeatAll),
+  renew_lease: on(findLease, renewLease),
+  release_lease: on(findLease, releaseLease),
+  release_all: on(agentOf, releaseAll),
+  transfer_lease: on(findLease, transferLease),
+  downgrade_lease: on(findLease, downgradeLease),
+  revoke,
+  report_violation: on(agentOf, reportViolation),
+  declare_resource: on(findName, declareResource),
+  fence_resource: on(findName, fenceResource),
+  reset_resource: on(findName, resetResource),
+  withdraw_resource: on(findName, withdrawResource),
+  bind_confirmed: reportBinding,
+  bind_failed: reportBinding,
+  teardown_confirmed: reportBinding,
+  teardown_failed: reportBinding,
+  enrol_cell: enrolCell,
+  cell_heartbeat: on(findCell, cellHeartbeat),
+  cell_left: on(findCell, cellLeft),
+  cell_ended: on(findCell, cellEnded),
+  withdraw_cell: on(findCellToManage, withdrawCell),
+  readmit_cell: on(findCellToManage, readmitCell),
+  create_task: createTask,
+  cancel_task: on(findForPrincipal, cancelTask),
+  redrive_task: on(findForPrincipal, redriveTask),
+  poll_tasks: pollTasks,
+  heartbeat_task: on(findTaskLease, heartbeatTask),
+  release_task: on(findTaskLease, releaseTask),
+  set_task_type: setTaskType,
+  submit_receipt: submitReceipt,
+} satisfies { readonly [K in Command["type"]]?: Handler<K> };
+
+type TenantCommand = Extract<Command, { readonly type: keyof typeof handlers }>;
 
 /** Everything but what operators do is done within the caller's tenant. */
 function decideFor(state: State, command: TenantCommand, now: Millis): Reply {
   const tenant = findTenant(state, command.tenant);
   if ("code" in tenant) return tenant;
   const turn = { state, tenant, now };
-  const reply = run(turn, command);
+  const handle = handlers[command.type] as (turn: Turn, command: TenantCommand) => Reply;
+  const reply = handle(turn, command);
   conclude(turn);
   return reply;
 }
 
-function run(turn: Turn, command: TenantCommand): Reply {
-  switch (command.type) {
-    case "register_agent":
-      return registerAgent(turn, command);
-    case "transition_agent":
-      return transitionAgent(turn, command);
-    case "restart_agent":
-      return restartAgent(turn, command);
-    case "pause_agent":
-    case "unpause_agent":
-      return pauseAgent(turn, command);
-    case "save_digest":
-      return saveDigest(turn, command);
-    case "resume_agent":
-      return resumeAgent(turn, command);
-    case "drop_digest":
-      return dropFailedDigest(turn, command);
-    case "verify_all":
-      return verifyAll(turn, command);
-    case "acquire":
-      return acquire(turn, command);
-    case "collect_request":
-      return collectRequest(turn, command);
-    case "cancel_request":
-      return cancelRequest(turn, command);
-    case "heartbeat":
-      return heartbeat(turn, command);
-    case "heartbeat_all":
-      return heartbeatAll(turn, command);
-    case "renew_lease":
-      return renewLease(turn, command);
-    case "release_lease":
-      return releaseLease(turn, command);
-    case "release_all":
-      return releaseAll(turn, command);
-    case "transfer_lease":
-      return transferLease(turn, command);
-    case "downgrade_lease":
-      return downgradeLease(turn, command);
-    case "revoke":
-      return revoke(turn, command);
-    case "report_violation":
-      return reportViolation(turn, command);
-    case "declare_resource":
-      return declareResource(turn, command);
-    case "fence_resource":
-      return fenceResource(turn, command);
-    case "reset_resource":
-      return resetResource(turn, command);
-    case "withdraw_resource":
-      return withdrawResource(turn, command);
-    case "bind_confirmed":
-    case "bind_failed":
-    case "teardown_confirmed":
-    case "teardown_failed":
-      return reportBinding(turn, command);
-    case "enrol_cell":
-      return enrolCell(turn, command);
-    case "cell_heartbeat":
-      return cellHeartbeat(turn, command);
-    case "cell_left":
-      return cellLeft(turn, command);
-    case "cell_ended":
-      return cellEnded(turn, command);
-    case "withdraw_cell":
-      return withdrawCell(turn, command);
-    case "readmit_cell":
-      return readmitCell(turn, command);
-    case "create_task":
-      return createTask(turn, command);
-    case "cancel_task":
-      return cancelTask(turn, command);
-    case "redrive_task":
-      return redriveTask(turn, command);
-    case "poll_tasks":
-      return pollTasks(turn, command);
-    case "heartbeat_task":
-      return heartbeatTask(turn, command);
-    case "release_task":
-      return releaseTask(turn, command);
-    case "set_task_type":
-      return setTaskType(turn, command);
-    case "submit_receipt":
-      return submitReceipt(turn, command);
-  }
+/** A command on something that the caller must be allowed to act on: `find` gives it, or refuses. */
+function on<C, Found extends object>(
+  find: (turn: Turn, command: C) => Found | Refusal,
+  act: (turn: Turn, found: Found, command: C) => Reply,
+): (turn: Turn, command: C) => Reply {
+  return (turn, command) => {
+    const found = find(turn, command);
+    return isRefusal(found) ? found : act(turn, found, command);
+  };
+}
+
+/** Not `in`: among many kinds of objects a property is loaded faster than looked for. */
+function isRefusal(found: object): found is Refusal {
+  return (found as Partial<Refusal>).type === "refused";
 }

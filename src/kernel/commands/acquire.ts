@@ -17,7 +17,6 @@ import { fingerprintOf, type Manifest, readManifest } from "../deciding/manifest
 import type { Obstacles } from "../deciding/obstacles.ts";
 import { pickNames } from "../deciding/picking.ts";
 import { diedVerdict, predict } from "../deciding/verdicts.ts";
-import { findAgent } from "../memory/actors.ts";
 import { createRequestEntry } from "../memory/entries.ts";
 import {
   type AgentEntry,
@@ -34,10 +33,8 @@ import { endLeases } from "../requests/ending.ts";
 import { attachLeases, beginLeases, emitRequest, enqueue } from "../requests/request-life.ts";
 import { firstRequestState } from "../requests/request-states.ts";
 
-export function acquire(turn: Turn, command: Acquire): Reply {
+export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply {
   const { tenant, now } = turn;
-  const agent = findAgent(tenant, command.actor, command.agentId);
-  if ("code" in agent) return agent;
   const asked = readManifest(tenant, command);
   if (asked.type === "refused") return asked;
 

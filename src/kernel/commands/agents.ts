@@ -2,14 +2,7 @@
 
 import { dropDigest, inUnit, scheduleForgetting, takePriority } from "../agents/agent-life.ts";
 import { agentTransitions, firstAgentState, moveAgent, moveTo, updateAgent } from "../agents/agent-states.ts";
-import type {
-  DropDigest,
-  PauseAgent,
-  RegisterAgent,
-  RestartAgent,
-  TransitionAgent,
-  VerifyAll,
-} from "../contract/commands.ts";
+import type { PauseAgent, RegisterAgent, TransitionAgent, VerifyAll } from "../contract/commands.ts";
 import { agentIdFrom } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
 import { type Agent, agentStates } from "../contract/records.ts";
@@ -98,11 +91,9 @@ export function takeUp(turn: Turn, agent: AgentEntry, labels: Readonly<Record<st
   emit(turn, { type: "agent.taken_up", tenant: turn.tenant.record.id, at: turn.now, agent: agent.record });
 }
 
-export function transitionAgent(turn: Turn, command: TransitionAgent): Reply {
-  const agent = findAgent(turn.tenant, command.actor, command.agentId);
-  if ("code" in agent) return agent;
+export function transitionAgent(turn: Turn, agent: AgentEntry, command: TransitionAgent): Reply {
   const to = agentStates.find((one) => one === command.to);
-  if (command.to === "DIE_RESTART") return announceRestart(turn, agent);
+  if (command.to === "DIE_RESTART") return restartAgent(turn, agent);
   if (to === undefined) {
     return refuse("invalid_state", `The states are ${agentStates.join(", ")}.`, { field: "to" });
   }
@@ -134,12 +125,7 @@ function letGo(turn: Turn, agent: AgentEntry, reason: string): void {
   endLeases(turn, leasesOf(agent), "RELEASED", reason);
 }
 
-export function restartAgent(turn: Turn, command: RestartAgent): Reply {
-  const agent = findAgent(turn.tenant, command.actor, command.agentId);
-  return "code" in agent ? agent : announceRestart(turn, agent);
-}
-
-function announceRestart(turn: Turn, agent: AgentEntry): Reply {
+export function restartAgent(turn: Turn, agent: AgentEntry): Reply {
   if (!agent.record.restarting) updateAgent(turn, agent, { ...agent.record, restarting: true });
   return { type: "agent", agent: agent.record, created: false };
 }
@@ -160,10 +146,8 @@ export function pauseAgent(turn: Turn, command: PauseAgent): Reply {
 }
 
 /** L8: the truth about all, or the named, leases. It ends DIE_RESTART, and lets held leases be revived (L9). */
-export function verifyAll(turn: Turn, command: VerifyAll): Reply {
+export function verifyAll(turn: Turn, agent: AgentEntry, command: VerifyAll): Reply {
   const { tenant } = turn;
-  const agent = findAgent(tenant, command.actor, command.agentId);
-  if ("code" in agent) return agent;
   if (agent.record.restarting) updateAgent(turn, agent, { ...agent.record, restarting: false });
   const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
   for (const lease of found) {
@@ -174,9 +158,7 @@ export function verifyAll(turn: Turn, command: VerifyAll): Reply {
 }
 
 /** A5: what the agent assumed no longer holds; it plans again. */
-export function dropFailedDigest(turn: Turn, command: DropDigest): Reply {
-  const agent = findAgent(turn.tenant, command.actor, command.agentId);
-  if ("code" in agent) return agent;
+export function dropFailedDigest(turn: Turn, agent: AgentEntry): Reply {
   letGo(turn, agent, "assumption_failed");
   dropDigest(turn, agent);
   const next = inUnit(turn, agent);

@@ -1,15 +1,7 @@
 /** What cells report of themselves and of leases, and their withdrawal (G6, G7, G11, G12). */
 
 import { checkText } from "../contract/bounds.ts";
-import type {
-  Actor,
-  CellEnded,
-  CellHeartbeat,
-  CellLeft,
-  ReadmitCell,
-  ReportBinding,
-  WithdrawCell,
-} from "../contract/commands.ts";
+import type { Actor, CellEnded, CellHeartbeat, CellLeft, ReportBinding, WithdrawCell } from "../contract/commands.ts";
 import { commands } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
@@ -25,7 +17,7 @@ import { takeInventory, tooMany } from "./cell-inventory.ts";
 
 export function reportBinding(turn: Turn, command: ReportBinding): Reply {
   const { cellId } = command;
-  const cell = cellId === null ? null : findCell(turn, command.actor, cellId);
+  const cell = cellId === null ? null : findCell(turn, { actor: command.actor, cellId });
   const refusal = cell === null ? requireAbove(command.actor) : "code" in cell ? cell : null;
   if (refusal !== null) return refusal;
   const lease = turn.tenant.leases.get(command.leaseId);
@@ -65,9 +57,7 @@ export function reportBinding(turn: Turn, command: ReportBinding): Reply {
   return { type: "lease", lease: lease.record };
 }
 
-export function cellHeartbeat(turn: Turn, command: CellHeartbeat): Reply {
-  const cell = findCell(turn, command.actor, command.cellId);
-  if ("code" in cell) return cell;
+export function cellHeartbeat(turn: Turn, cell: CellEntry, command: CellHeartbeat): Reply {
   if (cell.record.session !== command.session) return staleSession();
   const { inventory } = command;
   if (inventory !== null && inventory.length > limits.cellInventoryMax)
@@ -80,9 +70,7 @@ export function cellHeartbeat(turn: Turn, command: CellHeartbeat): Reply {
 }
 
 /** Its session is over for good: a heartbeat of it that comes late does not bring it back. */
-export function cellLeft(turn: Turn, command: CellLeft): Reply {
-  const cell = findCell(turn, command.actor, command.cellId);
-  if ("code" in cell) return cell;
+export function cellLeft(turn: Turn, cell: CellEntry, command: CellLeft): Reply {
   const tooLong = checkText("reason", commands.cell_left.reason, command.reason);
   if (tooLong !== null) return tooLong;
   if (cell.record.session === "") return { type: "cell", cell: cell.record };
@@ -95,9 +83,7 @@ export function cellLeft(turn: Turn, command: CellLeft): Reply {
  * What a cell has ended is over, whichever generation it knew: there is one binding, and it is gone. What we have ended
  * too, or never knew, is answered all the same, because a cell tells it again until it is.
  */
-export function cellEnded(turn: Turn, command: CellEnded): Reply {
-  const cell = findCell(turn, command.actor, command.cellId);
-  if ("code" in cell) return cell;
+export function cellEnded(turn: Turn, _cell: CellEntry, command: CellEnded): Reply {
   const lease = turn.tenant.leases.get(command.leaseId);
   if (lease === undefined || lease.record.cell !== command.cellId) return { type: "done" };
   const isExpired = command.code === "lease_expired";
@@ -113,10 +99,8 @@ export function cellEnded(turn: Turn, command: CellEnded): Reply {
 }
 
 /** G12: no new leases on anything that it hosts; the live ones run out, or are revoked. */
-export function withdrawCell(turn: Turn, command: WithdrawCell): Reply {
+export function withdrawCell(turn: Turn, cell: CellEntry, command: WithdrawCell): Reply {
   const { tenant, now } = turn;
-  const cell = findAsSupervisor(turn, command);
-  if ("code" in cell) return cell;
   if (!cell.record.withdrawn) {
     updateCell(turn, cell, { withdrawn: true, changedAt: now });
     emitCell(turn, cell, "cell.withdrawn");
@@ -129,9 +113,7 @@ export function withdrawCell(turn: Turn, command: WithdrawCell): Reply {
   return { type: "cell", cell: cell.record };
 }
 
-export function readmitCell(turn: Turn, command: ReadmitCell): Reply {
-  const cell = findAsSupervisor(turn, command);
-  if ("code" in cell) return cell;
+export function readmitCell(turn: Turn, cell: CellEntry): Reply {
   if (!cell.record.withdrawn) return { type: "cell", cell: cell.record };
   updateCell(turn, cell, { withdrawn: false, changedAt: turn.now });
   emitCell(turn, cell, "cell.readmitted");
@@ -139,11 +121,16 @@ export function readmitCell(turn: Turn, command: ReadmitCell): Reply {
   return { type: "cell", cell: cell.record };
 }
 
-function findAsSupervisor(turn: Turn, command: WithdrawCell | ReadmitCell): CellEntry | Refusal {
-  return requireAbove(command.actor) ?? findCell(turn, command.actor, command.cellId);
+interface CellCommand {
+  readonly actor: Actor;
+  readonly cellId: string;
 }
 
-function findCell({ state, tenant }: Turn, actor: Actor, cellId: string): CellEntry | Refusal {
+export function findCellToManage(turn: Turn, command: CellCommand): CellEntry | Refusal {
+  return requireAbove(command.actor) ?? findCell(turn, command);
+}
+
+export function findCell({ state, tenant }: Turn, { actor, cellId }: CellCommand): CellEntry | Refusal {
   const cell = tenant.cells.get(cellId);
   const refusal = mayActAsCell(state, cell, actor);
   if (refusal !== null) return refusal;

@@ -7,15 +7,12 @@ import { type Digest, type Intent, resolutionStrategies } from "../contract/reco
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import { readName } from "../deciding/manifest.ts";
-import { findAgent } from "../memory/actors.ts";
 import { createDigestEntry } from "../memory/entries.ts";
-import { changed, leasesOf, type Turn } from "../memory/state.ts";
+import { type AgentEntry, changed, leasesOf, type Turn } from "../memory/state.ts";
 import { takeUp } from "./agents.ts";
 
-export function saveDigest(turn: Turn, command: SaveDigest): Reply {
+export function saveDigest(turn: Turn, agent: AgentEntry, command: SaveDigest): Reply {
   const { tenant, now } = turn;
-  const agent = findAgent(tenant, command.actor, command.agentId);
-  if ("code" in agent) return agent;
   const read = readDigest(command.digest);
   if ("code" in read) return read;
   const digest: Digest = {
@@ -57,9 +54,7 @@ function readDigest(input: DigestInput): Omit<Digest, "tenant" | "agentId" | "pr
   return { checkpointId, resumePoint, context, intentBacklog, resolutionStrategy };
 }
 
-export function resumeAgent(turn: Turn, command: ResumeAgent): Reply {
-  const agent = findAgent(turn.tenant, command.actor, command.agentId);
-  if ("code" in agent) return agent;
+export function resumeAgent(turn: Turn, agent: AgentEntry, command: ResumeAgent): Reply {
   if (agent.digest === null) return refuse("digest_unknown", "The agent has no checkpoint; start from planning.");
   const resources = new Set<string>();
   for (const [index, text] of command.assumed.entries()) {

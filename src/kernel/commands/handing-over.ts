@@ -35,12 +35,10 @@ import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName } from "../names/resource-name.ts";
 import { endLeases } from "../requests/ending.ts";
 import { noteEndedLease } from "../requests/request-life.ts";
-import { endedRefusal, findLease } from "./holding.ts";
+import { endedRefusal } from "./holding.ts";
 
-export function transferLease(turn: Turn, command: TransferLease): Reply {
+export function transferLease(turn: Turn, lease: LeaseEntry, command: TransferLease): Reply {
   const { tenant, now } = turn;
-  const lease = findLease(turn, command);
-  if ("code" in lease) return lease;
 
   const notActive = whyNotActive(lease);
   if (notActive !== null) return notActive;
@@ -152,10 +150,7 @@ function isCounted(node: Node | null): boolean {
   return resource !== null && resource.record.capacity !== null;
 }
 
-export function downgradeLease(turn: Turn, command: DowngradeLease): Reply {
-  const lease = findLease(turn, command);
-  if ("code" in lease) return lease;
-
+export function downgradeLease(turn: Turn, lease: LeaseEntry, command: DowngradeLease): Reply {
   const predicate = readPredicate(command.predicate);
   if (predicate === undefined) {
     return refuse("invalid_predicate", "The predicate is one of PROVIDES, CONSUMES, DEPENDS_ON.", {

@@ -9,7 +9,7 @@ import { type Refusal, type RefusalCode, refuse } from "../contract/refusals.ts"
 import type { LostLease, Reply } from "../contract/replies.ts";
 import { emitLease, expiryFor, reissue, updateLease } from "../leases/lease-life.ts";
 import { extendedLease } from "../leases/lease-states.ts";
-import { findAgent, isAbove, whyNotItsWorker } from "../memory/actors.ts";
+import { isAbove, whyNotItsWorker } from "../memory/actors.ts";
 import {
   type AgentEntry,
   type Holder,
@@ -24,20 +24,15 @@ import { collect } from "../requests/describe.ts";
 import { endLeases } from "../requests/ending.ts";
 import { noteReissued } from "../tasks/task-life.ts";
 
-export function heartbeat(turn: Turn, command: Heartbeat): Reply {
-  const lease = findLease(turn, command);
-  if ("code" in lease) return lease;
-
+export function heartbeat(turn: Turn, lease: LeaseEntry, command: Heartbeat): Reply {
   const refusal = whyNotExtended(turn.tenant, lease.record, turn.now);
   if (refusal !== null) return refusal;
   extend(turn, lease, command.activity);
   return { type: "lease", lease: lease.record };
 }
 
-export function heartbeatAll(turn: Turn, command: HeartbeatAll): Reply {
+export function heartbeatAll(turn: Turn, agent: AgentEntry, command: HeartbeatAll): Reply {
   const { tenant, now } = turn;
-  const agent = findAgent(tenant, command.actor, command.agentId);
-  if ("code" in agent) return agent;
   const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
   const kept: LeaseEntry[] = [];
   for (const lease of found) {
@@ -137,10 +132,8 @@ function extendOne(turn: Turn, lease: LeaseEntry, activity: boolean): void {
 }
 
 /** G8: a fresh grant under the same id; with it every older token and fence is stale. */
-export function renewLease(turn: Turn, command: RenewLease): Reply {
+export function renewLease(turn: Turn, lease: LeaseEntry, command: RenewLease): Reply {
   const { tenant, now } = turn;
-  const lease = findLease(turn, command);
-  if ("code" in lease) return lease;
 
   const { record } = lease;
   if (record.state === "CLOSING") return endedRefusal(record.id, record.closingAs ?? "RELEASED", record.endReason);
@@ -170,19 +163,15 @@ export function renewLease(turn: Turn, command: RenewLease): Reply {
   return { type: "lease", lease: lease.record };
 }
 
-export function releaseLease(turn: Turn, command: ReleaseLease): Reply {
-  const lease = findLease(turn, command);
-  if ("code" in lease) return lease;
+export function releaseLease(turn: Turn, lease: LeaseEntry, command: ReleaseLease): Reply {
   const tooLong = checkText("version", version, command.version);
   if (tooLong !== null) return tooLong;
   release(turn, lease.holder, [lease], () => command.version);
   return { type: "lease", lease: lease.record };
 }
 
-export function releaseAll(turn: Turn, command: ReleaseAll): Reply {
+export function releaseAll(turn: Turn, agent: AgentEntry, command: ReleaseAll): Reply {
   const { tenant } = turn;
-  const agent = findAgent(tenant, command.actor, command.agentId);
-  if ("code" in agent) return agent;
   const versions = command.versions ?? {};
   for (const text of Object.values(versions)) {
     const tooLong = checkText("version", version, text);

@@ -23,10 +23,8 @@ import {
   turnsAWait,
 } from "../resources/resource-life.ts";
 
-export function declareResource(turn: Turn, command: DeclareResource): Reply {
+export function declareResource(turn: Turn, name: ResourceName, command: DeclareResource): Reply {
   const { tenant, now } = turn;
-  const name = findName(command);
-  if ("code" in name) return name;
   const { capacity, cell } = command;
   if (name.wild)
     return refuse("invalid_resource", "A pattern cannot be declared; declare the names themselves.", {
@@ -70,9 +68,7 @@ export function declareResource(turn: Turn, command: DeclareResource): Reply {
   return { type: "resource", resource: entry.record, created: known === undefined };
 }
 
-export function fenceResource(turn: Turn, command: FenceResource): Reply {
-  const name = findName(command);
-  if ("code" in name) return name;
+export function fenceResource(turn: Turn, name: ResourceName, command: FenceResource): Reply {
   const tooLong = checkText("reason", reasonField, command.reason);
   if (tooLong !== null) return tooLong;
   const entry = fence(turn, name, command.reason);
@@ -80,10 +76,8 @@ export function fenceResource(turn: Turn, command: FenceResource): Reply {
 }
 
 /** The probe has seen it clean (for an unbound resource: the operator's word), so it can be leased again. */
-export function resetResource(turn: Turn, command: ResetResource): Reply {
+export function resetResource(turn: Turn, name: ResourceName, command: ResetResource): Reply {
   const { tenant } = turn;
-  const name = findName(command);
-  if ("code" in name) return name;
   const entry = tenant.resources.get(name.text);
   if (entry === undefined)
     return refuse("resource_unknown", "There is no such resource; nothing of this name is fenced.", {
@@ -119,10 +113,8 @@ export function resetResource(turn: Turn, command: ResetResource): Reply {
 /** A sentinel that equals no holder, so every lease counts as another's. */
 const nobody = { leaseCount: 0 } as Holder;
 
-export function withdrawResource(turn: Turn, command: WithdrawResource): Reply {
+export function withdrawResource(turn: Turn, name: ResourceName, command: WithdrawResource): Reply {
   const { tenant, now } = turn;
-  const name = findName(command);
-  if ("code" in name) return name;
   const entry = tenant.resources.get(name.text) ?? addResource(tenant, name, now);
   if (!entry.record.withdrawn) {
     entry.record = { ...entry.record, withdrawn: true };
@@ -133,6 +125,9 @@ export function withdrawResource(turn: Turn, command: WithdrawResource): Reply {
   return { type: "resource", resource: entry.record, created: false };
 }
 
-function findName({ actor, resource }: { readonly actor: Actor; readonly resource: string }): ResourceName | Refusal {
+export function findName(
+  _turn: Turn,
+  { actor, resource }: { readonly actor: Actor; readonly resource: string },
+): ResourceName | Refusal {
   return requireAbove(actor) ?? readName(resource, "resource");
 }

@@ -8,7 +8,7 @@ import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
 import type { PastAttempt, Receipt, ReceiptDraft, ReceiptPhase, TaskAttempt } from "../contract/task-records.ts";
-import { findTenant, whyNotWorkerNamed } from "../memory/actors.ts";
+import { whyNotWorkerNamed } from "../memory/actors.ts";
 import { isTaskLease, type TenantEntry, type Turn } from "../memory/state.ts";
 import { type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { appendReceipt } from "../receipts/append-receipt.ts";
@@ -39,12 +39,11 @@ import { noteOutcome } from "../tasks/workers.ts";
 import { answerForLateReceipt, dedupeConflict } from "./ended.ts";
 import { taskUnknown } from "./task-ends.ts";
 
-export function submitReceipt(turn: Turn, { tenant: id, actor, receipt: input }: SubmitReceipt): Reply {
-  const tenant = findTenant(turn.state, id);
-  if ("code" in tenant) return tenant;
+export function submitReceipt(turn: Turn, { actor, receipt: input }: SubmitReceipt): Reply {
+  const { tenant } = turn;
   const phase = readPhase(input.phase);
   if (typeof phase !== "string") return phase;
-  if (input.tenantId !== null && input.tenantId !== id)
+  if (input.tenantId !== null && input.tenantId !== tenant.record.id)
     return invalidReceipt("tenant_id", "must be the credential's tenant");
   const known = findKnown(tenant, input);
   if (known !== null) return known;

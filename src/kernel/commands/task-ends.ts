@@ -15,9 +15,7 @@ import { emitTask, finish, isFinal } from "../tasks/task-life.ts";
 import { enterQueue } from "../tasks/task-queue.ts";
 import { moveTask } from "../tasks/task-states.ts";
 
-export function cancelTask(turn: Turn, command: CancelTask): Reply {
-  const task = findForPrincipal(turn, command);
-  if ("code" in task) return task;
+export function cancelTask(turn: Turn, task: TaskEntry, command: CancelTask): Reply {
   const { reason } = command;
   const tooLong = checkText("reason", reasonField, reason);
   if (tooLong !== null) return tooLong;
@@ -31,9 +29,7 @@ export function cancelTask(turn: Turn, command: CancelTask): Reply {
   return { type: "task", task: task.record, created: false };
 }
 
-export function redriveTask(turn: Turn, command: RedriveTask): Reply {
-  const task = findForPrincipal(turn, command);
-  if ("code" in task) return task;
+export function redriveTask(turn: Turn, task: TaskEntry): Reply {
   if (task.record.status !== "dead") return notDead(task.record);
   moveTask(turn, task, "redrive", { attempts: 0, offers: 0, notBefore: null, endReason: null });
   emitTask(turn, task, "task.redriven", null, null);
@@ -45,7 +41,7 @@ export function notDead({ id, status }: Task): Refusal {
   return refuse("task_not_dead", `The task is ${status}; only a dead one can be sent again.`, { taskId: id });
 }
 
-function findForPrincipal({ tenant }: Turn, command: CancelTask | RedriveTask): TaskEntry | Refusal {
+export function findForPrincipal({ tenant }: Turn, command: CancelTask | RedriveTask): TaskEntry | Refusal {
   const task = tenant.tasks.get(command.taskId);
   if (task === undefined) return taskUnknown(command.taskId);
   return whyNotPrincipal(command.actor, task.record) ?? task;

@@ -20,7 +20,7 @@ interface TaskLease {
   readonly task: TaskEntry;
 }
 
-function findTaskLease(turn: Turn, command: HeartbeatTask | ReleaseTask): TaskLease | Refusal {
+export function findTaskLease(turn: Turn, command: HeartbeatTask | ReleaseTask): TaskLease | Refusal {
   const lease = findLease(turn, command);
   if ("code" in lease) return lease;
   if (lease.holder.kind !== "task" || !isTaskLease(lease.record)) {
@@ -29,11 +29,8 @@ function findTaskLease(turn: Turn, command: HeartbeatTask | ReleaseTask): TaskLe
   return { lease, task: lease.holder };
 }
 
-export function heartbeatTask(turn: Turn, command: HeartbeatTask): Reply {
+export function heartbeatTask(turn: Turn, { lease, task }: TaskLease, command: HeartbeatTask): Reply {
   const { tenant, now } = turn;
-  const found = findTaskLease(turn, command);
-  if ("code" in found) return found;
-  const { lease, task } = found;
   if (jsonExceedsBytes(command.progress, limits.metadataBytesMax)) {
     return refuse("invalid_task", `progress has at most ${limits.metadataBytesMax} bytes.`, {
       field: "progress",
@@ -82,9 +79,7 @@ function isAhead(task: TaskEntry, other: TaskEntry): boolean {
 }
 
 /** An offer goes back to the queue; an accepted task too, with a receipt, and without losing the attempt (T13). */
-export function releaseTask(turn: Turn, command: ReleaseTask): Reply {
-  const found = findTaskLease(turn, command);
-  if ("code" in found) return found;
-  endLeases(turn, [found.lease], "RELEASED", null);
-  return { type: "lease", lease: found.lease.record };
+export function releaseTask(turn: Turn, { lease }: TaskLease): Reply {
+  endLeases(turn, [lease], "RELEASED", null);
+  return { type: "lease", lease: lease.record };
 }

@@ -7,15 +7,12 @@ import type { ReportViolation } from "../contract/commands.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import { emitLease } from "../leases/lease-life.ts";
-import { findAgent } from "../memory/actors.ts";
-import { nameOf, type Turn } from "../memory/state.ts";
+import { type AgentEntry, nameOf, type Turn } from "../memory/state.ts";
 import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName } from "../names/resource-name.ts";
 
-export function reportViolation(turn: Turn, command: ReportViolation): Reply {
+export function reportViolation(turn: Turn, agent: AgentEntry, command: ReportViolation): Reply {
   const { tenant } = turn;
-  const agent = findAgent(tenant, command.actor, command.agentId);
-  if ("code" in agent) return agent;
   const { leaseId } = command;
   const lease = tenant.leases.get(leaseId);
   if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId });

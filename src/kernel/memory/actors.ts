@@ -1,7 +1,7 @@
 /** Who may do what (L13, A3). Keys and tokens are checked at the edge; here it is decided what they allow. */
 import type { Actor } from "../contract/commands.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
-import type { AgentEntry, CellEntry, Holder, LeaseEntry, State, TenantEntry } from "./state.ts";
+import type { AgentEntry, CellEntry, Holder, LeaseEntry, State, TenantEntry, Turn } from "./state.ts";
 import type { WorkerEntry } from "./task-state.ts";
 
 export function isAbove({ role }: Actor): boolean {
@@ -27,6 +27,13 @@ export function mayActFor(actor: Actor, agent: AgentEntry): Refusal | null {
 /** What a task asks for and holds is its tenant's; its worker acts through the task's lease. */
 export function mayActForHolder(actor: Actor, holder: Holder): Refusal | null {
   return holder.kind === "agent" ? mayActFor(actor, holder) : requireAbove(actor);
+}
+
+export function agentOf(
+  { tenant }: Turn,
+  { actor, agentId }: { readonly actor: Actor; readonly agentId: string },
+): AgentEntry | Refusal {
+  return findAgent(tenant, actor, agentId);
 }
 
 export function findAgent(tenant: TenantEntry, actor: Actor, agentId: string): AgentEntry | Refusal {
