@@ -1,8 +1,8 @@
 /** A kernel from its records alone, and its records again. What is restored goes on as if nothing had happened. */
-import { scheduleForgetting } from "./agents/agent-life.ts";
+import { placeAgent } from "./agents/agent-life.ts";
 import { requestIdOf } from "./contract/ids.ts";
 import { limits } from "./contract/limits.ts";
-import type { Lease, RecordKind, Request, StoredRecord } from "./contract/records.ts";
+import type { Lease, RecordKind, RecordOf, Request, StoredRecord } from "./contract/records.ts";
 import { makeClaim } from "./deciding/claims.ts";
 import { countKinds } from "./deciding/quotas.ts";
 import { rankIn } from "./index/heap.ts";
@@ -11,7 +11,6 @@ import { type Node, nodesFor, putInOrder } from "./index/resource-tree.ts";
 import { awaitLateResult } from "./leases/late-results.ts";
 import { place } from "./leases/lease-life.ts";
 import {
-  createAgentEntry,
   createDigestEntry,
   createKeyEntry,
   createLeaseEntry,
@@ -23,8 +22,10 @@ import {
   type AgentEntry,
   changed,
   createState,
+  type Entry,
   type Handle,
   type Holder,
+  type RequestEntry,
   rootOf,
   type State,
   type Turn,
@@ -45,22 +46,9 @@ import { placeWorker } from "./tasks/workers.ts";
 /** A record together with the number that it is stored under, which its handle keeps. */
 export type RestoredRecord = StoredRecord & { readonly row?: number };
 
-type Of<K extends RecordKind> = Extract<RestoredRecord, { readonly kind: K }>;
-
-interface Sorted {
-  readonly tenants: Of<"tenant">[];
-  readonly counters: Map<string, Of<"counters">>;
-  readonly agents: Of<"agent">[];
-  readonly digests: Of<"digest">[];
-  readonly resources: Of<"resource">[];
-  readonly cells: Of<"cell">[];
-  readonly requests: Of<"request">[];
-  readonly keys: Of<"key">[];
-  readonly tasks: Of<"task">[];
-  readonly payloads: Of<"payload">[];
-  readonly taskKeys: Of<"task_key">[];
-  readonly taskTypes: Of<"task_type">[];
-  readonly workers: Of<"worker">[];
+interface Of<K extends RecordKind> {
+  readonly record: RecordOf[K];
+  readonly row?: number;
 }
 
 export function restore(records: Iterable<RestoredRecord>): State {
@@ -92,37 +80,47 @@ export interface Restoring {
 
 /** Everything but leases, in any order. */
 export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
-  const sorted = sort(records);
+  const byKind = Object.groupBy(records, ({ kind }) => kind) as { readonly [K in RecordKind]?: Of<K>[] };
+  const all = <K extends RecordKind>(kind: K): Of<K>[] => byKind[kind] ?? [];
+  if (all("lease").length > 0) throw new Error("Leases are restored after everything else.");
   const state = createState();
-  for (const { record, row } of sorted.tenants) {
-    const counters = sorted.counters.get(record.id);
-    if (counters === undefined) throw new Error(`The counters of tenant ${record.id} are missing.`);
-    const tenant = storedAs(createTenantEntry(record, counters.record), row);
-    countKinds(tenant);
-    storedAs(tenant.counters, counters.row);
-    state.tenants.set(record.id, tenant);
-  }
+  const counters = new Map(all("counters").map((stored) => [stored.record.tenant, stored]));
   const turns = new Map<string, Turn>();
-  // Nothing that is restored depends on the time.
-  for (const [id, tenant] of state.tenants) turns.set(id, { state, tenant, now: 0 });
-  for (const { record, row } of sorted.keys) state.keys.set(record.id, storedAs(createKeyEntry(record), row));
-  for (const { record, row } of sorted.agents) {
-    const turn = turnOf(turns, record.tenant);
-    const agent = storedAs(createAgentEntry(record), row);
-    turn.tenant.agents.set(record.id, agent);
-    scheduleForgetting(turn, agent);
+  for (const { record, row } of all("tenant")) {
+    const counted = counters.get(record.id);
+    if (counted === undefined) throw new Error(`The counters of tenant ${record.id} are missing.`);
+    const tenant = storedAs(createTenantEntry(record, counted.record), row);
+    countKinds(tenant);
+    storedAs(tenant.counters, counted.row);
+    state.tenants.set(record.id, tenant);
+    // Nothing that is restored depends on the time.
+    turns.set(record.id, { state, tenant, now: 0 });
   }
-  for (const { record, row } of sorted.digests) {
-    agentOf(turnOf(turns, record.tenant), record.agentId).digest = storedAs(createDigestEntry(record), row);
-  }
-  for (const { record, row } of sorted.resources) {
-    storedAs(placeResource(turnOf(turns, record.tenant).tenant, record, canonicalName(record.name)), row);
-  }
-  for (const { record, row } of sorted.cells) storedAs(placeCell(turnOf(turns, record.tenant), record), row);
-  restoreTasks(turns, sorted);
-  for (const { record, row } of sorted.requests) restoreRequest(turnOf(turns, record.tenant), record, row);
+  for (const { record, row } of all("key")) state.keys.set(record.id, storedAs(createKeyEntry(record), row));
+  /** Each kind needs those before it. */
+  const each = <K extends TenantKind>(kind: K, place: (turn: Turn, record: RecordOf[K]) => Entry<K>): void => {
+    for (const { record, row } of all(kind)) {
+      storedAs(place(turnOf(turns, record.tenant), record), row);
+    }
+  };
+  each("agent", placeAgent);
+  each("digest", (turn, record) => (agentOf(turn, record.agentId).digest = createDigestEntry(record)));
+  each("resource", ({ tenant }, record) => placeResource(tenant, record, canonicalName(record.name)));
+  each("cell", placeCell);
+  each("worker", placeWorker);
+  each("task_type", ({ tenant }, record) => placeTaskType(tenant, record));
+  each("task_key", placeTaskKey);
+  // In the order of creation, so that what a task depends on is there before it.
+  all("task").sort((a, b) => a.record.timestamp - b.record.timestamp);
+  each("task", ({ tenant }, record) => placeTask(tenant, record));
+  each("payload", (turn, record) => (taskOf(turn, record.taskId).payload = createPayloadEntry(record)));
+  // Appending in order is what makes each list at a node cheap to rebuild.
+  all("request").sort((a, b) => a.record.arrival - b.record.arrival);
+  each("request", restoreRequest);
   return { state, turns, unordered: new Set() };
 }
+
+type TenantKind = Exclude<RecordKind, "tenant" | "counters" | "key" | "lease">;
 
 /** Once every lease has come. */
 export function endRestore({ state, turns, unordered }: Restoring): State {
@@ -147,87 +145,20 @@ function storedAs<E extends { row: number }>(entry: E, row: number | undefined):
   return entry;
 }
 
-function sort(records: Iterable<RestoredRecord>): Sorted {
-  const sorted: Sorted = {
-    tenants: [],
-    counters: new Map(),
-    agents: [],
-    digests: [],
-    resources: [],
-    cells: [],
-    requests: [],
-    keys: [],
-    tasks: [],
-    payloads: [],
-    taskKeys: [],
-    taskTypes: [],
-    workers: [],
-  };
-  for (const stored of records) {
-    switch (stored.kind) {
-      case "tenant":
-        sorted.tenants.push(stored);
-        break;
-      case "counters":
-        sorted.counters.set(stored.record.tenant, stored);
-        break;
-      case "agent":
-        sorted.agents.push(stored);
-        break;
-      case "digest":
-        sorted.digests.push(stored);
-        break;
-      case "resource":
-        sorted.resources.push(stored);
-        break;
-      case "cell":
-        sorted.cells.push(stored);
-        break;
-      case "request":
-        sorted.requests.push(stored);
-        break;
-      case "lease":
-        throw new Error("Leases are restored after everything else.");
-      case "key":
-        sorted.keys.push(stored);
-        break;
-      case "task":
-        sorted.tasks.push(stored);
-        break;
-      case "payload":
-        sorted.payloads.push(stored);
-        break;
-      case "task_key":
-        sorted.taskKeys.push(stored);
-        break;
-      case "task_type":
-        sorted.taskTypes.push(stored);
-        break;
-      case "worker":
-        sorted.workers.push(stored);
-        break;
-    }
-  }
-  // Appending in order is what makes each list at a node cheap to rebuild.
-  sorted.requests.sort((a, b) => a.record.arrival - b.record.arrival);
-  sorted.tasks.sort((a, b) => a.record.timestamp - b.record.timestamp);
-  return sorted;
-}
-
-function restoreRequest(turn: Turn, record: Request, row: number | undefined): void {
+function restoreRequest(turn: Turn, record: Request): RequestEntry {
   const holder = holderOf(turn, record);
-  const request = storedAs(createRequestEntry(record, holder), row);
+  const request = createRequestEntry(record, holder);
   turn.tenant.requests.set(record.id, request);
-  if (holder.kind === "task") return enqueue(turn, request);
-  const agent = holder;
-  const holdsKey = record.state === "WAITING" || record.state === "BINDING" || record.state === "GRANTED";
-  if (record.key !== null && holdsKey) agent.keys.set(record.key, request);
   if (record.state === "WAITING") enqueue(turn, request);
-  else if (record.state === "BINDING") agent.open.add(request);
+  if (holder.kind === "task") return request;
+  const holdsKey = record.state === "WAITING" || record.state === "BINDING" || record.state === "GRANTED";
+  if (record.key !== null && holdsKey) holder.keys.set(record.key, request);
+  if (record.state === "BINDING") holder.open.add(request);
   if (record.forgetAt !== null) {
-    agent.remembered.add(request);
+    holder.remembered.add(request);
     rankIn(turn.state.ends, request, record.forgetAt, record.arrival);
   }
+  return request;
 }
 
 /** How many leases go down the index together. With many more, their parsed names outlive what they are needed for. */
@@ -282,23 +213,13 @@ function restoreLease(
 
 /** A task's leases and requests name it as their holder, and somebody else as who acts for it. */
 function holderOf(turn: Turn, record: Lease | Request): Holder {
-  if (record.holder === record.agentId) return agentOf(turn, record.agentId);
-  const task = turn.tenant.tasks.get(record.holder);
-  if (task === undefined) throw new Error(`A record belongs to an unknown task: ${record.holder}`);
-  return task;
+  return record.holder === record.agentId ? agentOf(turn, record.agentId) : taskOf(turn, record.holder);
 }
 
-function restoreTasks(turns: Restoring["turns"], { workers, taskTypes, taskKeys, tasks, payloads }: Sorted): void {
-  for (const { record, row } of workers) storedAs(placeWorker(turnOf(turns, record.tenant), record), row);
-  for (const { record, row } of taskTypes) storedAs(placeTaskType(turnOf(turns, record.tenant).tenant, record), row);
-  for (const { record, row } of taskKeys) storedAs(placeTaskKey(turnOf(turns, record.tenant), record), row);
-  // In the order of creation, so that what a task depends on is there before it.
-  for (const { record, row } of tasks) storedAs(placeTask(turnOf(turns, record.tenant).tenant, record), row);
-  for (const { record, row } of payloads) {
-    const task = turnOf(turns, record.tenant).tenant.tasks.get(record.taskId);
-    if (task === undefined) throw new Error(`A payload belongs to an unknown task: ${record.taskId}`);
-    task.payload = storedAs(createPayloadEntry(record), row);
-  }
+function taskOf({ tenant }: Turn, taskId: string): TaskEntry {
+  const task = tenant.tasks.get(taskId);
+  if (task === undefined) throw new Error(`A record belongs to an unknown task: ${taskId}`);
+  return task;
 }
 
 /** Once its leases and requests are there: back to where it stood. A queued one is tried again when a worker polls. */
@@ -312,11 +233,8 @@ function resumeTask(turn: Turn, task: TaskEntry): void {
     resumeSpeculation(turn, task);
     return;
   }
-  if (
-    record.spec.intents.length > 0 &&
-    record.past.some(({ acceptedAt, contested }) => acceptedAt !== null && !contested)
-  )
-    awaitLateResult(turn, task);
+  const mayComeLate = record.past.some(({ acceptedAt, contested }) => acceptedAt !== null && !contested);
+  if (record.spec.intents.length > 0 && mayComeLate) awaitLateResult(turn, task);
   if (record.status === "queued" || record.status === "retry_pending") enterQueue(turn, task);
 }
 

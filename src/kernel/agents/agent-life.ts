@@ -3,6 +3,7 @@
 import { limits } from "../contract/limits.ts";
 import type { Agent, Millis } from "../contract/records.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
+import { createAgentEntry } from "../memory/entries.ts";
 import { type AgentEntry, changed, emit, freshPriority, type TenantEntry, type Turn } from "../memory/state.ts";
 
 export function isUnitOver({ state }: Agent): boolean {
@@ -37,11 +38,19 @@ export function noteIdle(turn: Turn, entry: AgentEntry): void {
   changed(turn, entry);
 }
 
+/** New, or restored. */
+export function placeAgent(turn: Turn, record: Agent): AgentEntry {
+  const agent = createAgentEntry(record);
+  turn.tenant.agents.set(record.id, agent);
+  scheduleForgetting(turn, agent);
+  return agent;
+}
+
 /**
  * The entry in the deadlines is left where it is while the agent works; when it comes up, the agent is forgotten, or
  * looked at again a week after it last had something (S4). So agents cost nothing as they come and go.
  */
-export function scheduleForgetting({ state }: Turn, entry: AgentEntry): void {
+function scheduleForgetting({ state }: Turn, entry: AgentEntry): void {
   rankIn(state.ends, entry, entry.record.idleSince + limits.agentIdleMs, entry.record.priority);
 }
 

@@ -1,6 +1,6 @@
 /** Agents: registration, the state machine of A1, restarts (L9), checkpoints and taking up again (A2–A5). */
 
-import { dropDigest, inUnit, scheduleForgetting, takePriority } from "../agents/agent-life.ts";
+import { dropDigest, inUnit, placeAgent, takePriority } from "../agents/agent-life.ts";
 import { agentTransitions, firstAgentState, moveAgent, moveTo, updateAgent } from "../agents/agent-states.ts";
 import type { PauseAgent, RegisterAgent, TransitionAgent, VerifyAll } from "../contract/commands.ts";
 import { agentIdFrom } from "../contract/ids.ts";
@@ -10,7 +10,6 @@ import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import { emitLease, reissue, updateLease } from "../leases/lease-life.ts";
 import { findAgent, isAbove, requireAbove } from "../memory/actors.ts";
-import { createAgentEntry } from "../memory/entries.ts";
 import { type AgentEntry, changed, emit, leasesOf, type Turn } from "../memory/state.ts";
 import { endLeases, endRequest } from "../requests/ending.ts";
 import { ownLeases } from "./holding.ts";
@@ -65,10 +64,7 @@ export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
     pausedAt: null,
     idleSince: now,
   };
-  const agent = createAgentEntry(record);
-  tenant.agents.set(id, agent);
-  changed(turn, agent);
-  scheduleForgetting(turn, agent);
+  changed(turn, placeAgent(turn, record));
   emit(turn, { type: "agent.registered", tenant: tenant.record.id, at: now, agent: record });
   return { type: "agent", agent: record, created: true };
 }
