@@ -1,15 +1,31 @@
 /** Acquires as a command does: as long as its user is willing to wait, and leaving nothing behind when given up. */
 import { constants } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { acquireLeases } from "../sdk/acquiring.ts";
 import type { Actor } from "../sdk/actor.ts";
 import type { Timed } from "../sdk/client.ts";
 import { Died, LeaseholdError } from "../sdk/errors.ts";
 import type { Granted, Intent, Waiting } from "../sdk/wire.ts";
 import type { Acting } from "./acting.ts";
-import { exitCodes, signalCode } from "./exit-codes.ts";
+import type { Call, Flags } from "./command.ts";
+import { exitCodes, serverErrorCode, signalCode } from "./exit-codes.ts";
 import { blockedWords } from "./lease-words.ts";
 import type { Output } from "./output.ts";
-import { Failure } from "./problem.ts";
+import { Failure, UsageProblem } from "./problem.ts";
+
+const waitMsDefault = 30_000;
+
+/** As `flock` has them. */
+export const waitFlags: Flags = {
+  nonblock: { short: "n", words: "do not wait: fail at once where something is in the way" },
+  wait: { short: "w", sign: "TIME", words: "wait this long at most [30s]; a bare number is in seconds" },
+};
+
+export function waitMsOf(call: Call): number {
+  const isNow = call.isSet("nonblock");
+  if (isNow && call.isSet("wait")) throw new UsageProblem("give -n (do not wait) or -w TIME, not both");
+  return isNow ? 0 : (call.durationMs("wait") ?? waitMsDefault);
+}
 
 export interface Claim {
   readonly intents: readonly Intent[];
@@ -56,27 +72,16 @@ function noteOnce(out: Output): (verdict: Waiting | Died) => void {
 
 /** Something in the way ends with the code that the caller chose, and names it; all else as ever. */
 function notGranted(error: unknown, code: number): unknown {
-  if (!(error instanceof LeaseholdError)) return error;
-  switch (error.code) {
-    case "die":
-    case "would_wait":
-    case "wait_timeout":
-    case "request_canceled":
-    case "lease_denied":
-    case "paused": {
-      const { blockedBy, detail, body } = error;
-      const why = blockedBy.length === 0 ? detail : blockedWords(blockedBy);
-      return new Failure(`not granted: ${why}`, code, { cause: error, body });
-    }
-    default:
-      return error;
-  }
+  if (!(error instanceof LeaseholdError) || serverErrorCode(error) !== exitCodes.notGranted) return error;
+  const { blockedBy, detail, body } = error;
+  const why = blockedBy.length === 0 ? detail : blockedWords(blockedBy);
+  return new Failure(`not granted: ${why}`, code, { cause: error, body });
 }
 
 /** An agent that was made for this ends with it, and with it whatever it was granted meanwhile (A1). */
 async function leaveNothing({ client, agentId, token, isNew }: Actor & Acting): Promise<void> {
   // An older one's wait is cancelled by the SDK, for which there must be time.
-  if (!isNew) return void (await new Promise((resolve) => setTimeout(resolve, 300)));
+  if (!isNew) return sleep(300);
   const ended = { agent_id: agentId, to: "ABORTED" } as const;
   await client.call("transition_agent", ended, { token, timeoutMs: 2_000, retries: 0 }).catch(() => undefined);
 }

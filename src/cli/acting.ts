@@ -3,7 +3,7 @@ import { hostname, userInfo } from "node:os";
 import type { Client } from "../sdk/client.ts";
 import type { Call, Flag } from "./command.ts";
 import { plain } from "./plain-text.ts";
-import { isServerError, UsageProblem } from "./problem.ts";
+import { isServerError } from "./problem.ts";
 
 export interface Acting {
   readonly agentId: string;
@@ -19,12 +19,6 @@ export const agentFlag: Flag = { sign: "ID", words: "act as this agent; also LEA
 export function agentNamed({ text, environment }: Call): string | null {
   const { LEASEHOLD_AGENT_ID } = environment;
   return text("agent") ?? (LEASEHOLD_AGENT_ID || null);
-}
-
-export function agentGiven(call: Call): string {
-  const agentId = agentNamed(call);
-  if (agentId === null) throw new UsageProblem("say for which agent with --agent, or in LEASEHOLD_AGENT_ID");
-  return agentId;
 }
 
 /**

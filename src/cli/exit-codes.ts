@@ -1,3 +1,5 @@
+import type { LeaseholdError } from "../sdk/errors.ts";
+
 /** Every exit code, in one table. docs/cli.md shows it; a test compares the two. */
 export const exitCodes = {
   done: 0,
@@ -31,6 +33,25 @@ export const exitMeanings: Readonly<Record<ExitName, string>> = {
   cannotRun: "`run` and `work`: the command cannot be executed",
   noSuchCommand: "`run` and `work`: the command was not found",
 };
+
+/** Of the server's refusals; all others are wrong usage or a failure, by their status. */
+const refusals: Readonly<Partial<Record<ExitName, string>>> = {
+  usage:
+    "unreachable bad_answer unauthorized forbidden tenant_unknown host_not_allowed duplicate_intent manifest_too_large",
+  notGranted: "die would_wait wait_timeout request_canceled lease_denied paused",
+  unavailable: "timeout rate_limited too_many_connections too_many_in_flight shutting_down database_unavailable",
+  leaseLost: "lease_lost",
+};
+const refusalCodes = new Map(
+  Object.entries(refusals).flatMap(([name, codes]) =>
+    codes.split(" ").map((code) => [code, exitCodes[name as ExitName]]),
+  ),
+);
+
+export function serverErrorCode({ code, status }: LeaseholdError): number {
+  const isWrong = status === 400 || status === 413 || status === 422;
+  return refusalCodes.get(code) ?? (isWrong ? exitCodes.usage : exitCodes.failed);
+}
 
 /** As shells report a command that a signal ended. */
 export function signalCode(signal: number): number {

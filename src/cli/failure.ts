@@ -4,23 +4,17 @@ import type { LeaseholdError } from "../sdk/errors.ts";
 import { ConfigProblem, NoKeys } from "../server/config/config.ts";
 import { StoreFault } from "../store/faults.ts";
 import { MasterKeysUnusable } from "../token/node/master-keys.ts";
-import { exitCodes } from "./exit-codes.ts";
+import { exitCodes, serverErrorCode } from "./exit-codes.ts";
 import { plain } from "./plain-text.ts";
 import { Failure, isServerError, UsageProblem } from "./problem.ts";
 
-export interface FailureReport {
-  readonly line: string;
-  readonly code: number;
-  /** The server's answer, for `--json`. */
-  readonly body: unknown;
-}
-
-export function describeFailure(error: unknown, url: string | null): FailureReport {
+/** The line, the exit code, and the server's answer, for `--json`. */
+export function describeFailure(error: unknown, url: string | null) {
   const report = (text: string, code: number, body: unknown = null) => ({ line: oneLine(text), code, body });
   if (error instanceof UsageProblem || error instanceof ConfigProblem || error instanceof NoKeys)
     return report(error.message, exitCodes.usage);
   if (error instanceof Failure) return report(error.message, error.code, error.body);
-  if (isServerError(error)) return report(lineOf(error, url), codeOf(error), error.body);
+  if (isServerError(error)) return report(lineOf(error, url), serverErrorCode(error), error.body);
   if (error instanceof LedgerKeyUnusable || error instanceof MasterKeysUnusable)
     return report(error.message, exitCodes.failed);
   if (error instanceof StoreFault) {
@@ -46,38 +40,6 @@ function lineOf({ code, detail }: LeaseholdError, url: string | null): string {
       return `${detail} Give the key with --key, or in LEASEHOLD_KEY.`;
     default:
       return `${detail} (${code})`;
-  }
-}
-
-function codeOf({ code, status }: LeaseholdError): number {
-  switch (code) {
-    case "unreachable":
-    case "bad_answer":
-    case "unauthorized":
-    case "forbidden":
-    case "tenant_unknown":
-    case "host_not_allowed":
-    case "duplicate_intent":
-    case "manifest_too_large":
-      return exitCodes.usage;
-    case "die":
-    case "would_wait":
-    case "wait_timeout":
-    case "request_canceled":
-    case "lease_denied":
-    case "paused":
-      return exitCodes.notGranted;
-    case "timeout":
-    case "rate_limited":
-    case "too_many_connections":
-    case "too_many_in_flight":
-    case "shutting_down":
-    case "database_unavailable":
-      return exitCodes.unavailable;
-    case "lease_lost":
-      return exitCodes.leaseLost;
-    default:
-      return status === 400 || status === 413 || status === 422 ? exitCodes.usage : exitCodes.failed;
   }
 }
 

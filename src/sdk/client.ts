@@ -184,7 +184,7 @@ export class Client {
     init: {
       readonly method?: string;
       readonly headers?: Readonly<Record<string, string>>;
-      readonly body?: string;
+      readonly body?: string | Uint8Array<ArrayBuffer>;
     } = {},
     options: CallOptions = {},
   ): Promise<Response> {

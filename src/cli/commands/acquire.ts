@@ -1,12 +1,11 @@
 /** Leases for a manifest, held until they are released or run out. */
-import { acquire } from "../acquiring.ts";
+import { acquire, waitFlags, waitMsOf } from "../acquiring.ts";
 import { actingAgent, agentFlag, asAgent } from "../acting.ts";
 import type { Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { blockedWords, leaseColumns } from "../lease-words.ts";
 import { manifestFlags, readManifest } from "../manifest.ts";
 import { untilStopped } from "../stop-signals.ts";
-import { waitFlags, waitMsOf } from "../waiting.ts";
 
 const acquireCommand: Command = {
   name: "acquire",

@@ -1,10 +1,11 @@
 /** Backups of the data (S6): fetched from a running server, and restored while none runs. */
-import { open, rename, rm } from "node:fs/promises";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
+import { json } from "node:stream/consumers";
 import type { Call, Command } from "../command.ts";
 import { readAddress } from "../connection.ts";
 import { Failure } from "../problem.ts";
+import { writeWhole } from "../whole-file.ts";
 
 export const commands: readonly Command[] = [
   {
@@ -53,21 +54,9 @@ async function fetchBackup(call: Call, file: string): Promise<number> {
   const port = call.integer("port", 1, 65_535);
   const response = await request(port === null ? address.url : `http://127.0.0.1:${port}`, address.key);
   if (response.statusCode !== 200) throw new Failure(`the server refused: ${await detailOf(response)}`);
-  const partial = `${file}.part`;
-  const handle = await open(partial, "w", 0o600);
-  try {
-    await handle.writeFile(response);
-    const { size } = await handle.stat();
+  return writeWhole(file, response, (size) => {
     if (size !== Number(response.headers["content-length"])) throw new Failure("the backup was cut short; try again");
-    await handle.sync();
-    await handle.close();
-    await rename(partial, file);
-    return size;
-  } catch (error) {
-    await handle.close().catch(() => undefined);
-    await rm(partial, { force: true });
-    throw error;
-  }
+  });
 }
 
 /** Not with fetch, which gives up after five minutes of silence; making a large copy may take longer. */
@@ -86,12 +75,6 @@ async function request(base: string, key: string | null): Promise<IncomingMessag
 }
 
 async function detailOf(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of response) chunks.push(chunk as Buffer);
-  try {
-    const { detail } = JSON.parse(Buffer.concat(chunks).toString()) as { readonly detail?: string };
-    return detail ?? `status ${response.statusCode}`;
-  } catch {
-    return `status ${response.statusCode}`;
-  }
+  const body = (await json(response).catch(() => null)) as { readonly detail?: string } | null;
+  return body?.detail ?? `status ${response.statusCode}`;
 }

@@ -1,15 +1,6 @@
 /** Looks whether all is well between here and the server, and says what to do where it is not. */
 import type { Call, Command } from "../command.ts";
-import { checkDisk } from "../doctor/disk.ts";
-import {
-  type Check,
-  checkClock,
-  checkKey,
-  checkReach,
-  checkReady,
-  checkServerDisk,
-  checkVersion,
-} from "../doctor/server.ts";
+import { type Check, checkDisk, checkReach, serverChecks } from "../doctor-checks.ts";
 import { exitCodes } from "../exit-codes.ts";
 import type { Colour } from "../paint.ts";
 import { plain } from "../plain-text.ts";
@@ -36,13 +27,12 @@ const doctorCommand: Command = {
     const checks: Check[] = [{ name: "here", status: "ok", detail: here(call) }];
     const client = await call.connect();
     const reach = await checkReach(client);
-    checks.push(reach.check);
-    if (reach.check.status !== "problem") {
-      checks.push(await checkReady(client), await checkVersion(client), checkClock(reach));
-      checks.push(await checkKey(client), await checkServerDisk(client));
+    checks.push({ name: "server", ...reach.found });
+    if (reach.found.status !== "problem") {
+      for (const [name, check] of Object.entries(serverChecks)) checks.push({ name, ...(await check(client, reach)) });
     }
     const data = call.text("data");
-    if (data !== null) checks.push(await checkDisk(data));
+    if (data !== null) checks.push({ name: "disk", ...checkDisk(data) });
     const ok = checks.every(({ status }) => status !== "problem");
     out.show({ ok, url: call.url, checks }, () =>
       checks

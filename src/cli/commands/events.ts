@@ -1,10 +1,10 @@
 /** What happens, as it happens or from history. */
 import { eventTypes } from "../../protocol/schema/vocabulary.ts";
 import type { Client } from "../../sdk/client.ts";
-import { followEvents, type LeaseholdEvent } from "../../sdk/events.ts";
+import { errorOf } from "../../sdk/errors.ts";
+import { type EventsOptions, followEvents, type LeaseholdEvent } from "../../sdk/events.ts";
 import type { EventType } from "../../sdk/wire.ts";
 import type { Call, Command } from "../command.ts";
-import { type HistoryQuery, readHistory } from "../event-history.ts";
 import { eventLine } from "../event-words.ts";
 import { isServerError, UsageProblem } from "../problem.ts";
 import { untilStopped } from "../stop-signals.ts";
@@ -33,17 +33,22 @@ connection without a gap. The first figure of a line is the number to go on afte
     const isFollowing = call.isSet("follow");
     const types = call.texts("type").map(readType);
     const resource = call.text("resource");
-    const agentId = call.text("agent");
     const limit = call.integer("limit", 1) ?? Number.POSITIVE_INFINITY;
-    const since = call.integer("since") ?? (isFollowing ? null : 0);
-    const name = resource === null ? null : call.resource(resource);
+    const since = call.integer("since") ?? (isFollowing ? undefined : 0);
+    const name = resource === null ? undefined : call.resource(resource);
     const client = await call.connect();
-    const query = { types, resource: name, agentId };
+    const query = {
+      since,
+      types: types.length > 0 ? types : undefined,
+      resource: name,
+      agentId: call.text("agent") ?? undefined,
+    };
     await untilStopped(async (signal) => {
       let shown = 0;
+      const onReconnect = () => out.isTerminal && out.note("the connection broke; it goes on where it was");
       const events = isFollowing
-        ? followed(call, client, { ...query, since, signal })
-        : remembered(call, client, { ...query, since: since ?? 0, signal });
+        ? followEvents(client, { ...query, signal, onReconnect })
+        : remembered(call, client, { ...query, signal });
       try {
         for await (const event of events) {
           if (out.isJson) out.json(event);
@@ -57,40 +62,34 @@ connection without a gap. The first figure of a line is the number to go on afte
   },
 };
 
-interface Query {
-  readonly types: readonly EventType[];
-  readonly resource: string | null;
-  readonly agentId: string | null;
-  readonly signal: AbortSignal;
-}
-
-function followed(
-  { out }: Call,
-  client: Client,
-  { types, resource, agentId, since, signal }: Query & { readonly since: number | null },
-): AsyncGenerator<LeaseholdEvent, void> {
-  return followEvents(client, {
-    signal,
-    ...(since !== null && { since }),
-    ...(types.length > 0 && { types }),
-    ...(resource !== null && { resource }),
-    ...(agentId !== null && { agentId }),
-    onReconnect: () => out.isTerminal && out.note("the connection broke; it goes on where it was"),
-  });
-}
-
 /** Where nobody asked for a particular beginning, what is left of history is what there is. */
-async function* remembered(
-  call: Call,
-  client: Client,
-  query: HistoryQuery & Query,
-): AsyncGenerator<LeaseholdEvent, void> {
+async function* remembered(call: Call, client: Client, query: EventsOptions): AsyncGenerator<LeaseholdEvent, void> {
   try {
     yield* readHistory(client, query);
   } catch (error) {
     const earliest = call.text("since") === null ? earliestOf(error) : null;
     if (earliest === null) throw error;
     yield* readHistory(client, { ...query, since: earliest - 1 });
+  }
+}
+
+/** What has happened so far: the server sends all of it and ends, so that its end is certain and nobody need wait for it. */
+async function* readHistory(client: Client, query: EventsOptions): AsyncGenerator<LeaseholdEvent, void> {
+  const { since, types, resource, agentId, signal } = query;
+  const asked = new URLSearchParams({ since: String(since), follow: "false" });
+  if (types !== undefined) asked.set("types", types.join(","));
+  if (resource !== undefined) asked.set("resource", resource);
+  if (agentId !== undefined) asked.set("agent_id", agentId);
+  const response = await client.fetch(`/v1/events?${asked}`, {}, { signal });
+  if (!response.ok || response.body === null) throw errorOf(response.status, await response.json().catch(() => null));
+  let rest = "";
+  for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+    const frames = `${rest}${text}`.split("\n\n");
+    rest = frames.pop() ?? "";
+    for (const frame of frames) {
+      const [, id, data] = /^id: (\d+)$[\s\S]*^data: (.+)$/m.exec(frame) ?? [];
+      if (data !== undefined) yield { ...(JSON.parse(data) as LeaseholdEvent), seq: Number(id) };
+    }
   }
 }
 

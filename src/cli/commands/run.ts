@@ -5,7 +5,7 @@ import type { Timed } from "../../sdk/client.ts";
 import { Holding } from "../../sdk/holding.ts";
 import { type LeaseLost, lookUpHolders } from "../../sdk/lease-lost.ts";
 import type { Granted } from "../../sdk/wire.ts";
-import { acquire } from "../acquiring.ts";
+import { acquire, waitFlags, waitMsOf } from "../acquiring.ts";
 import { type Acting, actingAgent, agentFlag, asAgent } from "../acting.ts";
 import type { Call, Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -16,7 +16,6 @@ import { findCommand } from "../supervision/find-command.ts";
 import { PassedSignals } from "../supervision/signals.ts";
 import { supervise } from "../supervision/supervise.ts";
 import { Watchdog } from "../supervision/watchdog-link.ts";
-import { waitFlags, waitMsOf } from "../waiting.ts";
 
 const ttlMsDefault = 30_000;
 const graceMsDefault = 5_000;

@@ -1,19 +1,44 @@
 /** Tasks: created, listed, explained, cancelled. */
 import { readFileSync } from "node:fs";
 import { taskStatuses } from "../../protocol/schema/vocabulary.ts";
-import type { OperationInputs, Task } from "../../sdk/wire.ts";
+import type { Explained, OperationInputs, Task } from "../../sdk/wire.ts";
 import type { Call, Command, Flags } from "../command.ts";
 import { readIntents } from "../manifest.ts";
 import { limitFlag, showList } from "../pages.ts";
+import type { Colour } from "../paint.ts";
 import { plain } from "../plain-text.ts";
 import { messageOf, UsageProblem } from "../problem.ts";
-import { receiptColumns } from "../receipt-words.ts";
 import type { Column } from "../table.ts";
-import { explainedWords, taskColour, taskColumns } from "../task-words.ts";
+import { receiptColumns } from "./receipts.ts";
+
+const taskColours: Readonly<Record<Task["status"], Colour>> = {
+  succeeded: "green",
+  failed: "red",
+  dead: "red",
+  retry_pending: "yellow",
+  queued: "dim",
+  canceled: "dim",
+  leased: "cyan",
+  accepted: "cyan",
+};
+
+const taskColumns: readonly Column<Task>[] = [
+  { title: "TASK", cell: ({ task_id: id }) => id },
+  { title: "TYPE", cell: ({ task_type: type }) => type, gives: "end" },
+  { title: "STATUS", cell: ({ status }) => status, colour: ({ status }) => taskColours[status] },
+  { title: "TRIES", cell: ({ attempts, max_attempts: max }) => `${attempts}/${max}` },
+  {
+    title: "WORKER",
+    cell: ({ leases }) => leases.map(({ worker_id: worker }) => worker).join(" ") || "-",
+    gives: "end",
+  },
+  { title: "FOR", cell: ({ principal_ai: principal }) => principal, gives: "end" },
+  { title: "SUMMARY", cell: ({ task_summary: summary }) => summary ?? "", gives: "end" },
+];
 
 const shortColumns: readonly Column<Task>[] = [
   { title: "TASK", cell: ({ task_id: id }) => id },
-  { title: "STATUS", cell: ({ status }) => status, colour: ({ status }) => taskColour(status) },
+  { title: "STATUS", cell: ({ status }) => status, colour: ({ status }) => taskColours[status] },
 ];
 
 const addFlags: Flags = {
@@ -131,6 +156,16 @@ export const commands: readonly Command[] = [
     run: async (call) => call.out.row(await call.ask("redrive_task", { task_id: call.word }), shortColumns),
   },
 ];
+
+/** What it waits for comes as free JSON, so that a newer server can name more. */
+function explainedWords({ task_id: id, status, waiting_for: reasons }: Explained): string {
+  const lines = reasons.map((reason) => {
+    const { kind, detail } = (reason ?? {}) as { readonly kind?: unknown; readonly detail?: unknown };
+    return typeof detail === "string" ? `${String(kind)}: ${detail}` : JSON.stringify(reason);
+  });
+  const head = `${id} is ${status}${lines.length === 0 ? ", and waits for nothing" : ", and waits for"}`;
+  return [head, ...lines.map((line) => `  ${plain(line)}`)].join("\n");
+}
 
 function taskOf(call: Call): OperationInputs["create_task"] {
   const { LEASEHOLD_PRINCIPAL, USER } = call.environment;

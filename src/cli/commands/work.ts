@@ -4,10 +4,9 @@ import type { Client } from "../../sdk/client.ts";
 import { TaskFailed, type TaskOutcome } from "../../sdk/task-outcome.ts";
 import type { TaskContext } from "../../sdk/task-run.ts";
 import type { OfferedTask } from "../../sdk/wire.ts";
-import { putArtifact } from "../artifacts.ts";
 import type { Call, Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { UsageProblem } from "../problem.ts";
+import { Failure, UsageProblem } from "../problem.ts";
 import { findCommand } from "../supervision/find-command.ts";
 import { runForTask } from "../supervision/for-task.ts";
 
@@ -125,7 +124,7 @@ async function runOne(
     if (Buffer.byteLength(text) === stdout.length && !text.includes("\u{fffd}"))
       return { text: text.replace(/\n$/, "") };
   }
-  const { pointer, sha256, size } = await putArtifact(call, client, stdout);
+  const { pointer, sha256, size } = await putArtifact(client, stdout);
   return {
     artifactLocation: pointer,
     artifactPointer: pointer,
@@ -133,6 +132,21 @@ async function runOne(
     artifactSizeBytes: size,
     artifactMime: task.expected_artifact_mime ?? "application/octet-stream",
   };
+}
+
+interface Artifact {
+  readonly pointer: string;
+  readonly sha256: string;
+  readonly size: number;
+}
+
+/** Results that are too large for a receipt are stored beside the ledger and pointed to. */
+async function putArtifact(client: Client, bytes: Buffer): Promise<Artifact> {
+  const headers = { "content-type": "application/octet-stream" };
+  const response = await client.fetch("/v1/artifacts", { method: "PUT", headers, body: new Uint8Array(bytes) });
+  const answer = (await response.json().catch(() => ({}))) as Artifact & { readonly detail?: string };
+  if (response.ok) return answer;
+  throw new Failure(`the result of ${bytes.length} bytes could not be stored: ${answer.detail ?? response.status}`);
 }
 
 function environmentFor({ url }: Call, task: OfferedTask, { attempt, fence, leases }: TaskContext): NodeJS.ProcessEnv {

@@ -1,6 +1,5 @@
 /** `ledger verify` and `ledger export` (R6). Both only read, so a server may run on the data meanwhile. */
-import { createWriteStream, readFileSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { defaultTenant } from "../../engine/recovery.ts";
@@ -11,9 +10,8 @@ import type { PublicLedgerKey } from "../../ledger/keys.ts";
 import { type Verdict, Verifier } from "../../ledger/verify.ts";
 import { type LedgerFile, openLedgerFile } from "../../store/ledger-file.ts";
 import type { SignedHead, StoredReceipt } from "../../store/store.ts";
-import { Failure, UsageProblem } from "../problem.ts";
-import { linesOf, unreadable } from "./file-lines.ts";
-import { createProgress, type Progress } from "./progress.ts";
+import { Failure, messageOf, UsageProblem } from "../problem.ts";
+import { writeWhole } from "../whole-file.ts";
 
 export interface VerifyOptions {
   readonly data: string;
@@ -80,20 +78,12 @@ function headsFor({ heads }: LedgerFile, tenant: string | null): ReadonlyMap<str
 
 /** One head, as the server or an export gives it, or a line for each. */
 function readAnchors(file: string, tenant: string | null): readonly ReadHead[] {
-  const text = readText(file).trim();
+  const text = reading(file, () => readFileSync(file, "utf8")).trim();
   const whole = readHead(text, tenant ?? defaultTenant);
   const heads = whole === null ? text.split("\n").map((line) => readHead(line, tenant ?? defaultTenant)) : [whole];
   const found = heads.filter((head) => head !== null);
   if (found.length < heads.length) throw new UsageProblem(`${file} does not hold heads of a ledger, as --anchor needs`);
   return found.filter(({ head }) => tenant === null || head.tenant === tenant);
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (cause) {
-    throw unreadable(file, cause);
-  }
 }
 
 function keysOf(anchors: readonly ReadHead[]): PublicLedgerKey[] {
@@ -130,20 +120,12 @@ export async function exportLedger(options: ExportOptions): Promise<string | nul
   const ledger = openLedgerFile(data);
   const progress = createProgress("receipts exported");
   try {
-    const lines = Readable.from(portions(exportLines(ledger, options, progress)), { objectMode: false });
+    const bytes = portions(exportLines(ledger, options, progress));
     if (out === null) {
-      await pipeline(lines, process.stdout, { end: false });
+      await pipeline(Readable.from(bytes, { objectMode: false }), process.stdout, { end: false });
       return null;
     }
-    const partial = `${out}.part`;
-    try {
-      await pipeline(lines, createWriteStream(partial, { mode: 0o600 }));
-      await syncFile(partial);
-      await rename(partial, out);
-    } catch (error) {
-      await rm(partial, { force: true });
-      throw error;
-    }
+    await writeWhole(out, bytes);
     return `${out} holds the ledger up to now; ledger verify --file ${out} checks it.\n`;
   } finally {
     progress.end();
@@ -183,11 +165,59 @@ function* portions(lines: Iterable<string>): Generator<Buffer> {
   yield Buffer.from(text, "latin1");
 }
 
-async function syncFile(file: string): Promise<void> {
-  const handle = await open(file, "r+");
+const readBytes = 1024 * 1024;
+/** No line of an is longer. */
+const lineLengthMax = 64 * 1024 * 1024;
+
+/** A file line by line, a byte as a character, so that what is not ASCII is kept and found. */
+function* linesOf(file: string): Generator<string> {
+  const handle = reading(file, () => openSync(file, "r"));
   try {
-    await handle.sync();
+    const buffer = Buffer.alloc(readBytes);
+    let rest = "";
+    for (let length = readSync(handle, buffer); length > 0; length = readSync(handle, buffer)) {
+      const lines = (rest + buffer.toString("latin1", 0, length)).split("\n");
+      rest = lines.pop() ?? "";
+      if (rest.length > lineLengthMax) throw new Failure(`${file} is not an export: it has a line of over 64 MiB`);
+      yield* lines;
+    }
+    if (rest !== "") yield rest;
   } finally {
-    await handle.close();
+    closeSync(handle);
   }
+}
+
+function reading<T>(file: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    throw new Failure(`${file} cannot be read: ${messageOf(cause)}`, undefined, { cause });
+  }
+}
+
+const quietMs = 2_000;
+const everyMs = 1_000;
+
+type Progress = ReturnType<typeof createProgress>;
+
+/** Progress on standard error, for work that takes longer than two seconds. */
+function createProgress(what: string) {
+  const began = performance.now();
+  const { stderr } = process;
+  let next = began + quietMs;
+  let isShown = false;
+  return {
+    at(done: number) {
+      const now = performance.now();
+      if (now < next) return;
+      next = now + everyMs;
+      isShown = true;
+      const seconds = Math.round((now - began) / 1_000);
+      const line = `${done.toLocaleString("en")} ${what} in ${seconds} s`;
+      stderr.write(stderr.isTTY ? `\r${line}` : `${line}\n`);
+    },
+    end() {
+      if (isShown && stderr.isTTY) stderr.write("\n");
+    },
+  };
 }
