@@ -61,12 +61,12 @@ export function readCellConfig(text: string, file: string): CellConfig {
   const faults = fields.finish();
   if (faults.length > 0) throw new ConfigUnusable(`${file}: ${faults.join("; ")}`);
   const folder = dirname(file);
-  const read = (Array.isArray(given) ? given : []).map((one, at) => readResource(one, at, shared, folder));
   const names = new Set<string>();
   const resources: ResourceConfig[] = [];
   const resourceFaults: string[] = [];
-  for (const { config, faults: found } of read) {
-    if (found.length > 0) resourceFaults.push(...found);
+  for (const [at, value] of (Array.isArray(given) ? given : []).entries()) {
+    const { config, faults: found } = readResource(value, `resources[${at}]`, shared, folder);
+    if (config === null || found.length > 0) resourceFaults.push(...found);
     else if (names.has(config.resource)) resourceFaults.push(`${config.resource} stands there twice; the first counts`);
     else {
       names.add(config.resource);
@@ -85,11 +85,11 @@ export function readCellConfig(text: string, file: string): CellConfig {
 
 function readResource(
   value: unknown,
-  at: number,
+  where: string,
   shared: readonly string[],
   folder: string,
-): { config: ResourceConfig; faults: readonly string[] } {
-  const fields = new Fields(value, `resources[${at}]`);
+): { config: ResourceConfig | null; faults: readonly string[] } {
+  const fields = new Fields(value, where);
   const resource = fields.matching("resource", resourcePattern, "give TYPE:/path, without patterns");
   if (resource.length > resourceLengthMax || resource !== resource.normalize("NFC") || hasDots(resource)) {
     fields.fault("resource", "is not in the one form that the control plane uses; give TYPE:/path");
@@ -98,18 +98,16 @@ function readResource(
   const capacity = fields.integer("capacity", [1, 1_000_000_000], null);
   const hardware = [...new Set([...shared, ...(fields.list("hardware") ?? [])])];
   if (hardware.length > cellLinkLimits.hardwareMax || hardware.some((label) => !isLabel(label))) {
-    fields.fault(
-      "hardware",
-      `has a label too many, too long or empty; give up to ${cellLinkLimits.hardwareMax} short ones`,
-    );
+    const hint = `give up to ${cellLinkLimits.hardwareMax} short ones`;
+    fields.fault("hardware", `has a label too many, too long or empty; ${hint}`);
   }
   const options = fields.raw("options") ?? {};
   if (!isDriverName(driver)) {
     if (driver !== "")
       fields.fault("driver", `is ${JSON.stringify(driver)}; there is ${Object.keys(drivers).join(", ")}`);
-    return { config: { resource, driver: "exec", capacity, hardware, make: unusable }, faults: fields.finish() };
+    return { config: null, faults: fields.finish() };
   }
-  const { make, faults } = drivers[driver](options, `resources[${at}].options`, folder);
+  const { make, faults } = drivers[driver](options, `${where}.options`, folder);
   return { config: { resource, driver, capacity, hardware, make }, faults: [...fields.finish(), ...faults] };
 }
 
@@ -119,8 +117,4 @@ function isLabel(text: string): boolean {
 
 function hasDots(resource: string): boolean {
   return resource.split("/").some((segment) => segment === "." || segment === "..");
-}
-
-function unusable(): never {
-  throw new Error("A resource with faults has no driver.");
 }

@@ -1,5 +1,4 @@
 /** What every driver can do. Each call is limited in time by the core, and its failure is that binding's alone. */
-
 import type { Admission } from "./admission.ts";
 import type { Binding } from "./binding.ts";
 
@@ -19,21 +18,38 @@ export interface DriverPlace {
 
 /** Thrown by a bind that has not even begun: there is nothing to be taken down, and no reason for a fence. */
 export class NothingBegun extends Error {
-  constructor(message: string, cause?: unknown) {
-    super(message, { cause });
-    this.name = "NothingBegun";
-  }
+  override name = "NothingBegun";
 }
 
-export interface Driver {
+export abstract class Driver<Options = unknown> {
+  protected readonly options: Options;
+  protected readonly place: DriverPlace;
+
+  constructor(options: Options, place: DriverPlace) {
+    this.options = options;
+    this.place = place;
+  }
+
   /** What has to be there before anything can be bound: a listener, a clean slate. Called again after it has failed. */
-  start(): Promise<void>;
+  async start(): Promise<void> {}
+
   /** Sets up what the lease needs, and says where to find it. If it throws, it is torn down like one that was bound. */
-  bind(binding: Binding, signal: AbortSignal): Promise<string>;
+  abstract bind(binding: Binding, signal: AbortSignal): Promise<string>;
+
   /** Resolves only when it is sure that nothing can be done under the lease any more (G6). */
-  teardown(binding: Binding, signal: AbortSignal): Promise<void>;
-  /** Whether the resource is clean while no lease uses it (G7). */
-  probe(signal: AbortSignal): Promise<ProbeResult>;
-  reset(signal: AbortSignal): Promise<void>;
-  stop(): Promise<void>;
+  async teardown(binding: Binding, _signal: AbortSignal): Promise<void> {
+    await binding.whenIdle();
+  }
+
+  /** Whether the resource is clean while no lease uses it (G7). A failure is a no. */
+  abstract probe(signal: AbortSignal): Promise<ProbeResult>;
+
+  abstract reset(signal: AbortSignal): Promise<void>;
+
+  async stop(): Promise<void> {}
+
+  /** How many operations are under way. */
+  protected inFlight(): number {
+    return [...this.place.admission.bindings.values()].reduce((sum, binding) => sum + binding.inFlight, 0);
+  }
 }

@@ -18,7 +18,7 @@ export class Fields {
   text(name: string): string;
   text<T extends string | null>(name: string, fallback: T): string | T;
   text(name: string, fallback?: string | null): string | null {
-    const value = this.take(name);
+    const value = this.raw(name);
     if (value === undefined && fallback !== undefined) return fallback;
     if (typeof value === "string" && value !== "" && !value.includes("\0")) return value;
     this.fault(name, value === undefined ? "is missing; give a text" : `is ${shown(value)}; give a text`);
@@ -46,7 +46,7 @@ export class Fields {
   }
 
   integer<T extends number | null>(name: string, [min, max]: readonly [number, number], fallback: T): number | T {
-    const value = this.take(name);
+    const value = this.raw(name);
     if (value === undefined) return fallback;
     if (typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max) return value;
     this.fault(name, `is ${shown(value)}; give a whole number from ${min} to ${max}`);
@@ -54,7 +54,7 @@ export class Fields {
   }
 
   flag(name: string): boolean {
-    const value = this.take(name);
+    const value = this.raw(name);
     if (value === undefined || typeof value === "boolean") return value ?? false;
     this.fault(name, `is ${shown(value)}; give true or false`);
     return false;
@@ -62,7 +62,7 @@ export class Fields {
 
   /** A list of texts; null where it is left out. */
   list(name: string): readonly string[] | null {
-    const value = this.take(name);
+    const value = this.raw(name);
     if (value === undefined) return null;
     if (Array.isArray(value) && value.every((one) => typeof one === "string" && !one.includes("\0"))) return value;
     this.fault(name, `is ${shown(value)}; give a list of texts`);
@@ -75,10 +75,6 @@ export class Fields {
     if (value === null || (value.length > 0 && value[0] !== "")) return value;
     this.fault(name, "is empty; give a program and its arguments");
     return null;
-  }
-
-  raw(name: string): unknown {
-    return this.take(name);
   }
 
   fault(name: string, what: string): void {
@@ -95,7 +91,7 @@ export class Fields {
     return this.faults;
   }
 
-  private take(name: string): unknown {
+  raw(name: string): unknown {
     this.known.add(name);
     return this.given[name];
   }

@@ -2,13 +2,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Access, Admission } from "./admission.ts";
-import type { Pass } from "./binding.ts";
+import type { Cut, Pass } from "./binding.ts";
 import { type AccessFailure, accessStatuses } from "./failure.ts";
 import { type Listening, listen } from "./listening.ts";
 import { peerProgram } from "./peer-program.ts";
 import { resetSocket } from "./reset-socket.ts";
 
-export interface HttpHandlers {
+interface HttpHandlers {
   readonly request: (request: IncomingMessage, response: ServerResponse) => void;
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
@@ -72,17 +72,14 @@ export function admitRequest(
   admission: Admission,
   request: IncomingMessage,
   asked: Access,
-  cut: (failure: AccessFailure) => void,
+  cut: Cut,
 ): Pass | AccessFailure {
   return admission.admit(tokenOf(request), { ...asked, program: () => peerProgram(request.socket) }, cut);
 }
 
 /** The typed failure if the answer has not begun; else the connection is cut. */
 export function answerFailure(response: ServerResponse, failure: AccessFailure): void {
-  if (response.headersSent || response.destroyed) {
-    resetConnection(response);
-    return;
-  }
+  if (response.headersSent || response.destroyed) return resetConnection(response);
   const body = failureText(failure);
   // The rest of a request's body is not waited for.
   response.shouldKeepAlive = response.shouldKeepAlive && response.req.complete;
@@ -166,14 +163,6 @@ function decodeSegment(segment: string): string | null {
   } catch {
     return null;
   }
-  const isPlain = text !== "" && text !== "." && text !== ".." && !/[/\\%]/.test(text) && !hasControls(text);
+  const isPlain = text !== "" && text !== "." && text !== ".." && !/[/\\%]|[^ -~\u0080-\uffff]/.test(text);
   return isPlain ? text : null;
-}
-
-function hasControls(text: string): boolean {
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code < 0x20 || code === 0x7f) return true;
-  }
-  return false;
 }

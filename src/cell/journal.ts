@@ -6,18 +6,9 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import type { CellLease } from "./binding.ts";
 
-export interface CellMemory {
+interface CellMemory {
   readonly leases: readonly CellLease[];
   readonly fences: Readonly<Record<string, string>>;
-}
-
-export class JournalUnusable extends Error {
-  constructor(file: string, why: string) {
-    super(
-      `the cell's state in ${file} cannot be used (${why}); put it back, or move it away once its resources are clean`,
-    );
-    this.name = "JournalUnusable";
-  }
 }
 
 export class Journal {
@@ -34,7 +25,7 @@ export class Journal {
       text = readFileSync(this.file, "utf8");
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return { leases: [], fences: {} };
-      throw new JournalUnusable(this.file, String((error as NodeJS.ErrnoException).code));
+      throw unusable(this.file, String((error as NodeJS.ErrnoException).code));
     }
     try {
       const { leases, fences } = JSON.parse(text) as CellMemory;
@@ -42,7 +33,7 @@ export class Journal {
     } catch {
       // Said below.
     }
-    throw new JournalUnusable(this.file, "it is damaged");
+    throw unusable(this.file, "it is damaged");
   }
 
   /** Whole or not at all, and lasting when this returns. */
@@ -58,4 +49,10 @@ export class Journal {
     }
     renameSync(partial, this.file);
   }
+}
+
+function unusable(file: string, why: string): Error {
+  return new Error(
+    `the cell's state in ${file} cannot be used (${why}); put it back, or move it away once its resources are clean`,
+  );
 }

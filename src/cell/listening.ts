@@ -11,7 +11,7 @@ export interface Listening {
   readonly connectionsMax: number;
 }
 
-const addressPattern = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):\d{1,5}$/;
+export const addressPattern = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):\d{1,5}$/;
 const addressHint = "give host:port, such as 127.0.0.1:8080; port 0 takes a free one";
 
 export function readListening(fields: Fields): Listening {
@@ -31,4 +31,9 @@ export async function listen(server: Server, { host, port, advertise }: Listenin
   const { address, family, port: taken } = server.address() as AddressInfo;
   if (advertise !== null) return advertise.replace(/:0$/, `:${taken}`);
   return family === "IPv6" ? `[${address}]:${taken}` : `${address}:${taken}`;
+}
+
+/** Without the brackets that an IPv6 address has in a URL. */
+export function bareHost({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, "");
 }

@@ -1,12 +1,14 @@
 /** What a server answers instead of opening a cell's connection. */
 import type { IncomingMessage } from "node:http";
 import type { ConnectionEnd } from "./connection.ts";
+import { readAll } from "./pump.ts";
 
-const bodyLengthMax = 16_384;
+const bodyBytesMax = 16_384;
 
 export async function readRefusal(response: IncomingMessage): Promise<ConnectionEnd> {
   const status = response.statusCode ?? 0;
-  const detail = detailOf(await readText(response));
+  // What is too long or breaks off is not an answer of ours.
+  const detail = await readAll(response, bodyBytesMax, "too long").then(detailOf, () => null);
   switch (status) {
     case 401:
     case 403:
@@ -16,19 +18,6 @@ export async function readRefusal(response: IncomingMessage): Promise<Connection
     default:
       return { refusal: "none", reason: detail ?? `it answers with status ${status}` };
   }
-}
-
-async function readText(response: IncomingMessage): Promise<string> {
-  let text = "";
-  try {
-    for await (const chunk of response.setEncoding("utf8")) {
-      text += String(chunk);
-      if (text.length > bodyLengthMax) break;
-    }
-  } catch {
-    // What came before the break is all there is.
-  }
-  return text;
 }
 
 function detailOf(text: string): string | null {

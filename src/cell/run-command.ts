@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { NothingBegun } from "./driver.ts";
 import { markName, ProcessTree } from "./process-tree.ts";
 
-export interface CommandRun {
+interface CommandRun {
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   /** Given on standard input. */
@@ -51,14 +51,9 @@ export async function runCommand({ command, environment, input, mark, signal }: 
   }
 }
 
-interface Exit {
-  readonly code: number | null;
-  readonly by: NodeJS.Signals | null;
-}
-
-function exitOf(child: ReturnType<typeof spawn>, signal: AbortSignal): Promise<Exit> {
-  return new Promise((resolve, reject) => {
-    child.on("error", (error) => reject(new NothingBegun(`it cannot be started: ${error.message}`, error)));
+function exitOf(child: ReturnType<typeof spawn>, signal: AbortSignal) {
+  return new Promise<{ code: number | null; by: NodeJS.Signals | null }>((resolve, reject) => {
+    child.on("error", (error) => reject(new NothingBegun(`it cannot be started: ${error.message}`, { cause: error })));
     // "exit" and not "close": a child in the background may keep the pipes open.
     child.on("exit", (code, by) => setImmediate(() => resolve({ code, by })));
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });

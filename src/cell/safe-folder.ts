@@ -16,8 +16,7 @@ export interface Entry {
 }
 
 /** A folder that is open, and how to name what is in it. */
-interface OpenFolder {
-  readonly handle: FileHandle;
+interface OpenFolder extends AsyncDisposable {
   readonly at: (name: string) => string;
 }
 
@@ -45,16 +44,12 @@ export class SafeFolder {
   }
 
   async list(segments: readonly string[]): Promise<readonly Entry[]> {
-    const folder = await this.descend(segments);
-    try {
-      const found = await readdir(folder.at("."), { withFileTypes: true });
-      return found.map((one) => ({
-        name: one.name,
-        type: one.isFile() ? "file" : one.isDirectory() ? "folder" : "other",
-      }));
-    } finally {
-      await folder.handle.close();
-    }
+    await using folder = await this.descend(segments);
+    const found = await readdir(folder.at("."), { withFileTypes: true });
+    return found.map((one) => ({
+      name: one.name,
+      type: one.isFile() ? "file" : one.isDirectory() ? "folder" : "other",
+    }));
   }
 
   /**
@@ -102,7 +97,7 @@ export class SafeFolder {
   }
 
   async check(): Promise<void> {
-    await (await this.descend([])).handle.close();
+    await using _root = await this.descend([]);
   }
 
   private async within<T>(
@@ -111,12 +106,8 @@ export class SafeFolder {
   ): Promise<T> {
     const name = segments.at(-1);
     if (name === undefined) throw Object.assign(new Error("It is the folder itself."), { code: "EISDIR" });
-    const folder = await this.descend(segments.slice(0, -1));
-    try {
-      return await work(folder, name);
-    } finally {
-      await folder.handle.close();
-    }
+    await using folder = await this.descend(segments.slice(0, -1));
+    return await work(folder, name);
   }
 
   private async descend(segments: readonly string[]): Promise<OpenFolder> {
@@ -125,12 +116,8 @@ export class SafeFolder {
     let path = this.root;
     for (const segment of segments) {
       path = join(path, segment);
-      const above = folder;
-      try {
-        folder = openFolder(await open(above.at(segment), O_RDONLY | O_DIRECTORY | O_NOFOLLOW), path);
-      } finally {
-        await above.handle.close();
-      }
+      await using above = folder;
+      folder = openFolder(await open(above.at(segment), O_RDONLY | O_DIRECTORY | O_NOFOLLOW), path);
     }
     return folder;
   }
@@ -138,5 +125,5 @@ export class SafeFolder {
 
 function openFolder(handle: FileHandle, path: string): OpenFolder {
   const at = hasProc ? `/proc/self/fd/${handle.fd}` : path;
-  return { handle, at: (name) => `${at}/${name}` };
+  return { at: (name) => `${at}/${name}`, [Symbol.asyncDispose]: () => handle.close() };
 }

@@ -11,16 +11,19 @@ export interface Span {
 
 const chunkBytes = 65_536;
 
-export interface Upload {
+export interface AskedFile {
   readonly request: IncomingMessage;
+  readonly response: ServerResponse;
   readonly pass: Pass;
   /** Aborted when the pass is cut. */
   readonly signal: AbortSignal;
+  readonly query: URLSearchParams;
+  readonly segments: readonly string[];
 }
 
 /** Writes the request's body from a position on. False if there was more of it than room; that is not written. */
 export async function receive(
-  { request, pass, signal }: Upload,
+  { request, pass, signal }: AskedFile,
   handle: FileHandle,
   from: number,
   room = Number.POSITIVE_INFINITY,
@@ -50,7 +53,7 @@ async function* until(signal: AbortSignal, request: IncomingMessage): AsyncGener
   request.resume();
 }
 
-export async function send(handle: FileHandle, response: ServerResponse, pass: Pass, span: Span): Promise<void> {
+export async function send(handle: FileHandle, { response, pass }: AskedFile, span: Span): Promise<void> {
   const buffer = Buffer.alloc(Math.min(chunkBytes, Math.max(span.length, 1)));
   for (let sent = 0; sent < span.length; ) {
     const wanted = Math.min(buffer.length, span.length - sent);
@@ -87,11 +90,9 @@ async function writeAll(handle: FileHandle, chunk: Buffer, from: number): Promis
 }
 
 async function drained(response: ServerResponse): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const cancel = whenOver(response, resolve);
-    response.once("drain", () => {
-      cancel();
-      resolve();
-    });
-  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const cancel = whenOver(response, resolve);
+  response.once("drain", resolve);
+  await promise;
+  cancel();
 }

@@ -10,22 +10,21 @@
  */
 
 import { constants } from "node:fs";
-import { open } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { resolve } from "node:path";
-import type { Binding } from "../binding.ts";
-import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
+import { Driver, type DriverPlace, type ProbeResult } from "../driver.ts";
 import { type AccessFailure, reasonOf } from "../failure.ts";
 import type { Fields } from "../fields.ts";
 import { admitRequest, answerFailure, HttpListener, plainPathOf, queryOf, whenOver } from "../http-listener.ts";
 import { type Listening, readListening } from "../listening.ts";
 import { SafeFolder } from "../safe-folder.ts";
-import { type AskedFile, type FileArea, FolderArea, RangeArea } from "./file-areas.ts";
+import { type FileArea, FolderArea, openPlain, RangeArea } from "./file-areas.ts";
+import type { AskedFile, Span } from "./file-transfer.ts";
 
-export interface FilesOptions {
+interface FilesOptions {
   readonly area:
     | { readonly type: "folder"; readonly folder: string }
-    | { readonly type: "range"; readonly file: string; readonly offset: number; readonly length: number };
+    | { readonly type: "range"; readonly file: string; readonly span: Span };
   readonly readOnly: boolean;
   readonly listening: Listening;
 }
@@ -42,27 +41,17 @@ export function readFilesOptions(fields: Fields, base: string): FilesOptions {
   const area =
     folder !== null
       ? ({ type: "folder", folder: resolve(base, folder) } as const)
-      : ({ type: "range", file: resolve(base, file ?? ""), offset, length: length ?? 0 } as const);
+      : ({ type: "range", file: resolve(base, file ?? ""), span: { from: offset, length: length ?? 0 } } as const);
   return { area, readOnly: fields.flag("read_only"), listening: readListening(fields) };
 }
 
-export class FilesDriver implements Driver {
-  private readonly options: FilesOptions;
-  private readonly place: DriverPlace;
-  private readonly listener: HttpListener;
-  private readonly area: FileArea;
+export class FilesDriver extends Driver<FilesOptions> {
+  private readonly area = areaOf(this.options);
+  private readonly listener = new HttpListener(this.options.listening, {
+    request: (request, response) => void this.serve(request, response),
+  });
 
-  constructor(options: FilesOptions, place: DriverPlace) {
-    this.options = options;
-    this.place = place;
-    const { area } = options;
-    this.area = area.type === "folder" ? new FolderArea(area.folder) : new RangeArea(area);
-    this.listener = new HttpListener(options.listening, {
-      request: (request, response) => void this.serve(request, response),
-    });
-  }
-
-  async start(): Promise<void> {
+  override async start(): Promise<void> {
     await this.check();
     await this.listener.open();
   }
@@ -71,50 +60,36 @@ export class FilesDriver implements Driver {
     return `http://${this.listener.address}`;
   }
 
-  /** An operation that hangs in the file system keeps the binding, and in the end fences the resource. */
-  async teardown(binding: Binding): Promise<void> {
-    await binding.whenIdle();
-  }
-
   async probe(): Promise<ProbeResult> {
-    const open = [...this.place.admission.bindings.values()].reduce((sum, binding) => sum + binding.inFlight, 0);
+    const open = this.inFlight();
     if (open > 0) return { clean: false, detail: `${open} operations are under way` };
-    try {
-      await this.check();
-      return { clean: true, detail: "nothing is under way" };
-    } catch (error) {
-      return { clean: false, detail: reasonOf(error) };
-    }
+    await this.check();
+    return { clean: true, detail: "nothing is under way" };
   }
 
   async reset(): Promise<void> {
     this.listener.server.closeAllConnections();
   }
 
-  async stop(): Promise<void> {
+  override async stop(): Promise<void> {
     await this.listener.close();
   }
 
   private async check(): Promise<void> {
     const { area, readOnly } = this.options;
     if (area.type === "folder") return await new SafeFolder(area.folder).check();
-    const flags = (readOnly ? constants.O_RDONLY : constants.O_RDWR) | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-    await (await open(area.file, flags)).close();
+    await (await openPlain(area.file, readOnly ? constants.O_RDONLY : constants.O_RDWR)).close();
   }
 
   private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = plainPathOf(request);
     const operation = request.method === "GET" || request.method === "HEAD" ? "read" : "write";
     const stop = new AbortController();
-    const pass = admitRequest(
-      this.place.admission,
-      request,
-      { operation, ...(path !== null && { path }) },
-      (failure) => {
-        answerFailure(response, failure);
-        stop.abort();
-      },
-    );
+    const access = { operation, ...(path !== null && { path }) };
+    const pass = admitRequest(this.place.admission, request, access, (failure) => {
+      answerFailure(response, failure);
+      stop.abort();
+    });
     if ("code" in pass) return answerFailure(response, pass);
     const isOver = new Promise<void>((resolve) => whenOver(response, resolve));
     try {
@@ -152,18 +127,20 @@ export class FilesDriver implements Driver {
   }
 }
 
+function areaOf({ area }: FilesOptions): FileArea {
+  return area.type === "folder" ? new FolderArea(area.folder) : new RangeArea(area.file, area.span);
+}
+
 /** What the file system says, in our words. It never tells a path of the cell's. */
 function failureFor(error: unknown, place: DriverPlace): AccessFailure {
+  const linked = "The path leads over a link, or over something that is not a folder.";
   switch ((error as NodeJS.ErrnoException).code) {
     case "ENOENT":
       return { code: "not_found", detail: "There is nothing under that name." };
     case "ELOOP":
     case "ENOTDIR":
     case "EMLINK":
-      return {
-        code: "path_not_allowed",
-        detail: "The path leads over a link, or over something that is not a folder.",
-      };
+      return { code: "path_not_allowed", detail: linked };
     case "EISDIR":
     case "EEXIST":
     case "ENOTEMPTY":

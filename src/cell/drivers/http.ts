@@ -12,9 +12,9 @@ import {
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Binding, Pass } from "../binding.ts";
-import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
-import { type AccessFailure, reasonOf } from "../failure.ts";
+import type { Binding, Cut, Pass } from "../binding.ts";
+import { Driver, type ProbeResult } from "../driver.ts";
+import type { AccessFailure } from "../failure.ts";
 import type { Fields } from "../fields.ts";
 import {
   admitRequest,
@@ -25,12 +25,12 @@ import {
   resetConnection,
   whenOver,
 } from "../http-listener.ts";
-import { type Listening, readListening } from "../listening.ts";
-import { pump } from "../pump.ts";
+import { bareHost, type Listening, readListening } from "../listening.ts";
+import { pump, watchService } from "../pump.ts";
 import { resetSocket } from "../reset-socket.ts";
 import { answerHeaders, questionHeaders } from "./http-headers.ts";
 
-export interface HttpOptions {
+interface HttpOptions {
   readonly target: URL;
   readonly listening: Listening;
   /** Until the service has begun to answer. */
@@ -47,28 +47,17 @@ export function readHttpOptions(fields: Fields): HttpOptions {
 
 const readMethods = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 
-export class HttpDriver implements Driver {
-  private readonly options: HttpOptions;
-  private readonly place: DriverPlace;
-  private readonly listener: HttpListener;
-  private readonly agent: HttpAgent;
-  private readonly ask: typeof requestHttp;
-  private readonly base: string;
+export class HttpDriver extends Driver<HttpOptions> {
+  private readonly isSecure = this.options.target.protocol === "https:";
+  private readonly agent = new (this.isSecure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxFreeSockets: 256 });
+  private readonly ask: typeof requestHttp = this.isSecure ? requestHttps : requestHttp;
+  private readonly base = this.options.target.pathname.replace(/\/$/, "");
+  private readonly listener = new HttpListener(this.options.listening, {
+    request: (request, response) => this.serve(request, response),
+    upgrade: (request, socket, head) => this.upgrade(request, socket, head),
+  });
 
-  constructor(options: HttpOptions, place: DriverPlace) {
-    this.options = options;
-    this.place = place;
-    const { protocol, pathname } = options.target;
-    this.agent = new (protocol === "https:" ? HttpsAgent : HttpAgent)({ keepAlive: true, maxFreeSockets: 256 });
-    this.ask = protocol === "https:" ? requestHttps : requestHttp;
-    this.base = pathname.replace(/\/$/, "");
-    this.listener = new HttpListener(options.listening, {
-      request: (request, response) => this.serve(request, response),
-      upgrade: (request, socket, head) => this.upgrade(request, socket, head),
-    });
-  }
-
-  start(): Promise<void> {
+  override start(): Promise<void> {
     return this.listener.open();
   }
 
@@ -76,12 +65,8 @@ export class HttpDriver implements Driver {
     return `http://${this.listener.address}`;
   }
 
-  async teardown(binding: Binding): Promise<void> {
-    await binding.whenIdle();
-  }
-
   async probe(): Promise<ProbeResult> {
-    const open = [...this.place.admission.bindings.values()].reduce((sum, binding) => sum + binding.inFlight, 0);
+    const open = this.inFlight();
     if (open > 0) return { clean: false, detail: `${open} connections are open` };
     return await reach(this.options.target);
   }
@@ -91,21 +76,19 @@ export class HttpDriver implements Driver {
     this.agent.destroy();
   }
 
-  async stop(): Promise<void> {
+  override async stop(): Promise<void> {
     this.agent.destroy();
     await this.listener.close();
   }
 
   private serve(request: IncomingMessage, response: ServerResponse): void {
     let question: ClientRequest | null = null;
-    const pass = this.admit(request, isRead(request) ? "read" : "write", (failure) => {
+    const operation = readMethods.has(request.method ?? "") ? "read" : "write";
+    const pass = this.admit(request, operation, (failure) => {
       question?.destroy();
       answerFailure(response, failure);
     });
-    if ("code" in pass) {
-      answerFailure(response, pass);
-      return;
-    }
+    if ("code" in pass) return answerFailure(response, pass);
     whenOver(response, () => {
       pass.close();
       question?.destroy();
@@ -113,7 +96,7 @@ export class HttpDriver implements Driver {
     if (request.headers.expect !== undefined) response.writeContinue();
     question = this.question(request, pass.binding, false);
     question.on("response", (answer) => this.answer(answer, response, pass));
-    this.watch(question, (failure) => pass.cut(failure));
+    this.watch(question, pass);
     if (hasBody(request)) pump(request, question, pass, "in");
     else question.end();
   }
@@ -138,17 +121,14 @@ export class HttpDriver implements Driver {
       question?.destroy();
       other?.destroy();
     });
-    if ("code" in pass) {
-      refuseUpgrade(socket, pass);
-      return;
-    }
+    if ("code" in pass) return refuseUpgrade(socket, pass);
     socket.on("close", () => {
       pass.close();
       question?.destroy();
       other?.destroy();
     });
     question = this.question(request, pass.binding, true);
-    this.watch(question, (failure) => pass.cut(failure));
+    this.watch(question, pass);
     question.on("response", (answer) => {
       answer.resume();
       pass.cut({ code: "upstream_failed", detail: `The service answered ${answer.statusCode} to the upgrade.` });
@@ -159,23 +139,15 @@ export class HttpDriver implements Driver {
       upstream.on("error", () => upstream.destroy());
       upstream.on("close", () => socket.destroy());
       socket.write(switching(answer));
-      for (const [chunk, to, way] of [
-        [upstreamHead, socket, "out"],
-        [head, upstream, "in"],
-      ] as const) {
-        if (chunk.length > 0 && pass.take(chunk.length, way)) to.write(chunk);
-      }
+      if (upstreamHead.length > 0 && pass.take(upstreamHead.length, "out")) socket.write(upstreamHead);
+      if (head.length > 0 && pass.take(head.length, "in")) upstream.write(head);
       pump(socket, upstream, pass, "in");
       pump(upstream, socket, pass, "out");
     });
     question.end();
   }
 
-  private admit(
-    request: IncomingMessage,
-    operation: string,
-    cut: (failure: AccessFailure) => void,
-  ): Pass | AccessFailure {
+  private admit(request: IncomingMessage, operation: string, cut: Cut): Pass | AccessFailure {
     const path = plainPathOf(request);
     return admitRequest(this.place.admission, request, path === null ? { operation } : { operation, path }, cut);
   }
@@ -185,7 +157,7 @@ export class HttpDriver implements Driver {
     return this.ask({
       agent: upgrade ? undefined : this.agent,
       protocol: target.protocol,
-      hostname: target.hostname.replace(/^\[|\]$/g, ""),
+      hostname: bareHost(target),
       port: target.port,
       method: request.method,
       path: `${this.base}${request.url ?? "/"}`,
@@ -193,19 +165,9 @@ export class HttpDriver implements Driver {
     });
   }
 
-  private watch(question: ClientRequest, fail: (failure: AccessFailure) => void): void {
-    const timer = setTimeout(() => {
-      fail({ code: "upstream_timeout", detail: "The service behind the gateway did not answer in time." });
-    }, this.options.answerMs);
-    question.on("error", () => {
-      fail({ code: "upstream_failed", detail: "The service behind the gateway cannot be reached, or broke off." });
-    });
-    for (const event of ["response", "upgrade", "close"]) question.on(event, () => clearTimeout(timer));
+  private watch(question: ClientRequest, pass: Pass): void {
+    watchService(question, ["response", "upgrade", "close"], this.options.answerMs, (failure) => pass.cut(failure));
   }
-}
-
-function isRead({ method }: IncomingMessage): boolean {
-  return readMethods.has(method ?? "");
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {
@@ -221,14 +183,14 @@ function switching({ statusMessage, rawHeaders }: IncomingMessage): string {
 /** Whether something listens there. */
 export function reach(target: URL): Promise<ProbeResult> {
   const port = Number(target.port || (target.protocol === "https:" ? 443 : 80));
-  const socket = connect({ host: target.hostname.replace(/^\[|\]$/g, ""), port });
+  const socket = connect({ host: bareHost(target), port });
   return new Promise((resolve) => {
     socket.on("connect", () => {
       socket.destroy();
       resolve({ clean: true, detail: "the service answers" });
     });
-    socket.on("error", (error) =>
-      resolve({ clean: false, detail: `the service cannot be reached: ${reasonOf(error)}` }),
-    );
+    socket.on("error", ({ message }) => {
+      resolve({ clean: false, detail: `the service cannot be reached: ${message}` });
+    });
   });
 }

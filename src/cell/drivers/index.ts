@@ -26,7 +26,10 @@ export function isDriverName(text: string): text is DriverName {
 }
 
 /** Reads the options of a driver, whose paths are relative to the configuration's folder. */
-function driver<T>(read: (fields: Fields, folder: string) => T, Made: new (options: T, place: DriverPlace) => Driver) {
+function driver<T>(
+  read: (fields: Fields, folder: string) => T,
+  Made: new (options: T, place: DriverPlace) => Driver<T>,
+) {
   return (value: unknown, where: string, folder: string) => {
     const fields = new Fields(value, where);
     const options = read(fields, folder);

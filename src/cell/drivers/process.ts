@@ -2,24 +2,30 @@
  * `process`: commands that live only as long as the lease. A fixed `command` is started with the binding; what the
  * holder may start itself, by `POST /run`, the configuration lists in `allow`. At the end everything that stems from
  * them is ended, and the binding is gone only when nothing of it can be found any more.
+ *
+ *   POST /run   {"argv": ["/usr/bin/python3", "job.py"], "env": {…}, "stdin": "…"}
+ *
+ * The answer is a stream of JSON lines: started, stdout and stderr (base64), exit. When the client disconnects, its
+ * process is ended.
  */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, realpathSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { resolve } from "node:path";
 import type { Binding } from "../binding.ts";
 import { ControlGroup } from "../control-group.ts";
-import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
+import { Driver, type ProbeResult } from "../driver.ts";
+import type { AccessFailure } from "../failure.ts";
 import type { Fields } from "../fields.ts";
-import { HttpListener } from "../http-listener.ts";
+import { answerFailure, HttpListener, tokenOf, whenOver } from "../http-listener.ts";
 import { type Listening, readListening } from "../listening.ts";
 import { processGuard } from "../process-guard.ts";
 import { markName, ProcessTree } from "../process-tree.ts";
 import { environmentOf, hasProc, listProcesses } from "../processes.ts";
-import { type Start, serveRun } from "./process-run.ts";
+import { readAll } from "../pump.ts";
 
-export interface ProcessOptions {
+interface ProcessOptions {
   readonly command: readonly string[] | null;
   /** Programs that the holder may start, by their real paths; "*" is any. */
   readonly allow: readonly string[];
@@ -53,22 +59,17 @@ interface Running {
   readonly group: ControlGroup | null;
 }
 
-export class ProcessDriver implements Driver {
-  private readonly options: ProcessOptions;
-  private readonly place: DriverPlace;
-  private readonly listener: HttpListener;
-  private readonly running = new Map<string, Running>();
+const bodyBytesMax = 1_048_576;
 
-  constructor(options: ProcessOptions, place: DriverPlace) {
-    this.options = options;
-    this.place = place;
-    this.listener = new HttpListener(options.listening, {
-      request: (request, response) => this.serve(request, response),
-    });
-  }
+export class ProcessDriver extends Driver<ProcessOptions> {
+  private readonly running = new Map<string, Running>();
+  private starts = 0;
+  private readonly listener = new HttpListener(this.options.listening, {
+    request: (request, response) => this.serve(request, response),
+  });
 
   /** What an earlier run of the cell has left behind (it was killed, perhaps) is ended first. */
-  async start(): Promise<void> {
+  override async start(): Promise<void> {
     await this.reset();
     if (this.options.allow.length > 0) await this.listener.open();
   }
@@ -84,7 +85,7 @@ export class ProcessDriver implements Driver {
     return this.listener.address === null ? "" : `http://${this.listener.address}`;
   }
 
-  async teardown(binding: Binding): Promise<void> {
+  override async teardown(binding: Binding): Promise<void> {
     const { graceMs, killMs } = this.options;
     const running = this.running.get(binding.lease.id);
     await (running?.tree ?? new ProcessTree(this.markOf(binding.lease.id))).end(graceMs, killMs);
@@ -111,7 +112,7 @@ export class ProcessDriver implements Driver {
     this.running.clear();
   }
 
-  async stop(): Promise<void> {
+  override async stop(): Promise<void> {
     for (const { tree } of this.running.values()) tree.stopWatching();
     await this.listener.close();
   }
@@ -124,13 +125,69 @@ export class ProcessDriver implements Driver {
   }
 
   private serve(request: IncomingMessage, response: ServerResponse): void {
-    const { allow, graceMs, killMs } = this.options;
-    serveRun(request, response, {
-      admission: this.place.admission,
-      allow,
-      start: (command, environment, binding) => this.spawn(command, environment, binding, "pipe"),
-      end: (tree) => tree.end(graceMs, killMs),
+    const fail = (failure: AccessFailure): void => answerFailure(response, failure);
+    if (request.url?.split("?")[0] !== "/run") return fail({ code: "not_found", detail: "There is POST /run here." });
+    if (request.method !== "POST") return fail({ code: "method_not_allowed", detail: "Send POST." });
+    // Checked before the body is read, so that only a lease's holder can make us keep one.
+    const first = this.place.admission.admit(tokenOf(request), { operation: "run", program: () => null }, () => {});
+    if (!("code" in first)) first.close();
+    else if (first.caveat !== "program") return fail(first);
+    readAll(request, bodyBytesMax, "The body is too large.").then(
+      (body) => this.run(body, request, response),
+      () => fail({ code: "payload_too_large", detail: `Send at most ${bodyBytesMax} bytes.` }),
+    );
+  }
+
+  /** Reports the process until it ends, and ends it when the client has gone. */
+  private run(body: string, request: IncomingMessage, response: ServerResponse): void {
+    const asked = decode(body);
+    if (asked === null) {
+      const detail = 'Send {"argv": ["/usr/bin/program", "argument"], "env": {}, "stdin": ""}.';
+      return answerFailure(response, { code: "invalid_request", detail });
+    }
+    const program = allowedProgram(asked.argv[0] ?? "", this.options.allow);
+    if (typeof program !== "string") return answerFailure(response, program);
+    let finish = (): void => {};
+    const access = { operation: "run", program: () => program };
+    const pass = this.place.admission.admit(tokenOf(request), access, (failure) => {
+      if (response.headersSent) response.end(line({ type: "end", error: failure.code }));
+      else answerFailure(response, failure);
+      finish();
     });
+    if ("code" in pass) return answerFailure(response, pass);
+    const { child, tree } = this.spawn([program, ...asked.argv.slice(1)], asked.env, pass.binding, "pipe");
+    // Several things can be what ends a run, and some come together.
+    let isFinishing = false;
+    /** The pass is held until all that was started is gone; if that fails, the teardown of the binding will say so. */
+    finish = (): void => {
+      if (child.pid === undefined || isFinishing) return;
+      isFinishing = true;
+      const close = (): void => pass.close();
+      tree.end(this.options.graceMs, this.options.killMs).then(close, close);
+    };
+    child.on("spawn", () => {
+      response.writeHead(200, { "content-type": "application/x-ndjson" });
+      response.write(line({ type: "started", pid: child.pid }));
+    });
+    child.on("error", (error) => {
+      answerFailure(response, { code: "driver_failed", detail: `The program cannot be started: ${error.message}` });
+      pass.close();
+    });
+    for (const name of ["stdout", "stderr"] as const) {
+      child[name]?.on("data", (chunk: Buffer) => {
+        if (!pass.take(chunk.length, "out")) return;
+        if (response.write(line({ type: name, data: chunk.toString("base64") }))) return;
+        child[name]?.pause();
+        response.once("drain", () => child[name]?.resume());
+      });
+    }
+    child.on("close", (code, signal) => {
+      if (pass.cutBy === null) response.end(line({ type: "exit", code, signal }));
+      finish();
+    });
+    whenOver(response, finish);
+    child.stdin?.on("error", () => {});
+    child.stdin?.end(asked.stdin);
   }
 
   private async startFixed(command: readonly string[], binding: Binding): Promise<void> {
@@ -151,7 +208,7 @@ export class ProcessDriver implements Driver {
     given: Readonly<Record<string, string>>,
     binding: Binding,
     output: "pipe" | "ignore",
-  ): Start {
+  ): { readonly child: ChildProcess; readonly tree: ProcessTree } {
     const { id, tenant, fence, expiresAt } = binding.lease;
     const running = this.running.get(id);
     if (running === undefined) throw new Error("The binding is not set up.");
@@ -181,8 +238,6 @@ export class ProcessDriver implements Driver {
     return { child, tree: own };
   }
 
-  private starts = 0;
-
   private markOf(lease: string | null): string {
     return `${this.place.cell}|${this.place.resource}|${lease === null ? "" : `${lease}|`}`;
   }
@@ -211,4 +266,33 @@ export class ProcessDriver implements Driver {
 
 function shortHash(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+/** By its real path, so that no link stands for another program. */
+function allowedProgram(name: string, allow: readonly string[]): string | AccessFailure {
+  if (!name.startsWith("/")) return { code: "invalid_request", detail: "Name the program by its whole path." };
+  let real: string;
+  try {
+    real = realpathSync(name);
+  } catch {
+    return { code: "not_found", detail: "The program does not exist." };
+  }
+  if (allow.includes("*") || allow.includes(real) || allow.includes(name)) return real;
+  return { code: "program_not_allowed", detail: "This program may not be started here." };
+}
+
+function decode(body: string) {
+  try {
+    const { argv, env = {}, stdin = "" } = JSON.parse(body) as Partial<Record<"argv" | "env" | "stdin", unknown>>;
+    const isText = (value: unknown): value is string => typeof value === "string" && !value.includes("\0");
+    if (!Array.isArray(argv) || argv.length === 0 || !argv.every(isText) || typeof stdin !== "string") return null;
+    if (typeof env !== "object" || env === null || !Object.entries(env).flat().every(isText)) return null;
+    return { argv: argv as readonly string[], env: env as Record<string, string>, stdin };
+  } catch {
+    return null;
+  }
+}
+
+function line(value: object): string {
+  return `${JSON.stringify(value)}\n`;
 }

@@ -2,19 +2,19 @@
  * `tcp`: a gateway for any protocol. The first line is the token; it is answered with the line `ok`, or with one line
  * of JSON that says what is wrong, and then the end. After `ok` all bytes pass as they are, until the lease ends.
  */
-import { connect, createServer, type Server, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { tokenLimits } from "../../token/index.ts";
-import type { Binding, Pass } from "../binding.ts";
-import type { Driver, DriverPlace, ProbeResult } from "../driver.ts";
+import type { Pass } from "../binding.ts";
+import { Driver, type ProbeResult } from "../driver.ts";
 import type { AccessFailure } from "../failure.ts";
 import type { Fields } from "../fields.ts";
-import { type Listening, listen, readListening } from "../listening.ts";
+import { addressPattern, bareHost, type Listening, listen, readListening } from "../listening.ts";
 import { peerProgram } from "../peer-program.ts";
-import { pump } from "../pump.ts";
+import { pump, watchService } from "../pump.ts";
 import { resetSocket } from "../reset-socket.ts";
 import { reach } from "./http.ts";
 
-export interface TcpOptions {
+interface TcpOptions {
   readonly target: URL;
   readonly listening: Listening;
   readonly connectMs: number;
@@ -25,40 +25,27 @@ const firstLineMs = 5_000;
 const lineEnd = 0x0a;
 
 export function readTcpOptions(fields: Fields): TcpOptions {
-  const pattern = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):\d{1,5}$/;
   return {
-    target: fields.address("target", pattern, "give host:port", "tcp://"),
+    target: fields.address("target", addressPattern, "give host:port", "tcp://"),
     listening: readListening(fields),
     connectMs: fields.integer("connect_ms", [1, 3_600_000], 5_000),
   };
 }
 
-export class TcpDriver implements Driver {
-  private readonly options: TcpOptions;
-  private readonly place: DriverPlace;
-  private readonly server: Server;
+export class TcpDriver extends Driver<TcpOptions> {
+  private readonly server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.greet(socket));
   private readonly sockets = new Set<Socket>();
   private address: string | null = null;
 
-  constructor(options: TcpOptions, place: DriverPlace) {
-    this.options = options;
-    this.place = place;
-    this.server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.greet(socket));
-    this.server.maxConnections = options.listening.connectionsMax;
-  }
-
-  async start(): Promise<void> {
+  override async start(): Promise<void> {
     if (this.address !== null) return;
+    this.server.maxConnections = this.options.listening.connectionsMax;
     this.address = await listen(this.server, this.options.listening);
     this.server.on("error", () => {});
   }
 
   async bind(): Promise<string> {
     return `tcp://${this.address}`;
-  }
-
-  async teardown(binding: Binding): Promise<void> {
-    await binding.whenIdle();
   }
 
   async probe(): Promise<ProbeResult> {
@@ -70,7 +57,7 @@ export class TcpDriver implements Driver {
     for (const socket of this.sockets) resetSocket(socket);
   }
 
-  async stop(): Promise<void> {
+  override async stop(): Promise<void> {
     await this.reset();
     if (this.address === null) return;
     await new Promise<void>((resolve) => this.server.close(() => resolve()));
@@ -111,10 +98,7 @@ export class TcpDriver implements Driver {
       else refuse(socket, failure);
       upstream?.destroy();
     });
-    if ("code" in pass) {
-      refuse(socket, pass);
-      return;
-    }
+    if ("code" in pass) return refuse(socket, pass);
     socket.on("close", () => {
       upstream?.destroy();
       pass.close();
@@ -135,15 +119,9 @@ export class TcpDriver implements Driver {
 
   private connect(pass: Pass, opened: () => void): Socket {
     const { target, connectMs } = this.options;
-    const host = target.hostname.replace(/^\[|\]$/g, "");
-    const upstream = connect({ host, port: Number(target.port), allowHalfOpen: true, noDelay: true }, opened);
-    const timer = setTimeout(() => {
-      pass.cut({ code: "upstream_timeout", detail: "The service behind the gateway did not answer in time." });
-    }, connectMs);
-    upstream.on("error", () => {
-      pass.cut({ code: "upstream_failed", detail: "The service behind the gateway cannot be reached, or broke off." });
-    });
-    for (const event of ["connect", "close"]) upstream.on(event, () => clearTimeout(timer));
+    const service = { host: bareHost(target), port: Number(target.port), allowHalfOpen: true, noDelay: true };
+    const upstream = connect(service, opened);
+    watchService(upstream, ["connect", "close"], connectMs, (failure) => pass.cut(failure));
     return upstream;
   }
 }

@@ -11,12 +11,14 @@ import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { AddressGuard, isNetwork, NotPermitted } from "../addresses.ts";
 import type { Binding } from "../binding.ts";
-import { type Driver, type DriverPlace, NothingBegun, type ProbeResult } from "../driver.ts";
+import { Driver, NothingBegun, type ProbeResult } from "../driver.ts";
 import { reasonOf } from "../failure.ts";
 import type { Fields } from "../fields.ts";
+import { bareHost } from "../listening.ts";
+import { readAll } from "../pump.ts";
 import { leaseJson } from "./lease-json.ts";
 
-export interface WebhookOptions {
+interface WebhookOptions {
   readonly url: URL;
   /** Read for each call, so that it can be changed without a restart. */
   readonly secretFile: string;
@@ -38,18 +40,10 @@ export function readWebhookOptions(fields: Fields, folder: string): WebhookOptio
   return { url, secretFile, allowPrivate, allow };
 }
 
-export class WebhookDriver implements Driver {
-  private readonly options: WebhookOptions;
-  private readonly place: DriverPlace;
-  private readonly guard: AddressGuard;
+export class WebhookDriver extends Driver<WebhookOptions> {
+  private readonly guard = new AddressGuard(this.options.allowPrivate, this.options.allow);
 
-  constructor(options: WebhookOptions, place: DriverPlace) {
-    this.options = options;
-    this.place = place;
-    this.guard = new AddressGuard(options.allowPrivate, options.allow);
-  }
-
-  async start(): Promise<void> {
+  override async start(): Promise<void> {
     this.secret();
   }
 
@@ -61,30 +55,22 @@ export class WebhookDriver implements Driver {
     return coordinate;
   }
 
-  async teardown(binding: Binding, signal: AbortSignal): Promise<void> {
+  override async teardown(binding: Binding, signal: AbortSignal): Promise<void> {
     await this.tell("teardown", binding, signal);
   }
 
   async probe(signal: AbortSignal): Promise<ProbeResult> {
-    try {
-      const { clean, detail } = await this.tell("probe", null, signal);
-      return { clean: clean === true, detail: typeof detail === "string" ? detail.slice(0, 200) : `clean: ${clean}` };
-    } catch (error) {
-      return { clean: false, detail: reasonOf(error) };
-    }
+    const { clean, detail } = await this.tell("probe", null, signal);
+    return { clean: clean === true, detail: typeof detail === "string" ? detail.slice(0, 200) : `clean: ${clean}` };
   }
 
   async reset(signal: AbortSignal): Promise<void> {
     await this.tell("reset", null, signal);
   }
 
-  async stop(): Promise<void> {}
-
   private async tell(event: string, binding: Binding | null, signal: AbortSignal): Promise<Record<string, unknown>> {
-    const { cell, resource } = this.place;
-    const body = JSON.stringify(leaseJson(event, cell, resource, binding));
-    const answer = await this.post(body, signal);
-    const text = await readWhole(answer);
+    const answer = await this.post(JSON.stringify(leaseJson(event, this.place, binding)), signal);
+    const text = await readAll(answer, answerBytesMax, "the webhook's answer is too long");
     const status = answer.statusCode ?? 0;
     if (status < 200 || status > 299) throw new Error(`the webhook answered ${status} to ${event}`);
     if (text.trim() === "") return {};
@@ -99,7 +85,7 @@ export class WebhookDriver implements Driver {
 
   private post(body: string, signal: AbortSignal): Promise<IncomingMessage> {
     const { url } = this.options;
-    const host = url.hostname.replace(/^\[|\]$/g, "");
+    const host = bareHost(url);
     // A name is looked up by the guard; an address is not looked up at all, and is checked here.
     if (isIP(host) !== 0 && !this.guard.permits(host)) return Promise.reject(new NotPermitted(host));
     const at = Math.floor(Date.now() / 1_000);
@@ -113,9 +99,7 @@ export class WebhookDriver implements Driver {
     const ask = url.protocol === "https:" ? requestHttps : requestHttp;
     return new Promise((resolve, reject) => {
       const request = ask(url, { method: "POST", headers, signal, agent: false, lookup: this.guard.lookup }, resolve);
-      request.on("error", (error) => {
-        reject(signal.aborted ? signal.reason : failureOf(error));
-      });
+      request.on("error", (error) => reject(signal.aborted ? signal.reason : failureOf(error)));
       request.end(body);
     });
   }
@@ -133,16 +117,7 @@ const unreached = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREA
 function failureOf(error: NodeJS.ErrnoException): Error {
   if (error instanceof NotPermitted) return error;
   const message = `the webhook failed: ${reasonOf(error)}`;
-  return unreached.has(error.code ?? "") ? new NothingBegun(message, error) : new Error(message, { cause: error });
-}
-
-async function readWhole(answer: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > answerBytesMax) throw new Error("the webhook's answer is too long");
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+  return unreached.has(error.code ?? "")
+    ? new NothingBegun(message, { cause: error })
+    : new Error(message, { cause: error });
 }
