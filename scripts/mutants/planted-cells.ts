@@ -78,7 +78,7 @@ export const cellMutants: readonly Mutant[] = [
   {
     name: "cells: who waits is left waiting when the cell goes",
     file: "resources/cell-life.ts",
-    find: "else addWaiters(paused, resource);",
+    find: "eachAt(resource.node.waiting, (claim) => paused.add((claim as WaitingClaim).request));",
     replace: "",
   },
   {

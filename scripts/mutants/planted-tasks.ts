@@ -186,8 +186,8 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: a receipt's number is given twice",
     file: "receipts/append-receipt.ts",
-    find: "counters.record = { ...counters.record, receipts: sequence };",
-    replace: "counters.record = { ...counters.record, receipts: counters.record.receipts };",
+    find: "updateCounters(turn, { receipts: sequence });",
+    replace: "updateCounters(turn, { receipts: sequence - 1 });",
   },
   {
     name: "tasks: an escalated obligation stays with the worker",

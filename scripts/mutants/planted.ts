@@ -203,8 +203,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a young reader overtakes an old writer that waits",
     file: "deciding/obstacles.ts",
-    find: "if (node.waiting !== null && someOtherAhead(",
-    replace: "if (node.waiting !== null && this.weakest !== EXCLUSIVE && someOtherAhead(",
+    find: "if (this.found !== null || node.waiting === null) continue;",
+    replace: "if (this.found !== null || node.waiting === null || this.weakest === EXCLUSIVE) continue;",
   },
   {
     name: "a waiter overtakes one that conflicts and is ahead",
@@ -386,7 +386,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a restored kernel forgets how much is waited for",
     file: "restore.ts",
-    find: 'if (record.state === "WAITING") enqueue(turn, request);\n  else if',
-    replace: "if",
+    find: 'if (record.state === "WAITING") enqueue(turn, request);',
+    replace: "",
   },
 ];

@@ -4,7 +4,15 @@ import { limits } from "../contract/limits.ts";
 import type { Agent, Millis } from "../contract/records.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
 import { createAgentEntry } from "../memory/entries.ts";
-import { type AgentEntry, changed, emit, freshPriority, type TenantEntry, type Turn } from "../memory/state.ts";
+import {
+  type AgentEntry,
+  changed,
+  emit,
+  freshPriority,
+  type TenantEntry,
+  type Turn,
+  updateCounters,
+} from "../memory/state.ts";
 
 export function isUnitOver({ state }: Agent): boolean {
   return state === "COMPLETED" || state === "ABORTED";
@@ -24,8 +32,7 @@ export function inUnit(turn: Turn, { record }: AgentEntry): Agent {
 export function takePriority(turn: Turn): number {
   const { tenant, now } = turn;
   const priority = freshPriority(tenant, now);
-  tenant.counters.record = { ...tenant.counters.record, priority };
-  changed(turn, tenant.counters);
+  updateCounters(turn, { priority });
   return priority;
 }
 
@@ -68,11 +75,8 @@ export function forgetIfIdle(turn: Turn, entry: AgentEntry): void {
   entry.alive = false;
   changed(turn, entry);
   dropDigest(turn, entry);
-  const { counters } = tenant;
-  if (counters.record.epochFloor < entry.record.epoch) {
-    counters.record = { ...counters.record, epochFloor: entry.record.epoch };
-    changed(turn, counters);
-  }
+  const { epoch } = entry.record;
+  if (tenant.counters.record.epochFloor < epoch) updateCounters(turn, { epochFloor: epoch });
   for (const request of entry.remembered) {
     removeFrom(state.ends, request);
     tenant.requests.delete(request.record.id);

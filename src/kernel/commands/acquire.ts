@@ -7,20 +7,17 @@ import { conclude, followUp } from "../aftermath.ts";
 import { becomeExecuting, becomePaused } from "../agents/agent-states.ts";
 import type { Acquire } from "../contract/commands.ts";
 import { requestIdWith, suffixFrom } from "../contract/ids.ts";
-import type { Request } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Reply, Verdict } from "../contract/replies.ts";
 import { findStandingBar } from "../deciding/bars.ts";
 import { leavesChoice, needsCells } from "../deciding/claims.ts";
 import { decide } from "../deciding/decide.ts";
-import { fingerprintOf, type Manifest, readManifest } from "../deciding/manifest.ts";
+import { type Manifest, readManifest } from "../deciding/manifest.ts";
 import type { Obstacles } from "../deciding/obstacles.ts";
 import { pickNames } from "../deciding/picking.ts";
 import { diedVerdict, predict } from "../deciding/verdicts.ts";
-import { createRequestEntry } from "../memory/entries.ts";
 import {
   type AgentEntry,
-  changed,
   emit,
   freeNameOf,
   type LeaseEntry,
@@ -30,18 +27,16 @@ import {
 } from "../memory/state.ts";
 import { describeRequest, observeFor } from "../requests/describe.ts";
 import { endLeases } from "../requests/ending.ts";
-import { attachLeases, beginLeases, emitRequest, enqueue } from "../requests/request-life.ts";
-import { firstRequestState } from "../requests/request-states.ts";
+import { addRequest, attachLeases, beginLeases, emitRequest, enqueue } from "../requests/request-life.ts";
 
 export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply {
   const { tenant, now } = turn;
   const asked = readManifest(tenant, command);
   if (asked.type === "refused") return asked;
 
-  const fingerprint = command.requestKey === null ? "" : fingerprintOf(command, asked.intents);
   const known = command.requestKey === null ? undefined : agent.keys.get(command.requestKey);
   if (known !== undefined && !command.dryRun) {
-    if (known.record.fingerprint === fingerprint) return describeRequest(turn, known);
+    if (known.record.fingerprint === asked.fingerprint) return describeRequest(turn, known);
     return refuse("request_id_reused", "This request_id was used for another request; take a new one.", {
       field: "request_id",
     });
@@ -57,17 +52,17 @@ export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply 
   switch (decision.type) {
     case "refused":
       return decision;
-    case "pause":
+    case "paused":
       becomePaused(turn, agent, false);
-      return { type: "paused", reason: decision.reason, detail: decision.detail, resource: decision.resource };
+      return decision;
     case "die":
       return die(turn, agent, manifest, decision.obstacles, command);
     case "grant":
-      if (decision.wounds.length > 0) return wound(turn, agent, manifest, decision, fingerprint, command);
-      return grant(turn, agent, manifest, fingerprint, command);
+      if (decision.wounds.length > 0) return wound(turn, agent, manifest, decision, command);
+      return grant(turn, agent, manifest, command);
     case "wait":
-      if (decision.wounds.length > 0) return wound(turn, agent, manifest, decision, fingerprint, command);
-      return describeRequest(turn, startWaiting(turn, agent, manifest, fingerprint, command));
+      if (decision.wounds.length > 0) return wound(turn, agent, manifest, decision, command);
+      return describeRequest(turn, startWaiting(turn, agent, manifest, command));
   }
 }
 
@@ -77,21 +72,20 @@ function wound(
   agent: AgentEntry,
   manifest: Manifest,
   decision: { readonly type: "grant" | "wait"; readonly wounds: readonly LeaseEntry[] },
-  fingerprint: string,
   command: Acquire,
 ): Reply {
   const wounded = decision.wounds.flatMap((lease) => withLinked(turn.tenant, lease));
   endLeases(turn, decision.wounds, "REVOKED", "wounded");
   followUp(turn);
-  if (decision.type === "grant") return grant(turn, agent, manifest, fingerprint, command);
-  const request = startWaiting(turn, agent, manifest, fingerprint, command);
+  if (decision.type === "grant") return grant(turn, agent, manifest, command);
+  const request = startWaiting(turn, agent, manifest, command);
   // An intent that a lease of its own covers may have made it wait: then it is granted here.
   for (const lease of wounded) freeNameOf(turn, lease);
   conclude(turn);
   return describeRequest(turn, request);
 }
 
-function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, fingerprint: string, command: Acquire): Reply {
+function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acquire): Reply {
   const suffix = suffixFrom(turn.now, command.entropy);
   const requestId = requestIdWith(suffix);
   const observe = observeFor(agent, agent.record.pausedAt, manifest.intents);
@@ -108,7 +102,7 @@ function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, fingerprint: s
   const leases = beginLeases(turn, agent, manifest.claims, terms);
   const { binds } = terms;
   if (command.requestKey !== null || binds) {
-    const request = addRequest(turn, agent, manifest, requestId, fingerprint, command);
+    const request = requestOf(turn, agent, manifest, requestId, command);
     attachLeases(turn, request, leases);
     if (binds) {
       becomePaused(turn, agent, false);
@@ -125,68 +119,32 @@ function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, fingerprint: s
   };
 }
 
-function startWaiting(
-  turn: Turn,
-  agent: AgentEntry,
-  manifest: Manifest,
-  fingerprint: string,
-  command: Acquire,
-): RequestEntry {
+function startWaiting(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acquire): RequestEntry {
   becomePaused(turn, agent, false);
-  const request = addRequest(
-    turn,
-    agent,
-    manifest,
-    requestIdWith(suffixFrom(turn.now, command.entropy)),
-    fingerprint,
-    command,
-  );
+  const id = requestIdWith(suffixFrom(turn.now, command.entropy));
+  const request = requestOf(turn, agent, manifest, id, command);
   enqueue(turn, request);
   emitRequest(turn, request, "request.waiting", null);
   return request;
 }
 
-function addRequest(
-  turn: Turn,
-  agent: AgentEntry,
-  manifest: Manifest,
-  id: string,
-  fingerprint: string,
-  command: Acquire,
-) {
-  const { tenant, now } = turn;
-  const { counters } = tenant;
-  counters.record = { ...counters.record, arrival: counters.record.arrival + 1 };
-  changed(turn, counters);
-  const record: Request = {
-    tenant: tenant.record.id,
+function requestOf(turn: Turn, agent: AgentEntry, manifest: Manifest, id: string, command: Acquire): RequestEntry {
+  const request = addRequest(turn, agent, {
     id,
     agentId: agent.record.id,
-    holder: agent.holderId,
     key: command.requestKey,
-    fingerprint,
-    state: firstRequestState,
+    fingerprint: manifest.fingerprint,
     intents: manifest.intents,
     picked: manifest.picked,
     ttl: manifest.ttl,
     idleTimeout: command.idleTimeoutMs,
     purpose: command.purpose,
     tokens: command.tokens,
-    arrival: counters.record.arrival,
-    submittedAt: now,
     waitTimeout: manifest.waitTimeout,
-    timeoutAt: now + manifest.waitTimeout,
     observeSince: agent.record.pausedAt,
     warnings: manifest.warnings,
-    leaseIds: [],
-    ended: [],
-    fateReason: null,
-    forgetAt: null,
-  };
-  const request = createRequestEntry(record, agent);
-  tenant.requests.set(id, request);
+  });
   if (command.requestKey !== null) agent.keys.set(command.requestKey, request);
-  changed(turn, request);
   return request;
 }
 

@@ -12,7 +12,7 @@ import type { Reply } from "../contract/replies.ts";
 import { lastPlace, makeClaim } from "../deciding/claims.ts";
 import { addObstacles, createObstacles } from "../deciding/obstacles.ts";
 import { ownUnits } from "../deciding/units.ts";
-import type { Placed } from "../index/placed-lists.ts";
+import { eachAt } from "../index/placed-lists.ts";
 import { findNode, literalChildren, type Node, patternChildren } from "../index/resource-tree.ts";
 import { emitLease, linkToHolder, reissue, unlinkFromHolder, weaken } from "../leases/lease-life.ts";
 import { endedLease } from "../leases/lease-states.ts";
@@ -230,10 +230,7 @@ function findTargets(tenant: TenantEntry, { target, actor }: Revoke): LeaseEntry
 function leasesUnder(top: Node): LeaseEntry[] {
   const leases: LeaseEntry[] = [];
   const look = (node: Node): void => {
-    for (const head of [node.shared, node.providing, node.exclusive]) {
-      for (let item: Placed | null = head; item !== null; item = item.next === head ? null : item.next)
-        leases.push(item as LeaseEntry);
-    }
+    eachAt(node, (lease) => leases.push(lease as LeaseEntry));
     for (const child of literalChildren(node)) look(child);
     for (const child of patternChildren(node)) look(child);
   };

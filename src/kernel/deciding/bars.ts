@@ -1,37 +1,19 @@
 /** Why nothing can be leased until somebody acts (W9): a suspended tenant, a paused agent, a fence, a cell that is not ready. */
 
 import type { Resource } from "../contract/records.ts";
-import type { PauseReason } from "../contract/replies.ts";
+import type { PauseReason, Verdict } from "../contract/replies.ts";
 import { search } from "../index/resource-search.ts";
 import { type AgentEntry, findRoot, type ResourceEntry, type TenantEntry } from "../memory/state.ts";
 import type { ResourceName } from "../names/resource-name.ts";
 import type { Manifest } from "./manifest.ts";
-export interface Bar {
-  readonly type: "pause";
-  readonly reason: PauseReason;
-  readonly detail: string;
-  readonly resource: string | null;
-}
+
+export type Bar = Extract<Verdict, { readonly type: "paused" }>;
 
 /** W9: somebody must act first, whatever is asked for. */
 export function findStandingBar(tenant: TenantEntry, agent: AgentEntry): Bar | null {
-  if (tenant.record.suspended) {
-    return {
-      type: "pause",
-      reason: "tenant_suspended",
-      detail: "The tenant is suspended; its operator can resume it.",
-      resource: null,
-    };
-  }
-  if (agent.record.pausedByOperator) {
-    return {
-      type: "pause",
-      reason: "agent_paused",
-      detail: "The agent was paused; a supervisor can unpause it.",
-      resource: null,
-    };
-  }
-  return null;
+  if (tenant.record.suspended) return bar("tenant_suspended", "The tenant is suspended; its operator can resume it.");
+  if (!agent.record.pausedByOperator) return null;
+  return bar("agent_paused", "The agent was paused; a supervisor can unpause it.");
 }
 
 export function findBar(tenant: TenantEntry, { claims }: Manifest): Bar | null {
@@ -58,8 +40,8 @@ export function barOn(tenant: TenantEntry, name: ResourceName): Bar | null {
   return notReady === null ? null : bar("cell_not_ready", notReady, name.text);
 }
 
-function bar(reason: PauseReason, detail: string, resource: string): Bar {
-  return { type: "pause", reason, detail, resource };
+export function bar(reason: PauseReason, detail: string, resource: string | null = null): Bar {
+  return { type: "paused", reason, detail, resource };
 }
 
 /**

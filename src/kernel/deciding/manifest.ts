@@ -20,6 +20,8 @@ export interface Manifest {
   readonly ttl: number;
   readonly waitTimeout: number;
   readonly warnings: readonly string[];
+  /** Of the request, if it has a key (W10). */
+  readonly fingerprint: string;
 }
 
 const none: readonly string[] = [];
@@ -79,7 +81,8 @@ function readTerms(
     waitTimeout = settings.waitTimeoutMsMax;
     warnings = [...warnings, `wait_timeout_ms was capped at ${waitTimeout}.`];
   }
-  return { type: "manifest", intents, claims, picked: none, ttl, waitTimeout, warnings };
+  const print = command.requestKey === null ? "" : fingerprintOf(command, intents);
+  return { type: "manifest", intents, claims, picked: none, ttl, waitTimeout, warnings, fingerprint: print };
 }
 
 function readIntent(
@@ -154,7 +157,7 @@ function findDuplicate(intents: readonly Intent[]): number | null {
 }
 
 /** Tells a repeated request from another one under the same key (W10). Not secret: two 32-bit FNV-1a sums will do. */
-export function fingerprintOf(command: Acquire, intents: readonly Intent[]): string {
+function fingerprintOf(command: Acquire, intents: readonly Intent[]): string {
   const { ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, tokens } = command;
   // Without a choice it is the sum that was taken before there was one: stored requests are found again.
   const asked = leavesChoice(intents)

@@ -1,7 +1,7 @@
 /** What stands in the way of an intent (C1, C6, W2): leases of other holders, and waiting intents ahead of it. */
 import { limits } from "../contract/limits.ts";
 import { EXCLUSIVE, type Strength, strengthOf, weakestConflicting } from "../contract/predicates.ts";
-import { each, type Heads, headOf, isBefore, type Place, type Placed, some } from "../index/placed-lists.ts";
+import { each, headOf, isBefore, type Place, type Placed, some } from "../index/placed-lists.ts";
 import { type Probe, search } from "../index/resource-search.ts";
 import { type Branch, heldFrom, type Node, waitingFrom } from "../index/resource-tree.ts";
 import {
@@ -36,37 +36,7 @@ export function isObstructed(
   if (counted !== null && !unitsFit(counted, place, unitsClaimed)) return true;
   const root = findRoot(tenant, claim.name.type);
   if (root === undefined) return false;
-  return search(root, claim.name, new FirstObstacle(claim, holder, place));
-}
-
-class FirstObstacle implements Probe {
-  private readonly weakest: Strength;
-  private readonly skip: Node | null;
-  private readonly holder: Holder;
-  private readonly place: Place;
-
-  constructor(claim: Claim, holder: Holder, place: Place) {
-    this.weakest = weakestConflicting(claim.strength);
-    this.skip = claim.counted?.node ?? null;
-    this.holder = holder;
-    this.place = place;
-  }
-
-  visit(node: Node): boolean {
-    if (node === this.skip) return false;
-    for (let strength: number = EXCLUSIVE; strength >= this.weakest; strength--) {
-      if (someOther(node, strength as Strength, this.holder)) return true;
-      if (node.waiting !== null && someOtherAhead(node.waiting, strength as Strength, this.holder, this.place))
-        return true;
-    }
-    return false;
-  }
-
-  below(_node: Node, branch: Branch): "enter" | "skip" | "stop" {
-    const held = heldFrom(branch, this.weakest);
-    if (held > 0 && this.holder.leaseCount === 0) return "stop";
-    return held > 0 || waitingFrom(branch, this.weakest) > 0 ? "enter" : "skip";
-  }
+  return search(root, claim.name, new FirstObstacle(claim, holder, place, false));
 }
 
 /** One thing that stands in the way, for a task to be parked on (T10): while it is there, the claim cannot be granted. */
@@ -81,41 +51,58 @@ export function findObstacle(
   if (counted !== null && !unitsFit(counted, place, unitsClaimed)) return counted;
   const root = findRoot(tenant, claim.name.type);
   if (root === undefined) return null;
-  const weakest = weakestConflicting(claim.strength);
-  const skip = counted?.node ?? null;
-  let found: Obstacle | null = null;
-  search(root, claim.name, {
-    visit(node) {
-      if (node === skip) return false;
-      for (let strength: number = EXCLUSIVE; strength >= weakest && found === null; strength--) {
-        some(headOf(node, strength as Strength), (item) => {
-          if ((item as LeaseEntry).holder === holder) return false;
-          found = item as LeaseEntry;
-          return true;
-        });
-        some(node.waiting === null ? null : headOf(node.waiting, strength as Strength), (item) => {
-          if (found !== null || !isBefore(item, place)) return undefined;
-          if ((item as WaitingClaim).request.holder === holder) return false;
-          found = (item as WaitingClaim).request;
-          return true;
-        });
-      }
-      return found !== null;
-    },
-    below: (_node, branch) => (heldFrom(branch, weakest) > 0 || waitingFrom(branch, weakest) > 0 ? "enter" : "skip"),
-  });
-  return found;
+  const probe = new FirstObstacle(claim, holder, place, true);
+  search(root, claim.name, probe);
+  return probe.found;
 }
 
-function someOther(heads: Heads, strength: Strength, holder: Holder): boolean {
-  return some(headOf(heads, strength), (item) => (item as LeaseEntry).holder !== holder);
+class FirstObstacle implements Probe {
+  found: Obstacle | null = null;
+  private readonly weakest: Strength;
+  private readonly skip: Node | null;
+  private readonly holder: Holder;
+  private readonly place: Place;
+  /** Whether a count does not do, because the obstacle itself is wanted. */
+  private readonly named: boolean;
+
+  constructor(claim: Claim, holder: Holder, place: Place, named: boolean) {
+    this.weakest = weakestConflicting(claim.strength);
+    this.skip = claim.counted?.node ?? null;
+    this.holder = holder;
+    this.place = place;
+    this.named = named;
+  }
+
+  visit(node: Node): boolean {
+    if (node === this.skip) return false;
+    for (let strength: number = EXCLUSIVE; strength >= this.weakest && this.found === null; strength--) {
+      this.found = firstOther(headOf(node, strength as Strength), this.holder);
+      if (this.found !== null || node.waiting === null) continue;
+      this.found = firstOtherAhead(headOf(node.waiting, strength as Strength), this.holder, this.place);
+    }
+    return this.found !== null;
+  }
+
+  below(_node: Node, branch: Branch): "enter" | "skip" | "stop" {
+    const held = heldFrom(branch, this.weakest);
+    if (held > 0 && this.holder.leaseCount === 0 && !this.named) return "stop";
+    return held > 0 || waitingFrom(branch, this.weakest) > 0 ? "enter" : "skip";
+  }
 }
 
-function someOtherAhead(heads: Heads, strength: Strength, holder: Holder, place: Place): boolean {
-  return some(headOf(heads, strength), (item) => {
-    if (!isBefore(item, place)) return undefined;
-    return (item as WaitingClaim).request.holder !== holder;
-  });
+function firstOther(head: Placed | null, holder: Holder): LeaseEntry | null {
+  for (let item = head; item !== null; item = item.next === head ? null : item.next) {
+    if ((item as LeaseEntry).holder !== holder) return item as LeaseEntry;
+  }
+  return null;
+}
+
+function firstOtherAhead(head: Placed | null, holder: Holder, place: Place): RequestEntry | null {
+  for (let item = head; item !== null && isBefore(item, place); item = item.next === head ? null : item.next) {
+    const { request } = item as WaitingClaim;
+    if (request.holder !== holder) return request;
+  }
+  return null;
 }
 
 /** W6: one of the holder's own honoured leases covers the claim, so nothing new is taken. */
@@ -247,10 +234,9 @@ function addClaim(obstacles: Obstacles, claim: WaitingClaim, holder: Holder): vo
 
 function ownBelow(node: Node, holder: Holder, weakest: Strength): number {
   let own = 0;
-  const look = (item: Placed): void => {
-    if (item.strength >= weakest && isBelow(item.node, node)) own++;
-  };
-  for (let lease = holder.leases; lease !== null; lease = lease.nextOfHolder) look(lease);
+  for (let lease = holder.leases; lease !== null; lease = lease.nextOfHolder) {
+    if (lease.strength >= weakest && isBelow(lease.node, node)) own++;
+  }
   return own;
 }
 

@@ -8,7 +8,7 @@ import { decidingPriority } from "../agents/agent-life.ts";
 import { limits } from "../contract/limits.ts";
 import type { Intent, Millis } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
-import { each, type Place } from "../index/placed-lists.ts";
+import { eachAt, type Place } from "../index/placed-lists.ts";
 import { search } from "../index/resource-search.ts";
 import {
   type AgentEntry,
@@ -20,7 +20,7 @@ import {
 } from "../memory/state.ts";
 import { nameCovers, namesOverlap } from "../names/pattern.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
-import { type Bar, barOn } from "./bars.ts";
+import { bar, barOn } from "./bars.ts";
 import { type Claim, claimsOf, lastPlace, makeClaim, placeOf, unitsClaimed } from "./claims.ts";
 import type { Decision } from "./decide.ts";
 import type { Manifest } from "./manifest.ts";
@@ -52,7 +52,12 @@ export function pickNames(
       });
     }
     const ready = matching.filter(({ name }) => barOn(tenant, name) === null && !taken.has(name.text));
-    if (ready.length === 0) return noneReady(pattern);
+    if (ready.length === 0) {
+      return bar(
+        "cell_not_ready",
+        `Of the resources that ${pattern.text} matches none is ready; look at their cells and fences.`,
+      );
+    }
     const roomy = ready.filter(({ record: { capacity } }) => capacity === null || capacity >= intent.units);
     if (roomy.length === 0) {
       return refuse("lease_denied", `No resource of ${pattern.text} has ${intent.units} units in all.`, {
@@ -64,15 +69,6 @@ export function pickNames(
     taken.add(name.text);
   }
   return { ...manifest, picked, claims: claimsOf(tenant, manifest.intents, picked) };
-}
-
-function noneReady({ text }: ResourceName): Bar {
-  return {
-    type: "pause",
-    reason: "cell_not_ready",
-    detail: `Of the resources that ${text} matches none is ready; look at their cells and fences.`,
-    resource: null,
-  };
 }
 
 /** In the order of their names, which does not depend on how the search went. */
@@ -127,8 +123,7 @@ function loadOf({ heldUnits, record }: ResourceEntry): number {
 
 function waitersOf({ node: { waiting } }: ResourceEntry): number {
   let count = 0;
-  if (waiting === null) return count;
-  for (const head of [waiting.shared, waiting.providing, waiting.exclusive]) each(head, () => count++);
+  eachAt(waiting, () => count++);
   return count;
 }
 

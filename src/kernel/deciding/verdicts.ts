@@ -2,7 +2,7 @@
 import { decidingPriority, isUnitOver } from "../agents/agent-life.ts";
 import type { Acquire } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
-import type { Millis } from "../contract/records.ts";
+import type { Millis, Request } from "../contract/records.ts";
 import type { Blocker, Reply, Verdict } from "../contract/replies.ts";
 import type { AgentEntry, TenantEntry } from "../memory/state.ts";
 import type { Decision } from "./decide.ts";
@@ -40,9 +40,8 @@ export function predict(
 ): Reply {
   switch (decision.type) {
     case "refused":
+    case "paused":
       return decision;
-    case "pause":
-      return { type: "paused", reason: decision.reason, detail: decision.detail, resource: decision.resource };
     case "die":
       return diedVerdict(
         tenant,
@@ -54,17 +53,25 @@ export function predict(
     case "grant":
       return { type: "granted", requestId: "", leases: [], warnings: manifest.warnings, observe: null };
     case "wait":
-      return {
-        type: "waiting",
-        requestId: "",
-        position: 1 + decision.obstacles.claims.size,
-        blockers: blockersOf(decision.obstacles),
-        blockersTotal: obstaclesTotal(decision.obstacles),
-        waitTimeoutMs: manifest.waitTimeout,
-        claimWithinMs: tenant.record.settings.claimWithinMs,
-        warnings: manifest.warnings,
-      };
+      return waitingVerdict(tenant, { ...manifest, id: "" }, decision.obstacles);
   }
+}
+
+export function waitingVerdict(
+  tenant: TenantEntry,
+  { id, waitTimeout, warnings }: Pick<Request, "id" | "waitTimeout" | "warnings">,
+  obstacles: Obstacles,
+): Extract<Verdict, { readonly type: "waiting" }> {
+  return {
+    type: "waiting",
+    requestId: id,
+    position: 1 + obstacles.claims.size,
+    blockers: blockersOf(obstacles),
+    blockersTotal: obstaclesTotal(obstacles),
+    waitTimeoutMs: waitTimeout,
+    claimWithinMs: tenant.record.settings.claimWithinMs,
+    warnings,
+  };
 }
 
 /** W11: up to 16, holders first, each by its number, so that the list does not depend on how the search went. */

@@ -51,6 +51,14 @@ export function each(head: Placed | null, act: (item: Placed) => void): void {
   });
 }
 
+/** Of every strength. */
+export function eachAt(heads: Heads | null, act: (item: Placed) => void): void {
+  if (heads === null) return;
+  each(heads.shared, act);
+  each(heads.providing, act);
+  each(heads.exclusive, act);
+}
+
 /** Of what was appended last: it belongs before the one that it stands behind. */
 export function isOutOfOrder(item: Placed): boolean {
   return item.previous !== null && isBefore(item, item.previous);

@@ -23,6 +23,7 @@ import {
   rootOf,
   type TenantEntry,
   type Turn,
+  updateCounters,
 } from "../memory/state.ts";
 import { contestLateResults } from "./late-results.ts";
 import { closingLease, endedLease, firstLeaseState } from "./lease-states.ts";
@@ -244,8 +245,7 @@ function addLeaseTime(turn: Turn, ms: number): void {
   const { counters } = tenant;
   const windowStart = now - (now % limits.leaseTimeWindowMs);
   const used = counters.record.windowStart === windowStart ? counters.record.leaseTimeMs : 0;
-  counters.record = { ...counters.record, windowStart, leaseTimeMs: used + ms };
-  changed(turn, counters);
+  updateCounters(turn, { windowStart, leaseTimeMs: used + ms });
 }
 
 export function emitLease(turn: Turn, entry: LeaseEntry, type: LeaseEvent["type"], reason: string | null): void {

@@ -4,7 +4,7 @@
  */
 
 import type { KernelEvent } from "../contract/events.ts";
-import type { Intent, Lease, Millis, RecordKind, RecordOf } from "../contract/records.ts";
+import type { Counters, Intent, Lease, Millis, RecordKind, RecordOf } from "../contract/records.ts";
 import type { Receipt } from "../contract/task-records.ts";
 import { createHeap, type Heap, type Ranked } from "../index/heap.ts";
 import type { Placed } from "../index/placed-lists.ts";
@@ -232,6 +232,12 @@ export function nextFence(turn: Turn): number {
   counters.record = { ...counters.record, fence: counters.record.fence + 1 };
   changed(turn, counters);
   return counters.record.fence;
+}
+
+export function updateCounters(turn: Turn, change: Partial<Counters>): void {
+  const { counters } = turn.tenant;
+  counters.record = { ...counters.record, ...change };
+  changed(turn, counters);
 }
 
 /** Their waiters are served at the end of the turn (L6, W3). */

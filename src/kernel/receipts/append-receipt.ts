@@ -1,13 +1,11 @@
 /** What the kernel adds to the ledger (R1): receipts of workers, and those that the rules call for by themselves (T5). */
 
 import { blank } from "../contract/field.ts";
-import { receiptDraftOf } from "../contract/inputs.gen.ts";
 import { receiptInput } from "../contract/inputs.ts";
-import type { Millis } from "../contract/records.ts";
-import type { Receipt, ReceiptDraft, TaskAttempt } from "../contract/task-records.ts";
-import { changed, emit, type Turn } from "../memory/state.ts";
+import type { Receipt, ReceiptDraft, ReceiptPhase, TaskAttempt } from "../contract/task-records.ts";
+import { emit, type Turn, updateCounters } from "../memory/state.ts";
 import { type TaskEntry, updateTask } from "../memory/task-state.ts";
-import { ownIdPrefix } from "./receipt-content.ts";
+import { contentOf, ownIdPrefix } from "./receipt-content.ts";
 
 /** `source_system` of receipts written by the control plane. */
 export const ownSource = "leasehold";
@@ -15,10 +13,8 @@ export const ownSource = "leasehold";
 /** The next one of the tenant's chain. */
 export function appendReceipt(turn: Turn, task: TaskEntry, draft: ReceiptDraft, givenId: string | null): Receipt {
   const { state, tenant, now } = turn;
-  const { counters } = tenant;
-  const sequence = counters.record.receipts + 1;
-  counters.record = { ...counters.record, receipts: sequence };
-  changed(turn, counters);
+  const sequence = tenant.counters.record.receipts + 1;
+  updateCounters(turn, { receipts: sequence });
   draft.sequence = sequence;
   draft.id = givenId ?? receiptIdOf(sequence);
   draft.obligationId = task.record.obligation?.id ?? null;
@@ -37,8 +33,7 @@ export function receiptIdOf(sequence: number): string {
 /** T2, T5: an escalation by policy, to the task's principal. */
 export function policyReceipt(turn: Turn, task: TaskEntry, reason: string, attempt: TaskAttempt | null): Receipt {
   const { principalAi } = task.record.spec;
-  const draft = blankDraft(task, turn.now);
-  draft.phase = "escalate";
+  const draft = ownDraft(turn, task, "escalate");
   draft.causedByReceiptId = attempt?.receiptId ?? task.record.lastReceiptId;
   draft.fromPrincipal = attempt?.workerId ?? null;
   draft.escalationClass = "policy";
@@ -49,34 +44,19 @@ export function policyReceipt(turn: Turn, task: TaskEntry, reason: string, attem
 
 /** T13: the principal called the task off while somebody was bound to it. */
 export function canceledReceipt(turn: Turn, task: TaskEntry, reason: string | null) {
-  const { now } = turn;
-  const draft = blankDraft(task, now);
-  draft.phase = "complete";
+  const draft = ownDraft(turn, task, "complete");
   draft.status = "canceled";
   draft.outcomeKind = reason === null ? "none" : "response_text";
   draft.outcomeText = reason;
-  draft.completedAt = now;
+  draft.completedAt = turn.now;
   return appendReceipt(turn, task, draft, null);
 }
 
-function blankDraft({ record }: TaskEntry, now: Millis): ReceiptDraft {
-  const { spec } = record;
-  const draft = receiptDraftOf(nothingSent);
-  draft.tenant = record.tenant;
-  draft.taskId = record.id;
-  draft.recipientAi = spec.principalAi;
-  draft.sourceSystem = ownSource;
-  draft.storedAt = now;
-  draft.parentTaskId = spec.parentTaskId;
-  draft.causedByReceiptId = record.lastReceiptId;
-  draft.attempt = record.attempts;
-  draft.forPrincipal = spec.principalAi;
-  draft.taskType = spec.taskType;
-  draft.taskSummary = spec.taskSummary ?? spec.taskType;
-  draft.expectedOutcomeKind = spec.expectedOutcomeKind;
-  draft.expectedArtifactMime = spec.expectedArtifactMime;
-  draft.createdAt = now;
-  return draft;
+/** Without the payload, which a worker's receipts repeat. */
+function ownDraft({ now }: Turn, { record }: TaskEntry, phase: ReceiptPhase): ReceiptDraft {
+  const { attempts: attempt, lastReceiptId: causedByReceiptId, spec } = record;
+  const sender = { workerId: ownSource, attempt, startedAt: null, causedByReceiptId };
+  return contentOf(nothingSent, phase, { record, payload: null }, sender, spec.principalAi, now);
 }
 
 const nothingSent = blank(receiptInput);

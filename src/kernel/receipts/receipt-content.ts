@@ -106,10 +106,10 @@ function findAbsent(input: ReceiptInput, fields: readonly Nullable[]): Refusal |
     : invalidReceipt(wireName(given, receiptInput[given]), `has no place in a receipt of phase ${input.phase}`);
 }
 
-function contentOf(
+export function contentOf(
   input: ReceiptInput,
   phase: ReceiptPhase,
-  { record, payload }: TaskEntry,
+  { record, payload }: Pick<TaskEntry, "record" | "payload">,
   sender: Sender,
   recipientAi: string,
   now: Millis,

@@ -4,8 +4,8 @@ import type { Intent, Lease, Millis } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Observe, PauseReason, Reply } from "../contract/replies.ts";
 import { unitsClaimed } from "../deciding/claims.ts";
-import { addObstacles, createObstacles, isFree, obstaclesTotal } from "../deciding/obstacles.ts";
-import { blockersOf } from "../deciding/verdicts.ts";
+import { addObstacles, createObstacles, isFree } from "../deciding/obstacles.ts";
+import { waitingVerdict } from "../deciding/verdicts.ts";
 import { updateLease } from "../leases/lease-life.ts";
 import type { Holder, RequestEntry, TenantEntry, Turn } from "../memory/state.ts";
 import { liveLeasesOf } from "./request-life.ts";
@@ -17,16 +17,7 @@ export function describeRequest(turn: Turn, request: RequestEntry): Reply {
     case "WAITING":
       return describeWait(tenant, request);
     case "BINDING":
-      return {
-        type: "waiting",
-        requestId: record.id,
-        position: 0,
-        blockers: [],
-        blockersTotal: 0,
-        waitTimeoutMs: record.waitTimeout,
-        claimWithinMs: tenant.record.settings.claimWithinMs,
-        warnings: record.warnings,
-      };
+      return { ...waitingVerdict(tenant, record, createObstacles()), position: 0 };
     case "GRANTED":
       collect(turn, request);
       return {
@@ -66,22 +57,13 @@ function pauseReasonOf(fate: string | null): PauseReason {
 function describeWait(tenant: TenantEntry, request: RequestEntry): Reply {
   const { record, holder } = request;
   const obstacles = createObstacles();
-  const claims = request.claims.map((claim) => ({ claim: claim }));
+  const claims = request.claims.map((claim) => ({ claim }));
   for (const claim of request.claims) {
     const units = unitsClaimed(claims, claim);
     if (isFree(tenant, claim, holder, claim, units)) continue;
     addObstacles(obstacles, tenant, claim, holder, claim, units, Number.NEGATIVE_INFINITY);
   }
-  return {
-    type: "waiting",
-    requestId: record.id,
-    position: 1 + obstacles.claims.size,
-    blockers: blockersOf(obstacles),
-    blockersTotal: obstaclesTotal(obstacles),
-    waitTimeoutMs: record.waitTimeout,
-    claimWithinMs: tenant.record.settings.claimWithinMs,
-    warnings: record.warnings,
-  };
+  return waitingVerdict(tenant, record, obstacles);
 }
 
 export function collect(turn: Turn, request: RequestEntry): void {

@@ -72,7 +72,7 @@ function servePicking(turn: Turn, names: readonly ResourceName[]): void {
 }
 
 export function fits(tenant: TenantEntry, request: RequestEntry): boolean {
-  const claims = request.claims.map((claim) => ({ claim: claim }));
+  const claims = request.claims.map((claim) => ({ claim }));
   return request.claims.every((claim) => isFree(tenant, claim, request.holder, claim, unitsClaimed(claims, claim)));
 }
 

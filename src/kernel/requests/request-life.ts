@@ -15,6 +15,7 @@ import { rankIn, removeFrom } from "../index/heap.ts";
 import { nodeFor, put, take } from "../index/resource-tree.ts";
 import { beginLease, emitLease, expiryFor, type GrantTerms, updateLease } from "../leases/lease-life.ts";
 import { boundLease } from "../leases/lease-states.ts";
+import { createRequestEntry } from "../memory/entries.ts";
 import {
   type AgentEntry,
   changed,
@@ -26,10 +27,40 @@ import {
   rootOf,
   type TenantEntry,
   type Turn,
+  updateCounters,
   type WaitingClaim,
 } from "../memory/state.ts";
 import { noRequests, type TaskEntry } from "../memory/task-state.ts";
-import { moveRequest } from "./request-states.ts";
+import { firstRequestState, moveRequest } from "./request-states.ts";
+
+/** What a request asks for; it begins the same for all. */
+type RequestTerms = Omit<
+  Request,
+  | ("tenant" | "holder" | "state" | "arrival" | "submittedAt" | "timeoutAt")
+  | ("leaseIds" | "ended" | "fateReason" | "forgetAt")
+>;
+
+export function addRequest(turn: Turn, holder: Holder, terms: RequestTerms): RequestEntry {
+  const { tenant, now } = turn;
+  updateCounters(turn, { arrival: tenant.counters.record.arrival + 1 });
+  const record: Request = {
+    ...terms,
+    tenant: tenant.record.id,
+    holder: holder.holderId,
+    state: firstRequestState,
+    arrival: tenant.counters.record.arrival,
+    submittedAt: now,
+    timeoutAt: now + terms.waitTimeout,
+    leaseIds: [],
+    ended: [],
+    fateReason: null,
+    forgetAt: null,
+  };
+  const request = createRequestEntry(record, holder);
+  tenant.requests.set(record.id, request);
+  changed(turn, request);
+  return request;
+}
 
 /** Enters a waiting request, new or restored, into the queue and the index. */
 export function enqueue({ state, tenant }: Turn, request: RequestEntry): void {

@@ -8,7 +8,7 @@ import type { CellEvent } from "../contract/events.ts";
 import { limits } from "../contract/limits.ts";
 import type { Cell } from "../contract/records.ts";
 import { whyNotReady } from "../deciding/bars.ts";
-import { each } from "../index/placed-lists.ts";
+import { eachAt } from "../index/placed-lists.ts";
 import { createCellEntry } from "../memory/entries.ts";
 import {
   type CellEntry,
@@ -69,11 +69,9 @@ export function resourcesOf({ resources }: TenantEntry, { record: { id } }: Cell
 export function leasesOfCell(tenant: TenantEntry, cell: CellEntry): LeaseEntry[] {
   const leases: LeaseEntry[] = [];
   for (const { node } of resourcesOf(tenant, cell)) {
-    for (const head of [node.shared, node.providing, node.exclusive]) {
-      each(head, (item) => {
-        if ((item as LeaseEntry).record.cell === cell.record.id) leases.push(item as LeaseEntry);
-      });
-    }
+    eachAt(node, (item) => {
+      if ((item as LeaseEntry).record.cell === cell.record.id) leases.push(item as LeaseEntry);
+    });
   }
   return leases.sort((a, b) => a.order - b.order);
 }
@@ -86,19 +84,13 @@ export function readinessChanged(turn: Turn, resources: readonly ResourceEntry[]
     if (whyNotReady(turn.tenant, resource.record) === null) {
       isAnyReady = true;
       freeName(turn, resource.name);
-    } else addWaiters(paused, resource);
+      continue;
+    }
+    // Of its very name: who waits for a pattern over it wants nothing from its cell.
+    eachAt(resource.node.waiting, (claim) => paused.add((claim as WaitingClaim).request));
   }
   for (const request of [...paused].sort((a, b) => a.record.arrival - b.record.arrival)) {
     endWait(turn, request, "PAUSED", "cell_not_ready");
   }
   if (isAnyReady) turn.state.consequences.push({ type: "readiness_changed" });
-}
-
-/** Of its very name: who waits for a pattern over it wants nothing from its cell. */
-function addWaiters(requests: Set<RequestEntry>, { node }: ResourceEntry): void {
-  const { waiting } = node;
-  if (waiting === null) return;
-  for (const head of [waiting.shared, waiting.providing, waiting.exclusive]) {
-    each(head, (claim) => requests.add((claim as WaitingClaim).request));
-  }
 }

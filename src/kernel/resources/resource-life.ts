@@ -4,7 +4,7 @@ import { SHARED } from "../contract/predicates.ts";
 import type { Millis, Resource } from "../contract/records.ts";
 import { unitsClaimed } from "../deciding/claims.ts";
 import { unitsAhead } from "../deciding/units.ts";
-import { each } from "../index/placed-lists.ts";
+import { each, eachAt, isEmpty } from "../index/placed-lists.ts";
 import { search } from "../index/resource-search.ts";
 import { heldFrom, nodeFor, setMark, waitingFrom } from "../index/resource-tree.ts";
 import { createResourceEntry } from "../memory/entries.ts";
@@ -46,9 +46,7 @@ export function addResource(tenant: TenantEntry, name: ResourceName, now: Millis
 export function placeResource(tenant: TenantEntry, record: Resource, name: ResourceName): ResourceEntry {
   const node = nodeFor(rootOf(tenant, name.type), name);
   const entry = createResourceEntry(record, name, node);
-  each(node.shared, (lease) => (entry.heldUnits += (lease as LeaseEntry).record.units));
-  each(node.providing, (lease) => (entry.heldUnits += (lease as LeaseEntry).record.units));
-  each(node.exclusive, (lease) => (entry.heldUnits += (lease as LeaseEntry).record.units));
+  eachAt(node, (lease) => (entry.heldUnits += (lease as LeaseEntry).record.units));
   setMark(node, entry);
   tenant.resources.set(record.name, entry);
   return entry;
@@ -58,11 +56,7 @@ export function isUsed(tenant: TenantEntry, name: ResourceName): boolean {
   const root = findRoot(tenant, name.type);
   if (root === undefined) return false;
   return search(root, name, {
-    visit: ({ shared, providing, exclusive, waiting }) =>
-      shared !== null ||
-      providing !== null ||
-      exclusive !== null ||
-      (waiting !== null && (waiting.shared ?? waiting.providing ?? waiting.exclusive) !== null),
+    visit: (node) => !isEmpty(node) || (node.waiting !== null && !isEmpty(node.waiting)),
     below: (_node, branch) => (heldFrom(branch, SHARED) + waitingFrom(branch, SHARED) > 0 ? "stop" : "skip"),
   });
 }
@@ -120,11 +114,9 @@ function findUsers(tenant: TenantEntry, name: ResourceName): { leases: LeaseEntr
   const root = findRoot(tenant, name.type);
   if (root !== undefined) {
     search(root, name, {
-      visit({ shared, providing, exclusive, waiting }) {
-        for (const head of [shared, providing, exclusive]) each(head, (lease) => leases.push(lease as LeaseEntry));
-        for (const head of [waiting?.shared, waiting?.providing, waiting?.exclusive]) {
-          each(head ?? null, (claim) => requests.add((claim as WaitingClaim).request));
-        }
+      visit(node) {
+        eachAt(node, (lease) => leases.push(lease as LeaseEntry));
+        eachAt(node.waiting, (claim) => requests.add((claim as WaitingClaim).request));
         return false;
       },
       below: () => "enter",

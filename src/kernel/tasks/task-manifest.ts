@@ -6,20 +6,17 @@
 
 import { requestIdWith, suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
-import type { Request } from "../contract/records.ts";
 import { findResource } from "../deciding/bars.ts";
 import { claimsOf, type LinkedClaim, lastPlace, needsCells, placeOf, unitsClaimed } from "../deciding/claims.ts";
 import { displacesUnits } from "../deciding/decide.ts";
 import { addObstacles, createObstacles, findObstacle, type Obstacles } from "../deciding/obstacles.ts";
 import { findOverKind } from "../deciding/quotas.ts";
 import { planWounds } from "../deciding/wound.ts";
-import { createRequestEntry } from "../memory/entries.ts";
-import { changed, type RequestEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
+import { type RequestEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
 import type { Obstacle, TaskEntry } from "../memory/task-state.ts";
 import { endLeases } from "../requests/ending.ts";
 import { fits } from "../requests/queue.ts";
-import { endWait, enqueue } from "../requests/request-life.ts";
-import { firstRequestState } from "../requests/request-states.ts";
+import { addRequest, endWait, enqueue } from "../requests/request-life.ts";
 import { park } from "./task-parking.ts";
 import { bar, isKeyFull } from "./task-queue.ts";
 
@@ -120,38 +117,22 @@ export function obstaclesOf(tenant: TenantEntry, task: TaskEntry, claims: readon
 }
 
 function queueFor(turn: Turn, task: TaskEntry): void {
-  const { tenant, now } = turn;
-  const { counters } = tenant;
-  counters.record = { ...counters.record, arrival: counters.record.arrival + 1 };
-  changed(turn, counters);
-  const { record } = task;
-  const request: Request = {
-    tenant: tenant.record.id,
-    id: `${requestIdWith(suffixOf(`req_${record.id.slice(2)}`))}-${counters.record.arrival}`,
-    agentId: taskPrefix + record.id,
-    holder: record.id,
+  const { id, spec } = task.record;
+  const number = turn.tenant.counters.record.arrival + 1;
+  const request = addRequest(turn, task, {
+    id: `${requestIdWith(suffixOf(`req_${id.slice(2)}`))}-${number}`,
+    agentId: taskPrefix + id,
     key: null,
     fingerprint: "",
-    state: firstRequestState,
-    intents: record.spec.intents,
+    intents: spec.intents,
     picked: [],
-    ttl: record.spec.leaseDurationMs,
+    ttl: spec.leaseDurationMs,
     idleTimeout: null,
-    purpose: record.spec.taskSummary,
+    purpose: spec.taskSummary,
     tokens: false,
-    arrival: counters.record.arrival,
-    submittedAt: now,
     waitTimeout: limits.taskWaitMs,
-    timeoutAt: now + limits.taskWaitMs,
     observeSince: null,
     warnings: [],
-    leaseIds: [],
-    ended: [],
-    fateReason: null,
-    forgetAt: null,
-  };
-  const entry = createRequestEntry(request, task);
-  tenant.requests.set(request.id, entry);
-  changed(turn, entry);
-  enqueue(turn, entry);
+  });
+  enqueue(turn, request);
 }
