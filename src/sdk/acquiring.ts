@@ -4,9 +4,9 @@
  */
 import { type Actor, askAs } from "./actor.ts";
 import type { Timed } from "./client.ts";
-import { aborted, Died, LeaseholdError } from "./errors.ts";
+import { aborted, Died, type LeaseholdCode, LeaseholdError } from "./errors.ts";
 import { drawKey } from "./idempotency.ts";
-import { sleep } from "./timing.ts";
+import { onAbort, sleep } from "./timing.ts";
 import type { Granted, Intent, OperationInputs, Waiting } from "./wire.ts";
 
 /** One resource, or all that one step needs. A name alone is to be changed (MUTATES). */
@@ -69,7 +69,8 @@ export async function acquireLeases(
     } catch (error) {
       if (!(error instanceof LeaseholdError)) throw error;
       const hasWaited = error.code === "wait_timeout" && endAt - performance.now() < lastWaitMsMin;
-      if (leftMs === 0 || hasWaited || !comesBack(error, steps.outlasts)) throw error;
+      const mayAgain = comesBack.includes(error.code) || (steps.outlasts && outlasted.includes(error.code));
+      if (leftMs === 0 || hasWaited || !mayAgain) throw error;
       // Whether it took effect is settled by sending exactly the same again (W10).
       if (!error.outcomeUnknown) input = null;
       isUnverified = isUnverified || error.code === "verify_required";
@@ -83,12 +84,7 @@ export async function acquireLeases(
 }
 
 export function intentsOf(manifest: Manifest): readonly Intent[] {
-  const list = typeof manifest === "string" || !isList(manifest) ? [manifest] : manifest;
-  return list.map((one) => (typeof one === "string" ? { predicate: "MUTATES", resource: one } : one));
-}
-
-function isList(manifest: Intent | readonly (string | Intent)[]): manifest is readonly (string | Intent)[] {
-  return Array.isArray(manifest);
+  return [manifest].flat().map((one) => (typeof one === "string" ? { predicate: "MUTATES", resource: one } : one));
 }
 
 type AcquireInput = OperationInputs["acquire"];
@@ -132,17 +128,10 @@ async function waitFor(actor: Actor, waiting: Waiting, signal: AbortSignal | und
     }
   };
   const granted = asks();
-  const giveUp = (): void => {
-    // With this the question that is held is answered at once.
-    askAs(actor, "cancel_request", { request_id: requestId }).catch(() => undefined);
-  };
-  if (signal?.aborted === true) giveUp();
-  else signal?.addEventListener("abort", giveUp, { once: true });
-  try {
-    return await orUndo(granted, signal, ({ answer }) => release(actor, answer));
-  } finally {
-    signal?.removeEventListener("abort", giveUp);
-  }
+  // With this the question that is held is answered at once.
+  const giveUp = (): unknown => askAs(actor, "cancel_request", { request_id: requestId }).catch(() => undefined);
+  const stop = onAbort(signal, giveUp);
+  return orUndo(granted, signal, ({ answer }) => release(actor, answer)).finally(stop);
 }
 
 /** The outcome; or, where the signal fires first, its rejection, while what comes after all is undone. */
@@ -154,24 +143,14 @@ function orUndo<T>(
   if (signal === undefined) return outcome;
   return new Promise((resolve, reject) => {
     let isGivenUp = false;
-    const giveUp = (): void => {
+    const stop = onAbort(signal, () => {
       isGivenUp = true;
       reject(aborted(signal, true));
-    };
-    if (signal.aborted) giveUp();
-    else signal.addEventListener("abort", giveUp, { once: true });
-    outcome.then(
-      (value) => {
-        signal.removeEventListener("abort", giveUp);
-        // What cannot be undone now ends by itself, at the end of its TTL.
-        if (isGivenUp) undo(value).catch(() => undefined);
-        else resolve(value);
-      },
-      (error: unknown) => {
-        signal.removeEventListener("abort", giveUp);
-        reject(error);
-      },
-    );
+    });
+    outcome
+      .finally(stop)
+      // What cannot be undone now ends by itself, at the end of its TTL.
+      .then((value) => (isGivenUp ? undo(value).catch(() => undefined) : resolve(value)), reject);
   });
 }
 
@@ -179,22 +158,15 @@ async function release(actor: Actor, { leases }: Granted): Promise<void> {
   await askAs(actor, "release_all", { agent_id: actor.agentId, lease_ids: leases.map(({ id }) => id) });
 }
 
-function comesBack(error: LeaseholdError, outlasts: boolean): boolean {
-  switch (error.code) {
-    case "die":
-    case "wait_timeout":
-    case "request_unknown":
-      return true;
-    case "verify_required":
-    case "unreachable":
-    case "timeout":
-    case "shutting_down":
-    case "database_unavailable":
-      return outlasts;
-    default:
-      return false;
-  }
-}
+const comesBack: readonly LeaseholdCode[] = ["die", "wait_timeout", "request_unknown"];
+/** What passes while the server is away, or once the agent has verified what it holds. */
+const outlasted: readonly LeaseholdCode[] = [
+  "verify_required",
+  "unreachable",
+  "timeout",
+  "shutting_down",
+  "database_unavailable",
+];
 
 /** The server's hint (W5), and a little chance on top so that a crowd does not come back at once. */
 function pauseMs(error: LeaseholdError): number {

@@ -6,7 +6,6 @@ import type { Actor } from "./actor.ts";
 import type { Client } from "./client.ts";
 import { LeaseholdError } from "./errors.ts";
 import { drawKey } from "./idempotency.ts";
-import type { Siblings } from "./with-lease.ts";
 
 const spareMax = 64;
 
@@ -64,11 +63,3 @@ function isForgotten(error: unknown): boolean {
   if (!(error instanceof LeaseholdError)) return false;
   return error.code === "agent_unknown" || error.code === "stale_epoch" || error.code === "unauthorized";
 }
-
-/** Nobody else works as this agent. */
-export const alone: Siblings = {
-  rollBackOthers: () => false,
-  add: () => undefined,
-  delete: () => undefined,
-  mayHoldMore: false,
-};

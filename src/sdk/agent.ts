@@ -14,11 +14,11 @@ import {
   type SavedDigest,
   type VerifiedLease,
 } from "./digest.ts";
-import { type Died, LeaseholdError } from "./errors.ts";
+import { LeaseholdError } from "./errors.ts";
 import { type Hold, type HoldOptions, holdUntilReleased } from "./hold.ts";
 import { drawKey, type OperationName } from "./idempotency.ts";
 import type { AgentState, OperationAnswers, RegisteredAgent } from "./wire.ts";
-import { type Held, type Siblings, type WithLeaseOptions, type Work, workUnder } from "./with-lease.ts";
+import { type Held, type WithLeaseOptions, Works, workUnder } from "./with-lease.ts";
 
 export interface AgentOptions {
   /** Drawn if left out; then no other process can take the agent up. */
@@ -34,8 +34,7 @@ export class Agent implements Actor {
   readonly client: Client;
   readonly agentId: string;
   private readonly digestFile: string | null;
-  private readonly works = new Set<Work>();
-  private readonly isDrawn: boolean;
+  private readonly works: Works;
   private present: Pick<RegisteredAgent, "agent_token" | "epoch" | "priority_timestamp">;
   private phase: AgentState;
   private digests: DigestStore | null = null;
@@ -46,7 +45,7 @@ export class Agent implements Actor {
     this.present = registered;
     this.phase = registered.state;
     this.digestFile = digestFile;
-    this.isDrawn = isDrawn;
+    this.works = new Works(!isDrawn);
   }
 
   static async register(client: Client, { id, labels, digestFile }: AgentOptions): Promise<Agent> {
@@ -84,7 +83,7 @@ export class Agent implements Actor {
 
   /** As the client's, in this agent's name: its pieces of work do not stand in each other's way (C2). */
   withLease<T>(manifest: Manifest, body: (held: Held) => Promise<T> | T, options: WithLeaseOptions = {}): Promise<T> {
-    return workUnder(this, this.siblings, manifest, body, options);
+    return workUnder(this, this.works, manifest, body, options);
   }
 
   /** As the client's, in this agent's name. */
@@ -121,7 +120,7 @@ export class Agent implements Actor {
     };
     if (this.digestFile !== null) {
       const store = await this.store();
-      await store.write(this.digestFile, this.fileOf(digest, input.assumptions ?? []));
+      await store.writeDigestFile(this.digestFile, this.fileOf(digest, input.assumptions ?? []));
     }
     const { context, ...rest } = digest;
     await this.call("save_digest", context === null ? rest : { ...rest, context }, options);
@@ -132,7 +131,7 @@ export class Agent implements Actor {
   async dropDigestFile(): Promise<void> {
     if (this.digestFile === null) return;
     const store = await this.store();
-    await store.remove(this.digestFile);
+    await store.removeDigestFile(this.digestFile);
   }
 
   /**
@@ -143,7 +142,7 @@ export class Agent implements Actor {
     assumptions?: readonly { readonly resource: string; readonly version: string }[],
     options: CallOptions = {},
   ): Promise<Resumed | null> {
-    const file = this.digestFile === null ? null : await (await this.store()).read(this.digestFile);
+    const file = this.digestFile === null ? null : await (await this.store()).readDigestFile(this.digestFile);
     const mine = file !== null && file.identity.agent_id === this.agentId ? file : null;
     const assumed = assumptions ?? mine?.assumptions ?? [];
     let answer: OperationAnswers["resume_agent"] | null;
@@ -166,8 +165,6 @@ export class Agent implements Actor {
     const leases = await this.verifyAll(undefined, options);
     return { digest, observationUpdate: answer?.observation_update ?? null, leases };
   }
-
-  private readonly siblings: Siblings = agentSiblings(this.works, () => !this.isDrawn);
 
   private fileOf(digest: SavedDigest, assumptions: DigestFile["assumptions"]): DigestFile {
     const { epoch, priority_timestamp } = this.present;
@@ -203,18 +200,3 @@ function newerOf(file: DigestFile | null, answer: OperationAnswers["resume_agent
 
 /** A new process registers, and then resumes; an old one only resumes. */
 const ownTakeUps = 2;
-
-function agentSiblings(works: Set<Work>, mayHoldMore: () => boolean): Siblings {
-  return {
-    rollBackOthers(except: Work, died: Died) {
-      const others = [...works].filter((work) => work !== except && work.isHolding);
-      for (const work of others) work.rollBack(died);
-      return others.length > 0;
-    },
-    add: (work) => works.add(work),
-    delete: (work) => works.delete(work),
-    get mayHoldMore() {
-      return mayHoldMore();
-    },
-  };
-}

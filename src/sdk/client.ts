@@ -6,20 +6,20 @@
 import { defaultUrl } from "../names/defaults.ts";
 import type { Manifest } from "./acquiring.ts";
 import { Agent, type AgentOptions } from "./agent.ts";
-import { AgentPool, alone } from "./agent-pool.ts";
+import { AgentPool } from "./agent-pool.ts";
 import { type Clock, type Mark, systemClock, Timekeeper } from "./clock.ts";
-import { aborted, errorOf, LeaseholdError } from "./errors.ts";
+import { aborted, errorOf, type LeaseholdCode, LeaseholdError } from "./errors.ts";
 import { type EventsOptions, followEvents, type LeaseholdEvent } from "./events.ts";
 import { type Hold, type HoldOptions, holdUntilReleased } from "./hold.ts";
 import type { Fetch } from "./http.ts";
-import { isRepeatable, keyed, type OperationName, takesLong } from "./idempotency.ts";
+import { holdMsOf, isRepeatable, keyed, type OperationName, takesLong } from "./idempotency.ts";
 import { Lane, type Transport } from "./lane.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import { openTaskKeeper } from "./task-keeper.ts";
 import { backOffMs, type Limited, limited, sleep } from "./timing.ts";
 import { type Credentials, headersFor, WireBroken, type WireReply } from "./transport.ts";
 import type { OperationAnswers, OperationInputs } from "./wire.ts";
-import { type Held, type WithLeaseOptions, workUnder } from "./with-lease.ts";
+import { type Held, type WithLeaseOptions, Works, workUnder } from "./with-lease.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
 
 export type { OperationName } from "./idempotency.ts";
@@ -123,16 +123,15 @@ export class Client {
       const attemptMs = isLast ? attemptMsMax : Math.min(attemptMsFirst * 2 ** attempt, attemptMsMax);
       const limitMs = takesLong(name) ? leftMs : Math.min(leftMs, attemptMs + holdMs);
       const outcome = await this.attempt(send, Math.max(limitMs, 1), options.signal);
-      if (!(outcome instanceof LeaseholdError)) {
-        if (outcome.status < 300) return { answer: outcome.body as OperationAnswer<N>, sentAt };
-        const refusal = errorOf(outcome.status, outcome.body);
-        if (!isPassing(refusal)) throw refusal;
-        await this.pauseBefore(attempt, refusal, mayRepeat, retries, endAt, options.signal);
-      } else {
-        if (outcome.code === "aborted" || outcome.code === "closed") throw outcome;
-        await this.pauseBefore(attempt, outcome, mayRepeat, retries, endAt, options.signal);
-        if (outcome.code === "timeout" && !lane.isStreaming) await lane.clear(options.signal);
-      }
+      const isBroken = outcome instanceof LeaseholdError;
+      if (!isBroken && outcome.status < 300) return { answer: outcome.body as OperationAnswer<N>, sentAt };
+      const failure = isBroken ? outcome : errorOf(outcome.status, outcome.body);
+      const isFinal = isBroken ? failure.code === "aborted" || failure.code === "closed" : !isPassing(failure);
+      if (isFinal || attempt >= retries || (failure.outcomeUnknown && !mayRepeat)) throw failure;
+      const pauseMs = Math.max(backOffMs(attempt, backOffMsBase, backOffMsCap), failure.retryAfterMs ?? 0);
+      if (performance.now() + pauseMs >= endAt) throw failure;
+      await sleep(pauseMs, options.signal);
+      if (isBroken && failure.code === "timeout" && !lane.isStreaming) await lane.clear(options.signal);
     }
   }
 
@@ -147,7 +146,7 @@ export class Client {
       return body(held);
     };
     return this.agents.use(
-      (actor) => workUnder(actor, alone, manifest, begin, options),
+      (actor) => workUnder(actor, new Works(false), manifest, begin, options),
       () => hasBegun,
     );
   }
@@ -167,10 +166,9 @@ export class Client {
     const { url, time } = this;
     const { fetch: own } = this.options;
     const credentials = this.credentials(null);
-    return new Worker(this, options, {
-      openKeeper: (maxBusyMs) =>
-        openTaskKeeper({ url, credentials, fetch: own ?? fetch, time, maxBusyMs }, own !== undefined),
-    });
+    return new Worker(this, options, (maxBusyMs) =>
+      openTaskKeeper({ url, credentials, fetch: own ?? fetch, time, maxBusyMs }, own !== undefined),
+    );
   }
 
   /** What happens, from now on or since a given event, without gaps or repetition, until the loop or the signal ends. */
@@ -188,11 +186,11 @@ export class Client {
     } = {},
     options: CallOptions = {},
   ): Promise<Response> {
-    const { fetcher } = this;
+    const { fetcher } = this; // A browser's fetch refuses to be called as a method.
     const headers = { ...headersFor(this.credentials(options.token)), ...init.headers };
-    const signals = [this.closing.signal, ...(options.signal === undefined ? [] : [options.signal])];
+    const signal = AbortSignal.any([this.closing.signal, options.signal ?? []].flat());
     try {
-      return await fetcher(`${this.url}${path}`, { ...init, headers, signal: AbortSignal.any(signals) });
+      return await fetcher(`${this.url}${path}`, { ...init, headers, signal });
     } catch (error) {
       if (options.signal?.aborted === true) throw aborted(options.signal, true);
       if (this.closing.signal.aborted) throw closed();
@@ -242,21 +240,6 @@ export class Client {
     }
   }
 
-  /** Returns when the call may be made again; throws the failure where it may not. */
-  private async pauseBefore(
-    attempt: number,
-    failure: LeaseholdError,
-    mayRepeat: boolean,
-    retries: number,
-    endAt: number,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    if (attempt >= retries || (failure.outcomeUnknown && !mayRepeat)) throw failure;
-    const ms = Math.max(backOffMs(attempt, backOffMsBase, backOffMsCap), failure.retryAfterMs ?? 0);
-    if (performance.now() + ms >= endAt) throw failure;
-    await sleep(ms, signal);
-  }
-
   private unreachable(error: unknown, mayHaveActed: boolean): LeaseholdError {
     const why = error instanceof Error ? error.message : String(error);
     const detail = `No answer from ${this.url} (${why}); is the server running, and is this its address?`;
@@ -271,8 +254,8 @@ export class Client {
     const name = credentials.secret ?? "";
     let lane = this.lanes.get(name);
     if (lane === undefined) {
-      const { transport = "auto", fetch: fetcher = fetch } = this.options;
-      lane = new Lane({ url: this.url, credentials, transport, fetch: fetcher });
+      const { transport = "auto" } = this.options;
+      lane = new Lane({ url: this.url, credentials, transport, fetch: this.fetcher });
       this.lanes.set(name, lane);
     }
     return lane;
@@ -284,20 +267,19 @@ export function createClient(options: ClientOptions = {}): Client {
 }
 
 /** The server is there, and says to come back. */
+const passing: readonly LeaseholdCode[] = [
+  "rate_limited",
+  "too_many_in_flight",
+  "too_many_connections",
+  "shutting_down",
+  "database_unavailable",
+  "request_timeout",
+];
+
 function isPassing({ code, status }: LeaseholdError): boolean {
-  switch (code) {
-    case "rate_limited":
-    case "too_many_in_flight":
-    case "too_many_connections":
-    case "shutting_down":
-    case "database_unavailable":
-    case "request_timeout":
-      return true;
-    case "bad_answer":
-      return status === 502 || status === 503 || status === 504; // A proxy's word for the same.
-    default:
-      return false;
-  }
+  // A proxy has its own words for the same.
+  const isProxy = code === "bad_answer" && (status === 502 || status === 503 || status === 504);
+  return isProxy || passing.includes(code);
 }
 
 /** A function, so that TypeScript does not assume the earlier result: the signal may have fired since. */
@@ -307,11 +289,6 @@ function isAborted(signal: AbortSignal): boolean {
 
 function closed(): LeaseholdError {
   return new LeaseholdError({ code: "closed", detail: "The client was closed.", outcomeUnknown: true });
-}
-
-function holdMsOf(input: object): number {
-  const { hold_ms: hold } = input as { readonly hold_ms?: unknown };
-  return typeof hold === "number" ? hold : 0;
 }
 
 function addressOf(url: string): string {

@@ -42,21 +42,11 @@ export interface Resumed {
 export type VerifiedLease = Pick<Lease, "id" | "state" | "resource" | "predicate" | "fence" | "expires_in_ms">;
 
 /** How digests are kept on disk, where there is a disk. */
-export interface DigestStore {
-  write(path: string, file: DigestFile): Promise<void>;
-  read(path: string): Promise<DigestFile | null>;
-  remove(path: string): Promise<void>;
-}
+export type DigestStore = typeof import("./node/digest-file.ts");
 
-export async function openDigestStore(): Promise<DigestStore> {
-  try {
-    const { writeDigestFile, readDigestFile, removeDigestFile } = await import("./node/digest-file.ts");
-    return { write: writeDigestFile, read: readDigestFile, remove: removeDigestFile };
-  } catch (error) {
-    throw new LeaseholdError({
-      code: "closed",
-      detail: "This platform has no disk for a digest; leave `digestFile` out, and it is kept on the server.",
-      cause: error,
-    });
-  }
+export function openDigestStore(): Promise<DigestStore> {
+  return import("./node/digest-file.ts").catch((cause: unknown) => {
+    const detail = "This platform has no disk for a digest; leave `digestFile` out, and it is kept on the server.";
+    throw new LeaseholdError({ code: "closed", detail, cause });
+  });
 }

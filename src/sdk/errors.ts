@@ -46,7 +46,7 @@ export class LeaseholdError extends Error {
     this.detail = detail;
     this.status = status;
     this.body = body;
-    this.retryable = isRetryable(code);
+    this.retryable = isErrorCode(code) ? retryableCodes[code] : code === "unreachable" || code === "timeout";
     this.outcomeUnknown = outcomeUnknown;
   }
 
@@ -76,19 +76,17 @@ export class Died extends LeaseholdError {
   }
 }
 
-/** PAUSED: neither waiting nor retrying helps until somebody acts (W9). */
-export class Paused extends LeaseholdError {
+class WithReason extends LeaseholdError {
   get reason(): string {
     return this.reasonSaid ?? "";
   }
 }
 
+/** PAUSED: neither waiting nor retrying helps until somebody acts (W9). */
+export class Paused extends WithReason {}
+
 /** Not for this tenant, this resource or this agent (G2). */
-export class Denied extends LeaseholdError {
-  get reason(): string {
-    return this.reasonSaid ?? "";
-  }
-}
+export class Denied extends WithReason {}
 
 /** The events after that one are forgotten: read the present state, and follow from `earliest`. */
 export class HistoryPruned extends LeaseholdError {
@@ -131,23 +129,18 @@ export function errorOf(status: number, body: unknown): LeaseholdError {
       outcomeUnknown: status >= 500,
     });
   }
-  const detail = textIn(body, "detail") ?? defaultDetail(named);
+  const detail = textIn(body, "detail") ?? `The server refused with ${named}.`;
   const failure: Failure = { code: named, detail, status, body, outcomeUnknown: isOutcomeUnknown(named) };
-  switch (named) {
-    case "die":
-      return new Died(failure);
-    case "paused":
-      return new Paused(failure);
-    case "lease_denied":
-      return new Denied(failure);
-    case "history_pruned":
-      return new HistoryPruned(failure);
-    case "assumption_failed":
-      return new AssumptionFailed(failure);
-    default:
-      return new LeaseholdError(failure);
-  }
+  return new (classes[named] ?? LeaseholdError)(failure);
 }
+
+const classes: Readonly<Partial<Record<ErrorCode, typeof LeaseholdError>>> = {
+  die: Died,
+  paused: Paused,
+  lease_denied: Denied,
+  history_pruned: HistoryPruned,
+  assumption_failed: AssumptionFailed,
+};
 
 export function aborted(signal: AbortSignal, outcomeUnknown: boolean): LeaseholdError {
   const { reason } = signal as { readonly reason?: unknown };
@@ -159,17 +152,8 @@ function isOutcomeUnknown(code: ErrorCode): boolean {
   return code === "database_unavailable" || code === "internal_error" || code === "shutting_down";
 }
 
-function isRetryable(code: LeaseholdCode): boolean {
-  if (isErrorCode(code)) return retryableCodes[code];
-  return code === "unreachable" || code === "timeout";
-}
-
 export function isErrorCode(text: string): text is ErrorCode {
   return Object.hasOwn(retryableCodes, text);
-}
-
-function defaultDetail(code: ErrorCode): string {
-  return `The server refused with ${code}.`;
 }
 
 function fieldOf(body: unknown, name: string): unknown {

@@ -5,7 +5,8 @@
  */
 import type { CallOptions, Client } from "./client.ts";
 import { aborted, errorOf, LeaseholdError } from "./errors.ts";
-import { backOffMs, sleep } from "./timing.ts";
+import { parsed } from "./http.ts";
+import { backOffMs, onAbort, sleep } from "./timing.ts";
 import type { Agent, EventType, Lease, Resource } from "./wire.ts";
 
 export interface EventsOptions extends Pick<CallOptions, "signal" | "token"> {
@@ -52,12 +53,11 @@ export async function* followEvents(client: Client, options: EventsOptions = {})
   let failures = 0;
   for (;;) {
     const cut = new AbortController();
-    const onAbort = (): void => cut.abort();
-    signal?.addEventListener("abort", onAbort, { once: true });
+    const letGo = onAbort(signal, () => cut.abort());
     try {
       if (signal?.aborted === true) throw aborted(signal, false);
       const response = await client.fetch(pathOf(options, position), {}, { signal: cut.signal, token: options.token });
-      if (!response.ok) throw errorOf(response.status, await bodyOf(response));
+      if (!response.ok) throw errorOf(response.status, parsed(await response.text()));
       options.onOpen?.();
       for await (const frame of framesOf(response, silenceMs, cut)) {
         failures = 0;
@@ -75,7 +75,7 @@ export async function* followEvents(client: Client, options: EventsOptions = {})
       const hint = error instanceof LeaseholdError ? (error.retryAfterMs ?? 0) : 0;
       await sleep(Math.max(backOffMs(failures++, backOffMsBase, backOffMsCap), hint), signal);
     } finally {
-      signal?.removeEventListener("abort", onAbort);
+      letGo();
       cut.abort();
     }
   }
@@ -136,13 +136,4 @@ function frameOf(text: string): Frame {
     else if (line.startsWith("data: ")) data = line.slice(6);
   }
   return { id: Number.isSafeInteger(id) ? id : null, data };
-}
-
-async function bodyOf(response: Response): Promise<unknown> {
-  const text = await response.text();
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
-  }
 }

@@ -12,7 +12,7 @@ import { LeaseholdError } from "./errors.ts";
 import type { LeaseholdEvent } from "./events.ts";
 import { HeldLease } from "./held-lease.ts";
 import { beatShare, Deadline, Heartbeat, tickMs } from "./lease-keeper.ts";
-import { LeaseLost, type Loss, type LossReason, lossIn, revokedBy } from "./lease-lost.ts";
+import { LeaseLost, type Loss, lossIn, reasonOfEnd, revokedBy } from "./lease-lost.ts";
 import type { Watcher } from "./lease-watch.ts";
 import { Renewal, type RenewalHost } from "./renewal.ts";
 import type { Lease, LeaseEnd } from "./wire.ts";
@@ -278,15 +278,9 @@ export class Holding implements RenewalHost, Watcher {
   }
 
   private loseEnded({ id, state }: LeaseEnd): void {
-    const reasons: Readonly<Partial<Record<LeaseEnd["state"], LossReason>>> = {
-      EXPIRED: "expired",
-      REVOKED: "revoked",
-      RELEASED: "released",
-    };
     const lease = this.leases.find((one) => one.id === id);
     const what = lease === undefined ? id : `${lease.predicate} on ${lease.resource}`;
-    const reason = reasons[state] ?? "revoked";
-    this.lose({ reason, detail: `The lease ${what} has ended (${state.toLowerCase()}).` });
+    this.lose({ reason: reasonOfEnd(state), detail: `The lease ${what} has ended (${state.toLowerCase()}).` });
   }
 
   private leftMs(): number {

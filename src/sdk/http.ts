@@ -56,7 +56,7 @@ function without(input: object, names: ReadonlySet<string>): object {
 }
 
 /** What is not JSON is kept as text, for the error to show. */
-function parsed(text: string): WireReply["body"] {
+export function parsed(text: string): WireReply["body"] {
   if (text === "") return {};
   try {
     return JSON.parse(text) as unknown;

@@ -94,6 +94,12 @@ function withKey<T extends object>(input: T, field: string): T {
   return given !== undefined && given !== null ? input : { ...input, [field]: drawKey() };
 }
 
+/** How long the server may hold the call before it answers. */
+export function holdMsOf(input: object): number {
+  const { hold_ms: hold } = input as { readonly hold_ms?: unknown };
+  return typeof hold === "number" ? hold : 0;
+}
+
 /** 96 random bits. Not a secret: it only has to differ from every other. */
 export function drawKey(prefix = "sdk"): string {
   const [a = 0, b = 0, c = 0] = crypto.getRandomValues(new Uint32Array(3));

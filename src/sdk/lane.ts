@@ -3,8 +3,8 @@
  * beside it, and takes over as soon as it is up. If it cannot be opened or is cut, HTTP goes on.
  */
 import { createHttpWire, type Fetch } from "./http.ts";
-import type { OperationName } from "./idempotency.ts";
-import { canStream, commandCharsMax, inFlightMax, openStream, type StreamWire } from "./stream.ts";
+import { holdMsOf, type OperationName } from "./idempotency.ts";
+import { canStream, commandCharsMax, inFlightMax, Stream } from "./stream.ts";
 import { limited } from "./timing.ts";
 import type { Credentials, Wire, WireReply } from "./transport.ts";
 
@@ -27,7 +27,7 @@ export interface LaneOptions {
 export class Lane implements Wire {
   private readonly options: LaneOptions;
   private readonly http: Wire;
-  private stream: StreamWire | null = null;
+  private stream: Stream | null = null;
   private noStreamUntil = 0;
   private inFlight = 0;
   private clearing: Promise<void> | null = null;
@@ -88,17 +88,17 @@ export class Lane implements Wire {
   private wireFor(input: object, mayHold: boolean): Wire {
     const { transport } = this.options;
     if (transport === "http" || !canStream(this.options.credentials)) return this.http;
-    if (!mayHold && isHeld(input)) return this.http;
+    if (!mayHold && holdMsOf(input) > 0) return this.http;
     if (transport === "stream") return this.fits(input) ? this.opened() : this.http;
     if (this.inFlight >= manyInFlight && this.stream === null && performance.now() >= this.noStreamUntil) this.opened();
     const { stream } = this;
     return stream?.isOpen === true && stream.inFlight < inFlightMax && this.fits(input) ? stream : this.http;
   }
 
-  private opened(): StreamWire {
+  private opened(): Stream {
     if (this.stream !== null) return this.stream;
     const { url, credentials } = this.options;
-    const stream = openStream(url, credentials, () => {
+    const stream = new Stream(url, credentials, () => {
       if (this.stream === stream) this.stream = null;
     });
     this.stream = stream;
@@ -112,9 +112,4 @@ export class Lane implements Wire {
   private fits(input: object): boolean {
     return !("context" in input || "payload" in input) || JSON.stringify(input).length <= commandCharsMax;
   }
-}
-
-function isHeld(input: object): boolean {
-  const { hold_ms: hold } = input as { readonly hold_ms?: unknown };
-  return typeof hold === "number" && hold > 0;
 }

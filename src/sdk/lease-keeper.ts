@@ -33,7 +33,7 @@ const everyMsMin = 10;
 
 export class Heartbeat {
   private readonly options: HeartbeatOptions;
-  private timer: ReturnType<typeof setTimeout> | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
   private dueAt = Number.POSITIVE_INFINITY;
   private underWay: Promise<void> | null = null;
   private controller: AbortController | null = null;
@@ -65,18 +65,18 @@ export class Heartbeat {
 
   stop(): void {
     this.isStopped = true;
-    if (this.timer !== null) clearTimeout(this.timer);
+    clearTimeout(this.timer);
     this.controller?.abort();
   }
 
   private schedule(ms: number): void {
-    if (this.timer !== null) clearTimeout(this.timer);
+    clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.now(), ms <= 0 ? 0 : Math.max(ms, everyMsMin));
     if (this.options.isBackground === true) unrefTimer(this.timer);
   }
 
   private async run(step: HeartbeatOptions["send"]): Promise<void> {
-    if (this.timer !== null) clearTimeout(this.timer);
+    clearTimeout(this.timer);
     this.dueAt = Number.POSITIVE_INFINITY;
     this.controller = new AbortController();
     let next: number | null;
@@ -109,7 +109,7 @@ export interface DeadlineOptions {
 
 export class Deadline {
   private readonly options: DeadlineOptions;
-  private timer: ReturnType<typeof setTimeout> | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
   private readAt: Mark;
   private isStopped = false;
 
@@ -135,7 +135,7 @@ export class Deadline {
 
   stop(): void {
     this.isStopped = true;
-    if (this.timer !== null) clearTimeout(this.timer);
+    clearTimeout(this.timer);
   }
 
   private readonly tick = (): void => {

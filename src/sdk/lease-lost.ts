@@ -1,7 +1,7 @@
 /** Losing a lease: how it ended, why, and who has the resource now. */
 import { type Actor, askAs } from "./actor.ts";
 import { LeaseholdError } from "./errors.ts";
-import type { Lease } from "./wire.ts";
+import type { Lease, LeaseEnd } from "./wire.ts";
 
 /** How a lease ends, in the codes that cells use too (G9). A closed list. */
 export type LeaseEndCode = "lease_expired" | "lease_revoked" | "lease_released" | "stale_token" | "resource_fenced";
@@ -104,6 +104,10 @@ export function lossIn(error: unknown): Omit<Loss, "leases"> | null {
     default:
       return null;
   }
+}
+
+export function reasonOfEnd(state: LeaseEnd["state"]): LossReason {
+  return state === "EXPIRED" ? "expired" : state === "RELEASED" ? "released" : "revoked";
 }
 
 /** Fencing revokes what is live, and says so as the reason (G7). */

@@ -7,7 +7,7 @@ import type { Mark } from "./clock.ts";
 import { generationIn, LeaseholdError } from "./errors.ts";
 import type { HeldLease } from "./held-lease.ts";
 import { Heartbeat } from "./lease-keeper.ts";
-import { type Loss, lossIn } from "./lease-lost.ts";
+import { type Loss, lossIn, reasonOfEnd } from "./lease-lost.ts";
 import { backOffMs } from "./timing.ts";
 import type { LeaseState } from "./wire.ts";
 
@@ -186,9 +186,8 @@ export class Renewal {
   }
 
   private loseEnded(state: LeaseState): void {
-    const reason = state === "EXPIRED" ? "expired" : state === "RELEASED" ? "released" : "revoked";
     if (state === "EXPIRED" || state === "RELEASED" || state === "REVOKED")
-      this.host.lose({ reason, detail: `The lease has ended (${state.toLowerCase()}).` });
+      this.host.lose({ reason: reasonOfEnd(state), detail: `The lease has ended (${state.toLowerCase()}).` });
   }
 
   private wentWell(): void {

@@ -32,31 +32,15 @@ interface Waiting {
   isSent: boolean;
 }
 
-export interface StreamWire extends Wire {
-  readonly isOpen: boolean;
-  /** Calls that wait for an answer. */
-  readonly inFlight: number;
-  /** Settles once it can be used, or cannot. */
-  readonly opened: Promise<boolean>;
-  close(): void;
-}
-
 /** Whether this platform can open one with these credentials: a browser's WebSocket carries no headers. */
 export function canStream({ secret, tenant }: Credentials): boolean {
   if (typeof WebSocket !== "function") return false;
-  return (secret === null && tenant === null) || takesHeaders();
-}
-
-function takesHeaders(): boolean {
   const { process, Deno } = globalThis as { process?: { versions?: { node?: string } }; Deno?: unknown };
-  return Deno === undefined && process?.versions?.node !== undefined;
+  return (secret === null && tenant === null) || (Deno === undefined && process?.versions?.node !== undefined);
 }
 
-export function openStream(url: string, credentials: Credentials, onEnd: () => void): StreamWire {
-  return new Stream(url, credentials, onEnd);
-}
-
-class Stream implements StreamWire {
+export class Stream implements Wire {
+  /** Settles once it can be used, or cannot. */
   readonly opened: Promise<boolean>;
   private readonly socket: WebSocket;
   private readonly onEnd: () => void;
@@ -67,8 +51,8 @@ class Stream implements StreamWire {
   private isUp = false;
   private isOver = false;
   private heard = 0;
-  private idleTimer: ReturnType<typeof setTimeout> | null = null;
-  private ticking: ReturnType<typeof setInterval> | null = null;
+  private idleTimer: ReturnType<typeof setTimeout> | undefined;
+  private ticking: ReturnType<typeof setInterval> | undefined;
   private quietTicks = 0;
 
   constructor(url: string, credentials: Credentials, onEnd: () => void) {
@@ -84,10 +68,10 @@ class Stream implements StreamWire {
       });
       this.socket.addEventListener("close", () => {
         resolve(false);
-        this.end();
+        this.close();
       });
     });
-    this.socket.addEventListener("error", () => this.end());
+    this.socket.addEventListener("error", () => this.close());
     this.socket.addEventListener("message", ({ data }) => this.receive(String(data)));
   }
 
@@ -95,6 +79,7 @@ class Stream implements StreamWire {
     return this.isUp && !this.isOver;
   }
 
+  /** Calls that wait for an answer. */
   get inFlight(): number {
     return this.waiting.size;
   }
@@ -109,21 +94,17 @@ class Stream implements StreamWire {
         this.settle(id);
         reject(new WireBroken("no answer in time", isSent));
         // Nothing at all was heard since: the peer is gone, and only a new connection will tell.
-        if (isSent && heardBefore === this.heard && signal.reason === timeUp) this.end();
+        if (isSent && heardBefore === this.heard && signal.reason === timeUp) this.close();
       };
       if (signal.aborted) return reject(new WireBroken("no answer in time", false));
       signal.addEventListener("abort", onAbort, { once: true });
-      this.stopIdleTimer();
+      clearTimeout(this.idleTimer);
       this.listen();
       const forget = (): void => signal.removeEventListener("abort", onAbort);
       this.waiting.set(id, { resolve, reject, forget, isSent: false });
       this.outbox.push({ id, text: `{"id":${id},"op":"${name}","input":${JSON.stringify(input)}}` });
       this.setFlush();
     });
-  }
-
-  close(): void {
-    this.end();
   }
 
   private setFlush(): void {
@@ -164,13 +145,13 @@ class Stream implements StreamWire {
       if (this.waiting.size === 0) return this.stopListening();
       this.quietTicks++;
       if (this.quietTicks === ticksBeforePing && this.isOpen) this.socket.send(pingFrame);
-      if (this.quietTicks >= ticksBeforeEnd) this.end();
+      if (this.quietTicks >= ticksBeforeEnd) this.close();
     }, tickMs);
   }
 
   private stopListening(): void {
-    if (this.ticking !== null) clearInterval(this.ticking);
-    this.ticking = null;
+    clearInterval(this.ticking);
+    this.ticking = undefined;
     this.quietTicks = 0;
   }
 
@@ -181,7 +162,7 @@ class Stream implements StreamWire {
     try {
       frame = JSON.parse(text);
     } catch {
-      return this.end();
+      return this.close();
     }
     for (const one of Array.isArray(frame) ? (frame as readonly unknown[]) : [frame]) {
       const { id, status, body } = (one ?? {}) as { readonly id?: unknown; readonly status?: unknown; body?: unknown };
@@ -199,20 +180,14 @@ class Stream implements StreamWire {
   }
 
   private setIdleTimer(): void {
-    this.stopIdleTimer();
-    if (!this.isOver) this.idleTimer = setTimeout(() => this.end(), idleMs);
-  }
-
-  private stopIdleTimer(): void {
-    if (this.idleTimer === null) return;
     clearTimeout(this.idleTimer);
-    this.idleTimer = null;
+    if (!this.isOver) this.idleTimer = setTimeout(() => this.close(), idleMs);
   }
 
-  private end(): void {
+  close(): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.stopIdleTimer();
+    clearTimeout(this.idleTimer);
     this.stopListening();
     this.socket.close();
     const broken = [...this.waiting.values()];

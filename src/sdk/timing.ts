@@ -1,19 +1,25 @@
 /** Waiting that can be given up, and signals that end with a time limit. */
 import { aborted } from "./errors.ts";
 
+/** Calls the listener once when the signal fires, or now if it has. Returns what takes it off again. */
+export function onAbort(signal: AbortSignal | null | undefined, listener: () => void): () => void {
+  if (signal?.aborted === true) listener();
+  else signal?.addEventListener("abort", listener, { once: true });
+  return () => signal?.removeEventListener("abort", listener);
+}
+
 /** Rejects with `aborted` when the signal fires first. */
 export function sleep(ms: number, signal?: AbortSignal | null): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) return reject(aborted(signal, false));
-    const onAbort = (): void => {
-      clearTimeout(timer);
-      if (signal) reject(aborted(signal, false));
-    };
     const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", onAbort);
+      stop();
       resolve();
     }, ms);
-    signal?.addEventListener("abort", onAbort, { once: true });
+    const stop = onAbort(signal, () => {
+      clearTimeout(timer);
+      if (signal) reject(aborted(signal, false));
+    });
   });
 }
 
@@ -40,16 +46,14 @@ export interface Limited {
 export function limited(ms: number, signal?: AbortSignal | null): Limited {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(timeUp), ms);
-  const onAbort = (): void => controller.abort(signal?.reason);
-  if (signal?.aborted === true) onAbort();
-  else signal?.addEventListener("abort", onAbort, { once: true });
+  const letGo = onAbort(signal, () => controller.abort(signal?.reason));
   return {
     signal: controller.signal,
     abort: () => controller.abort(),
     isOver: () => controller.signal.reason === timeUp,
     stop: () => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", onAbort);
+      letGo();
     },
   };
 }

@@ -6,9 +6,9 @@ import { type AcquireOptions, acquireLeases, intentsOf, type Manifest } from "./
 import { type Actor, askAs } from "./actor.ts";
 import { type Died, LeaseholdError } from "./errors.ts";
 import { Holding, type HoldingOptions } from "./holding.ts";
-import { LeaseLost, lookUpHolders, lossIn } from "./lease-lost.ts";
+import { LeaseLost, lookUpHolders, lossIn, reasonOfEnd } from "./lease-lost.ts";
 import { LiveLease } from "./live-lease.ts";
-import { sleep } from "./timing.ts";
+import { onAbort, sleep } from "./timing.ts";
 import type { Lease, LeaseEnd, ObservationUpdate } from "./wire.ts";
 
 export interface WithLeaseOptions extends AcquireOptions, HoldingOptions {
@@ -45,14 +45,30 @@ export interface Held {
   touch(): void;
 }
 
-/** What several pieces of work of one agent know of each other. */
-export interface Siblings {
-  /** Ends the others' work so that they let go (W5); false where there are none. */
-  rollBackOthers(except: Work, died: Died): boolean;
-  add(work: Work): void;
-  delete(work: Work): void;
+/** The pieces of work of one agent. */
+export class Works {
+  private readonly all = new Set<Work>();
   /** Whether the agent may hold something that no piece of work here knows of. */
   readonly mayHoldMore: boolean;
+
+  constructor(mayHoldMore: boolean) {
+    this.mayHoldMore = mayHoldMore;
+  }
+
+  add(work: Work): void {
+    this.all.add(work);
+  }
+
+  delete(work: Work): void {
+    this.all.delete(work);
+  }
+
+  /** Ends the others' work so that they let go (W5); false where there are none. */
+  rollBackOthers(except: Work, died: Died): boolean {
+    const others = [...this.all].filter((work) => work !== except && work.isHolding);
+    for (const work of others) work.rollBack(died);
+    return others.length > 0;
+  }
 }
 
 /** One piece of work under way. */
@@ -89,17 +105,17 @@ const releaseMsMax = 10_000;
 
 export async function workUnder<T>(
   actor: Actor,
-  siblings: Siblings,
+  works: Works,
   manifest: Manifest,
   body: (held: Held) => Promise<T> | T,
   options: WithLeaseOptions = {},
 ): Promise<T> {
   const work = new Work();
-  siblings.add(work);
+  works.add(work);
   try {
     let lost: LeaseLost | null = null;
     for (let attempt = 1; ; attempt++) {
-      const outcome = await runOnce(actor, siblings, work, manifest, body, options, attempt).catch((error: unknown) => {
+      const outcome = await runOnce(actor, works, work, manifest, body, options, attempt).catch((error: unknown) => {
         throw takenUpMeanwhile(error, lost) ?? error;
       });
       if (outcome.type === "done") return outcome.value;
@@ -107,7 +123,7 @@ export async function workUnder<T>(
       lost = outcome.lost;
     }
   } finally {
-    siblings.delete(work);
+    works.delete(work);
   }
 }
 
@@ -118,21 +134,20 @@ type Outcome<T> =
 
 async function runOnce<T>(
   actor: Actor,
-  siblings: Siblings,
+  works: Works,
   work: Work,
   manifest: Manifest,
   body: (held: Held) => Promise<T> | T,
   options: WithLeaseOptions,
   attempt: number,
 ): Promise<Outcome<T>> {
-  const rollBack = (died: Died): Promise<void> => letGo(actor, siblings, work, options, died);
+  const rollBack = (died: Died): Promise<void> => letGo(actor, works, work, options, died);
   const { answer, sentAt } = await acquireLeases(actor, manifest, options, { rollBack, outlasts: attempt > 1 });
   const { signal } = options;
   const holding = new Holding(actor, answer.leases, sentAt, options);
   const versions = new Map<string, string>();
-  const cancel = (): void => holding.cancel(signal?.reason);
   work.begin(holding);
-  signal?.addEventListener("abort", cancel, { once: true });
+  const letGoOfSignal = onAbort(signal, () => holding.cancel(signal?.reason));
   await holding.begin();
 
   const names = intentsOf(manifest).map(({ resource }) => resource);
@@ -140,7 +155,7 @@ async function runOnce<T>(
   const ran = await run(body, held);
   holding.finish();
   const died = work.end();
-  signal?.removeEventListener("abort", cancel);
+  letGoOfSignal();
 
   const released = await release(actor, holding, versions);
   const lost = holding.lost ?? released;
@@ -174,14 +189,14 @@ async function run<T>(body: (held: Held) => Promise<T> | T, held: Held): Promise
 /** W5. Other work of the same agent is stopped first, and releases its leases as it ends; this one then has to end too. */
 async function letGo(
   { client, agentId, token }: Actor,
-  siblings: Siblings,
+  works: Works,
   work: Work,
   { keepOnDie }: WithLeaseOptions,
   died: Died,
 ): Promise<void> {
   if (keepOnDie === true) return;
-  if (siblings.rollBackOthers(work, died)) throw died;
-  if (siblings.mayHoldMore) await client.call("release_all", { agent_id: agentId }, { token });
+  if (works.rollBackOthers(work, died)) throw died;
+  if (works.mayHoldMore) await client.call("release_all", { agent_id: agentId }, { token });
 }
 
 /**
@@ -214,7 +229,7 @@ async function release(
 function lossOf({ id, state }: LeaseEnd, leases: readonly Lease[]): LeaseLost {
   const lease = leases.find((one) => one.id === id);
   const what = lease === undefined ? id : `${lease.predicate} on ${lease.resource}`;
-  const reason = state === "EXPIRED" ? "expired" : "revoked";
+  const reason = reasonOfEnd(state);
   return new LeaseLost({ reason, detail: `The lease ${what} had ended before it was given back (${state}).`, leases });
 }
 

@@ -34,10 +34,7 @@ export interface WorkerOptions {
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-export interface WorkerParts {
-  readonly openKeeper: (maxBusyMs: number) => Promise<TaskKeeper>;
-}
-
+type OpenKeeper = (maxBusyMs: number) => Promise<TaskKeeper>;
 type PollInput = OperationInputs["poll_tasks"];
 
 const holdMs = 10_000;
@@ -61,15 +58,15 @@ export class Worker {
   readonly done: Promise<void>;
   private readonly client: Client;
   private readonly options: WorkerOptions;
-  private readonly parts: WorkerParts;
+  private readonly openKeeper: OpenKeeper;
   private readonly runs = new Set<TaskEntry>();
   private readonly draining = new AbortController();
   private wakeUp: () => void = () => undefined;
 
-  constructor(client: Client, options: WorkerOptions, parts: WorkerParts) {
+  constructor(client: Client, options: WorkerOptions, openKeeper: OpenKeeper) {
     this.client = client;
     this.options = options;
-    this.parts = parts;
+    this.openKeeper = openKeeper;
     this.workerId = options.workerId ?? `worker.${drawKey("sdk")}`;
     this.done = this.run();
     this.done.catch(() => undefined); // The caller awaits it, or does not.
@@ -88,7 +85,7 @@ export class Worker {
   }
 
   private async run(): Promise<void> {
-    const keeper = await this.parts.openKeeper(this.options.maxBusyMs ?? maxBusyMsDefault);
+    const keeper = await this.openKeeper(this.options.maxBusyMs ?? maxBusyMsDefault);
     const stopListening = onSignals(this.options.drainOn ?? ["SIGTERM"], () => this.drain());
     try {
       await this.poll(keeper);
