@@ -23,7 +23,7 @@ import type { CellKeys } from "../token/node/cell-keys.ts";
 import type { CellCore } from "./core.ts";
 import type { EndedReport, EndedReports } from "./ended-reports.ts";
 import { execute } from "./executing.ts";
-import { readRefusal } from "./refusal.ts";
+import { readAll } from "./pump.ts";
 
 export interface ConnectionOptions {
   readonly url: string;
@@ -45,6 +45,7 @@ export interface ConnectionEnd {
 
 /** From the first byte to the welcome; the server's own limit for the hello is within. */
 const welcomeMsMax = 15_000;
+const refusalBytesMax = 16_384;
 const leaveMsMax = 2_000;
 
 export class CellConnection {
@@ -241,4 +242,29 @@ function readKeys(keys: CellWelcome["keys"]) {
     key: new Uint8Array(Buffer.from(key, "base64url")),
     retiresAt,
   }));
+}
+
+/** What a server answers instead of opening a cell's connection. */
+async function readRefusal(response: IncomingMessage): Promise<ConnectionEnd> {
+  const status = response.statusCode ?? 0;
+  // What is too long or breaks off is not an answer of ours.
+  const detail = await readAll(response, refusalBytesMax, "too long").then(detailOf, () => null);
+  switch (status) {
+    case 401:
+    case 403:
+      return { refusal: "not_allowed", reason: `it refuses the key: ${detail ?? `status ${status}`}` };
+    case 404:
+      return { refusal: "not_allowed", reason: "it knows nothing of cells; is it a Leasehold server of this version?" };
+    default:
+      return { refusal: "none", reason: detail ?? `it answers with status ${status}` };
+  }
+}
+
+function detailOf(text: string): string | null {
+  try {
+    const { detail } = JSON.parse(text) as { readonly detail?: unknown };
+    return typeof detail === "string" ? detail : null;
+  } catch {
+    return null;
+  }
 }

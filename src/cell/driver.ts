@@ -52,4 +52,13 @@ export abstract class Driver<Options = unknown> {
   protected inFlight(): number {
     return [...this.place.admission.bindings.values()].reduce((sum, binding) => sum + binding.inFlight, 0);
   }
+
+  /** The lease as users' own drivers get it. Never its token: that is the holder's. */
+  protected leaseJson(event: string, binding: Binding | null): Readonly<Record<string, string | number>> {
+    const { cell, resource } = this.place;
+    if (binding === null) return { event, cell, resource };
+    const { tenant, id, generation, fence, units, expiresAt } = binding.lease;
+    const reason = binding.endedAs === null ? {} : { reason: binding.endedAs };
+    return { event, cell, resource, tenant, lease: id, generation, fence, units, expires_at: expiresAt, ...reason };
+  }
 }

@@ -19,11 +19,11 @@ export type CellFailureCode =
   | "cell_not_ready";
 
 export class CellFailure extends Error {
+  override name = "CellFailure";
   readonly code: CellFailureCode;
 
   constructor(code: CellFailureCode, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
-    this.name = "CellFailure";
     this.code = code;
   }
 }

@@ -9,7 +9,7 @@ import { checkoutFolder } from "./private-files.ts";
 import { type Environment, readSettings, SettingsProblem } from "./settings.ts";
 import { covers, isOutside, targetOf } from "./targets.ts";
 import { runGit } from "./tree.ts";
-import { plain, purposeWords, remaining } from "./words.ts";
+import { plain, termsOf } from "./words.ts";
 
 const events = ["pre-commit", "pre-merge-commit"];
 const shownMax = 10;
@@ -52,7 +52,7 @@ async function check(repository: Repository, cwd: string, environment: Environme
     const target = targetOf(path, repository.root, { isLink: true });
     if (isOutside(target)) return [];
     const holder = others.find(({ resource }) => covers(resource, target.resource));
-    return holder === undefined ? [] : [`  ${plain(path)}: ${holderWords(holder)}`];
+    return holder === undefined ? [] : [`  ${plain(path)}: ${plain(holder.agent_id)} ${termsOf(holder)}`];
   });
   if (found.length === 0) return done();
   const more = found.length - shownMax;
@@ -80,10 +80,6 @@ export function stagedPaths(output: string): readonly string[] {
     }
   }
   return paths.filter((path) => path !== "");
-}
-
-function holderWords({ agent_id: agent, predicate, purpose, expires_in_ms: left }: Lease): string {
-  return `${plain(agent)} (${predicate}${purposeWords(purpose)}, ${remaining(left)} left)`;
 }
 
 function done(): HookResult {

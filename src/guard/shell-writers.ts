@@ -32,8 +32,8 @@ export const writers: Readonly<Record<string, Writer>> = {
   sed: inPlace(/^-\w*i|^--in-place/, /^-[efl]$/),
   perl: inPlace(/^-\w*i/, /^-[eE]$/),
   ruby: inPlace(/^-\w*i/, /^-e$/),
-  awk: (words) => (words.some(({ text }) => text === "inplace") ? { isVague: true } : awkWrites(words)),
-  gawk: (words) => (words.some(({ text }) => text === "inplace") ? { isVague: true } : awkWrites(words)),
+  awk: (words) => vagueIf(words, /^inplace$|>/),
+  gawk: (words) => vagueIf(words, /^inplace$|>/),
   sort: (words) => ({ mutated: valuesOf(words, /^(?:-o|--output)$/) }),
   mv: moves,
   cp: copies,
@@ -123,10 +123,6 @@ function inPlace(flag: RegExp, script: RegExp): Writer {
 
 function isValueOf(words: readonly Word[], word: Word, flag: RegExp): boolean {
   return flag.test(words[words.indexOf(word) - 1]?.text ?? "");
-}
-
-function awkWrites(words: readonly Word[]): Writes {
-  return words.some(({ text }) => text.includes(">")) ? { isVague: true } : {};
 }
 
 /** The last is where to; `-t FOLDER` says it first. */

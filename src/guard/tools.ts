@@ -4,6 +4,7 @@
  * of its name; so one table serves all.
  */
 import { patchPaths } from "./patch.ts";
+import { quoted } from "./words.ts";
 
 export interface Write {
   readonly predicate: "MUTATES" | "DELETES";
@@ -112,7 +113,7 @@ function textOf(value: unknown): string | null {
   if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) return null;
   const [program = "", flag = "", script] = value;
   if (/(?:^|\/)(?:ba|z|da)?sh$/.test(program) && /^-\w*c$/.test(flag) && script !== undefined) return script;
-  return value.map((word) => (/^[\w./=:@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(" ");
+  return value.map(quoted).join(" ");
 }
 
 function pathsIn(input: Input): readonly string[] {

@@ -9,7 +9,7 @@ import type { HookCall } from "./hook-call.ts";
 import { appendPrivate, readPrivate } from "./private-files.ts";
 import { callAs } from "./session.ts";
 import type { Target } from "./targets.ts";
-import { plain, purposeWords, remaining } from "./words.ts";
+import { plain, termsOf } from "./words.ts";
 
 export interface Violation {
   readonly at: string;
@@ -65,7 +65,7 @@ export function readViolations(checkout: string): readonly Violation[] {
 
 export function violationWords(violations: readonly Found[]): string {
   const shown = violations.slice(0, shownMax).map(({ target, holder }) => {
-    return `${target.resource}, which ${plain(holder.agent_id)} holds (${holder.predicate}${purposeWords(holder.purpose)}, ${remaining(holder.expires_in_ms)} left)`;
+    return `${target.resource}, which ${plain(holder.agent_id)} holds ${termsOf(holder)}`;
   });
   const more = violations.length - shown.length;
   return (

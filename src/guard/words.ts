@@ -20,20 +20,18 @@ export function blockedReason(blockers: readonly Blocker[], total: number, isDea
   ].join(" ");
 }
 
-function holderWords({
-  resource,
-  agent_id: agent,
-  predicate,
-  purpose,
-  lease_id: lease,
-  expires_in_ms: left,
-}: Blocker): string {
+function holderWords({ resource, agent_id: agent, lease_id: lease, expires_in_ms: left, ...terms }: Blocker): string {
   const how = lease === undefined ? `waits for ${resource} before you` : `holds ${resource}`;
   const until = left === undefined ? "" : `, ${remaining(left)} left unless it is renewed`;
-  return `${plain(agent)} ${how} (${predicate}${purposeWords(purpose)}${until})`;
+  return `${plain(agent)} ${how} (${terms.predicate}${purposeWords(terms.purpose)}${until})`;
 }
 
-export function purposeWords(purpose: string | null): string {
+/** On what terms others hold it. */
+export function termsOf({ predicate, purpose, expires_in_ms: left }: Lease): string {
+  return `(${predicate}${purposeWords(purpose)}, ${remaining(left)} left)`;
+}
+
+function purposeWords(purpose: string | null): string {
   if (purpose === null || purpose === "") return "";
   const text = plain(purpose).replaceAll('"', "'");
   return `, for "${text.length > purposeLengthMax ? `${text.slice(0, purposeLengthMax)}…` : text}"`;
@@ -72,14 +70,14 @@ export function othersWords(leases: readonly Lease[]): string | null {
   return `${lines.join("\n")}${rest > 0 ? `\n- and ${rest} more agents` : ""}`;
 }
 
-export function remaining(ms: number): string {
+function remaining(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1_000));
   return seconds < 120 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** An agent may run what a message contains: a chosen name must not become a command. */
-function quoted(name: string): string {
-  return /^[\w./:@+-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
+/** For a shell. An agent may run what a message contains: a chosen name must not become a command. */
+export function quoted(text: string): string {
+  return /^[\w./:@+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 export function plain(text: string): string {

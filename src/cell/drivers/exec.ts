@@ -8,7 +8,6 @@ import type { Binding } from "../binding.ts";
 import { Driver, type ProbeResult } from "../driver.ts";
 import type { Fields } from "../fields.ts";
 import { runCommand } from "../run-command.ts";
-import { leaseJson } from "./lease-json.ts";
 
 interface ExecOptions {
   readonly bind: readonly string[];
@@ -63,7 +62,7 @@ export class ExecDriver extends Driver<ExecOptions> {
     binding: Binding | null,
     signal: AbortSignal,
   ): Promise<string> {
-    const lease = leaseJson(event, this.place, binding);
+    const lease = this.leaseJson(event, binding);
     const environment: Record<string, string> = {};
     for (const [name, value] of Object.entries(lease)) environment[`LEASEHOLD_${name.toUpperCase()}`] = String(value);
     const mark = `${this.place.cell}|${this.place.resource}|${event}|${randomUUID()}`;

@@ -16,7 +16,6 @@ import { reasonOf } from "../failure.ts";
 import type { Fields } from "../fields.ts";
 import { bareHost } from "../listening.ts";
 import { readAll } from "../pump.ts";
-import { leaseJson } from "./lease-json.ts";
 
 interface WebhookOptions {
   readonly url: URL;
@@ -69,7 +68,7 @@ export class WebhookDriver extends Driver<WebhookOptions> {
   }
 
   private async tell(event: string, binding: Binding | null, signal: AbortSignal): Promise<Record<string, unknown>> {
-    const answer = await this.post(JSON.stringify(leaseJson(event, this.place, binding)), signal);
+    const answer = await this.post(JSON.stringify(this.leaseJson(event, binding)), signal);
     const text = await readAll(answer, answerBytesMax, "the webhook's answer is too long");
     const status = answer.statusCode ?? 0;
     if (status < 200 || status > 299) throw new Error(`the webhook answered ${status} to ${event}`);

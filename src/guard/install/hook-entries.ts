@@ -1,5 +1,5 @@
 /** The entries that each coding agent's configuration gets, and how they are put in and taken out. */
-import { type GuardedTool, isRecord, moments } from "../payload.ts";
+import { type GuardedTool, isRecord, type Moment, moments } from "../payload.ts";
 import { CannotChange } from "./changes.ts";
 import { type Json, withField } from "./json-text.ts";
 
@@ -15,24 +15,14 @@ const timeoutSeconds = 45;
 const writing = "(write|edit|create|move|delete|rename|replace).*";
 const mcpWriters = `mcp__.*__${writing}`;
 
-interface Matchers {
-  readonly before: string;
-  readonly after: string;
-}
-
-const matchers: Readonly<Record<GuardedTool, Matchers>> = {
-  claude: {
-    before: `Read|Edit|MultiEdit|Write|NotebookEdit|Bash|${mcpWriters}`,
-    after: `Edit|MultiEdit|Write|NotebookEdit|Bash|${mcpWriters}`,
-  },
-  codex: { before: `Bash|apply_patch|Edit|Write|${mcpWriters}`, after: `Bash|apply_patch|Edit|Write|${mcpWriters}` },
-  cursor: {
-    before: `Read|Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell|MCP:${writing}`,
-    after: `Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell|MCP:${writing}`,
-  },
+/** The tools of each agent that a guard looks at: all of them before they run, those that write afterwards too. */
+const matchers: Readonly<Record<GuardedTool, { readonly reads: string; readonly writes: string }>> = {
+  claude: { reads: "Read|", writes: `Edit|MultiEdit|Write|NotebookEdit|Bash|${mcpWriters}` },
+  codex: { reads: "", writes: `Bash|apply_patch|Edit|Write|${mcpWriters}` },
+  cursor: { reads: "Read|", writes: `Write|StrReplace|Edit|EditNotebook|Delete|ApplyPatch|Shell|MCP:${writing}` },
   gemini: {
-    before: `read_file|read_many_files|write_file|replace|edit|run_shell_command|mcp_.*_${writing}`,
-    after: `write_file|replace|edit|run_shell_command|mcp_.*_${writing}`,
+    reads: "read_file|read_many_files|",
+    writes: `write_file|replace|edit|run_shell_command|mcp_.*_${writing}`,
   },
 };
 
@@ -40,7 +30,7 @@ const matchers: Readonly<Record<GuardedTool, Matchers>> = {
 export function addHooks(tool: GuardedTool, config: Json, program: string): Json {
   let hooks = hooksIn(tool, config);
   for (const [event, moment] of Object.entries(moments[tool])) {
-    const entry = entryFor(tool, event, moment === "before" ? "before" : moment === "after" ? "after" : null, program);
+    const entry = entryFor(tool, event, moment, program);
     const list = listIn(tool, hooks, event);
     const own = list.findIndex((one) => isOwn(tool, one));
     const fresh =
@@ -83,12 +73,14 @@ export function hookCommand(tool: GuardedTool, event: string, program: string): 
   return moments[tool][event] === "before" && tool !== "cursor" ? `${command} || exit 2` : command;
 }
 
-function entryFor(tool: GuardedTool, event: string, matching: keyof Matchers | null, program: string): Json {
+function entryFor(tool: GuardedTool, event: string, moment: Moment, program: string): Json {
   const command = hookCommand(tool, event, program);
-  const matcher = matching === null ? {} : { matcher: matchers[tool][matching] };
+  const { reads, writes } = matchers[tool];
+  const matched: Partial<Record<Moment, string>> = { before: reads + writes, after: writes };
+  const matcher = matched[moment] === undefined ? {} : { matcher: matched[moment] };
   switch (tool) {
     case "cursor":
-      return { command, ...matcher, timeout: timeoutSeconds, ...(matching === "before" && { failClosed: true }) };
+      return { command, ...matcher, timeout: timeoutSeconds, ...(moment === "before" && { failClosed: true }) };
     case "gemini":
       return { ...matcher, hooks: [{ name: "leasehold", type: "command", command, timeout: timeoutSeconds * 1_000 }] };
     case "claude":

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { GuardedTool } from "../payload.ts";
+import { quoted } from "../words.ts";
 
 export type Program = (tool: GuardedTool | "git") => string;
 
@@ -38,8 +39,4 @@ function works(program: string): boolean {
   } catch {
     return false;
   }
-}
-
-function quoted(text: string): string {
-  return /^[\w./@+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
