@@ -5,7 +5,7 @@
  * somebody set the clock; which of the two is not known, and the stricter is taken. The next message from the control
  * plane puts it right.
  */
-import { type Clock, systemClock } from "../sdk/clock.ts";
+import { type Clock, systemClock } from "../keeper/clock.ts";
 
 /** The wall clock is corrected by small steps all the time. */
 const apartMsMin = 50;

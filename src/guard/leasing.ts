@@ -2,7 +2,7 @@
  * Acquires leases as a session's agent, renews them with every hook, and releases them with their versions.
  *
  * A hook lives for milliseconds and sends one heartbeat at most, so there is nothing here for the SDK's keeper
- * (sdk/lease-keeper.ts) to schedule or to stop, and loading it would only make the hook slower.
+ * (keeper/lease-keeper.ts) to schedule or to stop, and loading it would only make the hook slower.
  */
 import { join } from "node:path";
 import type { Blocker, Lease } from "../sdk/wire.ts";

@@ -4,12 +4,12 @@
  * If it is killed instead, the leases run out by themselves, and soon, because their TTL is the short one.
  */
 
+import { beatShare, Heartbeat } from "../keeper/lease-keeper.ts";
 import { acting } from "../protocol/operating/roles.ts";
 import type { Input, Operation } from "../protocol/operation.ts";
 import type { Client, OperationInput, OperationName } from "../sdk/client.ts";
 import { LeaseholdError } from "../sdk/errors.ts";
 import { drawKey } from "../sdk/idempotency.ts";
-import { beatShare, Heartbeat } from "../sdk/lease-keeper.ts";
 import type { Body, ControlPlane, Credential, Reply } from "./control-plane.ts";
 import { Holdings } from "./holdings.ts";
 import { limits } from "./limits.ts";

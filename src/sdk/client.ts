@@ -3,11 +3,12 @@
  * is safe to send again is sent again when a connection breaks or the server is away for a moment.
  */
 
+import { type Clock, type Mark, systemClock, Timekeeper } from "../keeper/clock.ts";
+import { backOffMs } from "../keeper/lease-keeper.ts";
 import { defaultUrl } from "../names/defaults.ts";
 import type { Manifest } from "./acquiring.ts";
 import { Agent, type AgentOptions } from "./agent.ts";
 import { AgentPool } from "./agent-pool.ts";
-import { type Clock, type Mark, systemClock, Timekeeper } from "./clock.ts";
 import { aborted, errorOf, type LeaseholdCode, LeaseholdError } from "./errors.ts";
 import { type EventsOptions, followEvents, type LeaseholdEvent } from "./events.ts";
 import { type Hold, type HoldOptions, holdUntilReleased } from "./hold.ts";
@@ -16,7 +17,7 @@ import { holdMsOf, isRepeatable, keyed, type OperationName, takesLong } from "./
 import { Lane, type Transport } from "./lane.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import { openTaskKeeper } from "./task-keeper.ts";
-import { backOffMs, type Limited, limited, sleep } from "./timing.ts";
+import { type Limited, limited, sleep } from "./timing.ts";
 import { type Credentials, headersFor, WireBroken, type WireReply } from "./transport.ts";
 import type { OperationAnswers, OperationInputs } from "./wire.ts";
 import { type Held, type WithLeaseOptions, Works, workUnder } from "./with-lease.ts";

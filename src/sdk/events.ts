@@ -3,10 +3,12 @@
  * it got, so nothing is missed or repeated. What is not asked for is not read: a slow reader slows the connection
  * down and keeps no more than one portion in memory; the server may cut it off, and then it comes back as well.
  */
+
+import { backOffMs } from "../keeper/lease-keeper.ts";
 import type { CallOptions, Client } from "./client.ts";
 import { aborted, errorOf, LeaseholdError } from "./errors.ts";
 import { parsed } from "./http.ts";
-import { backOffMs, onAbort, sleep } from "./timing.ts";
+import { onAbort, sleep } from "./timing.ts";
 import type { Agent, EventType, Lease, Resource } from "./wire.ts";
 
 export interface EventsOptions extends Pick<CallOptions, "signal" | "token"> {

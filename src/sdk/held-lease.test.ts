@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemClock, Timekeeper } from "./clock.ts";
+import { systemClock, Timekeeper } from "../keeper/clock.ts";
 import { HeldLease } from "./held-lease.ts";
 import type { Lease } from "./wire.ts";
 

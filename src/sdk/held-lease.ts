@@ -2,8 +2,9 @@
  * One lease as the latest answer showed it; its remaining time counts from before that was asked for (A7). Answers may
  * come late, twice and in another order than they were given: what is older than what is known changes nothing.
  */
+
+import type { Mark, Timekeeper } from "../keeper/clock.ts";
 import { tokenLimits } from "../token/index.ts";
-import type { Mark, Timekeeper } from "./clock.ts";
 import type { Lease } from "./wire.ts";
 
 export class HeldLease {

@@ -6,12 +6,13 @@
  * once, whether or not anything was heard. The clocks are read often, so that a machine that slept, or a program that
  * stood still, is noticed on waking up. Where the event stream is open, ends are heard of as they happen (G10).
  */
+
+import type { Mark } from "../keeper/clock.ts";
+import { beatShare, Deadline, Heartbeat, tickMs } from "../keeper/lease-keeper.ts";
 import { type Actor, askAs } from "./actor.ts";
-import type { Mark } from "./clock.ts";
 import { LeaseholdError } from "./errors.ts";
 import type { LeaseholdEvent } from "./events.ts";
 import { HeldLease } from "./held-lease.ts";
-import { beatShare, Deadline, Heartbeat, tickMs } from "./lease-keeper.ts";
 import { LeaseLost, type Loss, lossIn, reasonOfEnd, revokedBy } from "./lease-lost.ts";
 import type { Watcher } from "./lease-watch.ts";
 import { Renewal, type RenewalHost } from "./renewal.ts";

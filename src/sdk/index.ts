@@ -1,8 +1,9 @@
 /** `leasehold/sdk`: what a program needs to hold leases, work on tasks and watch what happens. */
+
+export type { Clock } from "../keeper/clock.ts";
 export type { AcquireOptions, Manifest } from "./acquiring.ts";
 export { Agent, type AgentOptions } from "./agent.ts";
 export * from "./client.ts";
-export type { Clock } from "./clock.ts";
 export type { DigestFile, DigestInput, Resumed, SavedDigest, VerifiedLease } from "./digest.ts";
 export * from "./errors.ts";
 export type { EventsOptions, LeaseholdEvent } from "./events.ts";

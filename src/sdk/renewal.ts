@@ -2,13 +2,13 @@
  * Keeps one bound lease: it is never extended but issued again, at three quarters of its life (G8). With the answer the
  * old token is void and the new one valid; answers that are lost, late or repeated are dealt with here.
  */
+
+import type { Mark } from "../keeper/clock.ts";
+import { backOffMs, Heartbeat } from "../keeper/lease-keeper.ts";
 import { type Actor, askAs } from "./actor.ts";
-import type { Mark } from "./clock.ts";
 import { generationIn, LeaseholdError } from "./errors.ts";
 import type { HeldLease } from "./held-lease.ts";
-import { Heartbeat } from "./lease-keeper.ts";
 import { type Loss, lossIn, reasonOfEnd } from "./lease-lost.ts";
-import { backOffMs } from "./timing.ts";
 import type { LeaseState } from "./wire.ts";
 
 export interface RenewalHost {

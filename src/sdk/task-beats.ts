@@ -2,8 +2,9 @@
  * Heartbeats of tasks, one for each. It knows nothing of where it runs, so that it can run in a thread beside the event
  * loop that the work blocks (node/beat-thread.ts).
  */
+
+import { beatShare, Heartbeat } from "../keeper/lease-keeper.ts";
 import { errorOf } from "./errors.ts";
-import { beatShare, Heartbeat } from "./lease-keeper.ts";
 import type { Wire } from "./transport.ts";
 import type { TaskLease } from "./wire.ts";
 

@@ -1,5 +1,5 @@
 /** Keeps the leases of tasks alive: from a thread of its own where there are threads, else from this event loop. */
-import type { Timekeeper } from "./clock.ts";
+import type { Timekeeper } from "../keeper/clock.ts";
 import { createHttpWire, type Fetch } from "./http.ts";
 import { TaskBeats } from "./task-beats.ts";
 import type { Credentials } from "./transport.ts";

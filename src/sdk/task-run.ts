@@ -2,9 +2,10 @@
  * One task, from its offer to its receipt: accepted, kept, worked on, and completed, failed, escalated or given back. The
  * signal fires when the work has to stop; what the handler does then decides how it ends.
  */
+
+import { Deadline, tickMs } from "../keeper/lease-keeper.ts";
 import type { Client } from "./client.ts";
 import { LeaseholdError } from "./errors.ts";
-import { Deadline, tickMs } from "./lease-keeper.ts";
 import type { KeptTask, TaskKeeper } from "./task-keeper.ts";
 import {
   failureReceipt,

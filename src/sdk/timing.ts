@@ -23,12 +23,6 @@ export function sleep(ms: number, signal?: AbortSignal | null): Promise<void> {
   });
 }
 
-/** Base times two for each attempt before, up to the cap; half of it is left to chance, so that a crowd spreads out. */
-export function backOffMs(attempt: number, baseMs: number, capMs: number): number {
-  const full = Math.min(capMs, baseMs * 2 ** Math.min(attempt, 30));
-  return full / 2 + (Math.random() * full) / 2;
-}
-
 /** The reason of a signal whose time ran out. */
 export const timeUp: unique symbol = Symbol("the time is up");
 
@@ -56,9 +50,4 @@ export function limited(ms: number, signal?: AbortSignal | null): Limited {
       letGo();
     },
   };
-}
-
-/** A timer that keeps no process alive, where the platform has such a thing. */
-export function unrefTimer(timer: unknown): void {
-  (timer as { unref?: () => void }).unref?.();
 }

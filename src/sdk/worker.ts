@@ -3,12 +3,14 @@
  * When it drains, it takes nothing new, lets running tasks end for a while, and releases the rest, which burns
  * no attempt (T13).
  */
+
+import { backOffMs } from "../keeper/lease-keeper.ts";
 import type { Client } from "./client.ts";
 import { LeaseholdError } from "./errors.ts";
 import { drawKey } from "./idempotency.ts";
 import type { TaskKeeper } from "./task-keeper.ts";
 import { type TaskEnd, type TaskHandler, TaskRun } from "./task-run.ts";
-import { backOffMs, sleep } from "./timing.ts";
+import { sleep } from "./timing.ts";
 import type { Offer, OperationAnswers, OperationInputs } from "./wire.ts";
 
 export interface WorkerOptions {

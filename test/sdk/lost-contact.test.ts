@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { type TestContext, test } from "node:test";
-import type { Clock } from "../../src/sdk/clock.ts";
+import type { Clock } from "../../src/keeper/clock.ts";
 import { LeaseLost } from "../../src/sdk/lease-lost.ts";
 import { startServer } from "../../src/server/start.ts";
 import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";

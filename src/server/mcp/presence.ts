@@ -3,7 +3,8 @@
  * lasts; and when a wait was answered with "ask again", the grant that may come before it does is collected for it (W8),
  * for as long as a model takes to think, and given back if it does not come.
  */
-import { type Command, unstamped } from "../../kernel/contract/commands.ts";
+import { beatShare, Heartbeat } from "../../keeper/lease-keeper.ts";
+import { unstamped } from "../../kernel/contract/commands.ts";
 import { agentHolding } from "../../kernel/views.ts";
 import type { Caller, Service } from "../service.ts";
 
@@ -37,13 +38,10 @@ export function createPresence(service: Service, options: PresenceOptions = usua
   /** By tenant and agent: any call of the agent ends what is done in its name. */
   const attended = new Map<string, Map<string, Attended>>();
 
-  const submit = (command: Command): void => {
-    engine.command(command).catch(ignore);
-  };
-
-  const beat = ({ tenant, actor }: Caller, agentId: string): void => {
+  const beat = async ({ tenant, actor }: Caller, agentId: string): Promise<number> => {
     const beating = { agentId, leaseIds: null, activity: true, entropy: unstamped };
-    submit({ type: "heartbeat_all", tenant, actor, ...beating });
+    await engine.command({ type: "heartbeat_all", tenant, actor, ...beating });
+    return beatMs;
   };
 
   const isCalled = (caller: Caller, agentId: string): void => {
@@ -62,7 +60,9 @@ export function createPresence(service: Service, options: PresenceOptions = usua
       if (reply.type !== "granted") return;
       const leaseIds = reply.leases.map(({ id }) => id);
       const release = { agentId, leaseIds, versions: null, entropy: unstamped };
-      keep(caller, agentId, requestId, leftUntil, () => submit({ type: "release_all", tenant, actor, ...release }));
+      keep(caller, agentId, requestId, leftUntil, () => {
+        engine.command({ type: "release_all", tenant, actor, ...release }).catch(ignore);
+      });
     }, ignore);
   };
 
@@ -90,9 +90,9 @@ export function createPresence(service: Service, options: PresenceOptions = usua
   return {
     enter(caller, agentId) {
       isCalled(caller, agentId);
-      beat(caller, agentId);
-      const timer = setInterval(() => beat(caller, agentId), beatMs);
-      return () => clearInterval(timer);
+      const heartbeat = new Heartbeat({ send: () => beat(caller, agentId), lastsMs: () => beatMs / beatShare });
+      void heartbeat.now();
+      return () => heartbeat.stop();
     },
     agentOf({ tenant }, { requestId, leaseId }) {
       return engine.peek((state) => agentHolding(state, tenant, { requestId, leaseId }));

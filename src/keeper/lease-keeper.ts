@@ -4,15 +4,16 @@
  *   Heartbeat   sends a heartbeat or a renewal when it is due, never two at once, and again soon if no answer came
  *   Deadline    stops the work before its lease can have ended, whether or not anything was heard (A7)
  *
- * They are apart because the heartbeats of tasks leave from a thread of their own (node/thread-keeper.ts), while the
+ * They are apart because the heartbeats of tasks leave from a thread of their own (sdk/node/thread-keeper.ts), while the
  * deadline stops what runs in the event loop.
  *
  *   withLease, hold, `run`     Holding      heartbeat_all for its leases, renew_lease for each bound one (Renewal)
  *   workers, `work`            TaskKeeper   heartbeat_task for each task, in a thread where there are threads
  *   `mcp`                      Session      heartbeat_all for each agent, heartbeat_task for each task
+ *   the server's own MCP       Presence     heartbeat_all for an agent while one of its calls is held
+ *   guards                     a hook ends with its step: it sends one heartbeat and keeps nothing (guard/leasing.ts)
  */
 import type { Mark, Timekeeper } from "./clock.ts";
-import { backOffMs, unrefTimer } from "./timing.ts";
 
 /** A heartbeat leaves after this part of the time that its lease lasts, so that two of them may be lost. */
 export const beatShare = 1 / 3;
@@ -72,7 +73,8 @@ export class Heartbeat {
   private schedule(ms: number): void {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.now(), ms <= 0 ? 0 : Math.max(ms, everyMsMin));
-    if (this.options.isBackground === true) unrefTimer(this.timer);
+    // Not every platform's timers keep the process alive.
+    if (this.options.isBackground === true) (this.timer as { unref?: () => void }).unref?.();
   }
 
   private async run(step: HeartbeatOptions["send"]): Promise<void> {
@@ -150,4 +152,10 @@ export class Deadline {
 /** How often a deadline reads the clocks: a twentieth of what the lease lasts, within bounds. */
 export function tickMs(lastsMs: number, max: number): number {
   return Math.min(Math.max(lastsMs / 20, everyMsMin), max);
+}
+
+/** Base times two for each attempt before, up to the cap; half of it is left to chance, so that a crowd spreads out. */
+export function backOffMs(attempt: number, baseMs: number, capMs: number): number {
+  const full = Math.min(capMs, baseMs * 2 ** Math.min(attempt, 30));
+  return full / 2 + (Math.random() * full) / 2;
 }
