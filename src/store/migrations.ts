@@ -3,7 +3,7 @@
  * a database with more steps than are known here is refused, because guessing could destroy it.
  */
 import type { DatabaseSync } from "node:sqlite";
-import { type Fields, snakeCase, time } from "../kernel/contract/field.ts";
+import { type Fields, snakeCase, text, time } from "../kernel/contract/field.ts";
 import { recordFields } from "../kernel/contract/kinds.ts";
 import { leaseRow } from "../kernel/contract/records.ts";
 import { taskRow } from "../kernel/contract/task-records.ts";
@@ -18,6 +18,7 @@ export function migrate(db: DatabaseSync): void {
     if (index < version) continue;
     db.exec(`BEGIN IMMEDIATE; ${step}; PRAGMA user_version = ${index + 1}; COMMIT`);
   }
+  refreshViews(db);
 }
 
 /** The number of steps taken; reading it changes nothing. An empty file counts as ours. */
@@ -43,7 +44,10 @@ function pragma(db: DatabaseSync, name: "application_id" | "user_version"): numb
 export const ownReceiptIds = "rcp_";
 
 const rows: Readonly<Record<string, readonly string[]>> = { lease: leaseRow, task: taskRow };
-const described = { ...recordFields, ledger_key: { firstUsedAt: time() } };
+const described: Readonly<Record<string, Fields>> = {
+  ...recordFields,
+  ledger_key: { keyId: text(), publicKey: text(), firstUsedAt: time() },
+};
 
 export const migrations: readonly string[] = [
   `
@@ -90,13 +94,6 @@ export const migrations: readonly string[] = [
   ) STRICT;
   -- Ids sort by time, so that this index grows at its end too. Resources have no index: their order is random.
   CREATE INDEX ended_by_id ON ended (tenant, id);
-
-  ${view("lease", "leases", ["tenant", "id", "resource", "predicate", "agentId", "state", "fence", "generation", "acquiredAt", "expiresAt"])}
-  ${view("agent", "agents", ["tenant", "id", "state", "priority", "attempts", "epoch", "registeredAt"])}
-  ${view("request", "requests", ["tenant", "id", "agentId", "state", "arrival", "submittedAt", "timeoutAt"])}
-  ${view("resource", "resources", ["tenant", "name", "capacity", "cell", "fenced", "withdrawn", "declaredAt"])}
-  ${view("tenant", "tenants", ["id", "suspended", "createdAt"])}
-  ${view("counters", "counters", ["tenant", "fence", "priority", "arrival"])}
   `,
   `
   -- The ledger (R1, R6). The body is the text that was hashed, and comes last, so that a search does not read it.
@@ -148,17 +145,9 @@ export const migrations: readonly string[] = [
     body TEXT
   ) STRICT;
   CREATE INDEX ended_tasks_by_id ON ended_tasks (tenant, id);
-
-  ${view("task", "tasks", ["tenant", "id", "status", "taskType", "principalAi", "taskPriority", "attempts", "createdAt"])}
-  ${view("worker", "workers", ["tenant", "id", "completed", "failed", "lost", "health", "firstSeenAt", "seenAt"])}
-  ${view("task_type", "task_types", ["tenant", "taskType", "leaseDuration", "maxAttempts", "usualDuration", "samples"])}
-  ${view("ledger_key", "ledger_keys", ["keyId", "publicKey", "firstUsedAt"])}
-  CREATE VIEW ledger AS SELECT tenant, sequence, id, task_id, phase, body ->> '$.status' AS status, recipient_ai,
-    source_system, ${isoTime("stored_at")} AS stored_at, hash, body FROM receipts;
   `,
-  `
-  ${view("cell", "cells", ["tenant", "id", "state", "goneReason", "withdrawn", "version", "enrolledAt", "changedAt", "aliveBy"])}
-  `,
+  // Had views only, which are written at every open.
+  "",
 ];
 
 /** R1, for people with a shell on the database. It costs an insert nothing. */
@@ -171,22 +160,67 @@ function neverChanged(table: string): string {
     .join("\n");
 }
 
-/**
- * A view for plain SQL; nothing in the program reads it. Where the fields stand in the stored body, and which of them are
- * times, the contract says. Times are shown as ISO 8601.
- */
-function view(kind: string, name: string, columns: readonly string[]): string {
-  const row = rows[kind];
-  const shown = columns.map((key) => {
-    const value = `body ->> '${row === undefined ? `$.${key}` : `$[${row.indexOf(key)}]`}'`;
-    return `${isTime(kind, key) ? isoTime(value) : value} AS ${snakeCase(key)}`;
-  });
-  return `CREATE VIEW ${name} AS SELECT ${["n", ...shown, "body"].join(", ")} FROM live WHERE kind = '${kind}';`;
+/** The views for plain SQL, by the kind of record. Nothing in the program reads them. */
+const viewNames: Readonly<Record<string, string>> = {
+  lease: "leases",
+  agent: "agents",
+  request: "requests",
+  resource: "resources",
+  cell: "cells",
+  tenant: "tenants",
+  counters: "counters",
+  task: "tasks",
+  worker: "workers",
+  task_type: "task_types",
+  ledger_key: "ledger_keys",
+};
+
+const views: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(viewNames).map(([kind, name]) => [name, viewText(kind, name)] as const),
+  [
+    "ledger",
+    `CREATE VIEW ledger AS SELECT tenant, sequence, id, task_id, phase, body ->> '$.status' AS status, recipient_ai,
+    source_system, ${isoTime("stored_at")} AS stored_at, hash, body FROM receipts`,
+  ],
+]);
+
+/** Views hold no data: one that differs from the contract, such as one without a newer field, is written again. */
+function refreshViews(db: DatabaseSync): void {
+  const stored = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'view'").all();
+  const current = new Map(stored.map(({ name, sql }) => [name, sql]));
+  const stale = [...views].filter(([name, text]) => current.get(name) !== text);
+  if (stale.length === 0) return;
+  const changes = stale.map(([name, text]) => `DROP VIEW IF EXISTS ${name}; ${text};`).join("\n");
+  db.exec(`BEGIN IMMEDIATE; ${changes} COMMIT`);
 }
 
-function isTime(kind: string, key: string): boolean {
-  const fields: Fields | undefined = (described as Readonly<Record<string, Fields>>)[kind];
-  return fields?.[key]?.kind === "time";
+/** A column for each field, with what is usual where the stored body leaves it out. Times are shown as ISO 8601. */
+function viewText(kind: string, name: string): string {
+  const fields = described[kind] ?? {};
+  const row = rows[kind];
+  const flat = Object.values(fields).flatMap((field) => Object.entries((field.flat && field.fields) || {}));
+  const columns = new Map([...Object.entries(fields).filter(([, field]) => !field.flat), ...flat]);
+  const pathOf = (key: string) => {
+    if (row === undefined) return `$.${key}`;
+    const place = row.indexOf(key);
+    return place >= 0 ? `$[${place}]` : `$[${row.length}].${key}`;
+  };
+  const valueOf = (key: string): string => {
+    const { like, usual = null } = columns.get(key) ?? {};
+    const value = `body ->> '${pathOf(key)}'`;
+    if (like !== undefined) return `coalesce(${value}, ${valueOf(like)})`;
+    return usual === null ? value : `coalesce(${value}, ${sqlText(usual)})`;
+  };
+  const shown = [...columns].map(([key, field]) => {
+    const value = valueOf(key);
+    return `${field.kind === "time" ? isoTime(value) : value} AS ${snakeCase(key)}`;
+  });
+  return `CREATE VIEW ${name} AS SELECT ${["n", ...shown, "body"].join(", ")} FROM live WHERE kind = '${kind}'`;
+}
+
+function sqlText(value: unknown): string {
+  if (typeof value === "number" || typeof value === "boolean") return String(Number(value));
+  return `'${typeof value === "string" ? value : JSON.stringify(value)}'`;
 }
 
 function isoTime(millis: string): string {

@@ -155,10 +155,14 @@ describe("sqlite: the file", () => {
       batch({ now: 1, puts: [{ n: 1, kind: "lease", body: JSON.stringify(lease) }, row(2, "agent")] }),
     );
     const db = new DatabaseSync(dataFiles(folder).database, { readOnly: true });
-    const [found, ...others] = db.prepare("SELECT id, agent_id, state, fence, expires_at FROM leases").all();
+    const [found, ...others] = db
+      .prepare("SELECT id, agent_id, holder, units, state, fence, expires_at FROM leases")
+      .all();
     const expected = {
       id: "lse_1",
       agent_id: "agt_1",
+      holder: "agt_1",
+      units: 1,
       state: "ACTIVE",
       fence: 7,
       expires_at: "2027-01-15T08:00:00.123Z",
@@ -168,6 +172,24 @@ describe("sqlite: the file", () => {
     for (const view of views) db.exec(`SELECT * FROM ${view}`);
     db.close();
     await store.close();
+  });
+
+  test("a view that differs from the contract is written again at open, and other views are left alone", async () => {
+    const folder = newFolder();
+    const store = createSqliteStore(folder);
+    await store.open();
+    await store.close();
+    const viewsOf = (): Record<string, unknown> => {
+      const db = new DatabaseSync(dataFiles(folder).database, { readOnly: true });
+      const rows = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'view'").all();
+      db.close();
+      return Object.fromEntries(rows.map(({ name, sql }) => [String(name), sql]));
+    };
+    const before = viewsOf();
+    change(folder, "DROP VIEW tasks; CREATE VIEW tasks AS SELECT n FROM live; CREATE VIEW mine AS SELECT 1 AS one");
+    await store.open();
+    await store.close();
+    assert.deepEqual(viewsOf(), { ...before, mine: "CREATE VIEW mine AS SELECT 1 AS one" });
   });
 
   test("data of the first schema is migrated completely", async () => {
