@@ -141,7 +141,8 @@ function decide(model: Model, command: Command, now: number): Prediction {
       });
     case "revoke": {
       const { target } = command;
-      if ("resourcePrefix" in target) return revoke(tenant, isUnderPrefix(target.resourcePrefix), now, step);
+      if (typeof target.resourcePrefix === "string")
+        return revoke(tenant, isUnderPrefix(target.resourcePrefix), now, step);
       if ("agentId" in target && !tenant.agents.some((agent) => agent.id === target.agentId)) {
         return refused("agent_unknown");
       }

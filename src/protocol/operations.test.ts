@@ -139,7 +139,12 @@ test("where exactly one of several fields is wanted, none and two are refused", 
     const decoded = revoke.decode({ ...target, reason: "x" }, asked);
     return "target" in decoded ? decoded.target : null;
   });
-  assert.deepEqual(targets, [{ leaseId: "lse_1" }, { agentId: "agt_1" }, { resourcePrefix: "FILE:/a" }]);
+  const blank = { leaseId: null, agentId: null, resourcePrefix: null };
+  assert.deepEqual(targets, [
+    { ...blank, leaseId: "lse_1" },
+    { ...blank, agentId: "agt_1" },
+    { ...blank, resourcePrefix: "FILE:/a" },
+  ]);
 });
 
 test("an acquire becomes the kernel's command, with null for what was left out", () => {

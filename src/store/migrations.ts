@@ -205,14 +205,14 @@ function viewText(kind: string, name: string): string {
     const place = row.indexOf(key);
     return place >= 0 ? `$[${place}]` : `$[${row.length}].${key}`;
   };
-  const valueOf = (key: string): string => {
+  const columnValue = (key: string): string => {
     const { like, usual = null } = columns.get(key) ?? {};
     const value = `body ->> '${pathOf(key)}'`;
-    if (like !== undefined) return `coalesce(${value}, ${valueOf(like)})`;
+    if (like !== undefined) return `coalesce(${value}, ${columnValue(like)})`;
     return usual === null ? value : `coalesce(${value}, ${sqlText(usual)})`;
   };
   const shown = [...columns].map(([key, field]) => {
-    const value = valueOf(key);
+    const value = columnValue(key);
     return `${field.kind === "time" ? isoTime(value) : value} AS ${snakeCase(key)}`;
   });
   return `CREATE VIEW ${name} AS SELECT ${["n", ...shown, "body"].join(", ")} FROM live WHERE kind = '${kind}'`;

@@ -2,9 +2,15 @@
 
 import { dropDigest, inUnit, placeAgent, takePriority } from "../agents/agent-life.ts";
 import { agentTransitions, firstAgentState, moveAgent, moveTo, updateAgent } from "../agents/agent-states.ts";
-import type { PauseAgent, RegisterAgent, TransitionAgent, VerifyAll } from "../contract/commands.ts";
+import { checkValues } from "../contract/bounds.ts";
+import {
+  commands,
+  type PauseAgent,
+  type RegisterAgent,
+  type TransitionAgent,
+  type VerifyAll,
+} from "../contract/commands.ts";
 import { agentIdFrom } from "../contract/ids.ts";
-import { limits } from "../contract/limits.ts";
 import { type Agent, agentStates } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
@@ -14,8 +20,6 @@ import { type AgentEntry, changed, emit, leasesOf, type Turn } from "../memory/s
 import { endLeases, endRequest } from "../requests/ending.ts";
 import { ownLeases } from "./holding.ts";
 
-const idPattern = /^[A-Za-z0-9][A-Za-z0-9._:@/-]*$/;
-
 export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
   const { tenant, now } = turn;
   const { actor, labels } = command;
@@ -24,24 +28,8 @@ export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
     return refuse("forbidden", "An agent's own token registers that agent again, and no other; use a key.");
   }
   const id = command.agentId ?? agentIdFrom(now, command.entropy);
-  if (id.length > limits.idLengthMax || !idPattern.test(id)) {
-    return refuse(
-      "invalid_agent_id",
-      `agent_id has 1 to ${limits.idLengthMax} letters, digits and . _ : @ / -, a letter or digit first.`,
-      {
-        field: "agent_id",
-      },
-    );
-  }
-  if (labels !== null && !areLabels(labels)) {
-    return refuse(
-      "invalid_labels",
-      `labels are at most ${limits.labelsMax} texts of ${limits.labelLengthMax} characters.`,
-      {
-        field: "labels",
-      },
-    );
-  }
+  const refusal = checkValues(commands.register_agent, command);
+  if (refusal !== null) return refusal;
   const known = tenant.agents.get(id);
   if (known !== undefined) {
     takeUp(turn, known, labels);
@@ -67,12 +55,6 @@ export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
   changed(turn, placeAgent(turn, record));
   emit(turn, { type: "agent.registered", tenant: tenant.record.id, at: now, agent: record });
   return { type: "agent", agent: record, created: true };
-}
-
-function areLabels(labels: Readonly<Record<string, string>>): boolean {
-  const pairs = Object.entries(labels);
-  if (pairs.length > limits.labelsMax) return false;
-  return pairs.every(([key, value]) => key.length <= limits.labelLengthMax && value.length <= limits.labelLengthMax);
 }
 
 /** A3: another instance. The older one is refused from now on, and its tokens and fences are stale at the resource. */

@@ -4,10 +4,11 @@
  */
 
 import { conclude } from "../aftermath.ts";
-import type { EnrolCell } from "../contract/commands.ts";
+import { checkValues } from "../contract/bounds.ts";
+import { commands, type EnrolCell } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
 import type { Cell, CellBinding, Lease } from "../contract/records.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
+import { refuse } from "../contract/refusals.ts";
 import type { CellEnrolled, Reply } from "../contract/replies.ts";
 import { updateLease } from "../leases/lease-life.ts";
 import { mayActAsCell } from "../memory/actors.ts";
@@ -16,15 +17,14 @@ import { endLeases } from "../requests/ending.ts";
 import { bindFailed, finishGone } from "../resources/bindings.ts";
 import { emitCell, leasesOfCell, placeCell } from "../resources/cell-life.ts";
 import { firstCellState, moveCell } from "../resources/cell-states.ts";
-import { takeInventory, tooMany } from "./cell-inventory.ts";
+import { takeInventory } from "./cell-inventory.ts";
 
-const idPattern = /^[\w.:@-]+$/;
 const lost = "cell_lost_binding";
 
 export function enrolCell(turn: Turn, command: EnrolCell): Reply {
   const { state, tenant } = turn;
   const known = tenant.cells.get(command.cellId);
-  const refusal = mayActAsCell(state, known, command.actor) ?? whyInvalid(command);
+  const refusal = mayActAsCell(state, known, command.actor) ?? checkValues(commands.enrol_cell, command);
   if (refusal !== null) return refusal;
   if (known === undefined && tenant.cells.size >= limits.cellsMax) {
     return refuse("lease_denied", `The tenant may have ${limits.cellsMax} cells.`, { reason: "quota" });
@@ -36,22 +36,6 @@ export function enrolCell(turn: Turn, command: EnrolCell): Reply {
   const refused = takeInventory(turn, cell, command.inventory);
   conclude(turn);
   return { type: "cell_enrolled", cell: cell.record, ...whatToDo(tenant, cell, believed), refused };
-}
-
-function whyInvalid({ cellId, session, version, inventory, bindings }: EnrolCell): Refusal | null {
-  if (cellId.length > limits.idLengthMax || !idPattern.test(cellId)) {
-    return refuse("invalid_cell", `A cell's id has 1 to ${limits.idLengthMax} letters, digits, . : @ _ and -.`, {
-      field: "cell",
-    });
-  }
-  if (session.length === 0 || session.length > limits.idLengthMax) {
-    return refuse("invalid_cell", `session has 1 to ${limits.idLengthMax} characters.`, { field: "session" });
-  }
-  if (version !== null && version.length > limits.labelLengthMax) {
-    return refuse("invalid_cell", `version has at most ${limits.labelLengthMax} characters.`, { field: "version" });
-  }
-  if (inventory.length > limits.cellInventoryMax) return tooMany("inventory", limits.cellInventoryMax);
-  return bindings.length > limits.cellBindingsMax ? tooMany("bindings", limits.cellBindingsMax) : null;
 }
 
 /** The newest session is the cell's; the one before is refused from here on. */

@@ -4,9 +4,10 @@
  * fenced. It lifts neither a fence (that takes a reset, G7) nor a withdrawal (G12).
  */
 
+import { checkValues } from "../contract/bounds.ts";
+import { only } from "../contract/field.ts";
 import { limits } from "../contract/limits.ts";
-import type { CellResource, Resource } from "../contract/records.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
+import { type CellResource, cellResource, type Resource } from "../contract/records.ts";
 import type { CellEnrolled } from "../contract/replies.ts";
 import { readName } from "../deciding/manifest.ts";
 import { type CellEntry, changed, type ResourceEntry, type TenantEntry, type Turn } from "../memory/state.ts";
@@ -16,6 +17,8 @@ import { addResource, emitResource, fence, isUsed, turnsAWait } from "../resourc
 
 type Refused = CellEnrolled["refused"];
 
+/** What is stored as the cell says it; its other texts are cut. */
+const kept = only(cellResource, "capacity", "driver", "hardware");
 const notListed = "it is not in the cell's inventory";
 
 export function takeInventory(turn: Turn, cell: CellEntry, inventory: readonly CellResource[]): Refused {
@@ -50,18 +53,14 @@ function whyNotTaken(
   tenant: TenantEntry,
   { record: { id } }: CellEntry,
   name: ResourceName,
-  { capacity, driver, hardware }: CellResource,
+  said: CellResource,
   listed: ReadonlySet<string>,
 ): string | null {
   if (name.wild) return "A pattern cannot be hosted; name each resource.";
   if (listed.has(name.text)) return "It is named twice.";
-  if (capacity !== null && !(Number.isSafeInteger(capacity) && capacity >= 1 && capacity <= limits.unitsMax)) {
-    return `capacity is a whole number from 1 to ${limits.unitsMax}.`;
-  }
-  if (driver.length > limits.labelLengthMax) return `driver has at most ${limits.labelLengthMax} characters.`;
-  if (hardware.length > limits.cellHardwareMax || hardware.some((label) => label.length > limits.labelLengthMax)) {
-    return `hardware is a list of at most ${limits.cellHardwareMax} labels of ${limits.labelLengthMax} characters.`;
-  }
+  const refusal = checkValues(kept, said);
+  if (refusal !== null) return refusal.detail;
+  const { capacity } = said;
   const known = tenant.resources.get(name.text);
   if (known === undefined) {
     const most = tenant.record.quotas.resourcesMax;
@@ -113,8 +112,4 @@ function isSame(a: Resource, b: Resource): boolean {
 /** A driver's text may be long; it is cut rather than refused. */
 function brief(text: string): string {
   return text.slice(0, limits.reasonLengthMax);
-}
-
-export function tooMany(field: "inventory" | "bindings", most: number): Refusal {
-  return refuse("invalid_cell", `A cell may name ${most} ${field === "inventory" ? "resources" : field}.`, { field });
 }

@@ -1,6 +1,6 @@
 /** What cells report of themselves and of leases, and their withdrawal (G6, G7, G11, G12). */
 
-import { checkText } from "../contract/bounds.ts";
+import { checkValue } from "../contract/bounds.ts";
 import type { Actor, CellEnded, CellHeartbeat, CellLeft, ReportBinding, WithdrawCell } from "../contract/commands.ts";
 import { commands } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
@@ -13,7 +13,7 @@ import { bindFailed, bound, finishGone, teardownFailed, tornDown } from "../reso
 import { emitCell, hear, leasesOfCell, loseCell, readinessChanged, resourcesOf } from "../resources/cell-life.ts";
 import { updateCell } from "../resources/cell-states.ts";
 import { fence } from "../resources/resource-life.ts";
-import { takeInventory, tooMany } from "./cell-inventory.ts";
+import { takeInventory } from "./cell-inventory.ts";
 
 export function reportBinding(turn: Turn, command: ReportBinding): Reply {
   const { cellId } = command;
@@ -60,8 +60,8 @@ export function reportBinding(turn: Turn, command: ReportBinding): Reply {
 export function cellHeartbeat(turn: Turn, cell: CellEntry, command: CellHeartbeat): Reply {
   if (cell.record.session !== command.session) return staleSession();
   const { inventory } = command;
-  if (inventory !== null && inventory.length > limits.cellInventoryMax)
-    return tooMany("inventory", limits.cellInventoryMax);
+  const tooMany = checkValue("inventory", commands.cell_heartbeat.inventory, inventory);
+  if (tooMany !== null) return tooMany;
   const wasGone = cell.record.state === "GONE";
   hear(turn, cell);
   if (inventory !== null) takeInventory(turn, cell, inventory);
@@ -71,7 +71,7 @@ export function cellHeartbeat(turn: Turn, cell: CellEntry, command: CellHeartbea
 
 /** Its session is over for good: a heartbeat of it that comes late does not bring it back. */
 export function cellLeft(turn: Turn, cell: CellEntry, command: CellLeft): Reply {
-  const tooLong = checkText("reason", commands.cell_left.reason, command.reason);
+  const tooLong = checkValue("reason", commands.cell_left.reason, command.reason);
   if (tooLong !== null) return tooLong;
   if (cell.record.session === "") return { type: "cell", cell: cell.record };
   if (cell.record.session !== command.session) return staleSession();

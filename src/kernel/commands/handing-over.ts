@@ -2,9 +2,8 @@
 
 import { decidingPriority, inUnit, noteIdle } from "../agents/agent-life.ts";
 import { moveAgent } from "../agents/agent-states.ts";
-import { checkText } from "../contract/bounds.ts";
-import type { DowngradeLease, Revoke, TransferLease } from "../contract/commands.ts";
-import { reason as reasonField } from "../contract/inputs.ts";
+import { checkValue } from "../contract/bounds.ts";
+import { commands, type DowngradeLease, type Revoke, type TransferLease } from "../contract/commands.ts";
 import { readPredicate, strengthOf, strengthsConflict } from "../contract/predicates.ts";
 import type { Lease, Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
@@ -194,7 +193,7 @@ export function revoke(turn: Turn, command: Revoke): Reply {
   const { tenant } = turn;
   const refusal = requireAbove(command.actor);
   if (refusal !== null) return refusal;
-  const tooLong = checkText("reason", reasonField, command.reason);
+  const tooLong = checkValue("reason", commands.revoke.reason, command.reason);
   if (tooLong !== null) return tooLong;
   const leases = findTargets(tenant, command);
   if ("code" in leases) return leases;
@@ -206,19 +205,18 @@ export function revoke(turn: Turn, command: Revoke): Reply {
 }
 
 function findTargets(tenant: TenantEntry, { target, actor }: Revoke): LeaseEntry[] | Refusal {
-  if ("leaseId" in target) {
-    const lease = tenant.leases.get(target.leaseId);
-    return lease === undefined
-      ? refuse("lease_unknown", "There is no such lease.", { leaseId: target.leaseId })
-      : [lease];
+  const { leaseId = null, agentId = null, resourcePrefix } = target;
+  if (leaseId !== null) {
+    const lease = tenant.leases.get(leaseId);
+    return lease === undefined ? refuse("lease_unknown", "There is no such lease.", { leaseId }) : [lease];
   }
-  if ("agentId" in target) {
-    const worker = tenant.book.workers.get(target.agentId);
-    if (worker !== undefined && tenant.agents.get(target.agentId) === undefined) return [...worker.leases];
-    const agent = findAgent(tenant, actor, target.agentId);
+  if (agentId !== null) {
+    const worker = tenant.book.workers.get(agentId);
+    if (worker !== undefined && tenant.agents.get(agentId) === undefined) return [...worker.leases];
+    const agent = findAgent(tenant, actor, agentId);
     return "code" in agent ? agent : (mayActFor(actor, agent) ?? leasesOf(agent));
   }
-  const text = target.resourcePrefix.replace(/(\/\*\*|\/)$/, "");
+  const text = (resourcePrefix ?? "").replace(/(\/\*\*|\/)$/, "");
   const name = parseResourceName(text.endsWith(":") ? `${text}/` : text);
   if ("problem" in name) return refuse("invalid_resource", name.problem, { field: "resource_prefix" });
   const root = findRoot(tenant, name.type);

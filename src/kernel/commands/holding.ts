@@ -1,9 +1,16 @@
 /** What a holder does with its leases: heartbeat, renew, release (L4, L5, G8). */
 
 import { moveAgent } from "../agents/agent-states.ts";
-import { checkText } from "../contract/bounds.ts";
-import type { Actor, Heartbeat, HeartbeatAll, ReleaseAll, ReleaseLease, RenewLease } from "../contract/commands.ts";
-import { version } from "../contract/inputs.ts";
+import { checkValue } from "../contract/bounds.ts";
+import {
+  type Actor,
+  commands,
+  type Heartbeat,
+  type HeartbeatAll,
+  type ReleaseAll,
+  type ReleaseLease,
+  type RenewLease,
+} from "../contract/commands.ts";
 import type { EndedLeaseState, Lease, Millis } from "../contract/records.ts";
 import { type Refusal, type RefusalCode, refuse } from "../contract/refusals.ts";
 import type { LostLease, Reply } from "../contract/replies.ts";
@@ -164,7 +171,7 @@ export function renewLease(turn: Turn, lease: LeaseEntry, command: RenewLease): 
 }
 
 export function releaseLease(turn: Turn, lease: LeaseEntry, command: ReleaseLease): Reply {
-  const tooLong = checkText("version", version, command.version);
+  const tooLong = checkValue("version", commands.release_lease.version, command.version);
   if (tooLong !== null) return tooLong;
   release(turn, lease.holder, [lease], () => command.version);
   return { type: "lease", lease: lease.record };
@@ -173,10 +180,8 @@ export function releaseLease(turn: Turn, lease: LeaseEntry, command: ReleaseLeas
 export function releaseAll(turn: Turn, agent: AgentEntry, command: ReleaseAll): Reply {
   const { tenant } = turn;
   const versions = command.versions ?? {};
-  for (const text of Object.values(versions)) {
-    const tooLong = checkText("version", version, text);
-    if (tooLong !== null) return tooLong;
-  }
+  const tooLong = checkValue("versions", commands.release_all.versions, command.versions);
+  if (tooLong !== null) return tooLong;
   const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
   // Versions may be given by lease or by resource: a holder knows its files, not always its leases.
   const versionOf = ({ record }: LeaseEntry): string | null => {

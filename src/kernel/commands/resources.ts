@@ -1,9 +1,14 @@
 /** Declared resources: capacity (C6), fences (G7), withdrawal (G12). */
 
-import { checkText } from "../contract/bounds.ts";
-import type { Actor, DeclareResource, FenceResource, ResetResource, WithdrawResource } from "../contract/commands.ts";
-import { reason as reasonField } from "../contract/inputs.ts";
-import { limits } from "../contract/limits.ts";
+import { checkValue } from "../contract/bounds.ts";
+import {
+  type Actor,
+  commands,
+  type DeclareResource,
+  type FenceResource,
+  type ResetResource,
+  type WithdrawResource,
+} from "../contract/commands.ts";
 import { EXCLUSIVE } from "../contract/predicates.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
@@ -30,11 +35,8 @@ export function declareResource(turn: Turn, name: ResourceName, command: Declare
     return refuse("invalid_resource", "A pattern cannot be declared; declare the names themselves.", {
       field: "resource",
     });
-  if (capacity !== null && !(Number.isSafeInteger(capacity) && capacity >= 1 && capacity <= limits.unitsMax)) {
-    return refuse("invalid_capacity", `capacity is a whole number from 1 to ${limits.unitsMax}.`, {
-      field: "capacity",
-    });
-  }
+  const refusal = checkValue("capacity", commands.declare_resource.capacity, capacity);
+  if (refusal !== null) return refusal;
   const known = tenant.resources.get(name.text);
   const before = known?.record ?? null;
   const changesKind = (capacity === null) !== ((before?.capacity ?? null) === null) || cell !== (before?.cell ?? null);
@@ -69,7 +71,7 @@ export function declareResource(turn: Turn, name: ResourceName, command: Declare
 }
 
 export function fenceResource(turn: Turn, name: ResourceName, command: FenceResource): Reply {
-  const tooLong = checkText("reason", reasonField, command.reason);
+  const tooLong = checkValue("reason", commands.fence_resource.reason, command.reason);
   if (tooLong !== null) return tooLong;
   const entry = fence(turn, name, command.reason);
   return { type: "resource", resource: entry.record, created: false };

@@ -1,11 +1,10 @@
 /** Ends and beginnings that a principal decides (T13): cancelling a task, and sending a dead one again. */
 
-import { checkText } from "../contract/bounds.ts";
+import { checkValue } from "../contract/bounds.ts";
 import type { Actor } from "../contract/commands.ts";
-import { reason as reasonField } from "../contract/inputs.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
-import type { CancelTask, RedriveTask } from "../contract/task-commands.ts";
+import { type CancelTask, type RedriveTask, taskCommands } from "../contract/task-commands.ts";
 import type { Task } from "../contract/task-records.ts";
 import { isAbove } from "../memory/actors.ts";
 import type { Turn } from "../memory/state.ts";
@@ -17,7 +16,7 @@ import { moveTask } from "../tasks/task-states.ts";
 
 export function cancelTask(turn: Turn, task: TaskEntry, command: CancelTask): Reply {
   const { reason } = command;
-  const tooLong = checkText("reason", reasonField, reason);
+  const tooLong = checkValue("reason", taskCommands.cancel_task.reason, reason);
   if (tooLong !== null) return tooLong;
   // To cancel an ended task is allowed, and answered with how it ended.
   if (isFinal(task.record)) return { type: "task", task: task.record, created: false };

@@ -1,11 +1,11 @@
 /** What a worker does with its lease on a task: heartbeat, and giving it back (T2, T7, T8, T13). */
 
-import { jsonExceedsBytes } from "../contract/bounds.ts";
+import { checkValue } from "../contract/bounds.ts";
 import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Directive, Reply } from "../contract/replies.ts";
-import type { HeartbeatTask, ReleaseTask } from "../contract/task-commands.ts";
+import { type HeartbeatTask, type ReleaseTask, taskCommands } from "../contract/task-commands.ts";
 import { firstOf } from "../index/heap.ts";
 import { isTaskLease, type LeaseEntry, type TenantEntry, type Turn } from "../memory/state.ts";
 import { attemptOf, leasesOfAttempt, type TaskEntry, updateTask } from "../memory/task-state.ts";
@@ -31,12 +31,8 @@ export function findTaskLease(turn: Turn, command: HeartbeatTask | ReleaseTask):
 
 export function heartbeatTask(turn: Turn, { lease, task }: TaskLease, command: HeartbeatTask): Reply {
   const { tenant, now } = turn;
-  if (jsonExceedsBytes(command.progress, limits.metadataBytesMax)) {
-    return refuse("invalid_task", `progress has at most ${limits.metadataBytesMax} bytes.`, {
-      field: "progress",
-      problem: "too large",
-    });
-  }
+  const tooLarge = checkValue("progress", taskCommands.heartbeat_task.progress, command.progress);
+  if (tooLarge !== null) return tooLarge;
   const attempt = attemptOf(task, lease);
   if (attempt?.canceled) return { type: "task_lease", lease: lease.record, leases: [], directives: ["cancel"] };
   extend(turn, lease, true);

@@ -1,21 +1,25 @@
 /** Tenants and keys: who owns everything below, what they may use, and who may speak for them. */
 
 import { conclude } from "../aftermath.ts";
-import type {
-  CreateKey,
-  CreateTenant,
-  DeleteKey,
-  SetTenantQuotas,
-  SetTenantSettings,
-  SuspendTenant,
+import { checkValues } from "../contract/bounds.ts";
+import {
+  type CreateKey,
+  type CreateTenant,
+  commands,
+  type DeleteKey,
+  keyInput,
+  type SetTenantQuotas,
+  type SetTenantSettings,
+  type SuspendTenant,
 } from "../contract/commands.ts";
-import { limits } from "../contract/limits.ts";
 import {
   type Millis,
   quotasDefault,
   settingsDefault,
   type TenantQuotas,
   type TenantSettings,
+  tenantQuotas,
+  tenantSettings,
 } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
@@ -27,17 +31,12 @@ import { endLeases, endRequest } from "../requests/ending.ts";
 import { announceAll } from "../tasks/lanes.ts";
 import { unbarAll } from "../tasks/task-queue.ts";
 
-const tenantIdPattern = /^[a-z0-9][a-z0-9_-]{0,62}$/;
-
 export function createTenant(state: State, command: CreateTenant, now: Millis): Reply {
   const refusal = requireOperator(command.actor);
   if (refusal !== null) return refusal;
+  const invalid = checkValues(commands.create_tenant, command);
+  if (invalid !== null) return invalid;
   const { tenantId: id } = command;
-  if (!tenantIdPattern.test(id)) {
-    return refuse("invalid_tenant_id", "A tenant's id has 1 to 63 lower-case letters, digits, _ and -.", {
-      field: "tenant_id",
-    });
-  }
   if (state.tenants.has(id))
     return refuse("tenant_exists", "There is a tenant of this id already.", { field: "tenant_id" });
   const tenant = createTenantEntry(
@@ -80,19 +79,9 @@ export function setTenantSettings(state: State, command: SetTenantSettings, now:
   if ("code" in turn) return turn;
   const { tenant } = turn;
   const settings: TenantSettings = { ...tenant.record.settings, ...command.settings };
-  const { strategy, ...numbers } = settings;
-  if (strategy !== "wait_die" && strategy !== "wound_wait") {
-    return refuse("invalid_settings", "strategy is wait_die or wound_wait.", { field: "strategy" });
-  }
-  const wrong = Object.entries(numbers).find(([, value]) => !(Number.isSafeInteger(value) && value >= 1));
-  if (wrong !== undefined) {
-    const field = wireName(wrong[0]);
-    return refuse("invalid_settings", `${field} is a whole number of at least 1.`, { field });
-  }
-  if (settings.ttlMsMax < limits.ttlMsMin) {
-    return refuse("invalid_settings", `ttl_ms_max is at least ${limits.ttlMsMin}.`, { field: "ttl_ms_max" });
-  }
-  if (strategy !== tenant.record.settings.strategy && tenant.waitingCount > 0) {
+  const refusal = checkValues(tenantSettings, settings);
+  if (refusal !== null) return refusal;
+  if (settings.strategy !== tenant.record.settings.strategy && tenant.waitingCount > 0) {
     return refuse("strategy_in_use", "Requests are waiting; the strategy is switched only while nobody waits.", {
       field: "strategy",
     });
@@ -108,16 +97,8 @@ export function setTenantQuotas(state: State, command: SetTenantQuotas, now: Mil
   if ("code" in turn) return turn;
   const { tenant } = turn;
   const quotas: TenantQuotas = { ...tenant.record.quotas, ...command.quotas };
-  const { kinds, ...numbers } = quotas;
-  const wrongKind = whyNotKinds(kinds);
-  if (wrongKind !== null) return refuse("invalid_quotas", wrongKind, { field: "kinds" });
-  for (const [field, value] of Object.entries(numbers) as [keyof TenantQuotas, number | null][]) {
-    const mayBeNull = field === "leaseTimeMsMax" || field === "tenantLeaseTimeMsMax";
-    if (value === null ? mayBeNull : Number.isSafeInteger(value) && value >= 0) continue;
-    return refuse("invalid_quotas", `${wireName(field)} is a whole number${mayBeNull ? " or null" : ""}.`, {
-      field: wireName(field),
-    });
-  }
+  const refusal = checkValues(tenantQuotas, quotas) ?? checkKinds(quotas.kinds);
+  if (refusal !== null) return refusal;
   tenant.record = { ...tenant.record, quotas };
   changed(turn, tenant);
   countKinds(tenant);
@@ -129,19 +110,10 @@ export function setTenantQuotas(state: State, command: SetTenantQuotas, now: Mil
 const kindPattern = /^[A-Z][A-Z0-9_]*$/;
 
 /** Tasks are not resources that one could have too many of: they have a quota of their own. */
-function whyNotKinds(kinds: TenantQuotas["kinds"]): string | null {
-  const entries = Object.entries(kinds);
-  if (entries.length > limits.kindsMax) return `kinds names at most ${limits.kindsMax} types.`;
-  for (const [kind, most] of entries) {
-    if (!kindPattern.test(kind) || kind === "TASK") return `${kind.slice(0, 64)} is not the type of a resource.`;
-    if (!(Number.isSafeInteger(most) && most >= 0)) return `The quota on ${kind} is a whole number.`;
-  }
-  return null;
-}
-
-/** Refusals name fields as callers write them. */
-function wireName(field: string): string {
-  return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+function checkKinds(kinds: TenantQuotas["kinds"]): Refusal | null {
+  const wrong = Object.keys(kinds).find((kind) => !kindPattern.test(kind) || kind === "TASK");
+  if (wrong === undefined) return null;
+  return refuse("invalid_quotas", `${wrong.slice(0, 64)} is not the type of a resource.`, { field: "kinds" });
 }
 
 /** A turn of the tenant that the command is about, which need not be the operator's own. */
@@ -160,14 +132,13 @@ function findForOperator(
 export function createKey(state: State, command: CreateKey, now: Millis): Reply {
   const refusal = requireOperator(command.actor);
   if (refusal !== null) return refusal;
-  const { key } = command;
+  const key = { ...command.key, tenant: command.key.tenant ?? command.tenant, createdAt: now };
   if (!state.tenants.has(key.tenant))
     return refuse("tenant_unknown", "There is no such tenant; create it first.", { field: "tenant_id" });
-  if (key.id.length === 0 || key.id.length > limits.idLengthMax || (key.label ?? "").length > limits.labelLengthMax) {
-    return refuse("invalid_key", "The key's id or label is too long.", { field: "label" });
-  }
+  const invalid = checkValues(keyInput, key);
+  if (invalid !== null) return invalid;
   if (state.keys.has(key.id)) return refuse("key_exists", "There is a key of this id already.", { field: "key_id" });
-  const entry = createKeyEntry({ ...key, createdAt: now });
+  const entry = createKeyEntry(key);
   state.keys.set(key.id, entry);
   changed({ state }, entry);
   return { type: "key", key: entry.record };

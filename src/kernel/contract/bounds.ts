@@ -1,5 +1,5 @@
 /** Checks values against the bounds of their descriptions: the one place that says what is out of bounds, and how. */
-import type { FieldData } from "./field.ts";
+import { type FieldData, type Fields, wireName } from "./field.ts";
 import { type Refusal, type RefusalCode, refuse } from "./refusals.ts";
 
 /** The refusal of a value out of bounds. `name` is its path on the wire. */
@@ -9,11 +9,50 @@ export function outOfBounds(name: string, field: FieldData, tooFew = false): Ref
   return invalid(code, name, wanted(field));
 }
 
-/** For a single text; null is not given. */
-export function checkText(name: string, field: FieldData, text: string | null): Refusal | null {
-  const { min = 0, max = Number.MAX_SAFE_INTEGER } = field;
-  if (text === null || (text.length >= min && !exceedsCharacters(text, max))) return null;
-  return outOfBounds(name, field);
+/** For a value, its items and keys. What is checked with every command is generated instead (inputs.gen.ts). */
+export function checkValue(name: string, field: FieldData, value: unknown): Refusal | null {
+  if (value === null && field.usual === null) return null;
+  if (!isWithin(field, value)) return outOfBounds(name, field);
+  const { items } = field;
+  if (items === undefined || items.kind === "record") return null;
+  for (const [key, item] of Object.entries(value as object)) {
+    const refusal = checkValue(field.kind === "map" ? name : `${name}.${key}`, items, item);
+    if (refusal !== null) return refusal;
+  }
+  return null;
+}
+
+export function checkValues(fields: Fields, values: object): Refusal | null {
+  for (const [key, field] of Object.entries(fields)) {
+    const refusal = checkValue(wireName(key, field), field, (values as Readonly<Record<string, unknown>>)[key] ?? null);
+    if (refusal !== null) return refusal;
+  }
+  return null;
+}
+
+function isWithin(field: FieldData, value: unknown): boolean {
+  const { kind, min = 0, max = Number.MAX_SAFE_INTEGER, bytesMax, keyMax = max, matching, values = [] } = field;
+  const isCount = (count: number) => count >= min && count <= max;
+  switch (kind) {
+    case "text": {
+      const text = String(value);
+      return text.length >= min && !exceedsCharacters(text, max) && (matching?.pattern.test(text) ?? true);
+    }
+    case "choice":
+      return values.includes(String(value));
+    case "integer":
+      return Number.isSafeInteger(value) && isCount(Number(value));
+    case "list":
+      return Array.isArray(value) && isCount(value.length);
+    case "map": {
+      const keys = Object.keys(value as object);
+      return isCount(keys.length) && !keys.some((key) => exceedsCharacters(key, keyMax));
+    }
+    case "json":
+      return bytesMax === undefined || !jsonExceedsBytes(value, bytesMax);
+    default:
+      return true;
+  }
 }
 
 /** Of a task or a receipt, what is wrong is also said apart from its field, in a few words. */
@@ -22,13 +61,13 @@ export function invalid(code: RefusalCode, field: string, problem: string): Refu
   return refuse(code, `${field}: ${problem}.`, isTold ? { field, problem } : { field });
 }
 
-function wanted({ kind, min = 0, max, bytesMax, oneLine, values = [] }: FieldData): string {
+function wanted({ kind, min = 0, max, bytesMax, oneLine, matching, values = [] }: FieldData): string {
   if (bytesMax !== undefined) {
     return `must have ${min > 0 ? "at least 1 character and " : ""}at most ${bytesMax} bytes; put more into an artifact`;
   }
   switch (kind) {
     case "text":
-      return `must have ${range(min, max)} characters${oneLine ? " in one line" : ""}`;
+      return `must have ${range(min, max)} characters${oneLine ? " in one line" : ""}${matching ? `: ${matching.words}` : ""}`;
     case "choice":
       return `must be one of ${values.join(", ")}`;
     case "list":

@@ -1,9 +1,13 @@
 /** What can be asked of the kernel. Every edge (HTTP, stream, MCP, cells) translates to these and decides nothing. */
 import {
+  choice,
+  type Field,
   type Fields,
   flag,
   flat,
+  given,
   hidden,
+  type InputValues,
   integer,
   json,
   list,
@@ -12,6 +16,7 @@ import {
   optional,
   partial,
   record,
+  refusedWith,
   text,
   uncheckedChoice,
   type Values,
@@ -39,9 +44,9 @@ import {
   cellBinding,
   cellEndCodes,
   cellResource,
-  type Key,
   type Role,
   resolutionStrategies,
+  roles,
   tenantQuotas,
   tenantSettings,
   wireAgentStates,
@@ -102,6 +107,23 @@ const bindingReport = {
   reason: optional(text()),
 };
 
+export const revokeTarget = {
+  leaseId: optional(leaseId),
+  agentId: optional(agentId),
+  resourcePrefix: optional(resourceName),
+};
+const target: Field<Partial<InputValues<typeof revokeTarget>>> = given(revokeTarget);
+
+export const keyInput = {
+  /** The server draws these two. */
+  id: hidden(optional(text({ min: 1, max: limits.idLengthMax, error: "invalid_key" }), "")),
+  hash: hidden(optional(text(), "")),
+  role: choice(roles, { error: "invalid_key" }),
+  /** null: the caller's own. */
+  tenant: named("tenant_id", optional(tenantId)),
+  label: optional(text({ max: limits.labelLengthMax, error: "invalid_key" })),
+};
+
 export const commands = {
   register_agent: {
     /** Absent: one is made. Present and known: another instance takes the agent up (A3). */
@@ -154,6 +176,11 @@ export const commands = {
   },
   transfer_lease: { leaseId, toAgentId: agentId },
   downgrade_lease: { leaseId, predicate },
+  revoke: {
+    /** Exactly one of them. */
+    target: flat(target),
+    reason,
+  },
   /** A guard has found that this agent wrote what another's lease protects. */
   report_violation: { leaseId, agentId, resource: resourceName },
   declare_resource: {
@@ -170,19 +197,19 @@ export const commands = {
   teardown_confirmed: bindingReport,
   teardown_failed: bindingReport,
   /** A cell connects, or connects again, and reports what it believes; the stricter of both beliefs wins. */
-  enrol_cell: {
+  enrol_cell: refusedWith("invalid_cell", {
     cellId,
     session,
     version: optional(text({ max: limits.labelLengthMax })),
     inventory,
     bindings: list(record(cellBinding), { max: limits.cellBindingsMax }),
-  },
-  cell_heartbeat: {
+  }),
+  cell_heartbeat: refusedWith("invalid_cell", {
     cellId,
     session,
     /** null: unchanged. */
     inventory: optional(inventory),
-  },
+  }),
   /** A cell was shut down in order. */
   cell_left: { cellId, session, reason: text({ max: limits.reasonLengthMax, error: "invalid_reason" }) },
   /** A cell has ended a binding by itself: by its own clock (G11), or because of a fence. */
@@ -202,6 +229,9 @@ export const commands = {
   resume_tenant: { tenantId, reason: hidden(optional(reason)) },
   set_tenant_settings: { tenantId, settings: flat(partial(record(tenantSettings))) },
   set_tenant_quotas: { tenantId, quotas: flat(partial(record(tenantQuotas))) },
+  create_key: {
+    key: flat(record(keyInput)),
+  },
   delete_key: { keyId },
 } satisfies Readonly<Record<string, Fields>>;
 
@@ -241,14 +271,7 @@ export type PauseAgent = Of<"pause_agent" | "unpause_agent">;
 export type ReportBinding = Of<"bind_confirmed" | "bind_failed" | "teardown_confirmed" | "teardown_failed">;
 export type SuspendTenant = Of<"suspend_tenant" | "resume_tenant">;
 export type SaveDigest = Of<"save_digest">;
-export interface Revoke extends CommandBase {
-  readonly type: "revoke";
-  readonly target: { readonly leaseId: string } | { readonly agentId: string } | { readonly resourcePrefix: string };
-  readonly reason: string;
-}
-export interface CreateKey extends CommandBase {
-  readonly type: "create_key";
-  readonly key: Omit<Key, "createdAt">;
-}
+export type Revoke = Of<"revoke">;
+export type CreateKey = Of<"create_key">;
 
-export type Command = { [K in keyof typeof commands]: Of<K> }[keyof typeof commands] | Revoke | CreateKey | TaskCommand;
+export type Command = { [K in keyof typeof commands]: Of<K> }[keyof typeof commands] | TaskCommand;

@@ -17,6 +17,8 @@ export interface FieldData {
   readonly bytesMax?: number;
   /** The text must not contain a line break. */
   readonly oneLine?: true;
+  /** The text must match, which says in words what it consists of. The kernel checks it where such a name is new. */
+  readonly matching?: { readonly pattern: RegExp; readonly words: string };
   /** A number above this is lowered to it with a warning, never refused (L2). */
   readonly cap?: number;
   /** Of a choice: its values. */
@@ -75,6 +77,7 @@ interface Bounds {
 interface TextBounds extends Bounds {
   readonly bytesMax?: number;
   readonly oneLine?: true;
+  readonly matching?: NonNullable<FieldData["matching"]>;
 }
 
 export function text(bounds: TextBounds = {}): Field<string> {

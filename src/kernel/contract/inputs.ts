@@ -19,12 +19,29 @@ import {
 import { limits } from "./limits.ts";
 import { predicates } from "./predicates.ts";
 
-export const agentId = text({ min: 1, max: limits.idLengthMax, error: "invalid_agent_id" });
+export const agentId = text({
+  min: 1,
+  max: limits.idLengthMax,
+  matching: {
+    pattern: /^[A-Za-z0-9][A-Za-z0-9._:@/-]*$/,
+    words: "letters, digits and . _ : @ / -, a letter or digit first",
+  },
+  error: "invalid_agent_id",
+});
 export const leaseId = text({ min: 1, max: limits.idLengthMax });
 export const leaseIds = optional(list(leaseId, { max: limits.leaseIdsMax }));
 export const requestId = text({ min: 1, max: limits.idLengthMax });
-export const tenantId = text({ min: 1, max: limits.idLengthMax, error: "invalid_tenant_id" });
-export const cellName = text({ min: 1, max: limits.idLengthMax });
+export const tenantId = text({
+  min: 1,
+  max: limits.idLengthMax,
+  matching: { pattern: /^[a-z0-9][a-z0-9_-]{0,62}$/, words: "at most 63 lower-case letters, digits, _ and -" },
+  error: "invalid_tenant_id",
+});
+export const cellName = text({
+  min: 1,
+  max: limits.idLengthMax,
+  matching: { pattern: /^[\w.:@-]+$/, words: "letters, digits, . : @ _ and -" },
+});
 export const keyId = text({ min: 1, max: limits.idLengthMax });
 export const resourceName = text({ min: 1, max: limits.resourceLengthMax, error: "invalid_resource" });
 /** The kernel checks it with the rest of the manifest. */

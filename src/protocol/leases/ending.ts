@@ -1,7 +1,5 @@
 /** Ending leases: released by their holder (L5), or revoked (L14). */
-import { commands, type Revoke } from "../../kernel/contract/commands.ts";
-import { optional } from "../../kernel/contract/field.ts";
-import { agentId, leaseId, reason, resourceName } from "../../kernel/contract/inputs.ts";
+import { commands, revokeTarget } from "../../kernel/contract/commands.ts";
 import { releasedAnswer } from "../answers/reply-json.ts";
 import { above, acting } from "../operating/roles.ts";
 import { command, ok } from "../operation.ts";
@@ -43,24 +41,13 @@ export const releaseAll = command({
   encode: releasedAnswer,
 });
 
-interface Targets {
-  readonly lease_id?: string | null;
-  readonly agent_id?: string | null;
-  readonly resource_prefix?: string | null;
-}
-
 export const revoke = command({
   name: "revoke",
   tag: "Holding",
   method: "POST",
   path: "/v1/revoke",
   fields: inputs(
-    {
-      leaseId: optional(leaseId),
-      agentId: optional(agentId),
-      resourcePrefix: optional(resourceName),
-      reason,
-    },
+    { ...revokeTarget, reason: commands.revoke.reason },
     { resource_prefix: "All leases on resources whose names begin so." },
   ),
   exactlyOne: ["lease_id", "agent_id", "resource_prefix"],
@@ -71,18 +58,4 @@ export const revoke = command({
   example: { resource_prefix: "FILE:/src/legacy", reason: "the folder is being deleted" },
   replies: [ok(record({ revoked: integer() }), "How many were revoked.")],
   errors: ["lease_unknown", "agent_unknown"],
-  decode: (input, { tenant, actor, entropy }) => ({
-    type: "revoke",
-    tenant,
-    actor,
-    entropy,
-    target: targetOf(input),
-    reason: input.reason,
-  }),
 });
-
-function targetOf({ lease_id, agent_id, resource_prefix }: Targets): Revoke["target"] {
-  if (typeof lease_id === "string") return { leaseId: lease_id };
-  if (typeof agent_id === "string") return { agentId: agent_id };
-  return { resourcePrefix: resource_prefix ?? "" };
-}

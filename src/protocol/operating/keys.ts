@@ -1,9 +1,8 @@
 /** Operating: keys. The server draws the secret and its hash; only the hash goes further. */
 
-import { commands } from "../../kernel/contract/commands.ts";
-import { choice, optional, text } from "../../kernel/contract/field.ts";
+import { commands, keyInput } from "../../kernel/contract/commands.ts";
+import { choice, optional } from "../../kernel/contract/field.ts";
 import { tenantId } from "../../kernel/contract/inputs.ts";
-import { limits } from "../../kernel/contract/limits.ts";
 import { roles } from "../../kernel/contract/records.ts";
 import { deletedKeyAnswer } from "../answers/reply-json.ts";
 import * as shapes from "../leases/shapes.ts";
@@ -17,14 +16,7 @@ export const createKey = command({
   tag: "Operating",
   method: "POST",
   path: "/v1/keys",
-  fields: inputs(
-    {
-      role: choice(roles, { error: "invalid_key" }),
-      tenantId: optional(tenantId),
-      label: optional(text({ max: limits.labelLengthMax, error: "invalid_key" })),
-    },
-    { role: "What the key allows.", label: "What it is for." },
-  ),
+  fields: inputs(keyInput, { role: "What the key allows.", label: "What it is for." }),
   roles: operating,
   summary: "Creates a key",
   description:
@@ -32,11 +24,6 @@ export const createKey = command({
   example: { role: "supervisor", tenant_id: "acme", label: "acme's CI" },
   replies: [ok(shapes.newKey, "The key, with its secret.", 201)],
   errors: ["tenant_unknown", "key_exists"],
-  // The server draws the id and the secret.
-  decode: (input, { tenant, actor, entropy }) => {
-    const key = { id: "", hash: "", role: input.role, tenant: input.tenant_id ?? tenant, label: input.label ?? null };
-    return { type: "create_key", tenant, actor, entropy, key };
-  },
 });
 
 export const listKeys = query({
