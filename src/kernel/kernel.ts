@@ -59,7 +59,7 @@ import { isDue, settleDue } from "./settle.ts";
 export { answerForEnded, answerForEndedTask, dedupeConflict } from "./commands/ended.ts";
 export { createState, type Handle, type State } from "./memory/state.ts";
 export type { ReadyTask } from "./memory/task-state.ts";
-export { receiptFingerprint } from "./receipts/receipt-content.ts";
+export { receiptFingerprint } from "./names/fingerprint.ts";
 export {
   beginRestore,
   endRestore,

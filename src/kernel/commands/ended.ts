@@ -11,7 +11,8 @@ import type { Reply } from "../contract/replies.ts";
 import type { ReceiptInput } from "../contract/task-commands.ts";
 import type { EndedTask, Task } from "../contract/task-records.ts";
 import { isAbove } from "../memory/actors.ts";
-import { dedupeMarksOf, receiptFingerprint } from "../receipts/receipt-content.ts";
+import { receiptFingerprint } from "../names/fingerprint.ts";
+import { dedupeMarksOf } from "../receipts/receipt-content.ts";
 import { endedRefusal, notHolder } from "./holding.ts";
 import { notDead, whyNotPrincipal } from "./task-ends.ts";
 

@@ -11,15 +11,9 @@ import type { PastAttempt, Receipt, ReceiptDraft, ReceiptPhase, TaskAttempt } fr
 import { whyNotWorkerNamed } from "../memory/actors.ts";
 import { isTaskLease, type TenantEntry, type Turn } from "../memory/state.ts";
 import { type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { receiptFingerprint } from "../names/fingerprint.ts";
 import { appendReceipt } from "../receipts/append-receipt.ts";
-import {
-  dedupeMarksOf,
-  fillReceipt,
-  invalidReceipt,
-  readPhase,
-  receiptFingerprint,
-  type Sender,
-} from "../receipts/receipt-content.ts";
+import { dedupeMarksOf, fillReceipt, invalidReceipt, readPhase, type Sender } from "../receipts/receipt-content.ts";
 import { moveObligation, openObligation } from "../tasks/obligations.ts";
 import {
   die,

@@ -11,7 +11,7 @@ import { findAgent } from "../memory/actors.ts";
 import { createPayloadEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
-import { fingerprint } from "../names/fingerprint.ts";
+import { taskFingerprint } from "../names/fingerprint.ts";
 import { laneIdOf } from "../tasks/lanes.ts";
 import { leaseWarnings, readTask } from "../tasks/task-input.ts";
 import { emitTask, finish } from "../tasks/task-life.ts";
@@ -47,7 +47,7 @@ export function createTask(turn: Turn, command: CreateTask): Reply {
 function findRepeated({ book, tasks }: TenantEntry, input: TaskInput): Reply | null {
   const key = input.idempotencyKey === null ? undefined : book.created.get(input.idempotencyKey);
   if (key === undefined) return null;
-  if (key.record.fingerprint !== fingerprint(JSON.stringify(input))) {
+  if (key.record.fingerprint !== taskFingerprint(input)) {
     return refuse("idempotency_key_reused", "This idempotency_key was used for another task; take a new one.", {
       field: "idempotency_key",
       taskId: key.record.taskId,
@@ -155,7 +155,7 @@ function addTask(
       tenant: tenant.record.id,
       key: spec.idempotencyKey,
       taskId: record.id,
-      fingerprint: fingerprint(JSON.stringify(input)),
+      fingerprint: taskFingerprint(input),
       forgetAt: now + limits.taskKeyMemoryMs,
     };
     changed(turn, placeTaskKey(turn, key));

@@ -1,3 +1,7 @@
+import type { Fields } from "../contract/field.ts";
+import { intentInput, receiptInput, taskInput } from "../contract/inputs.ts";
+import type { ReceiptInput, TaskInput } from "../contract/task-commands.ts";
+
 /** Tells a repeated command from another one under the same key (W10, R3, T12). Not secret: two 32-bit FNV-1a sums will do. */
 export function fingerprint(text: string): string {
   let a = 0x811c9dc5;
@@ -8,4 +12,34 @@ export function fingerprint(text: string): string {
     b = Math.imul(b ^ code, 0x85ebca6b) ^ (b >>> 13);
   }
   return `${(a >>> 0).toString(36)}.${(b >>> 0).toString(36)}`;
+}
+
+/** T12: which creations are the same. */
+export function taskFingerprint(task: TaskInput): string {
+  const intents = task.intents?.map((intent) => withoutNew(intent, newIntentFields)) ?? null;
+  return fingerprint(JSON.stringify(withoutNew({ ...task, intents }, newTaskFields)));
+}
+
+/** R3: which receipts are the same. How the attempt was named is not part of what it says. */
+export function receiptFingerprint(receipt: ReceiptInput): string {
+  return fingerprint(JSON.stringify(withoutNew({ ...receipt, leaseId: null, fence: null }, newReceiptFields)));
+}
+
+/**
+ * Databases hold fingerprints of what had these numbers of fields, all of them included. A field added since, at the
+ * end, is included only where it is given: what was sent before it existed keeps its fingerprint.
+ */
+const newTaskFields = newFieldsOf(taskInput, 23);
+const newReceiptFields = newFieldsOf(receiptInput, 43);
+const newIntentFields = newFieldsOf(intentInput, 5);
+
+function newFieldsOf(fields: Fields, firstFields: number): readonly string[] {
+  return Object.keys(fields).slice(firstFields);
+}
+
+export function withoutNew(values: object, newFields: readonly string[]): object {
+  if (newFields.length === 0) return values;
+  return Object.fromEntries(
+    Object.entries(values).filter(([key, value]) => value !== null || !newFields.includes(key)),
+  );
 }

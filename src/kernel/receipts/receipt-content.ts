@@ -21,12 +21,6 @@ import {
   receiptPhases,
 } from "../contract/task-records.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
-import { fingerprint } from "../names/fingerprint.ts";
-
-/** R3: which receipts count as the same. How the attempt was named is not part of what is said. */
-export function receiptFingerprint(receipt: ReceiptInput): string {
-  return fingerprint(JSON.stringify({ ...receipt, leaseId: null, fence: null }));
-}
 
 /** Under which marks a receipt is known again. */
 export function dedupeMarksOf({ dedupeKey, receiptId }: ReceiptInput): string[] {
