@@ -9,7 +9,7 @@
  *                      at the beginning of the functions above until the answer is written. A call back into an outer
  *                      folder counts, and so does the acknowledgement of a commit (store to engine); a return does not.
  *
- * Usage: npm run walk [-- --files]     --files lists the files, and the calls that cross a border
+ * Usage: npm run walk [-- --files]     --files lists the files, their functions, and the calls that cross a border
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -58,9 +58,9 @@ async function report(url: string, inspector: Inspector): Promise<number> {
   const borders = bordersIn(await stacksOf(inspector, acquired, () => acquire("stepped")));
   const worked = await measure(inspector, () => workOffATask(url));
   if (flags.files) {
-    list("acquire: files", filesOf(acquired));
+    list("acquire: files and their functions", listingOf(acquired));
     list("acquire: borders", borders);
-    list("task: files", filesOf(worked));
+    list("task: files and their functions", listingOf(worked));
   }
   const figures = [
     ["acquire: files of src", filesOf(acquired).length, bars.acquireFiles],
@@ -74,7 +74,7 @@ async function report(url: string, inspector: Inspector): Promise<number> {
   return figures.some(([, figure, bar]) => figure > bar) ? 1 : 0;
 }
 
-/** The functions that run each time, as "folder/file.ts start end". */
+/** The functions that run each time, as "folder/file.ts start end name". */
 async function measure(inspector: Inspector, walk: (name: string) => Promise<void>): Promise<ReadonlySet<string>> {
   await inspector.post("Profiler.enable");
   await inspector.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
@@ -94,6 +94,7 @@ interface Coverage {
   readonly result: readonly {
     readonly url: string;
     readonly functions: readonly {
+      readonly functionName: string;
       readonly ranges: readonly { readonly startOffset: number; readonly endOffset: number; readonly count: number }[];
     }[];
   }[];
@@ -104,10 +105,10 @@ function functionsIn(coverage: unknown): ReadonlySet<string> {
   const ran = new Set<string>();
   for (const { url, functions } of result) {
     if (!url.startsWith(root)) continue;
-    for (const { ranges } of functions) {
+    for (const { functionName, ranges } of functions) {
       const [whole] = ranges;
       if (whole !== undefined && whole.count > 0)
-        ran.add(`${url.slice(root.length)} ${whole.startOffset} ${whole.endOffset}`);
+        ran.add(`${url.slice(root.length)} ${whole.startOffset} ${whole.endOffset} ${functionName}`);
     }
   }
   return ran;
@@ -115,6 +116,14 @@ function functionsIn(coverage: unknown): ReadonlySet<string> {
 
 function filesOf(functions: ReadonlySet<string>): readonly string[] {
   return [...new Set(Array.from(functions, (name) => name.slice(0, name.indexOf(" "))))].sort();
+}
+
+/** Each file with the names of its functions; those without a name are arrow functions. */
+function listingOf(functions: ReadonlySet<string>): readonly string[] {
+  return filesOf(functions).map((file) => {
+    const own = Array.from(functions, (name) => name.split(" ")).filter(([path]) => path === file);
+    return `${file}: ${own.map(([, , , name]) => name || "=>").join(", ")}`;
+  });
 }
 
 /** Each time that one of the functions is called, those of `src` on the stack, outermost first. */
@@ -215,7 +224,7 @@ class Inspector {
     return answer.promise;
   }
 
-  /** `name` is "folder/file.ts start end", in characters. */
+  /** `name` is "folder/file.ts start end name", in characters. */
   async breakAt(name: string): Promise<void> {
     const [file, start, end] = name.split(" ");
     const [scriptId] = [...this.urls].find(([, url]) => url === `${root}${file}`) ?? [];

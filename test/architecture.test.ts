@@ -98,7 +98,7 @@ const folders: Readonly<Record<string, Readonly<Record<string, readonly string[]
     http: [".", "answering", "auth", "mcp"],
     artifacts: ["answering", "http"],
     stream: [".", "answering", "events"],
-    events: ["auth", "http"],
+    events: ["http"],
     queries: ["answering", "cells"],
     receipts: ["answering"],
     tasks: ["answering"],
@@ -192,7 +192,10 @@ test("an import that points outward within an area, or past the kernel's surface
   assert.equal(faults("src/kernel/names/hash.ts", 'import { a } from "../leases/lease-life.ts";').length, 1);
   assert.equal(faults("src/kernel/names/hash.ts", 'import { apply } from "../kernel.ts";').length, 1);
   assert.equal(faults("src/kernel/leases/life.ts", 'import { world } from "../testing/world.ts";').length, 1);
-  assert.equal(faults("src/server/auth/keys.ts", 'import { find } from "../../kernel/tasks/queue.ts";').length, 1);
+  assert.equal(
+    faults("src/server/auth/authenticate.ts", 'import { find } from "../../kernel/tasks/queue.ts";').length,
+    1,
+  );
   assert.equal(faults("src/engine/engine.ts", 'import { settle } from "../kernel/settle.ts";').length, 1);
   assert.equal(faults("src/protocol/leases/a.ts", 'import { apply } from "../../kernel/kernel.ts";').length, 1);
   assert.equal(faults("src/kernel/newcomers/a.ts", "").length, 1);

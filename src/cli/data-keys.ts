@@ -2,7 +2,6 @@
  * Keys, changed in the data itself while no server runs on it. This is how the first key is created, and how an operator
  * who has lost the last one gets back in; a running server has `/v1/keys`.
  */
-
 import { drawEntropy } from "../engine/clock.ts";
 import { Engine } from "../engine/engine.ts";
 import { defaultTenant } from "../engine/recovery.ts";
@@ -10,7 +9,7 @@ import type { Command } from "../kernel/contract/commands.ts";
 import type { Key, Role } from "../kernel/contract/records.ts";
 import { openLedgerKey } from "../ledger/key-file.ts";
 import { eventText } from "../protocol/watching/event-json.ts";
-import { hashSecret, newKeyId, newSecret } from "../server/auth/keys.ts";
+import { hashSecret, newKeyId, newSecret } from "../server/auth/authenticate.ts";
 import { createSqliteStore } from "../store/sqlite.ts";
 import { Failure } from "./problem.ts";
 

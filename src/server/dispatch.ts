@@ -2,20 +2,19 @@
  * From an operation and its decoded input to an answer, the same for HTTP, the stream and MCP: authorise, run, encode. What
  * is right is decided in the kernel.
  */
+import type { Command } from "../kernel/contract/commands.ts";
 import { errorAnswer } from "../protocol/answers/answer.ts";
 import type { Decoded, Decoding, Operation } from "../protocol/operation.ts";
-import { CommandRun, type Respond, type Run, type RunRequest } from "./answering/command-run.ts";
+import { CommandRun, type Respond, type Run, type RunRequest, runHeld } from "./answering/command-run.ts";
 import { answerForFault } from "./answering/faults.ts";
-import { runRegister, runResume } from "./auth/agent-runs.ts";
-import { runCreateKey, runDeleteKey } from "./auth/keys.ts";
+import { runCreateKey, runDeleteKey, runRegister, runResume } from "./auth/issuing.ts";
 import { runRenew } from "./cells/renewing.ts";
 import { runReset } from "./cells/resetting.ts";
 import { runRotate } from "./cells/token-keys.ts";
 import { runQuery } from "./queries/queries.ts";
-import { runReceipt, runReceipts } from "./receipts/receiving.ts";
+import { runReceipt, runReceipts } from "./receipts/receipts.ts";
 import type { Caller, Service } from "./service.ts";
 import { runCreateTask, runCreateTasks } from "./tasks/creating-tasks.ts";
-import { runHeld } from "./tasks/held-requests.ts";
 import { runPoll } from "./tasks/polls.ts";
 
 /** Answers once. Returns how to drop a held answer when its client goes away, or null where nothing is held. */
@@ -32,23 +31,31 @@ export function dispatch(
     respond(errorAnswer("forbidden", `A key with the role ${caller.actor.role} may not do this.`));
     return null;
   }
-  if (operation.kind === "command" && command !== null) {
-    return run({ service, operation, input, command, respond });
-  }
   if (operation.kind === "query" && query !== null) {
     runQuery(service, operation, query, caller).then(respond, (fault: unknown) =>
       respond(answerForFault(service, fault)),
     );
     return null;
   }
-  respond(errorAnswer("not_found", `${name} is not a command; see /openapi.json.`));
+  if (operation.kind !== "command" || command === null) {
+    respond(errorAnswer("not_found", `${name} is not a command; see /openapi.json.`));
+    return null;
+  }
+  // The table gives each type the run for it.
+  const run = runs[command.type] as Run | undefined;
+  if (run !== undefined) return run({ service, operation, input, command, respond });
+  // The table has a run for each that is not a command of the kernel.
+  const plain = command as Command;
+  service.engine.submit(plain, new CommandRun(service, operation, plain, respond));
   return null;
 }
 
 type RunOf<T extends Decoded["type"]> = (request: RunRequest<Extract<Decoded, { type: T }>>) => ReturnType<Run>;
 
 /** The commands that take more than submitting and encoding, each with its own run beside its noun. */
-const runs: { readonly [T in Decoded["type"]]?: RunOf<T> } = {
+const runs: { readonly [T in Exclude<Decoded["type"], Command["type"]>]: RunOf<T> } & {
+  readonly [T in Command["type"]]?: RunOf<T>;
+} = {
   acquire: runHeld,
   collect_request: runHeld,
   register_agent: runRegister,
@@ -64,19 +71,3 @@ const runs: { readonly [T in Decoded["type"]]?: RunOf<T> } = {
   reset_resource: runReset,
   rotate_token_keys: runRotate,
 };
-
-function run(request: RunRequest): ReturnType<Run> {
-  const { service, operation, command, respond } = request;
-  // The table gives each type the run for it.
-  const own = runs[command.type] as Run | undefined;
-  if (own !== undefined) return own(request);
-  switch (command.type) {
-    case "create_tasks":
-    case "submit_receipts":
-    case "rotate_token_keys":
-      throw new TypeError(`${command.type} is not a command of the kernel`);
-    default:
-      service.engine.submit(command, new CommandRun(service, operation, command, respond));
-      return null;
-  }
-}

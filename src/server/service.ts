@@ -3,15 +3,12 @@ import type { Engine } from "../engine/engine.ts";
 import type { EngineLog } from "../engine/engine-types.ts";
 import type { Actor } from "../kernel/contract/commands.ts";
 import type { MasterKeys } from "../token/node/master-keys.ts";
-import { AgentTokenCache } from "./auth/agent-tokens.ts";
-import { Keys } from "./auth/keys.ts";
-import { createRateLimiter, type Meter, type RateLimit, type RateLimiter } from "./auth/rate-limit.ts";
+import { Counts, RequestWatch } from "./answering/command-run.ts";
+import { AgentTokenCache, Keys, type Meter, type RateLimit, RateLimiter } from "./auth/authenticate.ts";
 import { CellConnections } from "./cells/connections.ts";
 import { LeaseTokens } from "./cells/tokens.ts";
 import { EventHub } from "./events/event-hub.ts";
-import { Counts } from "./operating/counts.ts";
 import { ReceiptSubmission } from "./receipts/receipts.ts";
-import { type RequestWatch, watchRequests } from "./tasks/held-requests.ts";
 import { Polls } from "./tasks/polls.ts";
 
 export interface Service {
@@ -50,13 +47,13 @@ export function createService(
     engine,
     tokens,
     cells: new CellConnections(engine, tokens, log),
-    requests: watchRequests(engine),
+    requests: new RequestWatch(engine),
     polls: new Polls(engine),
     receipts: new ReceiptSubmission(engine),
     keys: new Keys(engine),
     agentTokens: new AgentTokenCache(engine),
     events: new EventHub(engine),
-    limiter: createRateLimiter(rateLimit),
+    limiter: new RateLimiter(rateLimit),
     counts: new Counts(),
     isClosing: false,
     log,

@@ -4,7 +4,7 @@
  */
 import type { Server } from "node:http";
 import type { EventStreams } from "./events/sse.ts";
-import type { Connections } from "./http/connections.ts";
+import type { Connections } from "./http/edge.ts";
 import type { Service } from "./service.ts";
 import type { StreamServer } from "./stream/stream.ts";
 
@@ -24,7 +24,7 @@ const lookMs = 20;
 export async function shutDown(options: ShutDownOptions): Promise<void> {
   const { server, connections, service, eventStreams, streams, deadlineMs } = options;
   const allGone = new Promise<void>((resolve) => server.close(() => resolve()));
-  service.requests.wakeAll();
+  service.requests.wakeAll(true);
   service.polls.wakeAll();
   eventStreams.close();
   streams.close();

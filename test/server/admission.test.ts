@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
-import { createMeter, createRateLimiter } from "../../src/server/auth/rate-limit.ts";
-import { createGate } from "../../src/server/http/gate.ts";
+import { createMeter, RateLimiter } from "../../src/server/auth/authenticate.ts";
+import { createGate } from "../../src/server/http/edge.ts";
 import { pause, serve, until } from "./harness.ts";
 import { sendRaw } from "./raw-client.ts";
 
@@ -196,11 +196,11 @@ test("a credential over its rate limit gets 429 with a retry time; others, and t
 
 test("a token bucket allows a burst, then its rate, and never accumulates more than the burst", () => {
   let now = 1_000;
-  const limiter = createRateLimiter({ perSecond: 10, burst: 3 }, () => now);
+  const limiter = new RateLimiter({ perSecond: 10, burst: 3 });
   const meter = createMeter();
   const passed = () => {
     let count = 0;
-    while (limiter.take(meter) === null) count++;
+    while (limiter.take(meter, now) === null) count++;
     return count;
   };
   assert.equal(passed(), 3);
@@ -208,7 +208,7 @@ test("a token bucket allows a burst, then its rate, and never accumulates more t
   assert.equal(passed(), 2);
   now += 3_600_000;
   assert.equal(passed(), 3);
-  assert.equal(limiter.take(null), null);
+  assert.equal(limiter.take(null, now), null);
 });
 
 test("S4: a connection over the limit is refused, and accepted again when others end", async (t) => {

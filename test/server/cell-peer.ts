@@ -1,4 +1,5 @@
 /** A scripted cell: it speaks the link's frames, and truthfully unless the test says otherwise. */
+
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { TestContext } from "node:test";

@@ -1,4 +1,5 @@
 /** A separate file, and so a separate process: simulated time would block the sockets of other tests. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cellLinkLimits } from "../../src/protocol/resources/cell-link.ts";

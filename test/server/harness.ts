@@ -1,4 +1,5 @@
 /** A server on a free port with its data in memory, and a client that checks every response against its operation. */
+
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import type { Operation } from "../../src/protocol/operation.ts";

@@ -1,4 +1,5 @@
 /** A burst on the stream: the number of commands decided at once is bounded, and none is lost or reordered. */
+
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type TestContext, test } from "node:test";

@@ -1,4 +1,5 @@
 /** A client of the WebSocket stream that keeps every frame that it was sent. */
+
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { TestContext } from "node:test";

@@ -1,7 +1,7 @@
 /** The common steps of task tests: create, poll, accept, complete, each of which must succeed. */
+
 import assert from "node:assert/strict";
-import type { Body, CallOptions, Client, HttpAnswer } from "./harness.ts";
-import { until } from "./harness.ts";
+import { type Body, type CallOptions, type Client, type HttpAnswer, until } from "./harness.ts";
 import type { NewReceiptInput, WireCreatedTask, WireOffer, WireReceipt, WireTask } from "./wire-types.ts";
 
 export interface ShownTask extends WireTask {

@@ -1,4 +1,5 @@
 /** Every row of T13's table, over HTTP. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mutates, serve, until } from "./harness.ts";

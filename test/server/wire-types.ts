@@ -1,4 +1,5 @@
 /** What goes over the wire, as types for tests: the SDK's, and the two answers that it turns into errors. */
+
 import type * as shapes from "../../src/protocol/leases/shapes.ts";
 import type { Static } from "../../src/protocol/schema/schema.ts";
 

@@ -1,8 +1,14 @@
-/** A command on its way through the engine and back: what all of them share, and what most of them consist of. */
+/**
+ * A command on its way through the engine and back: what all of them share, what most of them consist of, and answers that
+ * are held until a request has been decided (`hold_ms`).
+ */
+import type { NumberedEvent } from "../../engine/batch.ts";
+import type { Engine } from "../../engine/engine.ts";
 import type { Decision, Outlet } from "../../engine/engine-types.ts";
-import { completeReply, needsHistory } from "../../engine/history.ts";
-import type { Command } from "../../kernel/contract/commands.ts";
+import { completeReply, needsHistory, observe } from "../../engine/history.ts";
+import { type Command, unstamped } from "../../kernel/contract/commands.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
+import type { Reply } from "../../kernel/contract/replies.ts";
 import type { Answer, AnswerContext } from "../../protocol/answers/answer.ts";
 import type { QueryReply } from "../../protocol/answers/queries.ts";
 import type { CommandOperation, Decoded, Input } from "../../protocol/operation.ts";
@@ -25,13 +31,14 @@ export type Run = (request: RunRequest) => (() => void) | null;
 
 /** Submits, asks history where the kernel has to, and encodes. */
 export class CommandRun implements Outlet {
-  readonly encode = null;
+  readonly encode: null;
   protected readonly service: Service;
   protected readonly operation: CommandOperation;
   protected readonly command: Command;
   protected readonly respond: Respond;
 
   constructor(service: Service, operation: CommandOperation, command: Command, respond: Respond) {
+    this.encode = null;
     this.service = service;
     this.operation = operation;
     this.command = command;
@@ -68,3 +75,157 @@ const showTokens: ReadonlySet<string> = new Set([
   "downgrade_lease",
   "heartbeat_task",
 ]);
+
+/**
+ * Callers that wait for the end of a request. While nothing happens a held answer costs an entry in a map: no timer in the
+ * kernel, no polling. The engine announces each end once it is durable.
+ */
+export class RequestWatch {
+  private readonly engine: Engine;
+  private readonly watchers = new Map<string, Set<(isLast: boolean) => void>>();
+  private unsubscribe: (() => void) | null = null;
+
+  constructor(engine: Engine) {
+    this.engine = engine;
+    // Events of a commit with unknown outcome are never announced (S2), so all ask again.
+    engine.onRecovery(() => this.wakeAll(false));
+  }
+
+  get size(): number {
+    return this.watchers.size;
+  }
+
+  /**
+   * Calls back when the request was granted or has ended, or when that may have happened unseen. `isLast`: the server is
+   * shutting down, so waiting is over. Returns how to stop watching.
+   */
+  watch(requestId: string, ended: (isLast: boolean) => void): () => void {
+    this.unsubscribe ??= this.engine.subscribe((events) => this.follow(events));
+    const waiting = this.watchers.get(requestId) ?? new Set();
+    this.watchers.set(requestId, waiting.add(ended));
+    return () => {
+      waiting.delete(ended);
+      if (waiting.size === 0 && this.watchers.get(requestId) === waiting) this.watchers.delete(requestId);
+    };
+  }
+
+  /** `isLast`: the server is shutting down, and they answer with the present state. */
+  wakeAll(isLast: boolean): void {
+    for (const requestId of [...this.watchers.keys()]) this.wake(requestId, isLast);
+  }
+
+  private wake(requestId: string, isLast: boolean): void {
+    const waiting = this.watchers.get(requestId);
+    this.watchers.delete(requestId);
+    for (const ended of waiting ?? []) ended(isLast);
+  }
+
+  private follow(events: readonly NumberedEvent[]): void {
+    if (this.watchers.size === 0) {
+      this.unsubscribe?.();
+      this.unsubscribe = null;
+      return;
+    }
+    for (const { event } of events) {
+      switch (event.type) {
+        case "request.granted":
+        case "request.timed_out":
+        case "request.canceled":
+        case "request.paused":
+          this.wake(event.request.id, false);
+      }
+    }
+  }
+}
+
+/** An acquire, or the question about its request: `hold_ms` is how long its answer may be held while it waits. */
+export function runHeld({ service, operation, command, input, respond }: RunRequest<Command>): (() => void) | null {
+  const { hold_ms: holdMs } = input;
+  if (typeof holdMs !== "number" || holdMs <= 0) {
+    service.engine.submit(command, new AcquireRun(service, operation, command, respond));
+    return null;
+  }
+  const run = new HeldRun(service, operation, command, respond);
+  run.heldUntil = service.engine.now() + holdMs;
+  service.engine.submit(command, run);
+  return () => run.drop();
+}
+
+class AcquireRun extends CommandRun {
+  override send(decided: Decision): void {
+    const { reply, now } = decided;
+    if (reply.type !== "granted") return super.send(decided);
+    this.service.counts.note(reply);
+    if (reply.observe === null) return this.answer(reply, now);
+    observe(this.service.engine.store, this.command.tenant, reply.observe).then(
+      (observation) => this.answer(reply, now, { observation }),
+      (fault: unknown) => this.fail(fault),
+    );
+  }
+}
+
+class HeldRun extends AcquireRun {
+  /** By the engine's clock; 0: not any more. */
+  heldUntil: Millis = 0;
+  private stopWaiting: (() => void) | null = null;
+
+  override send(decided: Decision): void {
+    const { reply } = decided;
+    if (reply.type === "waiting" && this.heldUntil > 0) this.hold(reply.requestId);
+    else super.send(decided);
+  }
+
+  /** The client is gone: nothing is collected any more. */
+  drop(): void {
+    this.heldUntil = 0;
+    this.stopWaiting?.();
+  }
+
+  /**
+   * Waits for the request's end or the end of the hold, and then asks for the request: only that collects a grant (W8), so a
+   * client that went away in between loses it to the next in line.
+   */
+  private hold(requestId: string): void {
+    const { engine, requests } = this.service;
+    const { tenant, actor } = this.command;
+    const collect = (isLast: boolean): void => {
+      this.stopWaiting?.();
+      // After the end of the hold the answer leaves even if the request still waits; before it, it is held again.
+      if (isLast) this.heldUntil = 0;
+      engine.submit({ type: "collect_request", tenant, actor, requestId, entropy: unstamped }, this);
+    };
+    const timer = setTimeout(() => collect(true), Math.max(this.heldUntil - engine.now(), 0));
+    const unwatch = requests.watch(requestId, collect);
+    this.stopWaiting = () => {
+      this.stopWaiting = null;
+      clearTimeout(timer);
+      unwatch();
+    };
+  }
+}
+
+/** Counts of what was decided, kept as plain numbers because every request counts. */
+export class Counts {
+  /** Answers to an acquire, or to the question about its request. */
+  readonly verdicts = { granted: 0, waiting: 0, died: 0, paused: 0 };
+  /** By code: the kernel's refusals, and those of the edge itself. */
+  readonly refusals = new Map<string, number>();
+
+  note(reply: Reply): void {
+    switch (reply.type) {
+      case "granted":
+      case "waiting":
+      case "died":
+      case "paused":
+        this.verdicts[reply.type]++;
+        break;
+      case "refused":
+        this.refuse(reply.code);
+    }
+  }
+
+  /** Null is an answer that is not an error. */
+  refuse(code: string | null): void {
+    if (code !== null) this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
+  }
+}

@@ -13,8 +13,8 @@ import type { RawQuery } from "../../protocol/http/query-string.ts";
 import { getArtifact } from "../../protocol/receipts/artifacts.ts";
 import { answerForFault } from "../answering/faults.ts";
 import type { Readers } from "../auth/may-read.ts";
+import { sendAnswer } from "../http/edge.ts";
 import type { EdgeHandler } from "../http/http.ts";
-import { sendAnswer } from "../http/send.ts";
 import type { Caller, Service } from "../service.ts";
 import type { ArtifactFiles, PutProblem } from "./artifact-files.ts";
 

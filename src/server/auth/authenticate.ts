@@ -1,23 +1,20 @@
-/** From what a caller shows to who it is (S5): a key, an agent's token, or nothing at all. */
-
-import type { IncomingMessage } from "node:http";
+/** From what a caller shows to who it is (S5): a key, an agent's token, or nothing at all; and how often it may call. */
+import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { Engine } from "../../engine/engine.ts";
 import { defaultTenant } from "../../engine/recovery.ts";
+import type { Key } from "../../kernel/contract/records.ts";
+import type { KeyEntry } from "../../kernel/views.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import type { Caller, Service } from "../service.ts";
-
-export { hashSecret } from "./keys.ts";
 
 /** With which an operator chooses the tenant that a request is about. */
 export const tenantHeader = "leasehold-tenant";
 
+/** The headers of a request, as far as they say who sends it. */
 export interface Credentials {
-  readonly authorization: string | undefined;
+  readonly authorization?: string | undefined;
   /** The tenant that is asked for, if one is. */
-  readonly tenant: string | undefined;
-}
-
-export function shownIn({ headers }: IncomingMessage): Credentials {
-  return { authorization: headers.authorization, tenant: headers[tenantHeader] as string | undefined };
+  readonly [tenantHeader]?: string | readonly string[] | undefined;
 }
 
 /**
@@ -29,29 +26,24 @@ export function authenticate(service: Service, shown: Credentials, isLoopback: b
   // Without its records the server knows no key, and would take anybody for anything.
   if (!engine.isServing) return unavailable;
   const { authorization } = shown;
+  // Node joins a repeated header into one text.
+  const tenant = shown[tenantHeader] as string | undefined;
   if (authorization === undefined) {
     if (!isLoopback || !keys.isEmpty) return missing;
-    return shown.tenant === undefined ? ownOperator : { ...ownOperator, tenant: shown.tenant };
+    return tenant === undefined ? ownOperator : { ...ownOperator, tenant };
   }
-  const secret = bearerOf(authorization);
-  const caller = secret === null ? null : (service.agentTokens.find(secret) ?? keys.find(secret));
+  const scheme = authorization.slice(0, 7);
+  if (scheme !== "Bearer " && scheme.toLowerCase() !== "bearer ") return invalid;
+  const secret = authorization.slice(7).trim();
+  const caller = service.agentTokens.find(secret) ?? keys.find(secret);
   if (caller === null) return invalid;
-  return shown.tenant === undefined || shown.tenant === caller.tenant ? caller : inTenant(caller, shown.tenant);
+  if (tenant === undefined || tenant === caller.tenant) return caller;
+  // Only an operator has more than one tenant.
+  return caller.actor.role === "operator" ? { ...caller, tenant } : otherTenant;
 }
 
 export function isCaller(found: Caller | Answer): found is Caller {
   return "actor" in found;
-}
-
-/** Only an operator has more than one tenant. */
-function inTenant(caller: Caller, tenant: string): Caller | Answer {
-  return caller.actor.role === "operator" ? { ...caller, tenant } : otherTenant;
-}
-
-function bearerOf(authorization: string): string | null {
-  const scheme = authorization.slice(0, 7);
-  if (scheme !== "Bearer " && scheme.toLowerCase() !== "bearer ") return null;
-  return authorization.slice(7).trim();
 }
 
 const ownOperator: Caller = {
@@ -77,3 +69,185 @@ const otherTenant = errorAnswer(
   "forbidden",
   "The credential is for another tenant; leave the Leasehold-Tenant header out.",
 );
+
+/**
+ * Agents' tokens: tenant, id and epoch, with an HMAC over them. Nothing is stored for a token; that of an older instance
+ * has an older epoch, which the kernel refuses (A3). A restore changes the secret, and so voids every older token (S6).
+ */
+export interface AgentIdentity {
+  readonly tenant: string;
+  readonly agentId: string;
+  readonly epoch: number;
+}
+
+const prefix = "lha1.";
+
+export function mintAgentToken(secret: string, { tenant, agentId, epoch }: AgentIdentity): string {
+  const named = `${tenant}.${epoch}.${Buffer.from(agentId).toString("base64url")}`;
+  return `${prefix}${named}.${sumOf(secret, named)}`;
+}
+
+/** null: not a token of this server. */
+export function readAgentToken(secret: string, token: string): AgentIdentity | null {
+  if (!token.startsWith(prefix)) return null;
+  const [tenant, epoch, id, sum, ...rest] = token.slice(prefix.length).split(".");
+  if (tenant === undefined || epoch === undefined || id === undefined || sum === undefined || rest.length > 0)
+    return null;
+  const expected = Buffer.from(sumOf(secret, `${tenant}.${epoch}.${id}`));
+  const shown = Buffer.from(sum);
+  if (shown.length !== expected.length || !timingSafeEqual(shown, expected)) return null;
+  return { tenant, agentId: Buffer.from(id, "base64url").toString(), epoch: Number(epoch) };
+}
+
+function sumOf(secret: string, text: string): string {
+  return createHmac("sha256", secret).update(text).digest("base64url");
+}
+
+const tokensMax = 20_000;
+
+/** Tokens that were valid, so that their HMAC is not computed again for each request. */
+export class AgentTokenCache {
+  private readonly engine: Engine;
+  private readonly known = new Map<string, Caller>();
+  /** The secret that they were checked with; with another one (S6) none of them is valid. */
+  private secret = "";
+
+  constructor(engine: Engine) {
+    this.engine = engine;
+  }
+
+  /** null: not a token of this server. Whether its epoch is the agent's present one is the kernel's to say (A3). */
+  find(token: string): Caller | null {
+    const { secret } = this.engine;
+    if (secret !== this.secret) {
+      this.known.clear();
+      this.secret = secret;
+    }
+    return this.known.get(token) ?? this.check(token);
+  }
+
+  private check(token: string): Caller | null {
+    const identity = readAgentToken(this.secret, token);
+    if (identity === null) return null;
+    const { tenant, agentId, epoch } = identity;
+    const caller: Caller = { tenant, actor: { role: "agent", agentId, epoch }, meter: createMeter() };
+    if (this.known.size >= tokensMax) {
+      const [oldest] = this.known.keys();
+      if (oldest !== undefined) this.known.delete(oldest);
+    }
+    this.known.set(token, caller);
+    return caller;
+  }
+}
+
+/** A secret has 256 random bits, so that a plain hash cannot be undone by guessing; slow ones are for passwords. */
+export function hashSecret(secret: string): string {
+  return hash("sha256", secret, "base64url");
+}
+
+export function newKeyId(): string {
+  return `key_${randomBytes(8).toString("hex")}`;
+}
+
+export function newSecret(): string {
+  return `lhk_${randomBytes(32).toString("base64url")}`;
+}
+
+interface KnownKey {
+  readonly key: Key;
+  readonly hash: Buffer;
+  readonly caller: Caller;
+}
+
+/**
+ * Keys, found by the hash of the secret that a caller shows. The kernel has them by id; the index by hash is built when it
+ * is first needed, and again after a key was created or deleted, or the engine has recovered.
+ */
+export class Keys {
+  private readonly engine: Engine;
+  private byHash = new Map<string, KnownKey>();
+  /** What the index was built from. After a recovery the engine has another map. */
+  private source: ReadonlyMap<string, KeyEntry> | null = null;
+  /** Called after each change, so that connections which were opened with a deleted key can be ended. */
+  onChange: (() => void) | null = null;
+
+  constructor(engine: Engine) {
+    this.engine = engine;
+  }
+
+  get isEmpty(): boolean {
+    return this.engine.peek(({ keys }) => keys.size === 0);
+  }
+
+  /**
+   * Only the secret's hash is looked up, so timing reveals nothing about any key. What is found is compared with the
+   * kernel's own record, so that a deleted key is never found.
+   */
+  find(secret: string): Caller | null {
+    const keys = this.engine.peek((state) => state.keys);
+    if (keys !== this.source) this.index(keys);
+    const shown = hashSecret(secret);
+    const known = this.byHash.get(shown);
+    if (known === undefined || !timingSafeEqual(known.hash, Buffer.from(shown))) return null;
+    return keys.get(known.key.id)?.record === known.key ? known.caller : null;
+  }
+
+  /** Called when a key was created or deleted: the next `find` builds the index again. */
+  noteChange(): void {
+    this.source = null;
+    this.onChange?.();
+  }
+
+  private index(keys: ReadonlyMap<string, KeyEntry>): void {
+    const before = this.byHash;
+    this.byHash = new Map();
+    this.source = keys;
+    for (const { record: key } of keys.values()) {
+      const meter = before.get(key.hash)?.caller.meter ?? createMeter();
+      const caller: Caller = {
+        tenant: key.tenant,
+        actor: { role: key.role, agentId: null, epoch: null, keyId: key.id },
+        meter,
+      };
+      this.byHash.set(key.hash, { key, hash: Buffer.from(key.hash), caller });
+    }
+  }
+}
+
+export interface RateLimit {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+/** The bucket: how much was left when it was last looked at. It is filled up by the time that has passed since. */
+export interface Meter {
+  left: number;
+  at: number;
+}
+
+export function createMeter(): Meter {
+  return { left: Number.POSITIVE_INFINITY, at: 0 };
+}
+
+/** A token bucket for each credential: it may save up for a burst, and then goes on at its rate. Null: no limit. */
+export class RateLimiter {
+  private readonly limit: RateLimit | null;
+
+  constructor(limit: RateLimit | null) {
+    this.limit = limit;
+  }
+
+  /** Counts one request; an answer if it is one too many. */
+  take(meter: Meter | null, now?: number): Answer | null {
+    const { limit } = this;
+    if (limit === null || meter === null) return null;
+    const perMs = limit.perSecond / 1_000;
+    const at = now ?? performance.now();
+    const left = Math.min(limit.burst, meter.left + (at - meter.at) * perMs);
+    meter.at = at;
+    meter.left = left < 1 ? left : left - 1;
+    if (left >= 1) return null;
+    const detail = `This credential may send ${limit.perSecond} requests a second; wait for retry_after_ms, and send fewer.`;
+    return errorAnswer("rate_limited", detail, { retry_after_ms: Math.ceil((1 - left) / perMs) });
+  }
+}

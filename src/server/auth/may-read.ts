@@ -1,5 +1,4 @@
 /** Who may read a tenant, for readers that stay: event streams and WebSockets. */
-
 import { findTenantFor } from "../../kernel/views.ts";
 import { type Answer, refusalAnswer } from "../../protocol/answers/answer.ts";
 import type { Caller, Service } from "../service.ts";

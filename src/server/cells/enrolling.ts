@@ -1,5 +1,4 @@
 /** A cell's hello, decided by the kernel and durable before it is welcomed; and the words in which both speak of it. */
-
 import type { Decision } from "../../engine/engine-types.ts";
 import { type EnrolCell, unstamped } from "../../kernel/contract/commands.ts";
 import type { limits as kernelLimits } from "../../kernel/contract/limits.ts";

@@ -2,7 +2,6 @@
  * A tenant's live followers, placed by the narrowest thing they ask for: an agent, a resource, some types, or nothing.
  * An event meets only those who may want it; ten thousand agents that each watch themselves cost the others nothing.
  */
-
 import { createRoot, type Mark, type Node, nodeFor, search, setMark } from "../../kernel/views.ts";
 import { type EventFilter, matches, type Subject } from "./event-filter.ts";
 

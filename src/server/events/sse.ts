@@ -6,8 +6,8 @@ import { type Answer, errorAnswer, faultAnswer } from "../../protocol/answers/an
 import { readHttp } from "../../protocol/http/http-input.ts";
 import type { RawQuery } from "../../protocol/http/query-string.ts";
 import { events as operation } from "../../protocol/watching/watching.ts";
-import { type Credentials, shownIn } from "../auth/authenticate.ts";
-import { sendAnswer } from "../http/send.ts";
+import type { Credentials } from "../auth/authenticate.ts";
+import { sendAnswer } from "../http/edge.ts";
 import type { Caller, Service } from "../service.ts";
 import { type EventQuery, followEvents } from "./follow-events.ts";
 
@@ -131,7 +131,7 @@ export function createEventStreams(
       if (caller === null) throw new TypeError("admission comes before the handler");
       const query = readEventQuery(request, caller);
       if ("status" in query) return refuse(response, query);
-      const shown = shownIn(request.raw);
+      const shown = request.raw.headers;
       mayRead(caller).then(
         (refusal) => {
           const { socket } = response;

@@ -12,13 +12,12 @@ import type { Operation, Route } from "../../protocol/operation.ts";
 import { operations } from "../../protocol/operations.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import { Refused } from "../answering/faults.ts";
-import { authenticate, isCaller, shownIn } from "../auth/authenticate.ts";
+import { authenticate } from "../auth/authenticate.ts";
 import { dispatch } from "../dispatch.ts";
 import { mcpMethods, mcpPaths } from "../mcp/routes.ts";
 import type { Caller, Service } from "../service.ts";
+import { type Gate, sendAnswer, sendRaw } from "./edge.ts";
 import { answerForError, answerForParserError } from "./errors.ts";
-import type { Gate } from "./gate.ts";
-import { sendAnswer, sendRaw } from "./send.ts";
 import { answerUnrouted, takesHead } from "./unrouted.ts";
 
 declare module "fastify" {
@@ -71,15 +70,7 @@ export function createHttp(options: HttpOptions): Http {
   });
   app.decorateRequest("caller", null);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
-    let parsed: unknown;
-    try {
-      parsed = parseBody(request.headers["content-type"], body as Buffer);
-    } catch (error) {
-      return done(error as Error);
-    }
-    done(null, parsed);
-  });
+  app.addContentTypeParser<Buffer>("application/json", { parseAs: "buffer" }, parseBody);
   app.setErrorHandler((error, _request, reply) => refuse(options, reply, answerForError(error, options.log)));
   app.setNotFoundHandler({ preHandler: admission(options, "anyone") }, (request, reply) =>
     answerUnrouted(request.raw, reply.raw, options.gate, options.service.counts),
@@ -153,7 +144,7 @@ function handlerFor({ service }: HttpOptions, operation: Operation, route: Route
       service.counts.refuse(decoded.code);
       return sendAnswer(raw, faultAnswer(decoded));
     }
-    const drop = dispatch(service, operation, decoded.value, caller, (answer) => sendAnswer(raw, answer));
+    const drop = dispatch(service, operation, decoded.value, caller, sendAnswer.bind(null, raw));
     // The answer may be held; it is dropped if the client goes away (W8).
     if (drop !== null) raw.once("close", drop);
   };
@@ -173,8 +164,8 @@ function admission(options: HttpOptions, whom: "anyone" | "known") {
     if (turnedAway !== null) return refuse(options, reply, turnedAway);
     if (headers.origin !== undefined && gate.lets(headers.origin)) letPageRead(reply, headers.origin);
     if (whom === "known") {
-      const found = authenticate(service, shownIn(raw), isLoopback);
-      if (!isCaller(found)) return refuse(options, reply, found);
+      const found = authenticate(service, headers, isLoopback);
+      if (!("actor" in found)) return refuse(options, reply, found);
       const tooMany = service.limiter.take(found.meter);
       if (tooMany !== null) return refuse(options, reply, tooMany);
       request.caller = found;
@@ -205,15 +196,22 @@ const shuttingDown = errorAnswer("shutting_down", "The server is shutting down; 
 });
 
 /** An empty body is the same as `{}`. Own keys named `__proto__` stay own keys here, and are unknown fields later. */
-function parseBody(contentType: string | undefined, bytes: Buffer): unknown {
-  if (contentType !== "application/json" && !isJsonInUtf8(contentType)) throw new Refused(notJson);
-  if (bytes.length === 0) return undefined;
-  if (!isUtf8(bytes)) throw new Refused(notUtf8);
+function parseBody(
+  { headers }: FastifyRequest,
+  bytes: Buffer,
+  done: (error: Error | null, body?: unknown) => void,
+): void {
+  const contentType = headers["content-type"];
+  if (contentType !== "application/json" && !isJsonInUtf8(contentType)) return done(new Refused(notJson));
+  if (bytes.length === 0) return done(null, undefined);
+  if (!isUtf8(bytes)) return done(new Refused(notUtf8));
+  let body: unknown;
   try {
-    return JSON.parse(bytes.toString()) as unknown;
+    body = JSON.parse(bytes.toString());
   } catch {
-    throw new Refused(malformed);
+    return done(new Refused(malformed));
   }
+  done(null, body);
 }
 
 function isJsonInUtf8(contentType = ""): boolean {

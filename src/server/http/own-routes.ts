@@ -5,8 +5,8 @@ import { openApiDocument } from "../../protocol/documents/openapi.ts";
 import type { ArtifactHandlers } from "../artifacts/artifacts.ts";
 import type { Metrics } from "../operating/metrics.ts";
 import type { Service } from "../service.ts";
+import { sendAnswer, sendText } from "./edge.ts";
 import type { EdgeHandler } from "./http.ts";
-import { sendAnswer, sendText } from "./send.ts";
 
 export interface EdgeOptions {
   readonly service: Service;

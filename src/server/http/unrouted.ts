@@ -3,11 +3,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import type { Method, Operation } from "../../protocol/operation.ts";
 import { operations } from "../../protocol/operations.ts";
+import type { Counts } from "../answering/command-run.ts";
 import { tenantHeader } from "../auth/authenticate.ts";
 import { mcpHeaders, mcpMethods, mcpPaths } from "../mcp/routes.ts";
-import type { Counts } from "../operating/counts.ts";
-import type { Gate } from "./gate.ts";
-import { sendAnswer } from "./send.ts";
+import { type Gate, sendAnswer } from "./edge.ts";
 
 export function answerUnrouted(request: IncomingMessage, response: ServerResponse, gate: Gate, counts: Counts): void {
   const { method = "", url = "" } = request;

@@ -6,13 +6,12 @@ import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import { cellLinkLimits } from "../../protocol/resources/cell-link.ts";
 import { connectCell } from "../../protocol/resources/cells.ts";
 import { stream } from "../../protocol/watching/watching.ts";
-import { authenticate, type Credentials, isCaller, shownIn } from "../auth/authenticate.ts";
+import { authenticate, type Credentials, isCaller } from "../auth/authenticate.ts";
 import type { Readers } from "../auth/may-read.ts";
 import type { CellConnections } from "../cells/connections.ts";
 import type { Caller, Service } from "../service.ts";
 import type { StreamServer } from "../stream/stream.ts";
-import type { Gate } from "./gate.ts";
-import { sendAnswer, sendRaw } from "./send.ts";
+import { type Gate, sendAnswer, sendRaw } from "./edge.ts";
 
 export interface UpgradeOptions {
   readonly service: Service;
@@ -44,7 +43,7 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): () => voi
       options.service.counts.refuse(admitted.code);
       return sendRaw(socket, admitted);
     }
-    open.set(socket, shownIn(request));
+    open.set(socket, request.headers);
     socket.once("close", () => open.delete(socket));
     const upgrade: Upgrade = admitted.operation === connectCell ? toCells : options.streams.upgrade;
     upgrade(request, socket, head, admitted.caller);
@@ -89,7 +88,7 @@ function admit(request: IncomingMessage, { service, gate, isLoopback }: UpgradeO
   const [path] = (request.url ?? "").split("?", 1);
   const operation = [stream, connectCell].find((one) => one.path === path);
   if (operation === undefined) return notHere;
-  const caller = authenticate(service, shownIn(request), isLoopback);
+  const caller = authenticate(service, request.headers, isLoopback);
   if (!isCaller(caller)) return caller;
   if (operation.roles !== "anyone" && !operation.roles.includes(caller.actor.role)) {
     return errorAnswer("forbidden", `A key with the role ${caller.actor.role} may not open ${operation.path}.`);

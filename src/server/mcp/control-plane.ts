@@ -32,7 +32,7 @@ export function controlPlaneFor({
 }: ControlPlaneOptions): ControlPlane {
   const callerFor = (agentToken: string | null): Caller | Answer => {
     if (agentToken === null) return caller;
-    const found = authenticate(service, { authorization: `Bearer ${agentToken}`, tenant: undefined }, isLoopback);
+    const found = authenticate(service, { authorization: `Bearer ${agentToken}` }, isLoopback);
     if (!isCaller(found)) return found;
     return found.tenant === caller.tenant ? found : otherTenant;
   };

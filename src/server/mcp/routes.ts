@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { readToolsets, type Toolset, toolsets } from "../../mcp/toolsets.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import { limits } from "../../protocol/schema/limits.ts";
-import { sendAnswer } from "../http/send.ts";
+import { sendAnswer } from "../http/edge.ts";
 import type { Service } from "../service.ts";
 import { controlPlaneFor } from "./control-plane.ts";
 import { sendResponse, webRequest } from "./exchange.ts";

@@ -11,8 +11,8 @@ import { pipeline } from "node:stream/promises";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import { StoreFault } from "../../store/faults.ts";
 import { answerForFault } from "../answering/faults.ts";
+import { sendAnswer } from "../http/edge.ts";
 import type { EdgeHandler } from "../http/http.ts";
-import { sendAnswer } from "../http/send.ts";
 import type { Service } from "../service.ts";
 
 /** In the data folder, and so on the same disk; the store wants none beside its own files. */

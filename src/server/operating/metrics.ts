@@ -3,8 +3,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { type TenantEntry, total } from "../../kernel/views.ts";
 import type { Service } from "../service.ts";
-import { addCellMetrics } from "./cell-metrics.ts";
-import { addTaskMetrics } from "./task-metrics.ts";
+import { addCellMetrics, addTaskMetrics } from "./event-metrics.ts";
 
 /** What only the server itself can count. */
 export interface ServerCounts {

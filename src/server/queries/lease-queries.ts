@@ -1,5 +1,4 @@
 /** Questions about leases: the live ones from the kernel, the ended ones from the store's history (L16). */
-
 import { readLease } from "../../engine/codec/record-text.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { endedLeases } from "../../engine/history.ts";

@@ -1,5 +1,4 @@
 /** Questions about tasks and workers: the live ones from the kernel, the ended ones from history. */
-
 import { readEndedTask } from "../../engine/codec/task-text.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { findEndedTask, findReceipt } from "../../engine/history.ts";

@@ -13,8 +13,13 @@ import type { Reply } from "../../kernel/contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../../kernel/contract/task-commands.ts";
 import { dedupeConflict, receiptFingerprint } from "../../kernel/kernel.ts";
 import { dedupeMarksOf, isReceiptKnown } from "../../kernel/views.ts";
-import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
-import type { ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
+import { type Answer, answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
+import type { SubmitReceipts } from "../../protocol/answers/queries.ts";
+import { receiptMarkText, receiptText, type ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
+import { receiptAnswer } from "../../protocol/tasks/task-replies.ts";
+import type { RunRequest } from "../answering/command-run.ts";
+import { answerForFault } from "../answering/faults.ts";
+import { Results } from "../answering/results.ts";
 import { DedupeLookup, type KnownReceipt } from "./dedupe-lookup.ts";
 
 /** Gets what became of each receipt, by its place: stored, now or before, or refused, by the kernel or at the edge. */
@@ -310,4 +315,48 @@ function splitRepeated(receipts: ReceiptItems, marks: readonly (readonly string[
     for (const mark of own) seen.add(mark);
   }
   return { first, later };
+}
+
+export function runReceipt({ service, command, respond }: RunRequest<SubmitReceipt>): null {
+  const { receipts, counts } = service;
+  receipts.submit(command, [command.receipt], {
+    encode: (stored, created) => answer(created ? 201 : 200, receiptText(stored)),
+    stored: (_index, answered) => respond(answered),
+    refused(_index, refusal, now) {
+      counts.refuse(refusal.code);
+      respond(receiptAnswer(refusal, { now }));
+    },
+    answered(_index, answered) {
+      counts.refuse(answered.code);
+      respond(answered);
+    },
+    failed: (fault) => respond(answerForFault(service, fault)),
+  });
+  return null;
+}
+
+export function runReceipts({ service, command, respond }: RunRequest<SubmitReceipts>): null {
+  const { receipts, counts } = service;
+  const { items } = command;
+  const results = new Results(service, items.length, respond);
+  const good = items.map((item, index) => {
+    if (item.ok) return item.value;
+    counts.refuse(item.fault.code);
+    results.set(index, faultAnswer(item.fault));
+    return null;
+  });
+  receipts.submit(command, good, {
+    encode: (stored, created) => answer(created ? 201 : 200, receiptMarkText(stored)),
+    stored: (index, answered) => results.set(index, answered),
+    refused(index, refusal, now) {
+      counts.refuse(refusal.code);
+      results.set(index, receiptAnswer(refusal, { now }));
+    },
+    answered(index, answered) {
+      counts.refuse(answered.code);
+      results.set(index, answered);
+    },
+    failed: (fault) => results.fail(fault),
+  });
+  return null;
 }

@@ -1,10 +1,19 @@
 /**
- * Who may reach the server at all, before it is asked who they are. A web page elsewhere can make a browser call a
+ * The outermost layer: how many connections there may be, which requests are let in at all, and how answers are written.
+ *
+ * Requests are checked before it is asked who sends them. A web page elsewhere can make a browser call a
  * server on the same machine, by its address (CSRF) or by a name of its own that it lets point there (DNS rebinding).
  * The first shows in `Origin`, the second in `Host`; both are checked for every request.
  */
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { isIP } from "node:net";
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
+import { isIP, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 
 export interface GateOptions {
@@ -34,7 +43,6 @@ export function createGate({ host, allowedHosts, allowedOrigins }: GateOptions):
   const onLoopback = isLoopback(host);
 
   const isAllowedHost = (shown: string): boolean => {
-    if (isOpen || known.has(shown)) return true;
     const name = hostNameOf(shown);
     if (name === null) return false;
     // Behind an address stands no name that could be made to point here. Yet on loopback only its own are expected.
@@ -54,7 +62,7 @@ export function createGate({ host, allowedHosts, allowedOrigins }: GateOptions):
       if (headers.host === undefined) {
         // HTTP/1.0 knows no Host; a browser always sends one.
         if (request.httpVersionMinor !== 0) return noHost;
-      } else if (!isAllowedHost(headers.host)) return hostNotAllowed;
+      } else if (!isOpen && !known.has(headers.host) && !isAllowedHost(headers.host)) return hostNotAllowed;
       if (headers.origin === undefined && headers["sec-fetch-site"] === undefined) return null;
       return isAllowedPage(request.method, headers, origins) ? null : originNotAllowed;
     },
@@ -105,4 +113,102 @@ const hostNotAllowed = errorAnswer(
 const originNotAllowed = errorAnswer(
   "origin_not_allowed",
   "Pages of this origin may not call the server; start it with --allowed-origin to let them.",
+);
+
+export const jsonType = "application/json; charset=utf-8";
+
+/** Writes answers as HTTP: head and body leave in one piece, with no more headers than a client has use for. */
+export function sendAnswer(response: ServerResponse, { status, body, retryAfter }: Answer): void {
+  // The client may have gone away while its answer was held or committed.
+  if (response.destroyed || response.headersSent) return;
+  if (status === 204) return sendNothing(response, retryAfter);
+  const headers = [
+    "Content-Type",
+    jsonType,
+    "Content-Length",
+    String(Buffer.byteLength(body)),
+    "Cache-Control",
+    "no-store",
+  ];
+  if (retryAfter !== null) headers.push("Retry-After", String(retryAfter));
+  response.writeHead(status, headers);
+  response.end(body);
+}
+
+/** No content, and so nothing that describes it. */
+function sendNothing(response: ServerResponse, retryAfter: number | null): void {
+  const headers = ["Cache-Control", "no-store"];
+  if (retryAfter !== null) headers.push("Retry-After", String(retryAfter));
+  response.writeHead(204, headers);
+  response.end();
+}
+
+export function sendText(response: ServerResponse, status: number, type: string, body: string): void {
+  if (response.destroyed || response.headersSent) return;
+  response.writeHead(status, [
+    "Content-Type",
+    type,
+    "Content-Length",
+    String(Buffer.byteLength(body)),
+    "Cache-Control",
+    "no-store",
+  ]);
+  response.end(body);
+}
+
+/** For what never became a request: an answer is written to the socket as it stands, and that is the end of it. */
+export function sendRaw(socket: Duplex, { status, body, retryAfter }: Answer, headers: readonly string[] = []): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
+    `Content-Type: ${jsonType}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Cache-Control: no-store",
+    "Connection: close",
+    ...(retryAfter === null ? [] : [`Retry-After: ${retryAfter}`]),
+    ...headers,
+  ];
+  socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);
+}
+
+/** How many can get that error at once; past these, connections are closed without an answer. */
+const turnedAwayMax = 100;
+const lingerMs = 1_000;
+
+export interface Connections {
+  readonly size: number;
+  /** Whatever they are in the middle of: requests, event streams, WebSockets. */
+  destroyAll(): void;
+}
+
+/** Counts and limits connections: one too many is answered with an error, and closed. */
+export function limitConnections(server: Server, max: number): Connections {
+  const sockets = new Set<Socket>();
+  server.maxConnections = max + turnedAwayMax;
+  server.prependListener("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+    if (sockets.size <= max) return;
+    sendRaw(socket, tooMany);
+    socket.setTimeout(lingerMs, () => socket.destroy());
+  });
+  return {
+    get size() {
+      return sockets.size;
+    },
+    destroyAll() {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+const tooMany = errorAnswer(
+  "too_many_connections",
+  "The server has all the connections it can take; try again later.",
+  {
+    retry_after_ms: 1_000,
+  },
 );

@@ -1,13 +1,16 @@
-/** Registering and resuming: the answer carries the new instance's token (A3), and what happened meanwhile (A4, A5). */
+/**
+ * Commands whose answers carry a credential: registering and resuming, with the new instance's token (A3) and what happened
+ * meanwhile (A4, A5), and creating a key.
+ */
 import type { Decision } from "../../engine/engine-types.ts";
 import { failedAssumptions, observe } from "../../engine/history.ts";
-import { type Command, unstamped } from "../../kernel/contract/commands.ts";
+import { type Command, type CreateKey, type DeleteKey, unstamped } from "../../kernel/contract/commands.ts";
 import type { Agent, Millis } from "../../kernel/contract/records.ts";
 import { assumptionsOf } from "../../protocol/agents/digests.ts";
 import { assumptionFailedAnswer, type Resumed } from "../../protocol/answers/reply-json.ts";
 import type { Input } from "../../protocol/operation.ts";
 import { CommandRun, type RunRequest } from "../answering/command-run.ts";
-import { mintAgentToken } from "./agent-tokens.ts";
+import { hashSecret, mintAgentToken, newKeyId, newSecret } from "./authenticate.ts";
 
 export function runRegister({ service, operation, command, respond }: RunRequest<Command>): null {
   service.engine.submit(command, new RegisterRun(service, operation, command, respond));
@@ -53,5 +56,33 @@ class ResumeRun extends RegisterRun {
     const actor = { role: "supervisor", agentId: null, epoch: null } as const;
     await engine.command({ type: "drop_digest", tenant, actor, agentId: reply.agent.id, entropy: unstamped });
     this.respond(assumptionFailedAnswer(reply, failed, { now, ...more }));
+  }
+}
+
+/** The secret is in this answer and nowhere else. */
+export function runCreateKey({ service, operation, command, respond }: RunRequest<CreateKey>): null {
+  const keySecret = newSecret();
+  const key = { ...command.key, id: newKeyId(), hash: hashSecret(keySecret) };
+  service.engine.submit({ ...command, key }, new KeyRun(service, operation, command, respond, { keySecret }));
+  return null;
+}
+
+export function runDeleteKey({ service, operation, command, respond }: RunRequest<DeleteKey>): null {
+  service.engine.submit(command, new KeyRun(service, operation, command, respond, {}));
+  return null;
+}
+
+class KeyRun extends CommandRun {
+  private readonly shown: { readonly keySecret?: string };
+
+  constructor(...[service, operation, command, respond, shown]: [...ConstructorParameters<typeof CommandRun>, object]) {
+    super(service, operation, command, respond);
+    this.shown = shown;
+  }
+
+  override send({ reply, now }: Decision): void {
+    this.service.counts.note(reply);
+    this.service.keys.noteChange();
+    this.answer(reply, now, this.shown);
   }
 }
