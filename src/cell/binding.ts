@@ -62,7 +62,7 @@ export class Binding {
   }
 
   admit(verified: Verified, cut: Cut): Pass {
-    const pass = new Pass(this, verified, cut, () => this.leave(pass));
+    const pass = new Pass(this, verified, cut);
     this.passes.add(pass);
     return pass;
   }
@@ -77,7 +77,8 @@ export class Binding {
     return new Promise((resolve) => this.waiting.push(resolve));
   }
 
-  private leave(pass: Pass): void {
+  /** By a pass that is closed. */
+  leave(pass: Pass): void {
     this.passes.delete(pass);
     if (this.passes.size === 0) for (const resolve of this.waiting.splice(0)) resolve();
   }
@@ -88,16 +89,14 @@ export class Pass {
   readonly binding: Binding;
   readonly verified: Verified;
   private readonly whenCut: Cut;
-  private readonly whenClosed: () => void;
   private timer: NodeJS.Timeout | null = null;
   private failure: AccessFailure | null = null;
   private closed = false;
 
-  constructor(binding: Binding, verified: Verified, whenCut: Cut, whenClosed: () => void) {
+  constructor(binding: Binding, verified: Verified, whenCut: Cut) {
     this.binding = binding;
     this.verified = verified;
     this.whenCut = whenCut;
-    this.whenClosed = whenClosed;
     this.arm();
   }
 
@@ -138,7 +137,7 @@ export class Pass {
     if (this.closed) return;
     this.closed = true;
     if (this.timer !== null) clearTimeout(this.timer);
-    this.whenClosed();
+    this.binding.leave(this);
   }
 
   /** A narrowed end does not move with the lease's: it is the token's own. */

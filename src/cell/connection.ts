@@ -117,10 +117,6 @@ export class CellConnection {
     await this.over;
   }
 
-  close(): void {
-    this.abandon("it was closed");
-  }
-
   private hello(): void {
     const { core, cell, session, version } = this.options;
     const inventory = core.inventory();
@@ -230,7 +226,7 @@ export class CellConnection {
   }
 
   /** Without a closing handshake: who is not there would not answer it. */
-  private abandon(reason: string): void {
+  abandon(reason: string): void {
     this.reason ??= reason;
     this.socket.terminate();
   }

@@ -86,7 +86,12 @@ export class CellCore {
     if (this.isLeaving) throw new CellFailure("cell_not_ready", leavingFault);
     const hosted = this.find(lease.resource);
     const known = hosted.find(lease.id);
-    if (known !== null) return await this.bindAgain(hosted, known.binding, lease, ttlMs);
+    if (known !== null) {
+      const { generation, fence } = known.binding.lease;
+      if (lease.generation === generation && lease.fence === fence)
+        return await this.bound(hosted, known.binding, lease, ttlMs);
+      throw new CellFailure("stale_generation", `The lease is at generation ${generation}.`);
+    }
     const end = hosted.admission.endOf(lease.id);
     if (end !== null) throw new CellFailure(end, "The lease has ended here already.");
     if (this.clock.now() >= lease.expiresAt)
@@ -99,9 +104,7 @@ export class CellCore {
     this.arm(binding);
     try {
       this.remember();
-      const coordinate = await hosted.bind(binding);
-      this.awaitGrant(binding, lease, ttlMs);
-      return { coordinate, token: this.mint(binding.lease) };
+      return await this.bound(hosted, binding, lease, ttlMs);
     } catch (error) {
       await this.endAsOrdered(hosted, binding, "lease_revoked").catch(() => {});
       throw error instanceof CellFailure ? error : new CellFailure("bind_failed", reasonOf(error), error);
@@ -165,7 +168,7 @@ export class CellCore {
   /** Tries again what could not be opened: a port that was taken, a folder that was missing. */
   async retryBroken(): Promise<void> {
     if (this.isLeaving) return;
-    const broken = [...this.hosted.values()].filter(({ isBroken }) => isBroken);
+    const broken = [...this.hosted.values()].filter(({ fault }) => fault !== null);
     await Promise.all(broken.map((hosted) => hosted.start()));
   }
 
@@ -214,19 +217,14 @@ export class CellCore {
     await this.tearDown(hosted, binding).catch(() => {});
   }
 
-  private async bindAgain(hosted: HostedResource, binding: Binding, lease: CellLease, ttlMs: number): Promise<Bound> {
-    if (lease.generation !== binding.lease.generation || lease.fence !== binding.lease.fence) {
-      throw new CellFailure("stale_generation", `The lease is at generation ${binding.lease.generation}.`);
-    }
+  /** Once it is bound, or bound before; with the end that holds until the grant is known. */
+  private async bound(hosted: HostedResource, binding: Binding, lease: CellLease, ttlMs: number): Promise<Bound> {
     const coordinate = await hosted.bind(binding);
-    this.awaitGrant(binding, lease, ttlMs);
+    if (ttlMs !== Number.POSITIVE_INFINITY) {
+      binding.renew({ ...lease, expiresAt: Math.min(lease.expiresAt, this.clock.now() + ttlMs) });
+      this.arm(binding);
+    }
     return { coordinate, token: this.mint(binding.lease) };
-  }
-
-  private awaitGrant(binding: Binding, lease: CellLease, ttlMs: number): void {
-    if (ttlMs === Number.POSITIVE_INFINITY) return;
-    binding.renew({ ...lease, expiresAt: Math.min(lease.expiresAt, this.clock.now() + ttlMs) });
-    this.arm(binding);
   }
 
   private async endAsOrdered(hosted: HostedResource, binding: Binding, code: EndCode): Promise<void> {

@@ -32,12 +32,13 @@ export class HostedResource {
   readonly admission: Admission;
   /** Why; null if it is not. */
   fenced: string | null = null;
+  /** Why it cannot be used; null if it can. */
+  fault: string | null = "it has not been started";
   private readonly config: ResourceConfig;
   private readonly place: HostedPlace;
   private readonly driver: Driver;
   private readonly known = new Map<string, BoundLease>();
   private starting: Promise<string | null> | null = null;
-  private fault: string | null = "it has not been started";
 
   constructor(config: ResourceConfig, place: HostedPlace) {
     this.config = config;
@@ -67,10 +68,6 @@ export class HostedResource {
       this.fault = fault;
     }
     return this.fault;
-  }
-
-  get isBroken(): boolean {
-    return this.fault !== null;
   }
 
   find(leaseId: string): BoundLease | null {
@@ -103,7 +100,8 @@ export class HostedResource {
   }
 
   async bind(binding: Binding): Promise<string> {
-    const known = this.of(binding);
+    const known = this.known.get(binding.lease.id);
+    if (known === undefined) throw new CellFailure("lease_unknown", "The lease is not bound here.");
     known.bound ??= this.bindOnce(known);
     const coordinate = await known.bound;
     if (binding.isOpen()) return coordinate;
@@ -192,11 +190,5 @@ export class HostedResource {
   private forget(binding: Binding): void {
     this.known.delete(binding.lease.id);
     this.admission.remove(binding);
-  }
-
-  private of(binding: Binding): BoundLease {
-    const known = this.known.get(binding.lease.id);
-    if (known === undefined) throw new CellFailure("lease_unknown", "The lease is not bound here.");
-    return known;
   }
 }

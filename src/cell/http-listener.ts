@@ -141,13 +141,8 @@ export function plainPathOf({ url = "" }: IncomingMessage): string | null {
   const raw = at < 0 ? url : url.slice(0, at);
   if (raw === "/") return raw;
   if (!raw.startsWith("/")) return null;
-  let path = "";
-  for (const segment of raw.slice(1).split("/")) {
-    const decoded = decodeSegment(segment);
-    if (decoded === null) return null;
-    path += `/${decoded}`;
-  }
-  return path;
+  const segments = raw.slice(1).split("/").map(decodeSegment);
+  return segments.includes(null) ? null : `/${segments.join("/")}`;
 }
 
 export function queryOf({ url = "" }: IncomingMessage): URLSearchParams {

@@ -60,7 +60,8 @@ export class CellLink {
       if (end.reason !== said || wasGood) onTrouble(end.reason);
       said = end.reason;
       attempt = wasGood && performance.now() - openedAt > goodMs ? 0 : attempt + 1;
-      await this.pause(attempt);
+      const pauseMs = Math.random() * Math.min(backOffMs.cap, backOffMs.base * 2 ** Math.min(attempt, 16));
+      await sleep(pauseMs, undefined, { signal: this.stop.signal }).catch(() => {});
     }
     return { type: "left" };
   }
@@ -80,7 +81,7 @@ export class CellLink {
   /** Without a word, as if it were cut. */
   close(): void {
     this.stop.abort();
-    this.connection?.close();
+    this.connection?.abandon("it was closed");
   }
 
   private async connectOnce(): Promise<ConnectionEnd> {
@@ -105,10 +106,5 @@ export class CellLink {
     if (refusal === "replaced") return { type: "refused", reason, isReplaced: true };
     if (refusal === "not_allowed" && this.welcomes === 0) return { type: "refused", reason, isReplaced: false };
     return null;
-  }
-
-  private async pause(attempt: number): Promise<void> {
-    const most = Math.min(backOffMs.cap, backOffMs.base * 2 ** Math.min(attempt, 16));
-    await sleep(Math.random() * most, undefined, { signal: this.stop.signal }).catch(() => {});
   }
 }

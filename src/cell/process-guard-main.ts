@@ -6,8 +6,7 @@
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { uptimeMs } from "../sdk/node/shared-time.ts";
-import { ControlGroup } from "./control-group.ts";
-import { ProcessTree } from "./process-tree.ts";
+import { ControlGroup, ProcessTree } from "./process-tree.ts";
 
 export type GuardWord =
   | {

@@ -3,7 +3,7 @@ import { findRepository, NamingProblem, type Repository } from "../names/reposit
 import type { Lease } from "../sdk/wire.ts";
 import { committingAgents } from "./commit-marks.ts";
 import { connect, Unreachable } from "./control-plane.ts";
-import type { HookResult } from "./hook.ts";
+import type { HookResult } from "./hook-main.ts";
 import { heldByOthers } from "./leasing.ts";
 import { checkoutFolder } from "./private-files.ts";
 import { type Environment, readSettings, SettingsProblem } from "./settings.ts";

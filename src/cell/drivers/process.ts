@@ -14,14 +14,13 @@ import { existsSync, readdirSync, realpathSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { resolve } from "node:path";
 import type { Binding } from "../binding.ts";
-import { ControlGroup } from "../control-group.ts";
 import { Driver, type ProbeResult } from "../driver.ts";
 import type { AccessFailure } from "../failure.ts";
 import type { Fields } from "../fields.ts";
 import { answerFailure, HttpListener, tokenOf, whenOver } from "../http-listener.ts";
 import { type Listening, readListening } from "../listening.ts";
 import { processGuard } from "../process-guard.ts";
-import { markName, ProcessTree } from "../process-tree.ts";
+import { ControlGroup, markName, ProcessTree } from "../process-tree.ts";
 import { environmentOf, hasProc, listProcesses } from "../processes.ts";
 import { readAll } from "../pump.ts";
 
