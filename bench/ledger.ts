@@ -11,7 +11,7 @@ import { exportLedger, verifyLedger } from "../src/cli/ledger/ledger.ts";
 import { LedgerChain } from "../src/engine/ledger-chain.ts";
 import { openLedgerKey } from "../src/ledger/key-file.ts";
 import { sampleReceipt } from "../src/ledger/sample-receipt.ts";
-import { storedReceipt } from "../src/ledger/stored.ts";
+import { storedReceipt } from "../src/ledger/seal.ts";
 import { createSqliteStore } from "../src/store/sqlite.ts";
 import { dataFiles } from "../src/store/sqlite-files.ts";
 import type { Batch, SignedHead, StoredReceipt } from "../src/store/store.ts";

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { readRecord } from "../../src/engine/codec/record-text.ts";
 import { readEndedTask } from "../../src/engine/codec/task-text.ts";
 import type { EndedTask, Receipt, Task } from "../../src/kernel/contract/task-records.ts";
-import { readStoredReceipt } from "../../src/ledger/stored.ts";
+import { readStoredReceipt } from "../../src/ledger/seal.ts";
 import { verifyLedger } from "../../src/ledger/verify.ts";
 import { count } from "../counters.ts";
 import { violated } from "../invariants/step.ts";

@@ -5,7 +5,7 @@ import type { Task } from "../kernel/contract/task-records.ts";
 import { headText } from "../ledger/head.ts";
 import { createLedgerKey, type LedgerKey, signatureCheck } from "../ledger/keys.ts";
 import { genesisHash } from "../ledger/receipt-text.ts";
-import { readStoredReceipt } from "../ledger/stored.ts";
+import { readStoredReceipt } from "../ledger/seal.ts";
 import { verifyLedger } from "../ledger/verify.ts";
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../store/memory.ts";
 import type { SignedHead } from "../store/store.ts";

@@ -2,7 +2,7 @@
 import type { StoredReceipt } from "../store/store.ts";
 import { readReceipt } from "./receipt-text.ts";
 
-export interface Difference {
+interface Difference {
   /** True if the text does not follow the one before; false if a column differs from its text. */
   readonly isChain: boolean;
   readonly detail: string;

@@ -1,5 +1,5 @@
 /** `ledger-key.pem` in the data folder: created at the first start, readable by its owner only. */
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type LedgerKey, newKeyPem, readLedgerKey } from "./keys.ts";
 
@@ -38,17 +38,12 @@ export function findLedgerKey(folder: string): LedgerKey | null {
 function writeNew(file: string, pem: string): void {
   const partial = `${file}.new`;
   rmSync(partial, { force: true });
-  synced(partial, "wx", (handle) => writeSync(handle, pem));
+  writeFileSync(partial, pem, { flag: "wx", mode: 0o600, flush: true });
   renameSync(partial, file);
-  synced(dirname(file), "r", () => undefined);
-}
-
-function synced(path: string, flags: string, work: (handle: number) => void): void {
-  const handle = openSync(path, flags, 0o600);
+  const folder = openSync(dirname(file), "r");
   try {
-    work(handle);
-    fsyncSync(handle);
+    fsyncSync(folder);
   } finally {
-    closeSync(handle);
+    closeSync(folder);
   }
 }

@@ -10,8 +10,7 @@ import {
 } from "../kernel/contract/task-records.ts";
 import { beginsAs, genesisHash, readReceipt, receiptText, textStart } from "./receipt-text.ts";
 import { sampleReceipt } from "./sample-receipt.ts";
-import { hashOf, seal } from "./seal.ts";
-import { readStoredReceipt, storedReceipt } from "./stored.ts";
+import { hashOf, readStoredReceipt, seal, storedReceipt } from "./seal.ts";
 
 const time = fc.integer({ min: 0, max: 4_000_000_000_000 });
 const orNull = <T>(some: fc.Arbitrary<T>) => fc.option(some, { nil: null });

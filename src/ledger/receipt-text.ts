@@ -4,6 +4,7 @@
  * without parsing it. Members that are null, false or 0 are left out.
  */
 import type { Receipt } from "../kernel/contract/task-records.ts";
+import type { StoredReceipt } from "../store/store.ts";
 import { asciiJson, quoted } from "./ascii-json.ts";
 import { timeOf } from "./iso-time.ts";
 import { type ReceiptMembers, receiptMembers, receiptOf } from "./receipt-members.gen.ts";
@@ -12,17 +13,7 @@ import { type ReceiptMembers, receiptMembers, receiptOf } from "./receipt-member
 export const genesisHash = "0".repeat(64);
 
 /** The fields at the beginning of the text; a row of the store has the same. */
-export interface ReceiptStart {
-  readonly tenant: string;
-  readonly sequence: number;
-  readonly id: string;
-  readonly taskId: string;
-  readonly phase: string;
-  readonly recipientAi: string;
-  readonly sourceSystem: string;
-  readonly dedupe: string | null;
-  readonly storedAt: number;
-}
+type ReceiptStart = Omit<StoredReceipt, "hash" | "body">;
 
 /** From the brace to `stored_at`. The tenant is part of it, so that no receipt can be moved to another ledger. */
 export function textStart(start: ReceiptStart, previousHash: string): string {

@@ -6,8 +6,7 @@ import { signHead } from "./head.ts";
 import { createLedgerKey } from "./keys.ts";
 import { genesisHash } from "./receipt-text.ts";
 import { sampleReceipt } from "./sample-receipt.ts";
-import { hashOf, seal } from "./seal.ts";
-import { storedReceipt } from "./stored.ts";
+import { hashOf, seal, storedReceipt } from "./seal.ts";
 import { type VerifyOptions, verifyLedger } from "./verify.ts";
 
 const key = createLedgerKey();

@@ -32,19 +32,10 @@ export interface Verdict {
 }
 
 /** The last intact receipt of a tenant's chain. */
-export interface ChainEnd {
-  readonly tenant: string;
-  readonly sequence: number;
-  readonly hash: string;
-}
+export type ChainEnd = Pick<StoredReceipt, "tenant" | "sequence" | "hash">;
 
 /** One link of a chain: a receipt as a row of the store, or as a line of an export, which has no columns. */
-export interface Link {
-  readonly tenant: string;
-  readonly sequence: number;
-  readonly hash: string;
-  readonly body: string;
-}
+export type Link = Pick<StoredReceipt, "tenant" | "sequence" | "hash" | "body">;
 
 interface Chain {
   readonly tenant: string;
@@ -153,20 +144,14 @@ export class Verifier {
     if (this.receipts % progressEvery === 0) this.options.onProgress?.(this.receipts);
     if (chain.isBroken) return false;
     const expected = chain.sequence + 1;
-    if (sequence !== expected) {
-      if (sequence > expected) {
-        this.breakChain(chain, "receipts_missing", missing(expected, sequence));
-      } else {
-        const where = `after receipt ${chain.sequence}, where it does not belong`;
-        this.breakChain(chain, "receipt_out_of_place", `a receipt numbered ${sequence} comes ${where}`);
-      }
-      return false;
-    }
-    if (hashOf(body) !== hash) {
+    if (sequence > expected) this.breakChain(chain, "receipts_missing", missing(expected, sequence));
+    else if (sequence !== expected) {
+      const where = `after receipt ${chain.sequence}, where it does not belong`;
+      this.breakChain(chain, "receipt_out_of_place", `a receipt numbered ${sequence} comes ${where}`);
+    } else if (hashOf(body) !== hash) {
       this.breakChain(chain, "receipt_changed", `the text of receipt ${sequence} and its hash do not agree`);
-      return false;
     }
-    return true;
+    return !chain.isBroken;
   }
 
   private extend(chain: Chain, hash: string): void {
@@ -194,12 +179,8 @@ export class Verifier {
       return found("signature_wrong", `the signature of ${words} of receipt ${sequence} is wrong`);
     }
     this.goodKeys.add(keyId);
-    if (sequence !== chain.sequence || head.hash !== chain.hash) {
-      found(
-        "head_mismatch",
-        `${words} of receipt ${sequence} was signed for another hash: receipts up to there were replaced`,
-      );
-    }
+    const detail = `${words} of receipt ${sequence} was signed for another hash: receipts up to there were replaced`;
+    if (sequence !== chain.sequence || head.hash !== chain.hash) found("head_mismatch", detail);
   }
 
   /** What was signed must exist. */

@@ -6,7 +6,7 @@ import type { Millis } from "../../kernel/contract/records.ts";
 import { type Refusal, refuse } from "../../kernel/contract/refusals.ts";
 import type { State } from "../../kernel/kernel.ts";
 import { findTenantFor, type TaskEntry } from "../../kernel/views.ts";
-import { readStoredReceipt } from "../../ledger/stored.ts";
+import { readStoredReceipt } from "../../ledger/seal.ts";
 import type {
   GetInbox,
   GetLedgerHead,

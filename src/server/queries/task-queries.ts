@@ -7,7 +7,7 @@ import { type Refusal, refuse } from "../../kernel/contract/refusals.ts";
 import type { EndedTask, Payload, Task } from "../../kernel/contract/task-records.ts";
 import { explainTask, type State, type WaitingFor } from "../../kernel/kernel.ts";
 import { findTenantFor, type TaskEntry } from "../../kernel/views.ts";
-import { readStoredReceipt } from "../../ledger/stored.ts";
+import { readStoredReceipt } from "../../ledger/seal.ts";
 import type { GetTask, ListTasks, QueryReply, TaskView, Waits } from "../../protocol/answers/queries.ts";
 import { blockerObject } from "../../protocol/leases/lease-json.ts";
 import { isoTime } from "../../protocol/schema/iso-time.ts";

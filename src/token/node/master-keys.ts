@@ -13,7 +13,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import type { SigningKey, SigningKeys } from "../mint.ts";
@@ -197,16 +197,12 @@ interface StoredKeys {
 
 function read(file: string): KeyFile {
   const handle = openSync(file, "r");
-  let text: string;
   try {
     if ((fstatSync(handle).mode & othersMay) !== 0) throw new Error("others may read it; set its mode to 0600");
-    text = readFileSync(handle, "utf8");
+    return decode(readFileSync(handle, "utf8"));
   } finally {
     closeSync(handle);
   }
-  const found = decode(text);
-  if (!found.keys.some(({ retiresAt }) => retiresAt === null)) throw new Error("it names no present key");
-  return found;
 }
 
 function decode(text: string): KeyFile {
@@ -225,6 +221,7 @@ function decode(text: string): KeyFile {
     if (retiresAt !== null && !Number.isSafeInteger(retiresAt)) throw new Error("a key's end in it is not a time");
     return { id: entry.id, key, createdAt: Number(entry.created_at), retiresAt };
   });
+  if (!keys.some(({ retiresAt }) => retiresAt === null)) throw new Error("it names no present key");
   return { keys, mark: typeof stored.data === "string" ? stored.data : null };
 }
 
@@ -240,13 +237,7 @@ function writeSynced(file: string, { keys, mark }: KeyFile): void {
     })),
   };
   rmSync(file, { force: true });
-  const handle = openSync(file, "wx", 0o600);
-  try {
-    writeSync(handle, `${JSON.stringify(stored, null, 2)}\n`);
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
+  writeFileSync(file, `${JSON.stringify(stored, null, 2)}\n`, { flag: "wx", mode: 0o600, flush: true });
 }
 
 function syncFolder(folder: string): void {
