@@ -25,7 +25,7 @@ export class DataKeys {
   async create(role: Role, tenant: string | null, label: string | null) {
     const secret = newSecret();
     const key = { id: newKeyId(), hash: hashSecret(secret), role, tenant: tenant ?? defaultTenant, label };
-    await this.withEngine((engine) => run(engine, { type: "create_key", ...operator, entropy: drawEntropy(), key }));
+    await this.run({ type: "create_key", ...operator, entropy: drawEntropy(), key });
     return { key: secret, role, tenant_id: key.tenant, label };
   }
 
@@ -38,8 +38,13 @@ export class DataKeys {
   }
 
   async delete(keyId: string) {
-    await this.withEngine((engine) => run(engine, { type: "delete_key", ...operator, entropy: drawEntropy(), keyId }));
+    await this.run({ type: "delete_key", ...operator, entropy: drawEntropy(), keyId });
     return { key_id: keyId };
+  }
+
+  private async run(command: Command): Promise<void> {
+    const { reply } = await this.withEngine((engine) => engine.command(command));
+    if (reply.type === "refused") throw new Failure(reply.detail);
   }
 
   private async withEngine<T>(work: (engine: Engine) => Promise<T>): Promise<T> {
@@ -58,9 +63,4 @@ export class DataKeys {
 
 function warn(_details: object, message: string): void {
   process.stderr.write(`leasehold: ${message}\n`);
-}
-
-async function run(engine: Engine, command: Command): Promise<void> {
-  const { reply } = await engine.command(command);
-  if (reply.type === "refused") throw new Failure(reply.detail);
 }

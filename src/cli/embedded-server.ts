@@ -5,6 +5,7 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { RunningServer } from "../server/start.ts";
 import type { Environment } from "./command.ts";
 import { messageOf } from "./problem.ts";
@@ -46,7 +47,7 @@ export class EmbeddedServer {
     const { hostname, port, protocol } = new URL(url);
     const { isLoopback } = await import("../server/http/edge.ts");
     for (let attempt = 0; attempt < attempts; attempt++) {
-      if (await answers(url)) return;
+      if ((await fetchHealth(url)) !== null) return;
       // One can only be started on this machine, and only once.
       if (!isLoopback(hostname) || protocol !== "http:" || this.running !== null) return;
       try {
@@ -59,19 +60,15 @@ export class EmbeddedServer {
         return;
       } catch (error) {
         if (attempt === attempts - 1) note(`no server at ${url}, and none could be started: ${messageOf(error)}`);
-        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+        await sleep(pauseMs);
       }
     }
   }
 }
 
-async function answers(url: string): Promise<boolean> {
-  try {
-    await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2_000) });
-    return true;
-  } catch {
-    return false;
-  }
+/** What is at the address answers with; null where nothing does. */
+export function fetchHealth(url: string): Promise<Response | null> {
+  return fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2_000) }).catch(() => null);
 }
 
 function quiet(note: (text: string) => void) {

@@ -4,7 +4,7 @@ import type { Call, Command, Environment } from "./command.ts";
 import { allCommands, commandsUnder } from "./commands.ts";
 import { connect, readAddress } from "./connection.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { createOutput, type Output } from "./output.ts";
+import { Output } from "./output.ts";
 import { UsageProblem } from "./problem.ts";
 import { resourceName } from "./resource-names.ts";
 
@@ -20,7 +20,7 @@ export async function main(args: readonly string[], environment: Environment): P
 async function runLine(args: readonly string[], environment: Environment): Promise<number> {
   const own = args.slice(0, args.includes("--") ? args.indexOf("--") : args.length);
   const isJson = own.includes("--json");
-  const out = createOutput(process, environment, isJson);
+  const out = new Output(environment, isJson);
   let url: string | null = null;
   try {
     const found = await findCommand(args);

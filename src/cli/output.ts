@@ -3,47 +3,45 @@ import type { Environment } from "./command.ts";
 import { createPaint, type Paint } from "./paint.ts";
 import { type Column, tabbedText, tableText } from "./table.ts";
 
-export interface Output {
+export class Output {
   readonly isJson: boolean;
   readonly isTerminal: boolean;
   readonly paint: Paint;
-  /** In characters. */
-  readonly width: number;
-  print(text: string): void;
-  json(value: unknown): void;
+
+  constructor({ NO_COLOR, TERM }: Environment, isJson: boolean) {
+    this.isJson = isJson;
+    this.isTerminal = process.stdout.isTTY === true && !isJson;
+    this.paint = createPaint(this.isTerminal && !NO_COLOR && TERM !== "dumb");
+  }
+
+  print(text: string): void {
+    process.stdout.write(text.endsWith("\n") || text === "" ? text : `${text}\n`);
+  }
+
+  json(value: unknown): void {
+    process.stdout.write(`${JSON.stringify(value)}\n`);
+  }
+
   /** To standard error. */
-  note(text: string): void;
+  note(text: string): void {
+    process.stderr.write(`leasehold: ${text}\n`);
+  }
+
   /** The answer as JSON if `--json` was given, else as text. */
-  show(value: unknown, words: () => string): void;
+  show(value: unknown, words: () => string): void {
+    if (this.isJson) this.json(value);
+    else this.print(words());
+  }
+
   /** The same for an answer that is one row of a table. */
-  row<T>(value: T, columns: readonly Column<T>[]): undefined;
-  table<T>(rows: readonly T[], columns: readonly Column<T>[], none: string): string;
-}
+  row<T>(value: T, columns: readonly Column<T>[]): undefined {
+    this.show(value, () => this.table([value], columns, ""));
+  }
 
-export interface Streams {
-  readonly stdout: NodeJS.WriteStream;
-  readonly stderr: NodeJS.WriteStream;
-}
-
-export function createOutput({ stdout, stderr }: Streams, environment: Environment, isJson: boolean): Output {
-  const isTerminal = stdout.isTTY === true && !isJson;
-  const { NO_COLOR, TERM } = environment;
-  const paint = createPaint(isTerminal && !NO_COLOR && TERM !== "dumb");
-  const width = stdout.columns ?? 80;
-  const output: Output = {
-    isJson,
-    isTerminal,
-    paint,
-    width,
-    print: (text) => void stdout.write(text.endsWith("\n") || text === "" ? text : `${text}\n`),
-    json: (value) => void stdout.write(`${JSON.stringify(value)}\n`),
-    note: (text) => void stderr.write(`leasehold: ${text}\n`),
-    show: (value, words) => (isJson ? output.json(value) : output.print(words())),
-    row: (value, columns) => void output.show(value, () => output.table([value], columns, "")),
-    table(rows, columns, none) {
-      if (rows.length === 0) return isTerminal ? `${none}\n` : "";
-      return isTerminal ? tableText(rows, columns, paint, width) : tabbedText(rows, columns);
-    },
-  };
-  return output;
+  table<T>(rows: readonly T[], columns: readonly Column<T>[], none: string): string {
+    if (rows.length === 0) return this.isTerminal ? `${none}\n` : "";
+    return this.isTerminal
+      ? tableText(rows, columns, this.paint, process.stdout.columns ?? 80)
+      : tabbedText(rows, columns);
+  }
 }

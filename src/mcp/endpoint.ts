@@ -3,7 +3,7 @@ import { createMcpHandler, type McpServerFactory } from "@modelcontextprotocol/s
 import type { ControlPlane } from "./control-plane.ts";
 import { instructions, legivellumInstructions } from "./instructions.ts";
 import { legivellumTools } from "./legivellum/tools.ts";
-import { createMcpServer, type Offering } from "./serve.ts";
+import { createMcpServer, type Offering, offer } from "./serve.ts";
 import { type Role, selectTools, tools } from "./tools.ts";
 import type { Toolset } from "./toolsets.ts";
 
@@ -15,17 +15,12 @@ export interface RequestContext {
   readonly isLegivellum: boolean;
 }
 
-export interface EndpointOptions {
-  readonly version: string;
-  readonly bodyBytesMax: number;
-}
-
 export interface Endpoint {
   open(request: Request, context: RequestContext): Promise<Response>;
   close(): Promise<void>;
 }
 
-export function createMcpEndpoint({ version, bodyBytesMax }: EndpointOptions): Endpoint {
+export function createMcpEndpoint({ version, bodyBytesMax }: { version: string; bodyBytesMax: number }): Endpoint {
   // The SDK carries what authenticated a request through to the factory; here that is the context.
   const factory: McpServerFactory = ({ authInfo }) => {
     const { context } = (authInfo?.extra ?? {}) as { readonly context?: RequestContext };
@@ -40,15 +35,12 @@ export function createMcpEndpoint({ version, bodyBytesMax }: EndpointOptions): E
   };
 }
 
-const selections = new Map<string, Offering["tools"]>();
+const offerings = new Map<string, Offering>();
 
-/** The same selection is the same list, so that it is written once. */
 function offeredTo({ sets, role, isLegivellum }: RequestContext, version: string): Offering {
   const name = `${isLegivellum} ${role} ${sets === null ? "" : [...new Set(sets)].sort().join()}`;
-  let selected = selections.get(name);
-  if (selected === undefined) {
-    selected = selectTools(isLegivellum ? legivellumTools : tools, sets, role);
-    selections.set(name, selected);
-  }
-  return { tools: selected, version, instructions: isLegivellum ? legivellumInstructions : instructions };
+  const [all, words] = isLegivellum ? [legivellumTools, legivellumInstructions] : [tools, instructions];
+  const offering = offerings.get(name) ?? offer(selectTools(all, sets, role), words, version);
+  offerings.set(name, offering);
+  return offering;
 }

@@ -2,7 +2,7 @@
 import type { Input } from "../protocol/operation.ts";
 import type { Lease, Offer } from "../sdk/wire.ts";
 import type { Body } from "./control-plane.ts";
-import { listIn } from "./sentences.ts";
+import { listIn, offersIn } from "./sentences.ts";
 
 interface HeldLease {
   readonly agentId: string;
@@ -52,18 +52,16 @@ export class Holdings {
         if (endsAll.has(String(state))) this.forget(String(agent));
         return;
       case "poll_tasks":
-        for (const { lease_id, expires_in_ms: left, task } of "offers" in body
-          ? listIn<Offer>(body, "offers")
-          : [body as unknown as Offer]) {
-          if (typeof lease_id === "string")
-            this.tasks.set(lease_id, { taskId: task.task_id, ttlMs: left, directives: "" });
+        for (const { lease_id, expires_in_ms: left, task } of listIn<Offer>(offersIn(body), "offers")) {
+          this.tasks.set(lease_id, { taskId: task.task_id, ttlMs: left, directives: "" });
         }
         return;
       case "release_task":
         this.tasks.delete(String(id));
         return;
       case "submit_receipt":
-        if (phase === "complete" || phase === "escalate") this.endTask(String(task));
+        if (phase !== "complete" && phase !== "escalate") return;
+        for (const [id, { taskId }] of this.tasks) if (taskId === task) this.tasks.delete(id);
         return;
     }
   }
@@ -98,8 +96,9 @@ export class Holdings {
     return [...this.leases].filter(([, lease]) => lease.agentId === agentId).map(([id]) => id);
   }
 
-  waits(): readonly { readonly requestId: string; readonly agentId: string }[] {
-    return [...this.waiting].map(([requestId, agentId]) => ({ requestId, agentId }));
+  /** Requests with their agents. */
+  waits(): readonly (readonly [requestId: string, agentId: string])[] {
+    return [...this.waiting];
   }
 
   taskLeases(): readonly string[] {
@@ -154,10 +153,7 @@ export class Holdings {
   private judge(agentId: string, body: Body): void {
     const { verdict, request_id: request } = body;
     if (typeof request !== "string") return; // A dry run holds nothing.
-    if (verdict === "WAIT") {
-      this.waiting.set(request, agentId);
-      return;
-    }
+    if (verdict === "WAIT") return void this.waiting.set(request, agentId);
     this.waiting.delete(request);
     for (const { id, resource, agent_id, ttl } of listIn<Lease>(body, "leases")) {
       this.leases.set(id, { agentId: agent_id, resource, ttlMs: ttl });
@@ -167,10 +163,6 @@ export class Holdings {
   private forget(agentId: string): void {
     for (const [id, lease] of this.leases) if (lease.agentId === agentId) this.leases.delete(id);
     for (const [id, waiter] of this.waiting) if (waiter === agentId) this.waiting.delete(id);
-  }
-
-  private endTask(taskId: string): void {
-    for (const [id, task] of this.tasks) if (task.taskId === taskId) this.tasks.delete(id);
   }
 }
 

@@ -84,6 +84,11 @@ export function listIn<T>(body: Body, field: string): readonly T[] {
   return Array.isArray(value) ? (value as readonly T[]) : [];
 }
 
+/** One shape, however many offers there are, none included. */
+export function offersIn(body: Body): Body {
+  return "offers" in body ? body : { offers: "lease_id" in body ? [body] : [] };
+}
+
 export function textIn(body: Body, field: string): string {
   const value = body[field];
   return typeof value === "string" || typeof value === "number" ? String(value) : "";

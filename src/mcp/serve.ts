@@ -10,29 +10,44 @@ import type { ControlPlane } from "./control-plane.ts";
 import type { Tool } from "./tool.ts";
 
 export interface Offering {
-  readonly tools: readonly Tool[];
+  readonly tools: ReadonlyMap<string, Tool>;
+  /** As clients are shown them; written once for all requests that are offered the same. */
+  readonly list: ListToolsResult["tools"];
   readonly instructions: string;
   readonly version: string;
 }
+
+export function offer(tools: readonly Tool[], instructions: string, version: string): Offering {
+  const list = tools.map(({ name, description, inputSchema, outputSchema, annotations }) => ({
+    name,
+    title: annotations.title,
+    description,
+    inputSchema: inputSchema as Listed["inputSchema"],
+    outputSchema: outputSchema as NonNullable<Listed["outputSchema"]>,
+    annotations,
+  }));
+  return { tools: new Map(tools.map((tool) => [tool.name, tool])), list, instructions, version };
+}
+
+type Listed = ListToolsResult["tools"][number];
 
 /**
  * The low-level server of the SDK, because the high-level one validates by schemas of its own making, while ours are
  * checked by the protocol's validators, which answer with the codes and fields of the wire.
  */
-export function createMcpServer({ tools, instructions, version }: Offering, plane: ControlPlane): Server {
+export function createMcpServer({ tools, list, instructions, version }: Offering, plane: ControlPlane): Server {
   const server = new Server(
     { name: "leasehold", title: "Leasehold", version },
     { capabilities: { tools: {} }, instructions },
   );
-  const byName = new Map(tools.map((tool) => [tool.name, tool]));
-  server.setRequestHandler("tools/list", (): ListToolsResult => ({ tools: listed(tools) }));
+  server.setRequestHandler("tools/list", (): ListToolsResult => ({ tools: list }));
   server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
-    const tool = byName.get(params.name);
+    const tool = tools.get(params.name);
     if (tool === undefined) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool ${params.name.slice(0, 128)}.`);
     }
     const { isError, body, sentence } = await tool.run(params.arguments, plane, mcpReq.signal);
-    const result: CallToolResult = {
+    return {
       content: [
         { type: "text", text: [...plane.notices(), sentence].join("\n") },
         // For the clients that show a model nothing but text.
@@ -40,29 +55,7 @@ export function createMcpServer({ tools, instructions, version }: Offering, plan
       ],
       structuredContent: { ...body },
       ...(isError && { isError }),
-    };
-    return result;
+    } satisfies CallToolResult;
   });
   return server;
-}
-
-type Listed = ListToolsResult["tools"][number];
-
-const lists = new WeakMap<readonly Tool[], Listed[]>();
-
-/** The same list of tools is written once. */
-function listed(tools: readonly Tool[]): Listed[] {
-  let list = lists.get(tools);
-  if (list === undefined) {
-    list = tools.map(({ name, description, inputSchema, outputSchema, annotations }) => ({
-      name,
-      title: annotations.title,
-      description,
-      inputSchema: inputSchema as Listed["inputSchema"],
-      outputSchema: outputSchema as NonNullable<Listed["outputSchema"]>,
-      annotations,
-    }));
-    lists.set(tools, list);
-  }
-  return list;
 }

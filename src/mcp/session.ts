@@ -74,11 +74,11 @@ export class Session implements ControlPlane {
   ): Promise<Reply> {
     const isActing = operation.roles === acting && operation.name !== "register_agent";
     const actor = agentId ?? this.holdings.agentOf(input);
-    const token = agentToken ?? (isActing && actor !== null ? (this.tokens.get(actor) ?? null) : null);
+    const token = agentToken ?? (isActing ? this.tokenOf(actor) : null);
     let answered = await this.send(operation, input, token, signal);
     const { error } = answered.body;
     // A key that only registers agents may read, and act on what is not known here, as the present agent.
-    const own = this.tokens.get(this.current ?? "") ?? null;
+    const own = this.tokenOf(this.current);
     const mayBeAgent = operation.roles !== "anyone" && operation.roles.includes("agent");
     if (error === "forbidden" && mayBeAgent && token === null && own !== null) {
       answered = await this.send(operation, input, own, signal);
@@ -103,27 +103,18 @@ export class Session implements ControlPlane {
     this.isEnded = true;
     if (this.heartbeat.isUnderWay) await this.heartbeat.now();
     this.heartbeat.stop();
-    const options = { timeoutMs: lettingGoMs, retries: 1 };
     const { client } = this.options;
-    const ends: Promise<unknown>[] = [
-      ...this.holdings.taskLeases().map((lease_id) => client.call("release_task", { lease_id }, options)),
-      ...this.holdings
-        .waits()
-        .map(({ requestId, agentId }) =>
-          client.call(
-            "cancel_request",
-            { request_id: requestId },
-            { ...options, token: this.tokens.get(agentId) ?? null },
-          ),
-        ),
-    ];
-    await Promise.allSettled(ends);
-    const released = this.holdings
-      .agents()
-      .map((agent_id) =>
-        client.call("release_all", { agent_id }, { ...options, token: this.tokens.get(agent_id) ?? null }),
-      );
-    await Promise.allSettled(released);
+    const as = (agentId: string | null) => ({ timeoutMs: lettingGoMs, retries: 1, token: this.tokenOf(agentId) });
+    await Promise.allSettled([
+      ...this.holdings.taskLeases().map((lease_id) => client.call("release_task", { lease_id }, as(null))),
+      ...this.holdings.waits().map(([request_id, agent]) => client.call("cancel_request", { request_id }, as(agent))),
+    ]);
+    const agents = this.holdings.agents();
+    await Promise.allSettled(agents.map((agent_id) => client.call("release_all", { agent_id }, as(agent_id))));
+  }
+
+  private tokenOf(agentId: string | null): string | null {
+    return agentId === null ? null : (this.tokens.get(agentId) ?? null);
   }
 
   private async register(): Promise<string> {
@@ -180,7 +171,7 @@ export class Session implements ControlPlane {
 
   /** What the agent held before is this process's to keep from now on (A3). */
   private async adopt(agentId: string): Promise<void> {
-    const token = this.tokens.get(agentId) ?? null;
+    const token = this.tokenOf(agentId);
     const { leases } = await this.options.client.call("verify_all", { agent_id: agentId }, { token });
     this.holdings.adopt(agentId, leases);
   }
@@ -196,7 +187,7 @@ export class Session implements ControlPlane {
     this.isActive = false;
     for (const agent_id of this.holdings.agents()) {
       const lease_ids = this.holdings.leasesOf(agent_id);
-      const token = this.tokens.get(agent_id) ?? null;
+      const token = this.tokenOf(agent_id);
       try {
         // Without names, so that the grant of a wait is collected too (W8); what is missing then was lost.
         const all = await this.withServer(() => client.call("heartbeat_all", { agent_id, activity }, { token }));

@@ -1,7 +1,7 @@
 /** MCP over standard input and output: nothing else may be written there. It ends with its input. */
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { instructions } from "./instructions.ts";
-import { createMcpServer } from "./serve.ts";
+import { createMcpServer, offer } from "./serve.ts";
 import type { Session } from "./session.ts";
 import type { Tool } from "./tool.ts";
 import { selectTools, tools } from "./tools.ts";
@@ -16,7 +16,7 @@ export interface StdioOptions {
 
 /** Resolves when the client has closed its end, or `stop` fires. */
 export function serveOverStdio({ session, sets, version, note }: StdioOptions, stop: AbortSignal): Promise<void> {
-  const offered = { tools: selectTools(tools, sets, null).map(withoutToken), instructions, version };
+  const offered = offer(selectTools(tools, sets, null).map(withoutToken), instructions, version);
   return new Promise((resolve) => {
     const transport = new StdioServerTransport();
     const handle = serveStdio(() => createMcpServer(offered, session), {

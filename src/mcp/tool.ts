@@ -3,26 +3,17 @@
 import { errors, isErrorCode } from "../protocol/answers/errors.ts";
 import type { Input, Operation, ReplyShape } from "../protocol/operation.ts";
 import { findOperation } from "../protocol/operations.ts";
-import { type Checked, checkOf } from "../protocol/schema/check.ts";
+import { checkOf } from "../protocol/schema/check.ts";
 import type { Fault } from "../protocol/schema/explain.ts";
 import { agentId } from "../protocol/schema/fields.ts";
 import { optional, record, type TProperties, text } from "../protocol/schema/schema.ts";
-import type { Body, ControlPlane, Reply } from "./control-plane.ts";
+import type { Body, ControlPlane } from "./control-plane.ts";
 import { inputSchemaOf, type ObjectSchema, outputSchemaOf } from "./schemas.ts";
 import { refusalSentence, type Sentence, sentenceOf } from "./sentences.ts";
 import type { Toolset } from "./toolsets.ts";
 
 /** What a call does to the world: nothing, something new each time, the same however often, or something final. */
 export type Effect = "reads" | "adds" | "sets" | "ends";
-
-export interface Annotations {
-  readonly title: string;
-  readonly readOnlyHint: boolean;
-  readonly destructiveHint: boolean;
-  readonly idempotentHint: boolean;
-  /** Nothing outside of the control plane is touched. */
-  readonly openWorldHint: false;
-}
 
 export interface ToolResult {
   readonly isError: boolean;
@@ -39,7 +30,7 @@ export interface Tool {
   readonly operations: readonly Operation[];
   readonly inputSchema: ObjectSchema;
   readonly outputSchema: ObjectSchema;
-  readonly annotations: Annotations;
+  readonly annotations: ReturnType<typeof annotationsFor>;
   run(args: unknown, plane: ControlPlane, signal: AbortSignal): Promise<ToolResult>;
 }
 
@@ -58,7 +49,7 @@ export interface ToolSpec {
   /** From the tool's fields to the operation's. */
   readonly input?: (args: Input, plane: ControlPlane) => Input | Promise<Input>;
   /** From the operation's answer to the tool's, with the shape that it then has. */
-  readonly output?: { readonly shape: ReplyShape; of(reply: Reply): Body };
+  readonly output?: { readonly shape: ReplyShape; of(body: Body): Body };
   /** In which field an idempotency key goes. */
   readonly keyField?: string;
   readonly sentence: Sentence;
@@ -110,23 +101,16 @@ function toolOf(set: Toolset, spec: ToolSpec): Tool {
       const complete = namesItsAgent ? { ...given, agent_id: actsFor } : given;
       const input = keyed(spec, said((await spec.input?.(complete, plane)) ?? complete), plane);
       // Arguments that are the operation's own are not checked twice; what its schema cannot say is left.
-      const fault = isAsAsked ? refusalIn(operation, input) : faultOf(operation.check(input));
-      if (fault !== null) return refused(fault);
+      const fault = isAsAsked ? operation.refine(input) : null;
+      if (fault !== null) return refused({ ...fault, code: operation.faultCode ?? fault.code });
+      const whole = isAsAsked ? null : operation.check(input);
+      if (whole?.ok === false) return refused(whole);
       const reply = await plane.ask(operation, input, { agentId: actsFor, agentToken: shownToken }, signal);
       if (reply.status >= 400) return refusedWith(reply.body);
-      const body = output?.of(reply) ?? reply.body;
+      const body = output?.of(reply.body) ?? reply.body;
       return { isError: false, body, sentence: sentenceOf(sentence, body) };
     },
   };
-}
-
-function refusalIn({ refine, faultCode }: Operation, input: Input): Fault | null {
-  const fault = refine(input);
-  return fault === null ? null : { ...fault, code: faultCode ?? fault.code };
-}
-
-function faultOf(checked: Checked<Input>): Fault | null {
-  return checked.ok ? null : checked;
 }
 
 export function operationNamed(name: string): Operation {
@@ -135,12 +119,13 @@ export function operationNamed(name: string): Operation {
   return operation;
 }
 
-export function annotationsFor(title: string, effect: Effect): Annotations {
+export function annotationsFor(title: string, effect: Effect) {
   return {
     title,
     readOnlyHint: effect === "reads",
     destructiveHint: effect === "ends",
     idempotentHint: effect !== "adds",
+    // Nothing outside of the control plane is touched.
     openWorldHint: false,
   };
 }

@@ -13,6 +13,7 @@ import { readSettings, SettingsProblem } from "../../guard/settings.ts";
 import { readViolations } from "../../guard/violations.ts";
 import { findRepository, NamingProblem, type Repository } from "../../names/repository.ts";
 import type { Call, Command } from "../command.ts";
+import { fetchHealth } from "../embedded-server.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { plain } from "../plain-text.ts";
 import { Failure, UsageProblem } from "../problem.ts";
@@ -83,7 +84,7 @@ export const commands: readonly Command[] = [
       const repository = repositoryHere(call);
       const settings = readSettings(repository.root, call.environment);
       const guards = guardsIn(repository);
-      const isReached = await answers(settings.url);
+      const isReached = (await fetchHealth(settings.url))?.ok === true;
       const violations = readViolations(checkoutFolder(repository, call.environment));
       const isGuarded = guards.some(({ state }) => state !== "not installed");
       const ok = !isGuarded || (isReached && guards.every(({ state }) => state !== "incomplete"));
@@ -184,14 +185,6 @@ function guardsIn(repository: Repository): readonly Guard[] {
   return [...tools, git];
 }
 
-async function answers(url: string): Promise<boolean> {
-  try {
-    return (await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2_000) })).ok;
-  } catch {
-    return false;
-  }
-}
-
 export function repositoryHere({ cwd, environment }: Call): Repository {
   const found = planned(() => findRepository(cwd));
   if (found === null)
@@ -200,12 +193,16 @@ export function repositoryHere({ cwd, environment }: Call): Repository {
   return found;
 }
 
-function partsNamed({ words }: Call): readonly Part[] {
-  const wrong = words.find((word) => !guardNames.some((name) => name === word));
-  if (wrong !== undefined)
-    throw new UsageProblem(`"${wrong}" is nothing that can be guarded; give ${guardNames.join(", ")}`);
-  const names = guardNames.filter((name) => words.length === 0 || words.includes(name));
+function partsNamed(call: Call): readonly Part[] {
+  const names = namesGiven(call, "nothing that can be guarded");
   return names.map((name): Part => (name === "git" ? { kind: "git" } : { kind: "hooks", tool: name }));
+}
+
+/** All of them where none is named. */
+export function namesGiven({ words }: Call, isWrong: string) {
+  const wrong = words.find((word) => !guardNames.some((name) => name === word));
+  if (wrong !== undefined) throw new UsageProblem(`"${wrong}" is ${isWrong}; give ${guardNames.join(", ")}`);
+  return guardNames.filter((name) => words.length === 0 || words.includes(name));
 }
 
 /** A fault in a file of the repository is reported to the user. */
@@ -229,10 +226,14 @@ async function change(
   const { out } = call;
   const isDry = call.isSet("dry-run");
   if (!isDry && changes.length > 0) await apply();
-  const paths = changes.map((one) => (one.kind === "write" ? one.path : one.kind === "move" ? one.to : one.name));
+  const paths = pathsOf(changes);
   out.show({ changed: !isDry && changes.length > 0, paths }, () => {
     if (changes.length === 0) return already;
     return isDry ? diffText(changes) : [...paths.map((path) => `  ${plain(path)}`), done].join("\n");
   });
   return exitCodes.done;
+}
+
+export function pathsOf(changes: readonly Change[]): readonly string[] {
+  return changes.map((one) => (one.kind === "write" ? one.path : one.kind === "move" ? one.to : one.name));
 }

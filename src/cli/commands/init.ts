@@ -1,14 +1,12 @@
 /** Sets a repository up: its name, guards for coding agents, and where they find the MCP server. */
 import { createInterface } from "node:readline/promises";
-import type { Change } from "../../guard/install/changes.ts";
 import { diffText } from "../../guard/install/diff.ts";
 import { install, type Part, planInstall, planRemoval, uninstall } from "../../guard/install/installing.ts";
 import { findProgram } from "../../guard/install/program.ts";
-import { guardedTools } from "../../guard/payload.ts";
 import { readSettings } from "../../guard/settings.ts";
 import type { Call, Command } from "../command.ts";
 import { UsageProblem } from "../problem.ts";
-import { guardNames, planned, repositoryHere } from "./guard.ts";
+import { guardNames, namesGiven, pathsOf, planned, repositoryHere } from "./guard.ts";
 
 const initCommand: Command = {
   name: "init",
@@ -49,34 +47,23 @@ const initCommand: Command = {
         project: { repository: name, ...(LEASEHOLD_URL && { url }) },
       });
     });
-    if (changes.length === 0) {
-      out.show({ changed: false, paths: [] }, () =>
-        isUndo ? "Leasehold is not set up here." : "All is set up already.",
-      );
-      return;
-    }
+    const end = (changed: boolean, words: string): undefined =>
+      void out.show({ changed, paths: pathsOf(changes) }, () => words);
+    if (changes.length === 0) return end(false, isUndo ? "Leasehold is not set up here." : "All is set up already.");
     if (!out.isJson) out.print(diffText(changes));
-    if (!(await mayGoOn(call))) {
-      out.show({ changed: false, paths: pathsOf(changes) }, () => "Nothing was changed.");
-      return;
-    }
+    if (!(await mayGoOn(call))) return end(false, "Nothing was changed.");
     await (isUndo ? uninstall : install)(repository, changes, environment);
-    out.show({ changed: true, paths: pathsOf(changes) }, () =>
-      isUndo ? "It is as it was before." : "It is set up; `leasehold guard status` shows how it stands.",
-    );
+    end(true, isUndo ? "It is as it was before." : "It is set up; `leasehold guard status` shows how it stands.");
   },
 };
 
 function partsOf(call: Call): readonly Part[] {
-  const { words } = call;
-  const wrong = words.find((word) => !guardNames.some((name) => name === word));
-  if (wrong !== undefined) throw new UsageProblem(`"${wrong}" is nothing to set up; give ${guardNames.join(", ")}`);
-  const isMeant = (name: string) => words.length === 0 || words.includes(name);
-  const tools = guardedTools.filter(isMeant);
+  const names = namesGiven(call, "nothing to set up");
+  const tools = names.filter((name) => name !== "git");
   return [
     { kind: "project" },
     ...(call.isSet("no-guards") ? [] : tools.map((tool): Part => ({ kind: "hooks", tool }))),
-    ...(call.isSet("no-guards") || !isMeant("git") ? [] : [{ kind: "git" } as const]),
+    ...(call.isSet("no-guards") || !names.includes("git") ? [] : [{ kind: "git" } as const]),
     ...(call.isSet("no-mcp") ? [] : tools.map((tool): Part => ({ kind: "mcp", tool }))),
   ];
 }
@@ -92,10 +79,6 @@ async function mayGoOn(call: Call): Promise<boolean> {
   } finally {
     asking.close();
   }
-}
-
-function pathsOf(changes: readonly Change[]): readonly string[] {
-  return changes.map((one) => (one.kind === "write" ? one.path : one.kind === "move" ? one.to : one.name));
 }
 
 export const commands: readonly Command[] = [initCommand];

@@ -1,7 +1,7 @@
 /** Runs the server until a signal stops it. Its flags are the server's settings. */
 import { environmentName, loadConfig, names, settings } from "../../server/config/config.ts";
 import type { Call, Command, Flags } from "../command.ts";
-import { exitCodes } from "../exit-codes.ts";
+import { onStopSignals } from "../stop-signals.ts";
 
 const flags: Flags = {
   ...Object.fromEntries(
@@ -40,7 +40,8 @@ commands, such as \`keys\`, \`backup\` and \`restore\`, can follow \`npm start -
     ]);
     const log = pino({ level: config.logLevel }, pino.destination({ dest: 2, sync: true }));
     // Before anything is opened, so that an early signal is not missed.
-    const stop = stopSignal(() => log.warn("a second signal: ends at once"));
+    const { promise: stop, resolve } = Promise.withResolvers<NodeJS.Signals>();
+    onStopSignals(resolve, () => log.warn("a second signal: ends at once"));
     const server = await startServer({ ...config, log });
     const { url } = server.address;
     const where = config.store === "memory" ? "data in memory only" : `data in ${config.data}`;
@@ -50,7 +51,6 @@ commands, such as \`keys\`, \`backup\` and \`restore\`, can follow \`npm start -
     log.info({ signal }, "stopping: what is under way is committed and answered");
     await server.close();
     log.info("stopped");
-    return exitCodes.done;
   },
 };
 
@@ -63,21 +63,4 @@ export function settingsIn(call: Pick<Call, "texts">): Readonly<Record<string, s
     return values.length === 0 ? [] : [[flag, many === true ? values : (values.at(-1) ?? "")] as const];
   });
   return Object.fromEntries(given);
-}
-
-/** The first signal stops the server in order, the second ends the process. */
-function stopSignal(onSecond: () => void): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    let isStopping = false;
-    const onSignal = (signal: NodeJS.Signals): void => {
-      if (isStopping) {
-        onSecond();
-        process.exit(exitCodes.failed);
-      }
-      isStopping = true;
-      resolve(signal);
-    };
-    process.on("SIGTERM", onSignal);
-    process.on("SIGINT", onSignal);
-  });
 }

@@ -5,8 +5,8 @@ import { TaskFailed, type TaskOutcome } from "../../sdk/task-outcome.ts";
 import type { TaskContext } from "../../sdk/task-run.ts";
 import type { OfferedTask } from "../../sdk/wire.ts";
 import type { Call, Command } from "../command.ts";
-import { exitCodes } from "../exit-codes.ts";
 import { Failure, UsageProblem } from "../problem.ts";
+import { onStopSignals } from "../stop-signals.ts";
 import { findCommand } from "../supervision/find-command.ts";
 import { runForTask } from "../supervision/for-task.ts";
 
@@ -85,14 +85,10 @@ The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, L
       },
       onError: (error) => out.note(`goes on after: ${error instanceof Error ? error.message : error}`),
     });
-    let signals = 0;
-    const onSignal = (): void => {
-      if (++signals > 1) process.exit(exitCodes.failed);
+    onStopSignals(() => {
       out.note("draining: nothing new is taken");
       void worker.drain();
-    };
-    process.on("SIGTERM", onSignal);
-    process.on("SIGINT", onSignal);
+    });
     await worker.done;
   },
 };

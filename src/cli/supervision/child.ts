@@ -3,6 +3,7 @@
  * output are ours, so it reads and writes as if it had been called directly.
  */
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
+import { once } from "node:events";
 import { constants } from "node:os";
 import type { Writable } from "node:stream";
 import { signalCode } from "../exit-codes.ts";
@@ -44,10 +45,7 @@ export async function startChild(command: readonly string[], options: ChildOptio
   const drained = new Promise<void>((resolve) => {
     started.once("close", () => resolve());
   });
-  await new Promise<void>((resolve, reject) => {
-    started.once("spawn", resolve);
-    started.once("error", reject);
-  });
+  await once(started, "spawn");
   const { pid } = started;
   if (pid === undefined) throw new TypeError("a process that was spawned has an id");
   onGroup(pid);

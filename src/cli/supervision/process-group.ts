@@ -1,5 +1,6 @@
 /** A command's process group: signalled, checked, and ended. */
 import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /** To all of the group. False where nobody is left to hear it. */
 export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
@@ -47,16 +48,12 @@ export async function endGroup(group: number, graceMs: number): Promise<void> {
   const end = performance.now() + graceMs;
   let isRunning = signalGroup(group, "SIGTERM") && signalGroup(group, "SIGCONT") && isGroupRunning(group);
   while (isRunning && performance.now() < end) {
-    await pause(Math.min(lookMs, Math.max(0, end - performance.now())));
+    await sleep(Math.min(lookMs, Math.max(0, end - performance.now())));
     isRunning = isGroupRunning(group);
   }
   while (isRunning) {
     signalGroup(group, "SIGKILL");
-    await pause(lookMs);
+    await sleep(lookMs);
     isRunning = isGroupRunning(group);
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

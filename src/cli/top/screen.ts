@@ -14,12 +14,11 @@ const csi = "\u001b[";
 const enter = `${csi}?1049h${csi}?25l${csi}?7l`;
 const leave = `${csi}?7h${csi}?25h${csi}?1049l`;
 
-export interface ScreenEvents {
-  readonly onKey: (key: string) => void;
-  readonly onResize: () => void;
-}
-
-export function openScreen(input: ReadStream, output: WriteStream, { onKey, onResize }: ScreenEvents): Screen {
+export function openScreen(
+  input: ReadStream,
+  output: WriteStream,
+  { onKey, onResize }: { readonly onKey: (key: string) => void; readonly onResize: () => void },
+): Screen {
   let isOpen = false;
   let shown: readonly string[] = [];
   const take = (): void => {
@@ -61,12 +60,15 @@ export function openScreen(input: ReadStream, output: WriteStream, { onKey, onRe
     process.stderr.write(`leasehold: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
     process.exit(1);
   };
-  input.on("data", onData);
-  output.on("resize", resized);
-  process.on("SIGCONT", onContinue);
-  process.on("exit", giveBack);
-  process.on("uncaughtException", crashed);
-  process.on("unhandledRejection", crashed);
+  const listeners: [NodeJS.EventEmitter, ...Parameters<NodeJS.EventEmitter["on"]>][] = [
+    [input, "data", onData],
+    [output, "resize", resized],
+    [process, "SIGCONT", onContinue],
+    [process, "exit", giveBack],
+    [process, "uncaughtException", crashed],
+    [process, "unhandledRejection", crashed],
+  ];
+  for (const [emitter, event, listener] of listeners) emitter.on(event, listener);
   take();
   return {
     get columns() {
@@ -86,12 +88,7 @@ export function openScreen(input: ReadStream, output: WriteStream, { onKey, onRe
     },
     close() {
       giveBack();
-      input.off("data", onData);
-      output.off("resize", resized);
-      process.off("SIGCONT", onContinue);
-      process.off("exit", giveBack);
-      process.off("uncaughtException", crashed);
-      process.off("unhandledRejection", crashed);
+      for (const [emitter, event, listener] of listeners) emitter.off(event, listener);
     },
   };
 }

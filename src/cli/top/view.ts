@@ -1,25 +1,21 @@
 /** The screen's lines, of what is known, what was chosen and what time it is; nothing else. */
-import type { Lease, OpenRequest } from "../../sdk/wire.ts";
+import type { OpenRequest } from "../../sdk/wire.ts";
 import { showDuration } from "../durations.ts";
 import { blockerLine } from "../lease-words.ts";
 import { type Paint, shareColour } from "../paint.ts";
 import { cut, cutFront, padTo, plain, widthOf } from "../plain-text.ts";
 import { rateOf, type Snapshot } from "./model.ts";
+import type { Screen } from "./screen.ts";
 import { arrange, type Choice } from "./state.ts";
 
 export interface Seen {
   readonly url: string;
-  readonly snapshot: Snapshot | null;
+  readonly snapshot: Snapshot;
   readonly before: Snapshot | null;
   /** Why the last look failed; null where it did not. */
   readonly trouble: string | null;
   /** By the clock of the snapshots. */
   readonly now: number;
-}
-
-export interface Size {
-  readonly columns: number;
-  readonly rows: number;
 }
 
 const barWidth = 12;
@@ -29,28 +25,30 @@ const help = [
   "p    pause, and go on        q  quit",
 ];
 
-export function view(seen: Seen, choice: Choice, { columns, rows }: Size, paint: Paint): readonly string[] {
-  const { snapshot } = seen;
+export function view(
+  seen: Seen,
+  choice: Choice,
+  { columns, rows }: Pick<Screen, "columns" | "rows">,
+  paint: Paint,
+): readonly string[] {
   const head = [paint.bold(cut(title(seen, choice), columns)), paint.dim(cut(figures(seen), columns)), ""];
   const foot = [footer(seen, choice, columns, paint)];
   if (choice.showsHelp) return [...head, ...help.map((line) => cut(line, columns)), "", ...foot];
-  if (snapshot === null) return [...head, seen.trouble === null ? "…" : "", ...foot];
-  const waiting = waiterLines(snapshot, Math.max(3, Math.floor((rows - 6) / 3)), columns, paint);
+  const waiting = waiterLines(seen.snapshot, Math.max(3, Math.floor((rows - 6) / 3)), columns, paint);
   const room = Math.max(1, rows - head.length - foot.length - waiting.length - 1);
-  const leases = leaseLines(seen, snapshot, choice, room, columns, paint);
+  const leases = leaseLines(seen, choice, room, columns, paint);
   const gap = Math.max(0, rows - head.length - leases.length - waiting.length - foot.length);
   return [...head, ...leases, ...waiting, ...Array.from({ length: gap }, () => ""), ...foot];
 }
 
 function title({ url, snapshot }: Seen, { sort, filter, isPaused }: Choice): string {
-  const leases = snapshot === null ? "…" : `${snapshot.counts?.get("leases") ?? snapshot.leases.length} leases`;
-  const waiters = snapshot === null ? "" : `, ${snapshot.counts?.get("waiters") ?? snapshot.waiters.length} waiting`;
+  const leases = snapshot.counts?.get("leases") ?? snapshot.leases.length;
+  const waiters = snapshot.counts?.get("waiters") ?? snapshot.waiters.length;
   const shown = `sorted by ${sort}${filter === "" ? "" : `, only "${plain(filter)}"`}${isPaused ? ", PAUSED" : ""}`;
-  return `Leasehold ${url}  ${leases}${waiters}  (${shown})`;
+  return `Leasehold ${url}  ${leases} leases, ${waiters} waiting  (${shown})`;
 }
 
 function figures({ snapshot, before }: Seen): string {
-  if (snapshot === null) return "";
   const rate = (type: string, words: string) => {
     const figure = rateOf(type, before, snapshot);
     return figure === null ? [] : [`${words} ${figure < 10 ? figure.toFixed(1) : Math.round(figure)}/s`];
@@ -62,27 +60,14 @@ function figures({ snapshot, before }: Seen): string {
     ...rate("request.died", "died"),
     ...rate("task.completed", "tasks done"),
   ];
-  const agents = snapshot.counts === null ? [] : [`${snapshot.counts.get("agents") ?? 0} agents`];
-  const { tasks } = snapshot;
-  const taskCounts =
-    tasks === null
-      ? []
-      : [
-          `tasks: ${Object.entries(tasks)
-            .map(([status, count]) => `${count} ${status}`)
-            .join(", ")}`,
-        ];
+  const { tasks, counts } = snapshot;
+  const agents = counts === null ? [] : [`${counts.get("agents") ?? 0} agents`];
+  const statuses = Object.entries(tasks ?? {}).map(([status, count]) => `${count} ${status}`);
+  const taskCounts = tasks === null ? [] : [`tasks: ${statuses.join(", ")}`];
   return [...agents, ...rates, ...taskCounts].join("   ");
 }
 
-function leaseLines(
-  seen: Seen,
-  snapshot: Snapshot,
-  choice: Choice,
-  room: number,
-  columns: number,
-  paint: Paint,
-): readonly string[] {
+function leaseLines({ snapshot, now }: Seen, choice: Choice, room: number, columns: number, paint: Paint) {
   const all = arrange(snapshot.leases, choice);
   const at = all.findIndex(({ id }) => id === choice.selected);
   const rows = Math.max(0, room - 1);
@@ -98,7 +83,7 @@ function leaseLines(
   if (all.length === 0)
     return [heading, paint.dim(snapshot.leases.length === 0 ? "nothing is leased" : "nothing fits the filter")];
   const lines = all.slice(first, first + rows).map((lease) => {
-    const leftMs = Math.max(0, lease.expires_in_ms - (seen.now - snapshot.at));
+    const leftMs = Math.max(0, lease.expires_in_ms - (now - snapshot.at));
     const share = lease.ttl === 0 ? 0 : Math.min(1, leftMs / lease.ttl);
     const left = lease.state === "ACTIVE" ? showDuration(leftMs) : lease.state;
     const rest = cut(
@@ -127,13 +112,8 @@ function waiterLines({ waiters }: Snapshot, room: number, columns: number, paint
   return ["", paint.dim("WHO WAITS FOR WHOM"), ...lines, ...(more > 0 ? [paint.dim(`and ${more} more`)] : [])];
 }
 
-function waiterLine({
-  agent_id: agent,
-  intents,
-  position,
-  blocked_by: by,
-  blocked_by_total: total,
-}: OpenRequest): string {
+function waiterLine(waiter: OpenRequest): string {
+  const { agent_id: agent, intents, position, blocked_by: by, blocked_by_total: total } = waiter;
   const wants = intents.map(({ predicate, resource }) => `${predicate} ${resource}`).join(", ");
   const first = by[0] === undefined ? "" : blockerLine(by[0]);
   const more = total > 1 ? ` and ${total - 1} more` : "";
@@ -148,7 +128,7 @@ function footer({ snapshot, trouble }: Seen, choice: Choice, columns: number, pa
   return paint.dim(cut("↑↓ choose  s sort  / filter  r revoke  p pause  ? help  q quit", columns));
 }
 
-function describe(snapshot: Snapshot | null, id: string): string {
-  const lease: Lease | undefined = snapshot?.leases.find((one) => one.id === id);
+function describe({ leases }: Snapshot, id: string): string {
+  const lease = leases.find((one) => one.id === id);
   return lease === undefined ? id : plain(`${lease.predicate} ${lease.resource} of ${lease.agent_id}`);
 }

@@ -20,9 +20,9 @@ import { taskId, taskLeaseId, workerId } from "../../protocol/tasks/task-fields.
 import { createdTask, task, taskLease } from "../../protocol/tasks/task-shapes.ts";
 import type { Offer, Receipt } from "../../sdk/wire.ts";
 import type { Reply } from "../control-plane.ts";
-import { counted, directivesSentence, listIn } from "../sentences.ts";
+import { counted, directivesSentence, listIn, offersIn } from "../sentences.ts";
 import { operationNamed, type Tool } from "../tool.ts";
-import { offersOf, saidOnce } from "../tools/tasks.ts";
+import { saidOnce } from "../tools/tasks.ts";
 import { type Ask, gateTool, health, many, principal, receiptId, words } from "./gate-tool.ts";
 
 const whole = (description: string) => optional(integer({ maximum: 31_622_400, description }));
@@ -50,7 +50,7 @@ export const asyncgateTools: readonly Tool[] = [
       cursor: nullable(text()),
     }),
     input: ({ agent_id: agent, max_items: limit }) => ({ recipient_ai: agent, limit }),
-    output: ({ body: { obligations, next_cursor: cursor } }, { agent_id: agent, agent_instance_id: instance }) => ({
+    output: ({ obligations, next_cursor: cursor }, { agent_id: agent, agent_instance_id: instance }) => ({
       server: { name: "Leasehold", version: "1" },
       relationship: { principal_kind: "agent", principal_id: agent, principal_instance_id: instance ?? null },
       open_obligations: obligations,
@@ -120,7 +120,7 @@ export const asyncgateTools: readonly Tool[] = [
     },
     shape: record({ tasks: list(task), cursor: nullable(text()) }),
     input: ({ type, ...same }) => ({ ...same, task_type: type }),
-    output: ({ body: { tasks, next_cursor: cursor } }) => ({ tasks, cursor }),
+    output: ({ tasks, next_cursor: cursor }) => ({ tasks, cursor }),
     sentence: (body) => counted(body, "tasks", "task", "No task matches."),
   }),
   gateTool({
@@ -162,7 +162,7 @@ export const asyncgateTools: readonly Tool[] = [
     fields: { receipt_id: receiptId, agent_id: words("Who has read it.") },
     shape: record({ receipt_id: text(), acknowledged: flag() }),
     input: ({ receipt_id }) => ({ receipt_id }),
-    output: (_reply, { receipt_id }) => ({ receipt_id, acknowledged: true }),
+    output: (_body, { receipt_id }) => ({ receipt_id, acknowledged: true }),
     sentence: "Noted; the receipt itself never changes.",
   }),
   gateTool({
@@ -200,7 +200,7 @@ export const asyncgateTools: readonly Tool[] = [
       ),
     }),
     input: ({ lease_ttl_seconds: _unused, ...same }) => same,
-    output: (reply) => ({ tasks: listIn<Offer>(offersOf(reply), "offers").map(claimed) }),
+    output: (body) => ({ tasks: listIn<Offer>(offersIn(body), "offers").map(claimed) }),
     sentence: (body) => counted(body, "tasks", "task", "There is no work now; ask again later."),
   }),
   gateTool({
@@ -285,7 +285,7 @@ export const asyncgateTools: readonly Tool[] = [
       task_body_bytes_max: integer(),
       task_types: list(anything()),
     }),
-    output: ({ body: { task_types } }) => ({
+    output: ({ task_types }) => ({
       receipt_schema_version: "1.0",
       max_tasks_per_lease: limits.taskPollMax,
       task_body_bytes_max: limits.taskBodyBytesMax,

@@ -42,7 +42,7 @@ export interface GateToolSpec extends Pick<ToolSpec, "name" | "title" | "effect"
   readonly ask?: (ask: Ask, input: Input) => Promise<Reply>;
   readonly shape: TSchema;
   /** From the operation's answer to its own; left out: it is the same. */
-  readonly output?: (reply: Reply, args: Input) => Body;
+  readonly output?: (body: Body, args: Input) => Body;
   readonly sentence: Sentence;
 }
 
@@ -85,7 +85,7 @@ export function gateTool(spec: GateToolSpec): Tool {
       const input = keyed(spec, said(spec.input?.(args) ?? args), plane);
       const reply = await (spec.ask?.(ask, input) ?? ask(spec.operations[0], input));
       if (reply.status >= 400) return refusedWith(reply.body);
-      const body = output?.(reply, args) ?? reply.body;
+      const body = output?.(reply.body, args) ?? reply.body;
       return { isError: false, body, sentence: sentenceOf(sentence, body) };
     },
   };

@@ -30,7 +30,7 @@ export const receiptgateTools: readonly Tool[] = [
     operations: ["get_inbox"],
     fields: { recipient_ai: recipient, limit: many("At most this many.") },
     shape: record({ recipient_ai: text(), obligations: list(obligation), cursor: nullable(text()) }),
-    output: ({ body: { obligations, next_cursor: cursor } }, { recipient_ai }) => ({
+    output: ({ obligations, next_cursor: cursor }, { recipient_ai }) => ({
       recipient_ai,
       obligations,
       cursor,
@@ -50,7 +50,7 @@ export const receiptgateTools: readonly Tool[] = [
       inbox: list(obligation),
     }),
     input: ({ agent_name }) => ({ recipient_ai: agent_name }),
-    output: ({ body: { obligations } }, { agent_name, session_id }) => ({
+    output: ({ obligations }, { agent_name, session_id }) => ({
       agent_name,
       session_id: session_id ?? null,
       config: { receipt_schema_version: "1.0", capabilities: ["receipts", "audit"] },
@@ -71,7 +71,7 @@ export const receiptgateTools: readonly Tool[] = [
     },
     shape: record({ task_id: text(), receipts: list(anything()), cursor: nullable(text()) }),
     input: ({ task_id, limit }) => ({ task_id, limit }),
-    output: ({ body: { receipts, next_cursor: cursor } }, { task_id, sort, include_payload: whole }) => {
+    output: ({ receipts, next_cursor: cursor }, { task_id, sort, include_payload: whole }) => {
       const found = (receipts as Body[]).map((one) =>
         whole === true ? { ...headOf(one), payload: one } : headOf(one),
       );
@@ -93,7 +93,7 @@ export const receiptgateTools: readonly Tool[] = [
     },
     shape: record({ receipts: list(anything()), cursor: nullable(text()) }),
     input: ({ root_task_id: task, ...same }) => ({ ...same, task_id: task }),
-    output: ({ body: { receipts, next_cursor: cursor } }) => ({ receipts: (receipts as Body[]).map(headOf), cursor }),
+    output: ({ receipts, next_cursor: cursor }) => ({ receipts: (receipts as Body[]).map(headOf), cursor }),
     sentence: (body) => counted(body, "receipts", "receipt", "No receipt matches."),
   }),
   gateTool({

@@ -1,12 +1,11 @@
 /** Work: giving it to others, taking it, and the receipts that make a promise of it (T1 to T13). */
 import { createHash } from "node:crypto";
-import type { Input, ReplyShape } from "../../protocol/operation.ts";
+import type { Input } from "../../protocol/operation.ts";
 import { optional, type TProperties, type TSchema } from "../../protocol/schema/schema.ts";
 import { workerId } from "../../protocol/tasks/task-fields.ts";
 import { offers } from "../../protocol/tasks/task-shapes.ts";
-import type { Body, Reply } from "../control-plane.ts";
 import { limits } from "../limits.ts";
-import { counted, directivesSentence, listIn, named, textIn } from "../sentences.ts";
+import { counted, directivesSentence, listIn, named, offersIn, textIn } from "../sentences.ts";
 import { filled, operationNamed, toolsIn } from "../tool.ts";
 import { holdField } from "./leases.ts";
 
@@ -22,14 +21,6 @@ function receiptField(name: string): TSchema {
   if (field === undefined) throw new TypeError(`a receipt has no ${name}`);
   return field;
 }
-
-/** One shape, however many offers there are, none included. */
-export function offersOf({ status, body }: Reply): Body {
-  if (status === 204) return { offers: [] };
-  return "offers" in body ? body : { offers: [body] };
-}
-
-export const offersShape: ReplyShape = { status: 200, description: "What is offered.", schema: offers };
 
 function receiptOf(phase: string): (input: Input) => Input {
   return (input) => saidOnce({ ...input, phase });
@@ -107,7 +98,7 @@ export const taskTools = toolsIn("tasks", [
       const worker = named ?? (await plane.workerId()) ?? undefined;
       return filled(input, { worker_id: worker, hold_ms: limits.pollHoldMsDefault });
     },
-    output: { shape: offersShape, of: offersOf },
+    output: { shape: { status: 200, description: "What is offered.", schema: offers }, of: offersIn },
     sentence: (body) => {
       const list = listIn<{ lease_id: string; task: { task_id: string; task_summary: string | null } }>(body, "offers");
       if (list.length === 0) return "There is no work now; ask again later.";
