@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { receiptIdOf } from "../src/kernel/receipts/append-receipt.ts";
+import { receiptIdOf } from "../src/kernel/receipts/receipts.ts";
 import { batch, receipt } from "../src/store/contract-fixture.ts";
 import { createSqliteStore } from "../src/store/sqlite.ts";
 

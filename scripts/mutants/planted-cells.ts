@@ -59,19 +59,19 @@ export const cellMutants: readonly Mutant[] = [
   },
   {
     name: "cells: an inventory takes what another cell has",
-    file: "commands/cell-inventory.ts",
+    file: "commands/cells.ts",
     find: "if (owner !== null && owner !== id) return",
     replace: "",
   },
   {
     name: "cells: what is no longer in the inventory is still leased",
-    file: "commands/cell-inventory.ts",
+    file: "commands/cells.ts",
     find: "if (!listed.has(resource.record.name)) change(",
     replace: "if (false) change(",
   },
   {
     name: "cells: a fence of the cell's own is not heard of",
-    file: "commands/cell-inventory.ts",
+    file: "commands/cells.ts",
     find: "for (const { name, reason } of fences) fence(turn, name, reason);",
     replace: "",
   },

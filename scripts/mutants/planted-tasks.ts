@@ -171,7 +171,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     name: "tasks: every preemptible worker is asked to make room",
-    file: "commands/task-holding.ts",
+    file: "commands/tasks.ts",
     find: "if ((asked !== undefined && asked !== lease) || !canRunNow(tenant, next)) continue;",
     replace: "if (!canRunNow(tenant, next)) continue;",
   },
@@ -185,7 +185,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     name: "tasks: a receipt's number is given twice",
-    file: "receipts/append-receipt.ts",
+    file: "receipts/receipts.ts",
     find: "updateCounters(turn, { receipts: sequence });",
     replace: "updateCounters(turn, { receipts: sequence - 1 });",
   },

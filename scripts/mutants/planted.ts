@@ -145,13 +145,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "one's own units are not counted",
-    file: "deciding/units.ts",
+    file: "deciding/claims.ts",
     find: "if (lease.node === resource.node) units += lease.record.units;",
     replace: "",
   },
   {
     name: "units of waiters ahead are not reserved",
-    file: "deciding/units.ts",
+    file: "deciding/claims.ts",
     find: "return resource.heldUnits + unitsAhead(resource, place) + unitsClaimed <=",
     replace: "return resource.heldUnits + unitsClaimed <=",
   },
@@ -163,7 +163,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a half of a rename is left alive",
-    file: "requests/ending.ts",
+    file: "requests/request-life.ts",
     find: "if (other !== undefined) endOne(turn, other, as, reason, versionOf);",
     replace: "",
   },
@@ -293,19 +293,19 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "the old is wounded by the young",
-    file: "deciding/wound.ts",
+    file: "deciding/decide.ts",
     find: "return lease.holder.priority > priority &&",
     replace: "return lease.holder.priority < priority &&",
   },
   {
     name: "a closing lease is wounded again, and not waited for",
-    file: "deciding/wound.ts",
+    file: "deciding/decide.ts",
     find: "else mustWait = true;",
     replace: 'else mustWait ||= lease.record.state !== "CLOSING";',
   },
   {
     name: "a wounded lease is free before its cell has torn it down",
-    file: "deciding/wound.ts",
+    file: "deciding/decide.ts",
     find: "(wounds.has(lease) || obstacles.leases.has(lease))) mustWait = true;",
     replace: "(wounds.has(lease) || obstacles.leases.has(lease))) mustWait ||= false;",
   },
@@ -373,7 +373,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a failed teardown frees the resource",
-    file: "resources/bindings.ts",
+    file: "resources/cell-life.ts",
     find: "fence(turn, nameOf(lease), reason);",
     replace: "void reason;",
   },

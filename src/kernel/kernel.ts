@@ -5,45 +5,18 @@
 
 import { conclude } from "./aftermath.ts";
 import { acquire } from "./commands/acquire.ts";
-import {
-  dropFailedDigest,
-  pauseAgent,
-  registerAgent,
-  restartAgent,
-  transitionAgent,
-  verifyAll,
-} from "./commands/agents.ts";
+import * as agents from "./commands/agents.ts";
 import { enrolCell } from "./commands/cell-enrol.ts";
-import {
-  cellEnded,
-  cellHeartbeat,
-  cellLeft,
-  findCell,
-  findCellToManage,
-  readmitCell,
-  reportBinding,
-  withdrawCell,
-} from "./commands/cells.ts";
-import { resumeAgent, saveDigest } from "./commands/digests.ts";
-import { downgradeLease, revoke, transferLease } from "./commands/handing-over.ts";
-import { findLease, heartbeat, heartbeatAll, releaseAll, releaseLease, renewLease } from "./commands/holding.ts";
-import { cancelRequest, collectRequest } from "./commands/requests.ts";
-import { declareResource, fenceResource, findName, resetResource, withdrawResource } from "./commands/resources.ts";
+import * as cells from "./commands/cells.ts";
+import * as handingOver from "./commands/handing-over.ts";
+import * as holding from "./commands/holding.ts";
+import * as requests from "./commands/requests.ts";
+import * as resources from "./commands/resources.ts";
 import { submitReceipt } from "./commands/submit-receipt.ts";
-import { createTask } from "./commands/task-create.ts";
-import { cancelTask, findForPrincipal, redriveTask } from "./commands/task-ends.ts";
-import { findTaskLease, heartbeatTask, releaseTask } from "./commands/task-holding.ts";
+import * as taskCreate from "./commands/task-create.ts";
 import { pollTasks } from "./commands/task-poll.ts";
-import { setTaskType } from "./commands/task-types.ts";
-import {
-  createKey,
-  createTenant,
-  deleteKey,
-  setTenantQuotas,
-  setTenantSettings,
-  suspendTenant,
-} from "./commands/tenants.ts";
-import { reportViolation } from "./commands/violations.ts";
+import * as tasks from "./commands/tasks.ts";
+import * as tenants from "./commands/tenants.ts";
 import type { Command } from "./contract/commands.ts";
 import type { KernelEvent } from "./contract/events.ts";
 import type { Millis } from "./contract/records.ts";
@@ -134,18 +107,18 @@ function begin(state: State): void {
 function decide(state: State, command: Command, now: Millis): Reply {
   switch (command.type) {
     case "create_tenant":
-      return createTenant(state, command, now);
+      return tenants.createTenant(state, command, now);
     case "suspend_tenant":
     case "resume_tenant":
-      return suspendTenant(state, command, now);
+      return tenants.suspendTenant(state, command, now);
     case "set_tenant_settings":
-      return setTenantSettings(state, command, now);
+      return tenants.setTenantSettings(state, command, now);
     case "set_tenant_quotas":
-      return setTenantQuotas(state, command, now);
+      return tenants.setTenantQuotas(state, command, now);
     case "create_key":
-      return createKey(state, command, now);
+      return tenants.createKey(state, command, now);
     case "delete_key":
-      return deleteKey(state, command);
+      return tenants.deleteKey(state, command);
     default:
       return decideFor(state, command, now);
   }
@@ -155,48 +128,48 @@ type Handler<K extends Command["type"]> = (turn: Turn, command: Extract<Command,
 
 /** Every command within a tenant. Most begin by finding what they act on; see `on`. */
 const handlers = {
-  register_agent: registerAgent,
-  transition_agent: on(agentOf, transitionAgent),
-  restart_agent: on(agentOf, restartAgent),
-  pause_agent: pauseAgent,
-  unpause_agent: pauseAgent,
-  save_digest: on(agentOf, saveDigest),
-  resume_agent: on(agentOf, resumeAgent),
-  drop_digest: on(agentOf, dropFailedDigest),
-  verify_all: on(agentOf, verifyAll),
+  register_agent: agents.registerAgent,
+  transition_agent: on(agentOf, agents.transitionAgent),
+  restart_agent: on(agentOf, agents.restartAgent),
+  pause_agent: agents.pauseAgent,
+  unpause_agent: agents.pauseAgent,
+  save_digest: on(agentOf, agents.saveDigest),
+  resume_agent: on(agentOf, agents.resumeAgent),
+  drop_digest: on(agentOf, agents.dropFailedDigest),
+  verify_all: on(agentOf, agents.verifyAll),
   acquire: on(agentOf, acquire),
-  collect_request: collectRequest,
-  cancel_request: cancelRequest,
-  heartbeat: on(findLease, heartbeat),
-  heartbeat_all: on(agentOf, heartbeatAll),
-  renew_lease: on(findLease, renewLease),
-  release_lease: on(findLease, releaseLease),
-  release_all: on(agentOf, releaseAll),
-  transfer_lease: on(findLease, transferLease),
-  downgrade_lease: on(findLease, downgradeLease),
-  revoke,
-  report_violation: on(agentOf, reportViolation),
-  declare_resource: on(findName, declareResource),
-  fence_resource: on(findName, fenceResource),
-  reset_resource: on(findName, resetResource),
-  withdraw_resource: on(findName, withdrawResource),
-  bind_confirmed: reportBinding,
-  bind_failed: reportBinding,
-  teardown_confirmed: reportBinding,
-  teardown_failed: reportBinding,
+  collect_request: requests.collectRequest,
+  cancel_request: requests.cancelRequest,
+  heartbeat: on(holding.findLease, holding.heartbeat),
+  heartbeat_all: on(agentOf, holding.heartbeatAll),
+  renew_lease: on(holding.findLease, holding.renewLease),
+  release_lease: on(holding.findLease, holding.releaseLease),
+  release_all: on(agentOf, holding.releaseAll),
+  transfer_lease: on(holding.findLease, handingOver.transferLease),
+  downgrade_lease: on(holding.findLease, handingOver.downgradeLease),
+  revoke: handingOver.revoke,
+  report_violation: on(agentOf, resources.reportViolation),
+  declare_resource: on(resources.findName, resources.declareResource),
+  fence_resource: on(resources.findName, resources.fenceResource),
+  reset_resource: on(resources.findName, resources.resetResource),
+  withdraw_resource: on(resources.findName, resources.withdrawResource),
+  bind_confirmed: cells.reportBinding,
+  bind_failed: cells.reportBinding,
+  teardown_confirmed: cells.reportBinding,
+  teardown_failed: cells.reportBinding,
   enrol_cell: enrolCell,
-  cell_heartbeat: on(findCell, cellHeartbeat),
-  cell_left: on(findCell, cellLeft),
-  cell_ended: on(findCell, cellEnded),
-  withdraw_cell: on(findCellToManage, withdrawCell),
-  readmit_cell: on(findCellToManage, readmitCell),
-  create_task: createTask,
-  cancel_task: on(findForPrincipal, cancelTask),
-  redrive_task: on(findForPrincipal, redriveTask),
+  cell_heartbeat: on(cells.findCell, cells.cellHeartbeat),
+  cell_left: on(cells.findCell, cells.cellLeft),
+  cell_ended: on(cells.findCell, cells.cellEnded),
+  withdraw_cell: on(cells.findCellToManage, cells.withdrawCell),
+  readmit_cell: on(cells.findCellToManage, cells.readmitCell),
+  create_task: taskCreate.createTask,
+  cancel_task: on(tasks.findForPrincipal, tasks.cancelTask),
+  redrive_task: on(tasks.findForPrincipal, tasks.redriveTask),
   poll_tasks: pollTasks,
-  heartbeat_task: on(findTaskLease, heartbeatTask),
-  release_task: on(findTaskLease, releaseTask),
-  set_task_type: setTaskType,
+  heartbeat_task: on(tasks.findTaskLease, tasks.heartbeatTask),
+  release_task: on(tasks.findTaskLease, tasks.releaseTask),
+  set_task_type: taskCreate.setTaskType,
   submit_receipt: submitReceipt,
 } satisfies { readonly [K in Command["type"]]?: Handler<K> };
 

@@ -37,10 +37,8 @@ import { placeCell } from "./resources/cell-life.ts";
 import { placeResource } from "./resources/resource-life.ts";
 import { listObligation } from "./tasks/obligations.ts";
 import { isFinal } from "./tasks/task-life.ts";
-import { placeTask, placeTaskKey } from "./tasks/task-places.ts";
-import { enterQueue } from "./tasks/task-queue.ts";
-import { resumeSpeculation } from "./tasks/task-speculation.ts";
-import { placeTaskType } from "./tasks/task-types.ts";
+import { enterQueue, placeTask, placeTaskKey } from "./tasks/task-queue.ts";
+import { placeTaskType, resumeSpeculation } from "./tasks/task-speculation.ts";
 import { placeWorker } from "./tasks/workers.ts";
 
 /** A record together with the number that it is stored under, which its handle keeps. */

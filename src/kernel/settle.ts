@@ -11,13 +11,10 @@ import { firstOf } from "./index/heap.ts";
 import { dueOf, emitLease, updateLease } from "./leases/lease-life.ts";
 import { heldLease } from "./leases/lease-states.ts";
 import type { EndEntry, LeaseEntry, RequestEntry, State, Turn } from "./memory/state.ts";
-import { endLeases } from "./requests/ending.ts";
 import { serve } from "./requests/queue.ts";
-import { endWait, forget } from "./requests/request-life.ts";
-import { bindFailed, teardownFailed } from "./resources/bindings.ts";
-import { settleCell } from "./resources/cell-life.ts";
-import { forgetTaskKey } from "./tasks/task-places.ts";
-import { settleTask } from "./tasks/task-queue.ts";
+import { endLeases, endWait, forget } from "./requests/request-life.ts";
+import { bindFailed, settleCell, teardownFailed } from "./resources/cell-life.ts";
+import { forgetTaskKey, settleTask } from "./tasks/task-queue.ts";
 import { forgetWorkerIfIdle } from "./tasks/workers.ts";
 
 /** Settles at most `limit` items. True: more is due. */

@@ -9,7 +9,7 @@ import type { ReceiptInput } from "./contract/task-commands.ts";
 import type { Worker } from "./contract/task-records.ts";
 import { findTenant, mayActFor } from "./memory/actors.ts";
 import { type State, type TenantEntry, taskPrefix } from "./memory/state.ts";
-import { dedupeMarksOf } from "./receipts/receipt-content.ts";
+import { dedupeMarksOf } from "./receipts/receipts.ts";
 
 export { each, headOf, type Placed } from "./index/placed-lists.ts";
 export { search } from "./index/resource-search.ts";
@@ -28,7 +28,7 @@ export {
 export type { TaskEntry, TaskTypeEntry, WorkerEntry } from "./memory/task-state.ts";
 export { namesOverlap } from "./names/pattern.ts";
 export { parseResourceName, type ResourceName } from "./names/resource-name.ts";
-export { dedupeMarksOf } from "./receipts/receipt-content.ts";
+export { dedupeMarksOf } from "./receipts/receipts.ts";
 export { describeRequest } from "./requests/describe.ts";
 
 /** An agent reads with its token, and only its newest instance does (A3); a key that registers agents may not read. */

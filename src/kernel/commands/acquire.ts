@@ -26,8 +26,7 @@ import {
   withLinked,
 } from "../memory/state.ts";
 import { describeRequest, observeFor } from "../requests/describe.ts";
-import { endLeases } from "../requests/ending.ts";
-import { addRequest, attachLeases, beginLeases, emitRequest, enqueue } from "../requests/request-life.ts";
+import { addRequest, attachLeases, beginLeases, emitRequest, endLeases, enqueue } from "../requests/request-life.ts";
 
 export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply {
   const { tenant, now } = turn;

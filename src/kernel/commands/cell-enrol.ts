@@ -13,11 +13,10 @@ import type { CellEnrolled, Reply } from "../contract/replies.ts";
 import { updateLease } from "../leases/lease-life.ts";
 import { mayActAsCell } from "../memory/actors.ts";
 import type { CellEntry, LeaseEntry, TenantEntry, Turn } from "../memory/state.ts";
-import { endLeases } from "../requests/ending.ts";
-import { bindFailed, finishGone } from "../resources/bindings.ts";
-import { emitCell, leasesOfCell, placeCell } from "../resources/cell-life.ts";
+import { endLeases } from "../requests/request-life.ts";
+import { bindFailed, emitCell, finishGone, leasesOfCell, placeCell } from "../resources/cell-life.ts";
 import { firstCellState, moveCell } from "../resources/cell-states.ts";
-import { takeInventory } from "./cell-inventory.ts";
+import { takeInventory } from "./cells.ts";
 
 const lost = "cell_lost_binding";
 

@@ -12,9 +12,9 @@ import type { ReceiptInput } from "../contract/task-commands.ts";
 import type { EndedTask, Task } from "../contract/task-records.ts";
 import { isAbove } from "../memory/actors.ts";
 import { receiptFingerprint } from "../names/fingerprint.ts";
-import { dedupeMarksOf } from "../receipts/receipt-content.ts";
+import { dedupeMarksOf } from "../receipts/receipts.ts";
 import { endedRefusal, notHolder } from "./holding.ts";
-import { notDead, whyNotPrincipal } from "./task-ends.ts";
+import { notDead, whyNotPrincipal } from "./tasks.ts";
 
 export function answerForEnded(command: Command, unknown: Refusal, ended: Lease | null): Reply {
   if (ended === null) return unknown;

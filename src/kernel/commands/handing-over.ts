@@ -8,9 +8,8 @@ import { readPredicate, strengthOf, strengthsConflict } from "../contract/predic
 import type { Lease, Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
-import { lastPlace, makeClaim } from "../deciding/claims.ts";
+import { lastPlace, makeClaim, ownUnits } from "../deciding/claims.ts";
 import { addObstacles, createObstacles } from "../deciding/obstacles.ts";
-import { ownUnits } from "../deciding/units.ts";
 import { eachAt } from "../index/placed-lists.ts";
 import { findNode, literalChildren, type Node, patternChildren } from "../index/resource-tree.ts";
 import { emitLease, linkToHolder, reissue, unlinkFromHolder, weaken } from "../leases/lease-life.ts";
@@ -32,8 +31,7 @@ import {
 } from "../memory/state.ts";
 import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName } from "../names/resource-name.ts";
-import { endLeases } from "../requests/ending.ts";
-import { noteEndedLease } from "../requests/request-life.ts";
+import { endLeases, noteEndedLease } from "../requests/request-life.ts";
 import { endedRefusal } from "./holding.ts";
 
 export function transferLease(turn: Turn, lease: LeaseEntry, command: TransferLease): Reply {

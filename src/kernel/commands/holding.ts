@@ -28,7 +28,7 @@ import {
 } from "../memory/state.ts";
 import { leasesOfAttempt } from "../memory/task-state.ts";
 import { collect } from "../requests/describe.ts";
-import { endLeases } from "../requests/ending.ts";
+import { endLeases } from "../requests/request-life.ts";
 import { noteReissued } from "../tasks/task-life.ts";
 
 export function heartbeat(turn: Turn, lease: LeaseEntry, command: Heartbeat): Reply {

@@ -8,8 +8,7 @@ import type { Reply } from "../contract/replies.ts";
 import { mayActForHolder } from "../memory/actors.ts";
 import type { LeaseEntry, TenantEntry, Turn } from "../memory/state.ts";
 import { describeRequest } from "../requests/describe.ts";
-import { endBinding, endLeases } from "../requests/ending.ts";
-import { endWait, liveLeasesOf } from "../requests/request-life.ts";
+import { endBinding, endLeases, endWait, liveLeasesOf } from "../requests/request-life.ts";
 
 export function collectRequest(turn: Turn, command: CollectRequest): Reply {
   const { tenant } = turn;

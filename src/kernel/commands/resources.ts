@@ -1,11 +1,11 @@
-/** Declared resources: capacity (C6), fences (G7), withdrawal (G12). */
-
+/** Declared resources: capacity (C6), fences (G7), withdrawal (G12); and writes that went past a lease. */
 import { checkValue } from "../contract/bounds.ts";
 import {
   type Actor,
   commands,
   type DeclareResource,
   type FenceResource,
+  type ReportViolation,
   type ResetResource,
   type WithdrawResource,
 } from "../contract/commands.ts";
@@ -15,9 +15,11 @@ import type { Reply } from "../contract/replies.ts";
 import { lastPlace } from "../deciding/claims.ts";
 import { readName } from "../deciding/manifest.ts";
 import { isObstructed } from "../deciding/obstacles.ts";
+import { emitLease } from "../leases/lease-life.ts";
 import { requireAbove } from "../memory/actors.ts";
-import { changed, freeName, type Holder, type Turn } from "../memory/state.ts";
-import type { ResourceName } from "../names/resource-name.ts";
+import { type AgentEntry, changed, freeName, type Holder, nameOf, type Turn } from "../memory/state.ts";
+import { namesOverlap } from "../names/pattern.ts";
+import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
 import {
   addResource,
   clear,
@@ -132,4 +134,24 @@ export function findName(
   { actor, resource }: { readonly actor: Actor; readonly resource: string },
 ): ResourceName | Refusal {
   return requireAbove(actor) ?? readName(resource, "resource");
+}
+
+/**
+ * A write that went past a lease, as a guard found it when it was done. Nothing can be undone here, and nobody is punished:
+ * it is an event about the lease, so that its holder and all watchers learn of it at once.
+ */
+export function reportViolation(turn: Turn, agent: AgentEntry, command: ReportViolation): Reply {
+  const { tenant } = turn;
+  const { leaseId } = command;
+  const lease = tenant.leases.get(leaseId);
+  if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId });
+  const name = parseResourceName(command.resource);
+  if ("problem" in name) return refuse("invalid_resource", name.problem, { field: "resource" });
+  if (lease.holder === agent || !namesOverlap(nameOf(lease), name)) {
+    return refuse("invalid_resource", "That lease does not stand against this write; name the one that does.", {
+      field: "resource",
+    });
+  }
+  emitLease(turn, lease, "lease.violated", `${agent.record.id} wrote ${name.text}`);
+  return { type: "lease", lease: lease.record };
 }

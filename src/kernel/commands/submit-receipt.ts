@@ -12,8 +12,14 @@ import { whyNotWorkerNamed } from "../memory/actors.ts";
 import { isTaskLease, type TenantEntry, type Turn } from "../memory/state.ts";
 import { type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { receiptFingerprint } from "../names/fingerprint.ts";
-import { appendReceipt } from "../receipts/append-receipt.ts";
-import { dedupeMarksOf, fillReceipt, invalidReceipt, readPhase, type Sender } from "../receipts/receipt-content.ts";
+import {
+  appendReceipt,
+  dedupeMarksOf,
+  fillReceipt,
+  invalidReceipt,
+  readPhase,
+  type Sender,
+} from "../receipts/receipts.ts";
 import { moveObligation, openObligation } from "../tasks/obligations.ts";
 import {
   die,
@@ -26,12 +32,11 @@ import {
   requeueOffer,
   retryOrDie,
 } from "../tasks/task-life.ts";
-import { resumeSpeculation, speculateAt } from "../tasks/task-speculation.ts";
+import { noteDuration, resumeSpeculation, speculateAt } from "../tasks/task-speculation.ts";
 import { moveTask } from "../tasks/task-states.ts";
-import { noteDuration } from "../tasks/task-types.ts";
 import { noteOutcome } from "../tasks/workers.ts";
 import { answerForLateReceipt, dedupeConflict } from "./ended.ts";
-import { taskUnknown } from "./task-ends.ts";
+import { taskUnknown } from "./tasks.ts";
 
 export function submitReceipt(turn: Turn, { actor, receipt: input }: SubmitReceipt): Reply {
   const { tenant } = turn;

@@ -1,22 +1,27 @@
-/** Creating tasks (T12): once per idempotency key, delayed, or after others. */
-
+/**
+ * Creating tasks (T12): once per idempotency key, delayed, or after others; and what holds for a type of task (T6). Each
+ * fault in a description names its field and what is wrong with it, and nothing is guessed (S3).
+ */
 import { takePriority } from "../agents/agent-life.ts";
+import { invalid } from "../contract/bounds.ts";
 import { taskIdFrom } from "../contract/ids.ts";
+import { checkTask, checkTaskType, checkTaskTypeSettings, taskSpecOf } from "../contract/inputs.gen.ts";
 import { limits } from "../contract/limits.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
-import type { CreateTask, TaskInput } from "../contract/task-commands.ts";
+import type { CreateTask, SetTaskType, TaskInput } from "../contract/task-commands.ts";
 import type { Task, TaskKey, TaskSpec } from "../contract/task-records.ts";
-import { findAgent } from "../memory/actors.ts";
+import { leavesChoice, needsCells } from "../deciding/claims.ts";
+import { readIntents } from "../deciding/manifest.ts";
+import { findAgent, requireAbove } from "../memory/actors.ts";
 import { createPayloadEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
-import type { TaskEntry } from "../memory/task-state.ts";
+import type { TaskEntry, TaskTypeEntry } from "../memory/task-state.ts";
 import { taskFingerprint } from "../names/fingerprint.ts";
 import { laneIdOf } from "../tasks/lanes.ts";
-import { leaseWarnings, readTask } from "../tasks/task-input.ts";
 import { emitTask, finish } from "../tasks/task-life.ts";
-import { placeTask, placeTaskKey } from "../tasks/task-places.ts";
-import { enterQueue } from "../tasks/task-queue.ts";
+import { enterQueue, placeTask, placeTaskKey } from "../tasks/task-queue.ts";
+import { placeTaskType } from "../tasks/task-speculation.ts";
 import { firstTaskStatus } from "../tasks/task-states.ts";
 
 export function createTask(turn: Turn, command: CreateTask): Reply {
@@ -163,4 +168,85 @@ function addTask(
   changed(turn, task);
   emitTask(turn, task, "task.created", null, null);
   return task;
+}
+
+export function setTaskType(turn: Turn, command: SetTaskType): Reply {
+  const { tenant } = turn;
+  const refusal = requireAbove(command.actor) ?? checkTaskType(command) ?? checkTaskTypeSettings(command.settings);
+  if (refusal !== null) return refusal;
+  const known = tenant.book.types.get(command.taskType);
+  if (known === undefined && tenant.book.types.size >= limits.taskTypesMax) {
+    return refuse("lease_denied", `The tenant may have settings for ${limits.taskTypesMax} types of tasks.`, {
+      reason: "quota",
+    });
+  }
+  const entry = known ?? addType(tenant, command.taskType);
+  const { settings } = command;
+  const pick = (wanted: number | null | undefined, before: number | null): number | null =>
+    wanted === undefined ? before : wanted;
+  const { record } = entry;
+  entry.record = {
+    ...record,
+    leaseDuration: pick(cappedLease(settings.leaseDurationMs), record.leaseDuration),
+    maxAttempts: pick(settings.maxAttempts, record.maxAttempts),
+    maxOffers: pick(settings.maxOffers, record.maxOffers),
+    requeueDelay: pick(settings.requeueDelayMs, record.requeueDelay),
+    speculateShare: pick(settings.speculateShare, record.speculateShare),
+  };
+  changed(turn, entry);
+  return { type: "task_type", taskType: entry.record, warnings: leaseWarnings(settings.leaseDurationMs) };
+}
+
+function addType(tenant: TenantEntry, taskType: string): TaskTypeEntry {
+  return placeTaskType(tenant, {
+    tenant: tenant.record.id,
+    taskType,
+    leaseDuration: null,
+    maxAttempts: null,
+    maxOffers: null,
+    requeueDelay: null,
+    speculateShare: null,
+    usualDuration: null,
+    samples: 0,
+  });
+}
+
+export function readTask(tenant: TenantEntry, input: TaskInput): TaskSpec | Refusal {
+  const problem = checkTask(input);
+  if (problem !== null) return problem;
+  if (input.concurrencyLimit !== null && input.concurrencyKey === null) {
+    return invalid("invalid_task", "concurrency_limit", "needs a concurrency_key");
+  }
+  const read = input.intents === null || input.intents.length === 0 ? noIntents : readIntents(tenant, input.intents);
+  if ("code" in read) return read;
+  if (needsCells(tenant, read.claims)) {
+    return invalid("invalid_task", "intents", "must not name bound resources; acquire them as an agent");
+  }
+  if (leavesChoice(read.intents)) {
+    return invalid("invalid_task", "intents", "must name their resources, without pick");
+  }
+  if (input.speculative === true && read.intents.length > 0) {
+    return invalid("invalid_task", "speculative", "must be left out where there are intents (T8)");
+  }
+  const type = tenant.book.types.get(input.taskType)?.record;
+  return taskSpecOf(input, {
+    requires: input.requires === null ? none : [...new Set(input.requires)].sort(),
+    intents: read.intents,
+    maxAttempts: input.maxAttempts ?? type?.maxAttempts ?? limits.taskAttemptsDefault,
+    maxOffers: input.maxOffers ?? type?.maxOffers ?? limits.taskOffersDefault,
+    leaseDurationMs: cappedLease(input.leaseDurationMs ?? type?.leaseDuration ?? limits.taskLeaseMsDefault),
+    requeueDelayMs: input.requeueDelayMs ?? type?.requeueDelay ?? limits.taskRequeueMsDefault,
+    dependsOn: input.dependsOn === null ? none : [...new Set(input.dependsOn)],
+  });
+}
+
+const noIntents = { intents: [], claims: [] } as const;
+
+/** L2: a longer duration is capped, and the reply says so. */
+export function cappedLease<T extends number | null | undefined>(ms: T): T | number {
+  return typeof ms === "number" ? Math.min(ms, limits.taskLeaseMsMax) : ms;
+}
+
+export function leaseWarnings(ms: number | null | undefined): readonly string[] {
+  return ms === cappedLease(ms) ? none : [`lease_duration_ms was capped at ${limits.taskLeaseMsMax}.`];
 }

@@ -27,7 +27,7 @@ import { countKinds } from "../deciding/quotas.ts";
 import { requireOperator } from "../memory/actors.ts";
 import { createKeyEntry, createTenantEntry } from "../memory/entries.ts";
 import { changed, emit, type State, type Turn } from "../memory/state.ts";
-import { endLeases, endRequest } from "../requests/ending.ts";
+import { endLeases, endRequest } from "../requests/request-life.ts";
 import { announceAll } from "../tasks/lanes.ts";
 import { unbarAll } from "../tasks/task-queue.ts";
 

@@ -1,10 +1,10 @@
-/** Intents on their way to leases (C6, C7): names parsed, and where they stand in the queue. */
-
+/** Intents on their way to leases (C6, C7): names parsed, where they stand in the queue, and units of counted resources. */
 import { EXCLUSIVE, type Strength, strengthOf } from "../contract/predicates.ts";
 import type { Intent } from "../contract/records.ts";
-import type { Place } from "../index/placed-lists.ts";
-import type { ResourceEntry, TenantEntry } from "../memory/state.ts";
+import { isBefore, type Place, some } from "../index/placed-lists.ts";
+import type { Holder, ResourceEntry, TenantEntry, WaitingClaim } from "../memory/state.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
+
 /** An intent on its way to a lease: its name parsed, its strength where it will stand. */
 export interface Claim {
   readonly intent: Intent;
@@ -76,4 +76,32 @@ export function cellOf(tenant: TenantEntry, { name }: Claim): string | null {
 export function leavesChoice(intents: readonly Intent[]): boolean {
   for (const { pick } of intents) if (pick === "any") return true;
   return false;
+}
+
+/** C6: units of all holders, of waiters ahead, and those wanted, within the capacity. */
+export function unitsFit(resource: ResourceEntry, place: Place, unitsClaimed: number): boolean {
+  return resource.heldUnits + unitsAhead(resource, place) + unitsClaimed <= (resource.record.capacity ?? 0);
+}
+
+export function unitsAhead(resource: ResourceEntry, place: Place): number {
+  if (place.order === Number.POSITIVE_INFINITY) return resource.waitingUnits;
+  let units = 0;
+  some(resource.node.waiting?.exclusive ?? null, (item) => {
+    if (!isBefore(item, place)) return undefined;
+    units += (item as WaitingClaim).intent.units;
+    return false;
+  });
+  return units;
+}
+
+/** Units that the holder itself holds or waits for; waiting for those would be waiting for oneself (C6). */
+export function ownUnits(resource: ResourceEntry, holder: Holder): number {
+  let units = 0;
+  for (let lease = holder.leases; lease !== null; lease = lease.nextOfHolder) {
+    if (lease.node === resource.node) units += lease.record.units;
+  }
+  for (const request of holder.open) {
+    for (const claim of request.claims) if (claim.node === resource.node) units += claim.intent.units;
+  }
+  return units;
 }

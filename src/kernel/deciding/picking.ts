@@ -21,11 +21,10 @@ import {
 import { nameCovers, namesOverlap } from "../names/pattern.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 import { bar, barOn } from "./bars.ts";
-import { type Claim, claimsOf, lastPlace, makeClaim, placeOf, unitsClaimed } from "./claims.ts";
+import { type Claim, claimsOf, lastPlace, makeClaim, ownUnits, placeOf, unitsClaimed } from "./claims.ts";
 import type { Decision } from "./decide.ts";
 import type { Manifest } from "./manifest.ts";
 import { isFree } from "./obstacles.ts";
-import { ownUnits } from "./units.ts";
 
 /** The manifest with a name for each intent, or why there is none. */
 export function pickNames(

@@ -1,19 +1,19 @@
 /**
- * The one place where requests begin to wait, are granted, end and are forgotten. A request that was granted at once
- * and without a key leaves no record: it is found again through its leases, which carry its id.
+ * The one place where requests begin to wait, are granted, end and are forgotten, alone or with their leases. A request
+ * that was granted at once and without a key leaves no record: it is found again through its leases, which carry its id.
  */
 import { noteIdle } from "../agents/agent-life.ts";
 import { becomeExecuting } from "../agents/agent-states.ts";
 import type { RequestEvent } from "../contract/events.ts";
 import { suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
-import type { Lease, Request } from "../contract/records.ts";
+import type { EndedLeaseState, Lease, Request } from "../contract/records.ts";
 import { claimsOf, type LinkedClaim, needsCells, placeOf } from "../deciding/claims.ts";
 import { patternsOf } from "../deciding/picking.ts";
 import { addKind, takeKind } from "../deciding/quotas.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
 import { nodeFor, put, take } from "../index/resource-tree.ts";
-import { beginLease, emitLease, expiryFor, type GrantTerms, updateLease } from "../leases/lease-life.ts";
+import { beginLease, emitLease, endLease, expiryFor, type GrantTerms, updateLease } from "../leases/lease-life.ts";
 import { boundLease } from "../leases/lease-states.ts";
 import { createRequestEntry } from "../memory/entries.ts";
 import {
@@ -277,4 +277,56 @@ export function emitRequest(
   reason: string | null,
 ): void {
   emit(turn, { type, tenant: request.tenantId, at: turn.now, request: request.record, reason });
+}
+
+/** Ends leases, each with the other half of its rename, and a request that was still binding as a whole. */
+export function endLeases(
+  turn: Turn,
+  leases: readonly LeaseEntry[],
+  as: EndedLeaseState,
+  reason: string | null,
+  versionOf: ((lease: LeaseEntry) => string | null) | null = null,
+): void {
+  for (const lease of leases) {
+    const { linkedTo } = lease.record;
+    endOne(turn, lease, as, reason, versionOf);
+    // What is left of a task's manifest ends with the attempt (T10).
+    if (linkedTo === null || lease.holder.kind === "task") continue;
+    const other = turn.tenant.leases.get(linkedTo);
+    if (other !== undefined) endOne(turn, other, as, reason, versionOf);
+  }
+}
+
+function endOne(
+  turn: Turn,
+  lease: LeaseEntry,
+  as: EndedLeaseState,
+  reason: string | null,
+  versionOf: ((lease: LeaseEntry) => string | null) | null,
+): void {
+  if (!lease.alive || lease.record.state === "CLOSING") return;
+  if (lease.request?.record.state === "BINDING") {
+    return endBinding(turn, lease.request, "CANCELED", reason ?? as.toLowerCase());
+  }
+  endLease(turn, lease, as, reason, versionOf === null ? null : versionOf(lease));
+}
+
+/** One failed or abandoned bind undoes the whole manifest. */
+export function endBinding(
+  turn: Turn,
+  request: RequestEntry,
+  fate: "CANCELED" | "PAUSED" | "BIND_FAILED",
+  reason: string,
+): void {
+  const leases = liveLeasesOf(turn.tenant, request);
+  endWait(turn, request, fate, reason);
+  for (const lease of leases) {
+    if (lease.record.state !== "CLOSING") endLease(turn, lease, "REVOKED", reason, null);
+  }
+}
+
+/** Ends what a request waits for or binds. */
+export function endRequest(turn: Turn, request: RequestEntry, fate: "CANCELED" | "PAUSED", reason: string): void {
+  if (request.record.state === "WAITING") endWait(turn, request, fate, reason);
+  else if (request.record.state === "BINDING") endBinding(turn, request, fate, reason);
 }

@@ -1,28 +1,32 @@
 /**
- * The one place where a cell's record changes, and what follows for its resources. A cell is READY from when it enrols
- * until it leaves or is not heard of in time; then nothing new is leased on what it hosts, and waiters are paused.
- * What is leased goes on: the cell ends it by its own clock (G11), and an end that nobody confirms is a fence.
+ * The one place where a cell's record changes, what follows for its resources, and what it makes of a lease on one (G6,
+ * G7). A cell is READY from when it enrols until it leaves or is not heard of in time; then nothing new is leased on what
+ * it hosts, and waiters are paused. What is leased goes on: the cell ends it by its own clock (G11), and an end that
+ * nobody confirms is a fence.
  */
-
 import type { CellEvent } from "../contract/events.ts";
 import { limits } from "../contract/limits.ts";
-import type { Cell } from "../contract/records.ts";
+import type { Cell, EndedLeaseState } from "../contract/records.ts";
 import { whyNotReady } from "../deciding/bars.ts";
 import { eachAt } from "../index/placed-lists.ts";
+import { finishLease, updateLease } from "../leases/lease-life.ts";
 import { createCellEntry } from "../memory/entries.ts";
 import {
   type CellEntry,
   emit,
   freeName,
   type LeaseEntry,
+  nameOf,
   type RequestEntry,
   type ResourceEntry,
   type TenantEntry,
   type Turn,
   type WaitingClaim,
+  withLinked,
 } from "../memory/state.ts";
-import { endWait } from "../requests/request-life.ts";
+import { endBinding, endLeases, endWait, finishBinding } from "../requests/request-life.ts";
 import { moveCell, scheduleSilence } from "./cell-states.ts";
+import { fence } from "./resource-life.ts";
 
 /** Enters a cell, new or restored. */
 export function placeCell(turn: Turn, record: Cell): CellEntry {
@@ -93,4 +97,31 @@ export function readinessChanged(turn: Turn, resources: readonly ResourceEntry[]
     endWait(turn, request, "PAUSED", "cell_not_ready");
   }
   if (isAnyReady) turn.state.consequences.push({ type: "readiness_changed" });
+}
+
+export function bound(turn: Turn, lease: LeaseEntry, coordinate: string | null): void {
+  updateLease(turn, lease, { ...lease.record, coordinate, cellBy: null });
+  if (lease.request !== null) finishBinding(turn, lease.request);
+}
+
+export function bindFailed(turn: Turn, lease: LeaseEntry, reason: string): void {
+  if (lease.request !== null) endBinding(turn, lease.request, "BIND_FAILED", reason);
+}
+
+/** G7: an end that nobody could confirm becomes a hard refusal to lease, not a silent risk. */
+export function teardownFailed(turn: Turn, lease: LeaseEntry, reason: string): void {
+  tornDown(turn, lease);
+  fence(turn, nameOf(lease), reason);
+}
+
+export function tornDown(turn: Turn, lease: LeaseEntry): void {
+  const { closingAs, endReason, version } = lease.record;
+  finishLease(turn, lease, closingAs ?? "REVOKED", endReason, version);
+}
+
+/** Ends a lease that its cell has already torn down, with the other half of its rename. */
+export function finishGone(turn: Turn, lease: LeaseEntry, as: EndedLeaseState, reason: string | null): void {
+  const others = withLinked(turn.tenant, lease).slice(1);
+  finishLease(turn, lease, as, reason, lease.record.version);
+  endLeases(turn, others, as, reason);
 }

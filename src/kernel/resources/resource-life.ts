@@ -2,8 +2,7 @@
 
 import { SHARED } from "../contract/predicates.ts";
 import type { Millis, Resource } from "../contract/records.ts";
-import { unitsClaimed } from "../deciding/claims.ts";
-import { unitsAhead } from "../deciding/units.ts";
+import { unitsAhead, unitsClaimed } from "../deciding/claims.ts";
 import { each, eachAt, isEmpty } from "../index/placed-lists.ts";
 import { search } from "../index/resource-search.ts";
 import { heldFrom, nodeFor, setMark, waitingFrom } from "../index/resource-tree.ts";
@@ -22,8 +21,7 @@ import {
   type WaitingClaim,
 } from "../memory/state.ts";
 import type { ResourceName } from "../names/resource-name.ts";
-import { endBinding, endLeases } from "../requests/ending.ts";
-import { endWait } from "../requests/request-life.ts";
+import { endBinding, endLeases, endWait } from "../requests/request-life.ts";
 export function addResource(tenant: TenantEntry, name: ResourceName, now: Millis): ResourceEntry {
   const record: Resource = {
     tenant: tenant.record.id,

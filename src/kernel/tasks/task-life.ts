@@ -7,7 +7,7 @@ import { awaitLateResult, dropLateResult } from "../leases/late-results.ts";
 import { endLease, updateLease } from "../leases/lease-life.ts";
 import { changed, emit, type LeaseEntry, leasesOf, type Turn } from "../memory/state.ts";
 import { attemptOf, type TaskEntry, updateTask } from "../memory/task-state.ts";
-import { policyReceipt } from "../receipts/append-receipt.ts";
+import { policyReceipt } from "../receipts/receipts.ts";
 import { endWait } from "../requests/request-life.ts";
 import { closeObligation, moveObligation, type ObligationMove } from "./obligations.ts";
 import { enterQueue, leaveQueue, offerSlots } from "./task-queue.ts";

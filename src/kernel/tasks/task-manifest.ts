@@ -8,15 +8,13 @@ import { requestIdWith, suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
 import { findResource } from "../deciding/bars.ts";
 import { claimsOf, type LinkedClaim, lastPlace, needsCells, placeOf, unitsClaimed } from "../deciding/claims.ts";
-import { displacesUnits } from "../deciding/decide.ts";
+import { displacesUnits, planWounds } from "../deciding/decide.ts";
 import { addObstacles, createObstacles, findObstacle, type Obstacles } from "../deciding/obstacles.ts";
 import { findOverKind } from "../deciding/quotas.ts";
-import { planWounds } from "../deciding/wound.ts";
 import { type RequestEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
 import type { Obstacle, TaskEntry } from "../memory/task-state.ts";
-import { endLeases } from "../requests/ending.ts";
 import { fits } from "../requests/queue.ts";
-import { addRequest, endWait, enqueue } from "../requests/request-life.ts";
+import { addRequest, endLeases, endWait, enqueue } from "../requests/request-life.ts";
 import { park } from "./task-parking.ts";
 import { bar, isKeyFull } from "./task-queue.ts";
 

@@ -3,13 +3,13 @@
  * it was asked for, or past a share of what such tasks usually take. From when on is `notBefore` in the record: it is
  * decided at acceptance and does not change with the type's usual duration, so that a restored kernel does the same.
  */
-
 import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
-import type { TaskSpec } from "../contract/task-records.ts";
+import type { TaskSpec, TaskType } from "../contract/task-records.ts";
 import { firstOf, rankIn, removeFrom } from "../index/heap.ts";
-import type { TenantEntry, Turn } from "../memory/state.ts";
-import type { Lane, TaskEntry, WorkerEntry } from "../memory/task-state.ts";
+import { createTaskTypeEntry } from "../memory/entries.ts";
+import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
+import type { Lane, TaskEntry, TaskTypeEntry, WorkerEntry } from "../memory/task-state.ts";
 import { announce } from "./lanes.ts";
 
 /** When a second worker may try a task that is accepted now; null: never, or at any time. */
@@ -75,4 +75,23 @@ function firstOfOthers({ second }: Lane, worker: WorkerEntry): TaskEntry | null 
   }
   for (const task of own) rankIn(second, task, task.rank, task.tie);
   return found;
+}
+
+export function placeTaskType({ book }: TenantEntry, record: TaskType): TaskTypeEntry {
+  const entry = createTaskTypeEntry(record);
+  book.types.set(record.taskType, entry);
+  return entry;
+}
+
+/** How much the newest duration weighs. */
+const durationShare = 0.1;
+
+/** Kept only for types that have settings, because each change is a row: who wants speculation sets its share. */
+export function noteDuration(turn: Turn, { book }: TenantEntry, taskType: string, ms: number): void {
+  const entry = book.types.get(taskType);
+  if (entry === undefined || entry.record.speculateShare === null) return;
+  const { usualDuration, samples } = entry.record;
+  const usual = usualDuration === null ? ms : usualDuration + (ms - usualDuration) * durationShare;
+  entry.record = { ...entry.record, usualDuration: usual, samples: samples + 1 };
+  changed(turn, entry);
 }

@@ -1,17 +1,32 @@
-/** What a worker does with its lease on a task: heartbeat, and giving it back (T2, T7, T8, T13). */
-
+/**
+ * What a worker does with its lease on a task: heartbeat, and giving it back (T2, T7, T8, T13). What a principal decides:
+ * cancelling a task, and sending a dead one again (T13).
+ */
 import { checkValue } from "../contract/bounds.ts";
+import type { Actor } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Directive, Reply } from "../contract/replies.ts";
-import { type HeartbeatTask, type ReleaseTask, taskCommands } from "../contract/task-commands.ts";
+import {
+  type CancelTask,
+  type HeartbeatTask,
+  type RedriveTask,
+  type ReleaseTask,
+  taskCommands,
+} from "../contract/task-commands.ts";
+import type { Task } from "../contract/task-records.ts";
 import { firstOf } from "../index/heap.ts";
+import { isAbove } from "../memory/actors.ts";
 import { isTaskLease, type LeaseEntry, type TenantEntry, type Turn } from "../memory/state.ts";
 import { attemptOf, leasesOfAttempt, type TaskEntry, updateTask } from "../memory/task-state.ts";
-import { endLeases } from "../requests/ending.ts";
+import { canceledReceipt } from "../receipts/receipts.ts";
+import { endLeases } from "../requests/request-life.ts";
 import { rankOf } from "../tasks/lanes.ts";
+import { emitTask, finish, isFinal } from "../tasks/task-life.ts";
 import { canRunNow } from "../tasks/task-manifest.ts";
+import { enterQueue } from "../tasks/task-queue.ts";
+import { moveTask } from "../tasks/task-states.ts";
 import { covers } from "../tasks/workers.ts";
 import { extend, findLease } from "./holding.ts";
 
@@ -78,4 +93,48 @@ function isAhead(task: TaskEntry, other: TaskEntry): boolean {
 export function releaseTask(turn: Turn, { lease }: TaskLease): Reply {
   endLeases(turn, [lease], "RELEASED", null);
   return { type: "lease", lease: lease.record };
+}
+
+export function cancelTask(turn: Turn, task: TaskEntry, command: CancelTask): Reply {
+  const { reason } = command;
+  const tooLong = checkValue("reason", taskCommands.cancel_task.reason, reason);
+  if (tooLong !== null) return tooLong;
+  // To cancel an ended task is allowed, and answered with how it ended.
+  if (isFinal(task.record)) return { type: "task", task: task.record, created: false };
+  const { obligation } = task.record;
+  const isOwed = obligation !== null && obligation.state !== "CLOSED";
+  const receipt = isOwed ? canceledReceipt(turn, task, reason) : null;
+  finish(turn, task, "canceled", receipt?.id ?? null, reason ?? "canceled");
+  emitTask(turn, task, "task.canceled", null, reason);
+  return { type: "task", task: task.record, created: false };
+}
+
+export function redriveTask(turn: Turn, task: TaskEntry): Reply {
+  if (task.record.status !== "dead") return notDead(task.record);
+  moveTask(turn, task, "redrive", { attempts: 0, offers: 0, notBefore: null, endReason: null });
+  emitTask(turn, task, "task.redriven", null, null);
+  enterQueue(turn, task);
+  return { type: "task", task: task.record, created: false };
+}
+
+export function notDead({ id, status }: Task): Refusal {
+  return refuse("task_not_dead", `The task is ${status}; only a dead one can be sent again.`, { taskId: id });
+}
+
+export function findForPrincipal({ tenant }: Turn, command: CancelTask | RedriveTask): TaskEntry | Refusal {
+  const task = tenant.tasks.get(command.taskId);
+  if (task === undefined) return taskUnknown(command.taskId);
+  return whyNotPrincipal(command.actor, task.record) ?? task;
+}
+
+export function taskUnknown(taskId: string): Refusal {
+  return refuse("task_unknown", "There is no such task.", { taskId });
+}
+
+/** Its creator, or a supervisor. */
+export function whyNotPrincipal(actor: Actor, { createdBy }: Task): Refusal | null {
+  if (isAbove(actor)) return null;
+  const mine = actor.keyId ?? actor.agentId;
+  if (mine !== null && mine === createdBy) return null;
+  return refuse("forbidden", "Only who created the task, or a supervisor, may do this.");
 }
