@@ -52,22 +52,6 @@ const batchFields: Readonly<Partial<Record<OperationName, string>>> = {
   submit_receipts: "receipts",
 };
 
-/** Sent again, these would do more, or be refused although they had succeeded. */
-export const once: ReadonlySet<OperationName> = new Set<OperationName>([
-  "transition_agent",
-  "resume_agent",
-  "renew_lease",
-  "transfer_lease",
-  "downgrade_lease",
-  "report_violation",
-  "revoke",
-  "redrive_task",
-  "create_tenant",
-  "create_key",
-  "delete_key",
-  "rotate_token_keys",
-]);
-
 /** These wait for a cell, which may take its time; a second attempt would start over. */
 export function takesLong(name: OperationName): boolean {
   return name === "reset_resource" || name === "renew_lease";

@@ -28,25 +28,21 @@ export interface Restored {
 export function restore(backupFile: string, folder: string, options: RestoreOptions): Restored {
   const files = dataFiles(folder);
   mkdirSync(folder, { recursive: true });
-  const lock = lockFolder(files);
-  try {
-    const isThere = existsSync(files.database);
-    if (isThere && options.force !== true) {
-      throw new StoreFault(`${files.database} exists already; it is replaced only by force`);
-    }
-    const copy = `${files.database}.copy`;
-    const restored = markedCopy(backupFile, copy, isThere ? restoresOf(files) : 0, options.at);
-    renameSync(copy, files.restoring);
-    syncPath(folder);
-    // From here on no server opens the folder. A log left beside a new database would be applied to it.
-    for (const file of withSidecars(files.database)) rmSync(file, { force: true });
-    syncPath(folder);
-    renameSync(files.restoring, files.database);
-    syncPath(folder);
-    return restored;
-  } finally {
-    lock.close();
+  using _lock = lockFolder(files);
+  const isThere = existsSync(files.database);
+  if (isThere && options.force !== true) {
+    throw new StoreFault(`${files.database} exists already; it is replaced only by force`);
   }
+  const copy = `${files.database}.copy`;
+  const restored = markedCopy(backupFile, copy, isThere ? restoresOf(files) : 0, options.at);
+  renameSync(copy, files.restoring);
+  syncPath(folder);
+  // From here on no server opens the folder. A log left beside a new database would be applied to it.
+  for (const file of withSidecars(files.database)) rmSync(file, { force: true });
+  syncPath(folder);
+  renameSync(files.restoring, files.database);
+  syncPath(folder);
+  return restored;
 }
 
 /**
@@ -56,13 +52,9 @@ export function restore(backupFile: string, folder: string, options: RestoreOpti
  */
 function restoresOf({ database }: DataFiles): number {
   try {
-    const db = new DatabaseSync(database, { timeout: 0 });
-    try {
-      checkedVersion(db);
-      return numberOf(db.prepare("SELECT restores FROM meta").get(), "restores");
-    } finally {
-      db.close();
-    }
+    using db = new DatabaseSync(database, { timeout: 0 });
+    checkedVersion(db);
+    return numberOf(db.prepare("SELECT restores FROM meta").get(), "restores");
   } catch {
     return 0;
   }
@@ -87,18 +79,14 @@ function markedCopy(backupFile: string, copy: string, restoresBefore: number, at
 }
 
 function mark(copy: string, restoresBefore: number, at: number): Restored {
-  const db = new DatabaseSync(copy, { timeout: 0 });
-  try {
-    if (checkedVersion(db) === 0) throw new StoreFault("that file does not contain Leasehold data");
-    const found = textOf(db.prepare("PRAGMA integrity_check(1)").get(), "integrity_check");
-    if (found !== "ok") throw new StoreFault(`the backup is damaged: ${found}`);
-    const row = db
-      .prepare("UPDATE meta SET restores = max(restores, ?) + 1, restored_at = max(restored_at + 1, ?) RETURNING *")
-      .get(restoresBefore, at);
-    return { restores: numberOf(row, "restores"), now: numberOf(row, "now") };
-  } finally {
-    db.close();
-  }
+  using db = new DatabaseSync(copy, { timeout: 0 });
+  if (checkedVersion(db) === 0) throw new StoreFault("that file does not contain Leasehold data");
+  const found = textOf(db.prepare("PRAGMA integrity_check(1)").get(), "integrity_check");
+  if (found !== "ok") throw new StoreFault(`the backup is damaged: ${found}`);
+  const row = db
+    .prepare("UPDATE meta SET restores = max(restores, ?) + 1, restored_at = max(restored_at + 1, ?) RETURNING *")
+    .get(restoresBefore, at);
+  return { restores: numberOf(row, "restores"), now: numberOf(row, "now") };
 }
 
 function withSidecars(file: string): readonly string[] {

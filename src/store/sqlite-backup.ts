@@ -13,11 +13,9 @@ export function createCopier(files: DataFiles): Handlers<"backup"> {
     backup: async (toFile) => {
       const partial = `${toFile}.partial`;
       rmSync(partial, { force: true });
-      const source = new DatabaseSync(files.database, { readOnly: true, timeout: 5_000 });
-      try {
+      {
+        using source = new DatabaseSync(files.database, { readOnly: true, timeout: 5_000 });
         await backup(source, partial, { rate: allPages });
-      } finally {
-        source.close();
       }
       makePlain(partial);
       syncPath(partial);
@@ -29,10 +27,6 @@ export function createCopier(files: DataFiles): Handlers<"backup"> {
 
 /** One file without a log, so that it can be copied, and read on read-only media. */
 export function makePlain(file: string): void {
-  const db = new DatabaseSync(file);
-  try {
-    db.exec("PRAGMA journal_mode = DELETE");
-  } finally {
-    db.close();
-  }
+  using db = new DatabaseSync(file);
+  db.exec("PRAGMA journal_mode = DELETE");
 }
