@@ -13,14 +13,7 @@ interface Entry {
 
 export function completionScript(shell: Shell, commands: readonly Command[]): string {
   const entries = commands.map(({ name, summary, flags }) => ({ name, summary, flags: { ...globalFlags, ...flags } }));
-  switch (shell) {
-    case "bash":
-      return bash(entries);
-    case "zsh":
-      return zsh(entries);
-    case "fish":
-      return fish(entries);
-  }
+  return scripts[shell](entries);
 }
 
 const flagWords = (flags: Flags) =>
@@ -32,10 +25,20 @@ const firstWords = (entries: readonly Entry[]) => [...new Set(entries.map(({ nam
 const secondWords = (entries: readonly Entry[], first: string) =>
   entries.flatMap(({ name }) => (name.startsWith(`${first} `) ? [name.slice(first.length + 1)] : []));
 
+const scripts: Readonly<Record<Shell, (entries: readonly Entry[]) => string>> = { bash, zsh, fish };
+
+const groupsIn = (entries: readonly Entry[]) =>
+  firstWords(entries).filter((first) => secondWords(entries, first).length > 0);
+
+const summaryOf = (entries: readonly Entry[], first: string) =>
+  (entries.find(({ name }) => name === first) ?? entries.find(({ name }) => name.startsWith(`${first} `)))?.summary ??
+  "";
+
 function bash(entries: readonly Entry[]): string {
-  const groups = firstWords(entries).filter((first) => secondWords(entries, first).length > 0);
   const flagCases = entries.map(({ name, flags }) => `    "${name}") flags="${flagWords(flags).join(" ")}" ;;`);
-  const groupCases = groups.map((first) => `      ${first}) seconds="${secondWords(entries, first).join(" ")}" ;;`);
+  const groupCases = groupsIn(entries).map(
+    (first) => `      ${first}) seconds="${secondWords(entries, first).join(" ")}" ;;`,
+  );
   return `# Completion of leasehold for bash: source <(leasehold completion bash)
 _leasehold() {
   local word="\${COMP_WORDS[COMP_CWORD]}" first="\${COMP_WORDS[1]}" name flags="" seconds=""
@@ -74,13 +77,10 @@ complete -o filenames -F _leasehold leasehold
 
 function zsh(entries: readonly Entry[]): string {
   const quote = (text: string) => text.replaceAll("'", "'\\''").replaceAll(":", "\\:");
-  const tops = firstWords(entries).map((first) => {
-    const found =
-      entries.find(({ name }) => name === first) ?? entries.find(({ name }) => name.startsWith(`${first} `));
-    return `    '${first}:${quote(found?.summary ?? "")}'`;
-  });
-  const groups = firstWords(entries).filter((first) => secondWords(entries, first).length > 0);
-  const groupCases = groups.map((first) => `      ${first}) seconds=(${secondWords(entries, first).join(" ")}) ;;`);
+  const tops = firstWords(entries).map((first) => `    '${first}:${quote(summaryOf(entries, first))}'`);
+  const groupCases = groupsIn(entries).map(
+    (first) => `      ${first}) seconds=(${secondWords(entries, first).join(" ")}) ;;`,
+  );
   const flagCases = entries.map(({ name, flags }) => `    '${name}') flags=(${flagWords(flags).join(" ")}) ;;`);
   return `#compdef leasehold
 # Completion of leasehold for zsh: put it into a folder of fpath as _leasehold, or source it after compinit.
@@ -123,9 +123,7 @@ function fish(entries: readonly Entry[]): string {
   const quote = (text: string) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
   const lines = ["# Completion of leasehold for fish", "complete -c leasehold -f -n '__fish_use_subcommand'"];
   for (const first of firstWords(entries)) {
-    const own = entries.find(({ name }) => name === first);
-    const summary = own?.summary ?? entries.find(({ name }) => name.startsWith(`${first} `))?.summary ?? "";
-    lines.push(`complete -c leasehold -n '__fish_use_subcommand' -a ${first} -d ${quote(summary)}`);
+    lines.push(`complete -c leasehold -n '__fish_use_subcommand' -a ${first} -d ${quote(summaryOf(entries, first))}`);
     const seconds = secondWords(entries, first);
     const none = `__fish_seen_subcommand_from ${first}; and not __fish_seen_subcommand_from ${seconds.join(" ")}`;
     for (const second of seconds) {

@@ -1,7 +1,7 @@
 /** Which server, and with which key. A wrong address or key is reported before anything is sent. */
 import { defaultPort, defaultUrl } from "../names/defaults.ts";
 import type { Client } from "../sdk/client.ts";
-import type { Environment } from "./command.ts";
+import type { Call, Environment } from "./command.ts";
 import { readDurationMs } from "./durations.ts";
 import { UsageProblem } from "./problem.ts";
 
@@ -12,14 +12,10 @@ export interface Address {
   readonly timeoutMs: number | null;
 }
 
-interface Given {
-  text(flag: string): string | null;
-}
-
 /** A user is waiting: a missing server is reported in a second, not in ten. */
 const retries = 3;
 
-export function readAddress(line: Given, environment: Environment): Address {
+export function readAddress(line: Pick<Call, "text">, environment: Environment): Address {
   const { LEASEHOLD_URL, LEASEHOLD_KEY, LEASEHOLD_TENANT, LEASEHOLD_PORT, LEASEHOLD_TIMEOUT } = environment;
   const url = line.text("url") ?? (LEASEHOLD_URL || `http://127.0.0.1:${LEASEHOLD_PORT || defaultPort}`);
   const key = line.text("key") ?? (LEASEHOLD_KEY || null);

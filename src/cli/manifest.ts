@@ -39,23 +39,12 @@ export function readManifest(call: Call): readonly Intent[] {
       intents.push({ predicate, resource: call.resource(token.text), ...(units !== null && { units }), ...to });
       continue;
     }
-    switch (token.name) {
-      case "exclusive":
-        predicate = "MUTATES";
-        break;
-      case "shared":
-        predicate = "CONSUMES";
-        break;
-      case "predicate":
-        predicate = readPredicate(token.value ?? "");
-        break;
-      case "units":
-        units = readUnits(token.value ?? "");
-        break;
-      case "to":
-        setTarget(intents, call.resource(token.value ?? ""));
-        break;
-    }
+    const { name, value } = token;
+    if (name === "exclusive") predicate = "MUTATES";
+    else if (name === "shared") predicate = "CONSUMES";
+    else if (name === "predicate") predicate = readPredicate(value ?? "");
+    else if (name === "units") units = readUnits(value ?? "");
+    else if (name === "to") setTarget(intents, call.resource(value ?? ""));
   }
   const aimless = intents.find(({ to }) => to === "");
   if (aimless !== undefined) throw new UsageProblem(`say with --to where ${aimless.resource} goes`);

@@ -123,23 +123,17 @@ export const commands: readonly Command[] = [
 ];
 
 function readCaveats(call: Call): readonly Caveat[] {
-  const caveats: Caveat[] = [];
-  const operations = call.text("operations");
-  const names = operations?.split(",").map((name) => name.trim());
-  if (names !== undefined) caveats.push({ type: "operations", operations: [...new Set(names)].sort() });
-  const path = call.text("path");
-  if (path !== null) caveats.push({ type: "path", path });
-  const forMs = call.durationMs("for");
-  if (forMs !== null) caveats.push({ type: "expiry", expiresAt: Date.now() + forMs });
-  const until = call.text("until");
-  if (until !== null) caveats.push({ type: "expiry", expiresAt: readTime(until) });
-  const program = call.text("program");
-  if (program !== null) caveats.push({ type: "program", program });
-  const hardware = call.text("hardware");
-  if (hardware !== null) caveats.push({ type: "hardware", hardware });
-  const bytesMax = call.integer("bytes");
-  if (bytesMax !== null) caveats.push({ type: "bytes", bytesMax });
-  return caveats;
+  const given = <T>(value: T | null, caveat: (value: T) => Caveat) => (value === null ? [] : [caveat(value)]);
+  const sorted = (names: string) => [...new Set(names.split(",").map((name) => name.trim()))].sort();
+  return [
+    ...given(call.text("operations"), (names) => ({ type: "operations", operations: sorted(names) })),
+    ...given(call.text("path"), (path) => ({ type: "path", path })),
+    ...given(call.durationMs("for"), (forMs) => ({ type: "expiry", expiresAt: Date.now() + forMs })),
+    ...given(call.text("until"), (until) => ({ type: "expiry", expiresAt: readTime(until) })),
+    ...given(call.text("program"), (program) => ({ type: "program", program })),
+    ...given(call.text("hardware"), (hardware) => ({ type: "hardware", hardware })),
+    ...given(call.integer("bytes"), (bytesMax) => ({ type: "bytes", bytesMax })),
+  ];
 }
 
 function readTime(text: string): number {
