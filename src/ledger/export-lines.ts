@@ -1,4 +1,5 @@
 /** The ledger as JSON lines that can be verified without this program; docs/ledger.md says how. */
+import { jsonIn } from "./ascii-json.ts";
 import type { Finding } from "./findings.ts";
 import { headJson, readHead } from "./head.ts";
 import type { Link, Verifier } from "./verify.ts";
@@ -18,17 +19,9 @@ export function readReceiptLine(line: string): Link | null {
   const [, sequence, tenant] = start.exec(line) ?? [];
   const [, hash] = hashMember.exec(line.slice(-hashMemberLength)) ?? [];
   if (sequence === undefined || tenant === undefined || hash === undefined) return null;
-  const id = textIn(tenant);
-  if (id === null) return null;
+  const id = jsonIn(tenant);
+  if (typeof id !== "string") return null;
   return { tenant: id, sequence: Number(sequence), hash, body: `${line.slice(0, -hashMemberLength)}}` };
-}
-
-function textIn(json: string): string | null {
-  try {
-    return String(JSON.parse(json));
-  } catch {
-    return null;
-  }
 }
 
 /** Checks the lines of an export, in order. Each tenant's receipts must end with a head that covers the last. */

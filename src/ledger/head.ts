@@ -1,6 +1,6 @@
 /** Heads: signed statements of a tenant's last receipt. One that is saved elsewhere proves that nothing was cut off. */
 import type { SignedHead } from "../store/store.ts";
-import { asciiJson, quoted } from "./ascii-json.ts";
+import { asciiJson, jsonIn, quoted } from "./ascii-json.ts";
 import { readTime, timeOf } from "./iso-time.ts";
 import type { LedgerKey } from "./keys.ts";
 
@@ -28,7 +28,7 @@ export interface ReadHead {
 
 /** Reads a saved head; null if it is not one. The tenant may be absent. */
 export function readHead(text: string, tenant: string): ReadHead | null {
-  const read = parsed(text);
+  const read = jsonIn(text);
   if (typeof read !== "object" || read === null) return null;
   const { tenant_id, sequence, hash, at, key_id, signature, public_key } = read as Readonly<Record<string, unknown>>;
   if (!Number.isSafeInteger(sequence) || typeof hash !== "string") return null;
@@ -44,12 +44,4 @@ export function readHead(text: string, tenant: string): ReadHead | null {
     },
     publicKey: typeof public_key === "string" ? public_key : null,
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

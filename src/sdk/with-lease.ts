@@ -9,7 +9,7 @@ import { Holding, type HoldingOptions } from "./holding.ts";
 import { LeaseLost, lookUpHolders, lossIn, reasonOfEnd } from "./lease-lost.ts";
 import { LiveLease } from "./live-lease.ts";
 import { onAbort, sleep } from "./timing.ts";
-import type { Lease, LeaseEnd, ObservationUpdate } from "./wire.ts";
+import type { Granted, Lease, LeaseEnd, ObservationUpdate } from "./wire.ts";
 
 export interface WithLeaseOptions extends AcquireOptions, HoldingOptions {
   /**
@@ -151,7 +151,7 @@ async function runOnce<T>(
   await holding.begin();
 
   const names = intentsOf(manifest).map(({ resource }) => resource);
-  const held = heldOf(holding, names, versions, attempt, answer.warnings, answer.observation_update ?? null);
+  const held = heldOf(holding, names, versions, attempt, answer);
   const ran = await run(body, held);
   holding.finish();
   const died = work.end();
@@ -260,8 +260,7 @@ function heldOf(
   names: readonly string[],
   versions: Map<string, string>,
   attempt: number,
-  warnings: readonly string[],
-  observationUpdate: ObservationUpdate | null,
+  { warnings, observation_update: update }: Granted,
 ): Held {
   // The leases come in the manifest's order. A rename has two, and then only their own names count.
   const asked = names.length === holding.held.length ? names : [];
@@ -278,7 +277,7 @@ function heldOf(
     },
     attempt,
     warnings,
-    observationUpdate,
+    observationUpdate: update ?? null,
     leaseOf,
     fenceOf: (resource) => leaseOf(resource).fence,
     remainingMs: () => holding.remainingMs(),

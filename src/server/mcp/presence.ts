@@ -27,16 +27,11 @@ export interface Presence {
   close(): void;
 }
 
-interface Attended {
-  readonly timer: NodeJS.Timeout;
-  readonly stop: () => void;
-}
-
 export function createPresence(service: Service, options: PresenceOptions = usual): Presence {
   const { engine, requests } = service;
   const { beatMs, thinkMs } = options;
-  /** By tenant and agent: any call of the agent ends what is done in its name. */
-  const attended = new Map<string, Map<string, Attended>>();
+  /** By tenant and agent, what ends the attendance of a request: any call of the agent ends all in its name. */
+  const attended = new Map<string, Map<string, () => void>>();
 
   const beat = async ({ tenant, actor }: Caller, agentId: string): Promise<number> => {
     const beating = { agentId, leaseIds: null, activity: true, entropy: unstamped };
@@ -46,10 +41,7 @@ export function createPresence(service: Service, options: PresenceOptions = usua
 
   const isCalled = (caller: Caller, agentId: string): void => {
     const name = nameOf(caller, agentId);
-    for (const { timer, stop } of attended.get(name)?.values() ?? []) {
-      clearTimeout(timer);
-      stop();
-    }
+    for (const end of attended.get(name)?.values() ?? []) end();
     attended.delete(name);
   };
 
@@ -68,7 +60,7 @@ export function createPresence(service: Service, options: PresenceOptions = usua
 
   const keep = (caller: Caller, agentId: string, requestId: string, until: number, then: () => void, stop = ignore) => {
     const name = nameOf(caller, agentId);
-    const its = attended.get(name) ?? new Map<string, Attended>();
+    const its = attended.get(name) ?? new Map<string, () => void>();
     attended.set(name, its);
     const forget = (): void => {
       its.delete(requestId);
@@ -83,7 +75,10 @@ export function createPresence(service: Service, options: PresenceOptions = usua
       Math.max(0, until - performance.now()),
     );
     timer.unref();
-    its.set(requestId, { timer, stop });
+    its.set(requestId, () => {
+      clearTimeout(timer);
+      stop();
+    });
     return forget;
   };
 
@@ -107,12 +102,7 @@ export function createPresence(service: Service, options: PresenceOptions = usua
       forget = keep(caller, agentId, requestId, until, ignore, stop);
     },
     close() {
-      for (const its of attended.values()) {
-        for (const { timer, stop } of its.values()) {
-          clearTimeout(timer);
-          stop();
-        }
-      }
+      for (const its of attended.values()) for (const end of its.values()) end();
       attended.clear();
     },
   };
