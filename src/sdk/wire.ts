@@ -40,12 +40,17 @@ export interface Assumption {
   readonly version: string;
 }
 export interface Blocker {
+  /** The agent's id. */
+  readonly agent_id: string;
+  /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
+  readonly resource: string;
+  /** What the holder intends to do with the resource. */
+  readonly predicate: Predicate;
+  /** Why, in the agent's words; shown to callers that conflict with it. */
+  readonly purpose: string | null;
+  /** The lease's id. */
   readonly lease_id?: string;
   readonly request_id?: string;
-  readonly agent_id: string;
-  readonly resource: string;
-  readonly predicate: Predicate;
-  readonly purpose: string | null;
   readonly expires_in_ms?: number;
 }
 export interface Cell {
@@ -82,6 +87,7 @@ export interface CellView {
   /** To this server, now. */
   readonly connected: boolean;
   readonly resources: readonly {
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
     readonly resource: string;
     readonly driver: string | null;
     readonly capacity: number | null;
@@ -202,15 +208,16 @@ export interface LeaseEnd {
   readonly error?: string;
 }
 export interface LedgerHead {
+  /** The tenant's id. */
   readonly tenant_id: string;
   /** Of the last receipt; 0 while there is none. */
   readonly sequence: number;
   readonly hash: string;
+  readonly at: string;
+  readonly key_id: string;
   /** Ed25519, over what `ledger verify` describes. */
   readonly signature: string;
-  readonly key_id: string;
   readonly public_key: string;
-  readonly at: string;
 }
 export interface NewKey {
   /** The key's id, not its secret. */
@@ -376,7 +383,9 @@ export interface Obligation {
   /** When the task was accepted. */
   readonly opened_at: string;
   readonly closed_at: string | null;
+  /** The task's id. */
   readonly task_id: string;
+  /** The kind of work, such as `code.generate`. */
   readonly task_type: string;
   readonly task_summary: string | null;
   readonly principal_ai: string;
@@ -389,10 +398,14 @@ export interface ObservationUpdate {
   /** Older history was pruned; there may have been more. */
   readonly truncated: boolean;
   readonly changes: readonly {
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
     readonly resource: string;
+    /** What the holder intends to do with the resource. */
     readonly predicate: Predicate;
+    /** The agent's id. */
     readonly agent_id: string;
     readonly at: string;
+    /** What the resource is now (a hash, or any text), for agents that resume later. */
     readonly version?: string;
   }[];
 }
@@ -410,8 +423,10 @@ export interface Offer {
   readonly leases?: readonly Lease[];
 }
 export interface OfferedTask {
+  /** The task's id. */
   readonly task_id: string;
   readonly principal_ai: string;
+  /** The kind of work, such as `code.generate`. */
   readonly task_type: string;
   readonly task_summary: string | null;
   readonly task_body: string | null;
@@ -549,9 +564,11 @@ export interface ReceiptChain {
   readonly truncated: boolean;
 }
 export interface RegisteredAgent {
+  /** The agent's id. */
   readonly agent_id: string;
   /** The credential of this instance; an older instance's is void. */
   readonly agent_token: string;
+  /** Older is smaller; it stays for the unit of work. */
   readonly priority_timestamp: number;
   readonly epoch: number;
   readonly state: AgentState;
@@ -874,6 +891,7 @@ export interface Tenant {
 export interface TokenKeys {
   readonly keys: readonly {
     readonly key_id: string;
+    /** When it was created. */
     readonly created_at: string;
     /** Nothing made with it is taken from then on; null: the present one. */
     readonly retires_at: string | null;
@@ -1567,11 +1585,12 @@ export interface OperationAnswers {
       | {
           readonly id: string;
           readonly state: LeaseState;
+          /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
           readonly resource: string;
+          /** What the holder intends to do with the resource. */
           readonly predicate: Predicate;
           /** Greater than every earlier fence of the tenant; show it to the resource. */
           readonly fence: number;
-          /** How long it can still be used; needs no clock of yours. */
           readonly expires_in_ms: number;
         }
       | {

@@ -1,4 +1,5 @@
 /** What a command is answered with. Records in a reply are as they were when the command was decided. */
+import type { Predicate } from "./predicates.ts";
 import type { Agent, Cell, Digest, Key, Lease, Millis, Request, Resource, Tenant } from "./records.ts";
 import type { Refusal } from "./refusals.ts";
 import type { Payload, Receipt, Task, TaskType } from "./task-records.ts";
@@ -6,7 +7,7 @@ import type { Payload, Receipt, Task, TaskType } from "./task-records.ts";
 /** Something that stands in the way (W11): a live lease, or a request that waits ahead. */
 export type Blocker =
   | { readonly type: "lease"; readonly lease: Lease }
-  | { readonly type: "request"; readonly request: Request; readonly resource: string; readonly predicate: string };
+  | { readonly type: "request"; readonly request: Request; readonly resource: string; readonly predicate: Predicate };
 
 /** A4: what the observation update must cover. The engine looks it up in the store's history. */
 export interface Observe {

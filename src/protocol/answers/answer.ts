@@ -1,8 +1,10 @@
 /** What leaves the server, the same for HTTP, the stream and MCP: a status, and a body that is encoded already. */
+import type { Values } from "../../kernel/contract/field.ts";
 import type { Lease, Millis } from "../../kernel/contract/records.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
 import { blockersText } from "../leases/lease-json.ts";
 import type { Fault } from "../schema/explain.ts";
+import type { observation } from "../schema/views.ts";
 import { type ErrorCode, statusOf } from "./errors.ts";
 
 export interface Answer {
@@ -31,19 +33,7 @@ export interface AnswerContext {
   readonly inList?: boolean;
 }
 
-/** A4: what happened to the resources an agent relied on. */
-export interface Observation {
-  readonly since: Millis;
-  /** Older history was pruned, so there may have been more. */
-  readonly truncated: boolean;
-  readonly changes: readonly {
-    readonly resource: string;
-    readonly predicate: string;
-    readonly agentId: string;
-    readonly at: Millis;
-    readonly version: string | null;
-  }[];
-}
+export interface Observation extends Values<typeof observation> {}
 
 export function answer(status: number, body: string): Answer {
   return { status, code: null, body, value: null, retryAfter: null };

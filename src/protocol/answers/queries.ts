@@ -1,5 +1,6 @@
 /** Questions that change nothing, and their answers, beside the kernel's commands and replies. */
 import type { Actor } from "../../kernel/contract/commands.ts";
+import type { Values } from "../../kernel/contract/field.ts";
 import type {
   Agent,
   Cell,
@@ -24,6 +25,7 @@ import type {
 } from "../../kernel/contract/task-records.ts";
 import type { ShownReceipt } from "../receipts/receipt-json.ts";
 import type { Fault } from "../schema/explain.ts";
+import type { ledgerHead, tokenCaveat, tokenKey } from "../schema/views.ts";
 import type { ResourceState } from "../schema/vocabulary.ts";
 
 interface Asked {
@@ -166,23 +168,11 @@ export interface CellView {
   }[];
 }
 
-/** What a token was narrowed by, as whoever verifies it found it (G4). */
-export interface TokenCaveat {
-  readonly type: string;
-  readonly expiresAt?: number;
-  readonly path?: string;
-  readonly operations?: readonly string[];
-  readonly program?: string;
-  readonly hardware?: string;
-  readonly bytesMax?: number;
-}
-
-/** A master key of tokens, without the key. */
-export interface TokenKeyInfo {
-  readonly id: string;
-  readonly createdAt: number;
-  readonly retiresAt: number | null;
-}
+type Caveat = Values<typeof tokenCaveat>;
+export type TokenCaveat = Pick<Caveat, "type"> & {
+  readonly [K in Exclude<keyof Caveat, "type">]?: NonNullable<Caveat[K]>;
+};
+export interface TokenKeyInfo extends Values<typeof tokenKey> {}
 
 /** A task with all that is known of it. */
 export interface TaskView {
@@ -205,15 +195,7 @@ export interface TaskObligation {
   readonly obligation: Obligation;
 }
 
-export interface LedgerHead {
-  readonly tenant: string;
-  readonly sequence: number;
-  readonly hash: string;
-  readonly signature: string;
-  readonly keyId: string;
-  readonly publicKey: string;
-  readonly at: number;
-}
+export interface LedgerHead extends Values<typeof ledgerHead> {}
 
 interface Listed {
   readonly nextCursor: string | null;

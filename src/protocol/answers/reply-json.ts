@@ -2,7 +2,7 @@
 import type { Lease, Millis } from "../../kernel/contract/records.ts";
 import type { LostLease, Reply } from "../../kernel/contract/replies.ts";
 import { expiresInMs, leasesText, leaseText } from "../leases/lease-json.ts";
-import { observationObject, verdictAnswer } from "../leases/verdict-json.ts";
+import { verdictAnswer } from "../leases/verdict-json.ts";
 import {
   agentObject,
   agentState,
@@ -15,8 +15,10 @@ import {
   tenantObject,
 } from "../operating/record-json.ts";
 import { receiptsText } from "../receipts/receipt-json.ts";
-import { tokenKeyObject, verifiedTokenObject } from "../resources/token-json.ts";
+import { verifiedTokenObject } from "../resources/token-json.ts";
 import { isoTime } from "../schema/iso-time.ts";
+import { show } from "../schema/show.ts";
+import { leaseEnd, registered, observation as shownObservation, tokenKey, verifiedLease } from "../schema/views.ts";
 import { unknownState } from "../schema/vocabulary.ts";
 import { obligationObject, taskObject, taskTypeObject, workerObject } from "../tasks/task-json.ts";
 import { taskReplyAnswer } from "../tasks/task-replies.ts";
@@ -94,26 +96,20 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "token_verified":
       return answerJson(200, verifiedTokenObject(reply, context.now));
     case "token_keys":
-      return answerJson(200, { keys: reply.keys.map(tokenKeyObject) });
-    // Cells are told over their own link.
+      return answerJson(200, { keys: reply.keys.map((key) => show(tokenKey, key)) });
+    // Cells are answered over their own link.
     case "cell_enrolled":
-      throw new TypeError("an enrolment is no answer");
+      throw new TypeError("an enrolment is not an answer");
     default:
       return taskReplyAnswer(reply, context);
   }
 }
 
-/** A registration shows the credential and no more than the instance needs. */
 export function registeredAnswer(reply: QueryReply, context: AnswerContext): Answer {
   if (reply.type !== "agent") return replyAnswer(reply, context);
   const { agent, created } = reply;
-  return answerJson(created ? 201 : 200, {
-    agent_id: agent.id,
-    agent_token: context.agentToken,
-    priority_timestamp: agent.priority,
-    epoch: agent.epoch,
-    state: agentState(agent),
-  });
+  const { agentToken } = context;
+  return answerJson(created ? 201 : 200, show(registered, { ...agent, agentToken, state: agentState(agent) }));
 }
 
 /** L8: the truth about each lease, the ended and the unknown ones too. */
@@ -121,9 +117,7 @@ export function verifiedAnswer(reply: QueryReply, context: AnswerContext): Answe
   if (reply.type !== "leases") return replyAnswer(reply, context);
   const { now } = context;
   const leases = reply.leases.map((lease) => verifiedObject(lease, now));
-  const lost = reply.lost.map((one) =>
-    isShown(one) ? verifiedObject(one.lease, now) : { id: one.id, state: unknownState },
-  );
+  const lost = reply.lost.map((one) => (isShown(one) ? verifiedObject(one.lease, now) : lostObject(one)));
   return answerJson(200, { now: isoTime(now), leases: [...leases, ...lost] });
 }
 
@@ -132,7 +126,7 @@ export function releasedAnswer(reply: QueryReply, context: AnswerContext): Answe
   if (reply.type === "lease")
     return answer(200, `{"id":${JSON.stringify(reply.lease.id)},"state":"${reply.lease.state}"}`);
   if (reply.type !== "leases") return replyAnswer(reply, context);
-  const ended = reply.leases.map(({ id, state }) => ({ id, state }));
+  const ended = reply.leases.map((lease) => show(leaseEnd, lease));
   return answerJson(200, { leases: [...ended, ...reply.lost.map(lostObject)] });
 }
 
@@ -149,13 +143,13 @@ export interface FailedAssumption {
 }
 export type Resumed = Extract<Reply, { type: "resumed" }>;
 
-/** A5: the agent was taken up, but must plan anew. */
+/** A5: the agent was taken up, but must plan again. */
 export function assumptionFailedAnswer(
   reply: Resumed,
   failed: readonly FailedAssumption[],
   context: AnswerContext,
 ): Answer {
-  const detail = "What the agent relied on has changed; its digest is dropped and it is in PLANNING, so plan anew.";
+  const detail = "What the agent relied on has changed; its digest is dropped and it is in PLANNING, so plan again.";
   const { digest: _dropped, ...rest } = resumedObject(reply, context);
   return errorAnswer("assumption_failed", detail, { failed, ...rest });
 }
@@ -170,7 +164,7 @@ function resumedObject({ digest, agent, observe }: Resumed, { agentToken, observ
     digest: digestObject(digest),
     epoch: agent.epoch,
     agent_token: agentToken,
-    observation_update: observationObject(observation ?? { since: observe.since, truncated: false, changes: [] }),
+    observation_update: show(shownObservation, observation ?? { since: observe.since, truncated: false, changes: [] }),
   };
 }
 
@@ -181,13 +175,12 @@ function heartbeatsText(leases: readonly Lease[], lost: readonly LostLease[], { 
 
 /** `error` says why one that is alive could not be served (`renew_required`, `verify_required`). */
 function lostObject(lost: LostLease) {
-  if (!isShown(lost)) return { id: lost.id, state: unknownState };
-  return { id: lost.id, state: lost.lease.state, ...(lost.code !== null && { error: lost.code }) };
+  const { id } = lost;
+  return show(leaseEnd, isShown(lost) ? { id, state: lost.lease.state, code: lost.code } : { id, state: unknownState });
 }
 
 function verifiedObject(lease: Lease, now: Millis) {
-  const { id, state, resource, predicate, fence } = lease;
-  return { id, state, resource, predicate, fence, expires_in_ms: expiresInMs(lease, now) };
+  return show(verifiedLease, { ...lease, expiresInMs: expiresInMs(lease, now) });
 }
 
 /** Another's lease looks like one that never was: whoever guesses ids learns nothing. */

@@ -1,9 +1,11 @@
 /** A lease on the wire, as text and as an object. Nearly every answer and event holds one. */
+import type { Values } from "../../kernel/contract/field.ts";
 import { type Lease, lease, type Millis } from "../../kernel/contract/records.ts";
 import type { Blocker } from "../../kernel/contract/replies.ts";
 import type { AnswerContext } from "../answers/answer.ts";
 import { escaped } from "../schema/json-text.ts";
 import { membersTextOf, show, type WireObject } from "../schema/show.ts";
+import { blocker } from "../schema/views.ts";
 
 const membersText = membersTextOf<Lease>(lease);
 
@@ -32,31 +34,36 @@ export function leasesText(leases: readonly Lease[], now: Millis, tokenOf?: Answ
 }
 
 export function blockersText(blockers: readonly Blocker[], now: Millis): string {
-  return JSON.stringify(blockers.map((blocker) => blockerObject(blocker, now)));
+  return `[${blockers.map((one) => `{${blockerText(shownBlocker(one, now))}}`).join(",")}]`;
 }
 
-export function blockerObject(blocker: Blocker, now: Millis) {
-  switch (blocker.type) {
-    case "lease": {
-      const { id, agentId, resource, predicate, purpose } = blocker.lease;
-      return {
-        lease_id: id,
-        agent_id: agentId,
-        resource,
-        predicate,
-        purpose,
-        expires_in_ms: standsForMs(blocker.lease, now),
-      };
-    }
-    case "request": {
-      const { request, resource, predicate } = blocker;
-      return { request_id: request.id, agent_id: request.agentId, resource, predicate, purpose: request.purpose };
-    }
+export function blockerObject(one: Blocker, now: Millis): WireObject {
+  return show(blocker, shownBlocker(one, now));
+}
+
+type ShownBlocker = Values<typeof blocker>;
+const blockerText = membersTextOf<ShownBlocker>(blocker);
+
+function shownBlocker(one: Blocker, now: Millis): ShownBlocker {
+  if (one.type === "lease") {
+    const { id: leaseId, agentId, resource, predicate, purpose } = one.lease;
+    return {
+      agentId,
+      resource,
+      predicate,
+      purpose,
+      leaseId,
+      requestId: null,
+      expiresInMs: standsForMs(one.lease, now),
+    };
   }
+  const { request, resource, predicate } = one;
+  const { id: requestId, agentId, purpose } = request;
+  return { agentId, resource, predicate, purpose, leaseId: null, requestId, expiresInMs: null };
 }
 
-/** How long it can still be in the way: HELD outlasts the expiry (L9). JSON leaves out what nobody can know. */
-function standsForMs({ state, expiresAt, heldUntil }: Lease, now: Millis): number | undefined {
-  if (state === "CLOSING") return undefined;
+/** How long it can still be in the way: HELD outlasts the expiry (L9). Null where nobody can know. */
+function standsForMs({ state, expiresAt, heldUntil }: Lease, now: Millis): number | null {
+  if (state === "CLOSING") return null;
   return Math.max(0, (state === "HELD" ? (heldUntil ?? expiresAt) : expiresAt) - now);
 }

@@ -15,36 +15,14 @@ import {
 } from "../../kernel/contract/records.ts";
 import { quotasWords, settingsWords } from "../operating/record-words.ts";
 import { intent as intentShape } from "../schema/fields.ts";
-import { outputs, registerShape } from "../schema/from-fields.ts";
-import {
-  always,
-  choice,
-  either,
-  flag,
-  integer,
-  list,
-  nullable,
-  record,
-  sometimes,
-  text,
-  time,
-} from "../schema/schema.ts";
-import {
-  denialReasons,
-  leaseStates,
-  pauseReasons,
-  predicates,
-  resourceStates,
-  unknownState,
-  wireAgentStates,
-} from "../schema/vocabulary.ts";
+import { outputs, parts, registerShape } from "../schema/from-fields.ts";
+import { always, choice, either, flag, integer, list, nullable, record, sometimes, text } from "../schema/schema.ts";
+import * as views from "../schema/views.ts";
+import { denialReasons, pauseReasons, resourceStates, unknownState, wireAgentStates } from "../schema/vocabulary.ts";
 
 registerShape(intent, intentShape);
 
-const predicate = choice(predicates);
-const leaseState = choice(leaseStates);
 const expiresInMs = integer({ description: "How long it can still be used; needs no clock of yours." });
-const fence = integer({ description: "Greater than every earlier fence of the tenant; show it to the resource." });
 
 export const lease = record(
   {
@@ -63,18 +41,10 @@ export const lease = record(
   { title: "Lease" },
 );
 
-export const blocker = record(
-  {
-    lease_id: sometimes(text()),
-    request_id: sometimes(text()),
-    agent_id: text(),
-    resource: text(),
-    predicate,
-    purpose: nullable(text()),
-    expires_in_ms: sometimes(integer()),
-  },
-  { title: "Blocker", description: "Something in the way: a lease, or a request that waits ahead." },
-);
+export const blocker = record(parts(views.blocker), {
+  title: "Blocker",
+  description: "Something in the way: a lease, or a request that waits ahead.",
+});
 
 export const blockers = {
   blocked_by: list(blocker, { maxItems: 16 }),
@@ -82,11 +52,7 @@ export const blockers = {
 };
 
 export const observationUpdate = record(
-  {
-    since: time(),
-    truncated: flag({ description: "Older history was pruned; there may have been more." }),
-    changes: list(record({ resource: text(), predicate, agent_id: text(), at: time(), version: sometimes(text()) })),
-  },
+  parts(views.observation, { truncated: "Older history was pruned; there may have been more." }),
   { title: "ObservationUpdate", description: "What happened to the resources the agent relied on." },
 );
 
@@ -182,13 +148,7 @@ export const agent = record(
 );
 
 export const registered = record(
-  {
-    agent_id: text(),
-    agent_token: text({ description: "The credential of this instance; an older instance's is void." }),
-    priority_timestamp: integer(),
-    epoch: integer(),
-    state: choice(wireAgentStates),
-  },
+  parts(views.registered, { agent_token: "The credential of this instance; an older instance's is void." }),
   { title: "RegisteredAgent" },
 );
 
@@ -204,17 +164,12 @@ export const digest = record(
   { title: "Digest" },
 );
 
-export const leaseEnd = record(
-  {
-    id: text(),
-    state: choice([...leaseStates, unknownState]),
-    error: sometimes(text({ description: "Why a live one could not be served." })),
-  },
-  { title: "LeaseEnd" },
-);
+export const leaseEnd = record(parts(views.leaseEnd, { error: "Why a live one could not be served." }), {
+  title: "LeaseEnd",
+});
 
 export const verified = either([
-  record({ id: text(), state: leaseState, resource: text(), predicate, fence, expires_in_ms: expiresInMs }),
+  record(parts(views.verifiedLease)),
   record({ id: text(), state: choice([unknownState]) }),
 ]);
 
@@ -255,17 +210,13 @@ export const cellView = record(
     ...cellProperties,
     connected: flag({ description: "To this server, now." }),
     resources: list(
-      record({
-        resource: text(),
-        driver: nullable(text()),
-        capacity: nullable(integer()),
-        hardware: list(text()),
-        ready: flag(),
-        fault: nullable(text({ description: "Why the cell cannot serve it." })),
-        fenced: nullable(text({ description: "Why nothing is leased on it until it is reset." })),
-        withdrawn: flag(),
-        leases: integer({ description: "Live ones." }),
-      }),
+      record(
+        parts(views.hosted, {
+          fault: "Why the cell cannot serve it.",
+          fenced: "Why nothing is leased on it until it is reset.",
+          leases: "Live ones.",
+        }),
+      ),
     ),
   },
   { title: "CellView" },
@@ -276,18 +227,9 @@ export const verifiedToken = record(
     valid: always(true),
     tenant: text(),
     lease,
-    caveats: list(
-      record({
-        type: text(),
-        expires_at: sometimes(time()),
-        path: sometimes(text()),
-        operations: sometimes(list(text())),
-        program: sometimes(text()),
-        hardware: sometimes(text()),
-        bytes_max: sometimes(integer()),
-      }),
-      { description: "What the token was narrowed by; all of it allows what was asked." },
-    ),
+    caveats: list(record(parts(views.tokenCaveat)), {
+      description: "What the token was narrowed by; all of it allows what was asked.",
+    }),
   },
   { title: "VerifiedToken" },
 );
@@ -295,13 +237,9 @@ export const verifiedToken = record(
 export const tokenKeys = record(
   {
     keys: list(
-      record({
-        key_id: text(),
-        created_at: time(),
-        retires_at: nullable(
-          time({ description: "Nothing made with it is taken from then on; null: the present one." }),
-        ),
-      }),
+      record(
+        parts(views.tokenKey, { retires_at: "Nothing made with it is taken from then on; null: the present one." }),
+      ),
     ),
   },
   { title: "TokenKeys", description: "The master keys of tokens, without the keys." },

@@ -1,8 +1,9 @@
 /** The table of verdicts (W9): what an acquire, or the question after its request, is answered. */
 import type { Verdict } from "../../kernel/contract/replies.ts";
-import { type Answer, type AnswerContext, answer, inSeconds, type Observation } from "../answers/answer.ts";
+import { type Answer, type AnswerContext, answer, inSeconds } from "../answers/answer.ts";
 import { statusOf } from "../answers/errors.ts";
-import { isoTime } from "../schema/iso-time.ts";
+import { show } from "../schema/show.ts";
+import { observation as shownObservation } from "../schema/views.ts";
 import { blockersText, leasesText } from "./lease-json.ts";
 
 export function verdictAnswer(verdict: Verdict, context: AnswerContext): Answer {
@@ -28,7 +29,8 @@ type Died = Extract<Verdict, { type: "died" }>;
 type Paused = Extract<Verdict, { type: "paused" }>;
 
 function grantedText({ requestId, leases, warnings }: Granted, { now, tokenOf, observation }: AnswerContext): string {
-  const update = observation === undefined ? "" : `,"observation_update":${observationText(observation)}`;
+  const update =
+    observation === undefined ? "" : `,"observation_update":${JSON.stringify(show(shownObservation, observation))}`;
   const text = `{"verdict":"GRANTED","request_id":${requestIdText(requestId)},"leases":${leasesText(leases, now, tokenOf)}`;
   return `${text},"warnings":${warnings.length === 0 ? "[]" : JSON.stringify(warnings)}${update}}`;
 }
@@ -60,22 +62,4 @@ function pausedText({ reason, detail, resource }: Paused): string {
 /** A dry run (W12) leaves no request behind that could be asked for. */
 function requestIdText(requestId: string): string {
   return requestId === "" ? "null" : JSON.stringify(requestId);
-}
-
-export function observationObject({ since, truncated, changes }: Observation) {
-  return {
-    since: isoTime(since),
-    truncated,
-    changes: changes.map(({ resource, predicate, agentId, at, version }) => ({
-      resource,
-      predicate,
-      agent_id: agentId,
-      at: isoTime(at),
-      ...(version !== null && { version }),
-    })),
-  };
-}
-
-function observationText(observation: Observation): string {
-  return JSON.stringify(observationObject(observation));
 }

@@ -22,6 +22,7 @@ import {
 import type { CellView, OpenRequest } from "../answers/queries.ts";
 import { blockerObject } from "../leases/lease-json.ts";
 import { show, type WireObject } from "../schema/show.ts";
+import { hosted } from "../schema/views.ts";
 import type { ResourceState } from "../schema/vocabulary.ts";
 
 /** `returns_to`: the state to which an agent in DIE_RESTART returns (A1). */
@@ -76,17 +77,10 @@ export function cellViewObject({ cell, isConnected, resources }: CellView): Wire
   return {
     ...cellObject(cell),
     connected: isConnected,
-    resources: resources.map(({ resource, leases }) => ({
-      resource: resource.name,
-      driver: resource.driver,
-      capacity: resource.capacity,
-      hardware: resource.hardware,
-      ready: resource.fault === null && !resource.fenced && !resource.withdrawn,
-      fault: resource.fault,
-      fenced: resource.fenceReason,
-      withdrawn: resource.withdrawn,
-      leases,
-    })),
+    resources: resources.map(({ resource, leases }) => {
+      const ready = resource.fault === null && !resource.fenced && !resource.withdrawn;
+      return show(hosted, { ...resource, ready, leases });
+    }),
   };
 }
 

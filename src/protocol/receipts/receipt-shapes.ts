@@ -1,12 +1,9 @@
 /** What replies about receipts, obligations and the ledger look like. */
 import { only } from "../../kernel/contract/field.ts";
-import {
-  obligation as obligationFields,
-  receipt as receiptRecord,
-  taskStatuses,
-} from "../../kernel/contract/task-records.ts";
-import { outputs } from "../schema/from-fields.ts";
-import { choice, flag, integer, list, nullable, record, text, time } from "../schema/schema.ts";
+import { receipt as receiptRecord } from "../../kernel/contract/task-records.ts";
+import { outputs, parts } from "../schema/from-fields.ts";
+import { flag, list, record, text } from "../schema/schema.ts";
+import { ledgerHead as ledgerHeadFields, taskObligation } from "../schema/views.ts";
 import { obligationWords } from "../tasks/task-shapes.ts";
 import { receiptWords } from "./receipt-fields.ts";
 
@@ -36,29 +33,14 @@ export const chain = record(
   { title: "ReceiptChain" },
 );
 
-export const obligation = record(
-  {
-    ...outputs(obligationFields, obligationWords),
-    closed_at: nullable(time()),
-    task_id: text(),
-    task_type: text(),
-    task_summary: nullable(text()),
-    principal_ai: text(),
-    status: choice(taskStatuses, { description: "The task's." }),
-    last_receipt_id: nullable(text()),
-  },
-  { title: "Obligation" },
-);
+export const obligation = record(parts(taskObligation, { ...obligationWords, status: "The task's." }), {
+  title: "Obligation",
+});
 
 export const ledgerHead = record(
-  {
-    tenant_id: text(),
-    sequence: integer({ description: "Of the last receipt; 0 while there is none." }),
-    hash: text(),
-    signature: text({ description: "Ed25519, over what `ledger verify` describes." }),
-    key_id: text(),
-    public_key: text(),
-    at: time(),
-  },
+  parts(ledgerHeadFields, {
+    sequence: "Of the last receipt; 0 while there is none.",
+    signature: "Ed25519, over what `ledger verify` describes.",
+  }),
   { title: "LedgerHead" },
 );

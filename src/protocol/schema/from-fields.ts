@@ -46,6 +46,14 @@ export function outputs<F extends Fields>(fields: F, words: Words<NoInfer<F>>): 
   return propertiesOf(fields, words, outputSchema);
 }
 
+type PartSchema<F> = F extends { readonly omitted: true } ? TOptional<TUnsafe<NonNullable<InOf<F>>>> : TUnsafe<InOf<F>>;
+type PartProperties<F> = { [K in keyof F & string as WireName<F, K>]: PartSchema<F[K]> };
+
+/** The same for a part of an answer, whose names mostly say enough. */
+export function parts<F extends Fields>(fields: F, words: Partial<Words<NoInfer<F>>> = {}): PartProperties<F> {
+  return propertiesOf(fields, words, outputSchema) as PartProperties<F>;
+}
+
 function propertiesOf(
   fields: Fields,
   words: Readonly<Record<string, string | undefined>>,

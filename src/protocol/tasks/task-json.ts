@@ -6,7 +6,6 @@ import type { Lease, Millis } from "../../kernel/contract/records.ts";
 import type { Directive, Offer } from "../../kernel/contract/replies.ts";
 import {
   type Obligation,
-  obligation as obligationFields,
   type Payload,
   type Task,
   type TaskType,
@@ -19,6 +18,7 @@ import { expiresInMs, leasesText } from "../leases/lease-json.ts";
 import { isoTime } from "../schema/iso-time.ts";
 import { escaped } from "../schema/json-text.ts";
 import { show, type WireObject } from "../schema/show.ts";
+import { taskObligation } from "../schema/views.ts";
 
 type TokenOf = (lease: Lease, now: Millis) => string | null;
 
@@ -79,19 +79,10 @@ export function taskObject(task: Task): WireObject {
   return show(taskFields, task);
 }
 
-/** R5: what a custodian answers for, with the task that it is about. */
 export function obligationObject(task: Task, obligation: Obligation): WireObject {
-  const { spec } = task;
-  return {
-    ...show(obligationFields, obligation),
-    closed_at: obligation.state === "CLOSED" ? time(task.endedAt) : null,
-    task_id: task.id,
-    task_type: spec.taskType,
-    task_summary: spec.taskSummary,
-    principal_ai: spec.principalAi,
-    status: task.status,
-    last_receipt_id: task.lastReceiptId,
-  };
+  const { id: taskId, spec, status, lastReceiptId } = task;
+  const closedAt = obligation.state === "CLOSED" ? task.endedAt : null;
+  return show(taskObligation, { ...spec, ...obligation, closedAt, taskId, status, lastReceiptId });
 }
 
 export function taskTypeObject(type: TaskType): WireObject {
@@ -100,8 +91,4 @@ export function taskTypeObject(type: TaskType): WireObject {
 
 export function workerObject(worker: Worker, leases: number): WireObject {
   return { ...show(workerFields, worker), leases };
-}
-
-function time(ms: Millis | null): string | null {
-  return ms === null ? null : isoTime(ms);
 }

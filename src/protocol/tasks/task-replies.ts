@@ -4,7 +4,8 @@ import { type Answer, type AnswerContext, answer, answerJson, refusalAnswer } fr
 import { comesWith } from "../answers/errors.ts";
 import type { QueryReply, TaskView, Told } from "../answers/queries.ts";
 import { receiptsText, receiptText } from "../receipts/receipt-json.ts";
-import { isoTime } from "../schema/iso-time.ts";
+import { show } from "../schema/show.ts";
+import { ledgerHead } from "../schema/views.ts";
 import { createdText, offersText, offerText, taskLeaseText, taskObject, taskTypeObject } from "./task-json.ts";
 
 /** T6: how long a worker that got nothing is asked to wait, in seconds. */
@@ -42,12 +43,8 @@ export function taskReplyAnswer(reply: TaskReply | Told, context: AnswerContext)
       const tail = `"receipt":${receiptText(stored)},"effects":${receiptsText(effects)},"truncated":${truncated}}`;
       return answer(200, `${head},${tail}`);
     }
-    case "ledger_head": {
-      const { tenant, sequence, hash, signature, keyId, publicKey, at } = reply.head;
-      // What is signed comes first, in the order in which it is signed.
-      const signed = { tenant_id: tenant, sequence, hash, at: isoTime(at), key_id: keyId };
-      return answerJson(200, { ...signed, signature, public_key: publicKey });
-    }
+    case "ledger_head":
+      return answerJson(200, show(ledgerHead, reply.head));
     // Whoever runs the command looks these up before they are put into words.
     case "task_ended":
     case "receipt":

@@ -11,8 +11,9 @@ import {
   worker as workerFields,
 } from "../../kernel/contract/task-records.ts";
 import { lease } from "../leases/shapes.ts";
-import { outputs, type Words } from "../schema/from-fields.ts";
+import { outputs, parts, type Words } from "../schema/from-fields.ts";
 import { anything, choice, integer, list, nullable, record, sometimes, text, time } from "../schema/schema.ts";
+import { offeredTask } from "../schema/views.ts";
 import { taskWords } from "./task-fields.ts";
 
 const status = choice(taskStatuses);
@@ -22,22 +23,6 @@ const warnings = sometimes(list(text({ description: "What was capped (L2)." })))
 
 export const createdTask = record({ task_id: text(), status, warnings }, { title: "CreatedTask" });
 
-/** The work, as the AsyncGate document has it. */
-const offeredTask = record(
-  {
-    task_id: text(),
-    principal_ai: text(),
-    task_type: text(),
-    task_summary: nullable(text()),
-    task_body: nullable(text()),
-    payload_pointer: nullable(text()),
-    inputs: anything(),
-    expected_outcome_kind: nullable(text()),
-    expected_artifact_mime: nullable(text()),
-  },
-  { title: "OfferedTask" },
-);
-
 export const offer = record(
   {
     lease_id: text(),
@@ -45,7 +30,7 @@ export const offer = record(
     expires_in_ms: expiresInMs,
     fence: integer({ description: "Greater than every earlier fence of the tenant." }),
     attempt: integer({ description: "Which attempt this would be, or is." }),
-    task: offeredTask,
+    task: record(parts(offeredTask), { title: "OfferedTask" }),
     leases: sometimes(list(lease, { description: "Those of the task's manifest (T10)." })),
   },
   { title: "Offer", description: "Not an obligation yet: an `accepted` receipt makes it one." },
