@@ -7,12 +7,20 @@ import type { OfferedTask } from "../../sdk/wire.ts";
 import type { Call, Command } from "../command.ts";
 import { Failure, UsageProblem } from "../problem.ts";
 import { onStopSignals } from "../stop-signals.ts";
+import { type Child, startChild } from "../supervision/child.ts";
 import { findCommand } from "../supervision/find-command.ts";
-import { runForTask } from "../supervision/for-task.ts";
+import { signalGroup } from "../supervision/process-group.ts";
+import { supervise } from "../supervision/supervise.ts";
+import { Watchdog } from "../supervision/watchdog-link.ts";
 
 /** The ledger's limit for a result's text; what is longer is stored as an artifact. */
 const textBytesMax = 100_000;
 const graceMsDefault = 5_000;
+/** The last that it printed, for the receipt of a failure. */
+const tailChars = 2_000;
+const tellMs = 500;
+/** A larger result does not fit in memory; the command has to store it somewhere itself. */
+const stdoutBytesMax = 256 * 2 ** 20;
 
 const workCommand: Command = {
   name: "work",
@@ -102,13 +110,8 @@ async function runOne(
   graceMs: number,
 ): Promise<TaskOutcome> {
   const env = { ...call.environment, ...environmentFor(call, task, context) };
-  const { code, stdout, stderrTail } = await runForTask({
-    command,
-    env,
-    input: `${JSON.stringify(task)}\n`,
-    context,
-    graceMs,
-  });
+  const input = `${JSON.stringify(task)}\n`;
+  const { code, stdout, stderrTail } = await runForTask(command, env, input, context, graceMs);
   context.signal.throwIfAborted();
   if (code !== 0) {
     const tail = stderrTail.trim();
@@ -128,6 +131,48 @@ async function runOne(
     artifactSizeBytes: size,
     artifactMime: task.expected_artifact_mime ?? "application/octet-stream",
   };
+}
+
+/** Runs the command, and ends it when the task is cancelled, preempted or lost, before its lease ends. */
+async function runForTask(
+  command: readonly string[],
+  env: NodeJS.ProcessEnv,
+  input: string,
+  context: TaskContext,
+  graceMs: number,
+) {
+  const watchdog = new Watchdog();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  let stderrTail = "";
+  const start = async (onGroup: (group: number) => void): Promise<Child> => {
+    const started = await startChild(command, { env, stdin: "pipe", stdout: "pipe", stderr: "pipe", onGroup });
+    const { stdin, stdout, stderr } = started.process;
+    stdin?.on("error", () => undefined); // It need not read its task.
+    stdin?.end(input);
+    stdout?.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= stdoutBytesMax) chunks.push(chunk);
+      else signalGroup(started.group, "SIGKILL");
+    });
+    stderr?.on("data", (chunk: Buffer) => {
+      process.stderr.write(chunk);
+      stderrTail = (stderrTail + chunk.toString()).slice(-tailChars);
+    });
+    return started;
+  };
+  // The context keeps its own margin: at its end nothing of the command is left.
+  const limits = () => {
+    const leftMs = context.remainingMs();
+    return { termInMs: Math.max(0, leftMs - graceMs), graceMs: Math.min(graceMs, leftMs) };
+  };
+  try {
+    const { code, child } = await supervise({ watchdog, signal: context.signal, limits, everyMs: tellMs, start });
+    await child.drained;
+    return { code, stdout: Buffer.concat(chunks), stderrTail };
+  } finally {
+    watchdog.dismiss();
+  }
 }
 
 interface Artifact {
