@@ -3,21 +3,14 @@ import { placeAgent } from "./agents/agent-life.ts";
 import { requestIdOf } from "./contract/ids.ts";
 import { limits } from "./contract/limits.ts";
 import type { Lease, RecordKind, RecordOf, Request, StoredRecord } from "./contract/records.ts";
-import { makeClaim } from "./deciding/claims.ts";
+import { claimOfLease } from "./deciding/claims.ts";
 import { countKinds } from "./deciding/quotas.ts";
 import { rankIn } from "./index/heap.ts";
 import { isOutOfOrder } from "./index/placed-lists.ts";
 import { type Node, nodesFor, putInOrder } from "./index/resource-tree.ts";
 import { awaitLateResult } from "./leases/late-results.ts";
 import { place } from "./leases/lease-life.ts";
-import {
-  createDigestEntry,
-  createKeyEntry,
-  createLeaseEntry,
-  createPayloadEntry,
-  createRequestEntry,
-  createTenantEntry,
-} from "./memory/entries.ts";
+import { createEntry, createLeaseEntry, createRequestEntry, createTenantEntry } from "./memory/entries.ts";
 import {
   type AgentEntry,
   changed,
@@ -94,7 +87,7 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
     // Nothing that is restored depends on the time.
     turns.set(record.id, { state, tenant, now: 0 });
   }
-  for (const { record, row } of all("key")) state.keys.set(record.id, storedAs(createKeyEntry(record), row));
+  for (const { record, row } of all("key")) state.keys.set(record.id, storedAs(createEntry("key", record), row));
   /** Each kind needs those before it. */
   const each = <K extends TenantKind>(kind: K, place: (turn: Turn, record: RecordOf[K]) => Entry<K>): void => {
     for (const { record, row } of all(kind)) {
@@ -102,7 +95,7 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
     }
   };
   each("agent", placeAgent);
-  each("digest", (turn, record) => (agentOf(turn, record.agentId).digest = createDigestEntry(record)));
+  each("digest", (turn, record) => (agentOf(turn, record.agentId).digest = createEntry("digest", record)));
   each("resource", ({ tenant }, record) => placeResource(tenant, record, canonicalName(record.name)));
   each("cell", placeCell);
   each("worker", placeWorker);
@@ -111,7 +104,7 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
   // In the order of creation, so that what a task depends on is there before it.
   all("task").sort((a, b) => a.record.timestamp - b.record.timestamp);
   each("task", ({ tenant }, record) => placeTask(tenant, record));
-  each("payload", (turn, record) => (taskOf(turn, record.taskId).payload = createPayloadEntry(record)));
+  each("payload", (turn, record) => (taskOf(turn, record.taskId).payload = createEntry("payload", record)));
   // Appending in order is what makes each list at a node cheap to rebuild.
   all("request").sort((a, b) => a.record.arrival - b.record.arrival);
   each("request", restoreRequest);
@@ -195,8 +188,7 @@ function restoreLease(
 ): void {
   const turn = turnOf(turns, record.tenant);
   const { tenant } = turn;
-  const intent = { predicate: record.predicate, resource: record.resource, units: record.units, to: null, pick: null };
-  const entry = createLeaseEntry(record, holderOf(turn, record), makeClaim(tenant, intent, name).strength);
+  const entry = createLeaseEntry(record, holderOf(turn, record), claimOfLease(tenant, record, name).strength);
   const request = tenant.requests.size === 0 ? undefined : tenant.requests.get(requestIdOf(record.id));
   // Handed over, it no longer belongs to the request through which it was granted.
   const isHandedOver = request?.record.ended.some((ended) => ended.id === record.id) ?? true;

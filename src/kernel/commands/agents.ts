@@ -16,12 +16,12 @@ import { agentIdFrom } from "../contract/ids.ts";
 import { checkDigest } from "../contract/inputs.gen.ts";
 import { readPredicate } from "../contract/predicates.ts";
 import { type Agent, agentStates, type Digest, type Intent, resolutionStrategies } from "../contract/records.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
+import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import { readName } from "../deciding/manifest.ts";
 import { emitLease, reissue, updateLease } from "../leases/lease-life.ts";
 import { findAgent, isAbove, requireAbove } from "../memory/actors.ts";
-import { createDigestEntry } from "../memory/entries.ts";
+import { createEntry } from "../memory/entries.ts";
 import { type AgentEntry, changed, emit, leasesOf, type Turn } from "../memory/state.ts";
 import { endLeases, endRequest } from "../requests/request-life.ts";
 import { ownLeases } from "./holding.ts";
@@ -42,7 +42,7 @@ export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
     return { type: "agent", agent: known.record, created: false };
   }
   if (tenant.agents.size >= tenant.record.quotas.agentsMax) {
-    return refuse("lease_denied", `The tenant may have ${tenant.record.quotas.agentsMax} agents.`, { reason: "quota" });
+    return deny("quota", `The tenant may have ${tenant.record.quotas.agentsMax} agents.`);
   }
   const record: Agent = {
     tenant: tenant.record.id,
@@ -161,7 +161,7 @@ export function saveDigest(turn: Turn, agent: AgentEntry, command: SaveDigest): 
     priority: agent.record.priority,
     savedAt: now,
   };
-  if (agent.digest === null) agent.digest = createDigestEntry(digest);
+  if (agent.digest === null) agent.digest = createEntry("digest", digest);
   else agent.digest.record = digest;
   changed(turn, agent.digest);
   return { type: "digest", digest };

@@ -8,7 +8,7 @@ import { checkValues } from "../contract/bounds.ts";
 import { commands, type EnrolCell } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
 import type { Cell, CellBinding, Lease } from "../contract/records.ts";
-import { refuse } from "../contract/refusals.ts";
+import { deny } from "../contract/refusals.ts";
 import type { CellEnrolled, Reply } from "../contract/replies.ts";
 import { updateLease } from "../leases/lease-life.ts";
 import { mayActAsCell } from "../memory/actors.ts";
@@ -26,7 +26,7 @@ export function enrolCell(turn: Turn, command: EnrolCell): Reply {
   const refusal = mayActAsCell(state, known, command.actor) ?? checkValues(commands.enrol_cell, command);
   if (refusal !== null) return refusal;
   if (known === undefined && tenant.cells.size >= limits.cellsMax) {
-    return refuse("lease_denied", `The tenant may have ${limits.cellsMax} cells.`, { reason: "quota" });
+    return deny("quota", `The tenant may have ${limits.cellsMax} cells.`);
   }
   const cell = enter(turn, known, command);
   const believed = byLease(command.bindings);

@@ -16,7 +16,7 @@ import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { CellEnrolled, Reply } from "../contract/replies.ts";
 import { readName } from "../deciding/manifest.ts";
 import { mayActAsCell, requireAbove } from "../memory/actors.ts";
-import { type CellEntry, changed, nameOf, type ResourceEntry, type TenantEntry, type Turn } from "../memory/state.ts";
+import { type CellEntry, nameOf, type ResourceEntry, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { ResourceName } from "../names/resource-name.ts";
 import { endBinding, endLeases } from "../requests/request-life.ts";
 import {
@@ -33,7 +33,7 @@ import {
   tornDown,
 } from "../resources/cell-life.ts";
 import { updateCell } from "../resources/cell-states.ts";
-import { addResource, emitResource, fence, isUsed, turnsAWait } from "../resources/resource-life.ts";
+import { addResource, changeResource, fence, isUsed, turnsAWait } from "../resources/resource-life.ts";
 
 export function reportBinding(turn: Turn, command: ReportBinding): Reply {
   const { cellId } = command;
@@ -252,9 +252,7 @@ function declareHosted(
 /** A cell says the same again and again; only what is new is an event. */
 function change(turn: Turn, entry: ResourceEntry, record: Resource): void {
   if (isSame(entry.record, record)) return;
-  entry.record = record;
-  changed(turn, entry);
-  emitResource(turn, entry, "resource.declared");
+  changeResource(turn, entry, record, "resource.declared");
 }
 
 function isSame(a: Resource, b: Resource): boolean {

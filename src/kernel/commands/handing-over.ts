@@ -8,7 +8,7 @@ import { readPredicate, strengthOf, strengthsConflict } from "../contract/predic
 import type { Lease, Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
-import { lastPlace, makeClaim, ownUnits } from "../deciding/claims.ts";
+import { claimOfLease, lastPlace, ownUnits } from "../deciding/claims.ts";
 import { addObstacles, createObstacles } from "../deciding/obstacles.ts";
 import { eachAt } from "../index/placed-lists.ts";
 import { findNode, literalChildren, type Node, patternChildren } from "../index/resource-tree.ts";
@@ -90,13 +90,8 @@ function whyNotTransferred(
         : !isCounted(lease.node) && strengthsConflict(other.strength, lease.strength),
     );
     if (clash !== undefined) {
-      return refuse(
-        "transfer_refused",
-        `It would conflict with ${clash.record.id}, which stays behind; transfer or release that first.`,
-        {
-          leaseId: lease.record.id,
-        },
-      );
+      const { id } = clash.record;
+      return notTransferred(lease, `It would conflict with ${id}, which stays behind; transfer or release that first.`);
     }
     const resource = tenant.resources.get(name.text);
     if (resource !== undefined && resource.record.capacity !== null) {
@@ -104,30 +99,17 @@ function whyNotTransferred(
         request.claims.some((claim) => claim.node === resource.node),
       );
       if (waitsForIt && ownUnits(resource, receiver) + lease.record.units > resource.record.capacity) {
-        return refuse("transfer_refused", "The receiver waits for units itself, and would then wait for its own.", {
-          leaseId: lease.record.id,
-        });
+        return notTransferred(lease, "The receiver waits for units itself, and would then wait for its own.");
       }
     }
     const obstacles = createObstacles();
-    const intent = {
-      predicate: lease.record.predicate,
-      resource: name.text,
-      units: lease.record.units,
-      to: null,
-      pick: null,
-    };
-    addObstacles(obstacles, tenant, makeClaim(tenant, intent, name), receiver, lastPlace, 0, Number.NEGATIVE_INFINITY);
+    const claim = claimOfLease(tenant, lease.record, name);
+    addObstacles(obstacles, tenant, claim, receiver, lastPlace, 0, Number.NEGATIVE_INFINITY);
     const waitDie = tenant.record.settings.strategy === "wait_die";
     for (const { holder } of obstacles.claims.keys()) {
       if (waitDie ? holder.priority < priority : holder.priority > priority) continue;
-      return refuse(
-        "transfer_refused",
-        "Somebody waits for this lease, and could deadlock with the new holder; release it instead.",
-        {
-          leaseId: lease.record.id,
-        },
-      );
+      const detail = "Somebody waits for this lease, and could deadlock with the new holder; release it instead.";
+      return notTransferred(lease, detail);
     }
   }
   return null;
@@ -172,10 +154,12 @@ export function downgradeLease(turn: Turn, lease: LeaseEntry, command: Downgrade
 }
 
 /** T10: a task's leases live and end together, so none of them is handed on or weakened alone. */
-function ofTask({ record }: LeaseEntry): Refusal {
-  return refuse("transfer_refused", "The lease belongs to a task, whose leases stay together; give the task back.", {
-    leaseId: record.id,
-  });
+function ofTask(lease: LeaseEntry): Refusal {
+  return notTransferred(lease, "The lease belongs to a task, whose leases stay together; give the task back.");
+}
+
+function notTransferred({ record }: LeaseEntry, detail: string): Refusal {
+  return refuse("transfer_refused", detail, { leaseId: record.id });
 }
 
 function whyNotActive({ record, request }: LeaseEntry): Refusal | null {

@@ -10,20 +10,20 @@ import {
   type WithdrawResource,
 } from "../contract/commands.ts";
 import { EXCLUSIVE } from "../contract/predicates.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
+import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import { lastPlace } from "../deciding/claims.ts";
 import { readName } from "../deciding/manifest.ts";
 import { isObstructed } from "../deciding/obstacles.ts";
 import { emitLease } from "../leases/lease-life.ts";
 import { requireAbove } from "../memory/actors.ts";
-import { type AgentEntry, changed, freeName, type Holder, nameOf, type Turn } from "../memory/state.ts";
+import { type AgentEntry, freeName, type Holder, nameOf, type Turn } from "../memory/state.ts";
 import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
 import {
   addResource,
+  changeResource,
   clear,
-  emitResource,
   fence,
   isUsed,
   removeResource,
@@ -51,22 +51,16 @@ export function declareResource(turn: Turn, name: ResourceName, command: Declare
     return refuse(
       "resource_in_use",
       "With so few units a waiting request could deadlock; try again when it is served.",
-      {
-        field: "capacity",
-      },
+      { field: "capacity" },
     );
   }
   if (known === undefined && tenant.resources.size >= tenant.record.quotas.resourcesMax) {
-    return refuse("lease_denied", `The tenant may declare ${tenant.record.quotas.resourcesMax} resources.`, {
-      reason: "quota",
-    });
+    return deny("quota", `The tenant may declare ${tenant.record.quotas.resourcesMax} resources.`);
   }
   const entry = known ?? addResource(tenant, name, now);
   // What a cell said of it is not so of another's, or of nobody's.
   const said = cell === entry.record.cell ? {} : { driver: null, hardware: [], fault: null };
-  entry.record = { ...entry.record, ...said, capacity, cell, withdrawn: false };
-  changed(turn, entry);
-  emitResource(turn, entry, "resource.declared");
+  changeResource(turn, entry, { ...said, capacity, cell, withdrawn: false }, "resource.declared");
   freeName(turn, name);
   turn.state.consequences.push({ type: "units_freed", resource: entry }, { type: "readiness_changed" });
   return { type: "resource", resource: entry.record, created: known === undefined };
@@ -92,9 +86,7 @@ export function resetResource(turn: Turn, name: ResourceName, command: ResetReso
     return refuse(
       "probe_required",
       "It is bound, and only its cell can see that it is clean: reset it through its cell.",
-      {
-        field: "resource",
-      },
+      { field: "resource" },
     );
   }
   const intent = { predicate: "MUTATES", resource: name.text, units: 1, to: null, pick: null } as const;
@@ -104,9 +96,7 @@ export function resetResource(turn: Turn, name: ResourceName, command: ResetReso
       field: "resource",
     });
   }
-  entry.record = { ...entry.record, fenced: false, fenceReason: null, fencedAt: null };
-  emitResource(turn, entry, "resource.reset");
-  changed(turn, entry);
+  changeResource(turn, entry, { fenced: false, fenceReason: null, fencedAt: null }, "resource.reset");
   const { capacity, cell, withdrawn } = entry.record;
   if (capacity === null && cell === null && !withdrawn) removeResource(tenant, entry);
   freeName(turn, name);
@@ -120,11 +110,7 @@ const nobody = { leaseCount: 0 } as Holder;
 export function withdrawResource(turn: Turn, name: ResourceName, command: WithdrawResource): Reply {
   const { tenant, now } = turn;
   const entry = tenant.resources.get(name.text) ?? addResource(tenant, name, now);
-  if (!entry.record.withdrawn) {
-    entry.record = { ...entry.record, withdrawn: true };
-    changed(turn, entry);
-    emitResource(turn, entry, "resource.withdrawn");
-  }
+  if (!entry.record.withdrawn) changeResource(turn, entry, { withdrawn: true }, "resource.withdrawn");
   clear(turn, name, "resource_withdrawn", command.revoke);
   return { type: "resource", resource: entry.record, created: false };
 }

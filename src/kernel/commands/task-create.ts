@@ -7,14 +7,14 @@ import { invalid } from "../contract/bounds.ts";
 import { taskIdFrom } from "../contract/ids.ts";
 import { checkTask, checkTaskType, checkTaskTypeSettings, taskSpecOf } from "../contract/inputs.gen.ts";
 import { limits } from "../contract/limits.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
+import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { CreateTask, SetTaskType, TaskInput } from "../contract/task-commands.ts";
 import type { Task, TaskKey, TaskSpec } from "../contract/task-records.ts";
 import { leavesChoice, needsCells } from "../deciding/claims.ts";
 import { readIntents } from "../deciding/manifest.ts";
 import { findAgent, requireAbove } from "../memory/actors.ts";
-import { createPayloadEntry } from "../memory/entries.ts";
+import { createEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { TaskEntry, TaskTypeEntry } from "../memory/task-state.ts";
 import { taskFingerprint } from "../names/fingerprint.ts";
@@ -69,14 +69,13 @@ function whyNotAdmitted(tenant: TenantEntry, spec: TaskSpec): Refusal | null {
   }
   const { tasksMax } = tenant.record.quotas;
   if (tenant.tasks.size >= tasksMax) {
-    return refuse("lease_denied", `The tenant may have ${tasksMax} tasks that are not done.`, { reason: "quota" });
+    return deny("quota", `The tenant may have ${tasksMax} tasks that are not done.`);
   }
   const { lanes } = tenant.book;
   if (lanes.size >= limits.taskLanesMax && !lanes.has(laneIdOf(spec))) {
-    return refuse(
-      "lease_denied",
+    return deny(
+      "quota",
       `The tenant may have ${limits.taskLanesMax} kinds of tasks (types with required capabilities) in its queue.`,
-      { reason: "quota" },
     );
   }
   return null;
@@ -147,7 +146,7 @@ function addTask(
   const task = placeTask(tenant, record);
   const { taskBody, inputs } = input;
   if (taskBody !== null || (inputs !== null && inputs !== undefined)) {
-    task.payload = createPayloadEntry({
+    task.payload = createEntry("payload", {
       tenant: tenant.record.id,
       taskId: record.id,
       taskBody,
@@ -176,9 +175,7 @@ export function setTaskType(turn: Turn, command: SetTaskType): Reply {
   if (refusal !== null) return refusal;
   const known = tenant.book.types.get(command.taskType);
   if (known === undefined && tenant.book.types.size >= limits.taskTypesMax) {
-    return refuse("lease_denied", `The tenant may have settings for ${limits.taskTypesMax} types of tasks.`, {
-      reason: "quota",
-    });
+    return deny("quota", `The tenant may have settings for ${limits.taskTypesMax} types of tasks.`);
   }
   const entry = known ?? addType(tenant, command.taskType);
   const { settings } = command;

@@ -16,6 +16,7 @@ import {
   type Millis,
   quotasDefault,
   settingsDefault,
+  type Tenant,
   type TenantQuotas,
   type TenantSettings,
   tenantQuotas,
@@ -25,7 +26,7 @@ import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import { countKinds } from "../deciding/quotas.ts";
 import { requireOperator } from "../memory/actors.ts";
-import { createKeyEntry, createTenantEntry } from "../memory/entries.ts";
+import { createEntry, createTenantEntry } from "../memory/entries.ts";
 import { changed, emit, type State, type Turn } from "../memory/state.ts";
 import { endLeases, endRequest } from "../requests/request-life.ts";
 import { announceAll } from "../tasks/lanes.ts";
@@ -86,7 +87,12 @@ export function setTenantSettings(state: State, command: SetTenantSettings, now:
       field: "strategy",
     });
   }
-  tenant.record = { ...tenant.record, settings };
+  return changeTenant(turn, { settings });
+}
+
+function changeTenant(turn: Turn, change: Partial<Tenant>): Reply {
+  const { tenant, now } = turn;
+  tenant.record = { ...tenant.record, ...change };
   changed(turn, tenant);
   emit(turn, { type: "tenant.changed", tenant: tenant.record.id, at: now });
   return { type: "tenant", tenant: tenant.record, created: false };
@@ -99,12 +105,10 @@ export function setTenantQuotas(state: State, command: SetTenantQuotas, now: Mil
   const quotas: TenantQuotas = { ...tenant.record.quotas, ...command.quotas };
   const refusal = checkValues(tenantQuotas, quotas) ?? checkKinds(quotas.kinds);
   if (refusal !== null) return refusal;
-  tenant.record = { ...tenant.record, quotas };
-  changed(turn, tenant);
+  const reply = changeTenant(turn, { quotas });
   countKinds(tenant);
   unbarAll(turn);
-  emit(turn, { type: "tenant.changed", tenant: tenant.record.id, at: now });
-  return { type: "tenant", tenant: tenant.record, created: false };
+  return reply;
 }
 
 const kindPattern = /^[A-Z][A-Z0-9_]*$/;
@@ -138,7 +142,7 @@ export function createKey(state: State, command: CreateKey, now: Millis): Reply 
   const invalid = checkValues(keyInput, key);
   if (invalid !== null) return invalid;
   if (state.keys.has(key.id)) return refuse("key_exists", "There is a key of this id already.", { field: "key_id" });
-  const entry = createKeyEntry(key);
+  const entry = createEntry("key", key);
   state.keys.set(key.id, entry);
   changed({ state }, entry);
   return { type: "key", key: entry.record };

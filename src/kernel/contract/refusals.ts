@@ -118,3 +118,7 @@ export function refuse(
 ): Refusal {
   return { type: "refused", code, detail, ...context };
 }
+
+export function deny(reason: DenialReason, detail: string): Refusal {
+  return refuse("lease_denied", detail, { reason });
+}

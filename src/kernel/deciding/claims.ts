@@ -1,6 +1,6 @@
 /** Intents on their way to leases (C6, C7): names parsed, where they stand in the queue, and units of counted resources. */
 import { EXCLUSIVE, type Strength, strengthOf } from "../contract/predicates.ts";
-import type { Intent } from "../contract/records.ts";
+import type { Intent, Lease } from "../contract/records.ts";
 import { isBefore, type Place, some } from "../index/placed-lists.ts";
 import type { Holder, ResourceEntry, TenantEntry, WaitingClaim } from "../memory/state.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
@@ -21,6 +21,11 @@ export function makeClaim(tenant: TenantEntry, intent: Intent, name: ResourceNam
   const resource = tenant.resources.size === 0 ? undefined : tenant.resources.get(name.text);
   const counted = resource !== undefined && resource.record.capacity !== null ? resource : null;
   return { intent, name, strength: counted === null ? strengthOf(intent.predicate) : EXCLUSIVE, counted };
+}
+
+/** What the lease would be asked for with. */
+export function claimOfLease(tenant: TenantEntry, { predicate, resource, units }: Lease, name: ResourceName): Claim {
+  return makeClaim(tenant, { predicate, resource, units, to: null, pick: null }, name);
 }
 
 /** One claim per name: a rename is two, each linked to the other (C7). */

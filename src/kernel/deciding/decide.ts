@@ -4,7 +4,7 @@
  */
 import { decidingPriority } from "../agents/agent-life.ts";
 import type { Millis } from "../contract/records.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
+import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import { each, type Place } from "../index/placed-lists.ts";
 import {
   type AgentEntry,
@@ -74,33 +74,28 @@ export function displacesUnits({ claims }: Pick<Manifest, "claims">): boolean {
 function findDenial(tenant: TenantEntry, agent: AgentEntry, { claims }: Manifest, now: Millis): Refusal | null {
   const { quotas } = tenant.record;
   if (tenant.leases.size + claims.length > quotas.leasesMax)
-    return denied("quota", `The tenant may hold ${quotas.leasesMax} leases.`);
+    return deny("quota", `The tenant may hold ${quotas.leasesMax} leases.`);
   let patterns = tenant.patternCount;
   for (const { claim } of claims) if (claim.name.wild) patterns++;
   if (patterns > quotas.patternsMax && patterns > tenant.patternCount) {
-    return denied("quota", `The tenant may hold ${quotas.patternsMax} patterns.`);
+    return deny("quota", `The tenant may hold ${quotas.patternsMax} patterns.`);
   }
-  if (isLeaseTimeUsedUp(tenant, now)) return denied("quota", "The tenant's lease time for today is used up.");
+  if (isLeaseTimeUsedUp(tenant, now)) return deny("quota", "The tenant's lease time for today is used up.");
   const over = findOverKind(tenant, claims);
-  if (over !== null)
-    return denied("quota", `The tenant may hold ${over.most} units of ${over.kind}, waiting ones too.`);
+  if (over !== null) return deny("quota", `The tenant may hold ${over.most} units of ${over.kind}, waiting ones too.`);
   for (const { claim } of claims) {
     if (claim.counted === null) continue;
     const capacity = claim.counted.record.capacity ?? 0;
     const units = unitsClaimed(claims, claim);
-    if (units > capacity) return denied("capacity", `${claim.name.text} has ${capacity} units in all.`);
+    if (units > capacity) return deny("capacity", `${claim.name.text} has ${capacity} units in all.`);
     if (units + ownUnits(claim.counted, agent) > capacity && !isCovered(claim, agent)) {
-      return denied(
+      return deny(
         "self_blocked",
         `The agent's own leases and requests leave no room on ${claim.name.text}; release some first.`,
       );
     }
   }
   return null;
-}
-
-function denied(reason: "quota" | "capacity" | "self_blocked", detail: string): Refusal {
-  return refuse("lease_denied", detail, { reason });
 }
 
 function waitOrRefuse(
@@ -116,7 +111,7 @@ function waitOrRefuse(
     });
   }
   if (tenant.waitingCount >= tenant.record.quotas.waitersMax) {
-    return denied("quota", `The tenant may have ${tenant.record.quotas.waitersMax} requests waiting.`);
+    return deny("quota", `The tenant may have ${tenant.record.quotas.waitersMax} requests waiting.`);
   }
   return { type: "wait", obstacles, wounds };
 }

@@ -7,7 +7,7 @@
 import { decidingPriority } from "../agents/agent-life.ts";
 import { limits } from "../contract/limits.ts";
 import type { Intent, Millis } from "../contract/records.ts";
-import { refuse } from "../contract/refusals.ts";
+import { deny, refuse } from "../contract/refusals.ts";
 import { eachAt, type Place } from "../index/placed-lists.ts";
 import { search } from "../index/resource-search.ts";
 import {
@@ -59,9 +59,7 @@ export function pickNames(
     }
     const roomy = ready.filter(({ record: { capacity } }) => capacity === null || capacity >= intent.units);
     if (roomy.length === 0) {
-      return refuse("lease_denied", `No resource of ${pattern.text} has ${intent.units} units in all.`, {
-        reason: "capacity",
-      });
+      return deny("capacity", `No resource of ${pattern.text} has ${intent.units} units in all.`);
     }
     const { name } = freest(tenant, agent, intent, roomy, place) ?? shortestQueue(agent, intent, roomy);
     picked[index] = name.text;

@@ -1,34 +1,15 @@
 /** New entries around records, in no index yet. All of a kind have the same shape, which keeps access to them fast. */
 
 import type { Strength } from "../contract/predicates.ts";
-import type { Agent, Cell, Counters, Digest, Key, Lease, Request, Resource, Tenant } from "../contract/records.ts";
-import type { Payload, Task, TaskKey, TaskType, Worker } from "../contract/task-records.ts";
-import { createHeap } from "../index/heap.ts";
+import type { Agent, Counters, Lease, RecordOf, Request, Resource, Tenant } from "../contract/records.ts";
+import type { Task, Worker } from "../contract/task-records.ts";
+import { createHeap, type Ranked } from "../index/heap.ts";
 import type { Node } from "../index/resource-tree.ts";
 import { TextMap } from "../index/text-map.ts";
 import { idHash, textHash } from "../names/hash.ts";
 import type { ResourceName } from "../names/resource-name.ts";
-import type {
-  AgentEntry,
-  CellEntry,
-  DigestEntry,
-  Holder,
-  KeyEntry,
-  LeaseEntry,
-  RequestEntry,
-  ResourceEntry,
-  TenantEntry,
-} from "./state.ts";
-import {
-  type Lane,
-  noRequests,
-  type PayloadEntry,
-  type TaskBook,
-  type TaskEntry,
-  type TaskKeyEntry,
-  type TaskTypeEntry,
-  type WorkerEntry,
-} from "./task-state.ts";
+import type { AgentEntry, Entry, Holder, LeaseEntry, RequestEntry, ResourceEntry, TenantEntry } from "./state.ts";
+import { type Lane, noRequests, type TaskBook, type TaskEntry, type WorkerEntry } from "./task-state.ts";
 export function createTenantEntry(record: Tenant, counters: Counters): TenantEntry {
   return {
     kind: "tenant",
@@ -122,8 +103,12 @@ export function createRequestEntry(record: Request, holder: Holder): RequestEntr
   };
 }
 
-export function createDigestEntry(record: Digest): DigestEntry {
-  return { kind: "digest", record, alive: true, row: 0, changedIn: 0 };
+/** Of a record that stands in no index and has no deadline. */
+export function createEntry<K extends "digest" | "key" | "payload" | "task_type">(
+  kind: K,
+  record: RecordOf[K],
+): Entry<K> {
+  return { kind, record, alive: true, row: 0, changedIn: 0 };
 }
 
 export function createResourceEntry(record: Resource, name: ResourceName, node: Node): ResourceEntry {
@@ -142,22 +127,12 @@ export function createResourceEntry(record: Resource, name: ResourceName, node: 
   };
 }
 
-export function createCellEntry(record: Cell): CellEntry {
-  return {
-    kind: "cell",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    rank: 0,
-    tie: 0,
-    tenantId: record.tenant,
-    slot: -1,
-  };
-}
-
-export function createKeyEntry(record: Key): KeyEntry {
-  return { kind: "key", record, alive: true, row: 0, changedIn: 0 };
+export function createDueEntry<K extends "cell" | "task_key" | "worker">(
+  kind: K,
+  record: RecordOf[K],
+): Entry<K> & Ranked & { readonly kind: K } {
+  const due = { rank: 0, tie: 0, tenantId: record.tenant, slot: -1 };
+  return { kind, record, alive: true, row: 0, changedIn: 0, ...due };
 }
 
 export function createTaskBook(): TaskBook {
@@ -206,29 +181,6 @@ export function createTaskEntry(record: Task, lane: Lane): TaskEntry {
   };
 }
 
-export function createPayloadEntry(record: Payload): PayloadEntry {
-  return { kind: "payload", record, alive: true, row: 0, changedIn: 0 };
-}
-
-export function createTaskTypeEntry(record: TaskType): TaskTypeEntry {
-  return { kind: "task_type", record, alive: true, row: 0, changedIn: 0 };
-}
-
-export function createTaskKeyEntry(record: TaskKey): TaskKeyEntry {
-  const due = { rank: 0, tie: 0, tenantId: record.tenant, slot: -1 };
-  return { kind: "task_key", record, alive: true, row: 0, changedIn: 0, ...due };
-}
-
 export function createWorkerEntry(record: Worker): WorkerEntry {
-  const due = { rank: 0, tie: 0, tenantId: record.tenant, slot: -1 };
-  return {
-    kind: "worker",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    ...due,
-    leases: new Set(),
-    affine: createHeap(),
-  };
+  return { ...createDueEntry("worker", record), leases: new Set(), affine: createHeap() };
 }

@@ -44,9 +44,9 @@ export function parseResourceName(text: string): ResourceName | NameProblem {
     return { problem: `The name is longer than ${resourceNameLimits.lengthMax} characters; write a shorter one.` };
   }
   const typeEnd = findTypeEnd(text);
-  if (typeEnd < 0) return typeProblem;
+  if (typeEnd < 0) return { problem: problems.type };
   const pathStart = typeEnd + 2;
-  if (text.charCodeAt(typeEnd + 1) !== slash) return rootProblem;
+  if (text.charCodeAt(typeEnd + 1) !== slash) return { problem: problems.root };
   const type = text.slice(0, typeEnd);
   const segments: string[] = [];
   const hashes: number[] = [];
@@ -60,11 +60,11 @@ export function parseResourceName(text: string): ResourceName | NameProblem {
     const code = at < end ? text.charCodeAt(at) : slash;
     if (code === slash) {
       const length = at - segmentStart;
-      if (length === 0) return emptySegmentProblem;
+      if (length === 0) return { problem: problems.emptySegment };
       if (length <= 2 && text.charCodeAt(segmentStart) === dot && text.charCodeAt(at - 1) === dot) {
-        return dotSegmentProblem;
+        return { problem: problems.dotSegment };
       }
-      if (segments.length === resourceNameLimits.segmentsMax) return tooManySegmentsProblem;
+      if (segments.length === resourceNameLimits.segmentsMax) return { problem: problems.tooManySegments };
       segments.push(text.slice(segmentStart, at));
       hashes.push(hash);
       if (at === end) break;
@@ -76,7 +76,7 @@ export function parseResourceName(text: string): ResourceName | NameProblem {
     if (code === star || code === questionMark) {
       wild = true;
     } else if (code === backslash) {
-      return backslashProblem;
+      return { problem: problems.backslash };
     } else if (code < printableAsciiMin || code > printableAsciiMax) {
       const point = text.codePointAt(at) ?? code;
       const kind = forbiddenKind(point);
@@ -188,23 +188,13 @@ function forbiddenProblem(kind: string, point: number, at: number): NameProblem 
   return { problem: `The name has a ${kind} (U+${code}) at position ${at}; write it without.` };
 }
 
-const typeProblem: NameProblem = {
-  problem:
+const problems = {
+  type:
     `The name does not start with a type and ":"; write a capital letter, then capital letters, digits or "_", ` +
     `${resourceNameLimits.typeLengthMax} at most, as in "FILE:/src/app.ts".`,
-};
-const rootProblem: NameProblem = {
-  problem: `The path does not start with "/"; write it from the root, as in "FILE:/src/app.ts".`,
-};
-const emptySegmentProblem: NameProblem = {
-  problem: `The path has an empty segment; write one "/" between segments and none at the end, as in "FILE:/src".`,
-};
-const dotSegmentProblem: NameProblem = {
-  problem: `The path has a "." or ".." segment; write the path that it leads to.`,
-};
-const backslashProblem: NameProblem = {
-  problem: `The path has a backslash; write "/" between segments.`,
-};
-const tooManySegmentsProblem: NameProblem = {
-  problem: `The path has more than ${resourceNameLimits.segmentsMax} segments; write a shorter one.`,
+  root: `The path does not start with "/"; write it from the root, as in "FILE:/src/app.ts".`,
+  emptySegment: `The path has an empty segment; write one "/" between segments and none at the end, as in "FILE:/src".`,
+  dotSegment: `The path has a "." or ".." segment; write the path that it leads to.`,
+  backslash: `The path has a backslash; write "/" between segments.`,
+  tooManySegments: `The path has more than ${resourceNameLimits.segmentsMax} segments; write a shorter one.`,
 };

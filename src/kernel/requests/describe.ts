@@ -1,7 +1,7 @@
 /** What a request is answered with: its present state, from the queue or from memory (W4, W8, W10). */
 
 import type { Intent, Lease, Millis } from "../contract/records.ts";
-import { refuse } from "../contract/refusals.ts";
+import { deny, refuse } from "../contract/refusals.ts";
 import type { Observe, PauseReason, Reply } from "../contract/replies.ts";
 import { unitsClaimed } from "../deciding/claims.ts";
 import { addObstacles, createObstacles, isFree } from "../deciding/obstacles.ts";
@@ -42,9 +42,7 @@ export function describeRequest(turn: Turn, request: RequestEntry): Reply {
         resource: null,
       };
     case "BIND_FAILED":
-      return refuse("lease_denied", `A cell could not set the lease up: ${record.fateReason ?? "no reason given"}.`, {
-        reason: "bind_failed",
-      });
+      return deny("bind_failed", `A cell could not set the lease up: ${record.fateReason ?? "no reason given"}.`);
   }
 }
 

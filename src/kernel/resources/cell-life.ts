@@ -10,7 +10,7 @@ import type { Cell, EndedLeaseState } from "../contract/records.ts";
 import { whyNotReady } from "../deciding/bars.ts";
 import { eachAt } from "../index/placed-lists.ts";
 import { finishLease, updateLease } from "../leases/lease-life.ts";
-import { createCellEntry } from "../memory/entries.ts";
+import { createDueEntry } from "../memory/entries.ts";
 import {
   type CellEntry,
   emit,
@@ -30,7 +30,7 @@ import { fence } from "./resource-life.ts";
 
 /** Enters a cell, new or restored. */
 export function placeCell(turn: Turn, record: Cell): CellEntry {
-  const entry = createCellEntry(record);
+  const entry = createDueEntry("cell", record);
   turn.tenant.cells.set(record.id, entry);
   scheduleSilence(turn, entry);
   return entry;

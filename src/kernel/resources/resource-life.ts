@@ -1,5 +1,6 @@
 /** Declared resources in the index, and what a fence or a withdrawal ends (G7, G12). */
 
+import type { ResourceEvent } from "../contract/events.ts";
 import { SHARED } from "../contract/predicates.ts";
 import type { Millis, Resource } from "../contract/records.ts";
 import { unitsAhead, unitsClaimed } from "../deciding/claims.ts";
@@ -89,9 +90,7 @@ export function fence(turn: Turn, name: ResourceName, reason: string): ResourceE
   const { tenant, now } = turn;
   const entry = tenant.resources.get(name.text) ?? addResource(tenant, name, now);
   if (entry.record.fenced) return entry;
-  entry.record = { ...entry.record, fenced: true, fenceReason: reason, fencedAt: now };
-  changed(turn, entry);
-  emitResource(turn, entry, "resource.fenced");
+  changeResource(turn, entry, { fenced: true, fenceReason: reason, fencedAt: now }, "resource.fenced");
   clear(turn, name, "resource_fenced", true);
   return entry;
 }
@@ -133,10 +132,13 @@ export function removeResource(tenant: TenantEntry, entry: ResourceEntry): void 
   setMark(entry.node, null);
 }
 
-export function emitResource(
+export function changeResource(
   turn: Turn,
   entry: ResourceEntry,
-  type: "resource.declared" | "resource.fenced" | "resource.reset" | "resource.withdrawn",
+  change: Partial<Resource>,
+  type: ResourceEvent["type"],
 ): void {
+  entry.record = { ...entry.record, ...change };
+  changed(turn, entry);
   emit(turn, { type, tenant: entry.record.tenant, at: turn.now, resource: entry.record });
 }

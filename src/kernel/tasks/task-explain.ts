@@ -16,32 +16,20 @@ import { obstaclesOf } from "./task-manifest.ts";
 import { isKeyFull } from "./task-queue.ts";
 import { covers } from "./workers.ts";
 
-export type WaitingFor =
-  | { readonly kind: "delay"; readonly detail: string; readonly until: Millis }
-  | { readonly kind: "dependency"; readonly detail: string; readonly taskIds: readonly string[] }
-  | {
-      readonly kind: "concurrency_key";
-      readonly detail: string;
-      readonly key: string;
-      readonly limit: number;
-      readonly running: number;
-    }
-  | {
-      readonly kind: "resource";
-      readonly detail: string;
-      readonly blockers: readonly Blocker[];
-      readonly total: number;
-    }
-  | { readonly kind: "resource_fenced"; readonly detail: string; readonly resource: string }
-  | { readonly kind: "cell_not_ready"; readonly detail: string; readonly resource: string }
-  | { readonly kind: "tenant_suspended"; readonly detail: string }
-  | { readonly kind: "quota"; readonly detail: string }
+/** With a sentence about it. */
+export type WaitingFor = { readonly detail: string } & (
+  | { readonly kind: "delay"; readonly until: Millis }
+  | { readonly kind: "dependency"; readonly taskIds: readonly string[] }
+  | { readonly kind: "concurrency_key"; readonly key: string; readonly limit: number; readonly running: number }
+  | { readonly kind: "resource"; readonly blockers: readonly Blocker[]; readonly total: number }
+  | { readonly kind: "resource_fenced" | "cell_not_ready"; readonly resource: string }
+  | { readonly kind: "tenant_suspended" | "quota" | "redrive" }
   /** No worker seen lately has these capabilities. */
-  | { readonly kind: "worker"; readonly detail: string; readonly requires: readonly string[] }
+  | { readonly kind: "worker"; readonly requires: readonly string[] }
   /** It can run as soon as a worker polls; `ahead` others would be offered first. */
-  | { readonly kind: "queue"; readonly detail: string; readonly ahead: number }
-  | { readonly kind: "running"; readonly detail: string; readonly workerId: string; readonly until: Millis }
-  | { readonly kind: "redrive"; readonly detail: string };
+  | { readonly kind: "queue"; readonly ahead: number }
+  | { readonly kind: "running"; readonly workerId: string; readonly until: Millis }
+);
 
 /** A worker that has not polled for this long is not counted on. */
 const workerSeenMs = 2 * limits.workerSeenMs + 60_000;

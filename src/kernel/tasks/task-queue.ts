@@ -1,7 +1,7 @@
 /** Where a task is found by others, where it stands while it is queued (see memory/task-state.ts), and what moves it. */
 import type { Task, TaskKey, TaskSpec } from "../contract/task-records.ts";
 import { createHeap, firstOf, rankIn, removeFrom } from "../index/heap.ts";
-import { createTaskEntry, createTaskKeyEntry } from "../memory/entries.ts";
+import { createDueEntry, createTaskEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { ConcurrencyKey, Lane, TaskEntry, TaskKeyEntry } from "../memory/task-state.ts";
 import { laneFor, makeReady, rankOf } from "./lanes.ts";
@@ -170,7 +170,7 @@ export function awaitTask({ tasks }: TenantEntry, id: string, dependent: TaskEnt
 }
 
 export function placeTaskKey({ state, tenant: { book } }: Turn, record: TaskKey): TaskKeyEntry {
-  const entry = createTaskKeyEntry(record);
+  const entry = createDueEntry("task_key", record);
   book.created.set(record.key, entry);
   rankIn(state.ends, entry, record.forgetAt, 0);
   return entry;

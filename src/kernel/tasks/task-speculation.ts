@@ -7,7 +7,7 @@ import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import type { TaskSpec, TaskType } from "../contract/task-records.ts";
 import { firstOf, rankIn, removeFrom } from "../index/heap.ts";
-import { createTaskTypeEntry } from "../memory/entries.ts";
+import { createEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { Lane, TaskEntry, TaskTypeEntry, WorkerEntry } from "../memory/task-state.ts";
 import { announce } from "./lanes.ts";
@@ -78,7 +78,7 @@ function firstOfOthers({ second }: Lane, worker: WorkerEntry): TaskEntry | null 
 }
 
 export function placeTaskType({ book }: TenantEntry, record: TaskType): TaskTypeEntry {
-  const entry = createTaskTypeEntry(record);
+  const entry = createEntry("task_type", record);
   book.types.set(record.taskType, entry);
   return entry;
 }

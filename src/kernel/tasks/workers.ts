@@ -3,7 +3,7 @@
 import type { Actor } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
+import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Worker } from "../contract/task-records.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
 import { whyNotAnyWorker, whyNotWorker } from "../memory/actors.ts";
@@ -34,7 +34,7 @@ export function meetWorker(
     const refusal = whyNotAnyWorker(actor);
     if (refusal !== null) return refusal;
     if (tenant.book.workers.size >= limits.workersMax) {
-      return refuse("lease_denied", `The tenant may have ${limits.workersMax} workers.`, { reason: "quota" });
+      return deny("quota", `The tenant may have ${limits.workersMax} workers.`);
     }
     return addWorker(turn, newWorker(tenant, actor, workerId, capabilities ?? [], now));
   }
