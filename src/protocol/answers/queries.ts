@@ -28,7 +28,7 @@ import type { Fault } from "../schema/explain.ts";
 import type { ledgerHead, tokenCaveat, tokenKey } from "../schema/views.ts";
 import type { ResourceState } from "../schema/vocabulary.ts";
 
-interface Asked {
+interface Caller {
   readonly tenant: string;
   readonly actor: Actor;
 }
@@ -37,118 +37,56 @@ export interface Paging {
   readonly cursor: string | null;
 }
 
-export interface ListAgents extends Asked, Paging {
-  readonly type: "list_agents";
-  /** "DIE_RESTART" too. */
-  readonly state: string | null;
-}
-export interface GetAgent extends Asked {
-  readonly type: "get_agent" | "get_digest";
-  readonly agentId: string;
-}
-export interface ListLeases extends Asked, Paging {
-  readonly type: "list_leases";
-  readonly resource: string | null;
-  readonly agentId: string | null;
-  readonly state: LeaseState | null;
-}
-export interface GetLease extends Asked {
-  readonly type: "get_lease";
-  readonly leaseId: string;
-}
-export interface ListRequests extends Asked, Paging {
-  readonly type: "list_requests";
-  readonly agentId: string | null;
-}
-export interface ListResources extends Asked, Paging {
-  readonly type: "list_resources";
-  readonly prefix: string | null;
-  readonly state: ResourceState | null;
-}
-export interface ListCells extends Asked, Paging {
-  readonly type: "list_cells";
-}
-/** G5, for data planes without a cell of their own. */
-export interface VerifyToken extends Asked {
-  readonly type: "verify_token";
-  readonly token: string;
-  readonly resource: string | null;
-  readonly operation: string | null;
-}
-export interface ListTokenKeys extends Asked {
-  readonly type: "list_token_keys";
-}
-export interface ListTenants extends Asked, Paging {
-  readonly type: "list_tenants";
-}
-export interface ListKeys extends Asked, Paging {
-  readonly type: "list_keys";
-  readonly tenantId: string | null;
-  readonly role: Role | null;
-}
-export interface GetTask extends Asked {
-  readonly type: "get_task" | "explain_task";
-  readonly taskId: string;
-}
-export interface ListTasks extends Asked, Paging {
-  readonly type: "list_tasks";
-  readonly status: TaskStatus | null;
-  readonly taskType: string | null;
-}
-export interface ListTaskTypes extends Asked, Paging {
-  readonly type: "list_task_types";
-}
-export interface ListWorkers extends Asked, Paging {
-  readonly type: "list_workers";
-}
-export interface GetReceipt extends Asked {
-  readonly type: "get_receipt" | "get_receipt_chain";
-  readonly receiptId: string;
-}
-export interface ListReceipts extends Asked, Paging {
-  readonly type: "list_receipts";
-  readonly taskId: string | null;
-  readonly phase: ReceiptPhase | null;
-  readonly recipientAi: string | null;
-  readonly sourceSystem: string | null;
-  /** A time. */
-  readonly since: number | null;
-}
-export interface ListObligations extends Asked, Paging {
-  readonly type: "list_obligations";
-  readonly state: Obligation["state"] | null;
-  readonly custodian: string | null;
-}
-/** A principal's open obligations (R5). */
-export interface GetInbox extends Asked, Paging {
-  readonly type: "get_inbox";
-  readonly recipientAi: string;
-}
-export interface GetLedgerHead extends Asked {
-  readonly type: "get_ledger_head";
+/** What each query asks for besides its type, tenant and caller. */
+interface QueryFields {
+  /** `state`: "DIE_RESTART" too. */
+  readonly list_agents: Paging & { readonly state: string | null };
+  readonly get_agent: { readonly agentId: string };
+  readonly get_digest: { readonly agentId: string };
+  readonly list_leases: Paging & {
+    readonly resource: string | null;
+    readonly agentId: string | null;
+    readonly state: LeaseState | null;
+  };
+  readonly get_lease: { readonly leaseId: string };
+  readonly list_requests: Paging & { readonly agentId: string | null };
+  readonly list_resources: Paging & { readonly prefix: string | null; readonly state: ResourceState | null };
+  readonly list_cells: Paging;
+  /** G5, for data planes without a cell of their own. */
+  readonly verify_token: {
+    readonly token: string;
+    readonly resource: string | null;
+    readonly operation: string | null;
+  };
+  readonly list_token_keys: object;
+  readonly list_tenants: Paging;
+  readonly list_keys: Paging & { readonly tenantId: string | null; readonly role: Role | null };
+  readonly get_task: { readonly taskId: string };
+  readonly explain_task: { readonly taskId: string };
+  readonly list_tasks: Paging & { readonly status: TaskStatus | null; readonly taskType: string | null };
+  readonly list_task_types: Paging;
+  readonly list_workers: Paging;
+  readonly get_receipt: { readonly receiptId: string };
+  readonly get_receipt_chain: { readonly receiptId: string };
+  readonly list_receipts: Paging & {
+    readonly taskId: string | null;
+    readonly phase: ReceiptPhase | null;
+    readonly recipientAi: string | null;
+    readonly sourceSystem: string | null;
+    /** A time. */
+    readonly since: number | null;
+  };
+  readonly list_obligations: Paging & {
+    readonly state: Obligation["state"] | null;
+    readonly custodian: string | null;
+  };
+  /** A principal's open obligations (R5). */
+  readonly get_inbox: Paging & { readonly recipientAi: string };
+  readonly get_ledger_head: object;
 }
 
-export type Query =
-  | GetTask
-  | ListTasks
-  | ListTaskTypes
-  | ListWorkers
-  | GetReceipt
-  | ListReceipts
-  | ListObligations
-  | GetInbox
-  | GetLedgerHead
-  | ListAgents
-  | GetAgent
-  | ListLeases
-  | GetLease
-  | ListRequests
-  | ListResources
-  | ListCells
-  | VerifyToken
-  | ListTokenKeys
-  | ListTenants
-  | ListKeys;
+export type QueryOf<K extends keyof QueryFields> = Caller & { readonly type: K } & QueryFields[K];
+export type Query = { [K in keyof QueryFields]: QueryOf<K> }[keyof QueryFields];
 
 /** A request that is not decided yet, with what stands in its way now. */
 export interface OpenRequest {
@@ -247,16 +185,16 @@ export type QueryReply = Reply | Page | Told | TokenTold;
 /** One of many that came together: as it is to be tried, or what is wrong with it. */
 export type BatchItem<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: Fault };
 
-export interface CreateTasks extends Asked {
+export interface CreateTasks extends Caller {
   readonly type: "create_tasks";
   readonly items: readonly BatchItem<TaskInput>[];
 }
-export interface SubmitReceipts extends Asked {
+export interface SubmitReceipts extends Caller {
   readonly type: "submit_receipts";
   readonly items: readonly BatchItem<ReceiptInput>[];
 }
 
 /** A new master key for tokens; it lies beside the data, and the kernel knows nothing of it. */
-export interface RotateTokenKeys extends Asked {
+export interface RotateTokenKeys extends Caller {
   readonly type: "rotate_token_keys";
 }

@@ -7,7 +7,7 @@ import { endedLeases } from "../../engine/history.ts";
 import type { Lease, Millis, Resource } from "../../kernel/contract/records.ts";
 import { findTenantFor, namesOverlap, parseResourceName } from "../../kernel/views.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
-import type { VerifyToken } from "../../protocol/answers/queries.ts";
+import type { QueryOf } from "../../protocol/answers/queries.ts";
 import {
   type Decoded,
   decodeToken,
@@ -27,7 +27,11 @@ interface Found {
   readonly resource: Resource | null;
 }
 
-export async function verifyToken(engine: Engine, tokens: LeaseTokens, query: VerifyToken): Promise<QueryResult> {
+export async function verifyToken(
+  engine: Engine,
+  tokens: LeaseTokens,
+  query: QueryOf<"verify_token">,
+): Promise<QueryResult> {
   const decoded = decodeToken(query.token);
   if (decoded === null) throw refused({ code: "token_invalid", detail: "This is not a token, or only part of one." });
   const { claims } = decoded;
@@ -53,7 +57,7 @@ type Failure = Omit<TokenFailure, "code"> & {
 function check(
   decoded: Decoded,
   { keys }: LeaseTokens,
-  query: VerifyToken,
+  query: QueryOf<"verify_token">,
   { lease, resource }: Found,
   now: Millis,
 ): Verified | Failure {

@@ -2,13 +2,17 @@
 import type { Engine } from "../../engine/engine.ts";
 import type { State } from "../../kernel/kernel.ts";
 import { type CellEntry, each, findTenantFor, type ResourceEntry } from "../../kernel/views.ts";
-import type { CellView, ListCells } from "../../protocol/answers/queries.ts";
+import type { CellView, QueryOf } from "../../protocol/answers/queries.ts";
 import type { CellConnections } from "../cells/connections.ts";
 import type { QueryResult } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { scan } from "./scan.ts";
 
-export async function listCells(engine: Engine, connections: CellConnections, query: ListCells): Promise<QueryResult> {
+export async function listCells(
+  engine: Engine,
+  connections: CellConnections,
+  query: QueryOf<"list_cells">,
+): Promise<QueryResult> {
   const after = readCursor("cells", query.cursor);
   let page = new PageBuilder<CellView>(query.limit, after);
   let hosted = new Map<string, ResourceEntry[]>();

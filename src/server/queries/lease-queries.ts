@@ -12,7 +12,7 @@ import {
   parseResourceName,
   type ResourceName,
 } from "../../kernel/views.ts";
-import type { GetLease, ListLeases, QueryReply } from "../../protocol/answers/queries.ts";
+import type { QueryOf, QueryReply } from "../../protocol/answers/queries.ts";
 import { findLeases } from "./lease-search.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { isRefusal, scan } from "./scan.ts";
@@ -26,7 +26,7 @@ export interface QueryResult {
 const endedScannedMax = 10_000;
 const endedPortion = 1_000;
 
-export async function getLease(engine: Engine, query: GetLease): Promise<QueryResult> {
+export async function getLease(engine: Engine, query: QueryOf<"get_lease">): Promise<QueryResult> {
   const { tenant, leaseId } = query;
   const { found, now } = await engine.ask((state, at) => {
     const readable = findTenantFor(state, query);
@@ -44,7 +44,7 @@ interface LeaseFilter {
   readonly state: Lease["state"] | null;
 }
 
-export async function listLeases(engine: Engine, query: ListLeases): Promise<QueryResult> {
+export async function listLeases(engine: Engine, query: QueryOf<"list_leases">): Promise<QueryResult> {
   const { agentId, state } = query;
   const resource = query.resource === null ? null : parseResourceName(query.resource);
   if (resource !== null && "problem" in resource) {
@@ -54,7 +54,7 @@ export async function listLeases(engine: Engine, query: ListLeases): Promise<Que
   return isEnded(state) ? listEnded(engine, query, filter) : listLive(engine, query, filter);
 }
 
-async function listLive(engine: Engine, query: ListLeases, filter: LeaseFilter): Promise<QueryResult> {
+async function listLive(engine: Engine, query: QueryOf<"list_leases">, filter: LeaseFilter): Promise<QueryResult> {
   const after = readCursor("leases", query.cursor);
   let page = new PageBuilder<Lease>(query.limit, after);
   const begin = (state: State) => {
@@ -71,7 +71,7 @@ async function listLive(engine: Engine, query: ListLeases, filter: LeaseFilter):
 }
 
 /** The youngest first, which is how history has them. */
-async function listEnded(engine: Engine, query: ListLeases, filter: LeaseFilter): Promise<QueryResult> {
+async function listEnded(engine: Engine, query: QueryOf<"list_leases">, filter: LeaseFilter): Promise<QueryResult> {
   const { tenant, limit } = query;
   const { refusal, now } = await engine.ask((state, at) => {
     const readable = findTenantFor(state, query);

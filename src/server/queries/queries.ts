@@ -15,18 +15,7 @@ import {
   type WorkerEntry,
 } from "../../kernel/views.ts";
 import type { Answer } from "../../protocol/answers/answer.ts";
-import type {
-  GetAgent,
-  ListAgents,
-  ListKeys,
-  ListResources,
-  ListTaskTypes,
-  ListTenants,
-  ListWorkers,
-  Paging,
-  Query,
-  QueryReply,
-} from "../../protocol/answers/queries.ts";
+import type { Paging, Query, QueryOf, QueryReply } from "../../protocol/answers/queries.ts";
 import { agentState, resourceState } from "../../protocol/operating/record-json.ts";
 import type { QueryOperation } from "../../protocol/operation.ts";
 import { tokenKeys } from "../cells/token-keys.ts";
@@ -101,7 +90,7 @@ async function find({ engine, cells, tokens }: Service, query: Query): Promise<Q
   }
 }
 
-function getAgent(engine: Engine, query: GetAgent): Promise<QueryResult> {
+function getAgent(engine: Engine, query: QueryOf<"get_agent" | "get_digest">): Promise<QueryResult> {
   const look = (state: State): QueryReply => {
     const tenant = findTenantFor(state, query);
     if ("code" in tenant) return tenant;
@@ -122,7 +111,7 @@ function getAgent(engine: Engine, query: GetAgent): Promise<QueryResult> {
   return engine.ask((state, now) => ({ reply: look(state), now }));
 }
 
-function listAgents(engine: Engine, query: ListAgents): Promise<QueryResult> {
+function listAgents(engine: Engine, query: QueryOf<"list_agents">): Promise<QueryResult> {
   return list<AgentEntry, Agent>(engine, query, "agents", {
     begin: inTenant(query, ({ agents }) => agents.values()),
     pick: ({ record }) => (query.state === null || agentState(record) === query.state ? record : null),
@@ -131,7 +120,7 @@ function listAgents(engine: Engine, query: ListAgents): Promise<QueryResult> {
   });
 }
 
-function listResources(engine: Engine, query: ListResources): Promise<QueryResult> {
+function listResources(engine: Engine, query: QueryOf<"list_resources">): Promise<QueryResult> {
   const { prefix, state } = query;
   return list<ResourceEntry, Resource>(engine, query, "resources", {
     begin: inTenant(query, ({ resources }) => resources.values()),
@@ -144,7 +133,7 @@ function listResources(engine: Engine, query: ListResources): Promise<QueryResul
   });
 }
 
-function listTenants(engine: Engine, query: ListTenants): Promise<QueryResult> {
+function listTenants(engine: Engine, query: QueryOf<"list_tenants">): Promise<QueryResult> {
   return list<TenantEntry, Tenant>(engine, query, "tenants", {
     begin: ({ tenants }) => tenants.values(),
     pick: ({ record }) => record,
@@ -153,7 +142,7 @@ function listTenants(engine: Engine, query: ListTenants): Promise<QueryResult> {
   });
 }
 
-function listKeys(engine: Engine, query: ListKeys): Promise<QueryResult> {
+function listKeys(engine: Engine, query: QueryOf<"list_keys">): Promise<QueryResult> {
   const { tenantId, role } = query;
   return list<KeyEntry, Key>(engine, query, "keys", {
     begin: ({ keys }) => keys.values(),
@@ -166,7 +155,7 @@ function listKeys(engine: Engine, query: ListKeys): Promise<QueryResult> {
   });
 }
 
-function listTaskTypes(engine: Engine, query: ListTaskTypes): Promise<QueryResult> {
+function listTaskTypes(engine: Engine, query: QueryOf<"list_task_types">): Promise<QueryResult> {
   return list<TaskTypeEntry, TaskType>(engine, query, "task_types", {
     begin: inTenant(query, ({ book }) => book.types.values()),
     pick: ({ record }) => record,
@@ -175,7 +164,7 @@ function listTaskTypes(engine: Engine, query: ListTaskTypes): Promise<QueryResul
   });
 }
 
-function listWorkers(engine: Engine, query: ListWorkers): Promise<QueryResult> {
+function listWorkers(engine: Engine, query: QueryOf<"list_workers">): Promise<QueryResult> {
   return list<WorkerEntry, { readonly worker: Worker; readonly leases: number }>(engine, query, "workers", {
     begin: inTenant(query, ({ book }) => book.workers.values()),
     pick: ({ record, leases }) => ({ worker: record, leases: leases.size }),

@@ -7,22 +7,17 @@ import { type Refusal, refuse } from "../../kernel/contract/refusals.ts";
 import type { State } from "../../kernel/kernel.ts";
 import { findTenantFor, type TaskEntry } from "../../kernel/views.ts";
 import { readStoredReceipt } from "../../ledger/seal.ts";
-import type {
-  GetInbox,
-  GetLedgerHead,
-  GetReceipt,
-  ListObligations,
-  ListReceipts,
-  QueryReply,
-  TaskObligation,
-} from "../../protocol/answers/queries.ts";
+import type { QueryOf, QueryReply, TaskObligation } from "../../protocol/answers/queries.ts";
 import type { ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import type { QueryResult } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { scan } from "./scan.ts";
 
-export async function getReceipt(engine: Engine, query: GetReceipt): Promise<QueryResult> {
+export async function getReceipt(
+  engine: Engine,
+  query: QueryOf<"get_receipt" | "get_receipt_chain">,
+): Promise<QueryResult> {
   const { tenant, receiptId } = query;
   const { refusal, now } = await admit(engine, query);
   if (refusal !== null) return { reply: refusal, now };
@@ -58,7 +53,7 @@ async function chainOf(engine: Engine, tenant: string, stored: ShownReceipt): Pr
   return { type: "receipt_chain", stored, causes, effects: effects.slice(0, limits.chainMax), truncated };
 }
 
-export async function listReceipts(engine: Engine, query: ListReceipts): Promise<QueryResult> {
+export async function listReceipts(engine: Engine, query: QueryOf<"list_receipts">): Promise<QueryResult> {
   const { refusal, now } = await admit(engine, query);
   if (refusal !== null) return { reply: refusal, now };
   const after = readCursor("receipts", query.cursor);
@@ -77,22 +72,22 @@ export async function listReceipts(engine: Engine, query: ListReceipts): Promise
   return { reply: { type: "receipt_page", receipts: page.receipts.map(readStoredReceipt), nextCursor }, now };
 }
 
-export async function getLedgerHead(engine: Engine, query: GetLedgerHead): Promise<QueryResult> {
+export async function getLedgerHead(engine: Engine, query: QueryOf<"get_ledger_head">): Promise<QueryResult> {
   const { refusal, now } = await admit(engine, query);
   if (refusal !== null) return { reply: refusal, now };
   const { publicKey } = engine.ledgerKey;
   return { reply: { type: "ledger_head", head: { ...engine.signHead(query.tenant), publicKey } }, now };
 }
 
-export function getInbox(engine: Engine, query: GetInbox): Promise<QueryResult> {
+export function getInbox(engine: Engine, query: QueryOf<"get_inbox">): Promise<QueryResult> {
   return listOpen(engine, { ...query, type: "list_obligations", state: null, custodian: query.recipientAi });
 }
 
-export function listObligations(engine: Engine, query: ListObligations): Promise<QueryResult> {
+export function listObligations(engine: Engine, query: QueryOf<"list_obligations">): Promise<QueryResult> {
   return query.state === "CLOSED" ? listClosed(engine, query) : listOpen(engine, query);
 }
 
-async function listOpen(engine: Engine, query: ListObligations): Promise<QueryResult> {
+async function listOpen(engine: Engine, query: QueryOf<"list_obligations">): Promise<QueryResult> {
   const after = readCursor("obligations", query.cursor);
   let page = new PageBuilder<TaskObligation>(query.limit, after);
   const begin = (state: State) => {
@@ -119,7 +114,7 @@ function* allOf(custodians: ReadonlyMap<string, ReadonlySet<TaskEntry>>): Genera
 }
 
 /** Of tasks that have ended, the youngest first; a page may be short where few match, and says how to go on. */
-async function listClosed(engine: Engine, query: ListObligations): Promise<QueryResult> {
+async function listClosed(engine: Engine, query: QueryOf<"list_obligations">): Promise<QueryResult> {
   const { refusal, now } = await admit(engine, query);
   if (refusal !== null) return { reply: refusal, now };
   const { tenant, limit, custodian } = query;

@@ -3,7 +3,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { Request } from "../../kernel/contract/records.ts";
 import type { State } from "../../kernel/kernel.ts";
 import { describeRequest, findTenantFor, type RequestEntry } from "../../kernel/views.ts";
-import type { ListRequests, OpenRequest } from "../../protocol/answers/queries.ts";
+import type { OpenRequest, QueryOf } from "../../protocol/answers/queries.ts";
 import type { QueryResult } from "./lease-queries.ts";
 import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 import { scan } from "./scan.ts";
@@ -11,7 +11,7 @@ import { scan } from "./scan.ts";
 /** This many are described between two turns of the loop; each may have thousands of others in its way. */
 const describedAtOnce = 16;
 
-export async function listRequests(engine: Engine, query: ListRequests): Promise<QueryResult> {
+export async function listRequests(engine: Engine, query: QueryOf<"list_requests">): Promise<QueryResult> {
   const after = readCursor("requests", query.cursor);
   let page = new PageBuilder<Request>(query.limit, after);
   const begin = (state: State) => {
@@ -35,7 +35,11 @@ export async function listRequests(engine: Engine, query: ListRequests): Promise
 }
 
 /** Those that were decided since they were found are left out: a granted one may only be asked for by its agent (W8). */
-function describe(engine: Engine, query: ListRequests, requests: readonly Request[]): Promise<OpenRequest[]> {
+function describe(
+  engine: Engine,
+  query: QueryOf<"list_requests">,
+  requests: readonly Request[],
+): Promise<OpenRequest[]> {
   return engine.ask((state) => {
     const tenant = findTenantFor(state, query);
     if ("code" in tenant) return [];

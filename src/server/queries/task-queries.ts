@@ -8,7 +8,7 @@ import type { EndedTask, Payload, Task } from "../../kernel/contract/task-record
 import { explainTask, type State, type WaitingFor } from "../../kernel/kernel.ts";
 import { findTenantFor, type TaskEntry } from "../../kernel/views.ts";
 import { readStoredReceipt } from "../../ledger/seal.ts";
-import type { GetTask, ListTasks, QueryReply, TaskView, Waits } from "../../protocol/answers/queries.ts";
+import type { QueryOf, QueryReply, TaskView, Waits } from "../../protocol/answers/queries.ts";
 import { blockerObject } from "../../protocol/leases/lease-json.ts";
 import { isoTime } from "../../protocol/schema/iso-time.ts";
 import { limits } from "../../protocol/schema/limits.ts";
@@ -22,7 +22,7 @@ interface Found {
   readonly waitingFor: readonly Waits[];
 }
 
-export async function getTask(engine: Engine, query: GetTask): Promise<QueryResult> {
+export async function getTask(engine: Engine, query: QueryOf<"get_task" | "explain_task">): Promise<QueryResult> {
   const { tenant, taskId } = query;
   const { found, now } = await engine.ask((state, at) => ({ found: findLive(state, query, at), now: at }));
   if (found !== null && "code" in found) return { reply: found, now };
@@ -36,7 +36,7 @@ export async function getTask(engine: Engine, query: GetTask): Promise<QueryResu
   return { reply: { type: "task_view", view }, now };
 }
 
-function findLive(state: State, query: GetTask, now: Millis): Found | Refusal | null {
+function findLive(state: State, query: QueryOf<"get_task" | "explain_task">, now: Millis): Found | Refusal | null {
   const tenant = findTenantFor(state, query);
   if ("code" in tenant) return tenant;
   const entry = tenant.tasks.get(query.taskId);
@@ -101,7 +101,7 @@ const finals: readonly (Task["status"] | null)[] = ["succeeded", "failed", "canc
  * The living first, by id, which is by age; then the ended, the youngest first, as history has them. A task that ends
  * between two pages is on the second, or on both.
  */
-export async function listTasks(engine: Engine, query: ListTasks): Promise<QueryResult> {
+export async function listTasks(engine: Engine, query: QueryOf<"list_tasks">): Promise<QueryResult> {
   const { status, limit } = query;
   const isInEnded = query.cursor !== null && isCursorOf("ended_tasks", query.cursor);
   if (isInEnded || finals.includes(status)) return listEnded(engine, query, [], engine.now());
@@ -123,7 +123,12 @@ export async function listTasks(engine: Engine, query: ListTasks): Promise<Query
   return listEnded(engine, { ...query, cursor: null }, items, now);
 }
 
-async function listEnded(engine: Engine, query: ListTasks, first: readonly Task[], now: Millis): Promise<QueryResult> {
+async function listEnded(
+  engine: Engine,
+  query: QueryOf<"list_tasks">,
+  first: readonly Task[],
+  now: Millis,
+): Promise<QueryResult> {
   const refusal = await engine.ask((state) => {
     const tenant = findTenantFor(state, query);
     return "code" in tenant ? tenant : null;
@@ -146,7 +151,7 @@ function isCursorOf(list: string, cursor: string): boolean {
   return Buffer.from(cursor, "base64url").toString().startsWith(`${list}\n`);
 }
 
-function matches({ status, spec }: Task, query: ListTasks): boolean {
+function matches({ status, spec }: Task, query: QueryOf<"list_tasks">): boolean {
   if (query.status !== null && status !== query.status) return false;
   return query.taskType === null || spec.taskType === query.taskType;
 }
