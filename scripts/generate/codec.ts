@@ -52,9 +52,14 @@ const none: readonly never[] = [];
 
 ${[...functions.values()].join("\n\n")}
 
-export const writers: { readonly [K in RecordKind]: (record: RecordOf[K]) => string } = {
+const writers: { readonly [K in RecordKind]: (record: RecordOf[K]) => string } = {
 ${stored.map(({ kind, type, ...how }) => `  ${kind}: ${isPlain(how) ? "JSON.stringify" : `${lower(type)}Text`},`).join("\n")}
 };
+
+/** The text that a record is stored as. */
+export function recordText<K extends RecordKind>(kind: K, record: RecordOf[K]): string {
+  return writers[kind](record);
+}
 
 export const readers: { readonly [K in RecordKind]: (text: string) => RecordOf[K] } = {
 ${stored.map(({ kind, type }) => `  ${kind}: read${type},`).join("\n")}

@@ -1,7 +1,6 @@
 /** What must hold in the end, read from the disk alone: live tasks, ended tasks and the ledger. */
 import { isDeepStrictEqual } from "node:util";
-import { readRecord } from "../../src/engine/codec/record-text.ts";
-import { readEndedTask } from "../../src/engine/codec/task-text.ts";
+import { readEndedTask, readRecord } from "../../src/engine/codec/record-text.ts";
 import type { EndedTask, Receipt, Task } from "../../src/kernel/contract/task-records.ts";
 import { readStoredReceipt } from "../../src/ledger/seal.ts";
 import { verifyLedger } from "../../src/ledger/verify.ts";

@@ -4,11 +4,10 @@
  * unknown (S2).
  */
 
-import { drawEntropy } from "../../src/engine/clock.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { Decision } from "../../src/engine/engine-types.ts";
 import { completeReply, needsHistory } from "../../src/engine/history.ts";
-import type { Command } from "../../src/kernel/contract/commands.ts";
+import { type Command, unstamped } from "../../src/kernel/contract/commands.ts";
 import type { Reply } from "../../src/kernel/contract/replies.ts";
 import type { CreateTask, ReceiptInput } from "../../src/kernel/contract/task-commands.ts";
 import type { Receipt } from "../../src/kernel/contract/task-records.ts";
@@ -18,6 +17,7 @@ import { ReceiptSubmission } from "../../src/server/receipts/receipts.ts";
 import { createTask } from "../../src/server/tasks/creating-tasks.ts";
 import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
 import { type Counters, count } from "../counters.ts";
+import type { Random } from "../random.ts";
 import { operator } from "../world.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
@@ -45,10 +45,12 @@ export class FlakyService {
   private receipts: ReceiptSubmission;
   private life = 0;
   private readonly time: VirtualTime;
+  private readonly ids: Random;
   private readonly counters: Counters;
 
-  constructor(time: VirtualTime, counters: Counters) {
+  constructor(time: VirtualTime, ids: Random, counters: Counters) {
     this.time = time;
+    this.ids = ids;
     this.counters = counters;
     this.engine = this.createEngine();
     this.receipts = new ReceiptSubmission(this.engine);
@@ -61,6 +63,7 @@ export class FlakyService {
       encodeEvent: ({ type }) => `{"type":"${type}"}`,
       log: { info: nothing, warn: nothing, error: nothing },
       time: this.time.sources,
+      drawEntropy: () => [this.ids.bits(), this.ids.bits()],
       ledgerKey: () => this.keys.at(-1) ?? createLedgerKey(),
     });
   }
@@ -116,7 +119,7 @@ export class FlakyService {
 
   command(wanted: Wanted): Promise<Reply> {
     const { engine } = this;
-    const command = { ...wanted, tenant, actor: operator, entropy: drawEntropy() } as Command;
+    const command = { ...wanted, tenant, actor: operator, entropy: unstamped } as Command;
     return this.follow(async () => {
       const { reply } = await engine.command(command);
       return needsHistory(reply) ? completeReply(engine.store, command, reply) : reply;
@@ -125,7 +128,7 @@ export class FlakyService {
 
   create(task: CreateTask["task"]): Promise<Reply> {
     const { engine } = this;
-    const asked = { tenant, actor: operator, entropy: drawEntropy(), endedDependencies: null };
+    const asked = { tenant, actor: operator, entropy: unstamped, endedDependencies: null };
     const command: CreateTask = { ...asked, type: "create_task", task };
     return this.follow(async () => {
       const decided = await new Promise<Decision>((resolve, reject) =>

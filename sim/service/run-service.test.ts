@@ -11,3 +11,9 @@ test("of 300 tasks, under failing commits, dying processes and a bad network, ea
   assert.ok(receipts > 600);
   assert.deepEqual(missingOfService(counters), []);
 });
+
+test("two runs of a seed are the same, whatever else the machine does", async () => {
+  const [first, second]: [Counters, Counters] = [new Map(), new Map()];
+  assert.deepEqual(await runService(2, 60, first), await runService(2, 60, second));
+  assert.deepEqual(first, second);
+});

@@ -14,6 +14,8 @@ const agents = 3;
 const creators = 4;
 /** Simulated time per task: far more than it takes. */
 const msPerTask = 60_000;
+/** A stopped worker and the network together delay a message by less. */
+const lateMsMax = 120_000;
 
 export interface ServiceReport {
   readonly tasks: number;
@@ -50,24 +52,31 @@ async function begin(world: ServiceWorld, tasks: number): Promise<void> {
   await Promise.all(shares.map((howMany, nth) => createTasks(world, nth * share, howMany)));
 }
 
-/** Faults go on until few tasks are left; then there are none, and every task that can end must end. */
+/**
+ * Faults go on until few tasks are left; then there are none, and every task that can end must end. What was sent before
+ * that may arrive late, and a late result or a redrive makes more tasks ready.
+ */
 async function drain(world: ServiceWorld, tasks: number, end: number): Promise<void> {
   const calmAt = world.time.now + 300_000 + tasks * 200;
+  let calmSince = Number.POSITIVE_INFINITY;
   for (;;) {
     const left = await unfinished(world);
-    if (left.length === 0) return;
+    if (left.length === 0 && world.time.now - calmSince > lateMsMax) return;
     if (world.time.now > end) throw new Error(`tasks never ended: ${left.slice(0, 5).join(", ")}`);
-    if (left.length < 10 || world.time.now > calmAt) world.isCalm = true;
+    if (!world.isCalm && (left.length < 10 || world.time.now > calmAt)) {
+      world.isCalm = true;
+      calmSince = world.time.now;
+    }
     await pass(world, world.time.sleep(5_000), end + 600_000);
   }
 }
 
 /** Tasks that are neither ended nor dead, and do not depend on a dead one. */
-async function unfinished({ service }: ServiceWorld): Promise<string[]> {
+async function unfinished(world: ServiceWorld): Promise<string[]> {
   for (;;) {
-    await serving(service);
+    await serving(world);
     try {
-      return await service.ask(({ tenants }) => {
+      return await world.service.ask(({ tenants }) => {
         const tasks = tenants.get("default")?.tasks;
         const isStuck = (id: string): boolean => {
           const record = tasks?.get(id)?.record;
@@ -84,8 +93,11 @@ async function unfinished({ service }: ServiceWorld): Promise<string[]> {
   }
 }
 
-async function serving(service: ServiceWorld["service"]): Promise<void> {
-  while (!service.isServing) await turn();
+/** Lets time pass until the store is open again. */
+async function serving({ time, service }: ServiceWorld): Promise<void> {
+  for (await turn(); !service.isServing; await turn()) {
+    if (!time.step()) throw new Error("the store is not opened again, and no timer is left");
+  }
 }
 
 /** Lets time pass until the promise is settled. */
@@ -110,8 +122,6 @@ async function pass(world: ServiceWorld, until: Promise<void>, end: number): Pro
     }
     do await turn();
     while (service.underWay > 0);
-    // Some requests are refused meanwhile; reopening takes real time.
-    if (!service.isServing && world.random.chance(0.3)) await serving(service);
   }
 }
 

@@ -29,7 +29,7 @@ export function createServiceWorld(seed: number, counters: Counters): ServiceWor
   const world: ServiceWorld = {
     random: createRandom(seed),
     time,
-    service: new FlakyService(time, counters),
+    service: new FlakyService(time, createRandom(seed + 1), counters),
     counters,
     acknowledged: [],
     created: new Map(),

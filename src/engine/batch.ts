@@ -3,13 +3,11 @@ import type { KernelEvent } from "../kernel/contract/events.ts";
 import { writes } from "../kernel/contract/predicates.ts";
 import type { Lease, Millis } from "../kernel/contract/records.ts";
 import type { Payload, Task } from "../kernel/contract/task-records.ts";
-import type { Handle, Step } from "../kernel/kernel.ts";
+import type { Handle } from "../kernel/kernel.ts";
 import { type SealedReceipt, storedReceipt } from "../ledger/seal.ts";
 import type { Batch, EndedLease, EndedTaskRow, LiveRow, SignedHead } from "../store/store.ts";
-import { leaseText, recordText } from "./codec/record-text.ts";
-import { endedTaskText } from "./codec/task-text.ts";
+import { leaseText, payloadText, recordText, taskText } from "./codec/records.gen.ts";
 import type { Outlet } from "./engine-types.ts";
-import type { LedgerChain } from "./ledger-chain.ts";
 
 /** An event with its place in the one sequence, and as the text that is stored and sent. */
 export interface NumberedEvent {
@@ -36,10 +34,6 @@ export function createBatch(): OpenBatch {
   return { changes: new Set(), events: [], receipts: [], waiting: [], now: 0 };
 }
 
-export function hasChanges({ changes, events }: OpenBatch): boolean {
-  return changes.size > 0 || events.length > 0;
-}
-
 /** Answers and events, past which callers that can wait should. */
 const batchAim = 768;
 
@@ -49,23 +43,6 @@ const batchAim = 768;
  */
 export function isFull({ waiting, events }: OpenBatch): boolean {
   return waiting.length + events.length >= batchAim;
-}
-
-/** Receipts are sealed, and events encoded, at once: the records they hold are at hand, and the work is spread out. */
-export function addStep(
-  batch: OpenBatch,
-  step: Step,
-  now: Millis,
-  nextSeq: number,
-  encode: (event: KernelEvent) => string,
-  ledger: LedgerChain,
-): number {
-  batch.now = now;
-  for (const handle of step.changes) batch.changes.add(handle);
-  for (const receipt of step.receipts) batch.receipts.push(ledger.seal(receipt, now));
-  let seq = nextSeq;
-  for (const event of step.events) batch.events.push({ seq: seq++, event, text: encode(event) });
-  return seq;
 }
 
 /**
@@ -106,6 +83,11 @@ function endedTaskRow({ record, payload }: EndedTaskHandle, now: Millis): EndedT
   return { tenant, id, taskType: spec.taskType, status, endedAt: task.endedAt ?? now, body };
 }
 
+/** With its payload, which nothing else keeps. */
+export function endedTaskText(task: Task, payload: Payload | null): string {
+  return `[${taskText(task)},${payload === null ? "null" : payloadText(payload)}]`;
+}
+
 function endedRow(lease: Lease): EndedLease {
   const { tenant, id, agentId, resource, predicate } = lease;
   const endedAt = lease.endedAt ?? lease.expiresAt;
@@ -119,8 +101,4 @@ function packEvents(events: readonly NumberedEvent[]): Batch["events"] {
   let body = "[";
   for (const { event, text } of events) body += `${body.length > 1 ? "," : ""}["${event.tenant}",${text}]`;
   return { firstSeq: first.seq, count: events.length, body: `${body}]` };
-}
-
-export function rowsIn({ puts, removes, ended, endedTasks, receipts, heads }: Batch): number {
-  return puts.length + removes.length + ended.length + endedTasks.length + receipts.length + heads.length;
 }

@@ -14,7 +14,11 @@ export interface Clock {
 export interface TimeSources {
   readonly wall: () => number;
   readonly monotonic: () => number;
+  /** Absent: the process's own. A simulation runs timers in its own time. */
+  readonly setTimeout?: (run: () => void, ms: number) => Timer;
 }
+
+export type Timer = Pick<NodeJS.Timeout, "unref" | typeof Symbol.dispose>;
 
 export const systemTime: TimeSources = { wall: Date.now, monotonic: performance.now.bind(performance) };
 
@@ -38,11 +42,14 @@ const timerMsMax = 2 ** 31 - 1;
 
 /** One timer for the next deadline. It does not keep the process alive. */
 export class Alarm {
+  private readonly time: TimeSources;
   private readonly ring: () => void;
-  private timer: NodeJS.Timeout | null = null;
-  private at = Number.POSITIVE_INFINITY;
+  private timer: Timer | null = null;
+  /** When it rings; infinity: it is not set. */
+  at = Number.POSITIVE_INFINITY;
 
-  constructor(ring: () => void) {
+  constructor(time: TimeSources, ring: () => void) {
+    this.time = time;
     this.ring = ring;
   }
 
@@ -52,7 +59,8 @@ export class Alarm {
     this.clear();
     this.at = at;
     const wait = Math.min(Math.max(at - now(), 0), timerMsMax);
-    this.timer = setTimeout(() => {
+    const { setTimeout: start = setTimeout } = this.time;
+    this.timer = start(() => {
       this.clear();
       this.ring();
     }, wait);
@@ -60,28 +68,9 @@ export class Alarm {
   }
 
   clear(): void {
-    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer?.[Symbol.dispose]();
     this.timer = null;
     this.at = Number.POSITIVE_INFINITY;
-  }
-}
-
-/** Runs something in the next turn of the loop: once, however often it is set until then. */
-export class NextTurn {
-  private readonly run: () => void;
-  private isSet = false;
-
-  constructor(run: () => void) {
-    this.run = run;
-  }
-
-  set(): void {
-    if (this.isSet) return;
-    this.isSet = true;
-    setImmediate(() => {
-      this.isSet = false;
-      this.run();
-    });
   }
 }
 

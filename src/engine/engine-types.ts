@@ -1,4 +1,5 @@
 /** What the engine is given, what it gives, and how it fails its callers. */
+import type { Entropy } from "../kernel/contract/commands.ts";
 import type { KernelEvent } from "../kernel/contract/events.ts";
 import type { Millis } from "../kernel/contract/records.ts";
 import type { Reply } from "../kernel/contract/replies.ts";
@@ -16,6 +17,8 @@ export interface EngineOptions {
   readonly encodeEvent: (event: KernelEvent) => string;
   readonly log: EngineLog;
   readonly time?: TimeSources;
+  /** For simulations, which draw from a seed. */
+  readonly drawEntropy?: () => Entropy;
   /** Opens the key that signs the heads of the ledger, once the data is ours. Absent: a key that ends with the process. */
   readonly ledgerKey?: () => LedgerKey;
   /** For tests; the process has one. */
@@ -54,10 +57,14 @@ export interface CommitNote {
   readonly rows: number;
 }
 
-/** For metrics: called after each commit, and when what was due is settled late. */
+/**
+ * For metrics: commits, and by how much what was due was settled late, since `onNoted` was last called. It is called after
+ * many of them only, so that a commit costs no more than a note, and before the metrics are read.
+ */
 export interface Vitals {
-  onCommit: ((note: CommitNote) => void) | null;
-  onLateness: ((ms: number) => void) | null;
+  commits: CommitNote[];
+  latenessMs: number[];
+  onNoted: ((vitals: Vitals) => void) | null;
 }
 
 export type EventListener = (events: readonly NumberedEvent[]) => void;

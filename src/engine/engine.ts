@@ -6,29 +6,18 @@
  *
  *   opening ──► serving ──► (commit fails) ──► opening …       close() from any of them ──► closed
  */
-import type { Command } from "../kernel/contract/commands.ts";
+import type { Command, Entropy } from "../kernel/contract/commands.ts";
 import type { Millis } from "../kernel/contract/records.ts";
-import { apply, createState, nextDeadline, type State, type Step, settle } from "../kernel/kernel.ts";
+import { apply, createState, nextDeadline, type ReadyTask, type State, type Step, settle } from "../kernel/kernel.ts";
 import { createLedgerKey, type LedgerKey, type PublicLedgerKey } from "../ledger/keys.ts";
 import type { SealedReceipt } from "../ledger/seal.ts";
 import type { SignedHead, Store } from "../store/store.ts";
-import {
-  addStep,
-  createBatch,
-  hasChanges,
-  isFull,
-  type NumberedEvent,
-  type OpenBatch,
-  rowsIn,
-  toStoreBatch,
-  type Waiting,
-} from "./batch.ts";
+import { createBatch, isFull, type NumberedEvent, type OpenBatch, toStoreBatch, type Waiting } from "./batch.ts";
 import {
   Alarm,
   type Clock,
   describeWallOffset,
   drawEntropy,
-  NextTurn,
   startClock,
   systemTime,
   type TimeSources,
@@ -44,25 +33,31 @@ import {
   type Vitals,
 } from "./engine-types.ts";
 import { LedgerChain, noLedger } from "./ledger-chain.ts";
-import { Listeners, ReadyTasks } from "./listeners.ts";
 import { recover, reopen } from "./recovery.ts";
 import { v8Heap } from "./v8-heap.ts";
 
 /** How many due items are settled before others get their turn, and how full a batch may get meanwhile. */
 const settleSlice = 125;
 const settleBatchMax = 500;
+/** How many commits are noted before the metrics get them. */
+const notedMax = 1_000;
 const noReceipts: readonly SealedReceipt[] = [];
 const noHeads: readonly SignedHead[] = [];
 
 export class Engine {
-  readonly vitals: Vitals = { onCommit: null, onLateness: null };
+  readonly vitals: Vitals = { commits: [], latenessMs: [], onNoted: null };
   readonly store: Store;
   private readonly options: EngineOptions;
   private readonly time: TimeSources;
-  private readonly eventListeners = new Listeners<Parameters<EventListener>>();
-  private readonly recoveryListeners = new Listeners();
-  private readonly emptyListeners = new Listeners();
-  private readonly ready = new ReadyTasks();
+  private readonly drawEntropy: () => Entropy;
+  private readonly eventListeners = new Set<EventListener>();
+  private readonly recoveryListeners = new Set<() => void>();
+  private readonly readyListeners = new Set<ReadyListener>();
+  /** Called once, when the batch that fills is an empty one again. */
+  private emptyListeners: (() => void)[] = [];
+  /** Tasks that became ready since the last flush. */
+  private ready: ReadyTask[] = [];
+  private isAnnouncing = false;
   private key: LedgerKey | null = null;
   private ledger = noLedger;
   /** Every key that has signed heads of this ledger, the present one among them. */
@@ -76,18 +71,18 @@ export class Engine {
   private clock: Clock;
   private batch: OpenBatch = createBatch();
   private committing: Promise<void> | null = null;
-  private readonly nextFlush = new NextTurn(() => this.flush());
+  private isFlushSet = false;
+  private readonly flushNext = (): void => {
+    this.isFlushSet = false;
+    this.flush();
+  };
   /** Commands that came while something was due; they are decided after it (L3). */
   private queue: ((now: Millis) => void)[] = [];
-  private readonly nextQueue = new NextTurn(() => this.runQueue());
+  private isQueueSet = false;
   /** For the kernel's next deadline. */
-  private readonly deadline = new Alarm(() => {
-    if (this.isServing) this.runQueue();
-  });
+  private readonly deadline: Alarm;
   /** Signs the ledger also when no more receipts come. */
-  private readonly headsDue = new Alarm(() => {
-    if (this.isServing) this.setFlush();
-  });
+  private readonly headsDue: Alarm;
   private nextSeq = 1;
   private durableSeq = 0;
   private nextRow = 1;
@@ -100,6 +95,13 @@ export class Engine {
     this.options = options;
     this.store = options.store;
     this.time = options.time ?? systemTime;
+    this.drawEntropy = options.drawEntropy ?? drawEntropy;
+    this.deadline = new Alarm(this.time, () => {
+      if (this.isServing) this.runQueue();
+    });
+    this.headsDue = new Alarm(this.time, () => {
+      if (this.isServing) this.setFlush();
+    });
     this.clock = startClock(0, this.time);
   }
 
@@ -123,7 +125,7 @@ export class Engine {
   }
 
   private decide<T>(command: Command, outlet: Outlet<T>, now: Millis): void {
-    command.entropy = drawEntropy();
+    command.entropy = this.drawEntropy();
     const outcome = apply(this.state, command, now);
     const receipts = this.collect(outcome, now);
     const decided = { reply: outcome.reply, now, receipts };
@@ -156,7 +158,8 @@ export class Engine {
 
   /** Calls back with the events of each batch, in order, once they are durable and after its replies have left. */
   subscribe(listener: EventListener): () => void {
-    return this.eventListeners.add(listener);
+    this.eventListeners.add(listener);
+    return () => this.eventListeners.delete(listener);
   }
 
   /**
@@ -164,7 +167,8 @@ export class Engine {
    * decided in that batch. Not re-entrant.
    */
   onReady(listener: ReadyListener): () => void {
-    return this.ready.listen(listener);
+    this.readyListeners.add(listener);
+    return () => this.readyListeners.delete(listener);
   }
 
   /** True while callers that can wait should wait for `onceEmpty`. */
@@ -174,10 +178,7 @@ export class Engine {
 
   /** Calls back once, when the batch that fills is an empty one again. */
   onceEmpty(listener: () => void): void {
-    const remove = this.emptyListeners.add(() => {
-      remove();
-      listener();
-    });
+    this.emptyListeners.push(listener);
   }
 
   /** The key that signs at present. */
@@ -244,14 +245,23 @@ export class Engine {
     };
     if (!this.isServing) return run(this.clock.now());
     this.queue.push(run);
-    this.nextQueue.set();
+    this.setQueue();
+  }
+
+  private setQueue(): void {
+    if (this.isQueueSet) return;
+    this.isQueueSet = true;
+    setImmediate(() => {
+      this.isQueueSet = false;
+      this.runQueue();
+    });
   }
 
   /** True when nothing is due by then any more. A command is decided at the time for which this was found. */
   private settleSlice(now: Millis): boolean {
     if (this.dueAt > now) return true;
     if (this.batch.changes.size >= settleBatchMax) return false;
-    if (this.dueAt > 0) this.vitals.onLateness?.(now - this.dueAt);
+    if (this.dueAt > 0) this.vitals.latenessMs.push(now - this.dueAt);
     const settled = settle(this.state, now, settleSlice);
     this.collect(settled, now);
     return !settled.more;
@@ -275,30 +285,38 @@ export class Engine {
 
   /** A full batch waits for the one before it, whose commit calls again; else the next turn goes on. */
   private resumeQueue(): void {
-    if (this.committing === null || this.batch.changes.size < settleBatchMax) this.nextQueue.set();
+    if (this.committing === null || this.batch.changes.size < settleBatchMax) this.setQueue();
   }
 
+  /** Receipts are sealed, and events encoded, at once: the records they hold are at hand, and the work is spread out. */
   private collect(step: Step, now: Millis): readonly SealedReceipt[] {
-    const { receipts } = this.batch;
+    const { batch, ledger } = this;
+    const { receipts } = batch;
     const before = receipts.length;
-    this.nextSeq = addStep(this.batch, step, now, this.nextSeq, this.options.encodeEvent, this.ledger);
-    if (step.ready.length > 0) this.ready.add(step.ready);
+    batch.now = now;
+    for (const handle of step.changes) batch.changes.add(handle);
+    for (const receipt of step.receipts) receipts.push(ledger.seal(receipt, now));
+    for (const event of step.events)
+      batch.events.push({ seq: this.nextSeq++, event, text: this.options.encodeEvent(event) });
+    if (this.readyListeners.size > 0) for (const task of step.ready) this.ready.push(task);
     this.dueAt = step.nextDueAt ?? Number.POSITIVE_INFINITY;
     this.setFlush();
-    this.deadline.set(this.dueAt, this.now);
+    if (this.dueAt < this.deadline.at) this.deadline.set(this.dueAt, this.now);
     return receipts.length === before ? noReceipts : receipts.slice(before);
   }
 
   /** One commit per turn of the loop: whatever arrives in the same turn shares its fsync. */
   private setFlush(): void {
-    if (this.committing === null) this.nextFlush.set();
+    if (this.committing !== null || this.isFlushSet) return;
+    this.isFlushSet = true;
+    setImmediate(this.flushNext);
   }
 
   private flush(): void {
-    if (this.committing !== null || this.ready.isAnnouncing) return;
-    if (this.isServing) this.ready.announce();
+    if (this.committing !== null || this.isAnnouncing) return;
+    if (this.isServing && this.ready.length > 0) this.announceReady();
     const { batch } = this;
-    const isQuiet = !hasChanges(batch);
+    const isQuiet = batch.changes.size === 0 && batch.events.length === 0;
     if (isQuiet) batch.now = this.clock.now();
     const heads = this.ledger.nextHeadAt <= batch.now ? this.ledger.dueHeads(batch.now) : noHeads;
     if (this.ledger.nextHeadAt < Number.POSITIVE_INFINITY) this.headsDue.set(this.ledger.nextHeadAt, this.now);
@@ -306,21 +324,23 @@ export class Engine {
       if (batch.waiting.length === 0) return;
       this.batch = createBatch();
       this.deliver(batch.waiting, batch.events);
-      return this.emptyListeners.call();
+      return this.announceEmpty();
     }
     this.batch = createBatch();
     const { incarnation } = this;
     const began = performance.now();
     const stored = toStoreBatch(batch, heads, () => this.nextRow++);
-    const rows = rowsIn(stored);
     // Only these: the closures below keep what they capture in memory until the commit.
     const { waiting, events } = batch;
+    const { puts, removes, ended, endedTasks } = stored;
+    const rows = puts.length + removes.length + ended.length + endedTasks.length + batch.receipts.length + heads.length;
     const ends = batch.receipts.length === 0 ? null : this.ledger.ends(batch.receipts);
     this.committing = this.store.commit(stored).then(
       () => {
         if (incarnation !== this.incarnation) return;
         this.committing = null;
-        this.vitals.onCommit?.({ ms: performance.now() - began, answered: waiting.length, rows });
+        this.vitals.commits.push({ ms: performance.now() - began, answered: waiting.length, rows });
+        if (this.vitals.commits.length >= notedMax) this.announceVitals();
         if (ends !== null) this.ledger.stored(ends);
         this.deliver(waiting, events);
         this.flush();
@@ -330,7 +350,33 @@ export class Engine {
         if (incarnation === this.incarnation) this.failCommit(waiting, fault);
       },
     );
-    this.emptyListeners.call();
+    if (this.emptyListeners.length > 0) this.announceEmpty();
+  }
+
+  /** What becomes ready while listeners run is announced with the next flush. */
+  private announceReady(): void {
+    const { ready } = this;
+    this.ready = [];
+    this.isAnnouncing = true;
+    try {
+      for (const listener of this.readyListeners) listener(ready);
+    } finally {
+      this.isAnnouncing = false;
+    }
+  }
+
+  private announceEmpty(): void {
+    const listeners = this.emptyListeners;
+    this.emptyListeners = [];
+    for (const listener of listeners) listener();
+  }
+
+  /** Gives the metrics what was noted since the last time. */
+  announceVitals(): void {
+    const { vitals } = this;
+    vitals.onNoted?.(vitals);
+    vitals.commits = [];
+    vitals.latenessMs = [];
   }
 
   /** Replies first: a caller that gets WAIT can begin to watch before the grant of the same batch is announced. */
@@ -338,7 +384,7 @@ export class Engine {
     const last = events.at(-1);
     if (last !== undefined) this.durableSeq = last.seq;
     for (const { encoded, outlet } of waiting) outlet.send(encoded);
-    if (last !== undefined) this.eventListeners.call(events);
+    if (last !== undefined) for (const listener of this.eventListeners) listener(events);
   }
 
   private failCommit(waiting: readonly Waiting[], fault: unknown): void {
@@ -348,9 +394,9 @@ export class Engine {
     const wasClosing = this.phase === "closed";
     this.drop();
     for (const { outlet } of lost) outlet.fail(unavailable);
-    this.emptyListeners.call();
+    this.announceEmpty();
     const isWanted = (): boolean => this.phase === "opening";
-    if (!wasClosing) void reopen(() => this.start(), isWanted, this.options.log);
+    if (!wasClosing) void reopen(() => this.start(), isWanted, this.time, this.options.log);
   }
 
   private drop(): void {
@@ -359,7 +405,7 @@ export class Engine {
     this.batch = createBatch();
     this.state = createState();
     this.ledger = noLedger;
-    this.ready.clear();
+    this.ready = [];
     this.deadline.clear();
     this.headsDue.clear();
     this.dueAt = Number.POSITIVE_INFINITY;
@@ -392,6 +438,6 @@ export class Engine {
     this.isServing = true;
     this.dueAt = nextDeadline(this.state) ?? Number.POSITIVE_INFINITY;
     this.deadline.set(this.dueAt, this.now);
-    if (this.incarnation > 0) this.recoveryListeners.call();
+    if (this.incarnation > 0) for (const listener of this.recoveryListeners) listener();
   }
 }

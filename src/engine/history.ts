@@ -12,8 +12,7 @@ import { answerForEnded, answerForEndedTask } from "../kernel/kernel.ts";
 import { namesOverlap, parseResourceName, type ResourceName, taskOfName } from "../kernel/views.ts";
 import { readStoredReceipt, type SealedReceipt } from "../ledger/seal.ts";
 import type { EndedLease, History, ResourceFilter } from "../store/store.ts";
-import { readLease } from "./codec/record-text.ts";
-import { readEndedTask } from "./codec/task-text.ts";
+import { readEndedTask, readLease } from "./codec/record-text.ts";
 
 /** Whether the reply leaves something open that only history can answer. */
 export function needsHistory(reply: Reply): boolean {

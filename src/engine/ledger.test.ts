@@ -9,7 +9,7 @@ import { readStoredReceipt } from "../ledger/seal.ts";
 import { verifyLedger } from "../ledger/verify.ts";
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../store/memory.ts";
 import type { SignedHead } from "../store/store.ts";
-import { readEndedTask } from "./codec/task-text.ts";
+import { readEndedTask } from "./codec/record-text.ts";
 import { Engine } from "./engine.ts";
 import type { Decision, EngineOptions } from "./engine-types.ts";
 import { DatabaseUnavailable } from "./engine-types.ts";

@@ -16,6 +16,7 @@ import {
 import type { LedgerKey, PublicLedgerKey } from "../ledger/keys.ts";
 import { StoreFault } from "../store/faults.ts";
 import type { LedgerHead, LiveRow, Opened, Store } from "../store/store.ts";
+import type { TimeSources } from "./clock.ts";
 import { leaseLists, readLeases, readRecord, recordText } from "./codec/record-text.ts";
 import type { EngineLog } from "./engine-types.ts";
 import type { V8Heap } from "./v8-heap.ts";
@@ -196,9 +197,15 @@ const waitMsMin = 50;
 const waitMsMax = 5_000;
 
 /** After a failed commit (S2): opens the store again, with growing pauses, until that works or is not wanted any more. */
-export async function reopen(open: () => Promise<void>, isWanted: () => boolean, log: EngineLog): Promise<void> {
+export async function reopen(
+  open: () => Promise<void>,
+  isWanted: () => boolean,
+  time: TimeSources,
+  log: EngineLog,
+): Promise<void> {
+  const { setTimeout: start = setTimeout } = time;
   for (let wait = waitMsMin; isWanted(); wait = Math.min(wait * 2, waitMsMax)) {
-    await new Promise((resolve) => setTimeout(resolve, wait));
+    await new Promise<void>((resolve) => start(resolve, wait));
     if (!isWanted()) return;
     try {
       await open();

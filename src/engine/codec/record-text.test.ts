@@ -12,9 +12,9 @@ import {
 } from "../../kernel/contract/records.ts";
 import { payload, task, taskRow } from "../../kernel/contract/task-records.ts";
 import { toColumns } from "../../store/list-columns.ts";
+import { endedTaskText } from "../batch.ts";
 import { anyRecord } from "../testing/any-record.ts";
-import { leaseText, readLease, readLeases, readRecord, recordText } from "./record-text.ts";
-import { endedTaskText, readEndedTask } from "./task-text.ts";
+import { leaseText, readEndedTask, readLease, readLeases, readRecord, recordText } from "./record-text.ts";
 
 const anyLease = anyRecord(lease);
 const anyTask = anyRecord(task);

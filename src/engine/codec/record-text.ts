@@ -7,15 +7,12 @@
  * store's views `leases` and `tasks` put the names back for people. Measured: through one list and the language's own
  * routine it takes half as long as put together from pieces, which are joined only when they are sent.
  */
-import { leaseRepeating, leaseRow, type RecordKind, type RecordOf } from "../../kernel/contract/records.ts";
+import { leaseRepeating, leaseRow, type RecordKind } from "../../kernel/contract/records.ts";
+import type { EndedTask } from "../../kernel/contract/task-records.ts";
 import type { RestoredRecord } from "../../kernel/kernel.ts";
-import { readers, writers } from "./records.gen.ts";
+import { type PayloadRow, payloadOf, readers, type TaskRow, taskFrom } from "./records.gen.ts";
 
-export { leaseText, readLease, readLeases } from "./records.gen.ts";
-
-export function recordText<K extends RecordKind>(kind: K, record: RecordOf[K]): string {
-  return writers[kind](record);
-}
+export { leaseText, readLease, readLeases, recordText } from "./records.gen.ts";
 
 export function readRecord(kind: string, text: string, row: number): RestoredRecord {
   return { kind, record: readers[kind as RecordKind](text), row } as RestoredRecord;
@@ -23,3 +20,9 @@ export function readRecord(kind: string, text: string, row: number): RestoredRec
 
 /** How the store loads leases: the columns in which values are few. */
 export const leaseLists = { kind: "lease", repeating: leaseRepeating.map((key) => leaseRow.indexOf(key)) } as const;
+
+/** A task of history, with its payload. */
+export function readEndedTask(text: string): EndedTask {
+  const [task, payload] = JSON.parse(text) as [TaskRow, PayloadRow | null];
+  return { ...taskFrom(task), payload: payload === null ? null : payloadOf(payload) };
+}

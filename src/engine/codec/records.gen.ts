@@ -754,7 +754,7 @@ export function readWorker(text: string): Worker {
   return workerFrom(JSON.parse(text));
 }
 
-export const writers: { readonly [K in RecordKind]: (record: RecordOf[K]) => string } = {
+const writers: { readonly [K in RecordKind]: (record: RecordOf[K]) => string } = {
   tenant: JSON.stringify,
   counters: JSON.stringify,
   agent: agentText,
@@ -770,6 +770,11 @@ export const writers: { readonly [K in RecordKind]: (record: RecordOf[K]) => str
   task_type: JSON.stringify,
   worker: JSON.stringify,
 };
+
+/** The text that a record is stored as. */
+export function recordText<K extends RecordKind>(kind: K, record: RecordOf[K]): string {
+  return writers[kind](record);
+}
 
 export const readers: { readonly [K in RecordKind]: (text: string) => RecordOf[K] } = {
   tenant: readTenant,

@@ -89,12 +89,14 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
   const commitRows = histogram("leasehold_commit_rows", "Records that a batch writes or deletes.", sizeBuckets);
   const commitAnswers = histogram("leasehold_commit_answers", "Callers that a batch answers.", sizeBuckets);
   const lateness = histogram("leasehold_expiry_lateness_seconds", "How late what was due is settled.", secondsBuckets);
-  engine.vitals.onCommit = ({ ms, rows, answered }) => {
-    commitSeconds.observe(ms / 1_000);
-    commitRows.observe(rows);
-    commitAnswers.observe(answered);
+  engine.vitals.onNoted = ({ commits, latenessMs }) => {
+    for (const { ms, rows, answered } of commits) {
+      commitSeconds.observe(ms / 1_000);
+      commitRows.observe(rows);
+      commitAnswers.observe(answered);
+    }
+    for (const ms of latenessMs) lateness.observe(ms / 1_000);
   };
-  engine.vitals.onLateness = (ms) => lateness.observe(ms / 1_000);
 
   const sum = (count: (tenant: TenantEntry) => number) => () => engine.peek((state) => total(state, count));
   gauge(
@@ -140,13 +142,15 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
   addLoopDelay(registers, delay);
   addProcess(registers, version);
   return {
-    text: () => register.metrics(),
+    text() {
+      engine.announceVitals();
+      return register.metrics();
+    },
     contentType: register.contentType,
     close() {
       delay.disable();
       stopCounting();
-      engine.vitals.onCommit = null;
-      engine.vitals.onLateness = null;
+      engine.vitals.onNoted = null;
       service.cells.vitals.onAnswered = null;
     },
   };

@@ -1,5 +1,5 @@
 /** Questions about the ledger, and about what follows from it: who answers for what (R5, R6). */
-import { readEndedTask } from "../../engine/codec/task-text.ts";
+import { readEndedTask } from "../../engine/codec/record-text.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { findReceipt } from "../../engine/history.ts";
 import type { Millis } from "../../kernel/contract/records.ts";

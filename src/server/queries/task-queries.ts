@@ -1,5 +1,5 @@
 /** Questions about tasks and workers: the live ones from the kernel, the ended ones from history. */
-import { readEndedTask } from "../../engine/codec/task-text.ts";
+import { readEndedTask } from "../../engine/codec/record-text.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { findEndedTask, findReceipt } from "../../engine/history.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
