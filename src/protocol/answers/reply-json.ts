@@ -1,29 +1,34 @@
 /** From a reply to an answer. What only some operations show differently is said with them, by the functions below. */
-import type { Lease, Millis } from "../../kernel/contract/records.ts";
+import type { Fields } from "../../kernel/contract/field.ts";
+import {
+  cell as cellFields,
+  digest as digestFields,
+  key as keyFields,
+  type Lease,
+  type Millis,
+  tenant as tenantFields,
+} from "../../kernel/contract/records.ts";
 import type { LostLease, Reply } from "../../kernel/contract/replies.ts";
+import { task as taskFields, taskTypeRecord } from "../../kernel/contract/task-records.ts";
 import { expiresInMs, leasesText, leaseText } from "../leases/lease-json.ts";
 import { verdictAnswer } from "../leases/verdict-json.ts";
 import {
   agentObject,
   agentState,
-  cellObject,
   cellViewObject,
-  digestObject,
-  keyObject,
   openRequestObject,
   resourceObject,
-  tenantObject,
 } from "../operating/record-json.ts";
 import { receiptsText } from "../receipts/receipt-json.ts";
 import { verifiedTokenObject } from "../resources/token-json.ts";
 import { isoTime } from "../schema/iso-time.ts";
-import { show } from "../schema/show.ts";
+import { show, type WireObject } from "../schema/show.ts";
 import { leaseEnd, registered, observation as shownObservation, tokenKey, verifiedLease } from "../schema/views.ts";
 import { unknownState } from "../schema/vocabulary.ts";
-import { obligationObject, taskObject, taskTypeObject, workerObject } from "../tasks/task-json.ts";
+import { obligationObject, workerObject } from "../tasks/task-json.ts";
 import { taskReplyAnswer } from "../tasks/task-replies.ts";
 import { type Answer, type AnswerContext, answer, answerJson, errorAnswer, refusalAnswer } from "./answer.ts";
-import type { QueryReply } from "./queries.ts";
+import type { Page, QueryReply } from "./queries.ts";
 
 export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
   switch (reply.type) {
@@ -41,7 +46,7 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "agent":
       return answerJson(reply.created ? 201 : 200, agentObject(reply.agent));
     case "digest":
-      return answerJson(200, digestObject(reply.digest));
+      return answerJson(200, show(digestFields, reply.digest));
     case "resumed":
       return resumedAnswer(reply, context);
     case "revoked":
@@ -49,60 +54,63 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "resource":
       return answerJson(reply.created ? 201 : 200, resourceObject(reply.resource));
     case "cell":
-      return answerJson(200, cellObject(reply.cell));
+      return answerJson(200, show(cellFields, reply.cell));
     case "tenant":
-      return answerJson(reply.created ? 201 : 200, tenantObject(reply.tenant));
+      return answerJson(reply.created ? 201 : 200, show(tenantFields, reply.tenant));
     case "key":
-      return answerJson(201, { ...keyObject(reply.key), key: context.keySecret });
+      return answerJson(201, { ...show(keyFields, reply.key), key: context.keySecret });
     case "done":
       return answer(200, "{}");
     case "agent_page":
-      return answerJson(200, { agents: reply.agents.map(agentObject), next_cursor: reply.nextCursor });
+      return pageAnswer(reply, "agents", reply.agents.map(agentObject));
     case "lease_page":
-      return answer(
-        200,
-        `{"leases":${leasesText(reply.leases, context.now)},"next_cursor":${JSON.stringify(reply.nextCursor)}}`,
-      );
+      return pageText(reply, "leases", leasesText(reply.leases, context.now));
     case "request_page":
-      return answerJson(200, {
-        requests: reply.requests.map((open) => openRequestObject(open, context.now)),
-        next_cursor: reply.nextCursor,
-      });
-    case "resource_page":
-      return answerJson(200, { resources: reply.resources.map(resourceObject), next_cursor: reply.nextCursor });
-    case "cell_page":
-      return answerJson(200, { cells: reply.cells.map(cellViewObject), next_cursor: reply.nextCursor });
-    case "tenant_page":
-      return answerJson(200, { tenants: reply.tenants.map(tenantObject), next_cursor: reply.nextCursor });
-    case "key_page":
-      return answerJson(200, { keys: reply.keys.map(keyObject), next_cursor: reply.nextCursor });
-    case "task_page":
-      return answerJson(200, { tasks: reply.tasks.map(taskObject), next_cursor: reply.nextCursor });
-    case "task_type_page":
-      return answerJson(200, { task_types: reply.taskTypes.map(taskTypeObject), next_cursor: reply.nextCursor });
-    case "worker_page": {
-      const workers = reply.workers.map(({ worker, leases }) => workerObject(worker, leases));
-      return answerJson(200, { workers, next_cursor: reply.nextCursor });
-    }
-    case "obligation_page": {
-      const obligations = reply.obligations.map(({ task, obligation }) => obligationObject(task, obligation));
-      return answerJson(200, { obligations, next_cursor: reply.nextCursor });
-    }
-    case "receipt_page":
-      return answer(
-        200,
-        `{"receipts":${receiptsText(reply.receipts)},"next_cursor":${JSON.stringify(reply.nextCursor)}}`,
+      return pageAnswer(
+        reply,
+        "requests",
+        reply.requests.map((open) => openRequestObject(open, context.now)),
       );
+    case "resource_page":
+      return pageAnswer(reply, "resources", reply.resources.map(resourceObject));
+    case "cell_page":
+      return pageAnswer(reply, "cells", reply.cells.map(cellViewObject));
+    case "tenant_page":
+      return pageAnswer(reply, "tenants", showAll(tenantFields, reply.tenants));
+    case "key_page":
+      return pageAnswer(reply, "keys", showAll(keyFields, reply.keys));
+    case "task_page":
+      return pageAnswer(reply, "tasks", showAll(taskFields, reply.tasks));
+    case "task_type_page":
+      return pageAnswer(reply, "task_types", showAll(taskTypeRecord, reply.taskTypes));
+    case "worker_page":
+      return pageAnswer(reply, "workers", reply.workers.map(workerObject));
+    case "obligation_page":
+      return pageAnswer(reply, "obligations", reply.obligations.map(obligationObject));
+    case "receipt_page":
+      return pageText(reply, "receipts", receiptsText(reply.receipts));
     case "token_verified":
       return answerJson(200, verifiedTokenObject(reply, context.now));
     case "token_keys":
-      return answerJson(200, { keys: reply.keys.map((key) => show(tokenKey, key)) });
+      return answerJson(200, { keys: showAll(tokenKey, reply.keys) });
     // Cells are answered over their own link.
     case "cell_enrolled":
       throw new TypeError("an enrolment is not an answer");
     default:
       return taskReplyAnswer(reply, context);
   }
+}
+
+function showAll(fields: Fields, records: readonly object[]): readonly WireObject[] {
+  return records.map((one) => show(fields, one));
+}
+
+function pageAnswer({ nextCursor }: Page, name: string, items: readonly object[]): Answer {
+  return answerJson(200, { [name]: items, next_cursor: nextCursor });
+}
+
+function pageText({ nextCursor }: Page, name: string, items: string): Answer {
+  return answer(200, `{"${name}":${items},"next_cursor":${JSON.stringify(nextCursor)}}`);
 }
 
 export function registeredAnswer(reply: QueryReply, context: AnswerContext): Answer {
@@ -132,7 +140,7 @@ export function releasedAnswer(reply: QueryReply, context: AnswerContext): Answe
 
 /** The kernel answers with the key that was; there is no secret to show. */
 export function deletedKeyAnswer(reply: QueryReply, context: AnswerContext): Answer {
-  return reply.type === "key" ? answerJson(200, keyObject(reply.key)) : replyAnswer(reply, context);
+  return reply.type === "key" ? answerJson(200, show(keyFields, reply.key)) : replyAnswer(reply, context);
 }
 
 export interface FailedAssumption {
@@ -161,7 +169,7 @@ function resumedAnswer(reply: Resumed, context: AnswerContext): Answer {
 /** The update is part of every resumption (A4); where nothing was looked up, nothing happened since. */
 function resumedObject({ digest, agent, observe }: Resumed, { agentToken, observation }: AnswerContext) {
   return {
-    digest: digestObject(digest),
+    digest: show(digestFields, digest),
     epoch: agent.epoch,
     agent_token: agentToken,
     observation_update: show(shownObservation, observation ?? { since: observe.since, truncated: false, changes: [] }),

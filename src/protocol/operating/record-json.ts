@@ -3,21 +3,11 @@ import {
   type Agent,
   type AgentState,
   agent as agentFields,
-  type Cell,
   cell as cellFields,
-  type Digest,
-  digest as digestFields,
-  type Intent,
-  intent as intentFields,
-  type Key,
-  key as keyFields,
   type Millis,
-  type Request,
   type Resource,
   request as requestFields,
   resource as resourceFields,
-  type Tenant,
-  tenant as tenantFields,
 } from "../../kernel/contract/records.ts";
 import type { CellView, OpenRequest } from "../answers/queries.ts";
 import { blockerObject } from "../leases/lease-json.ts";
@@ -35,20 +25,8 @@ export function agentState({ state, restarting }: Agent): AgentState | "DIE_REST
   return restarting ? "DIE_RESTART" : state;
 }
 
-export function digestObject(digest: Digest): WireObject {
-  return show(digestFields, digest);
-}
-
-export function intentObject(intent: Intent): WireObject {
-  return show(intentFields, intent);
-}
-
-export function requestObject(request: Request): WireObject {
-  return show(requestFields, request);
-}
-
 export function openRequestObject({ request, wait }: OpenRequest, now: Millis): WireObject {
-  const { lease_ids: _leaseIds, ...shown } = requestObject(request);
+  const { lease_ids: _leaseIds, ...shown } = show(requestFields, request);
   return {
     ...shown,
     times_out_in_ms: Math.max(0, request.timeoutAt - now),
@@ -68,27 +46,13 @@ export function resourceState({ fenced, withdrawn }: Resource): ResourceState {
   return fenced ? "FENCED" : withdrawn ? "WITHDRAWN" : "READY";
 }
 
-/** Never its session or key: with them another could speak for it. */
-export function cellObject(cell: Cell): WireObject {
-  return show(cellFields, cell);
-}
-
 export function cellViewObject({ cell, isConnected, resources }: CellView): WireObject {
   return {
-    ...cellObject(cell),
+    ...show(cellFields, cell),
     connected: isConnected,
     resources: resources.map(({ resource, leases }) => {
       const ready = resource.fault === null && !resource.fenced && !resource.withdrawn;
       return show(hosted, { ...resource, ready, leases });
     }),
   };
-}
-
-export function tenantObject(tenant: Tenant): WireObject {
-  return show(tenantFields, tenant);
-}
-
-/** Never the hash: nobody who lists keys has a use for it. */
-export function keyObject(key: Key): WireObject {
-  return show(keyFields, key);
 }

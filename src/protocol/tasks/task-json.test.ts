@@ -80,7 +80,7 @@ test("tasks and obligations are what their schemas say", () => {
   const obligation = { id: "obl_1", state: "OPEN", custodian: "w.1", openedAt: sampleNow } as const;
   const task = sampleTask({ live: [live], obligation, notBefore: sampleNow });
   assert.deepEqual(checkOf(shapes.task)(taskObject(task)), { ok: true, value: taskObject(task) });
-  assert.ok(checkOf(receiptShapes.obligation)(obligationObject(task, obligation)).ok);
+  assert.ok(checkOf(receiptShapes.obligation)(obligationObject({ task, obligation })).ok);
   answerOf("create_task", { type: "task", task, created: true });
   answerOf("cancel_task", { type: "task", task, created: false });
 });

@@ -5,15 +5,13 @@
 import type { Lease, Millis } from "../../kernel/contract/records.ts";
 import type { Directive, Offer } from "../../kernel/contract/replies.ts";
 import {
-  type Obligation,
   type Payload,
   type Task,
-  type TaskType,
   task as taskFields,
-  taskTypeRecord,
   type Worker,
   worker as workerFields,
 } from "../../kernel/contract/task-records.ts";
+import type { TaskObligation } from "../answers/queries.ts";
 import { expiresInMs, leasesText } from "../leases/lease-json.ts";
 import { isoTime } from "../schema/iso-time.ts";
 import { escaped } from "../schema/json-text.ts";
@@ -79,16 +77,12 @@ export function taskObject(task: Task): WireObject {
   return show(taskFields, task);
 }
 
-export function obligationObject(task: Task, obligation: Obligation): WireObject {
+export function obligationObject({ task, obligation }: TaskObligation): WireObject {
   const { id: taskId, spec, status, lastReceiptId } = task;
   const closedAt = obligation.state === "CLOSED" ? task.endedAt : null;
   return show(taskObligation, { ...spec, ...obligation, closedAt, taskId, status, lastReceiptId });
 }
 
-export function taskTypeObject(type: TaskType): WireObject {
-  return show(taskTypeRecord, type);
-}
-
-export function workerObject(worker: Worker, leases: number): WireObject {
+export function workerObject({ worker, leases }: { readonly worker: Worker; readonly leases: number }): WireObject {
   return { ...show(workerFields, worker), leases };
 }

@@ -1,12 +1,13 @@
 /** From replies about tasks and receipts to answers. */
 import type { TaskReply } from "../../kernel/contract/replies.ts";
+import { taskTypeRecord } from "../../kernel/contract/task-records.ts";
 import { type Answer, type AnswerContext, answer, answerJson, refusalAnswer } from "../answers/answer.ts";
 import { comesWith } from "../answers/errors.ts";
 import type { QueryReply, TaskView, Told } from "../answers/queries.ts";
 import { receiptsText, receiptText } from "../receipts/receipt-json.ts";
 import { show } from "../schema/show.ts";
 import { ledgerHead } from "../schema/views.ts";
-import { createdText, offersText, offerText, taskLeaseText, taskObject, taskTypeObject } from "./task-json.ts";
+import { createdText, offersText, offerText, taskLeaseText, taskObject } from "./task-json.ts";
 
 /** T6: how long a worker that got nothing is asked to wait, in seconds. */
 const pollBackoffSeconds = 5;
@@ -28,7 +29,7 @@ export function taskReplyAnswer(reply: TaskReply | Told, context: AnswerContext)
       return answer(200, taskLeaseText(reply.lease, reply.leases, reply.directives, now, tokenOf));
     case "task_type":
       return answerJson(200, {
-        ...taskTypeObject(reply.taskType),
+        ...show(taskTypeRecord, reply.taskType),
         ...(reply.warnings.length > 0 && { warnings: reply.warnings }),
       });
     case "task_view":

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KernelEvent } from "../../kernel/contract/events.ts";
+import { request as requestFields } from "../../kernel/contract/records.ts";
 import { leaseObject } from "../leases/lease-json.ts";
-import { agentObject, requestObject, resourceObject } from "../operating/record-json.ts";
+import { agentObject, resourceObject } from "../operating/record-json.ts";
+import { show } from "../schema/show.ts";
 import {
   sampleAgent,
   sampleLease,
@@ -29,7 +31,7 @@ test("an event is type, time and what it is about; nothing is null that can be l
       { ...happened, type: "lease.released", lease: ended, reason: 'said "done"' },
       { lease: leaseObject(ended, sampleNow), version: "sha256:9f2c", reason: 'said "done"' },
     ],
-    [{ ...happened, type: "request.waiting", request, reason: null }, { request: requestObject(request) }],
+    [{ ...happened, type: "request.waiting", request, reason: null }, { request: show(requestFields, request) }],
     [
       { ...happened, type: "request.died", agentId: 'a"b', attempt: 2, resources: ["FILE:/a"] },
       { agent_id: 'a"b', attempt: 2, resources: ["FILE:/a"] },
