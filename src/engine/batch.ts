@@ -3,11 +3,11 @@ import type { KernelEvent } from "../kernel/contract/events.ts";
 import { writes } from "../kernel/contract/predicates.ts";
 import type { Lease, Millis } from "../kernel/contract/records.ts";
 import type { Payload, Task } from "../kernel/contract/task-records.ts";
-import type { Handle } from "../kernel/kernel.ts";
+import type { Handle, ReadyTask } from "../kernel/kernel.ts";
 import { type SealedReceipt, storedReceipt } from "../ledger/seal.ts";
 import type { Batch, EndedLease, EndedTaskRow, LiveRow, SignedHead } from "../store/store.ts";
 import { leaseText, payloadText, recordText, taskText } from "./codec/records.gen.ts";
-import type { Outlet } from "./engine-types.ts";
+import type { Outlet, ReadyListener } from "./engine-types.ts";
 
 /** An event with its place in the one sequence, and as the text that is stored and sent. */
 export interface NumberedEvent {
@@ -101,4 +101,27 @@ function packEvents(events: readonly NumberedEvent[]): Batch["events"] {
   let body = "[";
   for (const { event, text } of events) body += `${body.length > 1 ? "," : ""}["${event.tenant}",${text}]`;
   return { firstSeq: first.seq, count: events.length, body: `${body}]` };
+}
+
+/** Tasks that became ready since the last flush. */
+export class ReadyTasks {
+  readonly listeners = new Set<ReadyListener>();
+  gathered: ReadyTask[] = [];
+  isAnnouncing = false;
+
+  add(ready: readonly ReadyTask[]): void {
+    if (this.listeners.size > 0) for (const task of ready) this.gathered.push(task);
+  }
+
+  /** What becomes ready while listeners run is announced with the next flush. */
+  announce(): void {
+    const ready = this.gathered;
+    this.gathered = [];
+    this.isAnnouncing = true;
+    try {
+      for (const listener of this.listeners) listener(ready);
+    } finally {
+      this.isAnnouncing = false;
+    }
+  }
 }

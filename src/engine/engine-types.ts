@@ -58,13 +58,19 @@ export interface CommitNote {
 }
 
 /**
- * For metrics: commits, and by how much what was due was settled late, since `onNoted` was last called. It is called after
- * many of them only, so that a commit costs no more than a note, and before the metrics are read.
+ * For metrics: commits, and by how much what was due was settled late. They are handed over after many commits and before
+ * the metrics are read, so that a commit costs no more than a note.
  */
-export interface Vitals {
-  commits: CommitNote[];
-  latenessMs: number[];
-  onNoted: ((vitals: Vitals) => void) | null;
+export class Vitals {
+  commits: CommitNote[] = [];
+  latenessMs: number[] = [];
+  onNoted: ((commits: readonly CommitNote[], latenessMs: readonly number[]) => void) | null = null;
+
+  handOver(): void {
+    this.onNoted?.(this.commits, this.latenessMs);
+    this.commits = [];
+    this.latenessMs = [];
+  }
 }
 
 export type EventListener = (events: readonly NumberedEvent[]) => void;

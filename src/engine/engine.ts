@@ -8,20 +8,20 @@
  */
 import type { Command, Entropy } from "../kernel/contract/commands.ts";
 import type { Millis } from "../kernel/contract/records.ts";
-import { apply, createState, nextDeadline, type ReadyTask, type State, type Step, settle } from "../kernel/kernel.ts";
+import { apply, createState, nextDeadline, type State, type Step, settle } from "../kernel/kernel.ts";
 import { createLedgerKey, type LedgerKey, type PublicLedgerKey } from "../ledger/keys.ts";
 import type { SealedReceipt } from "../ledger/seal.ts";
 import type { SignedHead, Store } from "../store/store.ts";
-import { createBatch, isFull, type NumberedEvent, type OpenBatch, toStoreBatch, type Waiting } from "./batch.ts";
 import {
-  Alarm,
-  type Clock,
-  describeWallOffset,
-  drawEntropy,
-  startClock,
-  systemTime,
-  type TimeSources,
-} from "./clock.ts";
+  createBatch,
+  isFull,
+  type NumberedEvent,
+  type OpenBatch,
+  ReadyTasks,
+  toStoreBatch,
+  type Waiting,
+} from "./batch.ts";
+import { Alarm, type Clock, drawEntropy, startClock, systemTime, type TimeSources } from "./clock.ts";
 import {
   DatabaseUnavailable,
   type Decision,
@@ -30,10 +30,10 @@ import {
   type Outlet,
   type ReadyListener,
   ShuttingDown,
-  type Vitals,
+  Vitals,
 } from "./engine-types.ts";
 import { LedgerChain, noLedger } from "./ledger-chain.ts";
-import { recover, reopen } from "./recovery.ts";
+import { logFindings, recover, reopen } from "./recovery.ts";
 import { v8Heap } from "./v8-heap.ts";
 
 /** How many due items are settled before others get their turn, and how full a batch may get meanwhile. */
@@ -42,22 +42,18 @@ const settleBatchMax = 500;
 /** How many commits are noted before the metrics get them. */
 const notedMax = 1_000;
 const noReceipts: readonly SealedReceipt[] = [];
-const noHeads: readonly SignedHead[] = [];
 
 export class Engine {
-  readonly vitals: Vitals = { commits: [], latenessMs: [], onNoted: null };
+  readonly vitals = new Vitals();
   readonly store: Store;
   private readonly options: EngineOptions;
   private readonly time: TimeSources;
   private readonly drawEntropy: () => Entropy;
   private readonly eventListeners = new Set<EventListener>();
   private readonly recoveryListeners = new Set<() => void>();
-  private readonly readyListeners = new Set<ReadyListener>();
   /** Called once, when the batch that fills is an empty one again. */
   private emptyListeners: (() => void)[] = [];
-  /** Tasks that became ready since the last flush. */
-  private ready: ReadyTask[] = [];
-  private isAnnouncing = false;
+  private readonly ready = new ReadyTasks();
   private key: LedgerKey | null = null;
   private ledger = noLedger;
   /** Every key that has signed heads of this ledger, the present one among them. */
@@ -84,7 +80,8 @@ export class Engine {
   /** Signs the ledger also when no more receipts come. */
   private readonly headsDue: Alarm;
   private nextSeq = 1;
-  private durableSeq = 0;
+  /** The last event that is durable. */
+  lastSeq = 0;
   private nextRow = 1;
   /** Raised with each recovery: a commit that was under way before it is ignored. */
   private incarnation = 0;
@@ -96,21 +93,12 @@ export class Engine {
     this.store = options.store;
     this.time = options.time ?? systemTime;
     this.drawEntropy = options.drawEntropy ?? drawEntropy;
-    this.deadline = new Alarm(this.time, () => {
-      if (this.isServing) this.runQueue();
-    });
-    this.headsDue = new Alarm(this.time, () => {
-      if (this.isServing) this.setFlush();
-    });
+    this.deadline = new Alarm(this.time, () => this.isServing && this.runQueue());
+    this.headsDue = new Alarm(this.time, () => this.isServing && this.setFlush());
     this.clock = startClock(0, this.time);
   }
 
   readonly now = (): Millis => this.clock.now();
-
-  /** The last event that is durable. */
-  get lastSeq(): number {
-    return this.durableSeq;
-  }
 
   /** Answers in the batch that fills while a commit is under way. */
   get waitingCount(): number {
@@ -167,8 +155,8 @@ export class Engine {
    * decided in that batch. Not re-entrant.
    */
   onReady(listener: ReadyListener): () => void {
-    this.readyListeners.add(listener);
-    return () => this.readyListeners.delete(listener);
+    this.ready.listeners.add(listener);
+    return () => this.ready.listeners.delete(listener);
   }
 
   /** True while callers that can wait should wait for `onceEmpty`. */
@@ -225,10 +213,8 @@ export class Engine {
     try {
       await this.store.commit(toStoreBatch({ ...createBatch(), now }, heads, () => this.nextRow++));
     } catch (fault) {
-      this.options.log.warn(
-        { err: fault },
-        "the last heads of the ledger could not be stored; the next start signs them",
-      );
+      const message = "the last heads of the ledger could not be stored; the next start signs them";
+      this.options.log.warn({ err: fault }, message);
     }
   }
 
@@ -245,16 +231,7 @@ export class Engine {
     };
     if (!this.isServing) return run(this.clock.now());
     this.queue.push(run);
-    this.setQueue();
-  }
-
-  private setQueue(): void {
-    if (this.isQueueSet) return;
-    this.isQueueSet = true;
-    setImmediate(() => {
-      this.isQueueSet = false;
-      this.runQueue();
-    });
+    this.resumeQueue();
   }
 
   /** True when nothing is due by then any more. A command is decided at the time for which this was found. */
@@ -283,9 +260,14 @@ export class Engine {
     else this.resumeQueue();
   }
 
-  /** A full batch waits for the one before it, whose commit calls again; else the next turn goes on. */
+  /** In the next turn. A full batch waits for the one before it, whose commit calls again. */
   private resumeQueue(): void {
-    if (this.committing === null || this.batch.changes.size < settleBatchMax) this.setQueue();
+    if (this.isQueueSet || (this.committing !== null && this.batch.changes.size >= settleBatchMax)) return;
+    this.isQueueSet = true;
+    setImmediate(() => {
+      this.isQueueSet = false;
+      this.runQueue();
+    });
   }
 
   /** Receipts are sealed, and events encoded, at once: the records they hold are at hand, and the work is spread out. */
@@ -298,7 +280,7 @@ export class Engine {
     for (const receipt of step.receipts) receipts.push(ledger.seal(receipt, now));
     for (const event of step.events)
       batch.events.push({ seq: this.nextSeq++, event, text: this.options.encodeEvent(event) });
-    if (this.readyListeners.size > 0) for (const task of step.ready) this.ready.push(task);
+    if (step.ready.length > 0) this.ready.add(step.ready);
     this.dueAt = step.nextDueAt ?? Number.POSITIVE_INFINITY;
     this.setFlush();
     if (this.dueAt < this.deadline.at) this.deadline.set(this.dueAt, this.now);
@@ -313,12 +295,12 @@ export class Engine {
   }
 
   private flush(): void {
-    if (this.committing !== null || this.isAnnouncing) return;
-    if (this.isServing && this.ready.length > 0) this.announceReady();
+    if (this.committing !== null || this.ready.isAnnouncing) return;
+    if (this.isServing && this.ready.gathered.length > 0) this.ready.announce();
     const { batch } = this;
     const isQuiet = batch.changes.size === 0 && batch.events.length === 0;
     if (isQuiet) batch.now = this.clock.now();
-    const heads = this.ledger.nextHeadAt <= batch.now ? this.ledger.dueHeads(batch.now) : noHeads;
+    const heads = this.ledger.nextHeadAt <= batch.now ? this.ledger.dueHeads(batch.now) : [];
     if (this.ledger.nextHeadAt < Number.POSITIVE_INFINITY) this.headsDue.set(this.ledger.nextHeadAt, this.now);
     if (isQuiet && heads.length === 0) {
       if (batch.waiting.length === 0) return;
@@ -340,7 +322,7 @@ export class Engine {
         if (incarnation !== this.incarnation) return;
         this.committing = null;
         this.vitals.commits.push({ ms: performance.now() - began, answered: waiting.length, rows });
-        if (this.vitals.commits.length >= notedMax) this.announceVitals();
+        if (this.vitals.commits.length >= notedMax) this.vitals.handOver();
         if (ends !== null) this.ledger.stored(ends);
         this.deliver(waiting, events);
         this.flush();
@@ -353,36 +335,16 @@ export class Engine {
     if (this.emptyListeners.length > 0) this.announceEmpty();
   }
 
-  /** What becomes ready while listeners run is announced with the next flush. */
-  private announceReady(): void {
-    const { ready } = this;
-    this.ready = [];
-    this.isAnnouncing = true;
-    try {
-      for (const listener of this.readyListeners) listener(ready);
-    } finally {
-      this.isAnnouncing = false;
-    }
-  }
-
   private announceEmpty(): void {
     const listeners = this.emptyListeners;
     this.emptyListeners = [];
     for (const listener of listeners) listener();
   }
 
-  /** Gives the metrics what was noted since the last time. */
-  announceVitals(): void {
-    const { vitals } = this;
-    vitals.onNoted?.(vitals);
-    vitals.commits = [];
-    vitals.latenessMs = [];
-  }
-
   /** Replies first: a caller that gets WAIT can begin to watch before the grant of the same batch is announced. */
   private deliver(waiting: readonly Waiting[], events: readonly NumberedEvent[]): void {
     const last = events.at(-1);
-    if (last !== undefined) this.durableSeq = last.seq;
+    if (last !== undefined) this.lastSeq = last.seq;
     for (const { encoded, outlet } of waiting) outlet.send(encoded);
     if (last !== undefined) for (const listener of this.eventListeners) listener(events);
   }
@@ -405,7 +367,7 @@ export class Engine {
     this.batch = createBatch();
     this.state = createState();
     this.ledger = noLedger;
-    this.ready = [];
+    this.ready.gathered = [];
     this.deadline.clear();
     this.headsDue.clear();
     this.dueAt = Number.POSITIVE_INFINITY;
@@ -416,24 +378,19 @@ export class Engine {
 
   /** Opens the store and serves what is in it. Throws if that is not possible; later faults are recovered from. */
   async start(): Promise<void> {
-    const openKey = this.options.ledgerKey ?? createLedgerKey;
-    const heap = this.options.heap ?? v8Heap;
+    const { ledgerKey: openKey = createLedgerKey, heap = v8Heap, log } = this.options;
     const recovered = await recover(this.store, this.time.wall(), () => (this.key ??= openKey()), heap);
     if (this.phase === "closed") return;
-    const offset = describeWallOffset(recovered.now, this.time.wall());
-    if (offset !== null) this.options.log.warn({ storedTime: new Date(recovered.now).toISOString() }, offset);
-    for (const fault of recovered.ledgerFaults) this.options.log.error({}, fault);
+    logFindings(recovered, this.time.wall(), log);
     this.state = recovered.state;
     this.ledger = new LedgerChain(recovered.ledgerKey, recovered.ledgerHeads);
     this.ledgerKeys = recovered.ledgerKeys;
     this.secret = recovered.secret;
     this.nextSeq = recovered.lastSeq + 1;
-    this.durableSeq = recovered.lastSeq;
+    this.lastSeq = recovered.lastSeq;
     this.nextRow = recovered.lastRow + 1;
-    this.clock = startClock(
-      Math.max(recovered.now, this.phase === "opening" && this.incarnation > 0 ? this.clock.now() : 0),
-      this.time,
-    );
+    const before = this.phase === "opening" && this.incarnation > 0 ? this.clock.now() : 0;
+    this.clock = startClock(Math.max(recovered.now, before), this.time);
     this.phase = "serving";
     this.isServing = true;
     this.dueAt = nextDeadline(this.state) ?? Number.POSITIVE_INFINITY;

@@ -16,7 +16,7 @@ import {
 import type { LedgerKey, PublicLedgerKey } from "../ledger/keys.ts";
 import { StoreFault } from "../store/faults.ts";
 import type { LedgerHead, LiveRow, Opened, Store } from "../store/store.ts";
-import type { TimeSources } from "./clock.ts";
+import { describeWallOffset, type TimeSources } from "./clock.ts";
 import { leaseLists, readLeases, readRecord, recordText } from "./codec/record-text.ts";
 import type { EngineLog } from "./engine-types.ts";
 import type { V8Heap } from "./v8-heap.ts";
@@ -111,6 +111,13 @@ async function recoverFrom(
     ledgerHeads,
     ledgerFaults,
   };
+}
+
+/** What an operator should know of what was found. */
+export function logFindings({ now, ledgerFaults }: Recovered, wall: Millis, log: EngineLog): void {
+  const offset = describeWallOffset(now, wall);
+  if (offset !== null) log.warn({ storedTime: new Date(now).toISOString() }, offset);
+  for (const fault of ledgerFaults) log.error({}, fault);
 }
 
 function readKey(text: string): PublicLedgerKey {

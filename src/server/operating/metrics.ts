@@ -89,7 +89,7 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
   const commitRows = histogram("leasehold_commit_rows", "Records that a batch writes or deletes.", sizeBuckets);
   const commitAnswers = histogram("leasehold_commit_answers", "Callers that a batch answers.", sizeBuckets);
   const lateness = histogram("leasehold_expiry_lateness_seconds", "How late what was due is settled.", secondsBuckets);
-  engine.vitals.onNoted = ({ commits, latenessMs }) => {
+  engine.vitals.onNoted = (commits, latenessMs) => {
     for (const { ms, rows, answered } of commits) {
       commitSeconds.observe(ms / 1_000);
       commitRows.observe(rows);
@@ -143,7 +143,7 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
   addProcess(registers, version);
   return {
     text() {
-      engine.announceVitals();
+      engine.vitals.handOver();
       return register.metrics();
     },
     contentType: register.contentType,
