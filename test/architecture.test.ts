@@ -189,8 +189,8 @@ test("an import that points outward is found", () => {
 });
 
 test("an import that points outward within an area, or past the kernel's surface, is found", () => {
-  assert.equal(faults("src/kernel/names/hash.ts", 'import { a } from "../leases/lease-life.ts";').length, 1);
-  assert.equal(faults("src/kernel/names/hash.ts", 'import { apply } from "../kernel.ts";').length, 1);
+  assert.equal(faults("src/kernel/names/resource-name.ts", 'import { a } from "../leases/lease-life.ts";').length, 1);
+  assert.equal(faults("src/kernel/names/resource-name.ts", 'import { apply } from "../kernel.ts";').length, 1);
   assert.equal(faults("src/kernel/leases/life.ts", 'import { world } from "../testing/world.ts";').length, 1);
   assert.equal(
     faults("src/server/auth/authenticate.ts", 'import { find } from "../../kernel/tasks/queue.ts";').length,
@@ -204,7 +204,7 @@ test("an import that points outward within an area, or past the kernel's surface
 test("an import that points inward is let through", () => {
   assert.deepEqual(faults("src/kernel/kernel.ts", 'import { settle } from "./settle.ts";'), []);
   assert.deepEqual(faults("src/kernel/leases/life.ts", 'import { limits } from "../contract/limits.ts";'), []);
-  assert.deepEqual(faults("src/kernel/names/hash.ts", 'import type { Lease } from "../leases/life.ts";'), []);
+  assert.deepEqual(faults("src/kernel/names/resource-name.ts", 'import type { Lease } from "../leases/life.ts";'), []);
   assert.deepEqual(faults("src/kernel/kernel.test.ts", 'import fc from "fast-check";'), []);
   assert.deepEqual(faults("src/store/sqlite.ts", 'import { DatabaseSync } from "node:sqlite";'), []);
   assert.deepEqual(faults("src/store/sqlite.ts", 'import type { Lease } from "../kernel/contract/records.ts";'), []);

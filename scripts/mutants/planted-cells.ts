@@ -83,7 +83,7 @@ export const cellMutants: readonly Mutant[] = [
   },
   {
     name: "cells: a gone cell's resources are leased",
-    file: "deciding/bars.ts",
+    file: "deciding/admission.ts",
     find: 'if (cell.state === "GONE") return',
     replace: "if (cell.id === null) return",
   },
@@ -159,13 +159,13 @@ export const cellMutants: readonly Mutant[] = [
   },
   {
     name: "kinds: what has ended is counted for ever",
-    file: "deciding/quotas.ts",
+    file: "deciding/admission.ts",
     find: "addKind(tenant, resource, -units);",
     replace: "",
   },
   {
     name: "kinds: a quota that is set later does not see what is there",
-    file: "deciding/quotas.ts",
+    file: "deciding/admission.ts",
     find: "for (const { record } of tenant.leases.values()) addKind(tenant, record.resource, record.units);",
     replace: "",
   },

@@ -5,7 +5,7 @@ export const taskMutants: readonly Mutant[] = [
   // The queue (T7, T9, T12)
   {
     name: "tasks: priority does not count",
-    file: "tasks/lanes.ts",
+    file: "memory/task-state.ts",
     find: "return timestamp - spec.taskPriority * limits.taskAgeingMsPerLevel;",
     replace: "return timestamp;",
   },
@@ -35,7 +35,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     name: "tasks: a full key hides others of another limit",
-    file: "tasks/lanes.ts",
+    file: "memory/task-state.ts",
     find: "return concurrencyLimit === 1 ? kind :",
     replace: "return concurrencyLimit > 0 ? kind :",
   },

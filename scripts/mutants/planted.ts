@@ -21,13 +21,13 @@ export const mutants: readonly Mutant[] = [
   // Time (L3, L4, L9, L10)
   {
     name: "a lease lives a millisecond too long",
-    file: "settle.ts",
+    file: "memory/state.ts",
     find: "return end !== undefined && end.rank <= now;",
     replace: "return end !== undefined && end.rank < now;",
   },
   {
     name: "a wait lives a millisecond too long",
-    file: "settle.ts",
+    file: "memory/state.ts",
     find: "if (wait !== undefined && wait.rank <= now) return true;",
     replace: "if (wait !== undefined && wait.rank < now) return true;",
   },
@@ -133,7 +133,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "names whose hashes collide are one",
-    file: "index/text-map.ts",
+    file: "index/hash-tables.ts",
     find: "&& this.textOf(item) === text) return at;",
     replace: ") return at;",
   },
@@ -145,13 +145,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "one's own units are not counted",
-    file: "deciding/claims.ts",
+    file: "deciding/manifest.ts",
     find: "if (lease.node === resource.node) units += lease.record.units;",
     replace: "",
   },
   {
     name: "units of waiters ahead are not reserved",
-    file: "deciding/claims.ts",
+    file: "deciding/manifest.ts",
     find: "return resource.heldUnits + unitsAhead(resource, place) + unitsClaimed <=",
     replace: "return resource.heldUnits + unitsClaimed <=",
   },
@@ -169,14 +169,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a pattern over a fenced resource is granted",
-    file: "deciding/bars.ts",
+    file: "deciding/admission.ts",
     find: "const fencedOne = findResource(tenant, name, ({ record }) => record.fenced);",
     replace:
       "const exact = tenant.resources.get(name.text); const fencedOne = exact?.record.fenced ? exact : undefined;",
   },
   {
     name: "a fenced resource is granted",
-    file: "deciding/bars.ts",
+    file: "deciding/admission.ts",
     find: "const fencedOne = findResource(tenant, name, ({ record }) => record.fenced);",
     replace: "const fencedOne = findResource(tenant, name, () => false);",
   },
@@ -238,14 +238,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "DIE takes a fresh timestamp",
-    file: "agents/agent-states.ts",
+    file: "agents/agent-life.ts",
     find: "    attempts,\n    pausedAt: agent.pausedAt ?? turn.now,",
     replace:
       "    priority: died ? turn.now + 1 : agent.priority,\n    attempts,\n    pausedAt: agent.pausedAt ?? turn.now,",
   },
   {
     name: "a grant does not forgive the deaths before it",
-    file: "agents/agent-states.ts",
+    file: "agents/agent-life.ts",
     find: "    attempts: 0,\n    pausedAt: null,\n",
     replace: "    pausedAt: null,\n",
   },

@@ -26,8 +26,9 @@ import type { Receipt } from "./contract/task-records.ts";
 import { firstOf } from "./index/heap.ts";
 import { agentOf, findTenant } from "./memory/actors.ts";
 import type { Handle, State, Turn } from "./memory/state.ts";
+import { isDue } from "./memory/state.ts";
 import type { ReadyTask } from "./memory/task-state.ts";
-import { isDue, settleDue } from "./settle.ts";
+import { settleDue } from "./settle.ts";
 
 export { answerForEnded, answerForEndedTask, dedupeConflict } from "./commands/ended.ts";
 export { createState, type Handle, type State } from "./memory/state.ts";
@@ -69,7 +70,7 @@ export interface Settled extends Step {
 /** Settles all that is due by now, so that no rule can meet a holder whose time has run out (L3), and then decides. */
 export function apply(state: State, command: Command, now: Millis): Outcome {
   begin(state);
-  settleDue(state, now, Number.POSITIVE_INFINITY);
+  if (isDue(state, now)) settleDue(state, now, Number.POSITIVE_INFINITY);
   const reply = decide(state, command, now);
   const { events, changes, receipts, ready } = state;
   return { reply, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };

@@ -3,17 +3,18 @@ import { placeAgent } from "./agents/agent-life.ts";
 import { requestIdOf } from "./contract/ids.ts";
 import { limits } from "./contract/limits.ts";
 import type { Lease, RecordKind, RecordOf, Request, StoredRecord } from "./contract/records.ts";
-import { claimOfLease } from "./deciding/claims.ts";
-import { countKinds } from "./deciding/quotas.ts";
+import { countKinds } from "./deciding/admission.ts";
+import { claimOfLease } from "./deciding/manifest.ts";
 import { rankIn } from "./index/heap.ts";
 import { isOutOfOrder } from "./index/placed-lists.ts";
 import { type Node, nodesFor, putInOrder } from "./index/resource-tree.ts";
 import { awaitLateResult } from "./leases/late-results.ts";
 import { place } from "./leases/lease-life.ts";
-import { createEntry, createLeaseEntry, createRequestEntry, createTenantEntry } from "./memory/entries.ts";
+import { createEntry, createRequestEntry, createTenantEntry } from "./memory/entries.ts";
 import {
   type AgentEntry,
   changed,
+  createLeaseEntry,
   createState,
   type Entry,
   type Handle,
@@ -28,10 +29,10 @@ import { canonicalName, type ResourceName } from "./names/resource-name.ts";
 import { enqueue } from "./requests/request-life.ts";
 import { placeCell } from "./resources/cell-life.ts";
 import { placeResource } from "./resources/resource-life.ts";
-import { listObligation } from "./tasks/obligations.ts";
 import { isFinal } from "./tasks/task-life.ts";
 import { enterQueue, placeTask, placeTaskKey } from "./tasks/task-queue.ts";
 import { placeTaskType, resumeSpeculation } from "./tasks/task-speculation.ts";
+import { listObligation } from "./tasks/task-states.ts";
 import { placeWorker } from "./tasks/workers.ts";
 
 /** A record together with the number that it is stored under, which its handle keeps. */

@@ -2,15 +2,14 @@
  * What is due by now. Waits whose timeout has passed end before anything is granted (L3); then everything else is
  * settled in the order of its deadline, each end together with the grants that it makes possible (L6).
  */
-
 import { conclude, followUp, takeFreed } from "./aftermath.ts";
 import { forgetIfIdle } from "./agents/agent-life.ts";
 import { limits } from "./contract/limits.ts";
 import type { Millis } from "./contract/records.ts";
 import { firstOf } from "./index/heap.ts";
-import { dueOf, emitLease, updateLease } from "./leases/lease-life.ts";
-import { heldLease } from "./leases/lease-states.ts";
+import { dueOf, emitLease, heldLease, updateLease } from "./leases/lease-life.ts";
 import type { EndEntry, LeaseEntry, RequestEntry, State, Turn } from "./memory/state.ts";
+import { isDue } from "./memory/state.ts";
 import { serve } from "./requests/queue.ts";
 import { endLeases, endWait, forget } from "./requests/request-life.ts";
 import { bindFailed, settleCell, teardownFailed } from "./resources/cell-life.ts";
@@ -24,14 +23,6 @@ export function settleDue(state: State, now: Millis, limit: number): boolean {
     if (settled >= limit) return true;
     settleOne(state, now);
   }
-}
-
-export function isDue(state: State, now: Millis): boolean {
-  const wait = firstOf(state.waits);
-  if (wait !== undefined && wait.rank <= now) return true;
-  if (state.unserved.length > 0) return true;
-  const end = firstOf(state.ends);
-  return end !== undefined && end.rank <= now;
 }
 
 function settleOne(state: State, now: Millis): void {

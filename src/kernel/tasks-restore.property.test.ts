@@ -7,7 +7,7 @@ import type { StoredRecord, Strategy } from "./contract/records.ts";
 import type { Blocker } from "./contract/replies.ts";
 import type { Receipt } from "./contract/task-records.ts";
 import { apply, createState, nextDeadline, restore, type State, settle, snapshot } from "./kernel.ts";
-import { makeReady } from "./tasks/lanes.ts";
+import { makeReady } from "./memory/task-state.ts";
 import { leaveQueue } from "./tasks/task-queue.ts";
 import { beginning } from "./testing/test-world.ts";
 

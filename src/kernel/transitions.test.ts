@@ -1,17 +1,17 @@
 /** Walks every table of states against the kernel: each state is brought about, and each move is tried in it. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type AgentMove, agentTransitions, moveTo } from "./agents/agent-states.ts";
+import { type AgentMove, agentTransitions, moveTo } from "./agents/agent-life.ts";
 import { limits } from "./contract/limits.ts";
 import type { AgentState, Cell, Lease, LeaseState, RequestState } from "./contract/records.ts";
 import type { Offer } from "./contract/replies.ts";
 import type { Obligation, TaskStatus } from "./contract/task-records.ts";
-import { type LeaseMove, leaseTransitions } from "./leases/lease-states.ts";
-import type { Transitions } from "./memory/transitions.ts";
+import { type LeaseMove, leaseTransitions } from "./leases/lease-life.ts";
+import type { Transitions } from "./memory/state.ts";
 import { type RequestMove, requestTransitions } from "./requests/request-states.ts";
 import { type CellMove, cellTransitions } from "./resources/cell-states.ts";
-import { type ObligationMove, obligationTransitions } from "./tasks/obligations.ts";
-import { type TaskMove, taskTransitions } from "./tasks/task-states.ts";
+import { type ObligationMove, obligationTransitions, type TaskMove, taskTransitions } from "./tasks/task-states.ts";
 import { cellActor, createCellWorld } from "./testing/cell-world.ts";
 import { createTaskWorld } from "./testing/tasks-world.ts";
 import { found } from "./testing/test-world.ts";

@@ -4,15 +4,14 @@
  */
 
 import { conclude, followUp } from "../aftermath.ts";
-import { becomeExecuting, becomePaused } from "../agents/agent-states.ts";
+import { becomeExecuting, becomePaused, observeFor } from "../agents/agent-life.ts";
 import type { Acquire } from "../contract/commands.ts";
 import { requestIdWith, suffixFrom } from "../contract/ids.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Reply, Verdict } from "../contract/replies.ts";
-import { findStandingBar } from "../deciding/bars.ts";
-import { leavesChoice, needsCells } from "../deciding/claims.ts";
+import { findStandingBar } from "../deciding/admission.ts";
 import { decide } from "../deciding/decide.ts";
-import { type Manifest, readManifest } from "../deciding/manifest.ts";
+import { leavesChoice, type Manifest, needsCells, readManifest } from "../deciding/manifest.ts";
 import type { Obstacles } from "../deciding/obstacles.ts";
 import { pickNames } from "../deciding/picking.ts";
 import { diedVerdict, predict } from "../deciding/verdicts.ts";
@@ -25,7 +24,7 @@ import {
   type Turn,
   withLinked,
 } from "../memory/state.ts";
-import { describeRequest, observeFor } from "../requests/describe.ts";
+import { describeRequest } from "../requests/describe.ts";
 import { addRequest, attachLeases, beginLeases, emitRequest, endLeases, enqueue } from "../requests/request-life.ts";
 
 export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply {

@@ -1,6 +1,15 @@
 /** Agents: registration, the state machine of A1, restarts (L9), checkpoints and taking up again (A2–A5). */
-import { dropDigest, inUnit, placeAgent, takePriority } from "../agents/agent-life.ts";
-import { agentTransitions, firstAgentState, moveAgent, moveTo, updateAgent } from "../agents/agent-states.ts";
+import {
+  agentTransitions,
+  dropDigest,
+  firstAgentState,
+  inUnit,
+  moveAgent,
+  moveTo,
+  placeAgent,
+  takePriority,
+  updateAgent,
+} from "../agents/agent-life.ts";
 import { checkValues } from "../contract/bounds.ts";
 import {
   commands,

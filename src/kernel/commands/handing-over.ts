@@ -1,19 +1,16 @@
 /** What changes hands or strength: transfer, downgrade (L15), and what is taken away: revocation (L14). */
-
-import { decidingPriority, inUnit, noteIdle } from "../agents/agent-life.ts";
-import { moveAgent } from "../agents/agent-states.ts";
+import { decidingPriority, inUnit, moveAgent, noteIdle } from "../agents/agent-life.ts";
 import { checkValue } from "../contract/bounds.ts";
 import { commands, type DowngradeLease, type Revoke, type TransferLease } from "../contract/commands.ts";
 import { readPredicate, strengthOf, strengthsConflict } from "../contract/predicates.ts";
 import type { Lease, Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
-import { claimOfLease, lastPlace, ownUnits } from "../deciding/claims.ts";
+import { claimOfLease, lastPlace, ownUnits } from "../deciding/manifest.ts";
 import { addObstacles, createObstacles } from "../deciding/obstacles.ts";
 import { eachAt } from "../index/placed-lists.ts";
 import { findNode, literalChildren, type Node, patternChildren } from "../index/resource-tree.ts";
-import { emitLease, linkToHolder, reissue, unlinkFromHolder, weaken } from "../leases/lease-life.ts";
-import { endedLease } from "../leases/lease-states.ts";
+import { emitLease, endedLease, linkToHolder, reissue, unlinkFromHolder, weaken } from "../leases/lease-life.ts";
 import { findAgent, mayActFor, requireAbove } from "../memory/actors.ts";
 import {
   type AgentEntry,

@@ -1,6 +1,5 @@
 /** What a holder does with its leases: heartbeat, renew, release (L4, L5, G8). */
-
-import { moveAgent } from "../agents/agent-states.ts";
+import { moveAgent } from "../agents/agent-life.ts";
 import { checkValue } from "../contract/bounds.ts";
 import {
   type Actor,
@@ -14,8 +13,7 @@ import {
 import type { EndedLeaseState, Lease, Millis } from "../contract/records.ts";
 import { type Refusal, type RefusalCode, refuse } from "../contract/refusals.ts";
 import type { LostLease, Reply } from "../contract/replies.ts";
-import { emitLease, expiryFor, reissue, updateLease } from "../leases/lease-life.ts";
-import { extendedLease } from "../leases/lease-states.ts";
+import { emitLease, expiryFor, extendedLease, reissue, updateLease } from "../leases/lease-life.ts";
 import { isAbove, whyNotItsWorker } from "../memory/actors.ts";
 import {
   type AgentEntry,

@@ -12,8 +12,7 @@ import {
 import { EXCLUSIVE } from "../contract/predicates.ts";
 import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
-import { lastPlace } from "../deciding/claims.ts";
-import { readName } from "../deciding/manifest.ts";
+import { lastPlace, readName } from "../deciding/manifest.ts";
 import { isObstructed } from "../deciding/obstacles.ts";
 import { emitLease } from "../leases/lease-life.ts";
 import { requireAbove } from "../memory/actors.ts";

@@ -2,7 +2,6 @@
  * Receipts of workers (T3, T4, T13, R2, R3). First: was this said before? Then: which attempt speaks, and may it? Then
  * the receipt is filled and checked, and only then is anything changed.
  */
-
 import { limits } from "../contract/limits.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
@@ -20,7 +19,6 @@ import {
   readPhase,
   type Sender,
 } from "../receipts/receipts.ts";
-import { moveObligation, openObligation } from "../tasks/obligations.ts";
 import {
   die,
   dropAttempt,
@@ -33,7 +31,7 @@ import {
   retryOrDie,
 } from "../tasks/task-life.ts";
 import { noteDuration, resumeSpeculation, speculateAt } from "../tasks/task-speculation.ts";
-import { moveTask } from "../tasks/task-states.ts";
+import { moveObligation, moveTask, openObligation } from "../tasks/task-states.ts";
 import { noteOutcome } from "../tasks/workers.ts";
 import { answerForLateReceipt, dedupeConflict } from "./ended.ts";
 import { taskUnknown } from "./tasks.ts";

@@ -1,5 +1,4 @@
 /** `POST /lease` (T1): what a worker is offered. An offer is a lease on the task, and on all that its manifest names. */
-
 import { followUp } from "../aftermath.ts";
 import { suffixFrom } from "../contract/ids.ts";
 import { checkPoll } from "../contract/inputs.gen.ts";
@@ -7,16 +6,22 @@ import { limits } from "../contract/limits.ts";
 import type { Intent } from "../contract/records.ts";
 import type { Offer, Reply } from "../contract/replies.ts";
 import type { PollTasks } from "../contract/task-commands.ts";
-import { type LinkedClaim, makeClaim } from "../deciding/claims.ts";
-import { isLeaseTimeUsedUp } from "../deciding/quotas.ts";
+import { isLeaseTimeUsedUp } from "../deciding/admission.ts";
+import { type LinkedClaim, makeClaim } from "../deciding/manifest.ts";
 import { firstOf } from "../index/heap.ts";
 import { contestPast } from "../leases/late-results.ts";
 import { beginLease, emitLease, expiryFor, type GrantTerms, reissue } from "../leases/lease-life.ts";
 import { type LeaseEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
-import { attemptOf, type Lane, leasesOfAttempt, type TaskEntry, type WorkerEntry } from "../memory/task-state.ts";
+import {
+  attemptOf,
+  type Lane,
+  leasesOfAttempt,
+  rankOf,
+  type TaskEntry,
+  type WorkerEntry,
+} from "../memory/task-state.ts";
 import { canonicalName } from "../names/resource-name.ts";
 import { beginLeases } from "../requests/request-life.ts";
-import { rankOf } from "../tasks/lanes.ts";
 import { emitTask, noteReissued } from "../tasks/task-life.ts";
 import { claimManifest } from "../tasks/task-manifest.ts";
 import { afterTry } from "../tasks/task-parking.ts";

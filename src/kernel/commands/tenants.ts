@@ -1,5 +1,4 @@
 /** Tenants and keys: who owns everything below, what they may use, and who may speak for them. */
-
 import { conclude } from "../aftermath.ts";
 import { checkValues } from "../contract/bounds.ts";
 import {
@@ -24,12 +23,12 @@ import {
 } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
-import { countKinds } from "../deciding/quotas.ts";
+import { countKinds } from "../deciding/admission.ts";
 import { requireOperator } from "../memory/actors.ts";
 import { createEntry, createTenantEntry } from "../memory/entries.ts";
 import { changed, emit, type State, type Turn } from "../memory/state.ts";
+import { announceAll } from "../memory/task-state.ts";
 import { endLeases, endRequest } from "../requests/request-life.ts";
-import { announceAll } from "../tasks/lanes.ts";
 import { unbarAll } from "../tasks/task-queue.ts";
 
 export function createTenant(state: State, command: CreateTenant, now: Millis): Reply {

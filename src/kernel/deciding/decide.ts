@@ -14,9 +14,8 @@ import {
   type TenantEntry,
   withLinked,
 } from "../memory/state.ts";
-import { type Bar, findBar, findStandingBar } from "./bars.ts";
-import { lastPlace, ownUnits, placeOf, unitsAhead, unitsClaimed } from "./claims.ts";
-import type { Manifest } from "./manifest.ts";
+import { type Bar, findBar, findOverKind, findStandingBar, isLeaseTimeUsedUp } from "./admission.ts";
+import { lastPlace, type Manifest, ownUnits, placeOf, unitsAhead, unitsClaimed } from "./manifest.ts";
 import {
   addObstacles,
   addOverlapping,
@@ -26,7 +25,6 @@ import {
   type Obstacles,
   obstaclesTotal,
 } from "./obstacles.ts";
-import { findOverKind, isLeaseTimeUsedUp } from "./quotas.ts";
 import { blockersOf } from "./verdicts.ts";
 
 export type Decision =

@@ -15,7 +15,7 @@ import {
 import type { Obstacle } from "../memory/task-state.ts";
 import { nameCovers } from "../names/pattern.ts";
 import { canonicalName } from "../names/resource-name.ts";
-import { type Claim, unitsFit } from "./claims.ts";
+import { type Claim, unitsFit } from "./manifest.ts";
 
 /** The claim stands free at this place of the queue: nothing conflicts, or the holder holds it already (W6). */
 export function isFree(tenant: TenantEntry, claim: Claim, holder: Holder, place: Place, unitsClaimed: number): boolean {

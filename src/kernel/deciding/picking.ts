@@ -20,10 +20,18 @@ import {
 } from "../memory/state.ts";
 import { nameCovers, namesOverlap } from "../names/pattern.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
-import { bar, barOn } from "./bars.ts";
-import { type Claim, claimsOf, lastPlace, makeClaim, ownUnits, placeOf, unitsClaimed } from "./claims.ts";
+import { bar, barOn } from "./admission.ts";
 import type { Decision } from "./decide.ts";
-import type { Manifest } from "./manifest.ts";
+import {
+  type Claim,
+  claimsOf,
+  lastPlace,
+  type Manifest,
+  makeClaim,
+  ownUnits,
+  placeOf,
+  unitsClaimed,
+} from "./manifest.ts";
 import { isFree } from "./obstacles.ts";
 
 /** The manifest with a name for each intent, or why there is none. */

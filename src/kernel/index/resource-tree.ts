@@ -5,6 +5,7 @@
  */
 import { EXCLUSIVE, PROVIDING, SHARED, type Strength } from "../contract/predicates.ts";
 import { isWildSegment, type ResourceName } from "../names/resource-name.ts";
+import { SegmentTable } from "./hash-tables.ts";
 import {
   type Heads,
   headOf,
@@ -15,7 +16,6 @@ import {
   type Placed,
   setHead,
 } from "./placed-lists.ts";
-import { SegmentTable } from "./segment-table.ts";
 
 /** A node is itself the heads of what is held there: most nodes hold one lease and nothing else. */
 export interface Node extends Heads {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { textHash } from "../names/hash.ts";
-import { type Segment, SegmentTable } from "./segment-table.ts";
+import { textHash } from "../names/resource-name.ts";
+import { type Segment, SegmentTable } from "./hash-tables.ts";
 
 /** From segments that never meet to segments that all do. */
 const anyHash = fc.constantFrom(

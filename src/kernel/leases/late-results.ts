@@ -3,11 +3,10 @@
  * nobody else was granted what it held: what it held is left behind as "lateNames", in trees like those of the leases, and
  * a grant that would have conflicted with one of them lays them all to rest.
  */
-
 import { limits } from "../contract/limits.ts";
 import { EXCLUSIVE, type Strength, strengthOf, weakestConflicting } from "../contract/predicates.ts";
 import type { Intent } from "../contract/records.ts";
-import type { Claim } from "../deciding/claims.ts";
+import type { Claim } from "../deciding/manifest.ts";
 import { each, headOf } from "../index/placed-lists.ts";
 import { search } from "../index/resource-search.ts";
 import { createRoot, heldFrom, type Node, nodeFor, put, take } from "../index/resource-tree.ts";

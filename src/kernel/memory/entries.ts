@@ -1,15 +1,13 @@
-/** New entries around records, in no index yet. All of a kind have the same shape, which keeps access to them fast. */
-
-import type { Strength } from "../contract/predicates.ts";
-import type { Agent, Counters, Lease, RecordOf, Request, Resource, Tenant } from "../contract/records.ts";
-import type { Task, Worker } from "../contract/task-records.ts";
+import type { Agent, Counters, RecordOf, Request, Resource, Tenant } from "../contract/records.ts";
+import type { Worker } from "../contract/task-records.ts";
+import { TextMap } from "../index/hash-tables.ts";
 import { createHeap, type Ranked } from "../index/heap.ts";
 import type { Node } from "../index/resource-tree.ts";
-import { TextMap } from "../index/text-map.ts";
-import { idHash, textHash } from "../names/hash.ts";
-import type { ResourceName } from "../names/resource-name.ts";
+import { idHash, type ResourceName, textHash } from "../names/resource-name.ts";
 import type { AgentEntry, Entry, Holder, LeaseEntry, RequestEntry, ResourceEntry, TenantEntry } from "./state.ts";
-import { type Lane, noRequests, type TaskBook, type TaskEntry, type WorkerEntry } from "./task-state.ts";
+import { recordId } from "./state.ts";
+import type { TaskBook, TaskEntry, WorkerEntry } from "./task-state.ts";
+
 export function createTenantEntry(record: Tenant, counters: Counters): TenantEntry {
   return {
     kind: "tenant",
@@ -35,8 +33,6 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
   };
 }
 
-const recordId = ({ record }: { readonly record: { readonly id: string } }): string => record.id;
-
 /** An agent is its own holder. */
 export function createAgentEntry(record: Agent): AgentEntry {
   return {
@@ -57,32 +53,6 @@ export function createAgentEntry(record: Agent): AgentEntry {
     keys: new Map(),
     remembered: new Set(),
     digest: null,
-  };
-}
-
-export function createLeaseEntry(record: Lease, holder: Holder, strength: Strength): LeaseEntry {
-  return {
-    kind: "lease",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    wild: false,
-    holder,
-    nextOfHolder: null,
-    previousOfHolder: null,
-    request: null,
-    parked: null,
-    node: null,
-    strength,
-    order: record.fence,
-    suborder: 0,
-    previous: null,
-    next: null,
-    rank: 0,
-    tie: 0,
-    tenantId: record.tenant,
-    slot: -1,
   };
 }
 
@@ -148,36 +118,6 @@ export function createTaskBook(): TaskBook {
     lateNames: new Map(),
     custodians: new Map(),
     readyCount: 0,
-  };
-}
-
-export function createTaskEntry(record: Task, lane: Lane): TaskEntry {
-  return {
-    kind: "task",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    rank: 0,
-    tie: 0,
-    tenantId: record.tenant,
-    slot: -1,
-    holderId: record.id,
-    priority: record.timestamp,
-    leases: null,
-    leaseCount: 0,
-    open: noRequests,
-    payload: null,
-    place: "none",
-    lane,
-    key: null,
-    parking: null,
-    passedOver: 0,
-    dependents: null,
-    preempting: null,
-    second: "no",
-    affinity: null,
-    age: null,
   };
 }
 

@@ -4,12 +4,13 @@
  */
 
 import type { KernelEvent } from "../contract/events.ts";
+import type { Strength } from "../contract/predicates.ts";
 import type { Counters, Intent, Lease, Millis, RecordKind, RecordOf } from "../contract/records.ts";
 import type { Receipt } from "../contract/task-records.ts";
-import { createHeap, type Heap, type Ranked } from "../index/heap.ts";
+import type { TextMap } from "../index/hash-tables.ts";
+import { createHeap, firstOf, type Heap, type Ranked } from "../index/heap.ts";
 import type { Placed } from "../index/placed-lists.ts";
 import { createRoot, type Mark, type Node } from "../index/resource-tree.ts";
-import type { TextMap } from "../index/text-map.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 import type { Parking, ReadyTask, TaskBook, TaskEntry, TaskKeyEntry, WorkerEntry } from "./task-state.ts";
 
@@ -269,4 +270,62 @@ export const taskPrefix = "TASK:/";
 
 export function nameOf(entry: LeaseEntry): ResourceName {
   return canonicalName(entry.record.resource);
+}
+
+/** State machines as tables. Their type makes them total: a state or a move without an answer does not compile. */
+export type Transitions<State extends string, Move extends string> = Readonly<
+  Record<State, Readonly<Record<Move, State | "refused">>>
+>;
+
+/** Where a move leads. Callers refuse what is refused before they move, so that to come here with it is a bug. */
+export function after<State extends string, Move extends string>(
+  table: Transitions<State, Move>,
+  from: State,
+  move: Move,
+): State {
+  const to: State | "refused" = table[from][move];
+  if (!isState(to)) throw new Error(`${from} refuses "${move}"`);
+  return to;
+}
+
+function isState<State extends string>(to: State | "refused"): to is State {
+  return to !== "refused";
+}
+
+export const recordId = ({ record }: { readonly record: { readonly id: string } }): string => record.id;
+
+/** In no index yet. */
+export function createLeaseEntry(record: Lease, holder: Holder, strength: Strength): LeaseEntry {
+  return {
+    kind: "lease",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    wild: false,
+    holder,
+    nextOfHolder: null,
+    previousOfHolder: null,
+    request: null,
+    parked: null,
+    node: null,
+    strength,
+    order: record.fence,
+    suborder: 0,
+    previous: null,
+    next: null,
+    rank: 0,
+    tie: 0,
+    tenantId: record.tenant,
+    slot: -1,
+  };
+}
+
+/** Whether something is due by now, or freed and not yet served. */
+export function isDue(state: State, now: Millis): boolean {
+  const wait = firstOf(state.waits);
+  if (wait !== undefined && wait.rank <= now) return true;
+  if (state.unserved.length > 0) return true;
+  const end = firstOf(state.ends);
+  return end !== undefined && end.rank <= now;
 }

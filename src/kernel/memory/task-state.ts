@@ -6,9 +6,10 @@
  * does not grow with the queue.
  */
 
+import { limits } from "../contract/limits.ts";
 import type { Strength } from "../contract/predicates.ts";
 import type { Task, TaskAttempt, TaskSpec } from "../contract/task-records.ts";
-import { createHeap, type Heap, type Ranked } from "../index/heap.ts";
+import { createHeap, firstOf, type Heap, type Ranked, rankIn } from "../index/heap.ts";
 import type { Placed } from "../index/placed-lists.ts";
 import type { Node } from "../index/resource-tree.ts";
 import {
@@ -178,4 +179,89 @@ export function leasesOfAttempt(tenant: TenantEntry, task: TaskEntry, lease: Lea
 /** Which of the task's attempts a lease belongs to: only a task without a manifest has more than one. */
 export function attemptOf({ record }: TaskEntry, { record: lease }: LeaseEntry): TaskAttempt | undefined {
   return isTaskLease(lease) ? record.live.find(({ leaseId }) => leaseId === lease.id) : record.live[0];
+}
+
+/** In no index yet. */
+export function createTaskEntry(record: Task, lane: Lane): TaskEntry {
+  return {
+    kind: "task",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    rank: 0,
+    tie: 0,
+    tenantId: record.tenant,
+    slot: -1,
+    holderId: record.id,
+    priority: record.timestamp,
+    leases: null,
+    leaseCount: 0,
+    open: noRequests,
+    payload: null,
+    place: "none",
+    lane,
+    key: null,
+    parking: null,
+    passedOver: 0,
+    dependents: null,
+    preempting: null,
+    second: "no",
+    affinity: null,
+    age: null,
+  };
+}
+
+/**
+ * Ready tasks stand in lanes by type and required capabilities. Rank is age less the priority's worth in time: the order
+ * of two tasks never changes while they wait, and an old task of low priority in the end comes before a young one of
+ * high priority.
+ */
+export function rankOf({ timestamp, spec }: Task): number {
+  return timestamp - spec.taskPriority * limits.taskAgeingMsPerLevel;
+}
+
+/**
+ * Neither types nor capabilities have line breaks in them, and none is empty. Tasks of one key with different limits are
+ * apart, so that one whose limit is reached does not hide another whose is not (T12).
+ */
+export function laneIdOf({ taskType, requires, concurrencyLimit }: TaskSpec): string {
+  const kind = requires.length === 0 ? taskType : `${taskType}\n${requires.join("\n")}`;
+  return concurrencyLimit === 1 ? kind : `${kind}\n\n${concurrencyLimit}`;
+}
+
+export function laneFor({ book }: TenantEntry, spec: TaskSpec): Lane {
+  const id = laneIdOf(spec);
+  const known = book.lanes.get(id);
+  if (known !== undefined) return known;
+  const lane = createLane(id, spec.taskType, spec.requires);
+  book.lanes.set(id, lane);
+  return lane;
+}
+
+export function makeReady(turn: Turn, task: TaskEntry): void {
+  const { tenant } = turn;
+  const { record, lane } = task;
+  task.place = "ready";
+  tenant.book.readyCount++;
+  rankIn(lane.ready, task, rankOf(record), record.timestamp);
+  const last = record.lastWorker === null ? undefined : tenant.book.workers.get(record.lastWorker);
+  if (last !== undefined) {
+    task.affinity = createListed("affinity", task, last.affine);
+    rankIn(last.affine, task.affinity, rankOf(record), record.timestamp);
+  }
+  announce(turn, task);
+}
+
+export function announce({ state }: Turn, { record, lane }: TaskEntry): void {
+  const { tenant, lastWorker } = record;
+  state.ready.push({ tenant, taskType: lane.taskType, requires: lane.requires, lastWorker });
+}
+
+/** Announces the next task of each lane, so that held polls are tried again. */
+export function announceAll(turn: Turn): void {
+  for (const { ready } of turn.tenant.book.lanes.values()) {
+    const first = firstOf(ready);
+    if (first !== undefined) announce(turn, first);
+  }
 }

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { textHash } from "./hash.ts";
-import { isWildSegment, parseResourceName, type ResourceName, resourceNameLimits } from "./resource-name.ts";
+import { isWildSegment, parseResourceName, type ResourceName, resourceNameLimits, textHash } from "./resource-name.ts";
 
 test("C3: a literal name is read as type and segments, and keeps its text", () => {
   assert.deepEqual(parsed("FILE:/src/app.ts"), {

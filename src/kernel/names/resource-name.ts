@@ -3,8 +3,9 @@
  * thing, or the same set of things, either comes out of the parser as the same text or does not come out at all;
  * so names are compared as strings everywhere else.
  */
+
+import { randomFrom } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
-import { hashNext, hashStart, textHash } from "./hash.ts";
 
 export interface ResourceName {
   /** The canonical spelling, "FILE:/src/**". */
@@ -198,3 +199,25 @@ const problems = {
   backslash: `The path has a backslash; write "/" between segments.`,
   tooManySegments: `The path has more than ${resourceNameLimits.segmentsMax} segments; write a shorter one.`,
 };
+
+/** Hashes for the maps of index/, computed in place while a text is read. */
+
+/** FNV-1a, for texts of any kind. */
+export function textHash(text: string): number {
+  let hash = hashStart;
+  for (let at = 0; at < text.length; at++) hash = hashNext(hash, text.charCodeAt(at));
+  return hash;
+}
+
+export const hashStart = 0x811c9dc5 | 0;
+
+export function hashNext(hash: number, code: number): number {
+  return Math.imul(hash ^ code, 0x01000193);
+}
+
+/** Ids of contract/ids.ts end in random characters; those are hash enough. */
+export function idHash(id: string): number {
+  let hash = hashStart;
+  for (let at = randomFrom; at < id.length; at++) hash = hashNext(hash, id.charCodeAt(at));
+  return hash;
+}

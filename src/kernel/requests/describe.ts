@@ -1,14 +1,15 @@
 /** What a request is answered with: its present state, from the queue or from memory (W4, W8, W10). */
-
-import type { Intent, Lease, Millis } from "../contract/records.ts";
+import { observeFor } from "../agents/agent-life.ts";
+import type { Lease } from "../contract/records.ts";
 import { deny, refuse } from "../contract/refusals.ts";
-import type { Observe, PauseReason, Reply } from "../contract/replies.ts";
-import { unitsClaimed } from "../deciding/claims.ts";
+import type { PauseReason, Reply } from "../contract/replies.ts";
+import { unitsClaimed } from "../deciding/manifest.ts";
 import { addObstacles, createObstacles, isFree } from "../deciding/obstacles.ts";
 import { waitingVerdict } from "../deciding/verdicts.ts";
 import { updateLease } from "../leases/lease-life.ts";
-import type { Holder, RequestEntry, TenantEntry, Turn } from "../memory/state.ts";
+import type { RequestEntry, TenantEntry, Turn } from "../memory/state.ts";
 import { liveLeasesOf } from "./request-life.ts";
+
 /** Answers from the present state. Asking for a granted request collects it (W8). */
 export function describeRequest(turn: Turn, request: RequestEntry): Reply {
   const { tenant } = turn;
@@ -78,16 +79,4 @@ function leasesNow(tenant: TenantEntry, { record }: RequestEntry): Lease[] {
     if (lease !== undefined) leases.push(lease);
   }
   return leases;
-}
-
-/** A4: a grant that ends PAUSED carries what happened since the checkpoint, or since the pause where that is earlier. */
-export function observeFor(holder: Holder, pausedAt: Millis | null, intents: readonly Intent[]): Observe | null {
-  if (pausedAt === null || holder.kind === "task") return null;
-  const digest = holder.digest?.record ?? null;
-  const resources = new Set<string>();
-  for (const { resource, to } of [...intents, ...(digest?.intentBacklog ?? [])]) {
-    resources.add(resource);
-    if (to !== null) resources.add(to);
-  }
-  return { since: Math.min(pausedAt, digest?.savedAt ?? pausedAt), resources: [...resources] };
 }

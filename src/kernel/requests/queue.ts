@@ -2,9 +2,8 @@
  * When something is freed, the waiters it could matter to are examined in the order of the queue, and those that now
  * fit are granted in the same step (W3). Nobody else is woken.
  */
-
 import { EXCLUSIVE, PROVIDING, SHARED, type Strength, strengthsConflict } from "../contract/predicates.ts";
-import { unitsClaimed } from "../deciding/claims.ts";
+import { unitsClaimed } from "../deciding/manifest.ts";
 import { isFree } from "../deciding/obstacles.ts";
 import { findOthers, placeIn } from "../deciding/picking.ts";
 import { headOf, isBefore, type Placed } from "../index/placed-lists.ts";

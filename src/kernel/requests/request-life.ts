@@ -2,19 +2,25 @@
  * The one place where requests begin to wait, are granted, end and are forgotten, alone or with their leases. A request
  * that was granted at once and without a key leaves no record: it is found again through its leases, which carry its id.
  */
-import { noteIdle } from "../agents/agent-life.ts";
-import { becomeExecuting } from "../agents/agent-states.ts";
+import { becomeExecuting, noteIdle } from "../agents/agent-life.ts";
 import type { RequestEvent } from "../contract/events.ts";
 import { suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
 import type { EndedLeaseState, Lease, Request } from "../contract/records.ts";
-import { claimsOf, type LinkedClaim, needsCells, placeOf } from "../deciding/claims.ts";
+import { addKind, takeKind } from "../deciding/admission.ts";
+import { claimsOf, type LinkedClaim, needsCells, placeOf } from "../deciding/manifest.ts";
 import { patternsOf } from "../deciding/picking.ts";
-import { addKind, takeKind } from "../deciding/quotas.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
 import { nodeFor, put, take } from "../index/resource-tree.ts";
-import { beginLease, emitLease, endLease, expiryFor, type GrantTerms, updateLease } from "../leases/lease-life.ts";
-import { boundLease } from "../leases/lease-states.ts";
+import {
+  beginLease,
+  boundLease,
+  emitLease,
+  endLease,
+  expiryFor,
+  type GrantTerms,
+  updateLease,
+} from "../leases/lease-life.ts";
 import { createRequestEntry } from "../memory/entries.ts";
 import {
   type AgentEntry,

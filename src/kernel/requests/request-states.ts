@@ -9,10 +9,9 @@
  *    │                └─ cancel, pause, fail ─► CANCELED | PAUSED | BIND_FAILED
  *    └─ time_out, cancel, pause ──────────────► TIMED_OUT | CANCELED | PAUSED
  */
-
 import type { Request, RequestState } from "../contract/records.ts";
-import { changed, type RequestEntry, type Turn } from "../memory/state.ts";
-import { after, type Transitions } from "../memory/transitions.ts";
+import { after, changed, type RequestEntry, type Transitions, type Turn } from "../memory/state.ts";
+
 export type RequestMove = "bind" | "grant" | "time_out" | "cancel" | "pause" | "fail";
 
 const no = "refused";

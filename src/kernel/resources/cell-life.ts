@@ -7,7 +7,7 @@
 import type { CellEvent } from "../contract/events.ts";
 import { limits } from "../contract/limits.ts";
 import type { Cell, EndedLeaseState } from "../contract/records.ts";
-import { whyNotReady } from "../deciding/bars.ts";
+import { whyNotReady } from "../deciding/admission.ts";
 import { eachAt } from "../index/placed-lists.ts";
 import { finishLease, updateLease } from "../leases/lease-life.ts";
 import { createDueEntry } from "../memory/entries.ts";

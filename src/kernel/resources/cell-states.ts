@@ -8,12 +8,11 @@
  *
  * Withdrawal (G12) stands beside the state. `leave` also ends the session, so that a late heartbeat is refused.
  */
-
 import type { Cell } from "../contract/records.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
-import { type CellEntry, changed, type Turn } from "../memory/state.ts";
-import { after, type Transitions } from "../memory/transitions.ts";
-import { textHash } from "../names/hash.ts";
+import { after, type CellEntry, changed, type Transitions, type Turn } from "../memory/state.ts";
+import { textHash } from "../names/resource-name.ts";
+
 export type CellMove = "enrol" | "hear" | "leave" | "fall_silent";
 
 export const cellTransitions: Transitions<Cell["state"], CellMove> = {

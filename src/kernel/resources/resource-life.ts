@@ -1,9 +1,8 @@
 /** Declared resources in the index, and what a fence or a withdrawal ends (G7, G12). */
-
 import type { ResourceEvent } from "../contract/events.ts";
 import { SHARED } from "../contract/predicates.ts";
 import type { Millis, Resource } from "../contract/records.ts";
-import { unitsAhead, unitsClaimed } from "../deciding/claims.ts";
+import { unitsAhead, unitsClaimed } from "../deciding/manifest.ts";
 import { each, eachAt, isEmpty } from "../index/placed-lists.ts";
 import { search } from "../index/resource-search.ts";
 import { heldFrom, nodeFor, setMark, waitingFrom } from "../index/resource-tree.ts";
@@ -23,6 +22,7 @@ import {
 } from "../memory/state.ts";
 import type { ResourceName } from "../names/resource-name.ts";
 import { endBinding, endLeases, endWait } from "../requests/request-life.ts";
+
 export function addResource(tenant: TenantEntry, name: ResourceName, now: Millis): ResourceEntry {
   const record: Resource = {
     tenant: tenant.record.id,

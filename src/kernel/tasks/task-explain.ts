@@ -1,17 +1,15 @@
 /** Why a task is not running (T11): everything that it waits for, named so that somebody can do something about it. */
-
 import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import type { Blocker } from "../contract/replies.ts";
-import { findResource, whyNotReady } from "../deciding/bars.ts";
-import { claimsOf, needsCells, unitsClaimed } from "../deciding/claims.ts";
+import { findOverKind, findResource, isLeaseTimeUsedUp, whyNotReady } from "../deciding/admission.ts";
+import { claimsOf, needsCells, unitsClaimed } from "../deciding/manifest.ts";
 import { obstaclesTotal } from "../deciding/obstacles.ts";
-import { findOverKind, isLeaseTimeUsedUp } from "../deciding/quotas.ts";
 import { blockersOf } from "../deciding/verdicts.ts";
 import { firstOf } from "../index/heap.ts";
 import type { State, TenantEntry } from "../memory/state.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
-import { rankOf } from "./lanes.ts";
+import { rankOf } from "../memory/task-state.ts";
 import { obstaclesOf } from "./task-manifest.ts";
 import { isKeyFull } from "./task-queue.ts";
 import { covers } from "./workers.ts";

@@ -9,10 +9,9 @@ import { changed, emit, type LeaseEntry, leasesOf, type Turn } from "../memory/s
 import { attemptOf, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { policyReceipt } from "../receipts/receipts.ts";
 import { endWait } from "../requests/request-life.ts";
-import { closeObligation, moveObligation, type ObligationMove } from "./obligations.ts";
 import { enterQueue, leaveQueue, offerSlots } from "./task-queue.ts";
 import { endSpeculation, resumeSpeculation } from "./task-speculation.ts";
-import { moveTask } from "./task-states.ts";
+import { closeObligation, moveObligation, moveTask, type ObligationMove } from "./task-states.ts";
 import { noteOutcome } from "./workers.ts";
 
 export function emitTask(

@@ -3,14 +3,12 @@
  * is. A task that does not fit is parked on what stands in its way. Passed over a few times, it queues for its resources
  * under W2 with its own age, so that younger work no longer slips past it; it keeps that place until a worker comes.
  */
-
 import { requestIdWith, suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
-import { findResource } from "../deciding/bars.ts";
-import { claimsOf, type LinkedClaim, lastPlace, needsCells, placeOf, unitsClaimed } from "../deciding/claims.ts";
+import { findOverKind, findResource } from "../deciding/admission.ts";
 import { displacesUnits, planWounds } from "../deciding/decide.ts";
+import { claimsOf, type LinkedClaim, lastPlace, needsCells, placeOf, unitsClaimed } from "../deciding/manifest.ts";
 import { addObstacles, createObstacles, findObstacle, type Obstacles } from "../deciding/obstacles.ts";
-import { findOverKind } from "../deciding/quotas.ts";
 import { type RequestEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
 import type { Obstacle, TaskEntry } from "../memory/task-state.ts";
 import { fits } from "../requests/queue.ts";

@@ -6,8 +6,15 @@
  */
 import { createHeap, firstOf, rankIn, removeFrom } from "../index/heap.ts";
 import { leasesOf, type Turn } from "../memory/state.ts";
-import { createListed, type Lane, type Obstacle, type Parking, type TaskEntry } from "../memory/task-state.ts";
-import { makeReady, rankOf } from "./lanes.ts";
+import {
+  createListed,
+  type Lane,
+  makeReady,
+  type Obstacle,
+  type Parking,
+  rankOf,
+  type TaskEntry,
+} from "../memory/task-state.ts";
 
 /** On nothing: it queues for its resources, and is woken when its turn has come. */
 export function park(task: TaskEntry, obstacle: Obstacle | null): void {

@@ -1,10 +1,10 @@
 /** Where a task is found by others, where it stands while it is queued (see memory/task-state.ts), and what moves it. */
 import type { Task, TaskKey, TaskSpec } from "../contract/task-records.ts";
 import { createHeap, firstOf, rankIn, removeFrom } from "../index/heap.ts";
-import { createDueEntry, createTaskEntry } from "../memory/entries.ts";
+import { createDueEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { ConcurrencyKey, Lane, TaskEntry, TaskKeyEntry } from "../memory/task-state.ts";
-import { laneFor, makeReady, rankOf } from "./lanes.ts";
+import { createTaskEntry, laneFor, makeReady, rankOf } from "../memory/task-state.ts";
 import { unpark, wakeNext } from "./task-parking.ts";
 import { openToSecond } from "./task-speculation.ts";
 import { moveTask } from "./task-states.ts";

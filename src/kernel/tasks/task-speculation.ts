@@ -10,7 +10,7 @@ import { firstOf, rankIn, removeFrom } from "../index/heap.ts";
 import { createEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { Lane, TaskEntry, TaskTypeEntry, WorkerEntry } from "../memory/task-state.ts";
-import { announce } from "./lanes.ts";
+import { announce } from "../memory/task-state.ts";
 
 /** When a second worker may try a task that is accepted now; null: never, or at any time. */
 export function speculateAt({ book }: TenantEntry, spec: TaskSpec, now: Millis): Millis | null {

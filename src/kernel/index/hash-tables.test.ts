@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { textHash } from "../names/hash.ts";
-import { TextMap } from "./text-map.ts";
+import { textHash } from "../names/resource-name.ts";
+import { TextMap } from "./hash-tables.ts";
 
 interface Thing {
   readonly text: string;
