@@ -8,8 +8,7 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, statSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parentPort, Worker, workerData } from "node:worker_threads";
-import { flatten, type Position, positionAfter } from "../src/store/flat-batch.ts";
-import { createSqliteStore } from "../src/store/sqlite.ts";
+import { createSqliteStore, flatten, type Position, positionAfter } from "../src/store/sqlite.ts";
 import { dataFiles } from "../src/store/sqlite-files.ts";
 import { openWriter } from "../src/store/sqlite-writer.ts";
 import type { Batch, EndedLease, LiveRow } from "../src/store/store.ts";

@@ -21,7 +21,7 @@ const reach: Readonly<Record<string, Reach>> = {
   protocol: { areas: ["kernel/contract", "names"], typesOf: ["kernel"], packages: ["typebox"] },
   store: { areas: ["kernel/contract"], typesOf: ["kernel"], packages: "any" },
   // What the text of a receipt and a signed head are, for sealing and for checking; not how they are stored.
-  ledger: { areas: ["kernel/contract"], typesOf: ["kernel", "store"], packages: [] },
+  ledger: { areas: ["kernel/contract", "protocol/schema"], typesOf: ["kernel", "store"], packages: [] },
   engine: {
     areas: ["kernel/kernel.ts", "kernel/views.ts", "kernel/contract", "store", "ledger"],
     typesOf: [],

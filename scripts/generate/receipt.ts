@@ -16,7 +16,7 @@ export function receiptText(): string {
   });
   return `/** Written by scripts/generate.ts from src/kernel/contract. Run \`npm run generate\` to write it again. */
 import type { Receipt } from "../kernel/contract/task-records.ts";
-import { readTime, timeOf } from "./iso-time.ts";
+import { readTime, timeOf } from "./ledger-json.ts";
 
 /** The members as they stand in the text; what may be left out may be missing. */
 export interface ReceiptMembers {

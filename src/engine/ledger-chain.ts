@@ -3,15 +3,12 @@
  * is signed. A receipt is sealed when it is decided, because the next one needs its hash; what was sealed and not stored
  * is forgotten with the rest of memory (S2), and the chain goes on from the disk.
  */
-
 import type { Millis } from "../kernel/contract/records.ts";
 import type { Receipt } from "../kernel/contract/task-records.ts";
 import { type Head, signHead } from "../ledger/head.ts";
 import type { LedgerKey } from "../ledger/keys.ts";
-import { genesisHash } from "../ledger/receipt-text.ts";
-import { type SealedReceipt, seal } from "../ledger/seal.ts";
+import { genesisHash, type SealedReceipt, seal } from "../ledger/seal.ts";
 import type { LedgerHead, SignedHead } from "../store/store.ts";
-
 /** A head is signed after this many receipts, or when the first of them has waited this long. */
 export const headEvery = 1_000;
 export const headMs = 10_000;

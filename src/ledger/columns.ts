@@ -1,6 +1,6 @@
 /** Finds where a row of the store and its text differ, once it is known that they do: slow, and rarely needed. */
 import type { StoredReceipt } from "../store/store.ts";
-import { readReceipt } from "./receipt-text.ts";
+import { readReceipt } from "./seal.ts";
 
 interface Difference {
   /** True if the text does not follow the one before; false if a column differs from its text. */

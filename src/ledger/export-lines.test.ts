@@ -8,9 +8,8 @@ import fc from "fast-check";
 import { ExportCheck, receiptLine } from "./export-lines.ts";
 import { headJson, signHead } from "./head.ts";
 import { createLedgerKey } from "./keys.ts";
-import { genesisHash } from "./receipt-text.ts";
 import { sampleReceipt } from "./sample-receipt.ts";
-import { seal } from "./seal.ts";
+import { genesisHash, seal } from "./seal.ts";
 import { Verifier } from "./verify.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "leasehold-export-"));

@@ -1,7 +1,8 @@
 /** The ledger as JSON lines that can be verified without this program; docs/ledger.md says how. */
-import { jsonIn } from "./ascii-json.ts";
+
 import type { Finding } from "./findings.ts";
 import { headJson, readHead } from "./head.ts";
+import { jsonIn } from "./ledger-json.ts";
 import type { Link, Verifier } from "./verify.ts";
 
 /** The stored text with its hash as one more member, so that removing it gives the text that was hashed. */

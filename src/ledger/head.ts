@@ -1,8 +1,7 @@
 /** Heads: signed statements of a tenant's last receipt. One that is saved elsewhere proves that nothing was cut off. */
 import type { SignedHead } from "../store/store.ts";
-import { asciiJson, jsonIn, quoted } from "./ascii-json.ts";
-import { readTime, timeOf } from "./iso-time.ts";
 import type { LedgerKey } from "./keys.ts";
+import { asciiJson, jsonIn, quoted, readTime, timeOf } from "./ledger-json.ts";
 
 export type Head = Pick<SignedHead, "tenant" | "sequence" | "hash" | "at">;
 

@@ -1,6 +1,6 @@
 /** Written by scripts/generate.ts from src/kernel/contract. Run `npm run generate` to write it again. */
 import type { Receipt } from "../kernel/contract/task-records.ts";
-import { readTime, timeOf } from "./iso-time.ts";
+import { readTime, timeOf } from "./ledger-json.ts";
 
 /** The members as they stand in the text; what may be left out may be missing. */
 export interface ReceiptMembers {

@@ -8,9 +8,18 @@ import {
   type Receipt,
   receiptPhases,
 } from "../kernel/contract/task-records.ts";
-import { beginsAs, genesisHash, readReceipt, receiptText, textStart } from "./receipt-text.ts";
 import { sampleReceipt } from "./sample-receipt.ts";
-import { hashOf, readStoredReceipt, seal, storedReceipt } from "./seal.ts";
+import {
+  beginsAs,
+  genesisHash,
+  hashOf,
+  readReceipt,
+  readStoredReceipt,
+  receiptText,
+  seal,
+  storedReceipt,
+  textStart,
+} from "./seal.ts";
 
 const time = fc.integer({ min: 0, max: 4_000_000_000_000 });
 const orNull = <T>(some: fc.Arbitrary<T>) => fc.option(some, { nil: null });

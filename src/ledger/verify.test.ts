@@ -4,9 +4,8 @@ import fc from "fast-check";
 import type { SignedHead, StoredReceipt } from "../store/store.ts";
 import { signHead } from "./head.ts";
 import { createLedgerKey } from "./keys.ts";
-import { genesisHash } from "./receipt-text.ts";
 import { sampleReceipt } from "./sample-receipt.ts";
-import { hashOf, seal, storedReceipt } from "./seal.ts";
+import { genesisHash, hashOf, seal, storedReceipt } from "./seal.ts";
 import { type VerifyOptions, verifyLedger } from "./verify.ts";
 
 const key = createLedgerKey();

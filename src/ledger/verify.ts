@@ -4,14 +4,12 @@
  * proves nothing, so it is only counted; the other chains are checked further.
  */
 import type { SignedHead, StoredReceipt } from "../store/store.ts";
-import { quoted } from "./ascii-json.ts";
 import { firstDifference, notFollowing } from "./columns.ts";
 import { type Finding, type FindingCode, findingsMax } from "./findings.ts";
 import { headText } from "./head.ts";
 import { type PublicLedgerKey, type SignatureCheck, signatureCheck } from "./keys.ts";
-import { beginsAs, genesisHash, textStart } from "./receipt-text.ts";
-import { hashOf } from "./seal.ts";
-
+import { quoted } from "./ledger-json.ts";
+import { beginsAs, genesisHash, hashOf, textStart } from "./seal.ts";
 export interface VerifyOptions {
   /** Each tenant's signed heads, smallest sequence first; each is checked when the chain reaches it. */
   readonly heads?: ReadonlyMap<string, Iterable<SignedHead>>;

@@ -11,7 +11,7 @@ import type { ErrorCode } from "./answers/errors.ts";
 import type { CreateTasks, Query, QueryReply, RotateTokenKeys, SubmitReceipts } from "./answers/queries.ts";
 import { replyAnswer } from "./answers/reply-json.ts";
 import { type Check, type Checked, checkOf } from "./schema/check.ts";
-import { decoderOf, queryDecoderOf } from "./schema/decode.ts";
+import { decoderOf, queryDecoderOf } from "./schema/convert.ts";
 import type { Fault } from "./schema/explain.ts";
 import { type Node, record, type Static, type TProperties, type TSchema } from "./schema/schema.ts";
 

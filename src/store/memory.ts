@@ -3,8 +3,8 @@
  * data is in a separate object, the disk, which outlives the store objects as a real disk outlives processes.
  */
 import { StoreFault, staleEpoch, storeClosed } from "./faults.ts";
-import { type Position, positionAfter } from "./flat-batch.ts";
 import { toColumns } from "./list-columns.ts";
+import { type Position, positionAfter } from "./sqlite.ts";
 import {
   type Batch,
   type EndedLease,

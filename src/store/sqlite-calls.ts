@@ -1,7 +1,7 @@
 /** The messages between the main thread and SQLite's threads: plain data, flat where there is much of it. */
 import type { FaultReport } from "./faults.ts";
-import type { FlatBatch } from "./flat-batch.ts";
 import type { PackedColumns } from "./list-columns.ts";
+import type { FlatBatch } from "./sqlite.ts";
 import type { EndedLease, EndedSinceQuery, History, Loading, Opened, Pruned, PruneLimits, Store } from "./store.ts";
 
 /** Queries that are the store's own methods: what is sent are their arguments. */

@@ -197,7 +197,7 @@ function end(
   for (const request of task.open) endWait(turn, request, "CANCELED", null);
   // It may have been the one of its key that was ready for the next slot (T12).
   if (wasReady && task.key !== null) offerSlots(turn, task.key);
-  dropLateResult(tenant, task);
+  if (tenant.book.lateResults.size > 0) dropLateResult(tenant, task);
   endSpeculation(turn, task);
   closeObligation(turn, task);
   moveTask(turn, task, finalMoves[status], { winningReceiptId, endedAt: now, endReason: reason, notBefore: null });

@@ -1,4 +1,5 @@
 /** What leaves the server, the same for HTTP, the stream and MCP: a status, and a body that is encoded already. */
+
 import type { Values } from "../../kernel/contract/field.ts";
 import type { Lease, Millis } from "../../kernel/contract/records.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";

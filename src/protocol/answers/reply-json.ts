@@ -8,10 +8,9 @@ import {
   type Millis,
   tenant as tenantFields,
 } from "../../kernel/contract/records.ts";
-import type { LostLease, Reply } from "../../kernel/contract/replies.ts";
+import type { LostLease, Reply, Verdict } from "../../kernel/contract/replies.ts";
 import { task as taskFields, taskTypeRecord } from "../../kernel/contract/task-records.ts";
-import { expiresInMs, leasesText, leaseText } from "../leases/lease-json.ts";
-import { verdictAnswer } from "../leases/verdict-json.ts";
+import { blockersText, expiresInMs, leasesText, leaseText } from "../leases/lease-json.ts";
 import {
   agentObject,
   agentState,
@@ -21,13 +20,21 @@ import {
 } from "../operating/record-json.ts";
 import { receiptsText } from "../receipts/receipt-json.ts";
 import { verifiedTokenObject } from "../resources/token-json.ts";
-import { isoTime } from "../schema/iso-time.ts";
-import { show, type WireObject } from "../schema/show.ts";
+import { show, type WireObject } from "../schema/convert.ts";
+import { isoTime } from "../schema/text.ts";
 import { leaseEnd, registered, observation as shownObservation, tokenKey, verifiedLease } from "../schema/views.ts";
 import { unknownState } from "../schema/vocabulary.ts";
-import { obligationObject, workerObject } from "../tasks/task-json.ts";
-import { taskReplyAnswer } from "../tasks/task-replies.ts";
-import { type Answer, type AnswerContext, answer, answerJson, errorAnswer, refusalAnswer } from "./answer.ts";
+import { obligationObject, taskReplyAnswer, workerObject } from "../tasks/task-json.ts";
+import {
+  type Answer,
+  type AnswerContext,
+  answer,
+  answerJson,
+  errorAnswer,
+  inSeconds,
+  refusalAnswer,
+} from "./answer.ts";
+import { statusOf } from "./errors.ts";
 import type { Page, QueryReply } from "./queries.ts";
 
 export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
@@ -194,4 +201,64 @@ function verifiedObject(lease: Lease, now: Millis) {
 /** Another's lease looks like one that never was: whoever guesses ids learns nothing. */
 function isShown(lost: LostLease): lost is LostLease & { readonly lease: Lease } {
   return lost.lease !== null && lost.code !== "not_lease_holder" && lost.code !== "forbidden";
+}
+
+/** The table of verdicts (W9): what an acquire, or the question after its request, is answered. */
+
+export function verdictAnswer(verdict: Verdict, context: AnswerContext): Answer {
+  switch (verdict.type) {
+    case "granted":
+      return answer(200, grantedText(verdict, context));
+    case "waiting":
+      return answer(202, waitingText(verdict, context));
+    case "died":
+      return {
+        ...answer(statusOf("die"), diedText(verdict, context)),
+        code: "die",
+        retryAfter: inSeconds(verdict.retryAfterMs),
+      };
+    case "paused":
+      return { ...answer(statusOf("paused"), pausedText(verdict)), code: "paused" };
+  }
+}
+
+type Granted = Extract<Verdict, { type: "granted" }>;
+type Waiting = Extract<Verdict, { type: "waiting" }>;
+type Died = Extract<Verdict, { type: "died" }>;
+type Paused = Extract<Verdict, { type: "paused" }>;
+
+function grantedText({ requestId, leases, warnings }: Granted, { now, tokenOf, observation }: AnswerContext): string {
+  const update =
+    observation === undefined ? "" : `,"observation_update":${JSON.stringify(show(shownObservation, observation))}`;
+  const text = `{"verdict":"GRANTED","request_id":${requestIdText(requestId)},"leases":${leasesText(leases, now, tokenOf)}`;
+  return `${text},"warnings":${warnings.length === 0 ? "[]" : JSON.stringify(warnings)}${update}}`;
+}
+
+function waitingText(verdict: Waiting, { now }: AnswerContext): string {
+  const { requestId, position, blockers, blockersTotal, waitTimeoutMs, claimWithinMs, warnings } = verdict;
+  const warned = warnings.length === 0 ? "" : `,"warnings":${JSON.stringify(warnings)}`;
+  return (
+    `{"verdict":"WAIT","request_id":${requestIdText(requestId)},"position":${position}` +
+    `,"blocked_by":${blockersText(blockers, now)},"blocked_by_total":${blockersTotal}` +
+    `,"wait_timeout_ms":${waitTimeoutMs},"claim_within_ms":${claimWithinMs}${warned}}`
+  );
+}
+
+const dieDetail =
+  "An older agent is in the way; roll back, let go of what you hold, and ask again after retry_after_ms.";
+
+function diedText({ retryAfterMs, attempt, priority, blockers, blockersTotal }: Died, { now }: AnswerContext): string {
+  return (
+    `{"verdict":"DIE","error":"die","detail":"${dieDetail}","retry_after_ms":${retryAfterMs},"attempt":${attempt}` +
+    `,"priority_timestamp":${priority},"blocked_by":${blockersText(blockers, now)},"blocked_by_total":${blockersTotal}}`
+  );
+}
+
+function pausedText({ reason, detail, resource }: Paused): string {
+  return JSON.stringify({ verdict: "PAUSED", error: "paused", reason, detail, ...(resource !== null && { resource }) });
+}
+
+/** A dry run (W12) leaves no request behind that could be asked for. */
+function requestIdText(requestId: string): string {
+  return requestId === "" ? "null" : JSON.stringify(requestId);
 }

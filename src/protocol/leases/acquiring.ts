@@ -1,10 +1,11 @@
 /** Acquiring: a manifest in, a verdict out; and what became of a request (W2 to W12). */
+
 import { commands } from "../../kernel/contract/commands.ts";
 import { optional } from "../../kernel/contract/field.ts";
 import { agentId } from "../../kernel/contract/inputs.ts";
 import { acting, reading } from "../operating/roles.ts";
 import { command, ok, query, type ReplyShape } from "../operation.ts";
-import { decoderOf } from "../schema/decode.ts";
+import { decoderOf } from "../schema/convert.ts";
 import { holding, paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
 import * as shapes from "./shapes.ts";

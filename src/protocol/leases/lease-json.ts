@@ -3,8 +3,8 @@ import type { Values } from "../../kernel/contract/field.ts";
 import { type Lease, lease, type Millis } from "../../kernel/contract/records.ts";
 import type { Blocker } from "../../kernel/contract/replies.ts";
 import type { AnswerContext } from "../answers/answer.ts";
-import { escaped } from "../schema/json-text.ts";
-import { membersTextOf, show, type WireObject } from "../schema/show.ts";
+import { membersTextOf, show, type WireObject } from "../schema/convert.ts";
+import { escaped } from "../schema/text.ts";
 import { blocker } from "../schema/views.ts";
 
 const membersText = membersTextOf<Lease>(lease);

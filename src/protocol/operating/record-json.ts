@@ -11,7 +11,7 @@ import {
 } from "../../kernel/contract/records.ts";
 import type { CellView, OpenRequest } from "../answers/queries.ts";
 import { blockerObject } from "../leases/lease-json.ts";
-import { show, type WireObject } from "../schema/show.ts";
+import { show, type WireObject } from "../schema/convert.ts";
 import { hosted } from "../schema/views.ts";
 import type { ResourceState } from "../schema/vocabulary.ts";
 

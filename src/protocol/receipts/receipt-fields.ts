@@ -6,7 +6,7 @@
 import { receiptInput } from "../../kernel/contract/inputs.ts";
 import type { ReceiptInput } from "../../kernel/contract/task-commands.ts";
 import type { receipt } from "../../kernel/contract/task-records.ts";
-import { partDecoderOf } from "../schema/decode.ts";
+import { partDecoderOf } from "../schema/convert.ts";
 import type { Fault } from "../schema/explain.ts";
 import { findJsonFault } from "../schema/free-json.ts";
 import { inputs, type Words } from "../schema/from-fields.ts";

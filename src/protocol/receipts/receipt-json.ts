@@ -3,9 +3,8 @@
  * (R2, R6). Every step of every task is answered with one, so they are text at once.
  */
 import { type Receipt, receipt as receiptFields } from "../../kernel/contract/task-records.ts";
-import { isoTime } from "../schema/iso-time.ts";
-import { escaped } from "../schema/json-text.ts";
-import { membersTextOf } from "../schema/show.ts";
+import { membersTextOf } from "../schema/convert.ts";
+import { escaped, isoTime } from "../schema/text.ts";
 
 /** A receipt with its place in the ledger's chain. */
 export interface ShownReceipt {

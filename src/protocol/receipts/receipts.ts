@@ -11,7 +11,7 @@ import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
 import { limits } from "../schema/limits.ts";
 import { anything, list } from "../schema/schema.ts";
-import { receiptAnswer } from "../tasks/task-replies.ts";
+import { receiptAnswer } from "../tasks/task-json.ts";
 import { results } from "../tasks/task-shapes.ts";
 import { decodeReceipt, newReceipt, receiptFault, receiptFields } from "./receipt-fields.ts";
 import * as shapes from "./receipt-shapes.ts";

@@ -2,7 +2,7 @@
 import type { Millis } from "../../kernel/contract/records.ts";
 import type { TokenTold } from "../answers/queries.ts";
 import { leaseObject } from "../leases/lease-json.ts";
-import { show } from "../schema/show.ts";
+import { show } from "../schema/convert.ts";
 import { tokenCaveat } from "../schema/views.ts";
 
 export function verifiedTokenObject(

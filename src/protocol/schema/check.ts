@@ -6,10 +6,12 @@
  * 1.5 to compile), this 190 ns. The difference is the search for unknown fields, for which typebox asks a regular
  * expression about each key. So objects are compiled without that rule, and a generated switch looks at the keys.
  */
+
 import Type from "typebox";
 import { Compile } from "typebox/compile";
-import { explain, type Fault, isStorable, unsafeKeys } from "./explain.ts";
+import { explain, type Fault, unsafeKeys } from "./explain.ts";
 import type { Node, Static, TSchema } from "./schema.ts";
+import { isStorable } from "./text.ts";
 
 export type Checked<T> = { readonly ok: true; readonly value: T } | ({ readonly ok: false } & Fault);
 export type Check<T> = (value: unknown) => Checked<T>;

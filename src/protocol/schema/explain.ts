@@ -2,9 +2,11 @@
  * Says what is wrong with a value, and what to do: the first fault, with its path. It runs only after the compiled
  * check has said no, so it is written for good sentences and not for speed. A test holds that the two agree.
  */
+
 import type { ErrorCode } from "../answers/errors.ts";
 import { limits } from "./limits.ts";
 import type { Node } from "./schema.ts";
+import { isStorable } from "./text.ts";
 
 export interface Fault {
   readonly code: ErrorCode;
@@ -145,11 +147,6 @@ function wrongMap(schema: Node, values: Node, map: Readonly<Record<string, unkno
       return { ...wrongKey, code: codeFor(schema, "propertyNames"), detail: `As a key, ${wrongKey.detail}` };
     return explain(values, map[key], at);
   });
-}
-
-/** What every store and every peer can keep: UTF-8 has no lone surrogates, PostgreSQL's text no U+0000. */
-export function isStorable(value: string): boolean {
-  return value.isWellFormed() && !value.includes("\0");
 }
 
 function isOfType(type: string, value: unknown): boolean {

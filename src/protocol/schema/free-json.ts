@@ -1,6 +1,8 @@
 /** Bounds JSON of a caller's own making, where no schema does: how deep it nests, and what its texts and keys hold. */
-import { type Fault, isStorable, unsafeKeys } from "./explain.ts";
+
+import { type Fault, unsafeKeys } from "./explain.ts";
 import { limits } from "./limits.ts";
+import { isStorable } from "./text.ts";
 
 /** Walks without recursion: what it guards against is just what would end the stack. */
 export function findJsonFault(value: unknown, field: string): Fault | null {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { isoTime } from "./iso-time.ts";
+import { isoTime } from "./text.ts";
 
 test("a time is written as Date writes it, to the millisecond, for every time there is", () => {
   const times = fc.oneof(fc.integer({ min: 0, max: 4_102_444_800_000 }), fc.integer({ min: -8.64e15, max: 8.64e15 }));

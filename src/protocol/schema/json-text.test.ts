@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { escaped } from "./json-text.ts";
+import { escaped } from "./text.ts";
 
 test("escaped text between quotes is what JSON.stringify writes, whatever the text holds", () => {
   const everyUnit = fc.string({ unit: fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)) });

@@ -1,7 +1,7 @@
 /** A new task: its words, its example, and how it is decoded (T1–T12). */
 import { leaseId, taskId as taskIdField, taskInput } from "../../kernel/contract/inputs.ts";
 import { type TaskInput, taskCommands } from "../../kernel/contract/task-commands.ts";
-import { partDecoderOf } from "../schema/decode.ts";
+import { partDecoderOf } from "../schema/convert.ts";
 import type { Fault } from "../schema/explain.ts";
 import { findJsonFault } from "../schema/free-json.ts";
 import { inputs, type Words } from "../schema/from-fields.ts";

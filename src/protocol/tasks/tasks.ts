@@ -14,7 +14,7 @@ import { inputs } from "../schema/from-fields.ts";
 import { limits } from "../schema/limits.ts";
 import { anything, list, nullable, record, text as textSchema } from "../schema/schema.ts";
 import { decodeTask, newTask, taskExample, taskFault, taskFields } from "./task-fields.ts";
-import { createdAnswer, taskAnswer } from "./task-replies.ts";
+import { createdAnswer, taskAnswer } from "./task-json.ts";
 import * as shapes from "./task-shapes.ts";
 
 const example = { task_id: "T-01jcs8qm5t6w8y0a2b4d6f" };

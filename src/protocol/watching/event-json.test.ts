@@ -4,7 +4,7 @@ import type { KernelEvent } from "../../kernel/contract/events.ts";
 import { request as requestFields } from "../../kernel/contract/records.ts";
 import { leaseObject } from "../leases/lease-json.ts";
 import { agentObject, resourceObject } from "../operating/record-json.ts";
-import { show } from "../schema/show.ts";
+import { show } from "../schema/convert.ts";
 import {
   sampleAgent,
   sampleLease,

@@ -9,9 +9,8 @@ import {
 import type { Fields } from "../../kernel/contract/field.ts";
 import { leaseText } from "../leases/lease-json.ts";
 import { agentObject, resourceObject } from "../operating/record-json.ts";
-import { isoTime } from "../schema/iso-time.ts";
-import { escaped } from "../schema/json-text.ts";
-import { show } from "../schema/show.ts";
+import { show } from "../schema/convert.ts";
+import { escaped, isoTime } from "../schema/text.ts";
 
 const kinds = new Map(
   Object.entries(events).flatMap(([kind, { types }]) => types.map((type) => [type, kind as EventKind] as const)),

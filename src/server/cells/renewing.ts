@@ -2,12 +2,11 @@
 import type { Decision } from "../../engine/engine-types.ts";
 import type { RenewLease } from "../../kernel/contract/commands.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
-import { verdictAnswer } from "../../protocol/leases/verdict-json.ts";
+import { verdictAnswer } from "../../protocol/answers/reply-json.ts";
 import { cellEndCodes } from "../../protocol/resources/cell-link.ts";
 import { CommandRun, type RunRequest } from "../answering/command-run.ts";
 import { Refused } from "../answering/faults.ts";
 import type { Service } from "../service.ts";
-
 export function runRenew({ service, operation, command, respond }: RunRequest<RenewLease>): null {
   const run = new CommandRun(service, operation, command, respond);
   renewLease(service, command).then(

@@ -3,7 +3,7 @@ import type { Decision } from "../../engine/engine-types.ts";
 import type { ResetResource } from "../../kernel/contract/commands.ts";
 import { parseResourceName } from "../../kernel/views.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
-import { verdictAnswer } from "../../protocol/leases/verdict-json.ts";
+import { verdictAnswer } from "../../protocol/answers/reply-json.ts";
 import type { CellDone } from "../../protocol/resources/cell-link.ts";
 import { CommandRun, type RunRequest } from "../answering/command-run.ts";
 import { Refused } from "../answering/faults.ts";

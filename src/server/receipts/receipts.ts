@@ -16,7 +16,7 @@ import { dedupeMarksOf, isReceiptKnown } from "../../kernel/views.ts";
 import { type Answer, answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
 import type { SubmitReceipts } from "../../protocol/answers/queries.ts";
 import { receiptMarkText, receiptText, type ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
-import { receiptAnswer } from "../../protocol/tasks/task-replies.ts";
+import { receiptAnswer } from "../../protocol/tasks/task-json.ts";
 import type { RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
 import { Results } from "../answering/results.ts";

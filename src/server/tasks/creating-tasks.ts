@@ -7,7 +7,7 @@ import type { CreateTask } from "../../kernel/contract/task-commands.ts";
 import type { TaskStatus } from "../../kernel/contract/task-records.ts";
 import { type Answer, faultAnswer } from "../../protocol/answers/answer.ts";
 import type { CreateTasks } from "../../protocol/answers/queries.ts";
-import { createdAnswer } from "../../protocol/tasks/task-replies.ts";
+import { createdAnswer } from "../../protocol/tasks/task-json.ts";
 import type { RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
 import { Results } from "../answering/results.ts";
@@ -75,7 +75,8 @@ class Creation<T> implements Outlet<T | Unsettled> {
     const isDependencyUnknown = reply.type === "refused" && reply.code === "dependency_unknown";
     if (this.command !== null && isDependencyUnknown && this.command.endedDependencies === null)
       return new Unsettled(this.command, decided, reply.missing ?? []);
-    if (this.command !== null && needsHistory(reply)) return new Unsettled(this.command, decided, null);
+    if (this.command !== null && reply.type !== "task" && needsHistory(reply))
+      return new Unsettled(this.command, decided, null);
     this.command = null;
     return this.outlet.encode(decided);
   }

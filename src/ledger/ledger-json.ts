@@ -2,6 +2,7 @@
  * JSON in ASCII only; other characters are written as \uXXXX. A text that is hashed must be the same bytes wherever it is
  * stored, and in ASCII no decoder can repair a damaged byte, so that it is always found.
  */
+import { isoTime } from "../protocol/schema/text.ts";
 
 /** Checking each character is faster for short texts only. */
 const shortText = 48;
@@ -35,4 +36,17 @@ export function jsonIn(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+/** Times in the ledger: ISO 8601 in UTC with milliseconds, as on the wire. */
+
+const calendarMs = 8.64e15;
+
+/** A time beyond the range of JavaScript's Date stays a number, so that nothing is lost. */
+export function timeOf(ms: number): string | number {
+  return Number.isInteger(ms) && Math.abs(ms) <= calendarMs ? isoTime(ms) : ms;
+}
+
+export function readTime(value: unknown): number {
+  return typeof value === "string" ? Date.parse(value) : Number(value);
 }

@@ -1,3 +1,11 @@
+/** Text between the quotes of a JSON string. Most needs no escapes and is handed on as it is: no copy, one test. */
+/** Neither control characters nor quotes, backslashes or surrogates; those JSON.stringify looks at. */
+const plain = /^[ !#-[\]-\ud7ff\ue000-\uffff]*$/;
+
+export function escaped(text: string): string {
+  return plain.test(text) ? text : JSON.stringify(text).slice(1, -1);
+}
+
 /**
  * Milliseconds as ISO 8601 text, 30 ns instead of the 1,000 of Date: the times of a busy minute share their seconds,
  * so the text up to the second is kept, each in the slot of its second.
@@ -15,4 +23,9 @@ export function isoTime(ms: number): string {
     seconds[slot] = second;
   }
   return `${prefixes[slot]}${tails[ms - second * 1000]}`;
+}
+
+/** What every store and every peer can keep: UTF-8 has no lone surrogates, PostgreSQL's text no U+0000. */
+export function isStorable(value: string): boolean {
+  return value.isWellFormed() && !value.includes("\0");
 }
