@@ -3,7 +3,7 @@ export const limits = {
   /** Clients cut a call at about 60 s, so a wait is answered well before, with the word to ask again. */
   holdMsMax: 45_000,
   holdMsDefault: 40_000,
-  /** A look for work that finds none should not keep a model from other things. */
+  /** A poll that finds no work should not keep a model from other things. */
   pollHoldMsDefault: 10_000,
   /** A model comes back to a wait only after a while of thinking. */
   waitTimeoutMsDefault: 300_000,

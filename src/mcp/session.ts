@@ -1,5 +1,5 @@
 /**
- * The door of `leasehold mcp`: one process, one model, one agent unless it registers more. What a model cannot do the
+ * The session of `leasehold mcp`: one process, one model, one agent unless it registers more. What a model cannot do the
  * process does for it as long as it lives: it registers, beats for what it holds and waits for, and at its end lets go.
  * If it is killed instead, the leases run out by themselves, and soon, because their TTL is the short one.
  */

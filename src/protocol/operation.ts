@@ -33,7 +33,7 @@ export type Decoded = Command | RotateTokenKeys | CreateTasks | SubmitReceipts;
 /** Input that has passed its operation's check. */
 export type Input = Readonly<Record<string, unknown>>;
 
-/** Who sends a command; its entropy is stamped by the engine. */
+/** The sender of a command; its entropy is stamped by the engine. */
 export type Sender = CommandBase;
 
 /** Checked input, decoded. Exactly one of `command` and `query` is set, by the operation's kind; neither for an edge's. */

@@ -55,7 +55,7 @@ export class LeaseLost extends LeaseholdError {
   readonly said: string | null;
   /** Those that were held. */
   readonly leases: readonly Lease[];
-  /** Who holds what overlaps with them now; null where it could not be asked. */
+  /** Holders of what overlaps with them now; null where it could not be asked. */
   holders: readonly Lease[] | null = null;
 
   constructor({ reason, detail, leases, said = null, cause }: Loss) {

@@ -20,7 +20,7 @@ export type Finding = { readonly folder: string; readonly name: string; readonly
 export const linesMax = 400;
 
 const allowancesFile = "test/tidy-allowances.json";
-const folders = ["src", "docs", "sim", "test", "bench", "torture", "scripts", "examples", "experiments"];
+const folders = ["src", "docs", "sim", "test", "bench", "torture", "scripts", "examples", "experiments", "spec"];
 /** They name what is banned. */
 const exempt = ["test/sources/phrases.ts", "test/tidy.test.ts"];
 

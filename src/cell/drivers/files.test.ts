@@ -118,7 +118,7 @@ test("no path leads out: not by dots, encoded ones, absolute names, or links wit
   assert(!existsSync(join(folder, "../new")));
 });
 
-test("pipes and folders are no files, and nobody waits for them", async () => {
+test("pipes and folders are refused at once, because they are not files", async () => {
   const { call, folder } = await openFolder();
   execFileSync("mkfifo", [join(folder, "pipe")]);
   assert.equal(await codeOf(call("GET", "/pipe")), "conflict");

@@ -280,7 +280,7 @@ test("G4: operations of a token that may only read do not include an upgrade", a
   socket.terminate();
 });
 
-test("a large body goes through whole in both directions, and what is cut in the middle is not said to be whole", async () => {
+test("a large body goes through whole in both directions, and a body that is cut in the middle is not passed on as complete", async () => {
   const { coordinate, token } = await boundTo(makeHttpCell());
   const body = "x".repeat(3_000_000);
   const echo = (await (await fetch(coordinate, { method: "PUT", body, ...bearer(token) })).json()) as Echo;

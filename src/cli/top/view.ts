@@ -12,7 +12,7 @@ export interface Seen {
   readonly url: string;
   readonly snapshot: Snapshot;
   readonly before: Snapshot | null;
-  /** Why the last look failed; null where it did not. */
+  /** Why the last poll failed; null if it succeeded. */
   readonly trouble: string | null;
   /** By the clock of the snapshots. */
   readonly now: number;
@@ -104,7 +104,7 @@ function bar(share: number): string {
   return padTo("█".repeat(Math.floor(eighths / 8)) + (eighths % 8 === 0 ? "" : part), barWidth);
 }
 
-/** Who waits for whom. */
+/** Waiters, and the holders in their way. */
 function waiterLines({ waiters }: Snapshot, room: number, columns: number, paint: Paint): readonly string[] {
   if (waiters.length === 0) return ["", paint.dim("nobody waits")];
   const lines = waiters.slice(0, room).map((waiter) => cut(waiterLine(waiter), columns));

@@ -49,7 +49,7 @@ function oneOf(values: readonly string[]): string {
 /** Of ids that the ledger gives; a given one could be that of a later receipt. */
 export const ownIdPrefix = "rcp_";
 
-/** Who sends it, and as which attempt. */
+/** The sender, and the attempt that it speaks for. */
 export interface Sender {
   readonly workerId: string;
   readonly attempt: number;

@@ -48,7 +48,7 @@ export type PollTerms = Partial<Omit<AskOf<PollTasks>, "type" | "workerId">>;
 export type TaskWorld = ReturnType<typeof createTaskWorld>;
 
 /** What an ended lease is known by: the offer that it was, or its task's. */
-type Held = Pick<Offer, "task" | "lease">;
+type HeldOffer = Pick<Offer, "task" | "lease">;
 
 export function createTaskWorld(...agents: readonly string[]) {
   const world = createWorld(...agents);
@@ -87,15 +87,19 @@ export function createTaskWorld(...agents: readonly string[]) {
   };
   const receipt = (
     phase: string,
-    held: Held | string,
+    held: HeldOffer | string,
     change: Partial<ReceiptInput> = {},
     actor: Actor = operator,
   ): AskOf<SubmitReceipt> => {
     const named = typeof held === "string" ? { taskId: held } : { taskId: held.task.id, leaseId: held.lease.id };
     return { type: "submit_receipt", actor, receipt: { ...plainReceipt, phase, ...named, ...change } };
   };
-  const submit = (phase: string, held: Held | string, change: Partial<ReceiptInput> = {}, actor?: Actor): Receipt =>
-    expect("receipt", ask(receipt(phase, held, change, actor))).receipt;
+  const submit = (
+    phase: string,
+    held: HeldOffer | string,
+    change: Partial<ReceiptInput> = {},
+    actor?: Actor,
+  ): Receipt => expect("receipt", ask(receipt(phase, held, change, actor))).receipt;
 
   return {
     ...world,
@@ -124,12 +128,12 @@ export function createTaskWorld(...agents: readonly string[]) {
     },
     receipt,
     submit,
-    accept: (held: Held | string, change?: Partial<ReceiptInput>): Receipt => submit("accepted", held, change),
-    succeed: (held: Held | string, change: Partial<ReceiptInput> = {}): Receipt =>
+    accept: (held: HeldOffer | string, change?: Partial<ReceiptInput>): Receipt => submit("accepted", held, change),
+    succeed: (held: HeldOffer | string, change: Partial<ReceiptInput> = {}): Receipt =>
       submit("complete", held, { status: "success", ...change }),
-    fail: (held: Held | string, change: Partial<ReceiptInput> = {}): Receipt =>
+    fail: (held: HeldOffer | string, change: Partial<ReceiptInput> = {}): Receipt =>
       submit("complete", held, { status: "failure", ...change }),
-    escalate: (held: Held | string, change: Partial<ReceiptInput> = {}): Receipt =>
+    escalate: (held: HeldOffer | string, change: Partial<ReceiptInput> = {}): Receipt =>
       submit("escalate", held, { escalationClass: "capability", escalationReason: "cannot", ...change }),
     /** An offer, accepted. */
     start: (workerId: string, terms?: PollTerms): Offer => {
@@ -137,11 +141,11 @@ export function createTaskWorld(...agents: readonly string[]) {
       submit("accepted", offer);
       return offer;
     },
-    refusedReceipt: (code: RefusalCode, phase: string, held: Held | string, change?: Partial<ReceiptInput>) =>
+    refusedReceipt: (code: RefusalCode, phase: string, held: HeldOffer | string, change?: Partial<ReceiptInput>) =>
       world.refused(code, receipt(phase, held, change)),
-    beat: ({ lease }: Held, progress?: unknown): ReplyOf<"task_lease"> =>
+    beat: ({ lease }: HeldOffer, progress?: unknown): ReplyOf<"task_lease"> =>
       expect("task_lease", ask({ type: "heartbeat_task", leaseId: lease.id, progress })),
-    giveBack: ({ lease }: Held): void => void expect("lease", ask({ type: "release_task", leaseId: lease.id })),
+    giveBack: ({ lease }: HeldOffer): void => void expect("lease", ask({ type: "release_task", leaseId: lease.id })),
     cancelTask: (taskId: string, reason: string | null = null): Task =>
       expect("task", ask({ type: "cancel_task", taskId, reason })).task,
     redrive: (taskId: string): Task => expect("task", ask({ type: "redrive_task", taskId })).task,

@@ -104,8 +104,8 @@ export const leaseTools = toolsIn("leases", [
     operation: "heartbeat_all",
     description:
       "Extends your leases by their TTL from now. Every call that you make over HTTP does it too, and `leasehold mcp` " +
-      "does it by itself; call it during long work without other calls. STOP work on whatever `lost` names: it is no " +
-      "longer yours.",
+      "does it by itself; call it during long work without other calls. STOP work on everything " +
+      "that `lost` names: it belongs to others now.",
     sentence: (body) => {
       const lost = listIn<{ id: string; state: string }>(body, "lost");
       const kept = listIn<Lease>(body, "leases");

@@ -157,7 +157,7 @@ export type Page =
   | (Listed & { readonly type: "obligation_page"; readonly obligations: readonly TaskObligation[] });
 
 /** What history and the ledger tell. */
-export type Told =
+export type ReadAnswer =
   | { readonly type: "task_view"; readonly view: TaskView }
   | { readonly type: "explained"; readonly task: Task; readonly waitingFor: readonly Waits[] }
   | { readonly type: "stored_receipt"; readonly stored: ShownReceipt; readonly created: boolean }
@@ -170,8 +170,8 @@ export type Told =
     }
   | { readonly type: "ledger_head"; readonly head: LedgerHead };
 
-/** What is told of tokens and their keys. */
-export type TokenTold =
+/** Answers about tokens and their keys. */
+export type TokenAnswer =
   | {
       readonly type: "token_verified";
       readonly tenant: string;
@@ -180,7 +180,7 @@ export type TokenTold =
     }
   | { readonly type: "token_keys"; readonly keys: readonly TokenKeyInfo[] };
 
-export type QueryReply = Reply | Page | Told | TokenTold;
+export type QueryReply = Reply | Page | ReadAnswer | TokenAnswer;
 
 /** One of many that came together: as it is to be tried, or what is wrong with it. */
 export type BatchItem<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: Fault };

@@ -198,7 +198,7 @@ function verifiedObject(lease: Lease, now: Millis) {
   return show(verifiedLease, { ...lease, expiresInMs: expiresInMs(lease, now) });
 }
 
-/** Another's lease looks like one that never was: whoever guesses ids learns nothing. */
+/** Another's lease looks like one that never was: a caller that guesses ids learns nothing. */
 function isShown(lost: LostLease): lost is LostLease & { readonly lease: Lease } {
   return lost.lease !== null && lost.code !== "not_lease_holder" && lost.code !== "forbidden";
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { operations } from "../operations.ts";
 import { openApiDocument } from "./openapi.ts";
 
-interface Described {
+interface DescribedOperation {
   readonly operationId: string;
   readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required: boolean }[];
   readonly requestBody?: {
@@ -16,7 +16,7 @@ interface Described {
 interface Document {
   readonly openapi: string;
   readonly info: { readonly version: string };
-  readonly paths: Record<string, { readonly [method: string]: Described; readonly post: Described }>;
+  readonly paths: Record<string, { readonly [method: string]: DescribedOperation; readonly post: DescribedOperation }>;
   readonly components: Record<string, Record<string, unknown>>;
 }
 

@@ -140,7 +140,7 @@ const fromServer = {
     tenant: id,
     keys,
     heartbeat_ms: integer({ minimum: 1 }),
-    /** Heard nothing for so long, the control plane takes the cell for gone. */
+    /** After this much silence the control plane treats the cell as gone. */
     alive_ms: integer({ minimum: 1 }),
     /** Parts of the inventory that were not taken. */
     refused: list(record({ resource: name, message: text() })),

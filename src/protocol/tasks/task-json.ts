@@ -15,7 +15,7 @@ import {
 } from "../../kernel/contract/task-records.ts";
 import { type Answer, type AnswerContext, answer, answerJson, refusalAnswer } from "../answers/answer.ts";
 import { comesWith } from "../answers/errors.ts";
-import type { QueryReply, TaskObligation, TaskView, Told } from "../answers/queries.ts";
+import type { QueryReply, ReadAnswer, TaskObligation, TaskView } from "../answers/queries.ts";
 import { expiresInMs, leasesText } from "../leases/lease-json.ts";
 import { receiptsText, receiptText } from "../receipts/receipt-json.ts";
 import { show, type WireObject } from "../schema/convert.ts";
@@ -96,7 +96,7 @@ export function workerObject({ worker, leases }: { readonly worker: Worker; read
 const pollBackoffSeconds = 5;
 const noWork: Answer = { ...answer(204, ""), retryAfter: pollBackoffSeconds };
 
-export function taskReplyAnswer(reply: TaskReply | Told, context: AnswerContext): Answer {
+export function taskReplyAnswer(reply: TaskReply | ReadAnswer, context: AnswerContext): Answer {
   const { now, tokenOf } = context;
   switch (reply.type) {
     case "task":
@@ -129,7 +129,7 @@ export function taskReplyAnswer(reply: TaskReply | Told, context: AnswerContext)
     }
     case "ledger_head":
       return answerJson(200, show(ledgerHead, reply.head));
-    // Whoever runs the command looks these up before they are put into words.
+    // The caller looks these up in history before they are encoded.
     case "task_ended":
     case "receipt":
     case "receipt_known":

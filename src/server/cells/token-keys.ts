@@ -1,10 +1,10 @@
 /** The master keys, as an operator sees and rotates them. */
-import type { RotateTokenKeys, TokenTold } from "../../protocol/answers/queries.ts";
+import type { RotateTokenKeys, TokenAnswer } from "../../protocol/answers/queries.ts";
 import type { RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
 import type { LeaseTokens } from "./tokens.ts";
 
-export function tokenKeys({ keys }: LeaseTokens): TokenTold {
+export function tokenKeys({ keys }: LeaseTokens): TokenAnswer {
   return { type: "token_keys", keys: keys.list() };
 }
 
