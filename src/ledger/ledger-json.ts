@@ -38,11 +38,9 @@ export function jsonIn(text: string): unknown {
   }
 }
 
-/** Times in the ledger: ISO 8601 in UTC with milliseconds, as on the wire. */
-
 const calendarMs = 8.64e15;
 
-/** A time beyond the range of JavaScript's Date stays a number, so that nothing is lost. */
+/** ISO 8601 in UTC, as on the wire. A time beyond the range of JavaScript's Date stays a number: nothing is lost. */
 export function timeOf(ms: number): string | number {
   return Number.isInteger(ms) && Math.abs(ms) <= calendarMs ? isoTime(ms) : ms;
 }

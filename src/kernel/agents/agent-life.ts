@@ -1,5 +1,4 @@
-/** An agent's unit of work (W1), its checkpoint, and when it is forgotten (S4). */
-
+/** An agent's states (A1), its unit of work (W1), its checkpoint, and when it is forgotten (S4). */
 import { limits } from "../contract/limits.ts";
 import type { Agent, AgentState, Intent, Millis } from "../contract/records.ts";
 import type { Observe } from "../contract/replies.ts";

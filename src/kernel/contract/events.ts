@@ -90,14 +90,9 @@ type EventOf<K extends EventKind> = EventBase & { readonly type: Events[K]["type
 
 export type LeaseEvent = EventOf<"lease">;
 export type RequestEvent = EventOf<"request">;
-export type RequestDied = EventOf<"died">;
-export type AgentEvent = EventOf<"agent">;
-export type AgentTransitioned = EventOf<"transition">;
 export type ResourceEvent = EventOf<"resource">;
 export type CellEvent = EventOf<"cell">;
-export type TenantEvent = EventOf<"tenant">;
 export type TaskEvent = EventOf<"task">;
-export type ReceiptStored = EventOf<"receipt">;
 
 export type KernelEvent = { [K in EventKind]: EventOf<K> }[EventKind];
 

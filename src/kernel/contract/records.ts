@@ -31,7 +31,6 @@ export type Millis = number;
 const liveLeaseStates = ["BINDING", "ACTIVE", "HELD", "CLOSING"] as const;
 const endedLeaseStates = ["RELEASED", "EXPIRED", "REVOKED"] as const;
 export const leaseStates = [...liveLeaseStates, ...endedLeaseStates] as const;
-export type LiveLeaseState = (typeof liveLeaseStates)[number];
 export type EndedLeaseState = (typeof endedLeaseStates)[number];
 export type LeaseState = (typeof leaseStates)[number];
 
@@ -191,7 +190,6 @@ export const agent = {
 export interface Agent extends Values<typeof agent> {}
 
 export const resolutionStrategies = ["RETRY", "ABORT", "MERGE"] as const;
-export type ResolutionStrategy = (typeof resolutionStrategies)[number];
 
 /** A2: an agent's checkpoint. */
 export const digest = {

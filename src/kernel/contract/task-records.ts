@@ -163,7 +163,6 @@ export interface TaskKey extends Values<typeof taskKey> {}
 
 /** A poll that had a request_id: sent again, it gets the same offers (T1). */
 const rememberedPoll = { requestKey: text(), leaseIds: list(text()) };
-export interface RememberedPoll extends Values<typeof rememberedPoll> {}
 
 export const worker = {
   tenant: hidden(text()),

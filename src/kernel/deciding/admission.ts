@@ -1,4 +1,6 @@
 /**
+ * What refuses or pauses a manifest before conflicts are searched for: quotas, and bars that stand until somebody acts.
+ *
  * Quotas on units by the resources' type (G2): a tenant may hold four of all GPUs. What waits counts too, as units in a
  * queue are reserved (C6): otherwise a wait would end in a grant beyond the quota, or never. A tenant without such
  * quotas counts nothing.
@@ -77,7 +79,6 @@ export function isLeaseTimeUsedUp({ record, counters }: TenantEntry, now: Millis
 }
 
 /** Why nothing can be leased until somebody acts (W9): a suspended tenant, a paused agent, a fence, a cell that is not ready. */
-
 export type Bar = Extract<Verdict, { readonly type: "paused" }>;
 
 /** W9: somebody must act first, whatever is asked for. */

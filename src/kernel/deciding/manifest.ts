@@ -1,4 +1,7 @@
-/** Decodes what an agent asks for: each fault has its own code, and nothing is guessed (S3, C3). */
+/**
+ * Decodes what an agent asks for: each fault has its own code, and nothing is guessed (S3, C3). Intents become claims (C6,
+ * C7): names parsed, with their place in the queue and the units of counted resources.
+ */
 import type { Acquire } from "../contract/commands.ts";
 import { checkTerms } from "../contract/inputs.gen.ts";
 import type { IntentInput } from "../contract/inputs.ts";
@@ -165,8 +168,6 @@ function fingerprintOf(command: Acquire, intents: readonly Intent[]): string {
     : intents.map(({ predicate, resource, units, to }) => ({ predicate, resource, units, to }));
   return fingerprint(JSON.stringify([asked, ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, tokens]));
 }
-
-/** Intents on their way to leases (C6, C7): names parsed, where they stand in the queue, and units of counted resources. */
 
 /** An intent on its way to a lease: its name parsed, its strength where it will stand. */
 export interface Claim {

@@ -1,3 +1,5 @@
+/** Two hash tables: texts to entries, and the children of a node of the resource tree by segment. */
+
 /**
  * A map from text to things. The language's own map asks its runtime for the hash of every text that has just come off
  * the wire, which costs more than all else that a small command does, and walks chains through a table that no cache
@@ -186,17 +188,16 @@ function leave(index: Int32Array, hash: number, at: number): void {
   index[gap] = 0;
 }
 
-/**
- * The literal children of a node, by their segments. Every level of a path is looked up here, and with a million leases
- * each load is one from memory: so nodes and their hashes lie side by side in one array, and nothing is between. Nodes
- * whose slots are taken, by chance or by malice, go into a map of the language's own, as in TextMap.
- */
-
 export interface Segment {
   readonly segment: string;
   readonly hash: number;
 }
 
+/**
+ * The literal children of a node, by their segments. Every level of a path is looked up here, and with a million leases
+ * each load is one from memory: so nodes and their hashes lie side by side in one array, and nothing is between. Nodes
+ * whose slots are taken, by chance or by malice, go into a map of the language's own, as in TextMap.
+ */
 export class SegmentTable<N extends Segment> {
   /** A node, or null, at every even place, and behind it its hash. */
   private slots: (N | number | null)[] = emptySlots(tableSlotsMin);

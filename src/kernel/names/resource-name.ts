@@ -200,9 +200,7 @@ const problems = {
   tooManySegments: `The path has more than ${resourceNameLimits.segmentsMax} segments; write a shorter one.`,
 };
 
-/** Hashes for the maps of index/, computed in place while a text is read. */
-
-/** FNV-1a, for texts of any kind. */
+/** FNV-1a, for texts of any kind: the hash tables of index/ are built on these functions. */
 export function textHash(text: string): number {
   let hash = hashStart;
   for (let at = 0; at < text.length; at++) hash = hashNext(hash, text.charCodeAt(at));

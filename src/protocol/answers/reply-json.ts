@@ -204,7 +204,6 @@ function isShown(lost: LostLease): lost is LostLease & { readonly lease: Lease }
 }
 
 /** The table of verdicts (W9): what an acquire, or the question after its request, is answered. */
-
 export function verdictAnswer(verdict: Verdict, context: AnswerContext): Answer {
   switch (verdict.type) {
     case "granted":

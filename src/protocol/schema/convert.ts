@@ -1,4 +1,6 @@
 /**
+ * Between wire and kernel, from the contract's descriptions: input is decoded, and records are shown.
+ *
  * From checked input to a command: each field under the kernel's name, with its default where it was left out. The
  * functions are compiled from the descriptions on first use, because every command passes here: one literal, so that
  * commands of a type share one hidden shape, whatever was left out (and their fingerprints are equal, W10).

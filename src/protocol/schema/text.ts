@@ -1,7 +1,9 @@
-/** Text between the quotes of a JSON string. Most needs no escapes and is handed on as it is: no copy, one test. */
+/** Text for JSON: escapes, ISO times, and the characters that every store can keep. */
+
 /** Neither control characters nor quotes, backslashes or surrogates; those JSON.stringify looks at. */
 const plain = /^[ !#-[\]-\ud7ff\ue000-\uffff]*$/;
 
+/** Text between the quotes of a JSON string. Most needs no escapes and is returned as it is: one test, no copy. */
 export function escaped(text: string): string {
   return plain.test(text) ? text : JSON.stringify(text).slice(1, -1);
 }
