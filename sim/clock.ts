@@ -37,6 +37,6 @@ export function passTime(world: World): void {
 
 /** Far deadlines are left to the long jumps: once everything has expired nothing conflicts. */
 function nearDeadline({ state, now }: World): number {
-  const next = nextDeadline(state) ?? now;
+  const next = nextDeadline(state);
   return next - now > 40_000 ? now : next;
 }

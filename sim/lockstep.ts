@@ -76,7 +76,7 @@ function step(game: Lockstep, asked: Command): void {
   same(game, "the answer", predicted(expected, reply), answered(game, reply));
   same(game, "the live state", modelView(game.model), kernelView(records, game.modelIdOf, game.fenceMax));
   game.fenceMax = Math.max(game.fenceMax, ...records.lease.map((lease) => lease.fence));
-  const due = nextDeadline(game.kernel) ?? Number.POSITIVE_INFINITY;
+  const due = nextDeadline(game.kernel);
   if (due > nextDeadlineOf(game.model))
     fail(game, `nextDeadline is ${due}, but ${nextDeadlineOf(game.model)} comes first`);
 }

@@ -111,7 +111,7 @@ function deliverMail(world: World): boolean {
 function runOut(world: World): void {
   for (let rounds = 0; rounds < 100_000; rounds++) {
     const next = nextDeadline(world.state);
-    if (next === null) break;
+    if (next === Number.POSITIVE_INFINITY) break;
     world.now = Math.max(world.now, next);
     settleInSlices(world);
   }

@@ -58,7 +58,7 @@ export function settleInSlices(world: World): void {
     settleSlice(world, limit);
     if (slices === 1) count(world.counters, "L3 settled in slices");
   }
-  if ((nextDeadline(world.state) ?? Number.POSITIVE_INFINITY) <= world.now) {
+  if (nextDeadline(world.state) <= world.now) {
     violated("L3", "nothing is due, and yet the next deadline has passed", nextDeadline(world.state));
   }
 }

@@ -264,7 +264,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a weaker lease of one's own covers",
     file: "deciding/obstacles.ts",
-    find: " || strengthOf(record.predicate) < strengthOf(claim.intent.predicate)) continue;",
+    find: " || strengths[record.predicate] < strengths[claim.intent.predicate]) continue;",
     replace: ") continue;",
   },
   {

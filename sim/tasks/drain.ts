@@ -122,6 +122,6 @@ function workOnce(world: World, tenant: string): number {
 function passTime(world: World): void {
   const next = nextDeadline(world.state);
   // At most 30 s: there are deadlines in a week, and a task may wait for a shorter one that appears meanwhile.
-  world.now = Math.max(world.now + 1, Math.min(next ?? world.now, world.now + 30_000));
+  world.now = Math.max(world.now + 1, next === Number.POSITIVE_INFINITY ? 0 : Math.min(next, world.now + 30_000));
   settleInSlices(world);
 }

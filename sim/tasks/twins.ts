@@ -32,7 +32,7 @@ export function compareTwins(world: World): void {
   for (let round = 0; round < rounds; round++) {
     for (const { id } of world.tenants) offered += playRound(world, id, kept, restored, now);
     compareRecords(kept, restored);
-    const next = nextDeadline(kept) ?? now;
+    const next = nextDeadline(kept);
     now = Math.max(now, world.random.chance(0.5) ? Math.min(next, now + 60_000) : now + world.random.below(3_000));
   }
   count(world.counters, "twins compared");

@@ -52,7 +52,7 @@ export function isFull({ waiting, events }: OpenBatch): boolean {
 export function toStoreBatch(
   { changes, events, receipts, now }: OpenBatch,
   heads: readonly SignedHead[],
-  nextRow: () => number,
+  rows: { next: number },
 ): Batch {
   const puts: LiveRow[] = [];
   const removes: number[] = [];
@@ -60,7 +60,7 @@ export function toStoreBatch(
   const endedTasks: EndedTaskRow[] = [];
   for (const handle of changes) {
     if (handle.alive) {
-      if (handle.row === 0) handle.row = nextRow();
+      if (handle.row === 0) handle.row = rows.next++;
       puts.push({ n: handle.row, kind: handle.kind, body: recordText(handle.kind, handle.record) });
       continue;
     }
@@ -69,8 +69,12 @@ export function toStoreBatch(
     if (handle.kind === "lease") ended.push(endedRow(handle.record as Lease));
     else if (handle.kind === "task") endedTasks.push(endedTaskRow(handle as EndedTaskHandle, now));
   }
-  const stored = receipts.map(storedReceipt);
-  return { now, puts, removes, ended, endedTasks, receipts: stored, heads, events: packEvents(events) };
+  // The tenant selects who sees an event; it is stored but not sent.
+  let texts = "";
+  for (const { event, text } of events) texts += `${texts === "" ? "" : ","}["${event.tenant}",${text}]`;
+  const [first] = events;
+  const packed = first === undefined ? null : { firstSeq: first.seq, count: events.length, body: `[${texts}]` };
+  return { now, puts, removes, ended, endedTasks, receipts: receipts.map(storedReceipt), heads, events: packed };
 }
 
 /** A task's handle keeps its payload's when both are over. */
@@ -92,15 +96,6 @@ function endedRow(lease: Lease): EndedLease {
   const { tenant, id, agentId, resource, predicate } = lease;
   const endedAt = lease.endedAt ?? lease.expiresAt;
   return { tenant, id, agentId, resource, predicate, writes: writes(predicate), endedAt, body: leaseText(lease) };
-}
-
-/** `[[tenant, event], …]`: the tenant selects who sees the event; it is stored but not sent. */
-function packEvents(events: readonly NumberedEvent[]): Batch["events"] {
-  const [first] = events;
-  if (first === undefined) return null;
-  let body = "[";
-  for (const { event, text } of events) body += `${body.length > 1 ? "," : ""}["${event.tenant}",${text}]`;
-  return { firstSeq: first.seq, count: events.length, body: `${body}]` };
 }
 
 /** Tasks that became ready since the last flush. */

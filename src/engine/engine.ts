@@ -68,10 +68,6 @@ export class Engine {
   private batch: OpenBatch = createBatch();
   private committing: Promise<void> | null = null;
   private isFlushSet = false;
-  private readonly flushNext = (): void => {
-    this.isFlushSet = false;
-    this.flush();
-  };
   /** Commands that came while something was due; they are decided after it (L3). */
   private queue: ((now: Millis) => void)[] = [];
   private isQueueSet = false;
@@ -82,7 +78,7 @@ export class Engine {
   private nextSeq = 1;
   /** The last event that is durable. */
   lastSeq = 0;
-  private nextRow = 1;
+  private readonly rows = { next: 1 };
   /** Raised with each recovery: a commit that was under way before it is ignored. */
   private incarnation = 0;
   /** Made at first start, and again at every restore: what agent tokens are derived from (S6). */
@@ -211,7 +207,7 @@ export class Engine {
     const heads = this.ledger.lastHeads(now);
     if (heads.length === 0) return;
     try {
-      await this.store.commit(toStoreBatch({ ...createBatch(), now }, heads, () => this.nextRow++));
+      await this.store.commit(toStoreBatch({ ...createBatch(), now }, heads, this.rows));
     } catch (fault) {
       const message = "the last heads of the ledger could not be stored; the next start signs them";
       this.options.log.warn({ err: fault }, message);
@@ -281,7 +277,7 @@ export class Engine {
     for (const event of step.events)
       batch.events.push({ seq: this.nextSeq++, event, text: this.options.encodeEvent(event) });
     if (step.ready.length > 0) this.ready.add(step.ready);
-    this.dueAt = step.nextDueAt ?? Number.POSITIVE_INFINITY;
+    this.dueAt = step.nextDueAt;
     this.setFlush();
     if (this.dueAt < this.deadline.at) this.deadline.set(this.dueAt, this.now);
     return receipts.length === before ? noReceipts : receipts.slice(before);
@@ -291,10 +287,11 @@ export class Engine {
   private setFlush(): void {
     if (this.committing !== null || this.isFlushSet) return;
     this.isFlushSet = true;
-    setImmediate(this.flushNext);
+    setImmediate(this.flush);
   }
 
-  private flush(): void {
+  private readonly flush = (): void => {
+    this.isFlushSet = false;
     if (this.committing !== null || this.ready.isAnnouncing) return;
     if (this.isServing && this.ready.gathered.length > 0) this.ready.announce();
     const { batch } = this;
@@ -311,7 +308,7 @@ export class Engine {
     this.batch = createBatch();
     const { incarnation } = this;
     const began = performance.now();
-    const stored = toStoreBatch(batch, heads, () => this.nextRow++);
+    const stored = toStoreBatch(batch, heads, this.rows);
     // Only these: the closures below keep what they capture in memory until the commit.
     const { waiting, events } = batch;
     const { puts, removes, ended, endedTasks } = stored;
@@ -333,7 +330,7 @@ export class Engine {
       },
     );
     if (this.emptyListeners.length > 0) this.announceEmpty();
-  }
+  };
 
   private announceEmpty(): void {
     const listeners = this.emptyListeners;
@@ -388,12 +385,12 @@ export class Engine {
     this.secret = recovered.secret;
     this.nextSeq = recovered.lastSeq + 1;
     this.lastSeq = recovered.lastSeq;
-    this.nextRow = recovered.lastRow + 1;
+    this.rows.next = recovered.lastRow + 1;
     const before = this.phase === "opening" && this.incarnation > 0 ? this.clock.now() : 0;
     this.clock = startClock(Math.max(recovered.now, before), this.time);
     this.phase = "serving";
     this.isServing = true;
-    this.dueAt = nextDeadline(this.state) ?? Number.POSITIVE_INFINITY;
+    this.dueAt = nextDeadline(this.state);
     this.deadline.set(this.dueAt, this.now);
     if (this.incarnation > 0) for (const listener of this.recoveryListeners) listener();
   }

@@ -18,9 +18,10 @@ import { noteEndedLease } from "./requests/request-life.ts";
 import { taskLeaseEnded } from "./tasks/task-life.ts";
 import { unparkFrom } from "./tasks/task-parking.ts";
 import { unbarAll, wakeUnqueued, wakeWaitingTask } from "./tasks/task-queue.ts";
+
 export function conclude(turn: Turn): void {
   const { state } = turn;
-  followUp(turn);
+  if (state.consequences.length > 0) followUp(turn);
   while (state.freed.length > 0) {
     serve(turn, takeFreed(state));
     followUp(turn);
@@ -29,7 +30,6 @@ export function conclude(turn: Turn): void {
 
 export function followUp(turn: Turn): void {
   const { consequences } = turn.state;
-  if (consequences.length === 0) return;
   for (const consequence of consequences) follow(turn, consequence);
   consequences.length = 0;
 }

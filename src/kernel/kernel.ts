@@ -23,15 +23,13 @@ import type { Millis } from "./contract/records.ts";
 import type { Refusal } from "./contract/refusals.ts";
 import type { Reply } from "./contract/replies.ts";
 import type { Receipt } from "./contract/task-records.ts";
-import { firstOf } from "./index/heap.ts";
 import { agentOf, findTenant } from "./memory/actors.ts";
-import type { Handle, State, Turn } from "./memory/state.ts";
-import { isDue } from "./memory/state.ts";
+import { type Handle, nextDeadline, type State, type Turn } from "./memory/state.ts";
 import type { ReadyTask } from "./memory/task-state.ts";
 import { settleDue } from "./settle.ts";
 
 export { answerForEnded, answerForEndedTask, dedupeConflict } from "./commands/ended.ts";
-export { createState, type Handle, type State } from "./memory/state.ts";
+export { createState, type Handle, nextDeadline, type State } from "./memory/state.ts";
 export type { ReadyTask } from "./memory/task-state.ts";
 export { receiptFingerprint } from "./names/fingerprint.ts";
 export {
@@ -55,8 +53,8 @@ export interface Step {
   readonly receipts: readonly Receipt[];
   /** Tasks that can be offered since: held polls are tried again for them. */
   readonly ready: readonly ReadyTask[];
-  /** When something is due next, if no command comes; null: never. */
-  readonly nextDueAt: Millis | null;
+  /** When something is due next if no command comes; infinity: never. */
+  readonly nextDueAt: Millis;
 }
 
 export interface Outcome extends Step {
@@ -70,7 +68,7 @@ export interface Settled extends Step {
 /** Settles all that is due by now, so that no rule can meet a holder whose time has run out (L3), and then decides. */
 export function apply(state: State, command: Command, now: Millis): Outcome {
   begin(state);
-  if (isDue(state, now)) settleDue(state, now, Number.POSITIVE_INFINITY);
+  if (nextDeadline(state) <= now) settleDue(state, now, Number.POSITIVE_INFINITY);
   const reply = decide(state, command, now);
   const { events, changes, receipts, ready } = state;
   return { reply, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
@@ -85,16 +83,7 @@ export function settle(state: State, now: Millis, limit: number): Settled {
 }
 
 export function hasDue(state: State, now: Millis): boolean {
-  return isDue(state, now);
-}
-
-/** When something is due next if nobody says anything; null: never. */
-export function nextDeadline(state: State): Millis | null {
-  if (state.unserved.length > 0) return 0;
-  const wait = firstOf(state.waits)?.rank ?? Number.POSITIVE_INFINITY;
-  const end = firstOf(state.ends)?.rank ?? Number.POSITIVE_INFINITY;
-  const next = Math.min(wait, end);
-  return next === Number.POSITIVE_INFINITY ? null : next;
+  return nextDeadline(state) <= now;
 }
 
 function begin(state: State): void {
@@ -105,29 +94,21 @@ function begin(state: State): void {
   state.ready = [];
 }
 
-function decide(state: State, command: Command, now: Millis): Reply {
-  switch (command.type) {
-    case "create_tenant":
-      return tenants.createTenant(state, command, now);
-    case "suspend_tenant":
-    case "resume_tenant":
-      return tenants.suspendTenant(state, command, now);
-    case "set_tenant_settings":
-      return tenants.setTenantSettings(state, command, now);
-    case "set_tenant_quotas":
-      return tenants.setTenantQuotas(state, command, now);
-    case "create_key":
-      return tenants.createKey(state, command, now);
-    case "delete_key":
-      return tenants.deleteKey(state, command);
-    default:
-      return decideFor(state, command, now);
-  }
-}
+type CommandOf<K extends Command["type"]> = Extract<Command, { readonly type: K }>;
+type Handler<K extends Command["type"]> = (turn: Turn, command: CommandOf<K>) => Reply;
 
-type Handler<K extends Command["type"]> = (turn: Turn, command: Extract<Command, { readonly type: K }>) => Reply;
+/** What operators do with tenants and keys. */
+const operatorHandlers = {
+  create_tenant: tenants.createTenant,
+  suspend_tenant: tenants.suspendTenant,
+  resume_tenant: tenants.suspendTenant,
+  set_tenant_settings: tenants.setTenantSettings,
+  set_tenant_quotas: tenants.setTenantQuotas,
+  create_key: tenants.createKey,
+  delete_key: tenants.deleteKey,
+} satisfies { readonly [K in Command["type"]]?: (state: State, command: CommandOf<K>, now: Millis) => Reply };
 
-/** Every command within a tenant. Most begin by finding what they act on; see `on`. */
+/** Every other command is decided within the caller's tenant. Most begin by finding what they act on; see `on`. */
 const handlers = {
   register_agent: agents.registerAgent,
   transition_agent: on(agentOf, agents.transitionAgent),
@@ -172,17 +153,18 @@ const handlers = {
   release_task: on(tasks.findTaskLease, tasks.releaseTask),
   set_task_type: taskCreate.setTaskType,
   submit_receipt: submitReceipt,
-} satisfies { readonly [K in Command["type"]]?: Handler<K> };
+} satisfies { readonly [K in Exclude<Command["type"], keyof typeof operatorHandlers>]: Handler<K> };
 
-type TenantCommand = Extract<Command, { readonly type: keyof typeof handlers }>;
-
-/** Everything but what operators do is done within the caller's tenant. */
-function decideFor(state: State, command: TenantCommand, now: Millis): Reply {
+function decide(state: State, command: Command, now: Millis): Reply {
+  const { type } = command;
+  if (type in operatorHandlers) {
+    const handle = operatorHandlers[type as keyof typeof operatorHandlers];
+    return (handle as (state: State, command: Command, now: Millis) => Reply)(state, command, now);
+  }
   const tenant = findTenant(state, command.tenant);
   if ("code" in tenant) return tenant;
   const turn = { state, tenant, now };
-  const handle = handlers[command.type] as (turn: Turn, command: TenantCommand) => Reply;
-  const reply = handle(turn, command);
+  const reply = (handlers[type as keyof typeof handlers] as (turn: Turn, command: Command) => Reply)(turn, command);
   conclude(turn);
   return reply;
 }
@@ -194,11 +176,7 @@ function on<C, Found extends object>(
 ): (turn: Turn, command: C) => Reply {
   return (turn, command) => {
     const found = find(turn, command);
-    return isRefusal(found) ? found : act(turn, found, command);
+    // Not `in`: among many kinds of objects a property is loaded faster than looked for.
+    return (found as Partial<Refusal>).type === "refused" ? (found as Refusal) : act(turn, found as Found, command);
   };
-}
-
-/** Not `in`: among many kinds of objects a property is loaded faster than looked for. */
-function isRefusal(found: object): found is Refusal {
-  return (found as Partial<Refusal>).type === "refused";
 }

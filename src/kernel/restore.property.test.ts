@@ -84,7 +84,7 @@ function settleInSlices(state: State, now: number, limit: number): KernelEvent[]
 
 function timeAfter(state: State, now: number, { clock }: Move): number {
   if (clock.type === "by") return now + clock.ms;
-  const deadline = nextDeadline(state) ?? now;
+  const deadline = nextDeadline(state);
   return deadline - now < 900_000 ? Math.max(now, deadline + clock.off) : now;
 }
 

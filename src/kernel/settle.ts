@@ -8,8 +8,14 @@ import { limits } from "./contract/limits.ts";
 import type { Millis } from "./contract/records.ts";
 import { firstOf } from "./index/heap.ts";
 import { dueOf, emitLease, heldLease, updateLease } from "./leases/lease-life.ts";
-import type { EndEntry, LeaseEntry, RequestEntry, State, Turn } from "./memory/state.ts";
-import { isDue } from "./memory/state.ts";
+import {
+  type EndEntry,
+  type LeaseEntry,
+  nextDeadline,
+  type RequestEntry,
+  type State,
+  type Turn,
+} from "./memory/state.ts";
 import { serve } from "./requests/queue.ts";
 import { endLeases, endWait, forget } from "./requests/request-life.ts";
 import { bindFailed, settleCell, teardownFailed } from "./resources/cell-life.ts";
@@ -19,7 +25,7 @@ import { forgetWorkerIfIdle } from "./tasks/workers.ts";
 /** Settles at most `limit` items. True: more is due. */
 export function settleDue(state: State, now: Millis, limit: number): boolean {
   for (let settled = 0; ; settled++) {
-    if (!isDue(state, now)) return false;
+    if (nextDeadline(state) > now) return false;
     if (settled >= limit) return true;
     settleOne(state, now);
   }

@@ -115,7 +115,7 @@ function settleInSlices(state: State, now: number, limit: number): Happened {
 
 function timeAfter(state: State, now: number, { clock }: TaskMove): number {
   if (clock.type === "by") return now + clock.ms;
-  const deadline = nextDeadline(state) ?? now;
+  const deadline = nextDeadline(state);
   return deadline - now < 100_000 ? Math.max(now, deadline + clock.ms) : now;
 }
 

@@ -14,7 +14,7 @@ import { dedupeMarksOf } from "./receipts/receipts.ts";
 export { each, headOf, type Placed } from "./index/placed-lists.ts";
 export { search } from "./index/resource-search.ts";
 export { createRoot, type Mark, type Node, nodeFor, setMark } from "./index/resource-tree.ts";
-export { findAgent } from "./memory/actors.ts";
+export { agentOf } from "./memory/actors.ts";
 export {
   type AgentEntry,
   type CellEntry,

@@ -20,7 +20,7 @@ export class SqliteThread {
   constructor(data: ThreadData) {
     this.#worker = new Worker(entry, { workerData: data, name: `leasehold-${data.role}`, execArgv: [] });
     this.#worker.unref(); // An idle thread does not keep the process alive; a call in flight does.
-    this.#worker.on("message", (answer: Answer) => this.#take(answer));
+    this.#worker.on("message", this.#take);
     this.#worker.on("error", (cause) => this.#end(new StoreFault("a thread of SQLite died", { cause })));
     this.#worker.on("exit", () => this.#end(storeClosed("a thread of SQLite has ended")));
   }
@@ -30,15 +30,11 @@ export class SqliteThread {
     if (this.#waiting.length === 0) this.#worker.ref();
     const call: Call = { name, send };
     this.#worker.postMessage(call);
-    return this.#answer();
-  }
-
-  /** A separate function, because an async `call` would keep what was sent in memory until the reply. */
-  #answer<Name extends CallName>(): Promise<Reply<Name>> {
-    return new Promise((resolve, reject) => {
-      // The reply is what the handler of the same name returned; Calls ties the two.
-      this.#waiting.push({ resolve: (reply) => resolve(reply as Reply<Name>), reject });
-    });
+    // No closure and no `await`: either would keep what was sent in memory until the reply.
+    const { promise, resolve, reject } = Promise.withResolvers<Reply<Name>>();
+    // The reply is what the handler of the same name returned; Calls ties the two.
+    this.#waiting.push({ resolve: resolve as Waiting["resolve"], reject });
+    return promise;
   }
 
   /** Terminates the thread, whatever it is doing. */
@@ -47,12 +43,12 @@ export class SqliteThread {
     await this.#worker.terminate();
   }
 
-  #take(answer: Answer): void {
+  readonly #take = (answer: Answer): void => {
     const waiting = this.#waiting.shift();
     if (this.#waiting.length === 0) this.#worker.unref();
     if ("fault" in answer) waiting?.reject(faultFrom(answer.fault));
     else waiting?.resolve(answer.reply);
-  }
+  };
 
   #end(fault: StoreFault): void {
     this.#over ??= fault;

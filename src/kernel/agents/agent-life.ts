@@ -191,8 +191,8 @@ export function visibleState(agent: Agent): AgentState | "DIE_RESTART" {
 }
 
 /** A4: a grant that ends PAUSED carries what happened since the checkpoint, or since the pause where that is earlier. */
-export function observeFor(holder: Holder, pausedAt: Millis | null, intents: readonly Intent[]): Observe | null {
-  if (pausedAt === null || holder.kind === "task") return null;
+export function observeFor(holder: Holder, pausedAt: Millis, intents: readonly Intent[]): Observe | null {
+  if (holder.kind === "task") return null;
   const digest = holder.digest?.record ?? null;
   const resources = new Set<string>();
   for (const { resource, to } of [...intents, ...(digest?.intentBacklog ?? [])]) {

@@ -6,7 +6,7 @@
 import { conclude, followUp } from "../aftermath.ts";
 import { becomeExecuting, becomePaused, observeFor } from "../agents/agent-life.ts";
 import type { Acquire } from "../contract/commands.ts";
-import { requestIdWith, suffixFrom } from "../contract/ids.ts";
+import { suffixFrom } from "../contract/ids.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Reply, Verdict } from "../contract/replies.ts";
 import { findStandingBar } from "../deciding/admission.ts";
@@ -85,8 +85,9 @@ function wound(
 
 function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acquire): Reply {
   const suffix = suffixFrom(turn.now, command.entropy);
-  const requestId = requestIdWith(suffix);
-  const observe = observeFor(agent, agent.record.pausedAt, manifest.intents);
+  const requestId = `req_${suffix}`;
+  const { pausedAt } = agent.record;
+  const observe = pausedAt === null ? null : observeFor(agent, pausedAt, manifest.intents);
   const terms = {
     suffix,
     ttl: manifest.ttl,
@@ -119,7 +120,7 @@ function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acqui
 
 function startWaiting(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acquire): RequestEntry {
   becomePaused(turn, agent, false);
-  const id = requestIdWith(suffixFrom(turn.now, command.entropy));
+  const id = `req_${suffixFrom(turn.now, command.entropy)}`;
   const request = requestOf(turn, agent, manifest, id, command);
   enqueue(turn, request);
   emitRequest(turn, request, "request.waiting", null);

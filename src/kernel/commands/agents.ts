@@ -29,7 +29,7 @@ import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import { readName } from "../deciding/manifest.ts";
 import { emitLease, reissue, updateLease } from "../leases/lease-life.ts";
-import { findAgent, isAbove, requireAbove } from "../memory/actors.ts";
+import { agentOf, isAbove, requireAbove } from "../memory/actors.ts";
 import { createEntry } from "../memory/entries.ts";
 import { type AgentEntry, changed, emit, leasesOf, type Turn } from "../memory/state.ts";
 import { endLeases, endRequest } from "../requests/request-life.ts";
@@ -127,7 +127,7 @@ export function pauseAgent(turn: Turn, command: PauseAgent): Reply {
   const { tenant, now } = turn;
   const refusal: Refusal | null = requireAbove(command.actor);
   if (refusal !== null) return refusal;
-  const agent = findAgent(tenant, command.actor, command.agentId);
+  const agent = agentOf(turn, command);
   if ("code" in agent) return agent;
   const pausedByOperator = command.type === "pause_agent";
   if (agent.record.pausedByOperator !== pausedByOperator) {

@@ -2,7 +2,7 @@
 import { decidingPriority, inUnit, moveAgent, noteIdle } from "../agents/agent-life.ts";
 import { checkValue } from "../contract/bounds.ts";
 import { commands, type DowngradeLease, type Revoke, type TransferLease } from "../contract/commands.ts";
-import { readPredicate, strengthOf, strengthsConflict } from "../contract/predicates.ts";
+import { readPredicate, strengths, strengthsConflict } from "../contract/predicates.ts";
 import type { Lease, Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
@@ -11,7 +11,7 @@ import { addObstacles, createObstacles } from "../deciding/obstacles.ts";
 import { eachAt } from "../index/placed-lists.ts";
 import { findNode, literalChildren, type Node, patternChildren } from "../index/resource-tree.ts";
 import { emitLease, endedLease, linkToHolder, reissue, unlinkFromHolder, weaken } from "../leases/lease-life.ts";
-import { findAgent, mayActFor, requireAbove } from "../memory/actors.ts";
+import { agentOf, mayActFor, requireAbove } from "../memory/actors.ts";
 import {
   type AgentEntry,
   findRoot,
@@ -137,7 +137,7 @@ export function downgradeLease(turn: Turn, lease: LeaseEntry, command: Downgrade
   if (notActive !== null) return notActive;
   if (lease.holder.kind === "task") return ofTask(lease);
   if (lease.record.predicate === predicate) return { type: "lease", lease: lease.record };
-  if (strengthOf(predicate) >= strengthOf(lease.record.predicate)) {
+  if (strengths[predicate] >= strengths[lease.record.predicate]) {
     return refuse("not_weaker", `${predicate} is not weaker than ${lease.record.predicate}; acquire it instead.`, {
       leaseId: lease.record.id,
     });
@@ -192,7 +192,7 @@ function findTargets(tenant: TenantEntry, { target, actor }: Revoke): LeaseEntry
   if (agentId !== null) {
     const worker = tenant.book.workers.get(agentId);
     if (worker !== undefined && tenant.agents.get(agentId) === undefined) return [...worker.leases];
-    const agent = findAgent(tenant, actor, agentId);
+    const agent = agentOf({ tenant }, { actor, agentId });
     return "code" in agent ? agent : (mayActFor(actor, agent) ?? leasesOf(agent));
   }
   const text = (resourcePrefix ?? "").replace(/(\/\*\*|\/)$/, "");

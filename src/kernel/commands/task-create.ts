@@ -12,7 +12,7 @@ import type { Reply } from "../contract/replies.ts";
 import type { CreateTask, SetTaskType, TaskInput } from "../contract/task-commands.ts";
 import type { Task, TaskKey, TaskSpec } from "../contract/task-records.ts";
 import { leavesChoice, needsCells, readIntents } from "../deciding/manifest.ts";
-import { findAgent, requireAbove } from "../memory/actors.ts";
+import { agentOf, requireAbove } from "../memory/actors.ts";
 import { createEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { TaskEntry, TaskTypeEntry } from "../memory/task-state.ts";
@@ -28,7 +28,8 @@ export function createTask(turn: Turn, command: CreateTask): Reply {
   const { actor } = command;
   if (actor.role === "reader") return refuse("forbidden", "A reader may not create tasks.");
   // An instance that was taken over speaks for its agent no more (A3).
-  const agent = actor.role === "agent" && actor.agentId !== null ? findAgent(tenant, actor, actor.agentId) : null;
+  const { role, agentId } = actor;
+  const agent = role === "agent" && agentId !== null ? agentOf(turn, { actor, agentId }) : null;
   if (agent !== null && "code" in agent) return agent;
   // First of all, because what was right then need not be so any more: its resources may be bound by now.
   const repeated = findRepeated(tenant, command.task);

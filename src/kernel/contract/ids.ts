@@ -23,10 +23,6 @@ export function suffixOf(requestId: string): string {
   return requestId.slice(4);
 }
 
-export function requestIdWith(suffix: string): string {
-  return `req_${suffix}`;
-}
-
 /** The id of the lease for the request's intent at this index. */
 export function leaseIdWith(suffix: string, index: number): string {
   return index === 0 ? `lse_${suffix}` : `lse_${suffix}-${index}`;
@@ -38,10 +34,19 @@ export function requestIdOf(leaseId: string): string {
   return `req_${dash < 0 ? leaseId.slice(4) : leaseId.slice(4, dash)}`;
 }
 
-/** What the ids of a request and of its leases have in common. */
+let cachedTime = -1;
+let timePart = "";
+
+/** What the ids of a request and of its leases have in common. Many commands share a millisecond; its text is kept. */
 export function suffixFrom(now: Millis, [first, second]: Entropy): string {
+  if (now !== cachedTime) {
+    const high = Math.floor(now / 2 ** 20);
+    const low = now % 2 ** 20;
+    timePart = pair(Math.floor(high / 2 ** 20)) + pair(high >>> 10) + pair(high) + pair(low >>> 10) + pair(low);
+    cachedTime = now;
+  }
   return (
-    timePart(now) +
+    timePart +
     pair(first >>> 20) +
     pair(first >>> 10) +
     pair(first) +
@@ -49,20 +54,6 @@ export function suffixFrom(now: Millis, [first, second]: Entropy): string {
     pair(second >>> 10) +
     pair(second)
   );
-}
-
-let cachedTime = -1;
-let cachedPart = "";
-
-/** Most commands share their millisecond with others; the text for it is made once. */
-function timePart(now: Millis): string {
-  if (now !== cachedTime) {
-    cachedTime = now;
-    const high = Math.floor(now / 2 ** 20);
-    const low = now % 2 ** 20;
-    cachedPart = pair(Math.floor(high / 2 ** 20)) + pair(high >>> 10) + pair(high) + pair(low >>> 10) + pair(low);
-  }
-  return cachedPart;
 }
 
 function pair(bits: number): string {

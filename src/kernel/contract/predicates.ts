@@ -13,7 +13,7 @@ export const SHARED = 0;
 export const PROVIDING = 1;
 export const EXCLUSIVE = 2;
 
-const strengths: Readonly<Record<Predicate, Strength>> = {
+export const strengths: Readonly<Record<Predicate, Strength>> = {
   PROVIDES: PROVIDING,
   CONSUMES: SHARED,
   MUTATES: EXCLUSIVE,
@@ -22,14 +22,10 @@ const strengths: Readonly<Record<Predicate, Strength>> = {
   RENAMES: EXCLUSIVE,
 };
 
-export function strengthOf(predicate: Predicate): Strength {
-  return strengths[predicate];
-}
-
-/** The weakest strength that conflicts with this one; every stronger one conflicts too. */
-export function weakestConflicting(strength: Strength): Strength {
-  return strength === SHARED ? EXCLUSIVE : strength === PROVIDING ? PROVIDING : SHARED;
-}
+/** By strength: the weakest one that conflicts with it; every stronger one conflicts too. */
+export const weakestConflicting = [EXCLUSIVE, PROVIDING, SHARED] as const satisfies Readonly<
+  Record<Strength, Strength>
+>;
 
 export function strengthsConflict(a: Strength, b: Strength): boolean {
   return a + b >= 2;

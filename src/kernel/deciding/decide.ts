@@ -15,7 +15,7 @@ import {
   withLinked,
 } from "../memory/state.ts";
 import { type Bar, findBar, findOverKind, findStandingBar, isLeaseTimeUsedUp } from "./admission.ts";
-import { lastPlace, type Manifest, ownUnits, placeOf, unitsAhead, unitsClaimed } from "./manifest.ts";
+import { type Claim, lastPlace, type Manifest, ownUnits, placeOf, unitsAhead, unitsClaimed } from "./manifest.ts";
 import {
   addObstacles,
   addOverlapping,
@@ -41,21 +41,23 @@ export function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifes
   const barred =
     findStandingBar(tenant, agent) ?? findBar(tenant, manifest) ?? findDenial(tenant, agent, manifest, now);
   if (barred !== null) return barred;
-  const { strategy } = tenant.record.settings;
+  const { claims } = manifest;
+  const isWaitDie = tenant.record.settings.strategy === "wait_die";
+  const place = isWaitDie ? lastPlace : placeOf(tenant, decidingPriority(tenant, agent, now), Number.POSITIVE_INFINITY);
+  const obstructed: Claim[] = [];
+  for (const { claim } of claims) {
+    if (isObstructed(tenant, claim, agent, place, unitsClaimed(claims, claim))) obstructed.push(claim);
+  }
+  const isClear = obstructed.every((claim) => isCovered(claim, agent));
+  if (isClear && (isWaitDie || !displacesUnits(manifest))) return plainGrant;
   const priority = decidingPriority(tenant, agent, now);
-  const place = strategy === "wait_die" ? lastPlace : placeOf(tenant, priority, Number.POSITIVE_INFINITY);
-  const obstructed = manifest.claims.filter(({ claim }) => {
-    return isObstructed(tenant, claim, agent, place, unitsClaimed(manifest.claims, claim));
-  });
-  const isClear = obstructed.every(({ claim }) => isCovered(claim, agent));
-  if (isClear && !(strategy === "wound_wait" && displacesUnits(manifest))) return plainGrant;
   // What is covered now may not be when the wait ends, so a requester that has to wait collects all that stands in its way.
   const obstacles = createObstacles();
-  for (const { claim } of obstructed) {
-    const enough = strategy === "wait_die" ? priority : Number.NEGATIVE_INFINITY;
-    addObstacles(obstacles, tenant, claim, agent, place, unitsClaimed(manifest.claims, claim), enough);
+  for (const claim of obstructed) {
+    const enough = isWaitDie ? priority : Number.NEGATIVE_INFINITY;
+    addObstacles(obstacles, tenant, claim, agent, place, unitsClaimed(claims, claim), enough);
   }
-  if (strategy === "wait_die") {
+  if (isWaitDie) {
     if (obstacles.oldest < priority) return { type: "die", obstacles };
     return waitOrRefuse(tenant, manifest, obstacles, noWounds);
   }

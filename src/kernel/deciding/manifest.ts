@@ -6,7 +6,7 @@ import type { Acquire } from "../contract/commands.ts";
 import { checkTerms } from "../contract/inputs.gen.ts";
 import type { IntentInput } from "../contract/inputs.ts";
 import { limits } from "../contract/limits.ts";
-import { EXCLUSIVE, readPredicate, type Strength, strengthOf } from "../contract/predicates.ts";
+import { EXCLUSIVE, readPredicate, type Strength, strengths } from "../contract/predicates.ts";
 import type { Intent, Lease } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import { isBefore, type Place, some } from "../index/placed-lists.ts";
@@ -31,7 +31,25 @@ const none: readonly string[] = [];
 
 export function readManifest(tenant: TenantEntry, command: Acquire): Manifest | Refusal {
   const read = readIntents(tenant, command.intents);
-  return "code" in read ? read : readTerms(tenant, command, read.intents, read.claims);
+  if ("code" in read) return read;
+  const { intents, claims } = read;
+  const { settings } = tenant.record;
+  const { ttlMs, waitTimeoutMs } = command;
+  const problem = checkTerms(command);
+  if (problem !== null) return problem;
+  let warnings = none;
+  let ttl = ttlMs ?? Math.min(settings.ttlMsDefault, settings.ttlMsMax);
+  if (ttl > settings.ttlMsMax) {
+    ttl = settings.ttlMsMax;
+    warnings = [...warnings, `ttl_ms was capped at ${ttl}.`];
+  }
+  let waitTimeout = waitTimeoutMs ?? Math.min(settings.waitTimeoutMsDefault, settings.waitTimeoutMsMax);
+  if (waitTimeout > settings.waitTimeoutMsMax) {
+    waitTimeout = settings.waitTimeoutMsMax;
+    warnings = [...warnings, `wait_timeout_ms was capped at ${waitTimeout}.`];
+  }
+  const print = command.requestKey === null ? "" : fingerprintOf(command, intents);
+  return { type: "manifest", intents, claims, picked: none, ttl, waitTimeout, warnings, fingerprint: print };
 }
 
 /** An agent's manifest, or that of a task. */
@@ -61,31 +79,6 @@ export function readIntents(
     }
   }
   return { intents, claims };
-}
-
-function readTerms(
-  tenant: TenantEntry,
-  command: Acquire,
-  intents: readonly Intent[],
-  claims: readonly LinkedClaim[],
-): Manifest | Refusal {
-  const { settings } = tenant.record;
-  const { ttlMs, waitTimeoutMs } = command;
-  const problem = checkTerms(command);
-  if (problem !== null) return problem;
-  let warnings = none;
-  let ttl = ttlMs ?? Math.min(settings.ttlMsDefault, settings.ttlMsMax);
-  if (ttl > settings.ttlMsMax) {
-    ttl = settings.ttlMsMax;
-    warnings = [...warnings, `ttl_ms was capped at ${ttl}.`];
-  }
-  let waitTimeout = waitTimeoutMs ?? Math.min(settings.waitTimeoutMsDefault, settings.waitTimeoutMsMax);
-  if (waitTimeout > settings.waitTimeoutMsMax) {
-    waitTimeout = settings.waitTimeoutMsMax;
-    warnings = [...warnings, `wait_timeout_ms was capped at ${waitTimeout}.`];
-  }
-  const print = command.requestKey === null ? "" : fingerprintOf(command, intents);
-  return { type: "manifest", intents, claims, picked: none, ttl, waitTimeout, warnings, fingerprint: print };
 }
 
 function readIntent(
@@ -184,7 +177,7 @@ export const lastPlace: Place = { order: Number.POSITIVE_INFINITY, suborder: 0 }
 export function makeClaim(tenant: TenantEntry, intent: Intent, name: ResourceName): Claim {
   const resource = tenant.resources.size === 0 ? undefined : tenant.resources.get(name.text);
   const counted = resource !== undefined && resource.record.capacity !== null ? resource : null;
-  return { intent, name, strength: counted === null ? strengthOf(intent.predicate) : EXCLUSIVE, counted };
+  return { intent, name, strength: counted === null ? strengths[intent.predicate] : EXCLUSIVE, counted };
 }
 
 /** What the lease would be asked for with. */

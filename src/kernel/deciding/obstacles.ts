@@ -1,6 +1,6 @@
 /** What stands in the way of an intent (C1, C6, W2): leases of other holders, and waiting intents ahead of it. */
 import { limits } from "../contract/limits.ts";
-import { EXCLUSIVE, type Strength, strengthOf, weakestConflicting } from "../contract/predicates.ts";
+import { EXCLUSIVE, type Strength, strengths, weakestConflicting } from "../contract/predicates.ts";
 import { each, headOf, isBefore, type Place, type Placed, some } from "../index/placed-lists.ts";
 import { type Probe, search } from "../index/resource-search.ts";
 import { type Branch, heldFrom, type Node, waitingFrom } from "../index/resource-tree.ts";
@@ -56,7 +56,7 @@ export function findObstacle(
 }
 
 class FirstObstacle implements Probe {
-  found: Obstacle | null = null;
+  found: Obstacle | null;
   private readonly weakest: Strength;
   private readonly skip: Node | null;
   private readonly holder: Holder;
@@ -65,7 +65,8 @@ class FirstObstacle implements Probe {
   private readonly named: boolean;
 
   constructor(claim: Claim, holder: Holder, place: Place, named: boolean) {
-    this.weakest = weakestConflicting(claim.strength);
+    this.found = null;
+    this.weakest = weakestConflicting[claim.strength];
     this.skip = claim.counted?.node ?? null;
     this.holder = holder;
     this.place = place;
@@ -110,7 +111,7 @@ export function isCovered(claim: Claim, holder: Holder): boolean {
   if (claim.counted !== null) return false;
   for (let lease = holder.leases; lease !== null; lease = lease.nextOfHolder) {
     const { record } = lease;
-    if (record.state !== "ACTIVE" || strengthOf(record.predicate) < strengthOf(claim.intent.predicate)) continue;
+    if (record.state !== "ACTIVE" || strengths[record.predicate] < strengths[claim.intent.predicate]) continue;
     if (nameCovers(canonicalName(record.resource), claim.name)) return true;
   }
   return false;
@@ -164,7 +165,7 @@ export function addOverlapping(
   place: Place,
   enough: number,
 ): void {
-  const weakest = weakestConflicting(claim.strength);
+  const weakest = weakestConflicting[claim.strength];
   const root = findRoot(tenant, claim.name.type);
   if (root === undefined) return;
   const hasEnough = (): boolean => {

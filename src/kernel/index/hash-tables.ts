@@ -68,19 +68,13 @@ export class TextMap<V extends object> {
     }
   }
 
-  private find(text: string, hash: number): number {
-    const at = this.findIn(this.index, text, hash);
-    if (at >= 0) return at;
-    const formerly = this.former === null ? -1 : this.findIn(this.former, text, hash);
-    return formerly >= 0 ? formerly : (this.displaced?.get(text) ?? -1);
-  }
-
-  private findIn(index: Int32Array, text: string, hash: number): number {
+  /** In the present index, then in the former one, then among the displaced. */
+  private find(text: string, hash: number, index: Int32Array = this.index): number {
     const mask = index.length - 1;
     let slot = homeOf(hash, index);
     for (let probes = 0; probes < probesMax; probes++) {
       const entry = index[slot] ?? 0;
-      if (entry === 0) return -1;
+      if (entry === 0) break;
       if (index[slot + 1] === hash && entry > 0) {
         const at = entry - 1;
         const item = this.items[at];
@@ -88,7 +82,8 @@ export class TextMap<V extends object> {
       }
       slot = (slot + 2) & mask;
     }
-    return -1;
+    if (this.former !== null && index !== this.former) return this.find(text, hash, this.former);
+    return this.displaced?.get(text) ?? -1;
   }
 
   private displace(text: string, at: number): void {

@@ -4,7 +4,7 @@
  * a grant that would have conflicted with one of them lays them all to rest.
  */
 import { limits } from "../contract/limits.ts";
-import { EXCLUSIVE, type Strength, strengthOf, weakestConflicting } from "../contract/predicates.ts";
+import { EXCLUSIVE, type Strength, strengths, weakestConflicting } from "../contract/predicates.ts";
 import type { Intent } from "../contract/records.ts";
 import type { Claim } from "../deciding/manifest.ts";
 import { each, headOf } from "../index/placed-lists.ts";
@@ -32,7 +32,7 @@ function lateNamesOf({ book }: TenantEntry, task: TaskEntry, { predicate, resour
     const lateName: LateName = {
       task,
       node: null,
-      strength: strengthOf(predicate),
+      strength: strengths[predicate],
       order: task.priority,
       suborder: 0,
       previous: null,
@@ -61,7 +61,7 @@ export function contestLateResults(turn: Turn, holder: Holder, claim: Claim): vo
   // Other units of a counted resource are other things (C6).
   const root = claim.counted === null ? turn.tenant.book.lateNames.get(claim.name.type) : undefined;
   if (root === undefined) return;
-  const weakest = weakestConflicting(claim.strength);
+  const weakest = weakestConflicting[claim.strength];
   const met = new Set<TaskEntry>();
   search(root, claim.name, {
     visit(node) {

@@ -3,7 +3,7 @@ import { noteIdle } from "../agents/agent-life.ts";
 import type { LeaseEvent } from "../contract/events.ts";
 import { leaseIdWith } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
-import { EXCLUSIVE, type Predicate, strengthOf } from "../contract/predicates.ts";
+import { EXCLUSIVE, type Predicate, strengths } from "../contract/predicates.ts";
 import type { EndedLeaseState, Lease, LeaseState, Millis } from "../contract/records.ts";
 import { addKind, takeKind } from "../deciding/admission.ts";
 import { type Claim, cellOf } from "../deciding/manifest.ts";
@@ -53,7 +53,7 @@ export function beginLease(
   terms: GrantTerms,
 ): LeaseEntry {
   const { tenant, now } = turn;
-  const cell = cellOf(tenant, claim);
+  const cell = terms.binds ? cellOf(tenant, claim) : null;
   const record: Lease = {
     tenant: tenant.record.id,
     id: leaseIdWith(terms.suffix, index),
@@ -61,7 +61,7 @@ export function beginLease(
     predicate: claim.intent.predicate,
     agentId: terms.agentId,
     holder: holder.holderId,
-    state: firstLeaseState(terms.binds),
+    state: terms.binds ? "BINDING" : "ACTIVE",
     fence: nextFence(turn),
     generation: 1,
     units: claim.intent.units,
@@ -109,7 +109,7 @@ export function place(turn: Turn, entry: LeaseEntry, node: Node, wild: boolean):
   if (wild) tenant.patternCount++;
   if (tenant.kindUnits !== null) addKind(tenant, entry.record.resource, entry.record.units);
   linkToHolder(entry, holder);
-  scheduleEnd(turn, entry);
+  rankIn(turn.state.ends, entry, dueOf(entry.record).at, entry.record.fence);
 }
 
 export function linkToHolder(entry: LeaseEntry, holder: Holder): void {
@@ -156,14 +156,10 @@ export function dueOf(lease: Lease): { readonly at: Millis; readonly cause: DueC
   }
 }
 
-function scheduleEnd({ state }: Turn, entry: LeaseEntry): void {
-  rankIn(state.ends, entry, dueOf(entry.record).at, entry.record.fence);
-}
-
 /** Replaces a live lease's record. */
 export function updateLease(turn: Turn, entry: LeaseEntry, record: Lease): void {
   entry.record = record;
-  scheduleEnd(turn, entry);
+  rankIn(turn.state.ends, entry, dueOf(entry.record).at, entry.record.fence);
   changed(turn, entry);
 }
 
@@ -179,7 +175,7 @@ export function weaken(turn: Turn, entry: LeaseEntry, predicate: Predicate): voi
   const resource = entry.node?.mark as ResourceEntry | null | undefined;
   const counted = resource !== null && resource !== undefined && resource.record.capacity !== null;
   updateLease(turn, entry, { ...entry.record, predicate });
-  move("held", entry, counted ? EXCLUSIVE : strengthOf(predicate), entry.order);
+  move("held", entry, counted ? EXCLUSIVE : strengths[predicate], entry.order);
   if (entry.parked !== null) turn.state.consequences.push({ type: "lease_weakened", lease: entry });
   freeNameOf(turn, entry);
 }
@@ -284,10 +280,6 @@ export const leaseTransitions: Transitions<LeaseState, LeaseMove> = {
 };
 
 const endMoves = { RELEASED: "release", EXPIRED: "expire", REVOKED: "revoke" } as const;
-
-export function firstLeaseState(binds: boolean): LeaseState {
-  return binds ? "BINDING" : "ACTIVE";
-}
 
 /** All cells of its manifest have set it up; its time begins. */
 export function boundLease(

@@ -29,14 +29,11 @@ export function mayActForHolder(actor: Actor, holder: Holder): Refusal | null {
   return holder.kind === "agent" ? mayActFor(actor, holder) : requireAbove(actor);
 }
 
+/** The agent that a command or query names, if the caller may act for it. */
 export function agentOf(
-  { tenant }: Turn,
+  { tenant }: Pick<Turn, "tenant">,
   { actor, agentId }: { readonly actor: Actor; readonly agentId: string },
 ): AgentEntry | Refusal {
-  return findAgent(tenant, actor, agentId);
-}
-
-export function findAgent(tenant: TenantEntry, actor: Actor, agentId: string): AgentEntry | Refusal {
   const agent = tenant.agents.get(agentId);
   if (agent === undefined) {
     // A caller that may not act for it does not learn whether it exists.

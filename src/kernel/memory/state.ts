@@ -8,7 +8,7 @@ import type { Strength } from "../contract/predicates.ts";
 import type { Counters, Intent, Lease, Millis, RecordKind, RecordOf } from "../contract/records.ts";
 import type { Receipt } from "../contract/task-records.ts";
 import type { TextMap } from "../index/hash-tables.ts";
-import { createHeap, firstOf, type Heap, type Ranked } from "../index/heap.ts";
+import { createHeap, type Heap, type Ranked } from "../index/heap.ts";
 import type { Placed } from "../index/placed-lists.ts";
 import { createRoot, type Mark, type Node } from "../index/resource-tree.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
@@ -321,11 +321,9 @@ export function createLeaseEntry(record: Lease, holder: Holder, strength: Streng
   };
 }
 
-/** Whether something is due by now, or freed and not yet served. */
-export function isDue(state: State, now: Millis): boolean {
-  const wait = firstOf(state.waits);
-  if (wait !== undefined && wait.rank <= now) return true;
-  if (state.unserved.length > 0) return true;
-  const end = firstOf(state.ends);
-  return end !== undefined && end.rank <= now;
+/** When something is due next if no command comes: a wait's timeout or another deadline. Infinity: never. */
+export function nextDeadline({ waits, ends, unserved }: State): Millis {
+  // What was freed and is not served yet is due at once.
+  if (unserved.length > 0) return 0;
+  return Math.min(waits.heap[0]?.rank ?? Number.POSITIVE_INFINITY, ends.heap[0]?.rank ?? Number.POSITIVE_INFINITY);
 }

@@ -26,7 +26,7 @@ export function describeRequest(turn: Turn, request: RequestEntry): Reply {
         requestId: record.id,
         leases: leasesNow(tenant, request),
         warnings: record.warnings,
-        observe: observeFor(request.holder, record.observeSince, record.intents),
+        observe: record.observeSince === null ? null : observeFor(request.holder, record.observeSince, record.intents),
       };
     case "TIMED_OUT":
       return refuse("wait_timeout", "The wait is over: its timeout passed. Nothing is held; submit again.");

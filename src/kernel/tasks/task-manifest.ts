@@ -3,7 +3,6 @@
  * is. A task that does not fit is parked on what stands in its way. Passed over a few times, it queues for its resources
  * under W2 with its own age, so that younger work no longer slips past it; it keeps that place until a worker comes.
  */
-import { requestIdWith, suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
 import { findOverKind, findResource } from "../deciding/admission.ts";
 import { displacesUnits, planWounds } from "../deciding/decide.ts";
@@ -116,7 +115,7 @@ function queueFor(turn: Turn, task: TaskEntry): void {
   const { id, spec } = task.record;
   const number = turn.tenant.counters.record.arrival + 1;
   const request = addRequest(turn, task, {
-    id: `${requestIdWith(suffixOf(`req_${id.slice(2)}`))}-${number}`,
+    id: `req_${id.slice(2)}-${number}`,
     agentId: taskPrefix + id,
     key: null,
     fingerprint: "",

@@ -6,7 +6,7 @@ import type { TaskType, Worker } from "../../kernel/contract/task-records.ts";
 import type { State } from "../../kernel/kernel.ts";
 import {
   type AgentEntry,
-  findAgent,
+  agentOf,
   findTenantFor,
   type KeyEntry,
   type ResourceEntry,
@@ -96,7 +96,7 @@ function getAgent(engine: Engine, query: QueryOf<"get_agent" | "get_digest">): P
     if ("code" in tenant) return tenant;
     // A checkpoint is its agent's own, and of those above it; that there is such an agent is for all of the tenant.
     if (query.type === "get_digest") {
-      const agent = findAgent(tenant, query.actor, query.agentId);
+      const agent = agentOf({ tenant }, query);
       if ("code" in agent) return agent;
       if (agent.digest === null)
         return refuse("digest_unknown", "The agent has no checkpoint; it was never saved, or dropped.");
