@@ -79,7 +79,7 @@ const folders: Readonly<Record<string, Readonly<Record<string, readonly string[]
   protocol: {
     schema: [],
     answers: ["schema", "leases", "operating", "receipts", "resources", "tasks"],
-    http: [".", "schema"],
+    http: ["schema"],
     leases: [".", "schema", "answers", "operating"],
     agents: [".", "schema", "answers", "operating", "leases"],
     operating: [".", "schema", "answers", "leases"],

@@ -22,14 +22,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a lease lives a millisecond too long",
     file: "memory/state.ts",
-    find: "return end !== undefined && end.rank <= now;",
-    replace: "return end !== undefined && end.rank < now;",
+    find: "ends.heap[0]?.rank ?? Number.POSITIVE_INFINITY);",
+    replace: "(ends.heap[0]?.rank ?? Number.POSITIVE_INFINITY) + 1);",
   },
   {
     name: "a wait lives a millisecond too long",
     file: "memory/state.ts",
-    find: "if (wait !== undefined && wait.rank <= now) return true;",
-    replace: "if (wait !== undefined && wait.rank < now) return true;",
+    find: "Math.min(waits.heap[0]?.rank ?? Number.POSITIVE_INFINITY,",
+    replace: "Math.min((waits.heap[0]?.rank ?? Number.POSITIVE_INFINITY) + 1,",
   },
   {
     name: "timeouts are settled after grants",
@@ -140,8 +140,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "only the first intent of a manifest is looked at",
     file: "deciding/decide.ts",
-    find: "manifest.claims.filter(({ claim }) => {",
-    replace: "manifest.claims.slice(0, 1).filter(({ claim }) => {",
+    find: "if (isObstructed(tenant, claim, agent, place,",
+    replace: "if (claim === claims[0]?.claim && isObstructed(tenant, claim, agent, place,",
   },
   {
     name: "one's own units are not counted",
@@ -312,8 +312,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "the old waits behind young ones that wait",
     file: "deciding/decide.ts",
-    find: 'const place = strategy === "wait_die" ? lastPlace :',
-    replace: "const place = strategy !== null ? lastPlace :",
+    find: "const place = isWaitDie ? lastPlace :",
+    replace: "const place = tenant !== null ? lastPlace :",
   },
   {
     name: "a transfer may turn a wait round",

@@ -101,7 +101,7 @@ function toolOf(set: Toolset, spec: ToolSpec): Tool {
       const complete = namesItsAgent ? { ...given, agent_id: actsFor } : given;
       const input = keyed(spec, said((await spec.input?.(complete, plane)) ?? complete), plane);
       // Arguments that are the operation's own are not checked twice; what its schema cannot say is left.
-      const fault = isAsAsked ? operation.refine(input) : null;
+      const fault = isAsAsked ? (operation.refine?.(input) ?? null) : null;
       if (fault !== null) return refused({ ...fault, code: operation.faultCode ?? fault.code });
       const whole = isAsAsked ? null : operation.check(input);
       if (whole?.ok === false) return refused(whole);

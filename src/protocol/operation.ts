@@ -4,7 +4,7 @@
  * those named in the path come from there, the others from the query (GET, DELETE) or the body (POST, PUT).
  */
 import type { TObject } from "typebox";
-import { type Command, type CommandBase, unstamped } from "../kernel/contract/commands.ts";
+import type { Command, CommandBase } from "../kernel/contract/commands.ts";
 import type { Role } from "../kernel/contract/records.ts";
 import type { Answer, AnswerContext } from "./answers/answer.ts";
 import type { ErrorCode } from "./answers/errors.ts";
@@ -36,13 +36,6 @@ export type Input = Readonly<Record<string, unknown>>;
 /** The sender of a command; its entropy is stamped by the engine. */
 export type Sender = CommandBase;
 
-/** Checked input, decoded. Exactly one of `command` and `query` is set, by the operation's kind; neither for an edge's. */
-export interface Decoding {
-  readonly input: Input;
-  readonly command: Decoded | null;
-  readonly query: Query | null;
-}
-
 export interface Route {
   readonly method: Method;
   /** Parameters in braces: "/v1/leases/{lease_id}". */
@@ -51,6 +44,8 @@ export interface Route {
   readonly query: TObject;
   /** null where the method has none. */
   readonly body: TObject | null;
+  /** The body has all the fields: none is in the path. */
+  readonly isAllBody: boolean;
 }
 
 export interface ReplyShape {
@@ -81,8 +76,8 @@ interface OperationBase<F extends TProperties = TProperties> extends Route {
   /** The codes of its own; those that any operation can answer are in `commonErrors`. */
   readonly errors: readonly ErrorCode[];
   check(input: unknown): Checked<Input>;
-  /** What the schema cannot say, for input that has passed it. */
-  refine(input: Input): Fault | null;
+  /** What the schema cannot say, for input that has passed it; null: there is no such rule. */
+  readonly refine: ((input: Input) => Fault | null) | null;
 }
 /** Changes something: goes through the kernel. */
 export interface CommandOperation<F extends TProperties = TProperties> extends OperationBase<F> {
@@ -183,26 +178,16 @@ export function ok(schema: TSchema, description: string, status = 200): ReplySha
   return { status, description, schema };
 }
 
-/** For input that has passed its operation's check. */
-export function decode(operation: Operation, input: Input, { tenant, actor }: Omit<Sender, "entropy">): Decoding {
-  const sender = { tenant, actor, entropy: unstamped };
-  switch (operation.kind) {
-    case "command":
-      return { input, command: operation.decode(input, sender), query: null };
-    case "query":
-      return { input, command: null, query: operation.decode(input, sender) };
-    case "edge":
-      return { input, command: null, query: null };
-  }
-}
-
 function base<F extends TProperties>(spec: Spec<F>): OperationBase<F> {
   const { name, tag, method, path, also = [], fields, exactlyOne = [], roles, errors = [] } = spec;
   const { faultCode = null, takesBytes = false } = spec;
   const { summary, description, example, replies } = spec;
   const input = record(fields);
-  const refine = (value: Input) => wrongCount(exactlyOne, value) ?? spec.refine?.(value as InputOf<F>) ?? null;
-  const check = refined(checkOf(input) as Check<Input>, refine);
+  const own = (spec.refine ?? null) as OperationBase["refine"];
+  const refine =
+    exactlyOne.length === 0 ? own : (value: Input) => wrongCount(exactlyOne, value) ?? own?.(value) ?? null;
+  const plain = checkOf(input) as Check<Input>;
+  const check = refine === null ? plain : refined(plain, refine);
   return {
     name,
     tag,
@@ -261,11 +246,11 @@ function routeOf(method: Method, path: string, fields: TProperties): Route {
     params: record(chosen(true)),
     query: record(hasBody ? {} : chosen(false)),
     body: hasBody ? record(chosen(false)) : null,
+    isAllBody: hasBody && !path.includes("{"),
   };
 }
 
 function wrongCount(names: readonly string[], input: Input): Fault | null {
-  if (names.length === 0) return null;
   const given = names.filter((name) => input[name] !== undefined && input[name] !== null);
   if (given.length === 1) return null;
   const all = names.join(", ");

@@ -1,10 +1,10 @@
 /**
- * From an operation and its decoded input to an answer, the same for HTTP, the stream and MCP: authorise, run, encode. What
- * is right is decided in the kernel.
+ * From an operation and its checked input to an answer, the same for HTTP, the stream and MCP: authorise, decode, run,
+ * encode. Every rule is decided in the kernel.
  */
-import type { Command } from "../kernel/contract/commands.ts";
+import { type Command, unstamped } from "../kernel/contract/commands.ts";
 import { errorAnswer } from "../protocol/answers/answer.ts";
-import type { Decoded, Decoding, Operation } from "../protocol/operation.ts";
+import type { Decoded, Input, Operation } from "../protocol/operation.ts";
 import { CommandRun, type Respond, type Run, type RunRequest, runHeld } from "./answering/command-run.ts";
 import { answerForFault } from "./answering/faults.ts";
 import { runCreateKey, runDeleteKey, runRegister, runResume } from "./auth/issuing.ts";
@@ -21,26 +21,30 @@ import { runPoll } from "./tasks/polls.ts";
 export function dispatch(
   service: Service,
   operation: Operation,
-  { input, command, query }: Decoding,
+  input: Input,
   caller: Caller,
   respond: Respond,
 ): (() => void) | null {
   const { name, roles } = operation;
-  if (roles !== "anyone" && !roles.includes(caller.actor.role)) {
+  const { tenant, actor } = caller;
+  if (roles !== "anyone" && !roles.includes(actor.role)) {
     service.counts.refuse("forbidden");
-    respond(errorAnswer("forbidden", `A key with the role ${caller.actor.role} may not do this.`));
+    respond(errorAnswer("forbidden", `A key with the role ${actor.role} may not do this.`));
     return null;
   }
-  if (operation.kind === "query" && query !== null) {
+  const sender = { tenant, actor, entropy: unstamped };
+  if (operation.kind === "query") {
+    const query = operation.decode(input, sender);
     runQuery(service, operation, query, caller).then(respond, (fault: unknown) =>
       respond(answerForFault(service, fault)),
     );
     return null;
   }
-  if (operation.kind !== "command" || command === null) {
+  if (operation.kind === "edge") {
     respond(errorAnswer("not_found", `${name} is not a command; see /openapi.json.`));
     return null;
   }
+  const command = operation.decode(input, sender);
   // The table gives each type the run for it.
   const run = runs[command.type] as Run | undefined;
   if (run !== undefined) return run({ service, operation, input, command, respond });

@@ -60,7 +60,7 @@ function quick(schema: Node): TSchema {
   if (extra === false) return Type.Refine(node, onlyKeys(Object.keys(properties ?? {})));
   if (typeof extra === "object") return Type.Refine(node, hasSafeKeys);
   const isText = schema.type === "string" || (Array.isArray(schema.type) && schema.type.includes("string"));
-  return isText && schema.enum === undefined ? Type.Refine(node, isStorableIfText) : node;
+  return isText && schema.enum === undefined ? Type.Refine(node, isStorable) : node;
 }
 
 /** The keys are those of our own schemas, so nothing of a caller's is ever part of the code. */
@@ -73,11 +73,6 @@ function onlyKeys(keys: readonly string[]): (value: unknown) => boolean {
 function hasSafeKeys(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return true;
   return Object.keys(value).every((key) => !unsafeKeys.includes(key) && isStorable(key));
-}
-
-/** Whether it must be text at all is the type's affair. */
-function isStorableIfText(value: unknown): boolean {
-  return typeof value !== "string" || isStorable(value);
 }
 
 function mapValues(record: Readonly<Record<string, Node>>, change: (node: Node) => TSchema): Record<string, TSchema> {

@@ -10,7 +10,7 @@ export function findJsonFault(value: unknown, field: string): Fault | null {
   for (let depth = 0; level.length > 0; depth++) {
     const below: unknown[] = [];
     for (const item of level) {
-      if (typeof item === "string" && !isStorable(item)) return textFault(field);
+      if (!isStorable(item)) return textFault(field);
       if (typeof item !== "object" || item === null) continue;
       if (depth === limits.jsonDepthMax) {
         return {

@@ -27,7 +27,7 @@ export function isoTime(ms: number): string {
   return `${prefixes[slot]}${tails[ms - second * 1000]}`;
 }
 
-/** What every store and every peer can keep: UTF-8 has no lone surrogates, PostgreSQL's text no U+0000. */
-export function isStorable(value: string): boolean {
-  return value.isWellFormed() && !value.includes("\0");
+/** Text that every store and every peer can keep: UTF-8 has no lone surrogates, PostgreSQL no U+0000. Not about others. */
+export function isStorable(value: unknown): boolean {
+  return typeof value !== "string" || (value.isWellFormed() && !value.includes("\0"));
 }

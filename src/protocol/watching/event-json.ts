@@ -17,11 +17,11 @@ const kinds = new Map(
 );
 
 export function eventText(event: KernelEvent): string {
-  return `{"type":"${event.type}","at":"${isoTime(event.at)}",${contentText(event)}}`;
+  const content = "lease" in event ? leaseEventText(event) : contentText(event);
+  return `{"type":"${event.type}","at":"${isoTime(event.at)}",${content}}`;
 }
 
-function contentText(event: KernelEvent): string {
-  if ("lease" in event) return leaseEventText(event);
+function contentText(event: Exclude<KernelEvent, LeaseEvent>): string {
   if ("task" in event) return taskEventText(event);
   if ("agent" in event) return `"agent":${JSON.stringify(agentObject(event.agent))}`;
   if ("resource" in event) return `"resource":${JSON.stringify(resourceObject(event.resource))}`;
@@ -38,7 +38,7 @@ function contentText(event: KernelEvent): string {
 /** The remaining time is as of the event. */
 function leaseEventText({ lease, at, reason }: LeaseEvent): string {
   const version = lease.version === null ? "" : `,"version":${JSON.stringify(lease.version)}`;
-  return `"lease":${leaseText(lease, at)}${version}${reasonText(reason)}`;
+  return `"lease":${leaseText(lease, at)}${version}${reason === null ? "" : reasonText(reason)}`;
 }
 
 /** Every step of a task makes one: it says only what tells whether to read the task. The kernel's ids need no escaping. */
@@ -46,9 +46,9 @@ function taskEventText({ task, workerId, leaseId, reason }: TaskEvent): string {
   const { id, spec, status, attempts } = task;
   const worker = workerId === null ? "" : `,"worker_id":"${escaped(workerId)}"`;
   const lease = leaseId === null ? "" : `,"lease_id":"${leaseId}"`;
-  return `"task_id":"${id}","task_type":"${escaped(spec.taskType)}","status":"${status}","attempt":${attempts}${worker}${lease}${reasonText(reason)}`;
+  return `"task_id":"${id}","task_type":"${escaped(spec.taskType)}","status":"${status}","attempt":${attempts}${worker}${lease}${reason === null ? "" : reasonText(reason)}`;
 }
 
-function reasonText(reason: string | null): string {
-  return reason === null ? "" : `,"reason":${JSON.stringify(reason)}`;
+function reasonText(reason: string): string {
+  return `,"reason":${JSON.stringify(reason)}`;
 }

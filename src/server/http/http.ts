@@ -6,7 +6,7 @@ import { isUtf8 } from "node:buffer";
 import { createServer, type IncomingMessage, type Server, type ServerOptions } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { type Answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
-import { decodeHttp } from "../../protocol/http/http-input.ts";
+import { readHttp } from "../../protocol/http/http-input.ts";
 import type { RawQuery } from "../../protocol/http/query-string.ts";
 import type { Operation, Route } from "../../protocol/operation.ts";
 import { operations } from "../../protocol/operations.ts";
@@ -139,12 +139,12 @@ function handlerFor({ service }: HttpOptions, operation: Operation, route: Route
     const { params, caller } = request;
     const body = takesBody || request.body !== undefined ? request.body : hasBody(request.raw) || undefined;
     if (caller === null) throw new TypeError("admission comes before the handler");
-    const decoded = decodeHttp(operation, route, { params, query: request.query as RawQuery, body }, caller);
-    if (!decoded.ok) {
-      service.counts.refuse(decoded.code);
-      return sendAnswer(raw, faultAnswer(decoded));
+    const read = readHttp(operation, route, { params, query: request.query as RawQuery, body });
+    if (!read.ok) {
+      service.counts.refuse(read.code);
+      return sendAnswer(raw, faultAnswer(read));
     }
-    const drop = dispatch(service, operation, decoded.value, caller, sendAnswer.bind(null, raw));
+    const drop = dispatch(service, operation, read.value, caller, sendAnswer.bind(null, raw));
     // The answer may be held; it is dropped if the client goes away (W8).
     if (drop !== null) raw.once("close", drop);
   };

@@ -4,7 +4,7 @@ import type { Body, ControlPlane, Reply } from "../../mcp/control-plane.ts";
 import { limits } from "../../mcp/limits.ts";
 import { type Answer, bodyValue, errorAnswer } from "../../protocol/answers/answer.ts";
 import { acting } from "../../protocol/operating/roles.ts";
-import { decode, type Input, type Operation } from "../../protocol/operation.ts";
+import type { Input, Operation } from "../../protocol/operation.ts";
 import { authenticate, isCaller } from "../auth/authenticate.ts";
 import { dispatch } from "../dispatch.ts";
 import type { Caller, Service } from "../service.ts";
@@ -94,7 +94,7 @@ function asked(
   signal: AbortSignal,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const drop = dispatch(service, operation, decode(operation, input, caller), caller, resolve);
+    const drop = dispatch(service, operation, input, caller, resolve);
     const leave = (): void => {
       drop?.();
       reject(new Error("the client went away"));

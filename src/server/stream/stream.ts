@@ -7,7 +7,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import { type Answer, answer, errorAnswer, faultAnswer as inputFaultAnswer } from "../../protocol/answers/answer.ts";
-import { decode, type Input } from "../../protocol/operation.ts";
+import type { Input } from "../../protocol/operation.ts";
 import { findOperation } from "../../protocol/operations.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import {
@@ -132,7 +132,7 @@ class Connection {
       if (drop !== null) this.holds.delete(drop);
       this.reply(id, answered);
     };
-    drop = dispatch(this.service, operation, decode(operation, checked.value, this.caller), this.caller, respond);
+    drop = dispatch(this.service, operation, checked.value, this.caller, respond);
     if (drop !== null) this.holds.add(drop);
   }
 
