@@ -52,7 +52,10 @@ const reach: Readonly<Record<string, Reach>> = {
   guard: { areas: ["names"], typesOf: ["sdk"], packages: [] },
   // It also works on the data itself, while no server runs on it.
   cli: {
-    areas: ["guard", "names", "protocol", "sdk", "cell", "server", "mcp", "token", "engine", "store", "ledger"],
+    areas: [
+      ...["guard", "names", "protocol", "sdk", "cell", "server", "mcp", "token", "engine", "store", "ledger"],
+      "kernel/views.ts",
+    ],
     typesOf: ["kernel"],
     packages: "any",
   },
@@ -149,6 +152,10 @@ test("no row of protocol or server allows a folder that it does not use", () => 
   );
 });
 
+test("the views of the kernel are records and counts: nobody outside can name or reach its memory", () => {
+  assert.deepEqual(sources.flatMap(memoryFaults), []);
+});
+
 test("no files of src/ import values of each other in a circle", () => {
   assert.deepEqual(importCycles(sources.filter(({ path }) => !isTest(path))), []);
 });
@@ -199,6 +206,16 @@ test("an import that points outward within an area, or past the kernel's surface
   assert.equal(faults("src/engine/engine.ts", 'import { settle } from "../kernel/settle.ts";').length, 1);
   assert.equal(faults("src/protocol/leases/a.ts", 'import { apply } from "../../kernel/kernel.ts";').length, 1);
   assert.equal(faults("src/kernel/newcomers/a.ts", "").length, 1);
+});
+
+test("a view that hands out a part of the kernel's memory, and a reader that reaches into it, are found", () => {
+  const faultsOf = (path: string, text: string) => memoryFaults({ path, text }).length;
+  assert.equal(faultsOf("src/kernel/views.ts", 'export { leasesOf } from "./memory/state.ts";'), 1);
+  assert.equal(faultsOf("src/kernel/views.ts", "export function find(state: State): LeaseEntry | null {"), 1);
+  assert.equal(faultsOf("src/kernel/views.ts", "export function find(state: State, name: string): Lease | null {"), 0);
+  assert.equal(faultsOf("src/server/a.ts", "engine.peek(({ tenants }) => tenants.size);"), 1);
+  assert.equal(faultsOf("src/engine/a.ts", "const known = state.keys.get(id);"), 1);
+  assert.equal(faultsOf("src/server/a.ts", "this.tenants.get(event.tenant)?.find(subject);"), 0);
 });
 
 test("an import that points inward is let through", () => {
@@ -302,6 +319,22 @@ function kernelFaults({ path, text }: Source): readonly string[] {
   if (areaOf(path) !== "kernel" || isTest(path)) return [];
   const code = withoutComments(text, "and strings");
   return beyondTheKernel.filter((word) => word.test(code)).map((word) => `${path}: the kernel has no ${word.source}`);
+}
+
+/** Entries, nodes and lists of the kernel stay inside it: what its views export mentions none, and nobody opens its State. */
+function memoryFaults({ path, text }: Source): readonly string[] {
+  if (isTest(path)) return [];
+  const code = withoutComments(text, "and strings");
+  if (areaOf(path) !== "kernel") {
+    const reaches = code.match(/\bstate\.(?:tenants|keys)\b|\b(?:peek|ask)\(\(\{/g) ?? [];
+    return reaches.map((found) => `${path}: ${found} reaches into the kernel's memory; add a view`);
+  }
+  if (path !== "src/kernel/views.ts") return [];
+  const moved = withoutComments(text).match(/^export (?:type )?\{[^}]*\} from "\.\/memory\/[^"]*"/gm) ?? [];
+  const named = (code.match(/^export (?:function\*?|interface|type|const)[^;{]*\{?$/gm) ?? []).filter((head) =>
+    /\b(?:\w+Entry|Node|Placed|Handle)\b/.test(head),
+  );
+  return [...moved, ...named].map((found) => `${path}: ${found} is a part of the kernel's memory`);
 }
 
 /** The folder under src/, or "main" for the files that stand directly in it. */

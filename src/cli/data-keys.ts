@@ -7,6 +7,7 @@ import { Engine } from "../engine/engine.ts";
 import { defaultTenant } from "../engine/recovery.ts";
 import type { Command } from "../kernel/contract/commands.ts";
 import type { Key, Role } from "../kernel/contract/records.ts";
+import { keysIn } from "../kernel/views.ts";
 import { openLedgerKey } from "../ledger/key-file.ts";
 import { eventText } from "../protocol/watching/event-json.ts";
 import { hashSecret, newKeyId, newSecret } from "../server/auth/authenticate.ts";
@@ -31,8 +32,8 @@ export class DataKeys {
 
   list(): Promise<readonly Key[]> {
     return this.withEngine((engine) =>
-      engine.ask(({ keys }) =>
-        [...keys.values()].map(({ record }) => record).toSorted((a, b) => a.createdAt - b.createdAt),
+      engine.ask((state) =>
+        [...keysIn(state).values()].map(({ record }) => record).toSorted((a, b) => a.createdAt - b.createdAt),
       ),
     );
   }

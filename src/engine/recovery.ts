@@ -13,6 +13,7 @@ import {
   restoreLeases,
   type State,
 } from "../kernel/kernel.ts";
+import { receiptCounts, tenantsIn } from "../kernel/views.ts";
 import type { LedgerKey, PublicLedgerKey } from "../ledger/keys.ts";
 import { StoreFault } from "../store/faults.ts";
 import type { LedgerHead, LiveRow, Opened, Store } from "../store/store.ts";
@@ -139,8 +140,7 @@ function isListed(keys: readonly PublicLedgerKey[], { keyId }: PublicLedgerKey):
 function compareLedger(state: State, heads: readonly LedgerHead[]): string[] {
   const ends = new Map(heads.map(({ tenant, sequence }) => [tenant, sequence]));
   const faults: string[] = [];
-  for (const [id, { counters }] of state.tenants) {
-    const { receipts } = counters.record;
+  for (const [id, receipts] of receiptCounts(state)) {
     const stored = ends.get(id) ?? 0;
     if (stored > receipts) {
       throw new StoreFault(
@@ -179,7 +179,7 @@ async function begin(
   }
   let secret = own?.record.secret ?? "";
   if (!isKnown) {
-    if (!state.tenants.has(defaultTenant)) createDefaultTenant(state, now);
+    if (!tenantsIn(state).has(defaultTenant)) createDefaultTenant(state, now);
     if (own !== null) jumpFences(state);
     for (const handle of liveHandles(state)) {
       if (handle.row !== 0 && handle.kind !== "counters") continue;

@@ -43,7 +43,7 @@ export {
   restoreLeases,
   snapshot,
 } from "./restore.ts";
-export { explainTask, type WaitingFor } from "./tasks/task-explain.ts";
+export type { WaitingFor } from "./tasks/task-explain.ts";
 
 export interface Step {
   readonly events: readonly KernelEvent[];

@@ -1,61 +1,119 @@
 /**
- * What the server and the engine may read of the kernel's memory, besides its surface (kernel.ts) and its contract. Nothing
- * here changes anything.
+ * What the server and the engine may read of the kernel's memory, besides its surface (kernel.ts) and its contract: records
+ * and counts, never entries. Nothing here changes anything.
  */
 import type { Actor } from "./contract/commands.ts";
-import type { Lease, TenantSettings } from "./contract/records.ts";
+import type { Digest, Key, Lease, Millis, RecordOf, Request, Resource, Tenant } from "./contract/records.ts";
 import { type Refusal, refuse } from "./contract/refusals.ts";
+import type { Reply } from "./contract/replies.ts";
 import type { ReceiptInput } from "./contract/task-commands.ts";
-import type { Worker } from "./contract/task-records.ts";
-import { findTenant, mayActFor } from "./memory/actors.ts";
-import { type State, type TenantEntry, taskPrefix } from "./memory/state.ts";
+import type { Payload, Task, Worker } from "./contract/task-records.ts";
+import { eachAt } from "./index/placed-lists.ts";
+import { findLeases } from "./leases/lease-search.ts";
+import { agentOf, findTenant, mayActFor } from "./memory/actors.ts";
+import { type Handle, type ResourceEntry, type State, type TenantEntry, taskPrefix } from "./memory/state.ts";
+import type { ResourceName } from "./names/resource-name.ts";
 import { dedupeMarksOf } from "./receipts/receipts.ts";
+import { describeRequest } from "./requests/describe.ts";
+import { explainTask, type WaitingFor } from "./tasks/task-explain.ts";
 
-export { each, headOf, type Placed } from "./index/placed-lists.ts";
-export { search } from "./index/resource-search.ts";
-export { createRoot, type Mark, type Node, nodeFor, setMark } from "./index/resource-tree.ts";
-export { agentOf } from "./memory/actors.ts";
-export {
-  type AgentEntry,
-  type CellEntry,
-  type KeyEntry,
-  type LeaseEntry,
-  leasesOf,
-  type RequestEntry,
-  type ResourceEntry,
-  type TenantEntry,
-} from "./memory/state.ts";
-export type { TaskEntry, TaskTypeEntry, WorkerEntry } from "./memory/task-state.ts";
+export { NameIndex } from "./index/name-index.ts";
 export { namesOverlap } from "./names/pattern.ts";
 export { parseResourceName, type ResourceName } from "./names/resource-name.ts";
 export { dedupeMarksOf } from "./receipts/receipts.ts";
-export { describeRequest } from "./requests/describe.ts";
+
+/** The caller, and the tenant that it reads. */
+export interface Reader {
+  readonly tenant: string;
+  readonly actor: Actor;
+}
 
 /** An agent reads with its token, and only its newest instance does (A3); a key that registers agents may not read. */
-export function findTenantFor(
-  state: State,
-  { tenant: id, actor }: { readonly tenant: string; readonly actor: Actor },
-): TenantEntry | Refusal {
+export function whyNotRead(state: State, { tenant: id, actor }: Reader): Refusal | null {
   const tenant = findTenant(state, id);
-  if ("code" in tenant || actor.role !== "agent") return tenant;
+  if ("code" in tenant) return tenant;
+  if (actor.role !== "agent") return null;
   if (actor.agentId === null) {
     return refuse("forbidden", "This key registers agents; use the agent_token of one of them for this.");
   }
   const agent = tenant.agents.get(actor.agentId);
   if (agent === undefined) return refuse("agent_unknown", "There is no such agent; register it first.");
-  return mayActFor(actor, agent) ?? tenant;
+  return mayActFor(actor, agent);
 }
 
-export function findLease({ tenants }: State, tenant: string, leaseId: string): Lease | undefined {
-  return tenants.get(tenant)?.leases.get(leaseId)?.record;
+interface Table<K extends keyof RecordOf> {
+  readonly size: number;
+  get(id: string): Handle<K> | undefined;
+  values(): Iterable<Handle<K>>;
 }
 
-export function findWorker({ tenants }: State, tenant: string, workerId: string): Worker | undefined {
-  return tenants.get(tenant)?.book.workers.get(workerId)?.record;
+const tables = {
+  agent: ({ agents }: TenantEntry): Table<"agent"> => agents,
+  lease: ({ leases }: TenantEntry): Table<"lease"> => leases,
+  request: ({ requests }: TenantEntry): Table<"request"> => requests,
+  resource: ({ resources }: TenantEntry): Table<"resource"> => resources,
+  cell: ({ cells }: TenantEntry): Table<"cell"> => cells,
+  task: ({ tasks }: TenantEntry): Table<"task"> => tasks,
+  task_type: ({ book }: TenantEntry): Table<"task_type"> => book.types,
+  worker: ({ book }: TenantEntry): Table<"worker"> => book.workers,
+};
+
+/** What a tenant has many of. */
+export type ListedKind = keyof typeof tables;
+
+function tableOf<K extends ListedKind>(tenant: TenantEntry, kind: K): Table<K> {
+  return (tables[kind] as (tenant: TenantEntry) => Table<K>)(tenant);
 }
 
-export function settingsOf({ tenants }: State, tenant: string): TenantSettings | undefined {
-  return tenants.get(tenant)?.record.settings;
+export function findRecord<K extends ListedKind>(
+  { tenants }: State,
+  tenant: string,
+  kind: K,
+  id: string,
+): RecordOf[K] | undefined {
+  const entry = tenants.get(tenant);
+  return entry === undefined ? undefined : tableOf(entry, kind).get(id)?.record;
+}
+
+/** The live records of a tenant. They may be read on in a later turn: those that have ended by then are left out. */
+export function recordsOf<K extends ListedKind>({ tenants }: State, tenant: string, kind: K): Iterable<RecordOf[K]> {
+  const entry = tenants.get(tenant);
+  return entry === undefined ? [] : liveRecords(tableOf(entry, kind).values());
+}
+
+/** Of all tenants. */
+export function* allRecords<K extends ListedKind>({ tenants }: State, kind: K): Generator<RecordOf[K]> {
+  for (const tenant of tenants.values()) yield* liveRecords(tableOf(tenant, kind).values());
+}
+
+export function countRecords({ tenants }: State, kind: ListedKind | "waiter"): number {
+  let sum = 0;
+  for (const tenant of tenants.values()) sum += kind === "waiter" ? tenant.waitingCount : tableOf(tenant, kind).size;
+  return sum;
+}
+
+/** By id; a restored kernel has another map. */
+export function keysIn({ keys }: State): ReadonlyMap<string, { readonly record: Key }> {
+  return keys;
+}
+
+export function tenantsIn({ tenants }: State): ReadonlyMap<string, { readonly record: Tenant }> {
+  return tenants;
+}
+
+/** How many receipts each tenant was given numbers for. */
+export function receiptCounts({ tenants }: State): ReadonlyMap<string, number> {
+  return new Map(Array.from(tenants, ([id, { counters }]) => [id, counters.record.receipts]));
+}
+
+/** A superset of the live leases that overlap with a name or belong to an agent. */
+export function leasesFor(
+  { tenants }: State,
+  tenant: string,
+  sought: { readonly resource: ResourceName | null; readonly agentId: string | null },
+): Iterable<Lease> {
+  const entry = tenants.get(tenant);
+  return entry === undefined ? [] : liveRecords(findLeases(entry, sought));
 }
 
 /** The agent that holds the lease, or that made the request; null where that is not an agent. */
@@ -71,6 +129,100 @@ export function agentHolding(
   return holder?.kind === "agent" ? holder.record.id : null;
 }
 
+/** An agent's checkpoint is its own, and of those above it. */
+export function findDigest(state: State, { tenant: id, actor }: Reader, agentId: string): Digest | Refusal {
+  const tenant = findTenant(state, id);
+  if ("code" in tenant) return tenant;
+  const agent = agentOf({ tenant }, { actor, agentId });
+  if ("code" in agent) return agent;
+  return (
+    agent.digest?.record ?? refuse("digest_unknown", "The agent has no checkpoint; it was never saved, or dropped.")
+  );
+}
+
+/** A request that is not decided, with what is in its way. */
+export interface OpenRequest {
+  readonly request: Request;
+  readonly wait: Extract<Reply, { readonly type: "waiting" }>;
+}
+
+export function isOpen({ state }: Request): boolean {
+  return state === "WAITING" || state === "BINDING";
+}
+
+/** Null where it is decided: to describe a granted one would collect it (W8). */
+export function describeOpen(state: State, tenantId: string, requestId: string): OpenRequest | null {
+  const tenant = state.tenants.get(tenantId);
+  const entry = tenant?.requests.get(requestId);
+  if (tenant === undefined || entry === undefined || !isOpen(entry.record)) return null;
+  const wait = describeRequest({ state, tenant, now: 0 }, entry);
+  return wait.type === "waiting" ? { request: entry.record, wait } : null;
+}
+
+export interface HostedResource {
+  readonly resource: Resource;
+  /** Live ones on its very name: a lease on a pattern over it is not bound. */
+  readonly leases: number;
+}
+
+/** The resources of each cell by name. All resources are read once, not once for each cell. */
+export function resourcesByCell({ tenants }: State, tenant: string): ReadonlyMap<string, readonly HostedResource[]> {
+  const resources = [...(tenants.get(tenant)?.resources.values() ?? [])].filter(({ record }) => record.cell !== null);
+  resources.sort((a, b) => (a.record.name < b.record.name ? -1 : 1));
+  return Map.groupBy(
+    resources.map((entry) => ({ resource: entry.record, leases: leasesOn(entry) })),
+    ({ resource }) => resource.cell ?? "",
+  );
+}
+
+/** Live leases on resources of cells. */
+export function countBindings({ tenants }: State): number {
+  let count = 0;
+  for (const { resources } of tenants.values()) {
+    for (const entry of resources.values()) if (entry.record.cell !== null) count += leasesOn(entry);
+  }
+  return count;
+}
+
+function leasesOn({ node }: ResourceEntry): number {
+  let count = 0;
+  eachAt(node, () => {
+    count++;
+  });
+  return count;
+}
+
+export interface LiveTask {
+  readonly task: Task;
+  readonly payload: Payload | null;
+}
+
+export function findTask({ tenants }: State, tenant: string, taskId: string): LiveTask | null {
+  const entry = tenants.get(tenant)?.tasks.get(taskId);
+  return entry === undefined ? null : { task: entry.record, payload: entry.payload?.record ?? null };
+}
+
+/** T11; nothing where it is not alive. */
+export function explain({ tenants }: State, tenantId: string, taskId: string, now: Millis): readonly WaitingFor[] {
+  const tenant = tenants.get(tenantId);
+  const task = tenant?.tasks.get(taskId);
+  return tenant === undefined || task === undefined ? [] : explainTask(tenant, task, now);
+}
+
+/** Live tasks with an open obligation: of one custodian, or of all (R5). */
+export function* tasksInCustody({ tenants }: State, tenant: string, custodian: string | null): Generator<Task> {
+  const custodians = tenants.get(tenant)?.book.custodians;
+  const groups = custodian === null ? custodians?.values() : [custodians?.get(custodian) ?? []];
+  for (const tasks of groups ?? []) yield* liveRecords(tasks);
+}
+
+/** Each worker with how many task leases it has. */
+export function* workersOf({ tenants }: State, tenant: string): Generator<{ worker: Worker; leases: number }> {
+  for (const { record, leases } of tenants.get(tenant)?.book.workers.values() ?? []) {
+    yield { worker: record, leases: leases.size };
+  }
+}
+
 /** Whether a live task has a receipt with the same key or id (R3). */
 export function isReceiptKnown({ tenants }: State, tenant: string, receipt: ReceiptInput): boolean {
   const dedupes = tenants.get(tenant)?.book.dedupes;
@@ -82,9 +234,6 @@ export function taskOfName(resource: string): string | null {
   return resource.startsWith(taskPrefix) ? resource.slice(taskPrefix.length) : null;
 }
 
-/** Sums something up over all tenants. */
-export function total({ tenants }: State, count: (tenant: TenantEntry) => number): number {
-  let sum = 0;
-  for (const tenant of tenants.values()) sum += count(tenant);
-  return sum;
+function* liveRecords<K extends ListedKind>(entries: Iterable<Handle<K>>): Generator<RecordOf[K]> {
+  for (const { record, alive } of entries) if (alive) yield record;
 }

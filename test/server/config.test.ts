@@ -7,7 +7,7 @@ import { readLine } from "../../src/cli/arguments.ts";
 import { serveCommand, settingsIn } from "../../src/cli/commands/serve.ts";
 import { commandHelp } from "../../src/cli/help.ts";
 import { createPaint } from "../../src/cli/paint.ts";
-import { environmentName, fileName, loadConfig, names, settings } from "../../src/server/config/config.ts";
+import { environmentName, fileName, flagName, loadConfig, names, settings } from "../../src/server/config/config.ts";
 
 /** As `leasehold serve` reads them. */
 function flagsOf(args: readonly string[]) {
@@ -86,7 +86,8 @@ test("a wrong setting is refused with one line that names its source and the all
 test("the help lists every setting with all its names, and each default is within its bounds", () => {
   const help = commandHelp(serveCommand, createPaint(false));
   for (const name of names) {
-    const { flag, usual, read } = settings[name];
+    const { usual, read } = settings[name];
+    const flag = flagName(name);
     assert.ok(help.includes(`--${flag} `), flag);
     assert.ok(help.includes(environmentName(name)), name);
     assert.ok(!("problem" in read(usual)), name);

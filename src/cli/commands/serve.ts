@@ -1,15 +1,15 @@
 /** Runs the server until a signal stops it. Its flags are the server's settings. */
-import { environmentName, loadConfig, names, settings } from "../../server/config/config.ts";
+import { environmentName, flagName, loadConfig, names, settings } from "../../server/config/config.ts";
 import type { Call, Command, Flags } from "../command.ts";
 import { onStopSignals } from "../stop-signals.ts";
 
 const flags: Flags = {
   ...Object.fromEntries(
     names.map((name) => {
-      const { flag, sign, usual, words } = settings[name];
+      const { sign, usual, words } = settings[name];
       const isList = Array.isArray(usual);
       const text = `${words}${isList ? "" : ` [${usual}]`}; ${environmentName(name)}`;
-      return [flag, { sign, words: text, ...(isList && { many: true as const }) }];
+      return [flagName(name), { sign, words: text, ...(isList && { many: true as const }) }];
     }),
   ),
   config: { sign: "FILE", words: 'a JSON file with settings, such as {"port": 7200}; LEASEHOLD_CONFIG' },

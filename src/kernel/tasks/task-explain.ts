@@ -7,7 +7,7 @@ import { claimsOf, needsCells, unitsClaimed } from "../deciding/manifest.ts";
 import { obstaclesTotal } from "../deciding/obstacles.ts";
 import { blockersOf } from "../deciding/verdicts.ts";
 import { firstOf } from "../index/heap.ts";
-import type { State, TenantEntry } from "../memory/state.ts";
+import type { TenantEntry } from "../memory/state.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
 import { rankOf } from "../memory/task-state.ts";
 import { obstaclesOf } from "./task-manifest.ts";
@@ -32,7 +32,7 @@ export type WaitingFor = { readonly detail: string } & (
 /** A worker that has not polled for this long is not counted on. */
 const workerSeenMs = 2 * limits.workerSeenMs + 60_000;
 
-export function explainTask(_state: State, tenant: TenantEntry, task: TaskEntry, now: Millis): WaitingFor[] {
+export function explainTask(tenant: TenantEntry, task: TaskEntry, now: Millis): WaitingFor[] {
   const { record } = task;
   switch (record.status) {
     case "succeeded":

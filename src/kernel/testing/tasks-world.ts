@@ -16,8 +16,9 @@ import type {
   TaskInput,
 } from "../contract/task-commands.ts";
 import type { DedupeMark, Receipt, Task, TaskType, Worker } from "../contract/task-records.ts";
-import { explainTask, type WaitingFor } from "../kernel.ts";
+import type { WaitingFor } from "../kernel.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
+import { explain } from "../views.ts";
 import { type AskOf, createWorld, found, type Intents, intentOf, operator, type ReplyOf } from "./test-world.ts";
 
 export const plainTask: TaskInput = { ...blank(taskInput), taskType: "build", principalAi: "delegate.root" };
@@ -56,6 +57,8 @@ export function createTaskWorld(...agents: readonly string[]) {
   const entry = () => found(world.base.state.tenants.get(world.tenant), world.tenant);
   const entryOf = (taskId: string): TaskEntry => found(entry().tasks.get(taskId), taskId);
   const task = (taskId: string): Task => entryOf(taskId).record;
+  const explained = (taskId: string): readonly WaitingFor[] =>
+    explain(world.base.state, world.tenant, taskId, world.now);
 
   const creation = ({ intents, ...claim }: TaskWish = {}): AskOf<CreateTask> => ({
     type: "create_task",
@@ -164,10 +167,8 @@ export function createTaskWorld(...agents: readonly string[]) {
       world.receipts
         .filter((one) => one.taskId === taskId)
         .map(({ phase, status, escalationReason }) => [phase, status ?? escalationReason ?? ""].join(" ").trimEnd()),
-    explain: (taskId: string): readonly WaitingFor[] =>
-      explainTask(world.base.state, entry(), entryOf(taskId), world.now),
-    kindsOf: (taskId: string): readonly string[] =>
-      explainTask(world.base.state, entry(), entryOf(taskId), world.now).map(({ kind }) => kind),
+    explain: explained,
+    kindsOf: (taskId: string): readonly string[] => explained(taskId).map(({ kind }) => kind),
     marksOf: (taskId: string): readonly DedupeMark[] => task(taskId).dedupes,
   };
 }

@@ -1,17 +1,7 @@
 /** Questions that change nothing, and their answers, beside the kernel's commands and replies. */
 import type { Actor } from "../../kernel/contract/commands.ts";
 import type { Values } from "../../kernel/contract/field.ts";
-import type {
-  Agent,
-  Cell,
-  Key,
-  Lease,
-  LeaseState,
-  Request,
-  Resource,
-  Role,
-  Tenant,
-} from "../../kernel/contract/records.ts";
+import type { Agent, Cell, Key, Lease, LeaseState, Resource, Role, Tenant } from "../../kernel/contract/records.ts";
 import type { Reply } from "../../kernel/contract/replies.ts";
 import type { ReceiptInput, TaskInput } from "../../kernel/contract/task-commands.ts";
 import type {
@@ -23,6 +13,7 @@ import type {
   TaskType,
   Worker,
 } from "../../kernel/contract/task-records.ts";
+import type { HostedResource, OpenRequest } from "../../kernel/views.ts";
 import type { ShownReceipt } from "../receipts/receipt-json.ts";
 import type { Fault } from "../schema/explain.ts";
 import type { ledgerHead, tokenCaveat, tokenKey } from "../schema/views.ts";
@@ -88,22 +79,12 @@ interface QueryFields {
 export type QueryOf<K extends keyof QueryFields> = Caller & { readonly type: K } & QueryFields[K];
 export type Query = { [K in keyof QueryFields]: QueryOf<K> }[keyof QueryFields];
 
-/** A request that is not decided yet, with what stands in its way now. */
-export interface OpenRequest {
-  readonly request: Request;
-  readonly wait: Extract<Reply, { readonly type: "waiting" }>;
-}
-
 /** A cell with what it hosts. */
 export interface CellView {
   readonly cell: Cell;
   /** To the server that is asked. */
   readonly isConnected: boolean;
-  readonly resources: readonly {
-    readonly resource: Resource;
-    /** Live ones. */
-    readonly leases: number;
-  }[];
+  readonly resources: readonly HostedResource[];
 }
 
 type Caveat = Values<typeof tokenCaveat>;

@@ -9,7 +9,8 @@ import {
   request as requestFields,
   resource as resourceFields,
 } from "../../kernel/contract/records.ts";
-import type { CellView, OpenRequest } from "../answers/queries.ts";
+import type { OpenRequest } from "../../kernel/views.ts";
+import type { CellView } from "../answers/queries.ts";
 import { blockerObject } from "../leases/lease-json.ts";
 import { show, type WireObject } from "../schema/convert.ts";
 import { hosted } from "../schema/views.ts";

@@ -3,7 +3,7 @@ import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Engine } from "../../engine/engine.ts";
 import { defaultTenant } from "../../engine/recovery.ts";
 import type { Key } from "../../kernel/contract/records.ts";
-import type { KeyEntry } from "../../kernel/views.ts";
+import { keysIn } from "../../kernel/views.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import type { Caller, Service } from "../service.ts";
 
@@ -167,7 +167,7 @@ export class Keys {
   private readonly engine: Engine;
   private byHash = new Map<string, KnownKey>();
   /** What the index was built from. After a recovery the engine has another map. */
-  private source: ReadonlyMap<string, KeyEntry> | null = null;
+  private source: ReturnType<typeof keysIn> | null = null;
   /** Called after each change, so that connections which were opened with a deleted key can be ended. */
   onChange: (() => void) | null = null;
 
@@ -176,7 +176,7 @@ export class Keys {
   }
 
   get isEmpty(): boolean {
-    return this.engine.peek(({ keys }) => keys.size === 0);
+    return this.engine.peek(keysIn).size === 0;
   }
 
   /**
@@ -184,7 +184,7 @@ export class Keys {
    * kernel's own record, so that a deleted key is never found.
    */
   find(secret: string): Caller | null {
-    const keys = this.engine.peek((state) => state.keys);
+    const keys = this.engine.peek(keysIn);
     if (keys !== this.source) this.index(keys);
     const shown = hashSecret(secret);
     const known = this.byHash.get(shown);
@@ -198,7 +198,7 @@ export class Keys {
     this.onChange?.();
   }
 
-  private index(keys: ReadonlyMap<string, KeyEntry>): void {
+  private index(keys: ReturnType<typeof keysIn>): void {
     const before = this.byHash;
     this.byHash = new Map();
     this.source = keys;

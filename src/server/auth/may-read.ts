@@ -1,5 +1,5 @@
 /** Who may read a tenant, for readers that stay: event streams and WebSockets. */
-import { findTenantFor } from "../../kernel/views.ts";
+import { whyNotRead } from "../../kernel/views.ts";
 import { type Answer, refusalAnswer } from "../../protocol/answers/answer.ts";
 import type { Caller, Service } from "../service.ts";
 import { authenticate, type Credentials, isCaller } from "./authenticate.ts";
@@ -17,19 +17,17 @@ export function createReaders(service: Service, isLoopback: boolean): Readers {
   return {
     mayRead: (caller) =>
       engine.ask((state, now) => {
-        const found = findTenantFor(state, caller);
-        return "code" in found ? refusalAnswer(found, now) : null;
+        const refusal = whyNotRead(state, caller);
+        return refusal === null ? null : refusalAnswer(refusal, now);
       }),
-    isStillGood(shown) {
-      if (!engine.isServing) return true;
-      const caller = authenticate(service, shown, isLoopback);
-      return isCaller(caller) && engine.peek((state) => !("code" in findTenantFor(state, caller)));
-    },
-    isStillKnown(shown) {
-      if (!engine.isServing) return true;
-      const caller = authenticate(service, shown, isLoopback);
-      if (!isCaller(caller)) return false;
-      return caller.actor.agentId === null || engine.peek((state) => !("code" in findTenantFor(state, caller)));
-    },
+    isStillGood: (shown) => isStill(shown, () => false),
+    isStillKnown: (shown) => isStill(shown, ({ actor }) => actor.agentId === null),
   };
+
+  function isStill(shown: Credentials, needsNoReading: (caller: Caller) => boolean): boolean {
+    if (!engine.isServing) return true;
+    const caller = authenticate(service, shown, isLoopback);
+    if (!isCaller(caller)) return false;
+    return needsNoReading(caller) || engine.peek((state) => whyNotRead(state, caller) === null);
+  }
 }

@@ -10,6 +10,7 @@ import type { Decision, EngineLog } from "../../engine/engine-types.ts";
 import { type Command, unstamped } from "../../kernel/contract/commands.ts";
 import type { Cell, Lease } from "../../kernel/contract/records.ts";
 import type { CellEnrolled } from "../../kernel/contract/replies.ts";
+import { findRecord } from "../../kernel/views.ts";
 import { type CellDone, type CellEndCode, type CellHello, cellCloseCodes } from "../../protocol/resources/cell-link.ts";
 import type { Caller } from "../service.ts";
 import { cellResource, closeCodeFor, enrolCommand, linkKeys, welcomeFrame } from "./enrolling.ts";
@@ -125,7 +126,7 @@ export class CellConnections {
     for (const lease of reply.update) this.carryOut(link, lease, updateOrder(lease));
     for (const { leaseId, code } of reply.teardown) {
       // One that the kernel no longer has is torn down too, and then there is nobody to report to.
-      const known = this.engine.peek(({ tenants }) => tenants.get(tenant)?.leases.get(leaseId)?.record);
+      const known = this.engine.peek((state) => findRecord(state, tenant, "lease", leaseId));
       this.carryOut(link, known ?? { id: leaseId, generation: 0 }, teardownOrder(leaseId, code as CellEndCode));
     }
   }

@@ -2,10 +2,9 @@
  * Whether a token is good at this moment (G5), for data planes without a cell of their own. The lease is looked at as
  * it is durable (S1); the caller learns nothing about a token that was not made here, or is another tenant's.
  */
-import type { Engine } from "../../engine/engine.ts";
 import { endedLeases } from "../../engine/history.ts";
 import type { Lease, Millis, Resource } from "../../kernel/contract/records.ts";
-import { findTenantFor, namesOverlap, parseResourceName } from "../../kernel/views.ts";
+import { findRecord, namesOverlap, parseResourceName } from "../../kernel/views.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import type { QueryOf } from "../../protocol/answers/queries.ts";
 import {
@@ -17,8 +16,8 @@ import {
   verifyDecoded,
 } from "../../token/index.ts";
 import { Refused } from "../answering/faults.ts";
-import type { QueryResult } from "../queries/lease-queries.ts";
-import { isRefusal } from "../queries/scan.ts";
+import { isRefusal, type QueryResult, read } from "../queries/scan.ts";
+import type { Service } from "../service.ts";
 import { endCodeOf } from "./orders.ts";
 import { controlCell, type LeaseTokens } from "./tokens.ts";
 
@@ -27,20 +26,14 @@ interface Found {
   readonly resource: Resource | null;
 }
 
-export async function verifyToken(
-  engine: Engine,
-  tokens: LeaseTokens,
-  query: QueryOf<"verify_token">,
-): Promise<QueryResult> {
+export async function verifyToken({ engine, tokens }: Service, query: QueryOf<"verify_token">): Promise<QueryResult> {
   const decoded = decodeToken(query.token);
   if (decoded === null) throw refused({ code: "token_invalid", detail: "This is not a token, or only part of one." });
   const { claims } = decoded;
-  const { found, now } = await engine.ask((state, at) => {
-    const tenant = findTenantFor(state, query);
-    if ("code" in tenant) return { found: tenant, now: at };
-    const lease = tenant.leases.get(claims.lease)?.record ?? null;
-    return { found: { lease, resource: tenant.resources.get(claims.resource)?.record ?? null }, now: at };
-  });
+  const { found, now } = await read(engine, query, (state) => ({
+    lease: findRecord(state, query.tenant, "lease", claims.lease) ?? null,
+    resource: findRecord(state, query.tenant, "resource", claims.resource) ?? null,
+  }));
   if (isRefusal(found)) return { reply: found, now };
   const lease = found.lease ?? (await endedLeases(engine.store, query.tenant, [claims.lease]))[0] ?? null;
   const verified = check(decoded, tokens, query, { ...found, lease }, now);

@@ -5,32 +5,7 @@
 import { readFileSync } from "node:fs";
 import { defaultPort } from "../../names/defaults.ts";
 
-export interface Config {
-  readonly host: string;
-  readonly port: number;
-  readonly data: string;
-  readonly store: "sqlite" | "memory";
-  readonly logLevel: "fatal" | "error" | "warn" | "info" | "debug" | "trace" | "silent";
-  readonly allowedHosts: readonly string[];
-  readonly allowedOrigins: readonly string[];
-  readonly rateLimit: number;
-  readonly rateBurst: number;
-  readonly connectionsMax: number;
-  readonly requestTimeoutMs: number;
-  readonly signOfLifeMs: number;
-  readonly shutdownTimeoutMs: number;
-  readonly eventsKeepMs: number;
-  readonly endedKeepMs: number;
-  readonly endedKeepMax: number;
-  readonly endedTasksKeepMs: number;
-  readonly endedTasksKeepMax: number;
-  readonly pruneEveryMs: number;
-  readonly artifactBytesMax: number;
-  readonly artifactsTotalBytesMax: number;
-}
-
 export interface Setting<T> {
-  readonly flag: string;
   /** Stands for the value in the help. */
   readonly sign: string;
   readonly usual: T;
@@ -100,101 +75,56 @@ function shown(value: unknown): string {
   return JSON.stringify(value)?.slice(0, 80) ?? String(value);
 }
 
-function setting<T>(flag: string, sign: string, usual: T, read: Reader<T>, words: string): Setting<T> {
-  return { flag, sign, usual, read, words };
+function setting<T>(sign: string, usual: NoInfer<T>, read: Reader<T>, words: string): Setting<T> {
+  return { sign, usual, read, words };
 }
 
-export const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
-  host: setting("host", "ADDRESS", "127.0.0.1", text, "listen here; beyond loopback only with keys"),
-  port: setting("port", "N", defaultPort, integer(0, 65_535), "listen on this port; 0 takes a free one"),
-  data: setting("data", "DIR", "./data", text, "the data folder; it is created if need be"),
-  store: setting("store", "KIND", "sqlite", choice(["sqlite", "memory"]), "sqlite, or memory, which keeps nothing"),
-  logLevel: setting(
-    "log-level",
-    "LEVEL",
-    "info",
-    choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]),
-    "from fatal over info to trace, or silent; logs go to stderr",
-  ),
-  allowedHosts: setting("allowed-host", "NAME", [], hosts, "a host name of this server beside its address; * for any"),
-  allowedOrigins: setting("allowed-origin", "URL", [], origins, "web pages of this origin may call it"),
-  rateLimit: setting(
-    "rate-limit",
-    "N",
-    5_000,
-    integer(0, 10_000_000),
-    "requests a second for each key and agent; 0 for no limit",
-  ),
-  rateBurst: setting("rate-burst", "N", 10_000, integer(1, 100_000_000), "how many of them may come at once"),
-  connectionsMax: setting(
-    "connections-max",
-    "N",
-    20_000,
-    integer(1, 1_000_000),
-    "connections at once; more are refused",
-  ),
-  requestTimeoutMs: setting(
-    "request-timeout-ms",
-    "MS",
-    30 * secondMs,
-    integer(100, timerMsMax),
-    "a request must have arrived by then",
-  ),
-  signOfLifeMs: setting(
-    "sign-of-life-ms",
-    "MS",
-    15 * secondMs,
-    integer(100, timerMsMax),
-    "the longest pause of an event stream; then it sends a comment",
-  ),
+const levels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+const timerMs = integer(100, timerMsMax);
+const ageMs = integer(0, 100 * yearMs);
+const keptMax = integer(0, 1_000_000_000);
+
+const table = {
+  host: setting("ADDRESS", "127.0.0.1", text, "listen here; beyond loopback only with keys"),
+  port: setting("N", defaultPort, integer(0, 65_535), "listen on this port; 0 takes a free one"),
+  data: setting("DIR", "./data", text, "the data folder; it is created if need be"),
+  store: setting("KIND", "sqlite", choice(["sqlite", "memory"]), "sqlite, or memory, which keeps nothing"),
+  logLevel: setting("LEVEL", "info", choice(levels), "from fatal over info to trace, or silent; logs go to stderr"),
+  allowedHosts: setting("NAME", [], hosts, "a host name of this server beside its address; * for any"),
+  allowedOrigins: setting("URL", [], origins, "web pages of this origin may call it"),
+  rateLimit: setting("N", 5_000, integer(0, 1e7), "requests a second for each key and agent; 0 for no limit"),
+  rateBurst: setting("N", 10_000, integer(1, 1e8), "how many of them may come at once"),
+  connectionsMax: setting("N", 20_000, integer(1, 1e6), "connections at once; more are refused"),
+  requestTimeoutMs: setting("MS", 30 * secondMs, timerMs, "a request must have arrived by then"),
+  signOfLifeMs: setting("MS", 15 * secondMs, timerMs, "the longest pause of an event stream; then it sends a comment"),
   shutdownTimeoutMs: setting(
-    "shutdown-timeout-ms",
     "MS",
     10 * secondMs,
     integer(0, timerMsMax),
     "how long requests under way may take at shutdown",
   ),
-  eventsKeepMs: setting(
-    "events-keep-ms",
-    "MS",
-    7 * dayMs,
-    integer(0, 100 * yearMs),
-    "how long events can be read again",
-  ),
-  endedKeepMs: setting(
-    "ended-keep-ms",
-    "MS",
-    dayMs,
-    integer(0, 100 * yearMs),
-    "how long ended leases can be looked up",
-  ),
-  endedKeepMax: setting("ended-keep-max", "N", 10_000_000, integer(0, 1_000_000_000), "and at most N of them"),
-  endedTasksKeepMs: setting(
-    "ended-tasks-keep-ms",
-    "MS",
-    30 * dayMs,
-    integer(0, 100 * yearMs),
-    "how long ended tasks can be looked up",
-  ),
-  endedTasksKeepMax: setting(
-    "ended-tasks-keep-max",
-    "N",
-    10_000_000,
-    integer(0, 1_000_000_000),
-    "and at most N of them; receipts are kept forever",
-  ),
-  pruneEveryMs: setting("prune-every-ms", "MS", hourMs, integer(100, timerMsMax), "how often older ones are deleted"),
-  artifactBytesMax: setting("artifact-bytes-max", "N", 64 * mebibyte, integer(1, 2 ** 40), "bytes of one artifact"),
-  artifactsTotalBytesMax: setting(
-    "artifacts-total-bytes-max",
-    "N",
-    10_240 * mebibyte,
-    integer(1, 2 ** 50),
-    "bytes of all artifacts together",
-  ),
+  eventsKeepMs: setting("MS", 7 * dayMs, ageMs, "how long events can be read again"),
+  endedKeepMs: setting("MS", dayMs, ageMs, "how long ended leases can be looked up"),
+  endedKeepMax: setting("N", 10_000_000, keptMax, "and at most N of them"),
+  endedTasksKeepMs: setting("MS", 30 * dayMs, ageMs, "how long ended tasks can be looked up"),
+  endedTasksKeepMax: setting("N", 10_000_000, keptMax, "and at most N of them; receipts are kept forever"),
+  pruneEveryMs: setting("MS", hourMs, timerMs, "how often older ones are deleted"),
+  artifactBytesMax: setting("N", 64 * mebibyte, integer(1, 2 ** 40), "bytes of one artifact"),
+  artifactsTotalBytesMax: setting("N", 10_240 * mebibyte, integer(1, 2 ** 50), "bytes of all artifacts together"),
 };
 
+export type Config = {
+  readonly [K in keyof typeof table]: (typeof table)[K] extends Setting<infer T> ? T : never;
+};
+
+export const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = table;
 export const names = Object.keys(settings) as readonly (keyof Config)[];
+
+/** `rateLimit` is --rate-limit, and `allowedHosts` is --allowed-host, which can be given several times. */
+export function flagName(name: keyof Config): string {
+  const flag = fileName(name).replaceAll("_", "-");
+  return Array.isArray(settings[name].usual) ? flag.replace(/s$/, "") : flag;
+}
 
 /** Its name in the environment and in the file: `allowedHosts` is LEASEHOLD_ALLOWED_HOSTS, and `allowed_hosts`. */
 export function environmentName(name: keyof Config): string {
@@ -225,7 +155,8 @@ export function loadConfig(flags: Flags, environment: Environment): Config {
 }
 
 function find<K extends keyof Config>(name: K, flags: Flags, environment: Environment, file: Values): Config[K] {
-  const { flag, usual, read } = settings[name];
+  const { usual, read } = settings[name];
+  const flag = flagName(name);
   const variable = environmentName(name);
   const places: readonly (readonly [place: string, value: unknown])[] = [
     [`--${flag}`, flags[flag]],

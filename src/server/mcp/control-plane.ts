@@ -1,5 +1,5 @@
 /** The control plane for MCP tools within the same process, as the caller of the request or as its agent. */
-import { settingsOf } from "../../kernel/views.ts";
+import { tenantsIn } from "../../kernel/views.ts";
 import type { Body, ControlPlane, Reply } from "../../mcp/control-plane.ts";
 import { limits } from "../../mcp/limits.ts";
 import { type Answer, bodyValue, errorAnswer } from "../../protocol/answers/answer.ts";
@@ -110,7 +110,7 @@ function answeredBy(answer: Answer): Reply {
 
 function boundsOf({ engine }: Service, { tenant }: Caller) {
   return (
-    engine.peek((state) => settingsOf(state, tenant)) ?? {
+    engine.peek(tenantsIn).get(tenant)?.record.settings ?? {
       ttlMsMax: limits.ttlMsDefault,
       waitTimeoutMsMax: limits.waitTimeoutMsDefault,
     }

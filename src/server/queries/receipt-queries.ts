@@ -2,29 +2,29 @@
 import { readEndedTask } from "../../engine/codec/record-text.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { findReceipt } from "../../engine/history.ts";
-import type { Millis } from "../../kernel/contract/records.ts";
-import { type Refusal, refuse } from "../../kernel/contract/refusals.ts";
-import type { State } from "../../kernel/kernel.ts";
-import { findTenantFor, type TaskEntry } from "../../kernel/views.ts";
+import { refuse } from "../../kernel/contract/refusals.ts";
+import type { Task } from "../../kernel/contract/task-records.ts";
+import { tasksInCustody } from "../../kernel/views.ts";
 import { readStoredReceipt } from "../../ledger/seal.ts";
 import type { QueryOf, QueryReply, TaskObligation } from "../../protocol/answers/queries.ts";
 import type { ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
 import { limits } from "../../protocol/schema/limits.ts";
-import type { QueryResult } from "./lease-queries.ts";
-import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
-import { scan } from "./scan.ts";
+import type { Service } from "../service.ts";
+import { cursorFor, readCursor } from "./paging.ts";
+import { answerFromStore, listPage, type QueryResult } from "./scan.ts";
 
-export async function getReceipt(
-  engine: Engine,
+export function getReceipt(
+  { engine }: Service,
   query: QueryOf<"get_receipt" | "get_receipt_chain">,
 ): Promise<QueryResult> {
-  const { tenant, receiptId } = query;
-  const { refusal, now } = await admit(engine, query);
-  if (refusal !== null) return { reply: refusal, now };
-  const stored = await findReceipt(engine.store, tenant, receiptId);
-  if (stored === null) return { reply: refuse("receipt_unknown", "There is no such receipt."), now };
-  if (query.type === "get_receipt") return { reply: { type: "stored_receipt", stored, created: false }, now };
-  return { reply: await chainOf(engine, tenant, stored), now };
+  const { type, tenant, receiptId } = query;
+  return answerFromStore(engine, query, async () => {
+    const stored = await findReceipt(engine.store, tenant, receiptId);
+    if (stored === null) return refuse("receipt_unknown", "There is no such receipt.");
+    return type === "get_receipt"
+      ? { type: "stored_receipt", stored, created: false }
+      : chainOf(engine, tenant, stored);
+  });
 }
 
 /** Causes lead from task to task, one by one; effects are followed within the task, which the ledger finds at once. */
@@ -53,90 +53,67 @@ async function chainOf(engine: Engine, tenant: string, stored: ShownReceipt): Pr
   return { type: "receipt_chain", stored, causes, effects: effects.slice(0, limits.chainMax), truncated };
 }
 
-export async function listReceipts(engine: Engine, query: QueryOf<"list_receipts">): Promise<QueryResult> {
-  const { refusal, now } = await admit(engine, query);
-  if (refusal !== null) return { reply: refusal, now };
-  const after = readCursor("receipts", query.cursor);
-  const { tenant, limit, taskId, phase, recipientAi, sourceSystem, since } = query;
-  const page = await engine.store.receiptsPage({
-    tenant,
-    limit,
-    ...(after !== null && { after: Number(after) }),
-    ...(taskId !== null && { taskId }),
-    ...(phase !== null && { phase }),
-    ...(recipientAi !== null && { recipientAi }),
-    ...(sourceSystem !== null && { sourceSystem }),
-    ...(since !== null && { since }),
+export function listReceipts({ engine }: Service, query: QueryOf<"list_receipts">): Promise<QueryResult> {
+  return answerFromStore(engine, query, async () => {
+    const after = readCursor("receipts", query.cursor);
+    const { tenant, limit, taskId, phase, recipientAi, sourceSystem, since } = query;
+    const page = await engine.store.receiptsPage({
+      tenant,
+      limit,
+      ...(after !== null && { after: Number(after) }),
+      ...(taskId !== null && { taskId }),
+      ...(phase !== null && { phase }),
+      ...(recipientAi !== null && { recipientAi }),
+      ...(sourceSystem !== null && { sourceSystem }),
+      ...(since !== null && { since }),
+    });
+    const nextCursor = page.next === null ? null : cursorFor("receipts", String(page.next));
+    return { type: "receipt_page", receipts: page.receipts.map(readStoredReceipt), nextCursor };
   });
-  const nextCursor = page.next === null ? null : cursorFor("receipts", String(page.next));
-  return { reply: { type: "receipt_page", receipts: page.receipts.map(readStoredReceipt), nextCursor }, now };
 }
 
-export async function getLedgerHead(engine: Engine, query: QueryOf<"get_ledger_head">): Promise<QueryResult> {
-  const { refusal, now } = await admit(engine, query);
-  if (refusal !== null) return { reply: refusal, now };
+export function getLedgerHead({ engine }: Service, query: QueryOf<"get_ledger_head">): Promise<QueryResult> {
   const { publicKey } = engine.ledgerKey;
-  return { reply: { type: "ledger_head", head: { ...engine.signHead(query.tenant), publicKey } }, now };
+  const head = async (): Promise<QueryReply> => ({
+    type: "ledger_head",
+    head: { ...engine.signHead(query.tenant), publicKey },
+  });
+  return answerFromStore(engine, query, head);
 }
 
-export function getInbox(engine: Engine, query: QueryOf<"get_inbox">): Promise<QueryResult> {
+export function getInbox({ engine }: Service, query: QueryOf<"get_inbox">): Promise<QueryResult> {
   return listOpen(engine, { ...query, type: "list_obligations", state: null, custodian: query.recipientAi });
 }
 
-export function listObligations(engine: Engine, query: QueryOf<"list_obligations">): Promise<QueryResult> {
-  return query.state === "CLOSED" ? listClosed(engine, query) : listOpen(engine, query);
+export function listObligations({ engine }: Service, query: QueryOf<"list_obligations">): Promise<QueryResult> {
+  if (query.state !== "CLOSED") return listOpen(engine, query);
+  return answerFromStore(engine, query, () => listClosed(engine, query));
 }
 
-async function listOpen(engine: Engine, query: QueryOf<"list_obligations">): Promise<QueryResult> {
-  const after = readCursor("obligations", query.cursor);
-  let page = new PageBuilder<TaskObligation>(query.limit, after);
-  const begin = (state: State) => {
-    page = new PageBuilder<TaskObligation>(query.limit, after);
-    const tenant = findTenantFor(state, query);
-    if ("code" in tenant) return tenant;
-    const { custodians } = tenant.book;
-    return query.custodian === null ? allOf(custodians) : (custodians.get(query.custodian) ?? []);
-  };
-  const { refusal, now } = await scan<TaskEntry>(engine, begin, ({ record: task }) => {
-    const { obligation } = task;
-    if (obligation === null || obligation.state === "CLOSED") return;
-    if (query.state !== null && obligation.state !== query.state) return;
-    page.offer(task.id, { task, obligation });
+function listOpen(engine: Engine, query: QueryOf<"list_obligations">): Promise<QueryResult> {
+  return listPage(engine, query, {
+    reader: query,
+    name: "obligations",
+    items: (state) => tasksInCustody(state, query.tenant, query.custodian),
+    keyOf: ({ id }) => id,
+    isWanted: ({ obligation }) =>
+      obligation !== null && obligation.state !== "CLOSED" && (query.state ?? obligation.state) === obligation.state,
+    reply: (tasks, nextCursor) => ({ type: "obligation_page", obligations: tasks.flatMap(obligationsIn), nextCursor }),
   });
-  if (refusal !== null) return { reply: refusal, now };
-  const { items, lastKey } = page.build();
-  const nextCursor = lastKey === null ? null : cursorFor("obligations", lastKey);
-  return { reply: { type: "obligation_page", obligations: items, nextCursor }, now };
-}
-
-function* allOf(custodians: ReadonlyMap<string, ReadonlySet<TaskEntry>>): Generator<TaskEntry> {
-  for (const tasks of custodians.values()) yield* tasks;
 }
 
 /** Of tasks that have ended, the youngest first; a page may be short where few match, and says how to go on. */
-async function listClosed(engine: Engine, query: QueryOf<"list_obligations">): Promise<QueryResult> {
-  const { refusal, now } = await admit(engine, query);
-  if (refusal !== null) return { reply: refusal, now };
+async function listClosed(engine: Engine, query: QueryOf<"list_obligations">): Promise<QueryReply> {
   const { tenant, limit, custodian } = query;
   const before = readCursor("closed", query.cursor);
   const page = await engine.store.endedTaskPage({ tenant, limit, ...(before !== null && { before }) });
-  const obligations = page.tasks.flatMap(({ body }) => {
-    const task = readEndedTask(body);
-    const { obligation } = task;
-    const isWanted = obligation !== null && (custodian === null || obligation.custodian === custodian);
-    return isWanted ? [{ task, obligation }] : [];
-  });
+  const obligations = page.tasks
+    .flatMap(({ body }) => obligationsIn(readEndedTask(body)))
+    .filter(({ obligation }) => custodian === null || obligation.custodian === custodian);
   const nextCursor = page.next === null ? null : cursorFor("closed", page.next);
-  return { reply: { type: "obligation_page", obligations, nextCursor }, now };
+  return { type: "obligation_page", obligations, nextCursor };
 }
 
-/** Who may look; asked through the engine, so that what is read afterwards is at least as new as all before (S1). */
-function admit(
-  engine: Engine,
-  query: Parameters<typeof findTenantFor>[1],
-): Promise<{ readonly refusal: Refusal | null; readonly now: Millis }> {
-  return engine.ask((state, now) => {
-    const tenant = findTenantFor(state, query);
-    return { refusal: "code" in tenant ? tenant : null, now };
-  });
+function obligationsIn(task: Task): readonly TaskObligation[] {
+  return task.obligation === null ? [] : [{ task, obligation: task.obligation }];
 }

@@ -1,15 +1,83 @@
 /**
- * Looks at every item of a large collection, a slice at a time, so that commands go on in between. What is there from
- * beginning to end is seen once; what comes or goes meanwhile may be seen or not.
+ * Reads for a caller, and lists of large collections: every item is looked at, a slice at a time, so that commands go on
+ * in between. What is there from beginning to end is seen once; what comes or goes meanwhile may be seen or not.
  */
 import type { Engine } from "../../engine/engine.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
 import type { State } from "../../kernel/kernel.ts";
+import { type Reader, whyNotRead } from "../../kernel/views.ts";
+import type { Paging, QueryReply } from "../../protocol/answers/queries.ts";
+import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
 
-/** How long others wait at most, and how many items are looked at between two looks at the clock. */
+/** How long others wait at most, and how many items are looked at between two checks of the clock. */
 const sliceMs = 2;
 const stride = 64;
+
+export interface QueryResult {
+  readonly reply: QueryReply;
+  readonly now: Millis;
+}
+
+/** Reads through the engine, so that what is read afterwards is at least as new as all before (S1). */
+export function read<T>(
+  engine: Engine,
+  reader: Reader,
+  find: (state: State, now: Millis) => T,
+): Promise<{ readonly found: T | Refusal; readonly now: Millis }> {
+  return engine.ask((state, now) => ({ found: whyNotRead(state, reader) ?? find(state, now), now }));
+}
+
+/** Answers from memory alone. */
+export async function answerFrom(
+  engine: Engine,
+  reader: Reader,
+  find: (state: State, now: Millis) => QueryReply,
+): Promise<QueryResult> {
+  const { found: reply, now } = await read(engine, reader, find);
+  return { reply, now };
+}
+
+/** Answers from history or the ledger, for a caller that may read the tenant. */
+export async function answerFromStore(
+  engine: Engine,
+  reader: Reader,
+  find: () => Promise<QueryReply>,
+): Promise<QueryResult> {
+  const { found: refusal, now } = await read(engine, reader, () => null);
+  return { reply: refusal ?? (await find()), now };
+}
+
+/** One list of the API: which items it has, in which order, and how a page of them is answered. */
+export interface Listing<T> {
+  /** Keeps a cursor of one list from being taken for another's. */
+  readonly name: string;
+  readonly items: (state: State) => Iterable<T>;
+  readonly keyOf: (item: T) => string;
+  readonly isWanted?: (item: T) => boolean;
+  readonly reply: (items: readonly T[], nextCursor: string | null) => QueryReply | Promise<QueryReply>;
+  /** Null: every caller that the operation admits may read it. */
+  readonly reader: Reader | null;
+}
+
+export async function listPage<T>(
+  engine: Engine,
+  { limit, cursor }: Paging,
+  { name, items, keyOf, isWanted = () => true, reply, reader }: Listing<T>,
+): Promise<QueryResult> {
+  const after = readCursor(name, cursor);
+  let page = new PageBuilder<T>(limit, after);
+  const begin = (state: State) => {
+    page = new PageBuilder<T>(limit, after);
+    return (reader === null ? null : whyNotRead(state, reader)) ?? items(state);
+  };
+  const { refusal, now } = await scan<T>(engine, begin, (item) => {
+    if (isWanted(item)) page.offer(keyOf(item), item);
+  });
+  if (refusal !== null) return { reply: refusal, now };
+  const { items: listed, lastKey } = page.build();
+  return { reply: await reply(listed, lastKey === null ? null : cursorFor(name, lastKey)), now };
+}
 
 export interface Scanned {
   readonly refusal: Refusal | null;

@@ -4,55 +4,42 @@ import type { Engine } from "../../engine/engine.ts";
 import { findEndedTask, findReceipt } from "../../engine/history.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import { type Refusal, refuse } from "../../kernel/contract/refusals.ts";
-import type { EndedTask, Payload, Task } from "../../kernel/contract/task-records.ts";
-import { explainTask, type State, type WaitingFor } from "../../kernel/kernel.ts";
-import { findTenantFor, type TaskEntry } from "../../kernel/views.ts";
+import type { Task } from "../../kernel/contract/task-records.ts";
+import type { WaitingFor } from "../../kernel/kernel.ts";
+import { explain, findRecord, findTask, type LiveTask, recordsOf } from "../../kernel/views.ts";
 import { readStoredReceipt } from "../../ledger/seal.ts";
 import type { QueryOf, QueryReply, TaskView, Waits } from "../../protocol/answers/queries.ts";
 import { blockerObject } from "../../protocol/leases/lease-json.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import { isoTime } from "../../protocol/schema/text.ts";
-import type { QueryResult } from "./lease-queries.ts";
-import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
-import { scan } from "./scan.ts";
+import type { Service } from "../service.ts";
+import { cursorFor, readCursor } from "./paging.ts";
+import { answerFromStore, listPage, type QueryResult, read } from "./scan.ts";
 
-interface Found {
-  readonly task: Task;
-  readonly payload: Payload | null;
-  readonly waitingFor: readonly Waits[];
-}
-
-export async function getTask(engine: Engine, query: QueryOf<"get_task" | "explain_task">): Promise<QueryResult> {
+export async function getTask({ engine }: Service, query: QueryOf<"get_task">): Promise<QueryResult> {
   const { tenant, taskId } = query;
-  const { found, now } = await engine.ask((state, at) => ({ found: findLive(state, query, at), now: at }));
+  const { found, now } = await read(engine, query, (state) => findTask(state, tenant, taskId));
   if (found !== null && "code" in found) return { reply: found, now };
   const ended = found === null ? await findEndedTask(engine.store, tenant, taskId) : null;
-  if (found === null && ended === null)
-    return { reply: refuse("task_unknown", "There is no such task.", { taskId }), now };
-  if (query.type === "explain_task") return { reply: explained(found, ended), now };
-  const task = found?.task ?? ended;
-  if (task === null) throw new TypeError("a task is alive or has ended");
-  const view = await viewOf(engine, tenant, task, found === null ? (ended?.payload ?? null) : found.payload);
-  return { reply: { type: "task_view", view }, now };
+  const known = found ?? (ended === null ? null : { task: ended, payload: ended.payload });
+  if (known === null) return { reply: unknownTask(taskId), now };
+  return { reply: { type: "task_view", view: await viewOf(engine, tenant, known) }, now };
 }
 
-function findLive(state: State, query: QueryOf<"get_task" | "explain_task">, now: Millis): Found | Refusal | null {
-  const tenant = findTenantFor(state, query);
-  if ("code" in tenant) return tenant;
-  const entry = tenant.tasks.get(query.taskId);
-  if (entry === undefined) return null;
-  const waitingFor = query.type === "explain_task" ? explainTask(state, tenant, entry, now) : [];
-  return {
-    task: entry.record,
-    payload: entry.payload?.record ?? null,
-    waitingFor: waitingFor.map((one) => waitsObject(one, now)),
-  };
+export async function explainTask({ engine }: Service, query: QueryOf<"explain_task">): Promise<QueryResult> {
+  const { tenant, taskId } = query;
+  const { found, now } = await read(engine, query, (state, at) => {
+    const task = findRecord(state, tenant, "task", taskId);
+    return { task, waitingFor: explain(state, tenant, taskId, at).map((one) => waitsObject(one, at)) };
+  });
+  if ("code" in found) return { reply: found, now };
+  const task = found.task ?? (await findEndedTask(engine.store, tenant, taskId));
+  if (task === null) return { reply: unknownTask(taskId), now };
+  return { reply: { type: "explained", task, waitingFor: found.waitingFor }, now };
 }
 
-function explained(live: Found | null, ended: EndedTask | null): QueryReply {
-  const task = live?.task ?? ended;
-  if (task === null) throw new TypeError("a task is alive or has ended");
-  return { type: "explained", task, waitingFor: live?.waitingFor ?? [] };
+function unknownTask(taskId: string): Refusal {
+  return refuse("task_unknown", "There is no such task.", { taskId });
 }
 
 /** T11, in the words of the wire. */
@@ -85,7 +72,7 @@ function waitsObject(waits: WaitingFor, now: Millis): Waits {
   }
 }
 
-async function viewOf(engine: Engine, tenant: string, task: Task, payload: Payload | null): Promise<TaskView> {
+async function viewOf(engine: Engine, tenant: string, { task, payload }: LiveTask): Promise<TaskView> {
   const { winningReceiptId, lastReceiptId } = task;
   if (lastReceiptId === null) return { task, payload, result: null, receipts: [] };
   const page = await engine.store.receiptsPage({ tenant, taskId: task.id, limit: limits.taskReceiptsMax });
@@ -101,39 +88,25 @@ const finals: readonly (Task["status"] | null)[] = ["succeeded", "failed", "canc
  * The living first, by id, which is by age; then the ended, the youngest first, as history has them. A task that ends
  * between two pages is on the second, or on both.
  */
-export async function listTasks(engine: Engine, query: QueryOf<"list_tasks">): Promise<QueryResult> {
-  const { status, limit } = query;
+export async function listTasks({ engine }: Service, query: QueryOf<"list_tasks">): Promise<QueryResult> {
+  const { tenant, status, limit } = query;
   const isInEnded = query.cursor !== null && isCursorOf("ended_tasks", query.cursor);
-  if (isInEnded || finals.includes(status)) return listEnded(engine, query, [], engine.now());
-  const after = readCursor("tasks", query.cursor);
-  let page = new PageBuilder<Task>(limit, after);
-  const begin = (state: State) => {
-    page = new PageBuilder<Task>(limit, after);
-    const tenant = findTenantFor(state, query);
-    return "code" in tenant ? tenant : tenant.tasks.values();
-  };
-  const { refusal, now } = await scan<TaskEntry>(engine, begin, ({ record, alive }) => {
-    if (alive && matches(record, query)) page.offer(record.id, record);
+  if (isInEnded || finals.includes(status)) return answerFromStore(engine, query, () => listEnded(engine, query, []));
+  return listPage(engine, query, {
+    reader: query,
+    name: "tasks",
+    items: (state) => recordsOf(state, tenant, "task"),
+    keyOf: ({ id }) => id,
+    isWanted: (task) => matches(task, query),
+    reply: (tasks, nextCursor) => {
+      if (nextCursor !== null || status !== null) return pageOf(tasks, nextCursor);
+      if (tasks.length === limit) return pageOf(tasks, cursorFor("ended_tasks", ""));
+      return listEnded(engine, { ...query, cursor: null }, tasks);
+    },
   });
-  if (refusal !== null) return { reply: refusal, now };
-  const { items, lastKey } = page.build();
-  if (lastKey !== null) return { reply: pageOf(items, cursorFor("tasks", lastKey)), now };
-  if (status !== null) return { reply: pageOf(items, null), now };
-  if (items.length === limit) return { reply: pageOf(items, cursorFor("ended_tasks", "")), now };
-  return listEnded(engine, { ...query, cursor: null }, items, now);
 }
 
-async function listEnded(
-  engine: Engine,
-  query: QueryOf<"list_tasks">,
-  first: readonly Task[],
-  now: Millis,
-): Promise<QueryResult> {
-  const refusal = await engine.ask((state) => {
-    const tenant = findTenantFor(state, query);
-    return "code" in tenant ? tenant : null;
-  });
-  if (refusal !== null) return { reply: refusal, now };
+async function listEnded(engine: Engine, query: QueryOf<"list_tasks">, first: readonly Task[]): Promise<QueryReply> {
   const before = readCursor("ended_tasks", query.cursor);
   const { tasks, next } = await engine.store.endedTaskPage({
     tenant: query.tenant,
@@ -143,8 +116,7 @@ async function listEnded(
     ...(query.taskType !== null && { taskType: query.taskType }),
   });
   const ended = tasks.map(({ body }) => readEndedTask(body));
-  const nextCursor = next === null ? null : cursorFor("ended_tasks", next);
-  return { reply: pageOf([...first, ...ended], nextCursor), now };
+  return pageOf([...first, ...ended], next === null ? null : cursorFor("ended_tasks", next));
 }
 
 function isCursorOf(list: string, cursor: string): boolean {

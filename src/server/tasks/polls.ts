@@ -12,7 +12,7 @@ import type { Millis } from "../../kernel/contract/records.ts";
 import type { Offer } from "../../kernel/contract/replies.ts";
 import type { PollTasks } from "../../kernel/contract/task-commands.ts";
 import type { ReadyTask } from "../../kernel/kernel.ts";
-import { findWorker } from "../../kernel/views.ts";
+import { findRecord } from "../../kernel/views.ts";
 import type { CommandOperation } from "../../protocol/operation.ts";
 import type { Respond, RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
@@ -154,7 +154,8 @@ class Poll implements Outlet {
     this.until = until;
     this.outlet = outlet;
     // What it says now, or said before (T9).
-    const able = capabilities ?? polls.engine.peek((state) => findWorker(state, tenant, workerId)?.capabilities) ?? [];
+    const able =
+      capabilities ?? polls.engine.peek((state) => findRecord(state, tenant, "worker", workerId)?.capabilities) ?? [];
     this.group = groups.enter(able, acceptTypes ?? null);
   }
 
@@ -213,7 +214,7 @@ class Poll implements Outlet {
     const { tenant } = this.command;
     this.state = "waiting";
     this.rounds = 0;
-    this.health = engine.peek((state) => findWorker(state, tenant, this.workerId)?.health) ?? 1;
+    this.health = engine.peek((state) => findRecord(state, tenant, "worker", this.workerId)?.health) ?? 1;
     this.groups.wait(this, this.group);
     this.polls.size++;
     this.timer ??= setTimeout(() => this.finish(), Math.max(0, this.until - engine.now()));

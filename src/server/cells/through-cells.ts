@@ -1,0 +1,106 @@
+/** Commands whose answers wait for a cell: renewing a bound lease (G8), and lifting a fence (G7). */
+import type { Decision } from "../../engine/engine-types.ts";
+import type { Command, RenewLease, ResetResource } from "../../kernel/contract/commands.ts";
+import { findRecord, parseResourceName } from "../../kernel/views.ts";
+import { errorAnswer } from "../../protocol/answers/answer.ts";
+import { verdictAnswer } from "../../protocol/answers/reply-json.ts";
+import { type CellDone, cellEndCodes } from "../../protocol/resources/cell-link.ts";
+import { CommandRun, type RunRequest } from "../answering/command-run.ts";
+import { Refused } from "../answering/faults.ts";
+import type { Service } from "../service.ts";
+
+/** A driver may take its time to reset and to probe; one that takes longer is asked again by an operator. */
+const resetMsMax = 55_000;
+
+export const runRenew = runThrough(renewLease);
+export const runReset = runThrough(resetResource);
+
+function runThrough<C extends Command>(decide: (service: Service, command: C) => Promise<Decision>) {
+  return ({ service, operation, command, respond }: RunRequest<C>): null => {
+    const run = new CommandRun(service, operation, command, respond);
+    decide(service, command).then(
+      (decided) => run.send(decided),
+      (fault: unknown) => run.fail(fault),
+    );
+    return null;
+  };
+}
+
+/** Answered when its cell has taken it: then the old token is dead everywhere. */
+async function renewLease({ engine, cells }: Service, command: RenewLease): Promise<Decision> {
+  const { tenant, leaseId } = command;
+  const before = engine.peek((state) => findRecord(state, tenant, "lease", leaseId));
+  // Without its cell the lease would be longer here than there; so it stays as it is, and its holder can try again.
+  if (before !== undefined && before.cell !== null && !cells.isConnected(tenant, before.cell)) {
+    throw notReady(before.resource, `The cell ${before.cell} is not connected; nothing has changed. Try again.`);
+  }
+  const decided = await engine.command(command);
+  const { reply } = decided;
+  if (reply.type !== "lease" || reply.lease.cell === null) return decided;
+  const taken = await cells.awaitTaken(reply.lease);
+  switch (taken.type) {
+    case "taken":
+      return decided;
+    case "silent":
+      throw notReady(
+        reply.lease.resource,
+        `The cell ${reply.lease.cell} has not taken the new generation in time; ask for the lease, and renew it again.`,
+      );
+    case "ended": {
+      const code = cellEndCodes.find((known) => known === taken.code) ?? "lease_revoked";
+      throw new Refused(errorAnswer(code, "The cell has ended the lease; acquire again.", { lease_id: leaseId }));
+    }
+  }
+}
+
+/** The cell resets the resource and probes it, and only what a probe has seen clean is free again. */
+async function resetResource(service: Service, command: ResetResource): Promise<Decision> {
+  const { engine, cells } = service;
+  const { tenant } = command;
+  const hosted = await findFencedOfCell(service, command);
+  // For an unbound resource the caller's word is the probe; and what is not fenced needs none.
+  if (hosted === null) return engine.command({ ...command, probed: false });
+  const { cell, resource } = hosted;
+  const asked = async (op: "reset" | "probe"): Promise<CellDone | null> => {
+    if (!cells.isConnected(tenant, cell)) throw silent(cell, resource);
+    return cells.order(tenant, cell, { op, resource });
+  };
+  for (const op of ["reset", "probe"] as const) {
+    const done = await withinTime(asked(op));
+    if (done === null) throw silent(cell, resource);
+    if (!done.ok || done.clean === false || (op === "probe" && done.clean !== true)) {
+      const detail = done.detail === undefined || done.detail === "" ? `The ${op} has not seen it clean.` : done.detail;
+      throw new Refused(errorAnswer("reset_failed", detail, { resource, cell }));
+    }
+  }
+  return engine.command({ ...command, probed: true });
+}
+
+function findFencedOfCell({ engine }: Service, { tenant, resource }: ResetResource) {
+  const name = parseResourceName(resource);
+  if ("problem" in name) return null;
+  return engine.ask((state) => {
+    const record = findRecord(state, tenant, "resource", name.text);
+    if (record === undefined || record.cell === null || !record.fenced) return null;
+    return { cell: record.cell, resource: record.name };
+  });
+}
+
+async function withinTime(done: Promise<CellDone | null>): Promise<CellDone | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), resetMsMax);
+  });
+  return Promise.race([done, late]).finally(() => clearTimeout(timer));
+}
+
+function silent(cell: string, resource: string): Refused {
+  return notReady(
+    resource,
+    `The cell ${cell} is not connected, or does not answer; start it, or look at its log, then try again.`,
+  );
+}
+
+function notReady(resource: string, detail: string): Refused {
+  return new Refused(verdictAnswer({ type: "paused", reason: "cell_not_ready", detail, resource }, { now: 0 }));
+}
