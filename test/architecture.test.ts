@@ -106,7 +106,7 @@ const folders: Readonly<Record<string, Readonly<Record<string, readonly string[]
     receipts: ["answering"],
     tasks: ["answering"],
     cells: ["answering", "queries"],
-    mcp: [".", "auth", "http"],
+    mcp: [".", "answering", "auth", "http"],
     operating: ["answering", "http", "queries"],
   },
 };

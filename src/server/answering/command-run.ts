@@ -30,14 +30,14 @@ export interface RunRequest<C extends Decoded = Decoded> {
 export type Run = (request: RunRequest) => (() => void) | null;
 
 /** Submits, asks history where the kernel has to, and encodes. */
-export class CommandRun implements Outlet {
+export class CommandRun<C extends Command = Command> implements Outlet {
   readonly encode: null;
   protected readonly service: Service;
   protected readonly operation: CommandOperation;
-  protected readonly command: Command;
+  protected readonly command: C;
   protected readonly respond: Respond;
 
-  constructor(service: Service, operation: CommandOperation, command: Command, respond: Respond) {
+  constructor(service: Service, operation: CommandOperation, command: C, respond: Respond) {
     this.encode = null;
     this.service = service;
     this.operation = operation;

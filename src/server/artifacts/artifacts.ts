@@ -91,17 +91,12 @@ export function createArtifactHandlers(
 }
 
 function problemAnswer(problem: PutProblem, bytesMax: number): Answer {
-  switch (problem) {
-    case "artifact_too_large":
-      return errorAnswer(problem, `An artifact has at most ${bytesMax} bytes here; keep larger ones elsewhere.`);
-    case "artifact_mismatch":
-      return errorAnswer(problem, "The bytes do not have the checksum in Leasehold-Sha256; send them again.");
-    case "artifact_space_exhausted":
-      return errorAnswer(
-        problem,
-        "The space for artifacts is used up; an operator can delete some or raise the limit.",
-      );
-  }
+  const details: Readonly<Record<PutProblem, string>> = {
+    artifact_too_large: `An artifact has at most ${bytesMax} bytes here; keep larger ones elsewhere.`,
+    artifact_mismatch: "The bytes do not have the checksum in Leasehold-Sha256; send them again.",
+    artifact_space_exhausted: "The space for artifacts is used up; an operator can delete some or raise the limit.",
+  };
+  return errorAnswer(problem, details[problem]);
 }
 
 const unknownArtifact = errorAnswer("artifact_unknown", "There is no artifact with this checksum in the tenant.");

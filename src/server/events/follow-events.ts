@@ -8,6 +8,7 @@
 import { DatabaseUnavailable, ShuttingDown } from "../../engine/engine-types.ts";
 import { parseResourceName } from "../../kernel/views.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
+import type { Input } from "../../protocol/operation.ts";
 import type { PackedEvents } from "../../store/store.ts";
 import type { Service } from "../service.ts";
 import { type EventFilter, matches, type StoredEvent, storedSubjectOf } from "./event-filter.ts";
@@ -20,6 +21,28 @@ export interface EventQuery {
   readonly types: readonly string[] | null;
   readonly resource: string | null;
   readonly agentId: string | null;
+}
+
+/** From the checked input of `events`. */
+export function eventQueryOf(input: Input, tenant: string): EventQuery {
+  const {
+    since,
+    types,
+    resource,
+    agent_id: agentId,
+  } = input as {
+    readonly since?: number | null;
+    readonly types?: readonly string[] | null;
+    readonly resource?: string | null;
+    readonly agent_id?: string | null;
+  };
+  return {
+    tenant,
+    since: since ?? null,
+    types: types ?? null,
+    resource: resource ?? null,
+    agentId: agentId ?? null,
+  };
 }
 
 export interface FollowHooks {
@@ -55,17 +78,20 @@ export function followEvents(
   }
   const { tenant, agentId } = query;
   const filter: EventFilter = { tenant, agentId, resource, types: query.types === null ? null : new Set(query.types) };
-  const following = new Following(service, filter, query.since, deliver, ended, hooks);
+  const following = new Following(service, filter, query.since, { ...hooks, deliver, ended });
   following.start();
   return () => following.stop();
+}
+
+interface Hooks extends FollowHooks {
+  readonly deliver: Deliver;
+  readonly ended: (answer: Answer) => void;
 }
 
 class Following implements Follower {
   readonly filter: EventFilter;
   private readonly service: Service;
-  private readonly give: Deliver;
-  private readonly ended: (answer: Answer) => void;
-  private readonly hooks: FollowHooks;
+  private readonly hooks: Hooks;
   private position: number | null;
   /** Live events that wait until the stored ones before them were read; null while live. */
   private aside: { readonly seq: number; readonly text: string }[] | null = null;
@@ -75,19 +101,10 @@ class Following implements Follower {
   private round = 0;
   private isOver = false;
 
-  constructor(
-    service: Service,
-    filter: EventFilter,
-    since: number | null,
-    give: Deliver,
-    ended: (answer: Answer) => void,
-    hooks: FollowHooks,
-  ) {
+  constructor(service: Service, filter: EventFilter, since: number | null, hooks: Hooks) {
     this.service = service;
     this.filter = filter;
     this.position = since;
-    this.give = give;
-    this.ended = ended;
     this.hooks = hooks;
   }
 
@@ -111,7 +128,7 @@ class Following implements Follower {
 
   deliver(seq: number, text: string): void {
     if (this.isOver || seq <= (this.position ?? 0)) return;
-    if (this.aside === null) this.give(seq, text);
+    if (this.aside === null) this.hooks.deliver(seq, text);
     else if (this.aside.length < asideMax) this.aside.push({ seq, text });
     else {
       this.service.events.leave(this);
@@ -176,7 +193,7 @@ class Following implements Follower {
       const seq = firstSeq + index;
       if (seq <= (this.position ?? 0) || tenant !== this.filter.tenant) continue;
       if (round !== this.round) return;
-      if (matches(this.filter, storedSubjectOf(event))) this.give(seq, JSON.stringify(event));
+      if (matches(this.filter, storedSubjectOf(event))) this.hooks.deliver(seq, JSON.stringify(event));
     }
     this.position = Math.max(this.position ?? 0, firstSeq + count - 1);
   }
@@ -200,7 +217,7 @@ class Following implements Follower {
   private end(answer: Answer): void {
     if (this.isOver) return;
     this.stop();
-    this.ended(answer);
+    this.hooks.ended(answer);
   }
 }
 

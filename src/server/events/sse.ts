@@ -9,9 +9,9 @@ import { events as operation } from "../../protocol/watching/watching.ts";
 import type { Credentials } from "../auth/authenticate.ts";
 import { sendAnswer } from "../http/edge.ts";
 import type { Caller, Service } from "../service.ts";
-import { type EventQuery, followEvents } from "./follow-events.ts";
+import { type EventQuery, eventQueryOf, followEvents } from "./follow-events.ts";
 
-export { followEvents } from "./follow-events.ts";
+export { eventQueryOf, followEvents } from "./follow-events.ts";
 
 /** What may wait in memory for a slow reader before it is cut off. It comes back, and resumes where it was. */
 const bufferedBytesMax = 4 * 2 ** 20;
@@ -158,32 +158,13 @@ function readEventQuery(request: FastifyRequest, { tenant }: Caller): Subscripti
   const { params, query, headers } = request;
   const read = readHttp(operation, operation, { params, query: query as RawQuery, body: undefined });
   if (!read.ok) return faultAnswer(read);
-  const {
-    since,
-    types,
-    resource,
-    agent_id: agentId,
-    follow,
-  } = read.value as {
-    readonly since?: number | null;
-    readonly types?: readonly string[] | null;
-    readonly resource?: string | null;
-    readonly agent_id?: string | null;
-    readonly follow?: boolean | null;
-  };
   const lastId = headers["last-event-id"];
   if (lastId !== undefined && lastId !== "" && !(typeof lastId === "string" && /^\d{1,15}$/.test(lastId))) {
     const detail = "Last-Event-ID is not the id of an event; send the last one that came, or leave it out.";
     return errorAnswer("invalid_request", detail, { field: "Last-Event-ID" });
   }
-  return {
-    tenant,
-    since: lastId ? Number(lastId) : (since ?? null),
-    types: types ?? null,
-    resource: resource ?? null,
-    agentId: agentId ?? null,
-    follows: follow ?? true,
-  };
+  const asked = { ...eventQueryOf(read.value, tenant), follows: read.value["follow"] !== false };
+  return lastId ? { ...asked, since: Number(lastId) } : asked;
 }
 
 /**

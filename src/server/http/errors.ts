@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import { limits } from "../../protocol/schema/limits.ts";
-import { Refused } from "../answering/faults.ts";
+import { internalError, Refused } from "../answering/faults.ts";
 
 interface Thrown {
   readonly code?: unknown;
@@ -24,7 +24,7 @@ export function answerForError(error: unknown, log: { error(details: object, mes
   }
   if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500) return unreadable;
   log.error({ err: error }, "a request failed for a reason that is not its own");
-  return errorAnswer("internal_error", "Something is wrong with the server; its log says what.");
+  return internalError;
 }
 
 /** For what the HTTP parser refuses. null: there is no client to answer. */

@@ -7,6 +7,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { readToolsets, type Toolset, toolsets } from "../../mcp/toolsets.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import { limits } from "../../protocol/schema/limits.ts";
+import { internalError } from "../answering/faults.ts";
 import { sendAnswer } from "../http/edge.ts";
 import type { Service } from "../service.ts";
 import { controlPlaneFor } from "./control-plane.ts";
@@ -64,7 +65,7 @@ export function createMcp({ service, isLoopback, version, presence: presenceOpti
       const served = answer(request, reply).catch((fault: unknown) => {
         if (isClosed || reply.raw.destroyed) return;
         service.log.error({ err: fault }, "an MCP request failed for a reason that is not its own");
-        sendAnswer(reply.raw, errorAnswer("internal_error", "Something is wrong with the server; its log says what."));
+        sendAnswer(reply.raw, internalError);
       });
       if (isEndless(request)) return;
       underWay.add(served);

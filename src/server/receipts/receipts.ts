@@ -20,6 +20,7 @@ import { receiptAnswer } from "../../protocol/tasks/task-json.ts";
 import type { RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
 import { Results } from "../answering/results.ts";
+import type { Service } from "../service.ts";
 import { DedupeLookup, type KnownReceipt } from "./dedupe-lookup.ts";
 
 /** Gets what became of each receipt, by its place: stored, now or before, or refused, by the kernel or at the edge. */
@@ -65,8 +66,9 @@ export class ReceiptSubmission {
         return;
       }
     }
+    const { engine } = this;
     for (const [index, receipt] of good.entries())
-      if (receipt !== null) this.decide(sender, receipt, index, outlet, null);
+      if (receipt !== null) new Submission({ engine, sender, index, outlet, after: null }, receipt).decide();
   }
 
   /** Marks that the kernel does not know; what those that it knows mean, it says itself. */
@@ -96,8 +98,9 @@ export class ReceiptSubmission {
           const receipt = receipts[index];
           if (receipt === null || receipt === undefined) continue;
           const before = (marks[index] ?? []).map((mark) => known.get(mark)).find((one) => one !== undefined);
-          if (before === undefined) this.decide(sender, receipt, index, outlet, after);
-          else new Submission(this.engine, sender, receipt, index, outlet, after).settleRepeated(before);
+          const submission = new Submission({ engine: this.engine, sender, index, outlet, after }, receipt);
+          if (before === undefined) submission.decide();
+          else submission.settleRepeated(before);
         }
       });
     } finally {
@@ -108,16 +111,6 @@ export class ReceiptSubmission {
       await this.submitKeyed(sender, alone, marks, outlet);
     }
   }
-
-  private decide<T>(
-    sender: ReceiptSender,
-    receipt: ReceiptInput,
-    index: number,
-    outlet: ReceiptOutlet<T>,
-    after: (() => void) | null,
-  ): void {
-    new Submission(this.engine, sender, receipt, index, outlet, after).decide();
-  }
 }
 
 /** What history and the ledger say about a receipt that came late, or was sent before (T13, R3). */
@@ -127,103 +120,87 @@ type Finding =
   /** To be submitted once more, in this form. */
   | { readonly type: "again"; readonly receipt: ReceiptInput };
 
-/** One receipt. What it returns from `encode` is kept until the commit: the receipt itself is not (0013). */
-class Submission<T> implements Outlet<T | Undecided> {
-  private readonly engine: Engine;
-  private readonly sender: ReceiptSender;
-  private readonly index: number;
-  private readonly outlet: ReceiptOutlet<T>;
-  private readonly after: (() => void) | null;
-  private receipt: ReceiptInput | null;
+/** One receipt on its way: whose it is, its place in the call, and whom to tell what. */
+interface Sent<T> {
+  readonly engine: Engine;
+  readonly sender: ReceiptSender;
+  readonly index: number;
+  readonly outlet: ReceiptOutlet<T>;
+  readonly after: (() => void) | null;
+}
 
-  constructor(
-    engine: Engine,
-    sender: ReceiptSender,
-    receipt: ReceiptInput,
-    index: number,
-    outlet: ReceiptOutlet<T>,
-    after: (() => void) | null,
-  ) {
-    this.engine = engine;
-    this.sender = sender;
+/** This object is kept until the commit: the receipt itself is not, once it is decided (0013). */
+class Submission<T> implements Outlet<T | null> {
+  private readonly sent: Sent<T>;
+  private receipt: ReceiptInput | null;
+  /** The reply that the ledger or history has to complete, or a refusal. */
+  private undecided: Decision | null = null;
+
+  constructor(sent: Sent<T>, receipt: ReceiptInput) {
+    this.sent = sent;
     this.receipt = receipt;
-    this.index = index;
-    this.outlet = outlet;
-    this.after = after;
   }
 
   /** With its marks in hand: nothing with one of them is under way. */
   decide(): void {
-    const { receipt, sender } = this;
+    const { receipt, sent } = this;
     if (receipt === null) throw new TypeError("a receipt is decided once");
-    const { tenant, actor } = sender;
-    this.engine.submit({ type: "submit_receipt", tenant, actor, receipt, entropy: unstamped }, this);
+    const { tenant, actor } = sent.sender;
+    sent.engine.submit({ type: "submit_receipt", tenant, actor, receipt, entropy: unstamped }, this);
   }
 
-  encode(decided: Decision): T | Undecided {
-    const { reply, now } = decided;
-    const { receipt } = this;
-    if (reply.type === "receipt") {
-      this.receipt = null;
-      return this.outlet.encode(sealedIn(decided), true);
-    }
-    const isFinal = reply.type === "refused" && reply.code !== "task_unknown" && reply.code !== "lease_unknown";
-    return new Undecided(reply, now, isFinal ? null : receipt);
+  encode(decided: Decision): T | null {
+    const { reply } = decided;
+    const isLate = reply.type !== "refused" || reply.code === "task_unknown" || reply.code === "lease_unknown";
+    const isStored = reply.type === "receipt";
+    if (isStored || !isLate) this.receipt = null;
+    this.undecided = isStored ? null : decided;
+    return isStored ? this.sent.outlet.encode(sealedIn(decided), true) : null;
   }
 
-  send(encoded: T | Undecided): void {
-    if (!(encoded instanceof Undecided)) {
-      this.outlet.stored(this.index, encoded);
-      this.after?.();
+  send(encoded: T | null): void {
+    const { undecided, receipt } = this;
+    const { engine, sender, index, outlet, after } = this.sent;
+    if (undecided === null) {
+      if (encoded !== null) outlet.stored(index, encoded);
+      after?.();
       return;
     }
-    const { reply, now, receipt } = encoded;
-    if (receipt !== null) this.settle(findLate(this.engine, this.sender, receipt, reply), now);
+    const { reply, now } = undecided;
+    if (receipt !== null) this.settle(findLate(engine, sender, receipt, reply), now);
     else if (reply.type === "refused") this.refuse(reply, now);
   }
 
   fail(fault: unknown): void {
-    this.outlet.failed(fault);
-    this.after?.();
+    this.sent.outlet.failed(fault);
+    this.sent.after?.();
   }
 
   /** Its key or id is in the ledger. */
   settleRepeated(before: KnownReceipt): void {
-    const { engine, sender, receipt } = this;
-    if (receipt !== null) this.settle(findRepeated(engine, sender.tenant, receipt, before), engine.now());
+    const { engine, sender } = this.sent;
+    if (this.receipt !== null) this.settle(findRepeated(engine, sender.tenant, this.receipt, before), engine.now());
   }
 
   private refuse(refusal: Refusal, now: Millis): void {
-    this.outlet.refused(this.index, refusal, now);
-    this.after?.();
+    this.sent.outlet.refused(this.sent.index, refusal, now);
+    this.sent.after?.();
   }
 
   private settle(finding: Promise<Finding>, now: Millis): void {
+    const { index, outlet, after } = this.sent;
     finding.then(
       (found) => {
         if (found.type === "again") {
           this.receipt = found.receipt;
           return this.decide();
         }
-        if (found.type === "stored") this.outlet.stored(this.index, this.outlet.encode(found.stored, false));
-        else return this.refuse(found.refusal, now);
-        this.after?.();
+        if (found.type === "refused") return this.refuse(found.refusal, now);
+        outlet.stored(index, outlet.encode(found.stored, false));
+        after?.();
       },
       (fault: unknown) => this.fail(fault),
     );
-  }
-}
-
-/** `receipt` is null where the refusal is final. */
-class Undecided {
-  readonly reply: Reply;
-  readonly now: Millis;
-  readonly receipt: ReceiptInput | null;
-
-  constructor(reply: Reply, now: Millis, receipt: ReceiptInput | null) {
-    this.reply = reply;
-    this.now = now;
-    this.receipt = receipt;
   }
 }
 
@@ -318,45 +295,45 @@ function splitRepeated(receipts: ReceiptItems, marks: readonly (readonly string[
 }
 
 export function runReceipt({ service, command, respond }: RunRequest<SubmitReceipt>): null {
-  const { receipts, counts } = service;
-  receipts.submit(command, [command.receipt], {
-    encode: (stored, created) => answer(created ? 201 : 200, receiptText(stored)),
-    stored: (_index, answered) => respond(answered),
-    refused(_index, refusal, now) {
-      counts.refuse(refusal.code);
-      respond(receiptAnswer(refusal, { now }));
-    },
-    answered(_index, answered) {
-      counts.refuse(answered.code);
-      respond(answered);
-    },
-    failed: (fault) => respond(answerForFault(service, fault)),
-  });
+  const failed = (fault: unknown): void => respond(answerForFault(service, fault));
+  const answered = (_index: number, answer: Answer): void => respond(answer);
+  service.receipts.submit(command, [command.receipt], outletOf(service, receiptText, answered, failed));
   return null;
 }
 
 export function runReceipts({ service, command, respond }: RunRequest<SubmitReceipts>): null {
-  const { receipts, counts } = service;
   const { items } = command;
   const results = new Results(service, items.length, respond);
   const good = items.map((item, index) => {
     if (item.ok) return item.value;
-    counts.refuse(item.fault.code);
+    service.counts.refuse(item.fault.code);
     results.set(index, faultAnswer(item.fault));
     return null;
   });
-  receipts.submit(command, good, {
-    encode: (stored, created) => answer(created ? 201 : 200, receiptMarkText(stored)),
-    stored: (index, answered) => results.set(index, answered),
-    refused(index, refusal, now) {
-      counts.refuse(refusal.code);
-      results.set(index, receiptAnswer(refusal, { now }));
-    },
-    answered(index, answered) {
-      counts.refuse(answered.code);
-      results.set(index, answered);
-    },
-    failed: (fault) => results.fail(fault),
-  });
+  const set = (index: number, answer: Answer): void => results.set(index, answer);
+  service.receipts.submit(
+    command,
+    good,
+    outletOf(service, receiptMarkText, set, (fault) => results.fail(fault)),
+  );
   return null;
+}
+
+function outletOf(
+  { counts }: Service,
+  textOf: (stored: ShownReceipt) => string,
+  respond: (index: number, answer: Answer) => void,
+  failed: (fault: unknown) => void,
+): ReceiptOutlet<Answer> {
+  const refuse = (index: number, refused: Answer): void => {
+    counts.refuse(refused.code);
+    respond(index, refused);
+  };
+  return {
+    encode: (stored, created) => answer(created ? 201 : 200, textOf(stored)),
+    stored: respond,
+    refused: (index, refusal, now) => refuse(index, receiptAnswer(refusal, { now })),
+    answered: refuse,
+    failed,
+  };
 }

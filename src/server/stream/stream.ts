@@ -22,7 +22,7 @@ import { events as operation } from "../../protocol/watching/watching.ts";
 import { answerForFault } from "../answering/faults.ts";
 import type { Readers } from "../auth/may-read.ts";
 import { dispatch } from "../dispatch.ts";
-import { followEvents } from "../events/sse.ts";
+import { eventQueryOf, followEvents } from "../events/sse.ts";
 import type { Caller, Service } from "../service.ts";
 import { FrameQueue } from "./frame-queue.ts";
 
@@ -157,17 +157,10 @@ class Connection {
 
   private follow(id: FrameId, input: Input): void {
     this.subscriptions.get(id)?.();
-    const filter = {
-      tenant: this.caller.tenant,
-      since: (input["since"] as number | null | undefined) ?? null,
-      types: (input["types"] as readonly string[] | null | undefined) ?? null,
-      resource: (input["resource"] as string | null | undefined) ?? null,
-      agentId: (input["agent_id"] as string | null | undefined) ?? null,
-    };
     this.reply(id, answer(200, `{"subscribed":true}`));
     const stop = followEvents(
       this.service,
-      filter,
+      eventQueryOf(input, this.caller.tenant),
       (seq, text) => this.send(eventFrameText(seq, text)),
       (ended) => this.reply(id, ended),
     );

@@ -3,6 +3,8 @@ import type { Engine } from "../../engine/engine.ts";
 import type { Decision, Outlet } from "../../engine/engine-types.ts";
 import { completeReply, endedTasks, needsHistory } from "../../engine/history.ts";
 import { unstamped } from "../../kernel/contract/commands.ts";
+import type { Refusal } from "../../kernel/contract/refusals.ts";
+import type { Reply } from "../../kernel/contract/replies.ts";
 import type { CreateTask } from "../../kernel/contract/task-commands.ts";
 import type { TaskStatus } from "../../kernel/contract/task-records.ts";
 import { type Answer, faultAnswer } from "../../protocol/answers/answer.ts";
@@ -58,11 +60,13 @@ export function createTask<T>(engine: Engine, command: CreateTask, outlet: Encod
   engine.submit(command, new Creation(engine, command, outlet));
 }
 
-class Creation<T> implements Outlet<T | Unsettled> {
+class Creation<T> implements Outlet<T | null> {
   private readonly engine: Engine;
   private readonly outlet: EncodingOutlet<T>;
   /** Null as soon as it is not needed: a task may be large, and this object stays until the commit (0013). */
   private command: CreateTask | null;
+  /** The decision that history has to complete. */
+  private unsettled: Decision | null = null;
 
   constructor(engine: Engine, command: CreateTask, outlet: EncodingOutlet<T>) {
     this.engine = engine;
@@ -70,33 +74,35 @@ class Creation<T> implements Outlet<T | Unsettled> {
     this.command = command;
   }
 
-  encode(decided: Decision): T | Unsettled {
+  encode(decided: Decision): T | null {
     const { reply } = decided;
-    const isDependencyUnknown = reply.type === "refused" && reply.code === "dependency_unknown";
-    if (this.command !== null && isDependencyUnknown && this.command.endedDependencies === null)
-      return new Unsettled(this.command, decided, reply.missing ?? []);
-    if (this.command !== null && reply.type !== "task" && needsHistory(reply))
-      return new Unsettled(this.command, decided, null);
+    const isDependencyUnknown = isUnknownDependency(reply) && this.command?.endedDependencies === null;
+    if (isDependencyUnknown || (reply.type !== "task" && needsHistory(reply))) {
+      this.unsettled = decided;
+      return null;
+    }
     this.command = null;
     return this.outlet.encode(decided);
   }
 
-  send(encoded: T | Unsettled): void {
-    if (!(encoded instanceof Unsettled)) return this.outlet.send(encoded);
-    this.complete(encoded).catch((fault: Error) => this.outlet.fail(fault));
+  send(encoded: T | null): void {
+    const { command, unsettled } = this;
+    if (command !== null && unsettled !== null)
+      this.complete(command, unsettled).catch((fault: Error) => this.outlet.fail(fault));
+    else if (encoded !== null) this.outlet.send(encoded);
   }
 
   fail(fault: Error): void {
     this.outlet.fail(fault);
   }
 
-  private async complete({ command, decided, missing }: Unsettled): Promise<void> {
+  private async complete(command: CreateTask, decided: Decision): Promise<void> {
     const { engine, outlet } = this;
-    if (missing === null) {
+    if (!isUnknownDependency(decided.reply)) {
       const reply = await completeReply(engine.store, command, decided.reply);
       return outlet.send(outlet.encode({ ...decided, reply }));
     }
-    const ended = await endedTasks(engine.store, command.tenant, missing);
+    const ended = await endedTasks(engine.store, command.tenant, decided.reply.missing ?? []);
     if (ended.length === 0) return outlet.send(outlet.encode(decided));
     const statuses: Readonly<Record<string, TaskStatus>> = Object.fromEntries(
       ended.map(({ id, status }) => [id, status] as const),
@@ -105,15 +111,6 @@ class Creation<T> implements Outlet<T | Unsettled> {
   }
 }
 
-/** A decision that history has to complete; `missing` are the dependencies that the kernel does not know. */
-class Unsettled {
-  readonly command: CreateTask;
-  readonly decided: Decision;
-  readonly missing: readonly string[] | null;
-
-  constructor(command: CreateTask, decided: Decision, missing: readonly string[] | null) {
-    this.command = command;
-    this.decided = decided;
-    this.missing = missing;
-  }
+function isUnknownDependency(reply: Reply): reply is Refusal {
+  return reply.type === "refused" && reply.code === "dependency_unknown";
 }

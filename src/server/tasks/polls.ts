@@ -13,10 +13,7 @@ import type { Offer } from "../../kernel/contract/replies.ts";
 import type { PollTasks } from "../../kernel/contract/task-commands.ts";
 import type { ReadyTask } from "../../kernel/kernel.ts";
 import { findRecord } from "../../kernel/views.ts";
-import type { CommandOperation } from "../../protocol/operation.ts";
-import type { Respond, RunRequest } from "../answering/command-run.ts";
-import { answerForFault } from "../answering/faults.ts";
-import type { Service } from "../service.ts";
+import { CommandRun, type RunRequest } from "../answering/command-run.ts";
 import { type PollGroup, PollGroups } from "./poll-groups.ts";
 
 /** A search that is cut short goes on in the next turn, at most this often for one answer. */
@@ -27,31 +24,15 @@ const passesMax = 2;
 /** The poll is dropped whenever its client goes away, held or not: an offer that nobody receives is given back (T2). */
 export function runPoll({ service, operation, input, command, respond }: RunRequest<PollTasks>): () => void {
   const { hold_ms: holdMs } = input;
-  const answer = new PollAnswer(service, operation, command.maxTasks > 1, respond);
-  return service.polls.add(command, typeof holdMs === "number" ? holdMs : 0, answer);
+  const run = new PollRun(service, operation, command, respond);
+  return service.polls.add(command, typeof holdMs === "number" ? holdMs : 0, run);
 }
 
-class PollAnswer {
-  private readonly service: Service;
-  private readonly operation: CommandOperation;
-  private readonly inList: boolean;
-  private readonly respond: Respond;
-
-  constructor(service: Service, operation: CommandOperation, inList: boolean, respond: Respond) {
-    this.service = service;
-    this.operation = operation;
-    this.inList = inList;
-    this.respond = respond;
-  }
-
-  send({ reply, now }: Decision): void {
+class PollRun extends CommandRun<PollTasks> {
+  override send({ reply, now }: Decision): void {
     const { counts, tokens } = this.service;
     counts.note(reply);
-    this.respond(this.operation.encode(reply, { now, inList: this.inList, tokenOf: tokens.tokenOf }));
-  }
-
-  fail(fault: unknown): void {
-    this.respond(answerForFault(this.service, fault));
+    this.answer(reply, now, { inList: this.command.maxTasks > 1, tokenOf: tokens.tokenOf });
   }
 }
 
