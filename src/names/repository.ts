@@ -18,10 +18,7 @@ export interface Repository {
 
 /** A repository that cannot be named: the message says what to write. */
 export class NamingProblem extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "NamingProblem";
-  }
+  override readonly name = "NamingProblem";
 }
 
 export const projectFile = ".leasehold.json";

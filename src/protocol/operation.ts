@@ -121,8 +121,8 @@ type InputOf<F extends TProperties> = Static<TObject<F>>;
 
 interface Spec<F extends TProperties> {
   readonly name: string;
-  readonly tag: Tag;
-  readonly method: Method;
+  /** Left out: POST for a command, GET for all others. */
+  readonly method?: Method;
   readonly path: string;
   readonly also?: readonly { readonly method: Method; readonly path: string }[];
   readonly fields: F;
@@ -147,39 +147,40 @@ interface QuerySpec<F extends TProperties> extends Spec<F> {
   readonly decode?: (input: InputOf<F>, sender: Sender) => Query;
 }
 
-export function command<F extends TProperties>(spec: CommandSpec<F>): CommandOperation<F> {
-  const { decode, encode = replyAnswer } = spec;
+/** Makes the operations of one tag. */
+export function operationsOf(tag: Tag) {
   return {
-    kind: "command",
-    ...base(spec),
-    decode: decode === undefined ? decoderOf(spec.name) : (input, sender) => decode(input as InputOf<F>, sender),
-    encode,
+    command<F extends TProperties>(spec: CommandSpec<F>): CommandOperation<F> {
+      const { decode, encode = replyAnswer } = spec;
+      return {
+        kind: "command",
+        ...base(tag, "POST", spec),
+        decode: decode === undefined ? decoderOf(spec.name) : (input, sender) => decode(input as InputOf<F>, sender),
+        encode,
+      };
+    },
+    query<F extends TProperties>(spec: QuerySpec<F>): QueryOperation<F> {
+      const { decode } = spec;
+      return {
+        kind: "query",
+        ...base(tag, "GET", spec),
+        decode:
+          decode === undefined
+            ? queryDecoderOf(spec.name, Object.keys(spec.fields))
+            : (input, sender) => decode(input as InputOf<F>, sender),
+        encode: replyAnswer,
+      };
+    },
+    edge: <F extends TProperties>(spec: Spec<F>): EdgeOperation<F> => ({ kind: "edge", ...base(tag, "GET", spec) }),
   };
-}
-
-export function query<F extends TProperties>(spec: QuerySpec<F>): QueryOperation<F> {
-  const { decode } = spec;
-  return {
-    kind: "query",
-    ...base(spec),
-    decode:
-      decode === undefined
-        ? queryDecoderOf(spec.name, Object.keys(spec.fields))
-        : (input, sender) => decode(input as InputOf<F>, sender),
-    encode: replyAnswer,
-  };
-}
-
-export function edge<F extends TProperties>(spec: Spec<F>): EdgeOperation<F> {
-  return { kind: "edge", ...base(spec) };
 }
 
 export function ok(schema: TSchema, description: string, status = 200): ReplyShape {
   return { status, description, schema };
 }
 
-function base<F extends TProperties>(spec: Spec<F>): OperationBase<F> {
-  const { name, tag, method, path, also = [], fields, exactlyOne = [], roles, errors = [] } = spec;
+function base<F extends TProperties>(tag: Tag, usual: Method, spec: Spec<F>): OperationBase<F> {
+  const { name, method = usual, path, also = [], fields, exactlyOne = [], roles, errors = [] } = spec;
   const { faultCode = null, takesBytes = false } = spec;
   const { summary, description, example, replies } = spec;
   const input = record(fields);

@@ -7,18 +7,18 @@ import { wireAgentStates } from "../../kernel/contract/records.ts";
 import { registeredAnswer, verifiedAnswer } from "../answers/reply-json.ts";
 import * as shapes from "../leases/shapes.ts";
 import { above, acting, reading } from "../operating/roles.ts";
-import { command, ok, query } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
 import { list, record, time } from "../schema/schema.ts";
+
+const { command, query } = operationsOf("Agents");
 
 const agentErrors = ["agent_unknown", "stale_epoch"] as const;
 const example = { agent_id: "agt_01jcs8qk2m9x4n7r" };
 
 export const registerAgent = command({
   name: "register_agent",
-  tag: "Agents",
-  method: "POST",
   path: "/v1/agents",
   fields: inputs(commands.register_agent, {}),
   roles: acting,
@@ -35,8 +35,6 @@ export const registerAgent = command({
 
 export const listAgents = query({
   name: "list_agents",
-  tag: "Agents",
-  method: "GET",
   path: "/v1/agents",
   fields: {
     ...inputs({ state: optional(choice(wireAgentStates)) }, { state: "Only agents in this state." }),
@@ -51,8 +49,6 @@ export const listAgents = query({
 
 export const getAgent = query({
   name: "get_agent",
-  tag: "Agents",
-  method: "GET",
   path: "/v1/agents/{agent_id}",
   fields: inputs({ agentId }, {}),
   roles: reading,
@@ -65,8 +61,6 @@ export const getAgent = query({
 
 export const transitionAgent = command({
   name: "transition_agent",
-  tag: "Agents",
-  method: "POST",
   path: "/v1/agents/{agent_id}/transition",
   fields: inputs(commands.transition_agent, { to: "The state to go to." }),
   roles: acting,
@@ -79,8 +73,6 @@ export const transitionAgent = command({
 
 export const restartAgent = command({
   name: "restart_agent",
-  tag: "Agents",
-  method: "POST",
   path: "/v1/agents/{agent_id}/restart",
   fields: inputs(commands.restart_agent, {}),
   roles: acting,
@@ -95,8 +87,6 @@ export const restartAgent = command({
 
 export const pauseAgent = command({
   name: "pause_agent",
-  tag: "Agents",
-  method: "POST",
   path: "/v1/agents/{agent_id}/pause",
   fields: inputs(commands.pause_agent, {}),
   roles: above,
@@ -109,8 +99,6 @@ export const pauseAgent = command({
 
 export const unpauseAgent = command({
   name: "unpause_agent",
-  tag: "Agents",
-  method: "POST",
   path: "/v1/agents/{agent_id}/unpause",
   fields: inputs(commands.unpause_agent, {}),
   roles: above,
@@ -123,8 +111,6 @@ export const unpauseAgent = command({
 
 export const verifyAll = command({
   name: "verify_all",
-  tag: "Agents",
-  method: "POST",
   path: "/v1/agents/{agent_id}/verify-all",
   fields: inputs(commands.verify_all, {}),
   roles: acting,

@@ -3,17 +3,18 @@ import { type Command, digestInput } from "../../kernel/contract/commands.ts";
 import { agentId, resourceName, version } from "../../kernel/contract/inputs.ts";
 import * as shapes from "../leases/shapes.ts";
 import { above, acting } from "../operating/roles.ts";
-import { command, type Input, ok, query } from "../operation.ts";
+import { type Input, ok, operationsOf } from "../operation.ts";
 import { findJsonFault } from "../schema/free-json.ts";
 import { inputs, shape } from "../schema/from-fields.ts";
 import { limits } from "../schema/limits.ts";
 import { choice, integer, list, nullable, optional, record, type Static, text } from "../schema/schema.ts";
 
+const { command, query } = operationsOf("Agents");
+
 const example = { agent_id: "agt_01jcs8qk2m9x4n7r" };
 
 export const saveDigest = command({
   name: "save_digest",
-  tag: "Agents",
   method: "PUT",
   path: "/v1/agents/{agent_id}/digest",
   fields: {
@@ -45,8 +46,6 @@ export const saveDigest = command({
 /** Not for readers: a context may hold anything. */
 export const getDigest = query({
   name: "get_digest",
-  tag: "Agents",
-  method: "GET",
   path: "/v1/agents/{agent_id}/digest",
   fields: inputs({ agentId }, {}),
   roles: [...above, "agent"],
@@ -71,8 +70,6 @@ const resumed = {
 
 export const resumeAgent = command({
   name: "resume_agent",
-  tag: "Agents",
-  method: "POST",
   path: "/v1/agents/{agent_id}/resume",
   fields: {
     ...inputs({ agentId }, {}),

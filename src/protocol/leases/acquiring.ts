@@ -4,11 +4,13 @@ import { commands } from "../../kernel/contract/commands.ts";
 import { optional } from "../../kernel/contract/field.ts";
 import { agentId } from "../../kernel/contract/inputs.ts";
 import { acting, reading } from "../operating/roles.ts";
-import { command, ok, query, type ReplyShape } from "../operation.ts";
+import { ok, operationsOf, type ReplyShape } from "../operation.ts";
 import { decoderOf } from "../schema/convert.ts";
 import { holding, paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
 import * as shapes from "./shapes.ts";
+
+const { command, query } = operationsOf("Acquiring");
 
 const verdicts: readonly ReplyShape[] = [
   ok(shapes.granted, "GRANTED: all intents are leased."),
@@ -20,8 +22,6 @@ const verdicts: readonly ReplyShape[] = [
 
 export const acquire = command({
   name: "acquire",
-  tag: "Acquiring",
-  method: "POST",
   path: "/v1/acquire",
   fields: {
     ...inputs(commands.acquire, {
@@ -73,7 +73,6 @@ const requestWords = { request_id: "The `request_id` of the reply, not the calle
 
 export const getRequest = command({
   name: "get_request",
-  tag: "Acquiring",
   method: "GET",
   path: "/v1/requests/{request_id}",
   fields: { ...inputs(commands.collect_request, requestWords), ...holding },
@@ -88,8 +87,6 @@ export const getRequest = command({
 
 export const listRequests = query({
   name: "list_requests",
-  tag: "Acquiring",
-  method: "GET",
   path: "/v1/requests",
   fields: { ...inputs({ agentId: optional(agentId) }, {}), ...paging },
   roles: reading,
@@ -101,7 +98,6 @@ export const listRequests = query({
 
 export const cancelRequest = command({
   name: "cancel_request",
-  tag: "Acquiring",
   method: "DELETE",
   path: "/v1/requests/{request_id}",
   fields: inputs(commands.cancel_request, requestWords),

@@ -2,18 +2,18 @@
 import { commands, revokeTarget } from "../../kernel/contract/commands.ts";
 import { releasedAnswer } from "../answers/reply-json.ts";
 import { above, acting } from "../operating/roles.ts";
-import { command, ok } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { inputs } from "../schema/from-fields.ts";
 import { integer, list, record } from "../schema/schema.ts";
 import * as shapes from "./shapes.ts";
+
+const { command } = operationsOf("Holding");
 
 const example = { lease_id: "lse_01jcs8qm5t6w8y0a" };
 const agentExample = { agent_id: "agt_01jcs8qk2m9x4n7r" };
 
 export const releaseLease = command({
   name: "release_lease",
-  tag: "Holding",
-  method: "POST",
   path: "/v1/leases/{lease_id}/release",
   also: [{ method: "DELETE", path: "/v1/leases/{lease_id}" }],
   fields: inputs(commands.release_lease, {}),
@@ -28,8 +28,6 @@ export const releaseLease = command({
 
 export const releaseAll = command({
   name: "release_all",
-  tag: "Holding",
-  method: "POST",
   path: "/v1/release",
   fields: inputs(commands.release_all, { versions: "What the resources are now, by lease id or by resource." }),
   roles: acting,
@@ -43,8 +41,6 @@ export const releaseAll = command({
 
 export const revoke = command({
   name: "revoke",
-  tag: "Holding",
-  method: "POST",
   path: "/v1/revoke",
   fields: inputs(
     { ...revokeTarget, reason: commands.revoke.reason },

@@ -5,11 +5,13 @@ import { choice, optional } from "../../kernel/contract/field.ts";
 import { agentId, leaseId, resourceName } from "../../kernel/contract/inputs.ts";
 import { leaseStates } from "../../kernel/contract/records.ts";
 import { acting, reading } from "../operating/roles.ts";
-import { command, ok, query } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
 import { list, record, text } from "../schema/schema.ts";
 import * as shapes from "./shapes.ts";
+
+const { command, query } = operationsOf("Holding");
 
 const example = { lease_id: "lse_01jcs8qm5t6w8y0a" };
 const agentExample = { agent_id: "agt_01jcs8qk2m9x4n7r" };
@@ -24,8 +26,6 @@ const ends = [
 
 export const heartbeat = command({
   name: "heartbeat",
-  tag: "Holding",
-  method: "POST",
   path: "/v1/leases/{lease_id}/heartbeat",
   fields: inputs(commands.heartbeat, {}),
   roles: acting,
@@ -38,8 +38,6 @@ export const heartbeat = command({
 
 export const heartbeatAll = command({
   name: "heartbeat_all",
-  tag: "Holding",
-  method: "POST",
   path: "/v1/heartbeat",
   fields: inputs(commands.heartbeat_all, {}),
   roles: acting,
@@ -61,8 +59,6 @@ export const heartbeatAll = command({
 
 export const renewLease = command({
   name: "renew_lease",
-  tag: "Holding",
-  method: "POST",
   path: "/v1/leases/{lease_id}/renew",
   fields: inputs(commands.renew_lease, { generation: "The generation the caller has; another one is refused." }),
   roles: acting,
@@ -79,8 +75,6 @@ export const renewLease = command({
 
 export const transferLease = command({
   name: "transfer_lease",
-  tag: "Holding",
-  method: "POST",
   path: "/v1/leases/{lease_id}/transfer",
   fields: inputs(commands.transfer_lease, { to_agent_id: "The agent that gets it." }),
   roles: acting,
@@ -93,8 +87,6 @@ export const transferLease = command({
 
 export const downgradeLease = command({
   name: "downgrade_lease",
-  tag: "Holding",
-  method: "POST",
   path: "/v1/leases/{lease_id}/downgrade",
   fields: inputs(commands.downgrade_lease, {}),
   roles: acting,
@@ -107,8 +99,6 @@ export const downgradeLease = command({
 
 export const reportViolation = command({
   name: "report_violation",
-  tag: "Holding",
-  method: "POST",
   path: "/v1/leases/{lease_id}/violations",
   fields: inputs(commands.report_violation, {}),
   roles: acting,
@@ -123,8 +113,6 @@ export const reportViolation = command({
 
 export const listLeases = query({
   name: "list_leases",
-  tag: "Holding",
-  method: "GET",
   path: "/v1/leases",
   fields: {
     ...inputs(
@@ -144,8 +132,6 @@ export const listLeases = query({
 
 export const getLease = query({
   name: "get_lease",
-  tag: "Holding",
-  method: "GET",
   path: "/v1/leases/{lease_id}",
   fields: inputs({ leaseId }, {}),
   roles: reading,

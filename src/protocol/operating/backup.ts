@@ -1,11 +1,12 @@
 /** Operating: a copy of everything, taken while the server runs (S6). */
-import { edge, ok } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { text } from "../schema/schema.ts";
 import { operating } from "./roles.ts";
 
+const { edge } = operationsOf("Operating");
+
 export const backup = edge({
   name: "backup",
-  tag: "Operating",
   method: "POST",
   path: "/v1/backup",
   fields: {},

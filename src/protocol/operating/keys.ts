@@ -6,15 +6,15 @@ import { tenantId } from "../../kernel/contract/inputs.ts";
 import { roles } from "../../kernel/contract/records.ts";
 import { deletedKeyAnswer } from "../answers/reply-json.ts";
 import * as shapes from "../leases/shapes.ts";
-import { command, ok, query } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
 import { operating } from "./roles.ts";
 
+const { command, query } = operationsOf("Operating");
+
 export const createKey = command({
   name: "create_key",
-  tag: "Operating",
-  method: "POST",
   path: "/v1/keys",
   fields: inputs(keyInput, { role: "What the key allows.", label: "What it is for." }),
   roles: operating,
@@ -28,8 +28,6 @@ export const createKey = command({
 
 export const listKeys = query({
   name: "list_keys",
-  tag: "Operating",
-  method: "GET",
   path: "/v1/keys",
   fields: {
     ...inputs({ tenantId: optional(tenantId), role: optional(choice(roles)) }, { role: "Only keys of this role." }),
@@ -44,7 +42,6 @@ export const listKeys = query({
 
 export const deleteKey = command({
   name: "delete_key",
-  tag: "Operating",
   method: "DELETE",
   path: "/v1/keys/{key_id}",
   also: [{ method: "DELETE", path: "/v1/keys" }],

@@ -2,19 +2,19 @@ import { commands } from "../../kernel/contract/commands.ts";
 import { tenantId } from "../../kernel/contract/inputs.ts";
 import { tenantQuotas, tenantSettings } from "../../kernel/contract/records.ts";
 import * as shapes from "../leases/shapes.ts";
-import { command, ok, query } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
 import { quotasWords, settingsWords } from "./record-words.ts";
 import { operating } from "./roles.ts";
+
+const { command, query } = operationsOf("Operating");
 
 const example = { tenant_id: "acme" };
 const shown = [ok(shapes.tenant, "The tenant.")];
 
 export const createTenant = command({
   name: "create_tenant",
-  tag: "Operating",
-  method: "POST",
   path: "/v1/tenants",
   fields: inputs(commands.create_tenant, {}),
   roles: operating,
@@ -27,8 +27,6 @@ export const createTenant = command({
 
 export const listTenants = query({
   name: "list_tenants",
-  tag: "Operating",
-  method: "GET",
   path: "/v1/tenants",
   fields: { ...paging },
   roles: operating,
@@ -40,8 +38,6 @@ export const listTenants = query({
 
 export const suspendTenant = command({
   name: "suspend_tenant",
-  tag: "Operating",
-  method: "POST",
   path: "/v1/tenants/{tenant_id}/suspend",
   fields: inputs(commands.suspend_tenant, {}),
   roles: operating,
@@ -54,8 +50,6 @@ export const suspendTenant = command({
 
 export const resumeTenant = command({
   name: "resume_tenant",
-  tag: "Operating",
-  method: "POST",
   path: "/v1/tenants/{tenant_id}/resume",
   fields: inputs(commands.resume_tenant, {}),
   roles: operating,
@@ -68,7 +62,6 @@ export const resumeTenant = command({
 
 export const setTenantSettings = command({
   name: "set_tenant_settings",
-  tag: "Operating",
   method: "PUT",
   path: "/v1/tenants/{tenant_id}/settings",
   fields: { ...inputs({ tenantId }, {}), ...inputs(tenantSettings, settingsWords) },
@@ -82,7 +75,6 @@ export const setTenantSettings = command({
 
 export const setTenantQuotas = command({
   name: "set_tenant_quotas",
-  tag: "Operating",
   method: "PUT",
   path: "/v1/tenants/{tenant_id}/quotas",
   fields: { ...inputs({ tenantId }, {}), ...inputs(tenantQuotas, quotasWords) },

@@ -1,14 +1,15 @@
 /** A small store for what is too large for a task or a receipt, named by its content. The edge serves it itself. */
 
 import { delegating, following } from "../operating/roles.ts";
-import { edge, ok } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { integer, record, text } from "../schema/schema.ts";
+
+const { edge } = operationsOf("Artifacts");
 
 const sha256 = text({ minLength: 64, maxLength: 64, description: "SHA-256 of the bytes, in lower-case hex." });
 
 export const putArtifact = edge({
   name: "put_artifact",
-  tag: "Artifacts",
   method: "PUT",
   path: "/v1/artifacts",
   fields: {},
@@ -31,8 +32,6 @@ export const putArtifact = edge({
 
 export const getArtifact = edge({
   name: "get_artifact",
-  tag: "Artifacts",
-  method: "GET",
   path: "/v1/artifacts/{sha256}",
   fields: { sha256 },
   roles: following,

@@ -5,17 +5,17 @@ import { limits } from "../../kernel/contract/limits.ts";
 import { obligationStates } from "../../kernel/contract/task-records.ts";
 import { page } from "../leases/shapes.ts";
 import { following } from "../operating/roles.ts";
-import { ok, query } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
 import * as shapes from "./receipt-shapes.ts";
+
+const { query } = operationsOf("Receipts");
 
 const custodian = text({ min: 1, max: limits.keyLengthMax });
 
 export const listObligations = query({
   name: "list_obligations",
-  tag: "Receipts",
-  method: "GET",
   path: "/v1/obligations",
   fields: {
     ...inputs(
@@ -35,8 +35,6 @@ export const listObligations = query({
 
 export const getInbox = query({
   name: "get_inbox",
-  tag: "Receipts",
-  method: "GET",
   path: "/v1/inbox/{recipient_ai}",
   fields: { ...inputs({ recipientAi: custodian }, { recipient_ai: "Who answers for it." }), ...paging },
   roles: following,
@@ -49,8 +47,6 @@ export const getInbox = query({
 
 export const getLedgerHead = query({
   name: "get_ledger_head",
-  tag: "Receipts",
-  method: "GET",
   path: "/v1/ledger/head",
   fields: {},
   roles: following,

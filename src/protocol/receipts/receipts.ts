@@ -5,7 +5,7 @@ import { taskId } from "../../kernel/contract/inputs.ts";
 import { receiptPhases } from "../../kernel/contract/task-records.ts";
 import { page } from "../leases/shapes.ts";
 import { following, working } from "../operating/roles.ts";
-import { command, ok, query } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { checkOf } from "../schema/check.ts";
 import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
@@ -15,6 +15,8 @@ import { receiptAnswer } from "../tasks/task-json.ts";
 import { results } from "../tasks/task-shapes.ts";
 import { decodeReceipt, newReceipt, receiptFault, receiptFields } from "./receipt-fields.ts";
 import * as shapes from "./receipt-shapes.ts";
+
+const { command, query } = operationsOf("Receipts");
 
 const receiptId = text({ min: 1, max: limits.idLengthMax });
 const receiptIdWords = { receipt_id: "The receipt's id." };
@@ -49,8 +51,6 @@ const receiptErrors = [
 
 export const submitReceipt = command({
   name: "submit_receipt",
-  tag: "Receipts",
-  method: "POST",
   path: "/v1/receipts",
   fields: receiptFields,
   faultCode: "invalid_receipt",
@@ -76,8 +76,6 @@ export const submitReceipt = command({
 
 export const submitReceipts = command({
   name: "submit_receipts",
-  tag: "Receipts",
-  method: "POST",
   path: "/v1/receipts/batch",
   fields: {
     receipts: list(newReceipt, {
@@ -113,8 +111,6 @@ export const submitReceipts = command({
 
 export const getReceipt = query({
   name: "get_receipt",
-  tag: "Receipts",
-  method: "GET",
   path: "/v1/receipts/{receipt_id}",
   fields: inputs({ receiptId }, receiptIdWords),
   roles: following,
@@ -127,8 +123,6 @@ export const getReceipt = query({
 
 export const getReceiptChain = query({
   name: "get_receipt_chain",
-  tag: "Receipts",
-  method: "GET",
   path: "/v1/receipts/{receipt_id}/chain",
   fields: inputs({ receiptId }, receiptIdWords),
   roles: following,
@@ -143,8 +137,6 @@ const name = optional(text({ max: limits.keyLengthMax }));
 
 export const listReceipts = query({
   name: "list_receipts",
-  tag: "Receipts",
-  method: "GET",
   path: "/v1/receipts",
   fields: {
     ...inputs(

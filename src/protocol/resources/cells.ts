@@ -3,15 +3,15 @@
 import { commands } from "../../kernel/contract/commands.ts";
 import * as shapes from "../leases/shapes.ts";
 import { above, hosting, watching } from "../operating/roles.ts";
-import { command, edge, ok, query } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
 import { cellLinkPath } from "./cell-link.ts";
 
+const { command, edge, query } = operationsOf("Resources");
+
 export const listCells = query({
   name: "list_cells",
-  tag: "Resources",
-  method: "GET",
   path: "/v1/cells",
   fields: { ...paging },
   roles: watching,
@@ -23,8 +23,6 @@ export const listCells = query({
 
 export const readmitCell = command({
   name: "readmit_cell",
-  tag: "Resources",
-  method: "POST",
   path: "/v1/cells/{cell}/readmit",
   fields: inputs(commands.readmit_cell, {}),
   roles: above,
@@ -37,8 +35,6 @@ export const readmitCell = command({
 
 export const connectCell = edge({
   name: "connect_cell",
-  tag: "Resources",
-  method: "GET",
   path: cellLinkPath,
   fields: {},
   roles: hosting,

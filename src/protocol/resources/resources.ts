@@ -6,17 +6,18 @@ import { cellName, resourceName } from "../../kernel/contract/inputs.ts";
 import { limits } from "../../kernel/contract/limits.ts";
 import * as shapes from "../leases/shapes.ts";
 import { above, reading } from "../operating/roles.ts";
-import { command, ok, query } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
 import { either } from "../schema/schema.ts";
 import { resourceStates } from "../schema/vocabulary.ts";
 
+const { command, query } = operationsOf("Resources");
+
 const example = { resource: "GPU:/rack-1/a100" };
 
 export const declareResource = command({
   name: "declare_resource",
-  tag: "Resources",
   method: "PUT",
   path: "/v1/resources",
   fields: inputs(commands.declare_resource, {
@@ -35,8 +36,6 @@ export const declareResource = command({
 
 export const listResources = query({
   name: "list_resources",
-  tag: "Resources",
-  method: "GET",
   path: "/v1/resources",
   fields: {
     ...inputs(
@@ -54,8 +53,6 @@ export const listResources = query({
 
 export const fenceResource = command({
   name: "fence_resource",
-  tag: "Resources",
-  method: "POST",
   path: "/v1/resources/fence",
   fields: inputs(commands.fence_resource, {}),
   roles: above,
@@ -69,8 +66,6 @@ export const fenceResource = command({
 
 export const resetResource = command({
   name: "reset_resource",
-  tag: "Resources",
-  method: "POST",
   path: "/v1/resources/reset",
   fields: inputs(commands.reset_resource, {}),
   roles: above,
@@ -92,8 +87,6 @@ export const resetResource = command({
 
 export const withdrawResource = command({
   name: "withdraw_resource",
-  tag: "Resources",
-  method: "POST",
   path: "/v1/resources/withdraw",
   fields: inputs(
     { resource: optional(resourceName), cell: optional(cellName), revoke: optional(flag(), false) },

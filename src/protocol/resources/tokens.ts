@@ -2,14 +2,16 @@
 
 import * as shapes from "../leases/shapes.ts";
 import { guarding, operating } from "../operating/roles.ts";
-import { command, ok, query } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { resource } from "../schema/fields.ts";
 import { limits } from "../schema/limits.ts";
 import { optional, text } from "../schema/schema.ts";
 
+const { query } = operationsOf("Holding");
+const forOperators = operationsOf("Operating");
+
 export const verifyToken = query({
   name: "verify_token",
-  tag: "Holding",
   method: "POST",
   path: "/v1/tokens/verify",
   fields: {
@@ -38,10 +40,8 @@ export const verifyToken = query({
   errors: ["stale_token", "caveat_failed", "lease_expired", "lease_released", "lease_revoked", "resource_fenced"],
 });
 
-export const listTokenKeys = query({
+export const listTokenKeys = forOperators.query({
   name: "list_token_keys",
-  tag: "Operating",
-  method: "GET",
   path: "/v1/token-keys",
   fields: {},
   roles: operating,
@@ -51,10 +51,8 @@ export const listTokenKeys = query({
   replies: [ok(shapes.tokenKeys, "The present one, and those whose tokens are still good.")],
 });
 
-export const rotateTokenKeys = command({
+export const rotateTokenKeys = forOperators.command({
   name: "rotate_token_keys",
-  tag: "Operating",
-  method: "POST",
   path: "/v1/token-keys/rotate",
   fields: {},
   roles: operating,

@@ -3,14 +3,15 @@
 import { taskType, taskTypeSettings } from "../../kernel/contract/inputs.ts";
 import { page } from "../leases/shapes.ts";
 import { above, following } from "../operating/roles.ts";
-import { command, ok, query } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
 import * as shapes from "./task-shapes.ts";
 
+const { command, query } = operationsOf("Tasks");
+
 export const setTaskType = command({
   name: "set_task_type",
-  tag: "Tasks",
   method: "PUT",
   path: "/v1/task-types/{task_type}",
   fields: {
@@ -34,8 +35,6 @@ export const setTaskType = command({
 
 export const listTaskTypes = query({
   name: "list_task_types",
-  tag: "Tasks",
-  method: "GET",
   path: "/v1/task-types",
   fields: { ...paging },
   roles: following,
@@ -47,8 +46,6 @@ export const listTaskTypes = query({
 
 export const listWorkers = query({
   name: "list_workers",
-  tag: "Tasks",
-  method: "GET",
   path: "/v1/workers",
   fields: { ...paging },
   roles: following,

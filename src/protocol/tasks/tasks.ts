@@ -6,7 +6,7 @@ import { taskCommands } from "../../kernel/contract/task-commands.ts";
 import { taskStatuses } from "../../kernel/contract/task-records.ts";
 import { page } from "../leases/shapes.ts";
 import { delegating, following } from "../operating/roles.ts";
-import { command, ok, query } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import * as receipts from "../receipts/receipt-shapes.ts";
 import { checkOf } from "../schema/check.ts";
 import { paging } from "../schema/fields.ts";
@@ -16,6 +16,8 @@ import { anything, list, nullable, record, text as textSchema } from "../schema/
 import { decodeTask, newTask, taskExample, taskFault, taskFields } from "./task-fields.ts";
 import { createdAnswer, taskAnswer } from "./task-json.ts";
 import * as shapes from "./task-shapes.ts";
+
+const { command, query } = operationsOf("Tasks");
 
 const example = { task_id: "T-01jcs8qm5t6w8y0a2b4d6f" };
 
@@ -36,8 +38,6 @@ const creationErrors = [
 
 export const createTask = command({
   name: "create_task",
-  tag: "Tasks",
-  method: "POST",
   path: "/v1/tasks",
   fields: taskFields,
   roles: delegating,
@@ -57,8 +57,6 @@ export const createTask = command({
 
 export const createTasks = command({
   name: "create_tasks",
-  tag: "Tasks",
-  method: "POST",
   path: "/v1/tasks/batch",
   fields: {
     tasks: list(newTask, {
@@ -93,8 +91,6 @@ const noFault = { code: "invalid_request", field: "", detail: "The task is not w
 
 export const getTask = query({
   name: "get_task",
-  tag: "Tasks",
-  method: "GET",
   path: "/v1/tasks/{task_id}",
   fields: inputs({ taskId }, {}),
   roles: following,
@@ -121,8 +117,6 @@ export const getTask = query({
 
 export const listTasks = query({
   name: "list_tasks",
-  tag: "Tasks",
-  method: "GET",
   path: "/v1/tasks",
   fields: {
     ...inputs(
@@ -142,8 +136,6 @@ export const listTasks = query({
 
 export const explainTask = query({
   name: "explain_task",
-  tag: "Tasks",
-  method: "GET",
   path: "/v1/tasks/{task_id}/explain",
   fields: inputs({ taskId }, {}),
   roles: following,
@@ -156,8 +148,6 @@ export const explainTask = query({
 
 export const cancelTask = command({
   name: "cancel_task",
-  tag: "Tasks",
-  method: "POST",
   path: "/v1/tasks/{task_id}/cancel",
   fields: inputs(taskCommands.cancel_task, {}),
   roles: delegating,
@@ -173,8 +163,6 @@ export const cancelTask = command({
 
 export const redriveTask = command({
   name: "redrive_task",
-  tag: "Tasks",
-  method: "POST",
   path: "/v1/tasks/{task_id}/redrive",
   fields: inputs(taskCommands.redrive_task, {}),
   roles: delegating,

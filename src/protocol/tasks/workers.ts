@@ -4,13 +4,15 @@ import { leaseStates } from "../../kernel/contract/records.ts";
 import { taskCommands } from "../../kernel/contract/task-commands.ts";
 import { releasedAnswer } from "../answers/reply-json.ts";
 import { working } from "../operating/roles.ts";
-import { command, ok } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { holding } from "../schema/fields.ts";
 import { findJsonFault } from "../schema/free-json.ts";
 import { inputs } from "../schema/from-fields.ts";
 import { choice, nothing, record, text } from "../schema/schema.ts";
 import { leaseWords, workerIdWords } from "./task-fields.ts";
 import * as shapes from "./task-shapes.ts";
+
+const { command } = operationsOf("Tasks");
 
 const ends = [
   "lease_unknown",
@@ -23,8 +25,6 @@ const ends = [
 
 export const pollTasks = command({
   name: "poll_tasks",
-  tag: "Tasks",
-  method: "POST",
   path: "/v1/lease",
   also: [{ method: "POST", path: "/lease" }],
   fields: {
@@ -60,8 +60,6 @@ export const pollTasks = command({
 
 export const heartbeatTask = command({
   name: "heartbeat_task",
-  tag: "Tasks",
-  method: "POST",
   path: "/v1/lease/{lease_id}/heartbeat",
   also: [{ method: "POST", path: "/lease/{lease_id}/heartbeat" }],
   fields: inputs(taskCommands.heartbeat_task, {
@@ -80,8 +78,6 @@ export const heartbeatTask = command({
 
 export const releaseTask = command({
   name: "release_task",
-  tag: "Tasks",
-  method: "POST",
   path: "/v1/lease/{lease_id}/release",
   also: [{ method: "POST", path: "/lease/{lease_id}/release" }],
   fields: inputs(taskCommands.release_task, leaseWords),

@@ -1,16 +1,16 @@
 /** Watching: events, the stream, health. The edge serves these itself; they are here for the record and for OpenAPI. */
 
 import { following, reading, watching } from "../operating/roles.ts";
-import { edge, ok } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { agentId, resource } from "../schema/fields.ts";
 import { limits } from "../schema/limits.ts";
 import { anything, choice, flag, integer, list, optional, record, text } from "../schema/schema.ts";
 import { eventTypes } from "../schema/vocabulary.ts";
 
+const { edge } = operationsOf("Watching");
+
 export const events = edge({
   name: "events",
-  tag: "Watching",
-  method: "GET",
   path: "/v1/events",
   fields: {
     since: optional(integer({ description: "Only events after this sequence number; `Last-Event-ID` says the same." })),
@@ -40,8 +40,6 @@ export const events = edge({
 
 export const stream = edge({
   name: "stream",
-  tag: "Watching",
-  method: "GET",
   path: "/v1/stream",
   fields: {},
   roles: following,
@@ -56,8 +54,6 @@ export const stream = edge({
 
 export const healthz = edge({
   name: "healthz",
-  tag: "Watching",
-  method: "GET",
   path: "/healthz",
   fields: {},
   roles: "anyone",
@@ -69,8 +65,6 @@ export const healthz = edge({
 
 export const readyz = edge({
   name: "readyz",
-  tag: "Watching",
-  method: "GET",
   path: "/readyz",
   fields: {},
   roles: "anyone",
@@ -82,8 +76,6 @@ export const readyz = edge({
 
 export const metrics = edge({
   name: "metrics",
-  tag: "Watching",
-  method: "GET",
   path: "/metrics",
   fields: {},
   roles: watching,
@@ -95,8 +87,6 @@ export const metrics = edge({
 
 export const openapi = edge({
   name: "openapi",
-  tag: "Watching",
-  method: "GET",
   path: "/openapi.json",
   fields: {},
   roles: "anyone",

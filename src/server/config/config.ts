@@ -137,10 +137,7 @@ export function fileName(name: keyof Config): string {
 
 /** A wrong setting, as one sentence. */
 export class ConfigProblem extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "ConfigProblem";
-  }
+  override readonly name = "ConfigProblem";
 }
 
 export type Flags = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
