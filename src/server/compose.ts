@@ -22,7 +22,6 @@ import { createBackup } from "./operating/backup.ts";
 import { createMetrics } from "./operating/metrics.ts";
 import { startPruning } from "./operating/pruning.ts";
 import { createService } from "./service.ts";
-import { shutDown } from "./shutdown.ts";
 import type { RunningServer } from "./start.ts";
 import { createStreamServer } from "./stream/stream.ts";
 
@@ -96,14 +95,7 @@ export async function composeServer(
     close() {
       service.isClosing = true;
       mcp.close().catch((fault: unknown) => log.error({ err: fault }, "MCP could not be ended in order"));
-      closing ??= shutDown({
-        server,
-        connections,
-        service,
-        eventStreams,
-        streams,
-        deadlineMs: config.shutdownTimeoutMs,
-      }).finally(() => {
+      closing ??= shutDown().finally(() => {
         stopPruning();
         stopWatchingHeap();
         stopLooking();
@@ -113,7 +105,29 @@ export async function composeServer(
       return closing;
     },
   };
+
+  /**
+   * In order: nobody new comes in, what is held is answered with how things stand, streams end, what is under way is
+   * committed and answered, and then the data is let go. At the deadline connections that are still open are closed.
+   */
+  async function shutDown(): Promise<void> {
+    const allGone = new Promise<void>((resolve) => server.close(() => resolve()));
+    service.requests.wakeAll(true);
+    service.polls.wakeAll();
+    eventStreams.close();
+    streams.close();
+    service.cells.close();
+    const idle = setInterval(() => server.closeIdleConnections(), idleCheckMs);
+    const deadline = setTimeout(() => connections.destroyAll(), config.shutdownTimeoutMs);
+    await allGone;
+    clearInterval(idle);
+    clearTimeout(deadline);
+    await engine.close();
+  }
 }
+
+/** During a shutdown, how often connections are closed that have become idle meanwhile. */
+const idleCheckMs = 20;
 
 /** What the parser takes, and for how long. A repeated header is joined, so that no second one goes unseen. */
 const parserOptions = {

@@ -7,6 +7,7 @@ import { readHttp } from "../../protocol/http/http-input.ts";
 import type { RawQuery } from "../../protocol/http/query-string.ts";
 import { events as operation } from "../../protocol/watching/watching.ts";
 import type { Credentials } from "../auth/authenticate.ts";
+import type { Readers } from "../auth/may-read.ts";
 import { sendAnswer } from "../http/edge.ts";
 import type { Caller, Service } from "../service.ts";
 import { type EventQuery, eventQueryOf, followEvents } from "./follow-events.ts";
@@ -29,11 +30,8 @@ export interface EventStreams {
   close(): void;
 }
 
-export interface EventStreamsOptions {
-  /** An answer where the caller may not look at its tenant. */
-  readonly mayRead: (caller: Caller) => Promise<Answer | null>;
-  /** Whether what was shown at the start would still be good now: asked with every sign of life. */
-  readonly isStillGood: (shown: Credentials) => boolean;
+/** `isStillGood` is asked with every sign of life. */
+export interface EventStreamsOptions extends Pick<Readers, "mayRead" | "isStillGood"> {
   readonly signOfLifeMs: number;
 }
 

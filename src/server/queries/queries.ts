@@ -19,9 +19,8 @@ import type { QueryOperation } from "../../protocol/operation.ts";
 import { tokenKeys } from "../cells/token-keys.ts";
 import { verifyToken } from "../cells/verify-token.ts";
 import type { Caller, Service } from "../service.ts";
-import { getLease, listLeases } from "./lease-queries.ts";
+import { getLease, listLeases, listRequests } from "./lease-queries.ts";
 import { getInbox, getLedgerHead, getReceipt, listObligations, listReceipts } from "./receipt-queries.ts";
-import { listRequests } from "./request-queries.ts";
 import { answerFrom, listPage, type QueryResult } from "./scan.ts";
 import { explainTask, getTask, listTasks } from "./task-queries.ts";
 
