@@ -11,8 +11,9 @@ import type { ErrorCode } from "./answers/errors.ts";
 import type { CreateTasks, Query, QueryReply, RotateTokenKeys, SubmitReceipts } from "./answers/queries.ts";
 import { replyAnswer } from "./answers/reply-json.ts";
 import { type Check, type Checked, checkOf } from "./schema/check.ts";
-import { decoderOf, queryDecoderOf } from "./schema/convert.ts";
+import { commandFields, decoderOf, queryDecoderOf } from "./schema/convert.ts";
 import type { Fault } from "./schema/explain.ts";
+import { inputs } from "./schema/from-fields.ts";
 import { type Node, record, type Static, type TProperties, type TSchema } from "./schema/schema.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "DELETE";
@@ -125,12 +126,13 @@ interface Spec<F extends TProperties> {
   readonly method?: Method;
   readonly path: string;
   readonly also?: readonly { readonly method: Method; readonly path: string }[];
-  readonly fields: F;
+  /** Left out: those of the kernel's command of this name, or none. */
+  readonly fields?: F;
   readonly exactlyOne?: readonly (keyof F & string)[];
   readonly roles: readonly Role[] | "anyone";
   readonly summary: string;
   readonly description: string;
-  readonly example: InputOf<F>;
+  readonly example?: InputOf<F>;
   readonly replies: readonly ReplyShape[];
   readonly errors?: readonly ErrorCode[];
   readonly faultCode?: ErrorCode;
@@ -166,7 +168,7 @@ export function operationsOf(tag: Tag) {
         ...base(tag, "GET", spec),
         decode:
           decode === undefined
-            ? queryDecoderOf(spec.name, Object.keys(spec.fields))
+            ? queryDecoderOf(spec.name, Object.keys(fieldsOf(spec)))
             : (input, sender) => decode(input as InputOf<F>, sender),
         encode: replyAnswer,
       };
@@ -180,9 +182,10 @@ export function ok(schema: TSchema, description: string, status = 200): ReplySha
 }
 
 function base<F extends TProperties>(tag: Tag, usual: Method, spec: Spec<F>): OperationBase<F> {
-  const { name, method = usual, path, also = [], fields, exactlyOne = [], roles, errors = [] } = spec;
+  const { name, method = usual, path, also = [], exactlyOne = [], roles, errors = [] } = spec;
   const { faultCode = null, takesBytes = false } = spec;
-  const { summary, description, example, replies } = spec;
+  const { summary, description, example = {}, replies } = spec;
+  const fields = fieldsOf(spec);
   const input = record(fields);
   const own = (spec.refine ?? null) as OperationBase["refine"];
   const refine =
@@ -207,6 +210,10 @@ function base<F extends TProperties>(tag: Tag, usual: Method, spec: Spec<F>): Op
     check: faultCode === null ? check : recoded(check, faultCode),
     refine,
   };
+}
+
+function fieldsOf<F extends TProperties>({ name, fields }: Spec<F>): F {
+  return fields ?? (inputs(commandFields[name] ?? {}, {}) as TProperties as F);
 }
 
 /** The codes that values out of bounds are refused with, wherever in the input they stand. */

@@ -20,7 +20,6 @@ const example = { agent_id: "agt_01jcs8qk2m9x4n7r" };
 export const registerAgent = command({
   name: "register_agent",
   path: "/v1/agents",
-  fields: inputs(commands.register_agent, {}),
   roles: acting,
   summary: "Registers an agent, or takes one up",
   description:
@@ -74,7 +73,6 @@ export const transitionAgent = command({
 export const restartAgent = command({
   name: "restart_agent",
   path: "/v1/agents/{agent_id}/restart",
-  fields: inputs(commands.restart_agent, {}),
   roles: acting,
   summary: "Announces that an agent restarts",
   description:
@@ -88,7 +86,6 @@ export const restartAgent = command({
 export const pauseAgent = command({
   name: "pause_agent",
   path: "/v1/agents/{agent_id}/pause",
-  fields: inputs(commands.pause_agent, {}),
   roles: above,
   summary: "Pauses an agent",
   description: "Until it is unpaused, what it acquires is answered PAUSED (W9). What it holds stays.",
@@ -100,7 +97,6 @@ export const pauseAgent = command({
 export const unpauseAgent = command({
   name: "unpause_agent",
   path: "/v1/agents/{agent_id}/unpause",
-  fields: inputs(commands.unpause_agent, {}),
   roles: above,
   summary: "Lets a paused agent go on",
   description: "Undoes a pause; it changes nothing for an agent that is not paused.",
@@ -112,7 +108,6 @@ export const unpauseAgent = command({
 export const verifyAll = command({
   name: "verify_all",
   path: "/v1/agents/{agent_id}/verify-all",
-  fields: inputs(commands.verify_all, {}),
   roles: acting,
   summary: "Asks for the truth about an agent's leases",
   description:

@@ -16,7 +16,6 @@ export const releaseLease = command({
   name: "release_lease",
   path: "/v1/leases/{lease_id}/release",
   also: [{ method: "DELETE", path: "/v1/leases/{lease_id}" }],
-  fields: inputs(commands.release_lease, {}),
   roles: acting,
   summary: "Releases a lease",
   description: "Releasing what has ended already answers 200 and changes nothing (L5).",

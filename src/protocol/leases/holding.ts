@@ -27,7 +27,6 @@ const ends = [
 export const heartbeat = command({
   name: "heartbeat",
   path: "/v1/leases/{lease_id}/heartbeat",
-  fields: inputs(commands.heartbeat, {}),
   roles: acting,
   summary: "Extends a lease",
   description: "Sets `expires_at` to now + `ttl` (L4). A lease on a bound resource is renewed instead (G8).",
@@ -39,7 +38,6 @@ export const heartbeat = command({
 export const heartbeatAll = command({
   name: "heartbeat_all",
   path: "/v1/heartbeat",
-  fields: inputs(commands.heartbeat_all, {}),
   roles: acting,
   summary: "Extends an agent's leases at once",
   description: "All of them where none is named. `lost` names those that could not be extended, with their state.",
@@ -88,7 +86,6 @@ export const transferLease = command({
 export const downgradeLease = command({
   name: "downgrade_lease",
   path: "/v1/leases/{lease_id}/downgrade",
-  fields: inputs(commands.downgrade_lease, {}),
   roles: acting,
   summary: "Downgrades a lease to a weaker predicate",
   description: "To a predicate that conflicts with less: a writer becomes a reader (L15).",
@@ -100,7 +97,6 @@ export const downgradeLease = command({
 export const reportViolation = command({
   name: "report_violation",
   path: "/v1/leases/{lease_id}/violations",
-  fields: inputs(commands.report_violation, {}),
   roles: acting,
   summary: "Reports a write that went past a lease",
   description:

@@ -9,13 +9,11 @@ export const backup = edge({
   name: "backup",
   method: "POST",
   path: "/v1/backup",
-  fields: {},
   roles: operating,
   summary: "Takes a backup",
   description:
     "All tenants, as of one moment, as a file for the `restore` command. Restoring it makes every older fence and token " +
     "stale (S6).",
-  example: {},
   replies: [
     { ...ok(text({ description: "An SQLite database." }), "The backup."), mediaType: "application/octet-stream" },
   ],

@@ -1,4 +1,3 @@
-import { commands } from "../../kernel/contract/commands.ts";
 import { tenantId } from "../../kernel/contract/inputs.ts";
 import { tenantQuotas, tenantSettings } from "../../kernel/contract/records.ts";
 import * as shapes from "../leases/shapes.ts";
@@ -16,7 +15,6 @@ const shown = [ok(shapes.tenant, "The tenant.")];
 export const createTenant = command({
   name: "create_tenant",
   path: "/v1/tenants",
-  fields: inputs(commands.create_tenant, {}),
   roles: operating,
   summary: "Creates a tenant",
   description: "Tenants share nothing.",
@@ -39,7 +37,6 @@ export const listTenants = query({
 export const suspendTenant = command({
   name: "suspend_tenant",
   path: "/v1/tenants/{tenant_id}/suspend",
-  fields: inputs(commands.suspend_tenant, {}),
   roles: operating,
   summary: "Suspends a tenant",
   description: "All it has ends, and what it acquires is answered PAUSED, until it is resumed (W9).",
@@ -51,7 +48,6 @@ export const suspendTenant = command({
 export const resumeTenant = command({
   name: "resume_tenant",
   path: "/v1/tenants/{tenant_id}/resume",
-  fields: inputs(commands.resume_tenant, {}),
   roles: operating,
   summary: "Resumes a suspended tenant",
   description: "It changes nothing for a tenant that is not suspended.",

@@ -12,14 +12,12 @@ export const putArtifact = edge({
   name: "put_artifact",
   method: "PUT",
   path: "/v1/artifacts",
-  fields: {},
   takesBytes: true,
   roles: delegating,
   summary: "Stores an artifact",
   description:
     "The body is taken as it is, of any type. The same bytes twice are one artifact. With the header `Leasehold-Sha256` " +
     "they are held against that checksum. Artifacts are not part of backups.",
-  example: {},
   replies: [
     ok(
       record({ pointer: text({ description: "`leasehold://artifacts/<sha256>`" }), sha256, size: integer() }),

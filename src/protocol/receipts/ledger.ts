@@ -48,11 +48,9 @@ export const getInbox = query({
 export const getLedgerHead = query({
   name: "get_ledger_head",
   path: "/v1/ledger/head",
-  fields: {},
   roles: following,
   summary: "Shows the ledger's signed head",
   description:
     "Kept elsewhere, it proves later that nothing was changed or cut off: `leasehold ledger verify --anchor`.",
-  example: {},
   replies: [ok(shapes.ledgerHead, "How far the tenant's ledger has come.")],
 });

@@ -1,11 +1,9 @@
 /** Cells: the processes that host resources and enforce leases on them (G6, G12). */
 
-import { commands } from "../../kernel/contract/commands.ts";
 import * as shapes from "../leases/shapes.ts";
 import { above, hosting, watching } from "../operating/roles.ts";
 import { ok, operationsOf } from "../operation.ts";
 import { paging } from "../schema/fields.ts";
-import { inputs } from "../schema/from-fields.ts";
 import { cellLinkPath } from "./cell-link.ts";
 
 const { command, edge, query } = operationsOf("Resources");
@@ -24,7 +22,6 @@ export const listCells = query({
 export const readmitCell = command({
   name: "readmit_cell",
   path: "/v1/cells/{cell}/readmit",
-  fields: inputs(commands.readmit_cell, {}),
   roles: above,
   summary: "Undoes the withdrawal of a cell",
   description: "Its resources can be leased again, as far as the cell is ready (G12).",
@@ -36,12 +33,10 @@ export const readmitCell = command({
 export const connectCell = edge({
   name: "connect_cell",
   path: cellLinkPath,
-  fields: {},
   roles: hosting,
   summary: "Connects a cell (WebSocket)",
   description:
     "Opened by `leasehold cell`, with a key of the role `cell`. Frames are JSON; the cell says hello first, with what it " +
     "hosts and believes to be bound, and then gets commands to bind and tear down. See docs/cells.md.",
-  example: {},
   replies: [ok(shapes.nothingMore, "The connection is upgraded.", 101)],
 });

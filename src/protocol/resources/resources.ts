@@ -54,7 +54,6 @@ export const listResources = query({
 export const fenceResource = command({
   name: "fence_resource",
   path: "/v1/resources/fence",
-  fields: inputs(commands.fence_resource, {}),
   roles: above,
   summary: "Fences a resource",
   description:
@@ -67,7 +66,6 @@ export const fenceResource = command({
 export const resetResource = command({
   name: "reset_resource",
   path: "/v1/resources/reset",
-  fields: inputs(commands.reset_resource, {}),
   roles: above,
   summary: "Frees a fenced resource",
   description:

@@ -43,24 +43,20 @@ export const verifyToken = query({
 export const listTokenKeys = forOperators.query({
   name: "list_token_keys",
   path: "/v1/token-keys",
-  fields: {},
   roles: operating,
   summary: "Lists the keys that tokens are made with",
   description: "Their ids and ends; the keys themselves stay in the data folder.",
-  example: {},
   replies: [ok(shapes.tokenKeys, "The present one, and those whose tokens are still good.")],
 });
 
 export const rotateTokenKeys = forOperators.command({
   name: "rotate_token_keys",
   path: "/v1/token-keys/rotate",
-  fields: {},
   roles: operating,
   summary: "Makes a new key for tokens",
   description:
     "Tokens are made with it from now on; older ones stay good for six minutes, longer than any of them lives. Cells " +
     "are notified at once.",
-  example: {},
   replies: [ok(shapes.tokenKeys, "The keys, with the new one.")],
   decode: (_input, { tenant, actor }) => ({ type: "rotate_token_keys", tenant, actor }),
 });

@@ -14,7 +14,8 @@ import { escaped, isoTime } from "./text.ts";
 type Input = Readonly<Record<string, unknown>>;
 type Decode<T> = (input: Input, caller: CommandBase) => T;
 
-const described: Readonly<Record<string, Fields>> = { ...commands, ...taskCommands };
+/** The fields of the kernel's commands. */
+export const commandFields: Readonly<Record<string, Fields>> = { ...commands, ...taskCommands };
 
 /** The decoder of a command that has a description, by its type. */
 export function decoderOf(type: string): Decode<Command> {
@@ -28,8 +29,8 @@ export function decoderOf(type: string): Decode<Command> {
 }
 
 function descriptionOf(type: string): Fields {
-  const fields = described[type];
-  if (fields === undefined) throw new TypeError(`no command ${type} is described`);
+  const fields = commandFields[type];
+  if (fields === undefined) throw new TypeError(`no command ${type} is commandFields`);
   return fields;
 }
 

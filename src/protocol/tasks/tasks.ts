@@ -2,7 +2,6 @@
 
 import { choice, optional, text } from "../../kernel/contract/field.ts";
 import { taskId } from "../../kernel/contract/inputs.ts";
-import { taskCommands } from "../../kernel/contract/task-commands.ts";
 import { taskStatuses } from "../../kernel/contract/task-records.ts";
 import { page } from "../leases/shapes.ts";
 import { delegating, following } from "../operating/roles.ts";
@@ -149,7 +148,6 @@ export const explainTask = query({
 export const cancelTask = command({
   name: "cancel_task",
   path: "/v1/tasks/{task_id}/cancel",
-  fields: inputs(taskCommands.cancel_task, {}),
   roles: delegating,
   summary: "Cancels a task",
   description:
@@ -164,7 +162,6 @@ export const cancelTask = command({
 export const redriveTask = command({
   name: "redrive_task",
   path: "/v1/tasks/{task_id}/redrive",
-  fields: inputs(taskCommands.redrive_task, {}),
   roles: delegating,
   summary: "Takes a task out of the dead letters",
   description: "It is queued again, with all its attempts (T5).",

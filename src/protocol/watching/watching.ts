@@ -41,13 +41,11 @@ export const events = edge({
 export const stream = edge({
   name: "stream",
   path: "/v1/stream",
-  fields: {},
   roles: following,
   summary: "Opens a WebSocket for many commands in flight",
   description:
     "A frame is a command `{id, op, input}` or an array of them; `op` is the name of an operation and `input` all its " +
     "fields. Replies `{id, status, body}` and events `{seq, event}` come as they are ready, several in a frame.",
-  example: {},
   replies: [ok(text(), "Switching protocols.", 101)],
   errors: ["too_many_in_flight", "slow_reader"],
 });
@@ -55,43 +53,35 @@ export const stream = edge({
 export const healthz = edge({
   name: "healthz",
   path: "/healthz",
-  fields: {},
   roles: "anyone",
   summary: "Is the process alive?",
   description: "It answers, so it is.",
-  example: {},
   replies: [ok(record({ status: choice(["ok"]) }), "It is.")],
 });
 
 export const readyz = edge({
   name: "readyz",
   path: "/readyz",
-  fields: {},
   roles: "anyone",
   summary: "Can it serve?",
   description: "Not while it starts, shuts down, or has lost its store.",
-  example: {},
   replies: [ok(record({ status: choice(["ready"]) }), "It can.")],
 });
 
 export const metrics = edge({
   name: "metrics",
   path: "/metrics",
-  fields: {},
   roles: watching,
   summary: "Shows metrics",
   description: "In the text format of Prometheus.",
-  example: {},
   replies: [{ ...ok(text(), "The metrics."), mediaType: "text/plain" }],
 });
 
 export const openapi = edge({
   name: "openapi",
   path: "/openapi.json",
-  fields: {},
   roles: "anyone",
   summary: "Shows this document",
   description: "The reference for all that is served over HTTP.",
-  example: {},
   replies: [ok(anything(), "OpenAPI 3.1.")],
 });
