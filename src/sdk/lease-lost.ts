@@ -73,37 +73,25 @@ export class LeaseLost extends LeaseholdError {
   }
 }
 
-/** What a refusal means for the caller's leases; null where it may pass. */
+/** What a refusal means for the caller's leases: how they ended, and words for it where the server's say less. */
+const losses: Readonly<Record<string, readonly [reason: LossReason, words?: string]>> = {
+  lease_expired: ["expired"],
+  lease_revoked: ["revoked"],
+  lease_released: ["released"],
+  stale_epoch: ["taken_up", "Another instance has taken this agent up; its leases are that one's now."],
+  not_lease_holder: ["stale", "The lease is another agent's now."],
+  lease_unknown: ["revoked", "The server knows this lease no longer."],
+  agent_unknown: ["revoked", "The server knows this agent no longer."],
+  tenant_unknown: ["revoked", "The server knows this agent no longer."],
+};
+
+/** null where it may pass. */
 export function lossIn(error: unknown): Omit<Loss, "leases"> | null {
   if (!(error instanceof LeaseholdError)) return null;
-  const { code, detail } = error;
-  const loss = (reason: LossReason, words = detail) => ({
-    reason,
-    detail: words,
-    said: error.reasonSaid,
-    cause: error,
-  });
-  switch (code) {
-    case "lease_expired":
-      return loss("expired");
-    case "lease_revoked":
-      return loss(revokedBy(error.reasonSaid));
-    case "lease_released":
-      return loss("released");
-    case "paused":
-      return error.reasonSaid === "resource_fenced" ? loss("fenced") : null;
-    case "stale_epoch":
-      return loss("taken_up", "Another instance has taken this agent up; its leases are that one's now.");
-    case "not_lease_holder":
-      return loss("stale", "The lease is another agent's now.");
-    case "lease_unknown":
-      return loss("revoked", "The server knows this lease no longer.");
-    case "agent_unknown":
-    case "tenant_unknown":
-      return loss("revoked", "The server knows this agent no longer.");
-    default:
-      return null;
-  }
+  const { code, detail, reasonSaid: said } = error;
+  const isFenced = said === "resource_fenced" && (code === "paused" || code === "lease_revoked");
+  const [reason, words = detail] = isFenced ? (["fenced"] as const) : (losses[code] ?? []);
+  return reason === undefined ? null : { reason, detail: words, said, cause: error };
 }
 
 export function reasonOfEnd(state: LeaseEnd["state"]): LossReason {

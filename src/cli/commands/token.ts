@@ -168,33 +168,23 @@ function timeText(at: number): string {
 }
 
 function caveatJson(caveat: FoundCaveat): object {
-  switch (caveat.type) {
-    case "expiry":
-      return { type: caveat.type, expires_at: timeText(caveat.expiresAt) };
-    case "bytes":
-      return { type: caveat.type, bytes_max: caveat.bytesMax };
-    default:
-      return caveat;
-  }
+  if (caveat.type === "expiry") return { type: caveat.type, expires_at: timeText(caveat.expiresAt) };
+  return caveat.type === "bytes" ? { type: caveat.type, bytes_max: caveat.bytesMax } : caveat;
 }
 
+const caveatTexts: { readonly [T in FoundCaveat["type"]]: (caveat: Extract<FoundCaveat, { type: T }>) => string } = {
+  expiry: ({ expiresAt }) => `until ${timeText(expiresAt)}`,
+  path: ({ path }) => `${path} and below`,
+  operations: ({ operations }) => operations.join(", "),
+  program: ({ program }) => `the program ${program}`,
+  hardware: ({ hardware }) => `hardware ${hardware}`,
+  bytes: ({ bytesMax }) => `${bytesMax} bytes`,
+  unknown: ({ code }) =>
+    `a caveat that this version does not know (kind ${code}); cells that do not know it refuse the token`,
+};
+
 function caveatWords(caveat: FoundCaveat): string {
-  switch (caveat.type) {
-    case "expiry":
-      return `until ${timeText(caveat.expiresAt)}`;
-    case "path":
-      return `${caveat.path} and below`;
-    case "operations":
-      return caveat.operations.join(", ");
-    case "program":
-      return `the program ${caveat.program}`;
-    case "hardware":
-      return `hardware ${caveat.hardware}`;
-    case "bytes":
-      return `${caveat.bytesMax} bytes`;
-    case "unknown":
-      return `a caveat that this version does not know (kind ${caveat.code}); cells that do not know it refuse the token`;
-  }
+  return (caveatTexts[caveat.type] as (caveat: FoundCaveat) => string)(caveat);
 }
 
 const refusals: ReadonlySet<string> = new Set([

@@ -96,7 +96,8 @@ export class ArtifactFiles {
     this.used ??= (async () => {
       await rm(join(this.folder, unfinishedName), { recursive: true, force: true });
       let bytes = 0;
-      for (const entry of await entriesOf(this.folder)) {
+      const entries = await unlessMissing(readdir(this.folder, { recursive: true, withFileTypes: true }));
+      for (const entry of entries ?? []) {
         if (entry.isFile()) bytes += (await sizeOf(join(entry.parentPath, entry.name))) ?? 0;
       }
       return { bytes };
@@ -105,26 +106,17 @@ export class ArtifactFiles {
   }
 }
 
-async function entriesOf(folder: string) {
-  try {
-    return await readdir(folder, { recursive: true, withFileTypes: true });
-  } catch (fault) {
-    if (isMissing(fault)) return [];
-    throw fault;
-  }
-}
-
 async function sizeOf(path: string): Promise<number | null> {
-  try {
-    return (await stat(path)).size;
-  } catch (fault) {
-    if (isMissing(fault)) return null;
-    throw fault;
-  }
+  return (await unlessMissing(stat(path)))?.size ?? null;
 }
 
-function isMissing(fault: unknown): boolean {
-  return fault instanceof Error && "code" in fault && (fault.code === "ENOENT" || fault.code === "ENOTDIR");
+async function unlessMissing<T>(found: Promise<T>): Promise<T | null> {
+  try {
+    return await found;
+  } catch (fault) {
+    if (fault instanceof Error && "code" in fault && (fault.code === "ENOENT" || fault.code === "ENOTDIR")) return null;
+    throw fault;
+  }
 }
 
 /** A new name lasts through a loss of power only when its folder was written too. */

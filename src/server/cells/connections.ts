@@ -13,7 +13,7 @@ import type { CellEnrolled } from "../../kernel/contract/replies.ts";
 import { findRecord } from "../../kernel/views.ts";
 import { type CellDone, type CellEndCode, type CellHello, cellCloseCodes } from "../../protocol/resources/cell-link.ts";
 import type { Caller } from "../service.ts";
-import { cellResource, closeCodeFor, enrolCommand, linkKeys, welcomeFrame } from "./enrolling.ts";
+import { closeCodeFor, enrolCommand, linkKeys, welcomeFrame } from "./enrolling.ts";
 import { type AfterHello, CellLink, type CellOrder } from "./link.ts";
 import { bindOrder, orderFor, type ReportedLease, reportFor, teardownOrder, updateOrder } from "./orders.ts";
 import { Renewals, type Taken } from "./renewals.ts";
@@ -190,7 +190,7 @@ export class CellConnections {
     const asked = { tenant, actor, entropy: unstamped, cellId: link.hello.cell, session: link.hello.session };
     switch (frame.type) {
       case "heartbeat": {
-        const inventory = frame.inventory?.map(cellResource) ?? null;
+        const inventory = frame.inventory ?? null;
         return this.submit(link, { type: "cell_heartbeat", ...asked, inventory }, ({ reply, now }) => {
           if (reply.type === "refused") return link.refuse(reply.code, reply.detail, closeCodeFor(reply.code));
           link.send({ type: "beat", seq: frame.seq, now });

@@ -2,12 +2,11 @@
 import type { Decision } from "../../engine/engine-types.ts";
 import { type EnrolCell, unstamped } from "../../kernel/contract/commands.ts";
 import type { limits as kernelLimits } from "../../kernel/contract/limits.ts";
-import type { CellBinding, CellResource } from "../../kernel/contract/records.ts";
+import type { CellBinding } from "../../kernel/contract/records.ts";
 import type { RefusalCode } from "../../kernel/contract/refusals.ts";
 import type { CellEnrolled } from "../../kernel/contract/replies.ts";
 import {
   type CellHello,
-  type CellInventoryEntry,
   type CellLinkBinding,
   type CellLinkKey,
   type CellWelcome,
@@ -29,7 +28,7 @@ export function enrolCommand({ tenant, actor }: Caller, hello: CellHello): Enrol
     cellId: hello.cell,
     session: hello.session,
     version: hello.version,
-    inventory: hello.inventory.map(cellResource),
+    inventory: hello.inventory,
     bindings: hello.bindings.map(cellBinding),
   };
 }
@@ -61,25 +60,18 @@ export function linkKeys(keys: readonly CellKey[]): readonly CellLinkKey[] {
 
 /** Why the link of a cell that the kernel does not take is closed. */
 export function closeCodeFor(code: RefusalCode): number {
-  switch (code) {
-    case "cell_taken":
-      return cellCloseCodes.taken;
-    case "stale_session":
-      return cellCloseCodes.replaced;
-    case "forbidden":
-    case "cell_unknown":
-    case "tenant_unknown":
-    case "tenant_suspended":
-    case "lease_denied":
-      return cellCloseCodes.notAllowed;
-    default:
-      return cellCloseCodes.badFrame;
-  }
+  if (code === "cell_taken") return cellCloseCodes.taken;
+  if (code === "stale_session") return cellCloseCodes.replaced;
+  return notAllowed.includes(code) ? cellCloseCodes.notAllowed : cellCloseCodes.badFrame;
 }
 
-export function cellResource(entry: CellInventoryEntry): CellResource {
-  return entry;
-}
+const notAllowed: readonly RefusalCode[] = [
+  "forbidden",
+  "cell_unknown",
+  "tenant_unknown",
+  "tenant_suspended",
+  "lease_denied",
+];
 
 function cellBinding({ lease_id, generation, fence, ended_as }: CellLinkBinding): CellBinding {
   return { leaseId: lease_id, generation, fence, endedAs: ended_as };

@@ -59,28 +59,13 @@ export function reportFor(
   order: CellOrder,
   done: CellDone,
 ): ReportBinding | null {
+  if (order.op !== "bind" && order.op !== "teardown") return null;
   const { tenant, actor } = link.caller;
   const asked = { tenant, actor, entropy: unstamped, cellId: link.hello.cell };
   const about = { leaseId: lease.id, generation: lease.generation };
   const reason = done.ok ? null : linkReason(done.detail === "" ? done.code : done.detail);
-  switch (order.op) {
-    case "bind": {
-      const coordinate = done.ok ? (done.coordinate ?? null) : null;
-      return { type: done.ok ? "bind_confirmed" : "bind_failed", ...asked, ...about, coordinate, reason };
-    }
-    case "teardown":
-      return {
-        type: done.ok ? "teardown_confirmed" : "teardown_failed",
-        ...asked,
-        ...about,
-        coordinate: null,
-        reason,
-      };
-    case "update":
-    case "reset":
-    case "probe":
-      return null;
-  }
+  const coordinate = order.op === "bind" && done.ok ? (done.coordinate ?? null) : null;
+  return { type: `${order.op}_${done.ok ? "confirmed" : "failed"}`, ...asked, ...about, coordinate, reason };
 }
 
 export type ReportedLease = Pick<Lease, "id" | "generation">;

@@ -36,11 +36,8 @@ export class EventHub {
     return this.followers.size;
   }
 
+  /** The last event that was delivered; asking begins to follow. */
   get lastSeq(): number {
-    return this.begin();
-  }
-
-  private begin(): number {
     if (this.seen === null) {
       this.engine.subscribe((events) => this.follow(events));
       this.seen = this.engine.lastSeq;
@@ -49,7 +46,7 @@ export class EventHub {
   }
 
   join(follower: Follower): void {
-    this.begin();
+    this.seen = this.lastSeq;
     this.followers.add(follower);
     const { tenant } = follower.filter;
     const index = this.tenants.get(tenant) ?? new FollowerIndex<Follower>();
@@ -69,7 +66,7 @@ export class EventHub {
     const first = events[0];
     const last = events.at(-1);
     if (first === undefined || last === undefined) return;
-    const seen = this.begin();
+    const seen = this.lastSeq;
     this.seen = last.seq;
     if (this.followers.size === 0) return;
     // Otherwise a commit of unknown outcome was stored after all (S2) but never announced: all read it from the store.

@@ -14,14 +14,8 @@ interface Thrown {
 export function answerForError(error: unknown, log: { error(details: object, message: string): void }): Answer {
   if (error instanceof Refused) return error.answer;
   const { code, statusCode }: Thrown = typeof error === "object" && error !== null ? error : {};
-  switch (code) {
-    case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return tooLarge;
-    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
-      return wrongType;
-    case "FST_ERR_BAD_URL":
-      return badPath;
-  }
+  const known = typeof code === "string" ? byCode.get(code) : undefined;
+  if (known !== undefined) return known;
   if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500) return unreadable;
   log.error({ err: error }, "a request failed for a reason that is not its own");
   return internalError;
@@ -30,16 +24,7 @@ export function answerForError(error: unknown, log: { error(details: object, mes
 /** For what the HTTP parser refuses. null: there is no client to answer. */
 export function answerForParserError(error: { readonly code?: string }, socket: Socket): Answer | null {
   if (error.code === "ECONNRESET" || !socket.writable || hasBegunToAnswer(socket)) return null;
-  switch (error.code) {
-    case "HPE_HEADER_OVERFLOW":
-      return headersTooLarge;
-    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
-      return tooLarge;
-    case "ERR_HTTP_REQUEST_TIMEOUT":
-      return tooSlow;
-    default:
-      return unreadable;
-  }
+  return byCode.get(error.code ?? "") ?? unreadable;
 }
 
 /** Into the middle of an answer nothing else may be written. Node keeps what is under way on the socket. */
@@ -68,3 +53,13 @@ const unreadable = errorAnswer(
   "invalid_request",
   "This is not a well-formed HTTP/1.1 request; correct its head or its body's framing.",
 );
+
+/** By the codes of fastify, of Node's parser and of its timer. */
+const byCode: ReadonlyMap<string, Answer> = new Map([
+  ["FST_ERR_CTP_BODY_TOO_LARGE", tooLarge],
+  ["FST_ERR_CTP_INVALID_MEDIA_TYPE", wrongType],
+  ["FST_ERR_BAD_URL", badPath],
+  ["HPE_HEADER_OVERFLOW", headersTooLarge],
+  ["HPE_CHUNK_EXTENSIONS_OVERFLOW", tooLarge],
+  ["ERR_HTTP_REQUEST_TIMEOUT", tooSlow],
+]);
