@@ -125,7 +125,7 @@ function answered(game: Lockstep, reply: Reply): Record<string, unknown> {
   const id = (kernelId: string) => game.modelIdOf.get(kernelId) ?? kernelId;
   const blockers = () => {
     if (!("blockers" in reply) || reply.blockers === undefined || (reply.blockersTotal ?? 0) > 16) return {};
-    const ids = reply.blockers.map((one) => id(one.type === "lease" ? one.lease.id : one.request.id));
+    const ids = reply.blockers.map((one) => id(one.leaseId ?? one.requestId ?? ""));
     return { blockers: [...new Set(ids)].sort() };
   };
   if ("requestId" in reply && reply.requestId === "") return { type: reply.type };

@@ -81,7 +81,7 @@ const folders: Readonly<Record<string, Readonly<Record<string, readonly string[]
   },
   protocol: {
     schema: [],
-    answers: ["schema", "leases", "operating", "receipts", "resources", "tasks"],
+    answers: ["schema", "leases", "operating", "resources", "tasks"],
     http: ["schema"],
     leases: [".", "schema", "answers", "operating"],
     agents: [".", "schema", "answers", "operating", "leases"],
@@ -89,7 +89,7 @@ const folders: Readonly<Record<string, Readonly<Record<string, readonly string[]
     resources: [".", "schema", "operating", "leases"],
     receipts: [".", "schema", "operating", "leases", "tasks"],
     tasks: [".", "schema", "answers", "operating", "leases", "receipts"],
-    watching: [".", "schema", "operating", "leases"],
+    watching: [".", "schema", "answers", "operating", "leases"],
     documents: [".", "answers"],
     testing: [".", "schema", "answers"],
   },

@@ -178,9 +178,7 @@ function duration(ms: number): string {
 }
 
 function behind(blockers: readonly Blocker[]): string {
-  const names = blockers.map((one) =>
-    one.type === "lease" ? `${one.lease.id} of ${one.lease.holder}` : `${one.request.id} of ${one.request.holder}`,
-  );
+  const names = blockers.map(({ leaseId, requestId, holder }) => `${leaseId ?? requestId} of ${holder}`);
   return names.length === 0 ? "" : `behind ${names.join(" and ")}`;
 }
 

@@ -33,7 +33,7 @@ export async function completeReply(history: History, command: Command, reply: R
   switch (reply.type) {
     case "task_ended": {
       const task = await findEndedTask(history, tenant, reply.taskId);
-      return task === null ? forgotten(reply.taskId) : { type: "task", task, created: false };
+      return task === null ? forgotten(reply.taskId) : { type: "task", task, created: false, warnings: [] };
     }
     case "refused":
       if (reply.code === "task_unknown" && reply.taskId !== undefined)

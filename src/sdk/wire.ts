@@ -103,8 +103,10 @@ export interface CellView {
   }[];
 }
 export interface CreatedTask {
+  /** The task's id. */
   readonly task_id: string;
   readonly status: "queued" | "leased" | "accepted" | "retry_pending" | "succeeded" | "failed" | "canceled" | "dead";
+  /** What was capped (L2). */
   readonly warnings?: readonly string[];
 }
 export interface CreatedTasks {
@@ -410,6 +412,7 @@ export interface ObservationUpdate {
   }[];
 }
 export interface Offer {
+  /** The lease's id. */
   readonly lease_id: string;
   readonly lease_expires_at: string;
   /** How long it can still be used; needs no clock of yours. */
@@ -456,6 +459,7 @@ export interface OpenRequest {
   readonly times_out_in_ms: number;
   /** 1 for the first in line; 0 while cells set the leases up. */
   readonly position: number;
+  /** At most 16, leases first. */
   readonly blocked_by: readonly Blocker[];
   /** How many there are, listed or not. */
   readonly blocked_by_total: number;
@@ -619,6 +623,7 @@ export interface SetTaskType {
   readonly usual_duration_ms: number | null;
   /** How many of them were measured. */
   readonly samples: number;
+  /** What was capped (L2). */
   readonly warnings?: readonly string[];
 }
 export interface StoredReceipts {
@@ -918,6 +923,7 @@ export interface Waiting {
   readonly request_id: string | null;
   /** 1 for the first in line; 0 while cells set the leases up. */
   readonly position: number;
+  /** At most 16, leases first. */
   readonly blocked_by: readonly Blocker[];
   /** How many there are, listed or not. */
   readonly blocked_by_total: number;

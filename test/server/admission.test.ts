@@ -17,7 +17,7 @@ function gateAt(host: string, allowedHosts: readonly string[] = [], allowedOrigi
       httpVersionMajor: 1,
       httpVersionMinor: 1,
     } as unknown as Parameters<typeof gate.check>[0]);
-    return answer === null ? "in" : (JSON.parse(answer.body) as { error: string }).error;
+    return answer === null ? "in" : answer.code;
   };
 }
 

@@ -2,6 +2,7 @@
 
 import type * as shapes from "../../src/protocol/leases/shapes.ts";
 import type { Static } from "../../src/protocol/schema/schema.ts";
+import type { Blocker } from "../../src/sdk/wire.ts";
 
 export type {
   Agent as WireAgent,
@@ -24,5 +25,5 @@ export type {
   Tenant as WireTenant,
   Waiting as WireWaiting,
 } from "../../src/sdk/wire.ts";
-export type WireDied = Static<typeof shapes.died>;
+export type WireDied = Omit<Static<typeof shapes.died>, "blocked_by"> & { readonly blocked_by: readonly Blocker[] };
 export type WirePaused = Static<typeof shapes.paused>;

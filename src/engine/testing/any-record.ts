@@ -31,6 +31,7 @@ function anyKind({ kind, values = [], items, fields = {} }: FieldData): fc.Arbit
     case "flag":
       return fc.boolean();
     case "time":
+    case "remaining":
       return time;
     case "json":
       return json;

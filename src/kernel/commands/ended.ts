@@ -32,7 +32,7 @@ export function answerForEndedTask(command: Command, unknown: Refusal, ended: En
   if (ended === null) return unknown;
   switch (command.type) {
     case "cancel_task":
-      return whyNotPrincipal(command.actor, ended) ?? { type: "task", task: ended, created: false };
+      return whyNotPrincipal(command.actor, ended) ?? { type: "task", task: ended, created: false, warnings: [] };
     case "redrive_task":
       return whyNotPrincipal(command.actor, ended) ?? notDead(ended);
     case "submit_receipt":

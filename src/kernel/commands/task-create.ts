@@ -60,7 +60,7 @@ function findRepeated({ book, tasks }: TenantEntry, input: TaskInput): Reply | n
   }
   const task = tasks.get(key.record.taskId);
   if (task === undefined) return { type: "task_ended", taskId: key.record.taskId };
-  return { type: "task", task: task.record, created: false };
+  return { type: "task", task: task.record, created: false, warnings: [] };
 }
 
 function whyNotAdmitted(tenant: TenantEntry, spec: TaskSpec): Refusal | null {

@@ -99,13 +99,13 @@ export function cancelTask(turn: Turn, task: TaskEntry, command: CancelTask): Re
   const tooLong = checkValue("reason", taskCommands.cancel_task.reason, reason);
   if (tooLong !== null) return tooLong;
   // To cancel an ended task is allowed, and answered with how it ended.
-  if (isFinal(task.record)) return { type: "task", task: task.record, created: false };
+  if (isFinal(task.record)) return { type: "task", task: task.record, created: false, warnings: [] };
   const { obligation } = task.record;
   const isOwed = obligation !== null && obligation.state !== "CLOSED";
   const receipt = isOwed ? canceledReceipt(turn, task, reason) : null;
   finish(turn, task, "canceled", receipt?.id ?? null, reason ?? "canceled");
   emitTask(turn, task, "task.canceled", null, reason);
-  return { type: "task", task: task.record, created: false };
+  return { type: "task", task: task.record, created: false, warnings: [] };
 }
 
 export function redriveTask(turn: Turn, task: TaskEntry): Reply {
@@ -113,7 +113,7 @@ export function redriveTask(turn: Turn, task: TaskEntry): Reply {
   moveTask(turn, task, "redrive", { attempts: 0, offers: 0, notBefore: null, endReason: null });
   emitTask(turn, task, "task.redriven", null, null);
   enterQueue(turn, task);
-  return { type: "task", task: task.record, created: false };
+  return { type: "task", task: task.record, created: false, warnings: [] };
 }
 
 export function notDead({ id, status }: Task): Refusal {

@@ -5,7 +5,9 @@
  */
 import type { RefusalCode } from "./refusals.ts";
 
-export type FieldKind = "text" | "choice" | "integer" | "number" | "flag" | "time" | "json" | "list" | "map" | "record";
+export type FieldKind =
+  | ("text" | "choice" | "integer" | "number" | "flag" | "time" | "remaining")
+  | ("json" | "list" | "map" | "record");
 
 /** What a field is when the program runs. */
 export interface FieldData {
@@ -38,8 +40,12 @@ export interface FieldData {
   readonly like?: string;
   /** Its name on the wire where it is not the key in snake_case; null: the wire never carries it. */
   readonly wire?: string | null;
-  /** Shown on the wire only where it is not null. */
+  /** Shown on the wire only where it is not null, or not empty if the usual value is an empty list. */
   readonly omitted?: true;
+  /** Of an answer: where its value is, if not under the key ("lease.expiresAt", "payload?.inputs"); "": the whole. */
+  readonly path?: string;
+  /** Of an answer: always this. */
+  readonly fixed?: unknown;
   /** What the wire shows in place of null (LegiVellum's marks). */
   readonly mark?: unknown;
   /** Of a nested record: stored as a list of its values, in the order of its fields. */
@@ -80,7 +86,7 @@ interface TextBounds extends Bounds {
   readonly matching?: NonNullable<FieldData["matching"]>;
 }
 
-export function text(bounds: TextBounds = {}): Field<string> {
+export function text<T extends string = string>(bounds: TextBounds = {}): Field<T> {
   return { kind: "text", ...bounds };
 }
 
@@ -110,6 +116,11 @@ export function flag(): Field<boolean> {
 /** Milliseconds since 1970 by the control plane's clock (L7); ISO 8601 on the wire. */
 export function time(): Field<number> {
   return { kind: "time" };
+}
+
+/** A time that the wire shows as the milliseconds that are left, so that a reader needs no clock of the server's. */
+export function remaining(): Field<number> {
+  return { kind: "remaining" };
 }
 
 /** Any JSON of the caller's own. */
@@ -176,6 +187,16 @@ export function hidden<F extends FieldData>(field: F): F & { readonly wire: null
 /** Left out on the wire where it is null. */
 export function omitted<F extends FieldData>(field: F): F & { readonly omitted: true } {
   return { ...field, omitted: true };
+}
+
+/** An answer takes it from this place in what it shows. */
+export function from<F extends FieldData>(path: string, field: F): F {
+  return { ...field, path };
+}
+
+/** An answer always has this text. */
+export function fixed<const T extends string>(value: T): Field<T> {
+  return { kind: "choice", values: [value], fixed: value };
 }
 
 /** Where it is null, the wire has this mark. */

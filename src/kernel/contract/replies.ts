@@ -1,19 +1,44 @@
-/** What a command is answered with. Records in a reply are as they were when the command was decided. */
-import type { Predicate } from "./predicates.ts";
-import type { Agent, Cell, Digest, Key, Lease, Millis, Request, Resource, Tenant } from "./records.ts";
-import type { Refusal } from "./refusals.ts";
-import type { Payload, Receipt, Task, TaskType } from "./task-records.ts";
+/** What a command is answered with, described as data. Records in a reply are as they were when the command was decided. */
+import {
+  choice,
+  type Fields,
+  flag,
+  hidden,
+  integer,
+  list,
+  named,
+  omitted,
+  only,
+  optional,
+  record,
+  remaining,
+  text,
+  time,
+  type Values,
+} from "./field.ts";
+import { agent, cell, digest, key, lease, resource, tenant } from "./records.ts";
+import type { Refusal, RefusalCode } from "./refusals.ts";
+import { payload, receipt, task, taskTypeRecord } from "./task-records.ts";
 
 /** Something that stands in the way (W11): a live lease, or a request that waits ahead. */
-export type Blocker =
-  | { readonly type: "lease"; readonly lease: Lease }
-  | { readonly type: "request"; readonly request: Request; readonly resource: string; readonly predicate: Predicate };
+export const blocker = {
+  ...only(lease, "agentId", "resource", "predicate", "purpose"),
+  holder: hidden(text()),
+  leaseId: omitted(optional(text())),
+  requestId: omitted(optional(text())),
+  /** How long it can still be in the way at most: HELD outlasts the expiry (L9). Null where nobody can know. */
+  until: named("expires_in_ms", omitted(optional(remaining()))),
+};
+export interface Blocker extends Values<typeof blocker> {}
+
+const blocked = {
+  blockers: named("blocked_by", list(record(blocker))),
+  blockersTotal: named("blocked_by_total", integer()),
+};
 
 /** A4: what the observation update must cover. The engine looks it up in the store's history. */
-export interface Observe {
-  readonly since: Millis;
-  readonly resources: readonly string[];
-}
+const observe = { since: time(), resources: list(text()) };
+export interface Observe extends Values<typeof observe> {}
 
 export const pauseReasons = [
   "resource_fenced",
@@ -24,116 +49,92 @@ export const pauseReasons = [
 ] as const;
 export type PauseReason = (typeof pauseReasons)[number];
 
-export type Verdict =
-  | {
-      readonly type: "granted";
-      readonly requestId: string;
-      readonly leases: readonly Lease[];
-      readonly warnings: readonly string[];
-      readonly observe: Observe | null;
-    }
-  | {
-      readonly type: "waiting";
-      readonly requestId: string;
-      /** 1 for the first in line. */
-      readonly position: number;
-      readonly blockers: readonly Blocker[];
-      readonly blockersTotal: number;
-      readonly waitTimeoutMs: number;
-      readonly claimWithinMs: number;
-      readonly warnings: readonly string[];
-    }
-  | {
-      readonly type: "died";
-      readonly retryAfterMs: number;
-      readonly attempt: number;
-      readonly priority: number;
-      readonly blockers: readonly Blocker[];
-      readonly blockersTotal: number;
-    }
-  | {
-      readonly type: "paused";
-      readonly reason: PauseReason;
-      readonly detail: string;
-      readonly resource: string | null;
-    };
-
-export interface LostLease {
-  readonly id: string;
+const lostLease = {
+  id: text(),
   /** null: not alive; the store's history knows whether and how it ended. */
-  readonly lease: Lease | null;
-  readonly code: Refusal["code"] | null;
-}
+  lease: optional(record(lease)),
+  code: optional(text<RefusalCode>()),
+};
+export interface LostLease extends Values<typeof lostLease> {}
 
 /** A task offered to a worker: its lease, and those of its manifest (T10). */
-export interface Offer {
-  readonly task: Task;
-  readonly payload: Payload | null;
-  readonly lease: Lease;
-  readonly leases: readonly Lease[];
+const offer = {
+  task: record(task),
+  payload: optional(record(payload)),
+  lease: record(lease),
+  leases: list(record(lease)),
   /** The attempt that this would be, or is, if it was accepted before (`reclaim`). */
-  readonly attempt: number;
-}
+  attempt: integer(),
+};
+export interface Offer extends Values<typeof offer> {}
 
 export const directives = ["cancel", "preempt"] as const;
 export type Directive = (typeof directives)[number];
 
-export type TaskReply =
-  | {
-      readonly type: "task";
-      readonly task: Task;
-      readonly created: boolean;
-      /** What of the input was capped (L2). */
-      readonly warnings?: readonly string[];
-    }
+const leases = list(record(lease));
+const created = hidden(flag());
+/** What of the input was capped (L2). */
+const warnings = omitted(optional(list(text()), []));
+
+/** The verdicts on an acquire (W9). A dry run leaves no request behind (W12), so its id is empty. */
+export const verdicts = {
+  granted: { requestId: text(), leases, warnings: list(text()), observe: hidden(optional(record(observe))) },
+  waiting: {
+    requestId: text(),
+    /** 1 for the first in line. */
+    position: integer(),
+    ...blocked,
+    waitTimeoutMs: integer(),
+    claimWithinMs: integer(),
+    warnings,
+  },
+  died: {
+    retryAfterMs: integer(),
+    attempt: integer({ min: 1 }),
+    priority: named("priority_timestamp", integer()),
+    ...blocked,
+  },
+  paused: { reason: choice(pauseReasons), detail: text(), resource: omitted(optional(text())) },
+} satisfies Readonly<Record<string, Fields>>;
+
+export const taskReplies = {
+  task: { task: record(task), created, warnings },
   /** The task of a repeated creation has ended: history knows it (T12). */
-  | { readonly type: "task_ended"; readonly taskId: string }
-  | {
-      readonly type: "offers";
-      readonly offers: readonly Offer[];
-      /** The search was cut short; asking again at once goes on with it. */
-      readonly more: boolean;
-    }
-  | {
-      readonly type: "task_lease";
-      readonly lease: Lease;
-      readonly leases: readonly Lease[];
-      readonly directives: readonly Directive[];
-    }
-  | { readonly type: "receipt"; readonly receipt: Receipt }
+  task_ended: { taskId: text() },
+  /** `more`: the search was cut short; asking again at once goes on with it. */
+  offers: { offers: list(record(offer)), more: hidden(flag()) },
+  task_lease: { lease: record(lease), leases, directives: list(choice(directives)) },
+  receipt: { receipt: record(receipt) },
   /** Sent before: the first receipt is the answer, and the ledger knows it (R3). */
-  | { readonly type: "receipt_known"; readonly receiptId: string }
-  | { readonly type: "task_type"; readonly taskType: TaskType; readonly warnings: readonly string[] };
+  receipt_known: { receiptId: text() },
+  task_type: { taskType: record(taskTypeRecord), warnings },
+} satisfies Readonly<Record<string, Fields>>;
 
-/** What a cell and the kernel believed, compared: what the cell is to do, and what of its inventory was not taken. */
-export interface CellEnrolled {
-  readonly type: "cell_enrolled";
-  readonly cell: Cell;
-  readonly bind: readonly Lease[];
-  readonly update: readonly Lease[];
-  readonly teardown: readonly { readonly leaseId: string; readonly code: string }[];
-  readonly refused: readonly { readonly resource: string; readonly message: string }[];
-}
+export const otherReplies = {
+  agent: { agent: record(agent), created },
+  lease: { lease: record(lease) },
+  leases: { leases, lost: list(record(lostLease)) },
+  digest: { digest: record(digest) },
+  resumed: { agent: record(agent), digest: record(digest), leases, observe: record(observe) },
+  revoked: { count: named("revoked", integer()) },
+  resource: { resource: record(resource), created },
+  /** What a cell and the kernel believed, compared: what the cell is to do, and what of its inventory was not taken. */
+  cell_enrolled: {
+    cell: record(cell),
+    bind: leases,
+    update: leases,
+    teardown: list(record({ leaseId: text(), code: text() })),
+    refused: list(record({ resource: text(), message: text() })),
+  },
+  cell: { cell: record(cell) },
+  tenant: { tenant: record(tenant), created },
+  key: { key: record(key) },
+  done: {},
+} satisfies Readonly<Record<string, Fields>>;
 
-export type Reply =
-  | TaskReply
-  | Refusal
-  | Verdict
-  | { readonly type: "agent"; readonly agent: Agent; readonly created: boolean }
-  | { readonly type: "lease"; readonly lease: Lease }
-  | { readonly type: "leases"; readonly leases: readonly Lease[]; readonly lost: readonly LostLease[] }
-  | { readonly type: "digest"; readonly digest: Digest }
-  | {
-      readonly type: "resumed";
-      readonly agent: Agent;
-      readonly digest: Digest;
-      readonly leases: readonly Lease[];
-      readonly observe: Observe;
-    }
-  | { readonly type: "revoked"; readonly count: number }
-  | { readonly type: "resource"; readonly resource: Resource; readonly created: boolean }
-  | CellEnrolled
-  | { readonly type: "cell"; readonly cell: Cell }
-  | { readonly type: "tenant"; readonly tenant: Tenant; readonly created: boolean }
-  | { readonly type: "key"; readonly key: Key }
-  | { readonly type: "done" };
+type RepliesOf<R> = { [K in keyof R & string]: { readonly type: K } & Values<R[K]> }[keyof R & string];
+
+export type Verdict = RepliesOf<typeof verdicts>;
+export type TaskReply = RepliesOf<typeof taskReplies>;
+export type CellEnrolled = Extract<RepliesOf<typeof otherReplies>, { readonly type: "cell_enrolled" }>;
+export type Reply = Refusal | Verdict | TaskReply | RepliesOf<typeof otherReplies>;

@@ -182,7 +182,7 @@ test("C4: a waiting pattern stands in the way like a held one", () => {
   const behind = world.waits("older", "MUTATES FILE:/d/free");
   assert.deepEqual([wait.position, behind.position], [1, 2]);
   assert.deepEqual(
-    behind.blockers.map((blocker) => (blocker.type === "request" ? blocker.resource : "")),
+    behind.blockers.map(({ requestId, resource }) => (requestId === wait.requestId ? resource : "")),
     ["FILE:/d/**"],
   );
 });
@@ -203,7 +203,7 @@ test("C5: thousands of leases elsewhere and below do not show in a verdict that 
   const died = world.dies("b", "MUTATES FILE:/d7/**");
   assert.equal(died.blockersTotal, 100);
   assert.equal(died.blockers.length, 16);
-  const ids = died.blockers.map((blocker) => (blocker.type === "lease" ? blocker.lease.id : ""));
+  const ids = died.blockers.map(({ leaseId }) => leaseId);
   assert.equal(new Set(ids).size, 16);
 });
 

@@ -2,7 +2,7 @@
 import { decidingPriority, isUnitOver } from "../agents/agent-life.ts";
 import type { Acquire } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
-import type { Millis, Request } from "../contract/records.ts";
+import type { Lease, Millis, Request } from "../contract/records.ts";
 import type { Blocker, Reply, Verdict } from "../contract/replies.ts";
 import type { AgentEntry, TenantEntry } from "../memory/state.ts";
 import type { Decision } from "./decide.ts";
@@ -77,17 +77,21 @@ export function waitingVerdict(
 /** W11: up to 16, holders first, each by its number, so that the list does not depend on how the search went. */
 export function blockersOf(obstacles: Obstacles): Blocker[] {
   const leases = [...obstacles.leases].sort((a, b) => a.order - b.order);
-  const blockers: Blocker[] = leases
-    .slice(0, limits.blockersListedMax)
-    .map(({ record }) => ({ type: "lease", lease: record }));
+  const blockers: Blocker[] = leases.slice(0, limits.blockersListedMax).map(({ record }) => {
+    const { id: leaseId, agentId, holder, resource, predicate, purpose } = record;
+    return { agentId, holder, resource, predicate, purpose, leaseId, requestId: null, until: standsUntil(record) };
+  });
   const claims = [...obstacles.claims].sort(([a], [b]) => a.record.arrival - b.record.arrival);
   for (const [request, claim] of claims.slice(0, limits.blockersListedMax - blockers.length)) {
-    blockers.push({
-      type: "request",
-      request: request.record,
-      resource: claim.name.text,
-      predicate: claim.intent.predicate,
-    });
+    const { id: requestId, agentId, holder, purpose } = request.record;
+    const { name, intent } = claim;
+    const asked = { resource: name.text, predicate: intent.predicate, purpose };
+    blockers.push({ agentId, holder, ...asked, leaseId: null, requestId, until: null });
   }
   return blockers;
+}
+
+function standsUntil({ state, expiresAt, heldUntil }: Lease): Millis | null {
+  if (state === "CLOSING") return null;
+  return state === "HELD" ? (heldUntil ?? expiresAt) : expiresAt;
 }

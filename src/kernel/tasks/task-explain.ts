@@ -135,11 +135,9 @@ function explainManifest(tenant: TenantEntry, task: TaskEntry): WaitingFor[] {
 
 function describe(blocker: Blocker | undefined): string {
   if (blocker === undefined) return "Its resources are taken";
-  if (blocker.type === "lease") {
-    const { id, agentId, resource } = blocker.lease;
-    return `Blocked by lease ${id} of ${agentId} on ${resource}`;
-  }
-  return `Behind request ${blocker.request.id} of ${blocker.request.agentId} for ${blocker.resource}`;
+  const { leaseId, requestId, agentId, resource } = blocker;
+  if (leaseId !== null) return `Blocked by lease ${leaseId} of ${agentId} on ${resource}`;
+  return `Behind request ${requestId} of ${agentId} for ${resource}`;
 }
 
 function explainWorkers({ book }: TenantEntry, { lane }: TaskEntry, now: Millis): WaitingFor[] {

@@ -1,9 +1,13 @@
-/** What leaves the server, the same for HTTP, the stream and MCP: a status, and a body that is encoded already. */
+/**
+ * What leaves the server, the same for HTTP, the stream and MCP: a status and a value. The value is encoded when it leaves,
+ * as text or as an object, so that nobody parses our own JSON.
+ */
 
 import type { Values } from "../../kernel/contract/field.ts";
-import type { Lease, Millis } from "../../kernel/contract/records.ts";
+import type { Millis } from "../../kernel/contract/records.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
-import { blockersText } from "../leases/lease-json.ts";
+import { blocker } from "../../kernel/contract/replies.ts";
+import { type Form, type FormContext, show, timeless } from "../schema/convert.ts";
 import type { Fault } from "../schema/explain.ts";
 import type { observation } from "../schema/views.ts";
 import { type ErrorCode, statusOf } from "./errors.ts";
@@ -12,18 +16,15 @@ export interface Answer {
   readonly status: number;
   /** Of an error; null for all others. */
   readonly code: ErrorCode | null;
-  readonly body: string;
-  /** What the body says, where it was encoded from an object; null where the text was written directly. */
-  readonly value: object | null;
+  readonly value: object;
+  readonly form: Form;
+  readonly context: FormContext;
   /** For the header of that name, in seconds. */
   readonly retryAfter: number | null;
 }
 
 /** What the encoder of an answer needs besides the kernel's reply. */
-export interface AnswerContext {
-  readonly now: Millis;
-  /** Mints the token of a lease that has one (G3). */
-  readonly tokenOf?: (lease: Lease, now: Millis) => string | null;
+export interface AnswerContext extends FormContext {
   /** The new instance's credential, for a registration or a resumption (A3). */
   readonly agentToken?: string;
   /** A new key's secret, shown this once. */
@@ -36,12 +37,23 @@ export interface AnswerContext {
 
 export interface Observation extends Values<typeof observation> {}
 
-export function answer(status: number, body: string): Answer {
-  return { status, code: null, body, value: null, retryAfter: null };
+export function answer<T extends object>(status: number, form: Form<T>, value: T, context = timeless): Answer {
+  return { status, code: null, value, form, context, retryAfter: null };
 }
 
+/** Of an object that is what the wire shows. */
 export function answerJson(status: number, value: object): Answer {
-  return { status, code: null, body: JSON.stringify(value), value, retryAfter: null };
+  return answer(status, plain, value);
+}
+
+const plain: Form<object> = { text: (value) => JSON.stringify(value), object: (value) => value };
+
+export function bodyText({ form, value, context }: Answer): string {
+  return form.text(value as never, context);
+}
+
+export function bodyObject({ form, value, context }: Answer): object {
+  return form.object(value as never, context);
 }
 
 /** Context goes beside `error` and `detail`; `retry_after_ms` also becomes the header. */
@@ -49,7 +61,7 @@ export function errorAnswer(code: ErrorCode, detail: string, context: Readonly<R
   const { retry_after_ms: wait } = context;
   const value = { error: code, detail, ...context };
   const retryAfter = typeof wait === "number" ? inSeconds(wait) : null;
-  return { status: statusOf(code), code, body: JSON.stringify(value), value, retryAfter };
+  return { ...answerJson(statusOf(code), value), code, retryAfter };
 }
 
 /** For receipts and tasks `reason` repeats the first clause of `detail`. */
@@ -67,7 +79,7 @@ export function refusalAnswer(refusal: Refusal, now: Millis): Answer {
   const { code, detail, field, leaseId, from, to, generation, blockers, blockersTotal } = refusal;
   const { taskId, problem, winningReceiptId, missing } = refusal;
   if (code === "invalid_worker_id") return invalidWorkerId;
-  const value = {
+  const value: Record<string, unknown> = {
     error: code,
     detail,
     field,
@@ -80,19 +92,14 @@ export function refusalAnswer(refusal: Refusal, now: Millis): Answer {
     winning_receipt_id: winningReceiptId,
     missing,
   };
-  const text = JSON.stringify(value);
-  if (blockers === undefined) return { status: statusOf(code), code, body: text, value, retryAfter: null };
-  const total = blockersTotal ?? blockers.length;
-  const body = `${text.slice(0, -1)},"blocked_by":${blockersText(blockers, now)},"blocked_by_total":${total}}`;
-  return { status: statusOf(code), code, body, value: null, retryAfter: null };
+  if (blockers !== undefined) {
+    value["blocked_by"] = blockers.map((one) => show(blocker, one, { now }));
+    value["blocked_by_total"] = blockersTotal ?? blockers.length;
+  }
+  return { ...answerJson(statusOf(code), value), code };
 }
 
 /** Rounded up, so that a client that waits this long is not too early. */
 export function inSeconds(ms: number): number {
   return Math.ceil(ms / 1000);
-}
-
-/** For MCP, whose answers are objects. */
-export function bodyValue({ value, body }: Answer): object {
-  return value ?? (body === "" ? {} : (JSON.parse(body) as object));
 }

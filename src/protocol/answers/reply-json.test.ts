@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { findOperation } from "../operations.ts";
 import { findAnswerFault } from "../testing/conformance.ts";
-import { answerOf, type SampleBody, sampleContext } from "../testing/sample-answers.ts";
+import { answerOf, type SampleBody, sampleBody, sampleContext } from "../testing/sample-answers.ts";
 import {
   sampleAgent,
   sampleCell,
@@ -13,7 +13,7 @@ import {
   sampleResource,
   sampleTenant,
 } from "../testing/sample-records.ts";
-import { errorAnswer, faultAnswer } from "./answer.ts";
+import { bodyText, errorAnswer, faultAnswer } from "./answer.ts";
 import { assumptionFailedAnswer } from "./reply-json.ts";
 
 const now = sampleNow;
@@ -95,9 +95,10 @@ test("resuming answers digest, epoch, token and update; a failed assumption all 
   const answer = assumptionFailedAnswer(resumed, failed, sampleContext);
   const operation = findOperation("resume_agent");
   assert.ok(operation !== undefined);
-  assert.equal(findAnswerFault(operation, answer), null);
+  const text = sampleBody(answer);
+  assert.equal(findAnswerFault(operation, { ...answer, body: text }), null);
   assert.equal(answer.status, 409);
-  const body = JSON.parse(answer.body) as object;
+  const body = JSON.parse(text) as object;
   assert.deepEqual(Object.keys(body), ["error", "detail", "failed", "epoch", "agent_token", "observation_update"]);
 });
 
@@ -154,7 +155,7 @@ test("the other replies have the shape that their operation declares", () => {
 
 test("an error names its field where there is one, and its wait where there is one", () => {
   const fault = faultAnswer({ code: "invalid_request", field: "intents.0.resource", detail: "Wrong." });
-  assert.equal(fault.body, '{"error":"invalid_request","detail":"Wrong.","field":"intents.0.resource"}');
+  assert.equal(bodyText(fault), '{"error":"invalid_request","detail":"Wrong.","field":"intents.0.resource"}');
   const limited = errorAnswer("rate_limited", "Slow down.", { retry_after_ms: 2_500 });
   assert.deepEqual([limited.status, limited.retryAfter], [429, 3]);
 });

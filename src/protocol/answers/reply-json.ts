@@ -1,5 +1,5 @@
 /** From a reply to an answer. What only some operations show differently is said with them, by the functions below. */
-import type { Fields } from "../../kernel/contract/field.ts";
+import { type Fields, list, record, type Values } from "../../kernel/contract/field.ts";
 import {
   cell as cellFields,
   digest as digestFields,
@@ -8,9 +8,9 @@ import {
   type Millis,
   tenant as tenantFields,
 } from "../../kernel/contract/records.ts";
-import type { LostLease, Reply, Verdict } from "../../kernel/contract/replies.ts";
+import type { LostLease, Reply } from "../../kernel/contract/replies.ts";
 import { task as taskFields, taskTypeRecord } from "../../kernel/contract/task-records.ts";
-import { blockersText, expiresInMs, leasesText, leaseText } from "../leases/lease-json.ts";
+import { expiresInMs, leaseForm } from "../leases/lease-json.ts";
 import {
   agentObject,
   agentState,
@@ -18,11 +18,10 @@ import {
   openRequestObject,
   resourceObject,
 } from "../operating/record-json.ts";
-import { receiptsText } from "../receipts/receipt-json.ts";
 import { verifiedTokenObject } from "../resources/token-json.ts";
-import { show, type WireObject } from "../schema/convert.ts";
+import { formOf, show, type WireObject } from "../schema/convert.ts";
 import { isoTime } from "../schema/text.ts";
-import { leaseEnd, registered, observation as shownObservation, tokenKey, verifiedLease } from "../schema/views.ts";
+import * as views from "../schema/views.ts";
 import { unknownState } from "../schema/vocabulary.ts";
 import { obligationObject, taskReplyAnswer, workerObject } from "../tasks/task-json.ts";
 import {
@@ -41,15 +40,23 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
   switch (reply.type) {
     case "refused":
       return refusalAnswer(reply, context.now);
-    case "granted":
+    case "granted": {
+      const { observation } = context;
+      const shown = observation === undefined ? asked(reply) : { ...reply, observationUpdate: observation };
+      return answer(200, grantedForm, shown, context);
+    }
     case "waiting":
-    case "died":
+      return answer(202, waitingForm, asked(reply), context);
+    case "died": {
+      const retryAfter = inSeconds(reply.retryAfterMs);
+      return { ...answer(statusOf("die"), diedForm, reply, context), code: "die", retryAfter };
+    }
     case "paused":
-      return verdictAnswer(reply, context);
+      return { ...answer(statusOf("paused"), pausedForm, reply, context), code: "paused" };
     case "lease":
-      return answer(200, leaseText(reply.lease, context.now, context.tokenOf?.(reply.lease, context.now) ?? null));
+      return answer(200, leaseForm, reply.lease, context);
     case "leases":
-      return answer(200, heartbeatsText(reply.leases, reply.lost, context));
+      return answer(200, heartbeatsForm, { leases: reply.leases, lost: reply.lost.map(shownLost) }, context);
     case "agent":
       return answerJson(reply.created ? 201 : 200, agentObject(reply.agent));
     case "digest":
@@ -67,11 +74,11 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "key":
       return answerJson(201, { ...show(keyFields, reply.key), key: context.keySecret });
     case "done":
-      return answer(200, "{}");
+      return answerJson(200, {});
     case "agent_page":
       return pageAnswer(reply, "agents", reply.agents.map(agentObject));
     case "lease_page":
-      return pageText(reply, "leases", leasesText(reply.leases, context.now));
+      return answer(200, leasePageForm, reply, { now: context.now });
     case "request_page":
       return pageAnswer(
         reply,
@@ -95,11 +102,11 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "obligation_page":
       return pageAnswer(reply, "obligations", reply.obligations.map(obligationObject));
     case "receipt_page":
-      return pageText(reply, "receipts", receiptsText(reply.receipts));
+      return answer(200, receiptPageForm, reply, context);
     case "token_verified":
       return answerJson(200, verifiedTokenObject(reply, context.now));
     case "token_keys":
-      return answerJson(200, { keys: showAll(tokenKey, reply.keys) });
+      return answerJson(200, { keys: showAll(views.tokenKey, reply.keys) });
     // Cells are answered over their own link.
     case "cell_enrolled":
       throw new TypeError("an enrolment is not an answer");
@@ -116,15 +123,16 @@ function pageAnswer({ nextCursor }: Page, name: string, items: readonly object[]
   return answerJson(200, { [name]: items, next_cursor: nextCursor });
 }
 
-function pageText({ nextCursor }: Page, name: string, items: string): Answer {
-  return answer(200, `{"${name}":${items},"next_cursor":${JSON.stringify(nextCursor)}}`);
+/** A dry run (W12) leaves no request behind that could be asked for. */
+function asked<T extends { readonly requestId: string }>(verdict: T): T | (Omit<T, "requestId"> & { requestId: null }) {
+  return verdict.requestId === "" ? { ...verdict, requestId: null } : verdict;
 }
 
 export function registeredAnswer(reply: QueryReply, context: AnswerContext): Answer {
   if (reply.type !== "agent") return replyAnswer(reply, context);
   const { agent, created } = reply;
   const { agentToken } = context;
-  return answerJson(created ? 201 : 200, show(registered, { ...agent, agentToken, state: agentState(agent) }));
+  return answerJson(created ? 201 : 200, show(views.registered, { ...agent, agentToken, state: agentState(agent) }));
 }
 
 /** L8: the truth about each lease, the ended and the unknown ones too. */
@@ -132,17 +140,17 @@ export function verifiedAnswer(reply: QueryReply, context: AnswerContext): Answe
   if (reply.type !== "leases") return replyAnswer(reply, context);
   const { now } = context;
   const leases = reply.leases.map((lease) => verifiedObject(lease, now));
-  const lost = reply.lost.map((one) => (isShown(one) ? verifiedObject(one.lease, now) : lostObject(one)));
+  const lost = reply.lost.map((one) =>
+    isShown(one) ? verifiedObject(one.lease, now) : show(views.leaseEnd, shownLost(one)),
+  );
   return answerJson(200, { now: isoTime(now), leases: [...leases, ...lost] });
 }
 
 /** L5: what is left of a released lease is its name and how it ended. */
 export function releasedAnswer(reply: QueryReply, context: AnswerContext): Answer {
-  if (reply.type === "lease")
-    return answer(200, `{"id":${JSON.stringify(reply.lease.id)},"state":"${reply.lease.state}"}`);
+  if (reply.type === "lease") return answer(200, leaseEndForm, ended(reply.lease), context);
   if (reply.type !== "leases") return replyAnswer(reply, context);
-  const ended = reply.leases.map((lease) => show(leaseEnd, lease));
-  return answerJson(200, { leases: [...ended, ...reply.lost.map(lostObject)] });
+  return answer(200, leaseEndsForm, { leases: [...reply.leases.map(ended), ...reply.lost.map(shownLost)] }, context);
 }
 
 /** The kernel answers with the key that was; there is no secret to show. */
@@ -179,23 +187,24 @@ function resumedObject({ digest, agent, observe }: Resumed, { agentToken, observ
     digest: show(digestFields, digest),
     epoch: agent.epoch,
     agent_token: agentToken,
-    observation_update: show(shownObservation, observation ?? { since: observe.since, truncated: false, changes: [] }),
+    observation_update: show(views.observation, observation ?? { since: observe.since, truncated: false, changes: [] }),
   };
 }
 
-function heartbeatsText(leases: readonly Lease[], lost: readonly LostLease[], { now, tokenOf }: AnswerContext): string {
-  const lostText = lost.length === 0 ? "[]" : JSON.stringify(lost.map(lostObject));
-  return `{"leases":${leasesText(leases, now, tokenOf)},"lost":${lostText},"directives":[]}`;
+type LeaseEnd = Values<typeof views.leaseEnd>;
+
+function ended({ id, state }: Lease): LeaseEnd {
+  return { id, state, code: null };
 }
 
 /** `error` says why one that is alive could not be served (`renew_required`, `verify_required`). */
-function lostObject(lost: LostLease) {
-  const { id } = lost;
-  return show(leaseEnd, isShown(lost) ? { id, state: lost.lease.state, code: lost.code } : { id, state: unknownState });
+function shownLost(lost: LostLease): LeaseEnd {
+  const { id, code } = lost;
+  return isShown(lost) ? { id, state: lost.lease.state, code } : { id, state: unknownState, code: null };
 }
 
 function verifiedObject(lease: Lease, now: Millis) {
-  return show(verifiedLease, { ...lease, expiresInMs: expiresInMs(lease, now) });
+  return show(views.verifiedLease, { ...lease, expiresInMs: expiresInMs(lease, now) });
 }
 
 /** Another's lease looks like one that never was: a caller that guesses ids learns nothing. */
@@ -203,61 +212,12 @@ function isShown(lost: LostLease): lost is LostLease & { readonly lease: Lease }
   return lost.lease !== null && lost.code !== "not_lease_holder" && lost.code !== "forbidden";
 }
 
-/** The table of verdicts (W9): what an acquire, or the question after its request, is answered. */
-export function verdictAnswer(verdict: Verdict, context: AnswerContext): Answer {
-  switch (verdict.type) {
-    case "granted":
-      return answer(200, grantedText(verdict, context));
-    case "waiting":
-      return answer(202, waitingText(verdict, context));
-    case "died":
-      return {
-        ...answer(statusOf("die"), diedText(verdict, context)),
-        code: "die",
-        retryAfter: inSeconds(verdict.retryAfterMs),
-      };
-    case "paused":
-      return { ...answer(statusOf("paused"), pausedText(verdict)), code: "paused" };
-  }
-}
-
-type Granted = Extract<Verdict, { type: "granted" }>;
-type Waiting = Extract<Verdict, { type: "waiting" }>;
-type Died = Extract<Verdict, { type: "died" }>;
-type Paused = Extract<Verdict, { type: "paused" }>;
-
-function grantedText({ requestId, leases, warnings }: Granted, { now, tokenOf, observation }: AnswerContext): string {
-  const update =
-    observation === undefined ? "" : `,"observation_update":${JSON.stringify(show(shownObservation, observation))}`;
-  const text = `{"verdict":"GRANTED","request_id":${requestIdText(requestId)},"leases":${leasesText(leases, now, tokenOf)}`;
-  return `${text},"warnings":${warnings.length === 0 ? "[]" : JSON.stringify(warnings)}${update}}`;
-}
-
-function waitingText(verdict: Waiting, { now }: AnswerContext): string {
-  const { requestId, position, blockers, blockersTotal, waitTimeoutMs, claimWithinMs, warnings } = verdict;
-  const warned = warnings.length === 0 ? "" : `,"warnings":${JSON.stringify(warnings)}`;
-  return (
-    `{"verdict":"WAIT","request_id":${requestIdText(requestId)},"position":${position}` +
-    `,"blocked_by":${blockersText(blockers, now)},"blocked_by_total":${blockersTotal}` +
-    `,"wait_timeout_ms":${waitTimeoutMs},"claim_within_ms":${claimWithinMs}${warned}}`
-  );
-}
-
-const dieDetail =
-  "An older agent is in the way; roll back, let go of what you hold, and ask again after retry_after_ms.";
-
-function diedText({ retryAfterMs, attempt, priority, blockers, blockersTotal }: Died, { now }: AnswerContext): string {
-  return (
-    `{"verdict":"DIE","error":"die","detail":"${dieDetail}","retry_after_ms":${retryAfterMs},"attempt":${attempt}` +
-    `,"priority_timestamp":${priority},"blocked_by":${blockersText(blockers, now)},"blocked_by_total":${blockersTotal}}`
-  );
-}
-
-function pausedText({ reason, detail, resource }: Paused): string {
-  return JSON.stringify({ verdict: "PAUSED", error: "paused", reason, detail, ...(resource !== null && { resource }) });
-}
-
-/** A dry run (W12) leaves no request behind that could be asked for. */
-function requestIdText(requestId: string): string {
-  return requestId === "" ? "null" : JSON.stringify(requestId);
-}
+const grantedForm = formOf<object>(views.granted);
+const waitingForm = formOf<object>(views.waiting);
+const diedForm = formOf<object>(views.died);
+const pausedForm = formOf<object>(views.paused);
+const leaseEndForm = formOf<LeaseEnd>(views.leaseEnd);
+const leaseEndsForm = formOf<{ readonly leases: readonly LeaseEnd[] }>({ leases: list(record(views.leaseEnd)) });
+const heartbeatsForm = formOf<object>(views.heartbeats);
+const leasePageForm = formOf<object>(views.leasePage);
+const receiptPageForm = formOf<object>(views.receiptPage);

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Lease } from "../../kernel/contract/records.ts";
+import { type Blocker, blocker } from "../../kernel/contract/replies.ts";
 import { checkOf } from "../schema/check.ts";
+import { formOf } from "../schema/convert.ts";
 import { leaseStates, predicates } from "../schema/vocabulary.ts";
-import { sampleLease, sampleNow, sampleRequest } from "../testing/sample-records.ts";
-import { blockersText, expiresInMs, leaseObject, leasesText, leaseText } from "./lease-json.ts";
+import { sampleBlocker, sampleLease, sampleNow } from "../testing/sample-records.ts";
+import { expiresInMs, leaseForm, leaseObject, leaseText } from "./lease-json.ts";
 import * as shapes from "./shapes.ts";
 
 const anyText = fc.oneof(
@@ -63,10 +65,9 @@ test("a token and a coordinate are there only where the lease has them (G3)", ()
   const { token, coordinate } = JSON.parse(leaseText(bound, sampleNow, "tok")) as Record<string, unknown>;
   assert.deepEqual([token, coordinate], ["tok", "tcp://10.0.0.3:9000"]);
   assert.ok(!leaseText(sampleLease(), sampleNow).includes("token"));
-  const texts = leasesText([bound, sampleLease()], sampleNow, (lease) => (lease.coordinate === null ? null : "tok"));
-  const [first, second] = JSON.parse(texts) as [{ token?: string }, { token?: string }];
-  assert.equal(first.token, "tok");
-  assert.equal(second.token, undefined);
+  const context = { now: sampleNow, tokenOf: () => "tok" };
+  assert.ok("token" in leaseForm.object(bound, context) && !("token" in leaseForm.object(sampleLease(), context)));
+  assert.equal(leaseForm.text(bound, context), JSON.stringify(leaseForm.object(bound, context)));
 });
 
 test("expires_in_ms counts down to 0 and no further, and is 0 for what cannot be used any more (L3, L9)", () => {
@@ -80,32 +81,25 @@ test("expires_in_ms counts down to 0 and no further, and is 0 for what cannot be
 });
 
 test("what stands in the way is named with agent, purpose and remaining time (W11)", () => {
-  const held = sampleLease({
-    state: "HELD",
-    expiresAt: sampleNow - 5_000,
-    heldUntil: sampleNow + 10_000,
+  const form = formOf<Blocker>(blocker);
+  const shown = [
+    sampleBlocker(),
+    sampleBlocker({ until: null }),
+    sampleBlocker({ leaseId: null, requestId: "req_1", until: null, purpose: null }),
+  ].map((one) => {
+    const text = form.text(one, { now: sampleNow });
+    assert.equal(text, JSON.stringify(form.object(one, { now: sampleNow })));
+    return JSON.parse(text) as { readonly expires_in_ms?: number };
+  });
+  assert.deepEqual(
+    shown.map((one) => one.expires_in_ms),
+    [60_000, undefined, undefined],
+  );
+  assert.deepEqual(shown[2], {
+    request_id: "req_1",
+    agent_id: "agt_01jcs8qk2m9x4n7r",
+    resource: "FILE:/src/auth.ts",
+    predicate: "MUTATES",
     purpose: null,
   });
-  const text = blockersText(
-    [
-      { type: "lease", lease: sampleLease() },
-      { type: "lease", lease: held },
-      { type: "lease", lease: sampleLease({ state: "CLOSING" }) },
-      { type: "request", request: sampleRequest({ purpose: "move" }), resource: "FILE:/src/**", predicate: "RENAMES" },
-    ],
-    sampleNow,
-  );
-  const blockers = JSON.parse(text) as { readonly expires_in_ms?: number }[];
-  assert.deepEqual(
-    blockers.map((one) => one.expires_in_ms),
-    [60_000, 10_000, undefined, undefined],
-  );
-  assert.deepEqual(blockers[3], {
-    request_id: "req_01jcs8qm5t6w8y0a",
-    agent_id: "agt_01jcs8qk2m9x4n7r",
-    resource: "FILE:/src/**",
-    predicate: "RENAMES",
-    purpose: "move",
-  });
-  for (const blocker of blockers) assert.ok(checkOf(shapes.blocker)(blocker).ok);
 });

@@ -1,5 +1,5 @@
 /** What replies look like: the schemas that OpenAPI shows, and that the encoders' tests hold them to. */
-import { without } from "../../kernel/contract/field.ts";
+import { only, without } from "../../kernel/contract/field.ts";
 import {
   agent as agentFields,
   cell as cellFields,
@@ -13,12 +13,13 @@ import {
   tenantQuotas,
   tenantSettings,
 } from "../../kernel/contract/records.ts";
+import { blocker as blockerFields, verdicts } from "../../kernel/contract/replies.ts";
 import { quotasWords, settingsWords } from "../operating/record-words.ts";
 import { intent as intentShape } from "../schema/fields.ts";
 import { outputs, parts, registerShape } from "../schema/from-fields.ts";
 import { always, choice, either, flag, integer, list, nullable, record, sometimes, text } from "../schema/schema.ts";
 import * as views from "../schema/views.ts";
-import { denialReasons, pauseReasons, resourceStates, unknownState, wireAgentStates } from "../schema/vocabulary.ts";
+import { denialReasons, resourceStates, unknownState, wireAgentStates } from "../schema/vocabulary.ts";
 
 registerShape(intent, intentShape);
 
@@ -41,48 +42,32 @@ export const lease = record(
   { title: "Lease" },
 );
 
-export const blocker = record(parts(views.blocker), {
+registerShape(leaseFields, lease);
+
+const blocker = record(parts(blockerFields), {
   title: "Blocker",
   description: "Something in the way: a lease, or a request that waits ahead.",
 });
-
-export const blockers = {
-  blocked_by: list(blocker, { maxItems: 16 }),
-  blocked_by_total: integer({ description: "How many there are, listed or not." }),
-};
+registerShape(blockerFields, blocker);
 
 export const observationUpdate = record(
   parts(views.observation, { truncated: "Older history was pruned; there may have been more." }),
   { title: "ObservationUpdate", description: "What happened to the resources the agent relied on." },
 );
+registerShape(views.observation, observationUpdate);
 
-const requestId = nullable(text({ description: "For the question after the request; null for a dry run." }));
+const waitWords = {
+  request_id: "For the question after the request; null for a dry run.",
+  position: "1 for the first in line; 0 while cells set the leases up.",
+  blocked_by: "At most 16, leases first.",
+  blocked_by_total: "How many there are, listed or not.",
+  claim_within_ms: "Once granted, ask for the request or send a heartbeat within this time.",
+};
 
-export const granted = record(
-  {
-    verdict: choice(["GRANTED"]),
-    request_id: requestId,
-    leases: list(lease),
-    warnings: list(text()),
-    observation_update: sometimes(observationUpdate),
-  },
-  { title: "Granted" },
-);
-
-export const waiting = record(
-  {
-    verdict: choice(["WAIT"]),
-    request_id: requestId,
-    position: integer({ description: "1 for the first in line; 0 while cells set the leases up." }),
-    ...blockers,
-    wait_timeout_ms: integer(),
-    claim_within_ms: integer({
-      description: "Once granted, ask for the request or send a heartbeat within this time.",
-    }),
-    warnings: sometimes(list(text())),
-  },
-  { title: "Waiting" },
-);
+export const granted = record(parts(views.granted, waitWords), { title: "Granted" });
+export const waiting = record(parts(views.waiting, waitWords), { title: "Waiting" });
+export const died = record(parts(views.died, waitWords), { title: "Died" });
+export const paused = record(parts(views.paused), { title: "Paused" });
 
 const { lease_ids: _leaseIds, ...openProperties } = outputs(requestFields, {
   request_id: "For the question after the request.",
@@ -96,34 +81,9 @@ export const openRequest = record(
     ...openProperties,
     state: choice(["WAITING", "BINDING"]),
     times_out_in_ms: integer({ description: "How long it can still wait; needs no clock of yours." }),
-    position: integer({ description: "1 for the first in line; 0 while cells set the leases up." }),
-    ...blockers,
+    ...parts(only(verdicts.waiting, "position", "blockers", "blockersTotal"), waitWords),
   },
   { title: "OpenRequest", description: "A request that waits, and what it waits for." },
-);
-
-export const died = record(
-  {
-    verdict: choice(["DIE"]),
-    error: choice(["die"]),
-    detail: text(),
-    retry_after_ms: integer(),
-    attempt: integer({ minimum: 1 }),
-    priority_timestamp: integer(),
-    ...blockers,
-  },
-  { title: "Died" },
-);
-
-export const paused = record(
-  {
-    verdict: choice(["PAUSED"]),
-    error: choice(["paused"]),
-    reason: choice(pauseReasons),
-    detail: text(),
-    resource: sometimes(text()),
-  },
-  { title: "Paused" },
 );
 
 export const denied = record(

@@ -3,10 +3,10 @@ import { test } from "node:test";
 import type { Reply } from "../../kernel/contract/replies.ts";
 import { inSeconds } from "../answers/answer.ts";
 import { answerOf } from "../testing/sample-answers.ts";
-import { sampleLease, sampleNow } from "../testing/sample-records.ts";
+import { sampleBlocker, sampleLease, sampleNow } from "../testing/sample-records.ts";
 
 const now = sampleNow;
-const blockers = [{ type: "lease", lease: sampleLease() }] as const;
+const blockers = [sampleBlocker()];
 
 test("GRANTED is 200 with leases and warnings (W9)", () => {
   const reply: Reply = {

@@ -9,9 +9,9 @@ import {
   request as requestFields,
   resource as resourceFields,
 } from "../../kernel/contract/records.ts";
+import { blocker } from "../../kernel/contract/replies.ts";
 import type { OpenRequest } from "../../kernel/views.ts";
 import type { CellView } from "../answers/queries.ts";
-import { blockerObject } from "../leases/lease-json.ts";
 import { show, type WireObject } from "../schema/convert.ts";
 import { hosted } from "../schema/views.ts";
 import type { ResourceState } from "../schema/vocabulary.ts";
@@ -32,7 +32,7 @@ export function openRequestObject({ request, wait }: OpenRequest, now: Millis): 
     ...shown,
     times_out_in_ms: Math.max(0, request.timeoutAt - now),
     position: wait.position,
-    blocked_by: wait.blockers.map((blocker) => blockerObject(blocker, now)),
+    blocked_by: wait.blockers.map((one) => show(blocker, one, { now })),
     blocked_by_total: wait.blockersTotal,
   };
 }

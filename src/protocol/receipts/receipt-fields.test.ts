@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { faultAnswer } from "../answers/answer.ts";
+import { bodyObject, faultAnswer } from "../answers/answer.ts";
 import { findOperation } from "../operations.ts";
 import { checkOf } from "../schema/check.ts";
 import { sampleReceipt } from "../testing/sample-records.ts";
 import { decodeReceipt, type NewReceipt, newReceipt, receiptFault } from "./receipt-fields.ts";
-import { receiptText } from "./receipt-json.ts";
+import { receiptForm } from "./receipt-json.ts";
 import { receipt as receiptShape } from "./receipt-shapes.ts";
 
 /** Every field of a full receipt of version 1, with nothing to say. */
@@ -94,8 +94,9 @@ test("whatever is wrong with a receipt's body is 422 invalid_receipt with field 
   for (const [over, field, reason] of cases) {
     const checked = submit.check({ phase: "accepted", ...over });
     assert.ok(!checked.ok);
-    const { status, body } = faultAnswer(checked);
-    const shown = JSON.parse(body) as { error: string; field: string; reason: string };
+    const answer = faultAnswer(checked);
+    const { status } = answer;
+    const shown = bodyObject(answer) as { error: string; field: string; reason: string };
     assert.deepEqual([status, shown.error, shown.field, shown.reason], [422, "invalid_receipt", field, reason]);
   }
   const missing = submit.check({});
@@ -105,7 +106,7 @@ test("whatever is wrong with a receipt's body is 422 invalid_receipt with field 
 
 test("a receipt is shown in full, with the marks of what is absent, and can be sent again as it was shown", () => {
   const shown = JSON.parse(
-    receiptText({ receipt: sampleReceipt(), hash: "ab".repeat(32), previousHash: "0".repeat(64) }),
+    receiptForm.text({ receipt: sampleReceipt(), hash: "ab".repeat(32), previousHash: "0".repeat(64) }, { now: 0 }),
   ) as Record<string, unknown>;
   assert.ok(checkOf(receiptShape)(shown).ok);
   const { hash: _hash, previous_hash: _previous, sequence: _sequence, ...sent } = shown;

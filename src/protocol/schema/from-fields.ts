@@ -131,6 +131,8 @@ function boundedSchema(field: FieldData, { description }: Notes): TSchema {
       });
     case "flag":
       return flag(description ? { description } : {});
+    case "remaining":
+      return integer(notes);
     case "time":
       return text({ maxLength: limits.timeLengthMax, ...notes });
     case "json":
@@ -160,6 +162,7 @@ function outputSchema(field: FieldData, notes: Notes): TSchema {
 function plainSchema({ kind, min, values = [], items, fields = {}, max }: FieldData, notes: Notes): TSchema {
   switch (kind) {
     case "integer":
+    case "remaining":
       return integer({ ...(min !== undefined && { minimum: min }), ...notes });
     case "time":
       return time(notes);

@@ -4,7 +4,10 @@
  */
 import {
   choice,
+  fixed,
   flag,
+  flat,
+  from,
   integer,
   list,
   named,
@@ -12,22 +15,16 @@ import {
   only,
   optional,
   record,
+  remaining,
   text,
   time,
   uncheckedChoice,
 } from "../../kernel/contract/field.ts";
 import { predicates } from "../../kernel/contract/predicates.ts";
 import { agent, lease, resource, wireAgentStates } from "../../kernel/contract/records.ts";
-import { obligation, payload, task, taskSpec } from "../../kernel/contract/task-records.ts";
+import { taskReplies, verdicts } from "../../kernel/contract/replies.ts";
+import { obligation, payload, receipt, task, taskSpec } from "../../kernel/contract/task-records.ts";
 import { leaseStates, unknownState } from "./vocabulary.ts";
-
-/** Something in the way: a lease, or a request that waits ahead (W11). */
-export const blocker = {
-  ...only(lease, "agentId", "resource", "predicate", "purpose"),
-  leaseId: omitted(optional(text())),
-  requestId: omitted(optional(text())),
-  expiresInMs: omitted(optional(integer())),
-};
 
 /** A4: what happened to the resources an agent relied on. */
 export const observation = {
@@ -43,6 +40,28 @@ export const observation = {
     }),
   ),
 };
+
+/** Null for a dry run. */
+const requestId = optional(text());
+
+/** The table of verdicts (W9): what an acquire, or the question after its request, is answered. */
+export const granted = {
+  verdict: fixed("GRANTED"),
+  ...verdicts.granted,
+  requestId,
+  observationUpdate: omitted(optional(record(observation))),
+};
+export const waiting = { verdict: fixed("WAIT"), ...verdicts.waiting, requestId };
+export const died = {
+  verdict: fixed("DIE"),
+  error: fixed("die"),
+  detail: {
+    ...text(),
+    fixed: "An older agent is in the way; roll back, let go of what you hold, and ask again after retry_after_ms.",
+  },
+  ...verdicts.died,
+};
+export const paused = { verdict: fixed("PAUSED"), error: fixed("paused"), ...verdicts.paused };
 
 /** A registration shows the credential and no more than the instance needs. */
 export const registered = {
@@ -63,6 +82,13 @@ export const leaseEnd = {
   id: text(),
   state: choice([...leaseStates, unknownState]),
   code: named("error", omitted(optional(text()))),
+};
+
+/** The answer to heartbeats: those that are extended, and those that are not. */
+export const heartbeats = {
+  leases: list(record(lease)),
+  lost: list(record(leaseEnd)),
+  directives: { ...list(text()), fixed: [] },
 };
 
 /** A resource of a cell. */
@@ -89,14 +115,63 @@ export const tokenCaveat = {
 /** A master key of tokens, without the key. */
 export const tokenKey = { id: named("key_id", text()), createdAt: time(), retiresAt: optional(time()) };
 
-/** The work, as the AsyncGate document has it. */
+/** The work, as the AsyncGate document has it: nine fields of an offer's task and payload. */
 export const offeredTask = {
-  taskId: text(),
-  ...only(taskSpec, "principalAi", "taskType", "taskSummary"),
-  taskBody: payload.taskBody,
-  payloadPointer: taskSpec.payloadPointer,
-  inputs: payload.inputs,
-  ...only(taskSpec, "expectedOutcomeKind", "expectedArtifactMime"),
+  taskId: from("task.id", text()),
+  principalAi: ofSpec("principalAi"),
+  taskType: ofSpec("taskType"),
+  taskSummary: ofSpec("taskSummary"),
+  taskBody: from("payload?.taskBody", payload.taskBody),
+  payloadPointer: ofSpec("payloadPointer"),
+  inputs: from("payload?.inputs", payload.inputs),
+  expectedOutcomeKind: ofSpec("expectedOutcomeKind"),
+  expectedArtifactMime: ofSpec("expectedArtifactMime"),
+};
+
+function ofSpec<K extends keyof typeof taskSpec>(key: K): (typeof taskSpec)[K] {
+  return from(`task.spec.${key}`, taskSpec[key]);
+}
+
+/** How long a task's lease lasts, and the leases of the task's manifest (T10). */
+const lasts = {
+  leaseExpiresAt: from("lease.expiresAt", time()),
+  expiresInMs: from("lease.expiresAt", remaining()),
+};
+const leases = omitted(optional(list(record(lease)), []));
+
+export const offer = {
+  leaseId: from("lease.id", text()),
+  ...lasts,
+  fence: from("lease.fence", integer()),
+  attempt: integer(),
+  task: from("", record(offeredTask)),
+  leases,
+};
+export const offers = { offers: list(record(offer)) };
+export const taskLease = { ...lasts, directives: taskReplies.task_lease.directives, leases };
+export const createdTask = {
+  taskId: from("task.id", text()),
+  status: from("task.status", task.status),
+  warnings: taskReplies.task.warnings,
+};
+
+const inChain = { hash: text(), previousHash: text() };
+
+/** A receipt in full, with its place in the ledger's chain. */
+export const storedReceipt = { receipt: flat(record(receipt)), schemaVersion: fixed("1.0"), ...inChain };
+
+const nextCursor = optional(text());
+export const leasePage = { leases: list(record(lease)), nextCursor };
+export const receiptPage = { receipts: list(record(storedReceipt)), nextCursor };
+
+/** What the sender of many receipts needs to know of each. */
+export const receiptMark = {
+  receiptId: from("receipt.id", text()),
+  taskId: from("receipt.taskId", text()),
+  phase: from("receipt.phase", receipt.phase),
+  sequence: from("receipt.sequence", receipt.sequence),
+  storedAt: from("receipt.storedAt", time()),
+  ...inChain,
 };
 
 /** R5: what a custodian answers for, with the task that it is about. */

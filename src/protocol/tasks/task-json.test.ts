@@ -6,14 +6,14 @@ import * as receiptShapes from "../receipts/receipt-shapes.ts";
 import { checkOf } from "../schema/check.ts";
 import { answerOf } from "../testing/sample-answers.ts";
 import { sampleLease, sampleNow, samplePayload, sampleTask } from "../testing/sample-records.ts";
-import { obligationObject, offerText, taskObject } from "./task-json.ts";
+import { obligationObject, offerForm, taskObject } from "./task-json.ts";
 import * as shapes from "./task-shapes.ts";
 
 const lease = sampleLease({ resource: "TASK:/tsk_1", agentId: "worker.codegen-1", holder: "tsk_1" });
 const offer = { task: sampleTask(), payload: samplePayload(), lease, leases: [], attempt: 1 };
 
 test("an offer has the AsyncGate document's fields under its names, and fence and attempt beside them (T1)", () => {
-  assert.deepEqual(JSON.parse(offerText(offer, sampleNow)), {
+  assert.deepEqual(JSON.parse(offerForm.text(offer, { now: sampleNow })), {
     lease_id: "lse_01jcs8qm5t6w8y0a",
     lease_expires_at: "2026-11-15T21:00:51.123Z",
     expires_in_ms: 60_000,
@@ -38,7 +38,9 @@ test("an offer's text is well-formed JSON whatever its texts hold", () => {
   fc.assert(
     fc.property(anyText, anyText, fc.jsonValue(), (summary, body, inputs) => {
       const task = sampleTask({ spec: { ...sampleTask().spec, taskSummary: summary } });
-      const text = offerText({ ...offer, task, payload: samplePayload({ taskBody: body, inputs }) }, sampleNow);
+      const any = { ...offer, task, payload: samplePayload({ taskBody: body, inputs }) };
+      const text = offerForm.text(any, { now: sampleNow });
+      assert.equal(text, JSON.stringify(offerForm.object(any, { now: sampleNow })));
       const shown = JSON.parse(text) as { readonly task: { readonly inputs: unknown } };
       assert.ok(checkOf(shapes.offer)(shown).ok || /[\0\ud800-\udfff]/.test(summary + body));
       assert.deepEqual(shown.task.inputs, JSON.parse(JSON.stringify(inputs)));
@@ -81,8 +83,8 @@ test("tasks and obligations are what their schemas say", () => {
   const task = sampleTask({ live: [live], obligation, notBefore: sampleNow });
   assert.deepEqual(checkOf(shapes.task)(taskObject(task)), { ok: true, value: taskObject(task) });
   assert.ok(checkOf(receiptShapes.obligation)(obligationObject({ task, obligation })).ok);
-  answerOf("create_task", { type: "task", task, created: true });
-  answerOf("cancel_task", { type: "task", task, created: false });
+  answerOf("create_task", { type: "task", task, created: true, warnings: [] });
+  answerOf("cancel_task", { type: "task", task, created: false, warnings: [] });
 });
 
 test("a receipt that comes too late is 409, a heartbeat of the same lease 410", () => {

@@ -1,12 +1,6 @@
-/**
- * Tasks, offers and workers on the wire. Offers are what a busy server sends most, so their text is put together
- * directly; the kernel's own ids need no escaping.
- */
-
-import type { Lease, Millis } from "../../kernel/contract/records.ts";
-import type { Directive, Offer, TaskReply } from "../../kernel/contract/replies.ts";
+/** Tasks, offers and workers on the wire, and the answers about them. */
+import type { Offer, TaskReply } from "../../kernel/contract/replies.ts";
 import {
-  type Payload,
   type Task,
   task as taskFields,
   taskTypeRecord,
@@ -16,66 +10,16 @@ import {
 import { type Answer, type AnswerContext, answer, answerJson, refusalAnswer } from "../answers/answer.ts";
 import { comesWith } from "../answers/errors.ts";
 import type { QueryReply, ReadAnswer, TaskObligation, TaskView } from "../answers/queries.ts";
-import { expiresInMs, leasesText } from "../leases/lease-json.ts";
-import { receiptsText, receiptText } from "../receipts/receipt-json.ts";
-import { show, type WireObject } from "../schema/convert.ts";
-import { escaped, isoTime } from "../schema/text.ts";
-import { ledgerHead, taskObligation } from "../schema/views.ts";
+import { receiptForm, type ShownReceipt } from "../receipts/receipt-json.ts";
+import { formOf, show, type WireObject } from "../schema/convert.ts";
+import * as views from "../schema/views.ts";
 
-type TokenOf = (lease: Lease, now: Millis) => string | null;
+export const offerForm = formOf<Offer>(views.offer);
+const offersForm = formOf<Replied<"offers">>(views.offers);
+const taskLeaseForm = formOf<Replied<"task_lease">>(views.taskLease);
+const createdForm = formOf<Replied<"task">>(views.createdTask);
 
-export function offersText(offers: readonly Offer[], now: Millis, tokenOf?: TokenOf): string {
-  let text = "";
-  for (const offer of offers) {
-    if (text !== "") text += ",";
-    text += offerText(offer, now, tokenOf);
-  }
-  return `{"offers":[${text}]}`;
-}
-
-export function offerText({ task, payload, lease, leases, attempt }: Offer, now: Millis, tokenOf?: TokenOf): string {
-  const text =
-    `{"lease_id":"${lease.id}",${lastsText(lease, now)},"fence":${lease.fence}` +
-    `,"attempt":${attempt},"task":${offeredText(task, payload)}`;
-  return leases.length === 0 ? `${text}}` : `${text},"leases":${leasesText(leases, now, tokenOf)}}`;
-}
-
-/** The nine fields of the AsyncGate document. */
-function offeredText({ id, spec }: Task, payload: Payload | null): string {
-  const { principalAi, taskType, taskSummary, payloadPointer, expectedOutcomeKind, expectedArtifactMime } = spec;
-  const inputs = payload?.inputs ?? null;
-  return (
-    `{"task_id":"${id}","principal_ai":"${escaped(principalAi)}","task_type":"${escaped(taskType)}"` +
-    `,"task_summary":${text(taskSummary)},"task_body":${text(payload?.taskBody ?? null)}` +
-    `,"payload_pointer":${text(payloadPointer)},"inputs":${inputs === null ? "null" : JSON.stringify(inputs)}` +
-    `,"expected_outcome_kind":${text(expectedOutcomeKind)},"expected_artifact_mime":${text(expectedArtifactMime)}}`
-  );
-}
-
-export function taskLeaseText(
-  lease: Lease,
-  leases: readonly Lease[],
-  directives: readonly Directive[],
-  now: Millis,
-  tokenOf?: TokenOf,
-): string {
-  const asked = directives.length === 0 ? "[]" : JSON.stringify(directives);
-  const text = `{${lastsText(lease, now)},"directives":${asked}`;
-  return leases.length === 0 ? `${text}}` : `${text},"leases":${leasesText(leases, now, tokenOf)}}`;
-}
-
-function lastsText(lease: Lease, now: Millis): string {
-  return `"lease_expires_at":"${isoTime(lease.expiresAt)}","expires_in_ms":${expiresInMs(lease, now)}`;
-}
-
-function text(value: string | null): string {
-  return value === null ? "null" : `"${escaped(value)}"`;
-}
-
-export function createdText({ id, status }: Task, warnings: readonly string[] = []): string {
-  const warned = warnings.length === 0 ? "" : `,"warnings":${JSON.stringify(warnings)}`;
-  return `{"task_id":"${id}","status":"${status}"${warned}}`;
-}
+type Replied<K extends TaskReply["type"]> = Extract<TaskReply, { readonly type: K }>;
 
 export function taskObject(task: Task): WireObject {
   return show(taskFields, task);
@@ -84,20 +28,18 @@ export function taskObject(task: Task): WireObject {
 export function obligationObject({ task, obligation }: TaskObligation): WireObject {
   const { id: taskId, spec, status, lastReceiptId } = task;
   const closedAt = obligation.state === "CLOSED" ? task.endedAt : null;
-  return show(taskObligation, { ...spec, ...obligation, closedAt, taskId, status, lastReceiptId });
+  return show(views.taskObligation, { ...spec, ...obligation, closedAt, taskId, status, lastReceiptId });
 }
 
 export function workerObject({ worker, leases }: { readonly worker: Worker; readonly leases: number }): WireObject {
   return { ...show(workerFields, worker), leases };
 }
 
-/** From replies about tasks and receipts to answers. */
 /** T6: how long a worker that got nothing is asked to wait, in seconds. */
 const pollBackoffSeconds = 5;
-const noWork: Answer = { ...answer(204, ""), retryAfter: pollBackoffSeconds };
+const noWork: Answer = { ...answerJson(204, {}), retryAfter: pollBackoffSeconds };
 
 export function taskReplyAnswer(reply: TaskReply | ReadAnswer, context: AnswerContext): Answer {
-  const { now, tokenOf } = context;
   switch (reply.type) {
     case "task":
       return answerJson(200, taskObject(reply.task));
@@ -105,30 +47,34 @@ export function taskReplyAnswer(reply: TaskReply | ReadAnswer, context: AnswerCo
       const { offers } = reply;
       const [first] = offers;
       if (first === undefined) return noWork;
-      const isAlone = offers.length === 1 && context.inList !== true;
-      return answer(200, isAlone ? offerText(first, now, tokenOf) : offersText(offers, now, tokenOf));
+      if (offers.length === 1 && context.inList !== true) return answer(200, offerForm, first, context);
+      return answer(200, offersForm, reply, context);
     }
     case "task_lease":
-      return answer(200, taskLeaseText(reply.lease, reply.leases, reply.directives, now, tokenOf));
+      return answer(200, taskLeaseForm, reply, context);
     case "task_type":
       return answerJson(200, {
         ...show(taskTypeRecord, reply.taskType),
         ...(reply.warnings.length > 0 && { warnings: reply.warnings }),
       });
     case "task_view":
-      return answer(200, viewText(reply.view));
+      return answerJson(200, viewObject(reply.view));
     case "explained":
       return answerJson(200, { task_id: reply.task.id, status: reply.task.status, waiting_for: reply.waitingFor });
     case "stored_receipt":
-      return answer(reply.created ? 201 : 200, receiptText(reply.stored));
+      return answer(reply.created ? 201 : 200, receiptForm, reply.stored, context);
     case "receipt_chain": {
       const { stored, causes, effects, truncated } = reply;
-      const head = `{"receipt_id":${JSON.stringify(stored.receipt.id)},"causes":${receiptsText(causes)}`;
-      const tail = `"receipt":${receiptText(stored)},"effects":${receiptsText(effects)},"truncated":${truncated}}`;
-      return answer(200, `${head},${tail}`);
+      return answerJson(200, {
+        receipt_id: stored.receipt.id,
+        causes: causes.map(receiptObject),
+        receipt: receiptObject(stored),
+        effects: effects.map(receiptObject),
+        truncated,
+      });
     }
     case "ledger_head":
-      return answerJson(200, show(ledgerHead, reply.head));
+      return answerJson(200, show(views.ledgerHead, reply.head));
     // The caller looks these up in history before they are encoded.
     case "task_ended":
     case "receipt":
@@ -139,7 +85,7 @@ export function taskReplyAnswer(reply: TaskReply | ReadAnswer, context: AnswerCo
 
 /** A creation shows no more than how the task stands. */
 export function createdAnswer(reply: QueryReply, context: AnswerContext): Answer {
-  if (reply.type === "task") return answer(reply.created ? 201 : 200, createdText(reply.task, reply.warnings));
+  if (reply.type === "task") return answer(reply.created ? 201 : 200, createdForm, reply, context);
   return reply.type === "refused" ? refusalAnswer(reply, context.now) : taskReplyAnswer(reply as TaskReply, context);
 }
 
@@ -154,12 +100,16 @@ export function receiptAnswer(reply: QueryReply, context: AnswerContext): Answer
   return refused.status === 410 && comesWith(reply.code, 409) ? { ...refused, status: 409 } : refused;
 }
 
-function viewText({ task, payload, result, receipts }: TaskView): string {
-  const shown = JSON.stringify({
+function viewObject({ task, payload, result, receipts }: TaskView): WireObject {
+  return {
     ...taskObject(task),
     task_body: payload?.taskBody ?? null,
     inputs: payload?.inputs ?? null,
-  });
-  const resultText = result === null ? "null" : receiptText(result);
-  return `${shown.slice(0, -1)},"result":${resultText},"receipts":${receiptsText(receipts)}}`;
+    result: result === null ? null : receiptObject(result),
+    receipts: receipts.map(receiptObject),
+  };
+}
+
+function receiptObject(receipt: ShownReceipt): WireObject {
+  return show(views.storedReceipt, receipt);
 }

@@ -1,6 +1,6 @@
 /** What replies about tasks and workers look like. */
-import { without } from "../../kernel/contract/field.ts";
-import { directives } from "../../kernel/contract/replies.ts";
+import { only, without } from "../../kernel/contract/field.ts";
+import { taskReplies } from "../../kernel/contract/replies.ts";
 import {
   obligation,
   taskAttempt,
@@ -10,41 +10,41 @@ import {
   taskTypeRecord,
   worker as workerFields,
 } from "../../kernel/contract/task-records.ts";
-import { lease } from "../leases/shapes.ts";
-import { outputs, parts, type Words } from "../schema/from-fields.ts";
-import { anything, choice, integer, list, nullable, record, sometimes, text, time } from "../schema/schema.ts";
-import { offeredTask } from "../schema/views.ts";
+import "../leases/shapes.ts"; // It registers the shape of a lease.
+import { outputs, parts, registerShape, type Words } from "../schema/from-fields.ts";
+import { anything, choice, integer, list, nullable, record, text } from "../schema/schema.ts";
+import * as views from "../schema/views.ts";
 import { taskWords } from "./task-fields.ts";
 
 const status = choice(taskStatuses);
-const expiresInMs = integer({ description: "How long it can still be used; needs no clock of yours." });
 
-const warnings = sometimes(list(text({ description: "What was capped (L2)." })));
+export const createdTask = record(parts(views.createdTask, { warnings: "What was capped (L2)." }), {
+  title: "CreatedTask",
+});
 
-export const createdTask = record({ task_id: text(), status, warnings }, { title: "CreatedTask" });
+registerShape(views.offeredTask, record(parts(views.offeredTask), { title: "OfferedTask" }));
+
+const lastsWords = { expires_in_ms: "How long it can still be used; needs no clock of yours." };
 
 export const offer = record(
-  {
-    lease_id: text(),
-    lease_expires_at: time(),
-    expires_in_ms: expiresInMs,
-    fence: integer({ description: "Greater than every earlier fence of the tenant." }),
-    attempt: integer({ description: "Which attempt this would be, or is." }),
-    task: record(parts(offeredTask), { title: "OfferedTask" }),
-    leases: sometimes(list(lease, { description: "Those of the task's manifest (T10)." })),
-  },
+  parts(views.offer, {
+    ...lastsWords,
+    fence: "Greater than every earlier fence of the tenant.",
+    attempt: "Which attempt this would be, or is.",
+    leases: "Those of the task's manifest (T10).",
+  }),
   { title: "Offer", description: "Not an obligation yet: an `accepted` receipt makes it one." },
 );
+registerShape(views.offer, offer);
 
-export const offers = record({ offers: list(offer) }, { title: "Offers" });
+export const offers = record(parts(views.offers), { title: "Offers" });
 
 export const taskLease = record(
-  {
-    lease_expires_at: time(),
-    expires_in_ms: expiresInMs,
-    directives: list(choice(directives), { description: "What the worker is asked to do: stop, or make room." }),
-    leases: sometimes(list(lease, { description: "Those of the task's manifest, extended with it." })),
-  },
+  parts(views.taskLease, {
+    ...lastsWords,
+    directives: "What the worker is asked to do: stop, or make room.",
+    leases: "Those of the task's manifest, extended with it.",
+  }),
   { title: "TaskLease" },
 );
 
@@ -105,7 +105,10 @@ const taskTypeProperties = outputs(taskTypeRecord, {
 });
 
 export const taskTypeShape = record(taskTypeProperties, { title: "TaskType" });
-export const setTaskType = record({ ...taskTypeProperties, warnings }, { title: "SetTaskType" });
+export const setTaskType = record(
+  { ...taskTypeProperties, ...parts(only(taskReplies.task_type, "warnings"), { warnings: "What was capped (L2)." }) },
+  { title: "SetTaskType" },
+);
 
 export const worker = record(
   {

@@ -1,5 +1,4 @@
 /** Whether an answer is one that its operation declares; for tests. */
-import type { Answer } from "../answers/answer.ts";
 import { comesWith, isErrorCode } from "../answers/errors.ts";
 import { commonErrors, type Operation } from "../operation.ts";
 import { checkOf } from "../schema/check.ts";
@@ -7,7 +6,7 @@ import { checkOf } from "../schema/check.ts";
 /** A sentence on what is wrong with it; null: nothing. */
 export function findAnswerFault(
   operation: Operation,
-  { status, body }: Pick<Answer, "status" | "body">,
+  { status, body }: { status: number; body: string },
 ): string | null {
   const value: unknown = body === "" ? null : JSON.parse(body);
   const declared = operation.replies.filter((reply) => reply.status === status);

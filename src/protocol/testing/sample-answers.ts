@@ -1,6 +1,6 @@
 /** For the encoders' tests: what an operation answers to a reply, held to what it declares. */
 import assert from "node:assert/strict";
-import type { Answer, AnswerContext } from "../answers/answer.ts";
+import { type Answer, type AnswerContext, bodyObject, bodyText } from "../answers/answer.ts";
 import type { QueryReply } from "../answers/queries.ts";
 import { findOperation } from "../operations.ts";
 import { findAnswerFault } from "./conformance.ts";
@@ -42,10 +42,19 @@ export function answerOf(
   name: string,
   reply: QueryReply,
   context: AnswerContext = sampleContext,
-): Answer & { readonly value: SampleBody } {
+): Omit<Answer, "value"> & { readonly body: string; readonly value: SampleBody } {
   const operation = findOperation(name);
   assert.ok(operation !== undefined && operation.kind !== "edge", name);
   const answer = operation.encode(reply, context);
-  assert.equal(findAnswerFault(operation, answer), null);
-  return { ...answer, value: (answer.body === "" ? {} : JSON.parse(answer.body)) as SampleBody };
+  const body = sampleBody(answer);
+  assert.equal(findAnswerFault(operation, { ...answer, body }), null);
+  return { ...answer, body, value: (body === "" ? {} : JSON.parse(body)) as SampleBody };
+}
+
+/** The body as HTTP sends it, which says the same as the object that MCP gets. */
+export function sampleBody(answer: Answer): string {
+  if (answer.status === 204) return "";
+  const text = bodyText(answer);
+  assert.equal(text, JSON.stringify(bodyObject(answer)));
+  return text;
 }

@@ -12,6 +12,7 @@ import {
   settingsDefault,
   tenant,
 } from "../../kernel/contract/records.ts";
+import { blocker } from "../../kernel/contract/replies.ts";
 import { payload, receipt, task, taskSpec } from "../../kernel/contract/task-records.ts";
 
 export const sampleNow = Date.UTC(2026, 10, 15, 20, 59, 51, 123);
@@ -26,6 +27,16 @@ const intents = [
 ] as const satisfies readonly unknown[];
 const agentId = "agt_01jcs8qk2m9x4n7r";
 const taskId = "T-01jcs8qm5t6w8y0a2b4d6f";
+
+export const sampleBlocker = sampleOf(blocker, {
+  agentId,
+  holder: agentId,
+  resource: "FILE:/src/auth.ts",
+  predicate: "MUTATES",
+  purpose: "rename login()",
+  leaseId: "lse_01jcs8qm5t6w8y0a",
+  until: sampleNow + 60_000,
+});
 
 export const sampleLease = sampleOf(lease, {
   tenant: "default",

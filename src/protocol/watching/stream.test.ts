@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { answer } from "../answers/answer.ts";
+import { answerJson } from "../answers/answer.ts";
 import { limits } from "../schema/limits.ts";
 import { eventFrameText, joinFrames, readFrame, replyFrameText } from "./stream.ts";
 
@@ -44,8 +44,8 @@ test("frames are bounded", () => {
 
 test("replies and events are joined as text into one frame of JSON", () => {
   const texts = [
-    replyFrameText(1, answer(200, '{"ok":true}')),
-    replyFrameText('q"', answer(410, "{}")),
+    replyFrameText(1, answerJson(200, { ok: true })),
+    replyFrameText('q"', answerJson(410, {})),
     eventFrameText(9, '{"type":"x"}'),
   ];
   assert.deepEqual(JSON.parse(joinFrames(texts)), [
@@ -54,5 +54,5 @@ test("replies and events are joined as text into one frame of JSON", () => {
     { seq: 9, event: { type: "x" } },
   ]);
   assert.deepEqual(JSON.parse(joinFrames(texts.slice(2))), { seq: 9, event: { type: "x" } });
-  assert.deepEqual(JSON.parse(replyFrameText(null, answer(400, "{}"))), { id: null, status: 400, body: {} });
+  assert.deepEqual(JSON.parse(replyFrameText(null, answerJson(400, {}))), { id: null, status: 400, body: {} });
 });

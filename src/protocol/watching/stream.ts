@@ -2,7 +2,7 @@
  * The frames of the WebSocket stream. A client sends `{id, op, input}`, one or an array of them; it is answered with
  * `{id, status, body}` and gets events as `{seq, event}`, again one or an array. Texts are joined, never parsed again.
  */
-import type { Answer } from "../answers/answer.ts";
+import { type Answer, bodyText } from "../answers/answer.ts";
 import type { Fault } from "../schema/explain.ts";
 import { limits } from "../schema/limits.ts";
 
@@ -66,8 +66,10 @@ function wrong(id: FrameId | null, field: string, detail: string): StreamFault {
 }
 
 /** What has no body over HTTP (204) has null here. */
-export function replyFrameText(id: FrameId | null, { status, body }: Answer): string {
-  return `{"id":${typeof id === "number" ? id : JSON.stringify(id)},"status":${status},"body":${body === "" ? "null" : body}}`;
+export function replyFrameText(id: FrameId | null, answer: Answer): string {
+  const { status } = answer;
+  const body = status === 204 ? "null" : bodyText(answer);
+  return `{"id":${typeof id === "number" ? id : JSON.stringify(id)},"status":${status},"body":${body}}`;
 }
 
 /** `event` is text already, from `eventText`. */

@@ -1,25 +1,32 @@
 /** The results of many items that came together, in their order; they leave when the last one is there. */
-import { type Answer, answer } from "../../protocol/answers/answer.ts";
+import { type Answer, answer, bodyObject, bodyText } from "../../protocol/answers/answer.ts";
+import type { Form } from "../../protocol/schema/convert.ts";
 import type { Service } from "../service.ts";
 import { answerForFault } from "./faults.ts";
+
+const resultsForm: Form<readonly Answer[]> = {
+  text: (answers) =>
+    `{"results":[${answers.map((one) => `{"status":${one.status},"body":${bodyText(one)}}`).join(",")}]}`,
+  object: (answers) => ({ results: answers.map((one) => ({ status: one.status, body: bodyObject(one) })) }),
+};
 
 export class Results {
   private readonly service: Service;
   private readonly respond: (answer: Answer) => void;
-  private readonly texts: string[];
+  private readonly answers: Answer[];
   private left: number;
   private isOver = false;
 
   constructor(service: Service, count: number, respond: (answer: Answer) => void) {
     this.service = service;
     this.respond = respond;
-    this.texts = new Array<string>(count).fill("");
+    this.answers = new Array<Answer>(count);
     this.left = count;
   }
 
-  set(index: number, { status, body }: Pick<Answer, "status" | "body">): void {
-    this.texts[index] = `{"status":${status},"body":${body}}`;
-    if (--this.left === 0 && !this.isOver) this.respond(answer(200, `{"results":[${this.texts.join(",")}]}`));
+  set(index: number, one: Answer): void {
+    this.answers[index] = one;
+    if (--this.left === 0 && !this.isOver) this.respond(answer(200, resultsForm, this.answers));
   }
 
   /** The outcome of one is unknown, so nothing is said of the others either; each can be sent again (S2). */

@@ -3,7 +3,7 @@ import type { Decision } from "../../engine/engine-types.ts";
 import type { Command, RenewLease, ResetResource } from "../../kernel/contract/commands.ts";
 import { findRecord, parseResourceName } from "../../kernel/views.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
-import { verdictAnswer } from "../../protocol/answers/reply-json.ts";
+import { replyAnswer } from "../../protocol/answers/reply-json.ts";
 import { type CellDone, cellEndCodes } from "../../protocol/resources/cell-link.ts";
 import { CommandRun, type RunRequest } from "../answering/command-run.ts";
 import { Refused } from "../answering/faults.ts";
@@ -102,5 +102,5 @@ function silent(cell: string, resource: string): Refused {
 }
 
 function notReady(resource: string, detail: string): Refused {
-  return new Refused(verdictAnswer({ type: "paused", reason: "cell_not_ready", detail, resource }, { now: 0 }));
+  return new Refused(replyAnswer({ type: "paused", reason: "cell_not_ready", detail, resource }, { now: 0 }));
 }

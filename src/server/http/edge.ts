@@ -14,7 +14,7 @@ import {
 } from "node:http";
 import { isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
+import { type Answer, bodyText, errorAnswer } from "../../protocol/answers/answer.ts";
 
 export interface GateOptions {
   /** The address that the server listens on. */
@@ -118,10 +118,12 @@ const originNotAllowed = errorAnswer(
 export const jsonType = "application/json; charset=utf-8";
 
 /** Writes answers as HTTP: head and body leave in one piece, with no more headers than a client has use for. */
-export function sendAnswer(response: ServerResponse, { status, body, retryAfter }: Answer): void {
+export function sendAnswer(response: ServerResponse, answer: Answer): void {
+  const { status, retryAfter } = answer;
   // The client may have gone away while its answer was held or committed.
   if (response.destroyed || response.headersSent) return;
   if (status === 204) return sendNothing(response, retryAfter);
+  const body = bodyText(answer);
   const headers = [
     "Content-Type",
     jsonType,
@@ -157,7 +159,9 @@ export function sendText(response: ServerResponse, status: number, type: string,
 }
 
 /** For what never became a request: an answer is written to the socket as it stands, and that is the end of it. */
-export function sendRaw(socket: Duplex, { status, body, retryAfter }: Answer, headers: readonly string[] = []): void {
+export function sendRaw(socket: Duplex, answer: Answer, headers: readonly string[] = []): void {
+  const { status, retryAfter } = answer;
+  const body = bodyText(answer);
   if (!socket.writable) {
     socket.destroy();
     return;

@@ -1,11 +1,11 @@
 /** What the server answers by itself, without the kernel: is it there, what can it do, how is it doing. */
 import type { FastifyReply } from "fastify";
-import { type Answer, answer, errorAnswer } from "../../protocol/answers/answer.ts";
+import { type Answer, answerJson, errorAnswer } from "../../protocol/answers/answer.ts";
 import { openApiDocument } from "../../protocol/documents/openapi.ts";
 import type { ArtifactHandlers } from "../artifacts/artifacts.ts";
 import type { Metrics } from "../operating/metrics.ts";
 import type { Service } from "../service.ts";
-import { sendAnswer, sendText } from "./edge.ts";
+import { jsonType, sendAnswer, sendText } from "./edge.ts";
 import type { EdgeHandler } from "./http.ts";
 
 export interface EdgeOptions {
@@ -31,10 +31,10 @@ export function createEdges({ service, metrics, version, events, backup, artifac
     connect_cell: answering(() => upgradeNeeded),
     healthz: answering(() => healthy),
     readyz: answering(() => (service.engine.isServing && !service.isClosing ? ready : notReady)),
-    openapi: answering(() => {
+    openapi: (_request, reply) => {
       openapi ??= JSON.stringify(openApiDocument(version));
-      return answer(200, openapi);
-    }),
+      sendText(reply.raw, 200, jsonType, openapi);
+    },
     metrics: (_request, reply) => {
       metrics.text().then(
         (text) => sendText(reply.raw, 200, metrics.contentType, text),
@@ -52,8 +52,8 @@ function answering(find: () => Answer): EdgeHandler {
   return (_request, reply: FastifyReply) => sendAnswer(reply.raw, find());
 }
 
-const healthy = answer(200, `{"status":"ok"}`);
-const ready = answer(200, `{"status":"ready"}`);
+const healthy = answerJson(200, { status: "ok" });
+const ready = answerJson(200, { status: "ready" });
 const notReady = errorAnswer(
   "database_unavailable",
   "The server does not serve commands at the moment; ask again soon.",

@@ -2,7 +2,7 @@
 import { tenantsIn } from "../../kernel/views.ts";
 import type { Body, ControlPlane, Reply } from "../../mcp/control-plane.ts";
 import { limits } from "../../mcp/limits.ts";
-import { type Answer, bodyValue, errorAnswer } from "../../protocol/answers/answer.ts";
+import { type Answer, bodyObject, errorAnswer } from "../../protocol/answers/answer.ts";
 import { acting } from "../../protocol/operating/roles.ts";
 import type { Input, Operation } from "../../protocol/operation.ts";
 import { authenticate, isCaller } from "../auth/authenticate.ts";
@@ -105,7 +105,7 @@ function asked(
 }
 
 function answeredBy(answer: Answer): Reply {
-  return { status: answer.status, body: bodyValue(answer) as Body };
+  return { status: answer.status, body: bodyObject(answer) as Body };
 }
 
 function boundsOf({ engine }: Service, { tenant }: Caller) {

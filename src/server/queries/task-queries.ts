@@ -4,12 +4,13 @@ import type { Engine } from "../../engine/engine.ts";
 import { findEndedTask, findReceipt } from "../../engine/history.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import { type Refusal, refuse } from "../../kernel/contract/refusals.ts";
+import { blocker } from "../../kernel/contract/replies.ts";
 import type { Task } from "../../kernel/contract/task-records.ts";
 import type { WaitingFor } from "../../kernel/kernel.ts";
 import { explain, findRecord, findTask, type LiveTask, recordsOf } from "../../kernel/views.ts";
 import { readStoredReceipt } from "../../ledger/seal.ts";
 import type { QueryOf, QueryReply, TaskView, Waits } from "../../protocol/answers/queries.ts";
-import { blockerObject } from "../../protocol/leases/lease-json.ts";
+import { show } from "../../protocol/schema/convert.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import { isoTime } from "../../protocol/schema/text.ts";
 import type { Service } from "../service.ts";
@@ -53,7 +54,7 @@ function waitsObject(waits: WaitingFor, now: Millis): Waits {
     case "concurrency_key":
       return { kind, detail, key: waits.key, limit: waits.limit, running: waits.running };
     case "resource": {
-      const blockers = waits.blockers.map((blocker) => blockerObject(blocker, now));
+      const blockers = waits.blockers.map((one) => show(blocker, one, { now }));
       return { kind, detail, blocked_by: blockers, blocked_by_total: waits.total };
     }
     case "resource_fenced":

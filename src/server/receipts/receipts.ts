@@ -15,7 +15,8 @@ import { dedupeConflict, receiptFingerprint } from "../../kernel/kernel.ts";
 import { dedupeMarksOf, isReceiptKnown } from "../../kernel/views.ts";
 import { type Answer, answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
 import type { SubmitReceipts } from "../../protocol/answers/queries.ts";
-import { receiptMarkText, receiptText, type ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
+import { receiptForm, receiptMarkForm, type ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
+import type { Form } from "../../protocol/schema/convert.ts";
 import { receiptAnswer } from "../../protocol/tasks/task-json.ts";
 import type { RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
@@ -297,7 +298,7 @@ function splitRepeated(receipts: ReceiptItems, marks: readonly (readonly string[
 export function runReceipt({ service, command, respond }: RunRequest<SubmitReceipt>): null {
   const failed = (fault: unknown): void => respond(answerForFault(service, fault));
   const answered = (_index: number, answer: Answer): void => respond(answer);
-  service.receipts.submit(command, [command.receipt], outletOf(service, receiptText, answered, failed));
+  service.receipts.submit(command, [command.receipt], outletOf(service, receiptForm, answered, failed));
   return null;
 }
 
@@ -314,14 +315,14 @@ export function runReceipts({ service, command, respond }: RunRequest<SubmitRece
   service.receipts.submit(
     command,
     good,
-    outletOf(service, receiptMarkText, set, (fault) => results.fail(fault)),
+    outletOf(service, receiptMarkForm, set, (fault) => results.fail(fault)),
   );
   return null;
 }
 
 function outletOf(
   { counts }: Service,
-  textOf: (stored: ShownReceipt) => string,
+  form: Form<ShownReceipt>,
   respond: (index: number, answer: Answer) => void,
   failed: (fault: unknown) => void,
 ): ReceiptOutlet<Answer> {
@@ -330,7 +331,7 @@ function outletOf(
     respond(index, refused);
   };
   return {
-    encode: (stored, created) => answer(created ? 201 : 200, textOf(stored)),
+    encode: (stored, created) => answer(created ? 201 : 200, form, stored),
     stored: respond,
     refused: (index, refusal, now) => refuse(index, receiptAnswer(refusal, { now })),
     answered: refuse,

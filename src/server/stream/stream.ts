@@ -6,7 +6,12 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
-import { type Answer, answer, errorAnswer, faultAnswer as inputFaultAnswer } from "../../protocol/answers/answer.ts";
+import {
+  type Answer,
+  answerJson,
+  errorAnswer,
+  faultAnswer as inputFaultAnswer,
+} from "../../protocol/answers/answer.ts";
 import type { Input } from "../../protocol/operation.ts";
 import { findOperation } from "../../protocol/operations.ts";
 import { limits } from "../../protocol/schema/limits.ts";
@@ -157,7 +162,7 @@ class Connection {
 
   private follow(id: FrameId, input: Input): void {
     this.subscriptions.get(id)?.();
-    this.reply(id, answer(200, `{"subscribed":true}`));
+    this.reply(id, answerJson(200, { subscribed: true }));
     const stop = followEvents(
       this.service,
       eventQueryOf(input, this.caller.tenant),
