@@ -1,38 +1,35 @@
 import type { LeaseholdError } from "../sdk/errors.ts";
 
 /** Every exit code, in one table. docs/cli.md shows it; a test compares the two. */
-export const exitCodes = {
-  done: 0,
-  failed: 1,
-  usage: 2,
-  dataLocked: 3,
-  dataTooNew: 4,
-  cannotListen: 5,
-  unavailable: 6,
-  notSo: 7,
-  notGranted: 107,
-  leaseLost: 108,
-  cannotRun: 126,
-  noSuchCommand: 127,
+const table = {
+  done: [0, "done, or stopped by a signal"],
+  failed: [1, "failed, or refused by the server; the line on standard error says why"],
+  usage: [2, "wrong usage: a flag, a name, an address or a key; the line says what to give"],
+  dataLocked: [3, "another server has the data"],
+  dataTooNew: [4, "the data was written by a newer Leasehold"],
+  cannotListen: [5, "the server cannot listen at that address"],
+  unavailable: [6, "the server cannot serve now, or does not answer in time; try again"],
+  notSo: [7, "the check failed: `verify`, `token verify`, `token inspect`, `cell --check`, `ledger verify`, `doctor`"],
+  notGranted: [
+    107,
+    "the lease was not granted: another holder is in the way, or it did not come in time; `run -E` chooses another code",
+  ],
+  leaseLost: [108, "`run` and `work`: the lease was lost, and so the command was stopped"],
+  cannotRun: [126, "`run` and `work`: the command cannot be executed"],
+  noSuchCommand: [127, "`run` and `work`: the command was not found"],
 } as const;
 
-export type ExitName = keyof typeof exitCodes;
+export type ExitName = keyof typeof table;
 
-export const exitMeanings: Readonly<Record<ExitName, string>> = {
-  done: "done, or stopped by a signal",
-  failed: "failed, or refused by the server; the line on standard error says why",
-  usage: "wrong usage: a flag, a name, an address or a key; the line says what to give",
-  dataLocked: "another server has the data",
-  dataTooNew: "the data was written by a newer Leasehold",
-  cannotListen: "the server cannot listen at that address",
-  unavailable: "the server cannot serve now, or does not answer in time; try again",
-  notSo: "the check failed: `verify`, `token verify`, `token inspect`, `cell --check`, `ledger verify`, `doctor`",
-  notGranted:
-    "the lease was not granted: another holder is in the way, or it did not come in time; `run -E` chooses another code",
-  leaseLost: "`run` and `work`: the lease was lost, and so the command was stopped",
-  cannotRun: "`run` and `work`: the command cannot be executed",
-  noSuchCommand: "`run` and `work`: the command was not found",
-};
+export const exitNames = Object.keys(table) as readonly ExitName[];
+export const exitCodes = Object.fromEntries(exitNames.map((name) => [name, table[name][0]])) as Record<
+  ExitName,
+  number
+>;
+
+export function exitMeaning(name: ExitName): string {
+  return table[name][1];
+}
 
 /** Of the server's refusals; all others are wrong usage or a failure, by their status. */
 const refusals: Readonly<Partial<Record<ExitName, string>>> = {
@@ -60,6 +57,6 @@ export function signalCode(signal: number): number {
 
 /** The table as docs/cli.md shows it. */
 export function exitCodeTable(): string {
-  const rows = (Object.keys(exitCodes) as ExitName[]).map((name) => `| ${exitCodes[name]} | ${exitMeanings[name]} |`);
+  const rows = exitNames.map((name) => `| ${exitCodes[name]} | ${exitMeaning(name)} |`);
   return ["| exit code | meaning |", "| --- | --- |", ...rows].join("\n");
 }

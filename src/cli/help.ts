@@ -3,7 +3,7 @@ import { version } from "../server/config/version.ts";
 import { globalFlags } from "./arguments.ts";
 import type { Command, Flags } from "./command.ts";
 import { commandsOf, groups } from "./commands.ts";
-import { type ExitName, exitCodes, exitMeanings } from "./exit-codes.ts";
+import { type ExitName, exitCodes, exitMeaning } from "./exit-codes.ts";
 import type { Paint } from "./paint.ts";
 
 export async function overview(paint: Paint): Promise<string> {
@@ -62,5 +62,5 @@ function flagLines(flags: Flags): string {
 }
 
 function exitLines(names: readonly ExitName[]): string {
-  return names.map((name) => `  ${String(exitCodes[name]).padEnd(5)}${exitMeanings[name]}`).join("\n");
+  return names.map((name) => `  ${String(exitCodes[name]).padEnd(5)}${exitMeaning(name)}`).join("\n");
 }

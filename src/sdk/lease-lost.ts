@@ -6,38 +6,29 @@ import type { Lease, LeaseEnd } from "./wire.ts";
 /** How a lease ends, in the codes that cells use too (G9). A closed list. */
 export type LeaseEndCode = "lease_expired" | "lease_revoked" | "lease_released" | "stale_token" | "resource_fenced";
 
-export type LossReason =
+/** Why leases were lost, and the code of such an end. */
+const ends = {
   /** No word from the server in time: the lease may have ended, so the work was stopped before that (A7). */
-  | "no_contact"
-  /** Time went by that nobody counted: the machine slept, or the program stood still. */
-  | "overslept"
-  | "expired"
-  | "revoked"
-  /** Somebody gave it back in this agent's name. */
-  | "released"
-  /** Another instance has taken the agent up (A3). */
-  | "taken_up"
-  /** The agent let go of all it held because another of its requests died (W5). */
-  | "rolled_back"
-  /** The cell that has the resource could not be reached to issue the lease again (G8). */
-  | "cell_not_ready"
-  /** The lease was issued to another: transferred, or renewed by another instance, whose token is not known here. */
-  | "stale"
-  /** The resource was fenced, and all that was live on it ended (G7). */
-  | "fenced";
-
-const ends: Readonly<Record<LossReason, LeaseEndCode>> = {
   no_contact: "lease_expired",
+  /** Time went by that nobody counted: the machine slept, or the program stood still. */
   overslept: "lease_expired",
   expired: "lease_expired",
+  /** The cell that has the resource could not be reached to issue the lease again (G8). */
   cell_not_ready: "lease_expired",
   revoked: "lease_revoked",
+  /** Somebody gave it back in this agent's name. */
   released: "lease_released",
+  /** The agent let go of all it held because another of its requests died (W5). */
   rolled_back: "lease_released",
+  /** Another instance has taken the agent up (A3). */
   taken_up: "stale_token",
+  /** The lease was issued to another: transferred, or renewed by another instance, whose token is not known here. */
   stale: "stale_token",
+  /** The resource was fenced, and all that was live on it ended (G7). */
   fenced: "resource_fenced",
-};
+} as const satisfies Readonly<Record<string, LeaseEndCode>>;
+
+export type LossReason = keyof typeof ends;
 
 export interface Loss {
   readonly reason: LossReason;
