@@ -2,7 +2,7 @@
  * Fills a data folder with live leases that all end at the same instant, as if a server had granted them one after the
  * other up to now: granted by the kernel, encoded by the engine, written by the store. A server can be started on it.
  *
- *   node bench/fill.ts FOLDER LEASES EXPIRES_AT_MS
+ *   node bench/fill.ts FOLDER LEASES EXPIRES_AT_MS [AGENTS] [ELDEST]
  */
 
 import { drawEntropy } from "../src/engine/clock.ts";
@@ -13,12 +13,12 @@ import { createSqliteStore } from "../src/store/sqlite.ts";
 import type { LiveRow } from "../src/store/store.ts";
 
 const tenant = "default";
-const agentsCount = 1_000;
 const ttlMsMax = 300_000;
 const rowsPerCommit = 20_000;
 const asked = { tenant, actor: { role: "operator", agentId: null, epoch: null } } as const;
 
-const [folder = "", count = "0", expiresAt = "0"] = process.argv.slice(2);
+const [folder = "", count = "0", expiresAt = "0", agents = "1000", eldest = ""] = process.argv.slice(2);
+const agentsCount = Number(agents);
 const endsAt = Number(expiresAt);
 const firstAt = endsAt - ttlMsMax;
 /** No grant lies in the future: the server's clock would start there (L7). */
@@ -32,8 +32,8 @@ function grantAll(leases: number): State {
     if (reply.type === "refused") throw new Error(`${command.type} was refused: ${reply.detail}`);
   };
   decide({ ...asked, type: "create_tenant", tenantId: tenant, entropy: drawEntropy() }, firstAt);
-  for (let agent = 0; agent < agentsCount; agent++) {
-    const agentId = `fill-${agent}`;
+  const ids = Array.from({ length: agentsCount }, (_, agent) => `fill-${agent}`);
+  for (const agentId of eldest === "" ? ids : [eldest, ...ids]) {
     decide({ ...asked, type: "register_agent", agentId, labels: null, entropy: drawEntropy() }, firstAt);
   }
   for (let index = 0; index < leases; index++) {

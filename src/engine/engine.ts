@@ -7,33 +7,28 @@
  *   opening ──► serving ──► (commit fails) ──► opening …       close() from any of them ──► closed
  */
 import type { Command, Entropy } from "../kernel/contract/commands.ts";
+import { limits } from "../kernel/contract/limits.ts";
 import type { Millis } from "../kernel/contract/records.ts";
-import { apply, createState, nextDeadline, type State, type Step, settle } from "../kernel/kernel.ts";
+import { applySlice, createState, nextDeadline, SettleFault, type State, type Step, settle } from "../kernel/kernel.ts";
 import { createLedgerKey, type LedgerKey, type PublicLedgerKey } from "../ledger/keys.ts";
 import type { SealedReceipt } from "../ledger/seal.ts";
-import type { SignedHead, Store } from "../store/store.ts";
-import {
-  createBatch,
-  isFull,
-  type NumberedEvent,
-  type OpenBatch,
-  ReadyTasks,
-  toStoreBatch,
-  type Waiting,
-} from "./batch.ts";
+import type { Batch, SignedHead, Store } from "../store/store.ts";
+import { createBatch, isFull, type OpenBatch, toStoreBatch } from "./batch.ts";
 import { Alarm, type Clock, drawEntropy, startClock, systemTime, type TimeSources } from "./clock.ts";
+import { CommandQueue, type QueueOwner } from "./command-queue.ts";
 import {
   DatabaseUnavailable,
   type Decision,
   type EngineOptions,
-  type EventListener,
   type Outlet,
-  type ReadyListener,
   ShuttingDown,
   Vitals,
 } from "./engine-types.ts";
-import { LedgerChain, noLedger } from "./ledger-chain.ts";
+import { commitLastHeads, LedgerChain, noLedger } from "./ledger-chain.ts";
+import { Listeners } from "./listeners.ts";
 import { logFindings, recover, reopen } from "./recovery.ts";
+import { SetAside } from "./set-aside.ts";
+import { SlicedWork, type WorkOwner } from "./sliced-work.ts";
 import { v8Heap } from "./v8-heap.ts";
 
 /** How many due items are settled before others get their turn, and how full a batch may get meanwhile. */
@@ -43,17 +38,16 @@ const settleBatchMax = 500;
 const notedMax = 1_000;
 const noReceipts: readonly SealedReceipt[] = [];
 
-export class Engine {
+interface Caller {
+  readonly outlet: Pick<Outlet<never>, "fail">;
+}
+
+export class Engine extends Listeners implements QueueOwner, WorkOwner {
   readonly vitals = new Vitals();
   readonly store: Store;
   private readonly options: EngineOptions;
   private readonly time: TimeSources;
   private readonly drawEntropy: () => Entropy;
-  private readonly eventListeners = new Set<EventListener>();
-  private readonly recoveryListeners = new Set<() => void>();
-  /** Called once, when the batch that fills is an empty one again. */
-  private emptyListeners: (() => void)[] = [];
-  private readonly ready = new ReadyTasks();
   private key: LedgerKey | null = null;
   private ledger = noLedger;
   /** Every key that has signed heads of this ledger, the present one among them. */
@@ -68,28 +62,31 @@ export class Engine {
   private batch: OpenBatch = createBatch();
   private committing: Promise<void> | null = null;
   private isFlushSet = false;
-  /** Commands that came while something was due; they are decided after it (L3). */
-  private queue: ((now: Millis) => void)[] = [];
-  private isQueueSet = false;
+  private readonly queue: CommandQueue;
+  private readonly work: SlicedWork;
   /** For the kernel's next deadline. */
   private readonly deadline: Alarm;
   /** Signs the ledger also when no more receipts come. */
   private readonly headsDue: Alarm;
   private nextSeq = 1;
-  /** The last event that is durable. */
-  lastSeq = 0;
   private readonly rows = { next: 1 };
   /** Raised with each recovery: a commit that was under way before it is ignored. */
   private incarnation = 0;
+  /** Recoveries since a commit went through: each waits longer than the one before. */
+  private failuresInRow = 0;
+  private readonly setAside = new SetAside();
   /** Made at first start, and again at every restore: what agent tokens are derived from (S6). */
   secret = "";
 
   constructor(options: EngineOptions) {
+    super();
     this.options = options;
     this.store = options.store;
     this.time = options.time ?? systemTime;
     this.drawEntropy = options.drawEntropy ?? drawEntropy;
-    this.deadline = new Alarm(this.time, () => this.isServing && this.runQueue());
+    this.queue = new CommandQueue(this);
+    this.work = new SlicedWork(this);
+    this.deadline = new Alarm(this.time, () => this.isServing && this.queue.run());
     this.headsDue = new Alarm(this.time, () => this.isServing && this.setFlush());
     this.clock = startClock(0, this.time);
   }
@@ -110,10 +107,33 @@ export class Engine {
 
   private decide<T>(command: Command, outlet: Outlet<T>, now: Millis): void {
     command.entropy = this.drawEntropy();
-    const outcome = apply(this.state, command, now);
-    const receipts = this.collect(outcome, now);
-    const decided = { reply: outcome.reply, now, receipts };
+    let decided: Decision;
+    try {
+      const begun = applySlice(this.state, command, now, limits.recordsPerStepMax);
+      const { reply } = begun;
+      const receipts = this.collect(begun, now);
+      if (reply.type === "later") return this.work.add({ reply, receipts, outlet: outlet as Outlet<never> });
+      decided = { reply, now, receipts };
+    } catch (fault) {
+      return this.failStep(`deciding ${command.type}`, fault, [{ outlet }]);
+    }
+    this.answer(decided, outlet);
+  }
+
+  answer<T>(decided: Decision, outlet: Outlet<T>): void {
     this.batch.waiting.push({ encoded: outlet.encode === null ? decided : outlet.encode(decided), outlet });
+  }
+
+  /** A step of the kernel besides a command; null: it threw. */
+  step<T extends Step>(what: string, now: Millis, run: (state: State) => T): T | null {
+    try {
+      const step = run(this.state);
+      this.collect(step, now);
+      return step;
+    } catch (fault) {
+      this.failStep(what, fault, []);
+      return null;
+    }
   }
 
   /** The same, for callers that need not be quick. */
@@ -126,7 +146,11 @@ export class Engine {
     return new Promise((send, fail) => {
       const outlet = { send, fail };
       const run = (now: Millis): void => {
-        this.batch.waiting.push({ encoded: read(this.state, now), outlet });
+        try {
+          this.batch.waiting.push({ encoded: read(this.state, now), outlet });
+        } catch (fault) {
+          fail(fault);
+        }
         this.setFlush();
       };
       const now = this.clock.now();
@@ -140,29 +164,9 @@ export class Engine {
     return read(this.state);
   }
 
-  /** Calls back with the events of each batch, in order, once they are durable and after its replies have left. */
-  subscribe(listener: EventListener): () => void {
-    this.eventListeners.add(listener);
-    return () => this.eventListeners.delete(listener);
-  }
-
-  /**
-   * Calls back with the tasks that became ready, right before a batch is sent off: polls that a listener submits are
-   * decided in that batch. Not re-entrant.
-   */
-  onReady(listener: ReadyListener): () => void {
-    this.ready.listeners.add(listener);
-    return () => this.ready.listeners.delete(listener);
-  }
-
   /** True while callers that can wait should wait for `onceEmpty`. */
   get isFull(): boolean {
     return isFull(this.batch);
-  }
-
-  /** Calls back once, when the batch that fills is an empty one again. */
-  onceEmpty(listener: () => void): void {
-    this.emptyListeners.push(listener);
   }
 
   /** The key that signs at present. */
@@ -176,11 +180,6 @@ export class Engine {
     return this.ledger.signDurable(tenant, this.clock.now());
   }
 
-  /** Calls back when the service goes on after a failed commit, whose events were never announced (S2). */
-  onRecovery(listener: () => void): void {
-    this.recoveryListeners.add(listener);
-  }
-
   /** No new work; what is under way is committed and answered. */
   async close(): Promise<void> {
     if (this.phase === "closed") return;
@@ -189,29 +188,21 @@ export class Engine {
     this.isServing = false;
     this.deadline.clear();
     this.headsDue.clear();
-    this.runQueue();
+    this.queue.run();
     if (wasServing) {
+      while (this.state.jobs.length > 0) {
+        this.work.run(this.clock.now());
+        this.flush();
+        await this.committing;
+      }
       this.flush();
       while (this.committing !== null || this.batch.waiting.length > 0) {
         await this.committing;
         this.flush();
       }
-      await this.commitLastHeads();
+      await commitLastHeads(this.ledger, this.store, this.clock.now(), this.rows, this.options.log);
     }
     await this.store.close();
-  }
-
-  /** Nothing is left unsigned by a service that ends in order. */
-  private async commitLastHeads(): Promise<void> {
-    const now = this.clock.now();
-    const heads = this.ledger.lastHeads(now);
-    if (heads.length === 0) return;
-    try {
-      await this.store.commit(toStoreBatch({ ...createBatch(), now }, heads, this.rows));
-    } catch (fault) {
-      const message = "the last heads of the ledger could not be stored; the next start signs them";
-      this.options.log.warn({ err: fault }, message);
-    }
   }
 
   /** True if a command may be decided now: nothing is due and nothing is queued. */
@@ -226,44 +217,24 @@ export class Engine {
       else outlet.fail(this.phase === "closed" ? new ShuttingDown() : new DatabaseUnavailable());
     };
     if (!this.isServing) return run(this.clock.now());
-    this.queue.push(run);
-    this.resumeQueue();
+    this.queue.add(run);
   }
 
   /** True when nothing is due by then any more. A command is decided at the time for which this was found. */
-  private settleSlice(now: Millis): boolean {
+  settleSlice(now: Millis): boolean {
     if (this.dueAt > now) return true;
     if (this.batch.changes.size >= settleBatchMax) return false;
     if (this.dueAt > 0) this.vitals.latenessMs.push(now - this.dueAt);
-    const settled = settle(this.state, now, settleSlice);
-    this.collect(settled, now);
-    return !settled.more;
+    const settled = this.step("settling what is due", now, (state) => settle(state, now, settleSlice));
+    return settled !== null && !settled.more;
   }
 
-  private runQueue(): void {
-    const queue = this.queue;
-    this.queue = [];
-    for (const [index, run] of queue.entries()) {
-      const now = this.clock.now();
-      if (this.isServing && !this.settleSlice(now)) {
-        this.queue = [...queue.slice(index), ...this.queue];
-        return this.resumeQueue();
-      }
-      run(now);
-    }
-    if (!this.isServing) return;
-    if (this.settleSlice(this.clock.now())) this.deadline.set(this.dueAt, this.now);
-    else this.resumeQueue();
+  mustWaitForCommit(): boolean {
+    return this.committing !== null && this.batch.changes.size >= settleBatchMax;
   }
 
-  /** In the next turn. A full batch waits for the one before it, whose commit calls again. */
-  private resumeQueue(): void {
-    if (this.isQueueSet || (this.committing !== null && this.batch.changes.size >= settleBatchMax)) return;
-    this.isQueueSet = true;
-    setImmediate(() => {
-      this.isQueueSet = false;
-      this.runQueue();
-    });
+  setDeadline(): void {
+    this.deadline.set(this.dueAt, this.now);
   }
 
   /** Receipts are sealed, and events encoded, at once: the records they hold are at hand, and the work is spread out. */
@@ -279,6 +250,7 @@ export class Engine {
     if (step.ready.length > 0) this.ready.add(step.ready);
     this.dueAt = step.nextDueAt;
     this.setFlush();
+    if (this.state.jobs.length > 0) this.work.resume();
     if (this.dueAt < this.deadline.at) this.deadline.set(this.dueAt, this.now);
     return receipts.length === before ? noReceipts : receipts.slice(before);
   }
@@ -308,7 +280,12 @@ export class Engine {
     this.batch = createBatch();
     const { incarnation } = this;
     const began = performance.now();
-    const stored = toStoreBatch(batch, heads, this.rows);
+    let stored: Batch;
+    try {
+      stored = toStoreBatch(batch, heads, this.rows);
+    } catch (fault) {
+      return this.failStep("encoding a batch", fault, batch.waiting);
+    }
     // Only these: the closures below keep what they capture in memory until the commit.
     const { waiting, events } = batch;
     const { puts, removes, ended, endedTasks } = stored;
@@ -316,46 +293,55 @@ export class Engine {
     const ends = batch.receipts.length === 0 ? null : this.ledger.ends(batch.receipts);
     this.committing = this.store.commit(stored).then(
       () => {
-        if (incarnation !== this.incarnation) return;
+        // Memory was dropped meanwhile, but what these callers were promised is stored.
+        if (incarnation !== this.incarnation) return this.deliver(waiting, events);
         this.committing = null;
+        this.failuresInRow = 0;
         this.vitals.commits.push({ ms: performance.now() - began, answered: waiting.length, rows });
         if (this.vitals.commits.length >= notedMax) this.vitals.handOver();
         if (ends !== null) this.ledger.stored(ends);
         this.deliver(waiting, events);
         this.flush();
-        if (this.queue.length > 0 || this.dueAt <= this.clock.now()) this.runQueue();
+        if (this.state.jobs.length > 0) this.work.resume();
+        if (this.queue.length > 0 || this.dueAt <= this.clock.now()) this.queue.run();
       },
       (fault: unknown) => {
-        if (incarnation === this.incarnation) this.failCommit(waiting, fault);
+        if (incarnation === this.incarnation) this.committing = null;
+        this.fail("a commit failed", fault, waiting, incarnation);
       },
     );
-    if (this.emptyListeners.length > 0) this.announceEmpty();
+    this.announceEmpty();
   };
 
-  private announceEmpty(): void {
-    const listeners = this.emptyListeners;
-    this.emptyListeners = [];
-    for (const listener of listeners) listener();
+  /** An exception in the kernel may have changed half of what belongs together: as after a failed commit (S2). */
+  private failStep(what: string, fault: unknown, callers: readonly Caller[]): void {
+    if (fault instanceof SettleFault) this.setAside.note(fault.item);
+    this.fail(`a bug: ${what} threw`, fault, callers, this.incarnation);
   }
 
-  /** Replies first: a caller that gets WAIT can begin to watch before the grant of the same batch is announced. */
-  private deliver(waiting: readonly Waiting[], events: readonly NumberedEvent[]): void {
-    const last = events.at(-1);
-    if (last !== undefined) this.lastSeq = last.seq;
-    for (const { encoded, outlet } of waiting) outlet.send(encoded);
-    if (last !== undefined) for (const listener of this.eventListeners) listener(events);
-  }
-
-  private failCommit(waiting: readonly Waiting[], fault: unknown): void {
-    this.options.log.error({ err: fault }, "a commit failed: memory is dropped and the store is opened again (S2)");
+  /** Only the disk counts from here on. What is being committed is still answered by what becomes of it. */
+  private fail(what: string, fault: unknown, callers: readonly Caller[], incarnation: number): void {
+    this.options.log.error({ err: fault }, `${what}: memory is dropped and the store is opened again (S2)`);
+    const { committing, phase } = this;
+    const isFirst = incarnation === this.incarnation;
+    const lost = isFirst ? [...callers, ...this.batch.waiting, ...this.work.drop()] : callers;
+    if (isFirst) this.drop();
     const unavailable = new DatabaseUnavailable(fault);
-    const lost = [...waiting, ...this.batch.waiting];
-    const wasClosing = this.phase === "closed";
-    this.drop();
     for (const { outlet } of lost) outlet.fail(unavailable);
+    if (!isFirst) return;
     this.announceEmpty();
+    if (phase === "serving") void this.reopen(committing);
+  }
+
+  private async reopen(committing: Promise<void> | null): Promise<void> {
+    await committing;
     const isWanted = (): boolean => this.phase === "opening";
-    if (!wasClosing) void reopen(() => this.start(), isWanted, this.time, this.options.log);
+    // Closed first: the store itself may be well, and refuses to be opened twice.
+    const open = async (): Promise<void> => {
+      await this.store.close().catch(() => undefined);
+      await this.start();
+    };
+    await reopen(open, isWanted, this.failuresInRow++, this.time, this.options.log);
   }
 
   private drop(): void {
@@ -370,7 +356,7 @@ export class Engine {
     this.dueAt = Number.POSITIVE_INFINITY;
     this.isServing = false;
     if (this.phase === "serving") this.phase = "opening";
-    this.runQueue();
+    this.queue.run();
   }
 
   /** Opens the store and serves what is in it. Throws if that is not possible; later faults are recovered from. */
@@ -380,6 +366,7 @@ export class Engine {
     if (this.phase === "closed") return;
     logFindings(recovered, this.time.wall(), log);
     this.state = recovered.state;
+    this.setAside.apply(this.state, log);
     this.ledger = new LedgerChain(recovered.ledgerKey, recovered.ledgerHeads);
     this.ledgerKeys = recovered.ledgerKeys;
     this.secret = recovered.secret;
@@ -392,6 +379,7 @@ export class Engine {
     this.isServing = true;
     this.dueAt = nextDeadline(this.state);
     this.deadline.set(this.dueAt, this.now);
-    if (this.incarnation > 0) for (const listener of this.recoveryListeners) listener();
+    if (this.state.jobs.length > 0) this.work.resume();
+    if (this.incarnation > 0) this.announceRecovery();
   }
 }

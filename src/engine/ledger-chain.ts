@@ -8,7 +8,10 @@ import type { Receipt } from "../kernel/contract/task-records.ts";
 import { type Head, signHead } from "../ledger/head.ts";
 import type { LedgerKey } from "../ledger/keys.ts";
 import { genesisHash, type SealedReceipt, seal } from "../ledger/seal.ts";
-import type { LedgerHead, SignedHead } from "../store/store.ts";
+import type { LedgerHead, SignedHead, Store } from "../store/store.ts";
+import { createBatch, toStoreBatch } from "./batch.ts";
+import type { EngineLog } from "./engine-types.ts";
+
 /** A head is signed after this many receipts, or when the first of them has waited this long. */
 export const headEvery = 1_000;
 export const headMs = 10_000;
@@ -151,3 +154,20 @@ export const noLedger = new LedgerChain(
   },
   [],
 );
+
+/** Nothing is left unsigned by a service that ends in order. */
+export async function commitLastHeads(
+  ledger: LedgerChain,
+  store: Store,
+  now: Millis,
+  rows: { next: number },
+  log: EngineLog,
+): Promise<void> {
+  const heads = ledger.lastHeads(now);
+  if (heads.length === 0) return;
+  try {
+    await store.commit(toStoreBatch({ ...createBatch(), now }, heads, rows));
+  } catch (fault) {
+    log.warn({ err: fault }, "the last heads of the ledger could not be stored; the next start signs them");
+  }
+}

@@ -6,6 +6,7 @@ import {
   apply,
   beginRestore,
   endRestore,
+  findStoredConflict,
   jumpFences,
   liveHandles,
   type RestoredRecord,
@@ -101,7 +102,9 @@ async function recoverFrom(
   } finally {
     heap.endRestore();
   }
-  const state = endRestore(restoring ?? beginRestore(others));
+  restoring ??= beginRestore(others);
+  const state = endRestore(restoring);
+  assertNoConflict(restoring, Math.max(Math.floor(wall), opened.now));
   const ledgerHeads = await store.ledgerHeads();
   const ledgerFaults = compareLedger(state, ledgerHeads);
   return {
@@ -112,6 +115,19 @@ async function recoverFrom(
     ledgerHeads,
     ledgerFaults,
   };
+}
+
+/** C1, S2: two holders of one thing are worse than no service. It heals itself when the first of the two has run out. */
+function assertNoConflict(restoring: Restoring, now: Millis): void {
+  const conflict = findStoredConflict(restoring, now);
+  if (conflict === null) return;
+  const [one, other] = conflict.map(
+    ({ id, predicate, resource, agentId, fence, expiresAt }) =>
+      `${id} (${predicate} ${resource}, ${agentId}, fence ${fence}, until ${new Date(expiresAt).toISOString()})`,
+  );
+  throw new StoreFault(
+    `two holders have conflicting leases, which only a bug or another hand can have stored: ${one} and ${other}; restore a backup, or start again when one of them has run out`,
+  );
 }
 
 /** What an operator should know of what was found. */
@@ -203,15 +219,20 @@ function createDefaultTenant(state: State, now: Millis): void {
 const waitMsMin = 50;
 const waitMsMax = 5_000;
 
-/** After a failed commit (S2): opens the store again, with growing pauses, until that works or is not wanted any more. */
+/**
+ * After a failed commit or step (S2): opens the store again, with growing pauses, until that works or is not wanted any
+ * more. `failures` are the recoveries before it that led to nothing.
+ */
 export async function reopen(
   open: () => Promise<void>,
   isWanted: () => boolean,
+  failures: number,
   time: TimeSources,
   log: EngineLog,
 ): Promise<void> {
   const { setTimeout: start = setTimeout } = time;
-  for (let wait = waitMsMin; isWanted(); wait = Math.min(wait * 2, waitMsMax)) {
+  const first = Math.min(waitMsMin * 2 ** Math.min(failures, 10), waitMsMax);
+  for (let wait = first; isWanted(); wait = Math.min(wait * 2, waitMsMax)) {
     await new Promise<void>((resolve) => start(resolve, wait));
     if (!isWanted()) return;
     try {

@@ -19,16 +19,20 @@ import * as tasks from "./commands/tasks.ts";
 import * as tenants from "./commands/tenants.ts";
 import type { Command } from "./contract/commands.ts";
 import type { KernelEvent } from "./contract/events.ts";
+import { limits } from "./contract/limits.ts";
 import type { Millis } from "./contract/records.ts";
 import type { Refusal } from "./contract/refusals.ts";
 import type { Reply } from "./contract/replies.ts";
 import type { Receipt } from "./contract/task-records.ts";
 import { agentOf, findTenant } from "./memory/actors.ts";
+import type { Job } from "./memory/jobs.ts";
 import { type Handle, nextDeadline, type State, type Turn } from "./memory/state.ts";
 import type { ReadyTask } from "./memory/task-state.ts";
+import type { Later } from "./requests/sweep.ts";
 import { settleDue } from "./settle.ts";
 
 export { answerForEnded, answerForEndedTask, dedupeConflict } from "./commands/ended.ts";
+export type { Job } from "./memory/jobs.ts";
 export { createState, type Handle, nextDeadline, type State } from "./memory/state.ts";
 export type { ReadyTask } from "./memory/task-state.ts";
 export { receiptFingerprint } from "./names/fingerprint.ts";
@@ -43,6 +47,8 @@ export {
   restoreLeases,
   snapshot,
 } from "./restore.ts";
+export { type DueItem, SettleFault, setAside } from "./settle.ts";
+export { findStoredConflict } from "./stored-conflicts.ts";
 export type { WaitingFor } from "./tasks/task-explain.ts";
 
 export interface Step {
@@ -61,13 +67,32 @@ export interface Outcome extends Step {
   readonly reply: Reply;
 }
 
+/** The answer of a command that is not done yet. */
+export type PendingReply = Later<Reply>;
+
+export interface Begun extends Step {
+  readonly reply: Reply | PendingReply;
+}
+
+export interface Advanced extends Step {
+  /** The job that was finished. */
+  readonly done: Job | null;
+}
+
 export interface Settled extends Step {
   readonly more: boolean;
 }
 
 /** Settles all that is due by now, so that no rule can meet a holder whose time has run out (L3), and then decides. */
 export function apply(state: State, command: Command, now: Millis): Outcome {
-  begin(state);
+  const begun = applySlice(state, command, now, Number.POSITIVE_INFINITY);
+  if (begun.reply.type === "later") throw new Error(`${command.type} waits for a job that was begun in slices.`);
+  return begun as Outcome;
+}
+
+/** The same, but what ends more than `limit` records goes on as a job; the command is answered when that is done. */
+export function applySlice(state: State, command: Command, now: Millis, limit: number): Begun {
+  begin(state, limit);
   if (nextDeadline(state) <= now) settleDue(state, now, Number.POSITIVE_INFINITY);
   const reply = decide(state, command, now);
   const { events, changes, receipts, ready } = state;
@@ -76,17 +101,48 @@ export function apply(state: State, command: Command, now: Millis): Outcome {
 
 /** Does a slice of what is due, so that a hundred thousand ends at once never block the caller. */
 export function settle(state: State, now: Millis, limit: number): Settled {
-  begin(state);
+  begin(state, Math.max(limit, limits.recordsPerStepMax));
   const more = settleDue(state, now, limit);
   const { events, changes, receipts, ready } = state;
   return { more, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
+}
+
+/** Does a slice of the first job (L14). The caller settles what is due before it, as before a command (L3). */
+export function advance(state: State, now: Millis, limit: number): Advanced {
+  begin(state, limit);
+  const [job] = state.jobs;
+  if (job !== undefined) {
+    const turn = { state, tenant: job.tenant, now };
+    job.run(turn, limit);
+    conclude(turn);
+    if (job.isDone) state.jobs.splice(state.jobs.indexOf(job), 1);
+  }
+  const { events, changes, receipts, ready } = state;
+  const done = job?.isDone ? job : null;
+  return { done, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
+}
+
+/** Answers a command whose job is done. */
+export function answerLater(state: State, { job, reply: answer }: PendingReply, now: Millis): Begun {
+  begin(state, Number.POSITIVE_INFINITY);
+  const turn = { state, tenant: job.tenant, now };
+  const reply = answer(turn);
+  conclude(turn);
+  const { events, changes, receipts, ready } = state;
+  return { reply, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
+}
+
+/** Whether work is left that is done in slices. */
+export function hasJobs({ jobs }: State): boolean {
+  return jobs.length > 0;
 }
 
 export function hasDue(state: State, now: Millis): boolean {
   return nextDeadline(state) <= now;
 }
 
-function begin(state: State): void {
+function begin(state: State, sliceMax: number): void {
+  state.sliceMax = sliceMax;
   state.step++;
   state.events = [];
   state.changes = [];
@@ -95,7 +151,8 @@ function begin(state: State): void {
 }
 
 type CommandOf<K extends Command["type"]> = Extract<Command, { readonly type: K }>;
-type Handler<K extends Command["type"]> = (turn: Turn, command: CommandOf<K>) => Reply;
+type Handler<K extends Command["type"]> = (turn: Turn, command: CommandOf<K>) => Reply | PendingReply;
+type OperatorHandler<C> = (state: State, command: C, now: Millis) => Reply | PendingReply;
 
 /** What operators do with tenants and keys. */
 const operatorHandlers = {
@@ -106,7 +163,7 @@ const operatorHandlers = {
   set_tenant_quotas: tenants.setTenantQuotas,
   create_key: tenants.createKey,
   delete_key: tenants.deleteKey,
-} satisfies { readonly [K in Command["type"]]?: (state: State, command: CommandOf<K>, now: Millis) => Reply };
+} satisfies { readonly [K in Command["type"]]?: OperatorHandler<CommandOf<K>> };
 
 /** Every other command is decided within the caller's tenant. Most begin by finding what they act on; see `on`. */
 const handlers = {
@@ -155,16 +212,17 @@ const handlers = {
   submit_receipt: submitReceipt,
 } satisfies { readonly [K in Exclude<Command["type"], keyof typeof operatorHandlers>]: Handler<K> };
 
-function decide(state: State, command: Command, now: Millis): Reply {
+function decide(state: State, command: Command, now: Millis): Reply | PendingReply {
   const { type } = command;
   if (type in operatorHandlers) {
     const handle = operatorHandlers[type as keyof typeof operatorHandlers];
-    return (handle as (state: State, command: Command, now: Millis) => Reply)(state, command, now);
+    return (handle as OperatorHandler<Command>)(state, command, now);
   }
   const tenant = findTenant(state, command.tenant);
   if ("code" in tenant) return tenant;
   const turn = { state, tenant, now };
-  const reply = (handlers[type as keyof typeof handlers] as (turn: Turn, command: Command) => Reply)(turn, command);
+  const handle = handlers[type as keyof typeof handlers] as (turn: Turn, command: Command) => Reply | PendingReply;
+  const reply = handle(turn, command);
   conclude(turn);
   return reply;
 }
@@ -172,8 +230,8 @@ function decide(state: State, command: Command, now: Millis): Reply {
 /** A command on something that the caller must be allowed to act on: `find` gives it, or refuses. */
 function on<C, Found extends object>(
   find: (turn: Turn, command: C) => Found | Refusal,
-  act: (turn: Turn, found: Found, command: C) => Reply,
-): (turn: Turn, command: C) => Reply {
+  act: (turn: Turn, found: Found, command: C) => Reply | PendingReply,
+): (turn: Turn, command: C) => Reply | PendingReply {
   return (turn, command) => {
     const found = find(turn, command);
     // Not `in`: among many kinds of objects a property is loaded faster than looked for.

@@ -6,7 +6,7 @@ import type { Lease, RecordKind, RecordOf, Request, StoredRecord } from "./contr
 import { countKinds } from "./deciding/admission.ts";
 import { claimOfLease } from "./deciding/manifest.ts";
 import { rankIn } from "./index/heap.ts";
-import { isOutOfOrder } from "./index/placed-lists.ts";
+import { isAlone, isOutOfOrder } from "./index/placed-lists.ts";
 import { type Node, nodesFor, putInOrder } from "./index/resource-tree.ts";
 import { awaitLateResult } from "./leases/late-results.ts";
 import { place } from "./leases/lease-life.ts";
@@ -19,6 +19,7 @@ import {
   type Entry,
   type Handle,
   type Holder,
+  type LeaseEntry,
   type RequestEntry,
   rootOf,
   type State,
@@ -34,6 +35,7 @@ import { enterQueue, placeTask, placeTaskKey } from "./tasks/task-queue.ts";
 import { placeTaskType, resumeSpeculation } from "./tasks/task-speculation.ts";
 import { listObligation } from "./tasks/task-states.ts";
 import { placeWorker } from "./tasks/workers.ts";
+import { resumeUnfinished } from "./unfinished.ts";
 
 /** A record together with the number that it is stored under, which its handle keeps. */
 export type RestoredRecord = StoredRecord & { readonly row?: number };
@@ -68,6 +70,9 @@ export interface Restoring {
   readonly turns: ReadonlyMap<string, Turn>;
   /** Nodes where leases came in another order than that of their fences. */
   readonly unordered: Set<Node>;
+  /** Where leases could conflict: nodes with several of them, and patterns (see stored-conflicts.ts). */
+  readonly crowded: Set<Node>;
+  readonly patterns: LeaseEntry[];
 }
 
 /** Everything but leases, in any order. */
@@ -109,7 +114,7 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
   // Appending in order is what makes each list at a node cheap to rebuild.
   all("request").sort((a, b) => a.record.arrival - b.record.arrival);
   each("request", restoreRequest);
-  return { state, turns, unordered: new Set() };
+  return { state, turns, unordered: new Set(), crowded: new Set(), patterns: [] };
 }
 
 type TenantKind = Exclude<RecordKind, "tenant" | "counters" | "key" | "lease">;
@@ -129,6 +134,7 @@ export function endRestore({ state, turns, unordered }: Restoring): State {
     }
     for (const names of tenant.picking.values()) state.unserved.push({ tenant, names });
   }
+  for (const turn of turns.values()) resumeUnfinished(turn);
   return state;
 }
 
@@ -181,7 +187,7 @@ function prefetch(turns: Restoring["turns"], records: readonly Lease[]): void {
 }
 
 function restoreLease(
-  { turns, unordered }: Restoring,
+  { turns, unordered, crowded, patterns }: Restoring,
   record: Lease,
   row: number,
   name: ResourceName,
@@ -199,6 +205,8 @@ function restoreLease(
   place(turn, entry, node, name.wild);
   if (tenant.leases.size === size) throw new Error(`A lease is stored twice: ${record.id}`);
   if (isOutOfOrder(entry)) unordered.add(node);
+  if (name.wild) patterns.push(entry);
+  if (!isAlone(node, entry)) crowded.add(node);
   if (entry.holder.kind === "task" && name.type === "TASK") tenant.book.workers.get(record.agentId)?.leases.add(entry);
 }
 

@@ -6,7 +6,7 @@ import { conclude, followUp, takeFreed } from "./aftermath.ts";
 import { forgetIfIdle } from "./agents/agent-life.ts";
 import { limits } from "./contract/limits.ts";
 import type { Millis } from "./contract/records.ts";
-import { firstOf } from "./index/heap.ts";
+import { firstOf, removeFrom } from "./index/heap.ts";
 import { dueOf, emitLease, heldLease, updateLease } from "./leases/lease-life.ts";
 import {
   type EndEntry,
@@ -18,6 +18,7 @@ import {
 } from "./memory/state.ts";
 import { serve } from "./requests/queue.ts";
 import { endLeases, endWait, forget } from "./requests/request-life.ts";
+import { endIfSwept } from "./requests/sweep.ts";
 import { bindFailed, settleCell, teardownFailed } from "./resources/cell-life.ts";
 import { forgetTaskKey, settleTask } from "./tasks/task-queue.ts";
 import { forgetWorkerIfIdle } from "./tasks/workers.ts";
@@ -27,7 +28,12 @@ export function settleDue(state: State, now: Millis, limit: number): boolean {
   for (let settled = 0; ; settled++) {
     if (nextDeadline(state) > now) return false;
     if (settled >= limit) return true;
-    settleOne(state, now);
+    const item = nextItem(state, now);
+    try {
+      settleOne(state, now);
+    } catch (cause) {
+      throw new SettleFault(item, cause);
+    }
   }
 }
 
@@ -40,6 +46,46 @@ function settleOne(state: State, now: Millis): void {
   const turn = turnOf(state, end.tenantId, now);
   settleEnd(turn, end);
   conclude(turn);
+}
+
+/** What was to be settled when the kernel threw: a bug, and after a restart it would throw again. */
+export interface DueItem {
+  readonly tenant: string;
+  readonly kind: EndEntry["kind"];
+  readonly id: string;
+}
+
+export class SettleFault extends Error {
+  readonly item: DueItem | null;
+
+  constructor(item: DueItem | null, cause: unknown) {
+    super(item === null ? "serving waiters failed" : `settling ${item.kind} ${item.id} failed`, { cause });
+    this.name = "SettleFault";
+    this.item = item;
+  }
+}
+
+/** What `settleOne` does next; null: it serves waiters. */
+function nextItem(state: State, now: Millis): DueItem | null {
+  const wait = firstOf(state.waits);
+  const isWaitDue = wait !== undefined && wait.rank <= now;
+  if (!isWaitDue && state.unserved.length > 0) return null;
+  const entry = isWaitDue ? wait : firstOf(state.ends);
+  return entry === undefined ? null : { tenant: entry.tenantId, kind: entry.kind, id: dueId(entry) };
+}
+
+function dueId(entry: EndEntry): string {
+  return entry.kind === "task_key" ? entry.record.key : entry.record.id;
+}
+
+/** S2: takes a deadline that cannot be settled out of the order, so that all others can be. False: it is not there. */
+export function setAside({ waits, ends }: State, { tenant, kind, id }: DueItem): boolean {
+  const isMeant = (entry: EndEntry): boolean => entry.kind === kind && entry.tenantId === tenant && dueId(entry) === id;
+  const wait = waits.heap.find(isMeant);
+  if (wait !== undefined) removeFrom(waits, wait);
+  const end = ends.heap.find(isMeant);
+  if (end !== undefined) removeFrom(ends, end);
+  return wait !== undefined || end !== undefined;
 }
 
 /** Others may have stood behind it; they are served when all due waits have ended. */
@@ -88,6 +134,7 @@ function settleEnd(turn: Turn, end: EndEntry): void {
 }
 
 function settleLease(turn: Turn, lease: LeaseEntry): void {
+  if (endIfSwept(turn, lease)) return;
   const { record } = lease;
   switch (dueOf(record).cause) {
     case "bind":

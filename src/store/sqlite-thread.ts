@@ -25,6 +25,11 @@ export class SqliteThread {
     this.#worker.on("exit", () => this.#end(storeClosed("a thread of SQLite has ended")));
   }
 
+  /** It has ended or died; a call would be refused. */
+  get isOver(): boolean {
+    return this.#over !== null;
+  }
+
   call<Name extends CallName>(name: Name, ...send: Send<Name>): Promise<Reply<Name>> {
     if (this.#over !== null) return Promise.reject(this.#over);
     if (this.#waiting.length === 0) this.#worker.ref();

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, test } from "node:test";
+import type { Worker } from "node:worker_threads";
 import { batch, endedLease, endedTask, liveRows, observed, receipt, row, signedHead } from "./contract-fixture.ts";
 import { StoreFault } from "./faults.ts";
 import { migrations } from "./migrations.ts";
@@ -112,6 +113,20 @@ describe("sqlite: processes", () => {
 });
 
 describe("sqlite: the file", () => {
+  test("S2: a reader thread that died is replaced, and history is answered again", async () => {
+    const threads: Worker[] = [];
+    const note = (thread: Worker): void => void threads.push(thread);
+    process.on("worker", note);
+    const store = createSqliteStore(newFolder());
+    await store.open();
+    await store.commit(batch({ now: 1, ended: [endedLease(1)] }));
+    assert.equal((await store.endedPage({ tenant: "t", limit: 10 })).length, 1);
+    process.off("worker", note);
+    await threads.at(-1)?.terminate();
+    assert.equal((await store.endedPage({ tenant: "t", limit: 10 })).length, 1);
+    await store.close();
+  });
+
   test("data of a newer schema is refused and not changed", async () => {
     const folder = newFolder();
     const store = createSqliteStore(folder);

@@ -29,7 +29,7 @@ export function createSqliteStore(folder: string): Store {
 class SqliteStore implements Store {
   readonly #folder: string;
   #writer: SqliteThread | null = null;
-  /** Started by the first query, because many stores are never queried. */
+  /** Started by the first query, because many stores are never queried; and again if it has died. */
   #reader: SqliteThread | null = null;
   #position: Position = { now: 0, lastSeq: 0, lastN: 0, lastEnded: 0 };
   /** Why it refuses: not yet opened, closed, or failed. */
@@ -177,7 +177,9 @@ class SqliteStore implements Store {
   /** A failed query changed nothing, so the store stays usable. */
   async #read<Name extends CallName>(name: Name, ...send: Send<Name>): Promise<Reply<Name>> {
     if (this.#refusal !== null) throw this.#refusal;
-    this.#reader ??= new SqliteThread({ role: "reader", folder: this.#folder });
+    if (this.#reader === null || this.#reader.isOver) {
+      this.#reader = new SqliteThread({ role: "reader", folder: this.#folder });
+    }
     return await this.#reader.call(name, ...send);
   }
 

@@ -11,6 +11,7 @@ import {
   changed,
   emit,
   freshPriority,
+  leaveSeniors,
   type TenantEntry,
   type Transitions,
   type Turn,
@@ -19,6 +20,11 @@ import {
 
 export function isUnitOver({ state }: Agent): boolean {
   return state === "COMPLETED" || state === "ABORTED";
+}
+
+/** PLANNING, COMPLETED and ABORTED hold nothing and wait for nothing (A1). */
+export function isResting(state: AgentState): boolean {
+  return state === "PLANNING" || state === "COMPLETED" || state === "ABORTED";
 }
 
 /** The timestamp that decides for this agent now: of its unit of work, or of the one that it would begin (W1). */
@@ -88,6 +94,7 @@ export function forgetIfIdle(turn: Turn, entry: AgentEntry): void {
   }
   entry.remembered.clear();
   entry.keys.clear();
+  leaveSeniors(tenant, entry);
   tenant.agents.delete(entry.record.id);
   emit(turn, { type: "agent.forgotten", tenant: entry.tenantId, at: now, agent: entry.record });
 }

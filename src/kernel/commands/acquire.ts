@@ -26,6 +26,7 @@ import {
 } from "../memory/state.ts";
 import { describeRequest } from "../requests/describe.ts";
 import { addRequest, attachLeases, beginLeases, emitRequest, endLeases, enqueue } from "../requests/request-life.ts";
+import { endIfSwept } from "../requests/sweep.ts";
 
 export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply {
   const { tenant, now } = turn;
@@ -73,7 +74,9 @@ function wound(
   command: Acquire,
 ): Reply {
   const wounded = decision.wounds.flatMap((lease) => withLinked(turn.tenant, lease));
-  endLeases(turn, decision.wounds, "REVOKED", "wounded");
+  for (const lease of decision.wounds) {
+    if (!endIfSwept(turn, lease)) endLeases(turn, [lease], "REVOKED", "wounded");
+  }
   followUp(turn);
   if (decision.type === "grant") return grant(turn, agent, manifest, command);
   const request = startWaiting(turn, agent, manifest, command);

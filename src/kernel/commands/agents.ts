@@ -1,9 +1,11 @@
 /** Agents: registration, the state machine of A1, restarts (L9), checkpoints and taking up again (A2–A5). */
+
 import {
   agentTransitions,
   dropDigest,
   firstAgentState,
   inUnit,
+  isResting,
   moveAgent,
   moveTo,
   placeAgent,
@@ -31,8 +33,9 @@ import { readName } from "../deciding/manifest.ts";
 import { emitLease, reissue, updateLease } from "../leases/lease-life.ts";
 import { agentOf, isAbove, requireAbove } from "../memory/actors.ts";
 import { createEntry } from "../memory/entries.ts";
+import { isSwept, type Sweep } from "../memory/jobs.ts";
 import { type AgentEntry, changed, emit, leasesOf, type Turn } from "../memory/state.ts";
-import { endLeases, endRequest } from "../requests/request-life.ts";
+import { answerAfter, type Later, sweep } from "../requests/sweep.ts";
 import { ownLeases } from "./holding.ts";
 
 export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
@@ -77,14 +80,14 @@ export function takeUp(turn: Turn, agent: AgentEntry, labels: Readonly<Record<st
   const { epoch, labels: before } = agent.record;
   updateAgent(turn, agent, { ...agent.record, epoch: epoch + 1, labels: labels ?? before });
   for (const lease of leasesOf(agent)) {
-    if (lease.record.state === "CLOSING") continue;
+    if (lease.record.state === "CLOSING" || isSwept(turn.tenant, lease)) continue;
     reissue(turn, lease, lease.record);
     emitLease(turn, lease, "lease.reissued", null);
   }
   emit(turn, { type: "agent.taken_up", tenant: turn.tenant.record.id, at: turn.now, agent: agent.record });
 }
 
-export function transitionAgent(turn: Turn, agent: AgentEntry, command: TransitionAgent): Reply {
+export function transitionAgent(turn: Turn, agent: AgentEntry, command: TransitionAgent): Reply | Later<Reply> {
   const to = agentStates.find((one) => one === command.to);
   if (command.to === "DIE_RESTART") return restartAgent(turn, agent);
   if (to === undefined) {
@@ -103,19 +106,28 @@ export function transitionAgent(turn: Turn, agent: AgentEntry, command: Transiti
       to,
     });
   }
-  const holdsNothing = to === "PLANNING" || to === "COMPLETED" || to === "ABORTED";
-  if (holdsNothing) letGo(turn, agent, to.toLowerCase());
+  const holdsNothing = isResting(to);
+  const letting = holdsNothing ? letGo(turn, agent, to.toLowerCase()) : null;
   if (from === "PAUSED" && to === "PLANNING") dropDigest(turn, agent);
   const next = to === "ABORTED" ? agent.record : inUnit(turn, agent);
   const pausedAt = holdsNothing || to === "EXECUTING" ? null : next.pausedAt;
   moveAgent(turn, agent, move, { ...next, pausedAt, restarting: false });
-  return { type: "agent", agent: agent.record, created: false };
+  return afterLettingGo(turn, agent, letting);
 }
 
-/** PLANNING, COMPLETED and ABORTED hold nothing and wait for nothing (A1). */
-function letGo(turn: Turn, agent: AgentEntry, reason: string): void {
-  for (const request of [...agent.open]) endRequest(turn, request, "CANCELED", reason);
-  endLeases(turn, leasesOf(agent), "RELEASED", reason);
+/** Ends what the agent holds and waits for, which very many leases may take a while to (L14). */
+function letGo(turn: Turn, agent: AgentEntry, reason: string): Sweep {
+  return sweep(turn, {
+    find: (most) =>
+      agent.leaseCount + agent.open.size > most ? null : { requests: [...agent.open], leases: leasesOf(agent) },
+    leaseEnd: ({ holder }) => (holder === agent ? { as: "RELEASED", reason } : null),
+    requestEnd: ({ holder }) => (holder === agent ? { fate: "CANCELED", reason } : null),
+  });
+}
+
+function afterLettingGo(turn: Turn, agent: AgentEntry, letting: Sweep | null): Reply | Later<Reply> {
+  const { record } = agent;
+  return answerAfter(turn, letting, () => ({ type: "agent", agent: record, created: false }));
 }
 
 export function restartAgent(turn: Turn, agent: AgentEntry): Reply {
@@ -140,9 +152,8 @@ export function pauseAgent(turn: Turn, command: PauseAgent): Reply {
 
 /** L8: the truth about all, or the named, leases. It ends DIE_RESTART, and lets held leases be revived (L9). */
 export function verifyAll(turn: Turn, agent: AgentEntry, command: VerifyAll): Reply {
-  const { tenant } = turn;
   if (agent.record.restarting) updateAgent(turn, agent, { ...agent.record, restarting: false });
-  const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
+  const { found, lost } = ownLeases(turn, agent, command.leaseIds);
   for (const lease of found) {
     if (lease.record.state === "HELD" && !lease.record.verified)
       updateLease(turn, lease, { ...lease.record, verified: true });
@@ -151,12 +162,12 @@ export function verifyAll(turn: Turn, agent: AgentEntry, command: VerifyAll): Re
 }
 
 /** A5: what the agent assumed no longer holds; it plans again. */
-export function dropFailedDigest(turn: Turn, agent: AgentEntry): Reply {
-  letGo(turn, agent, "assumption_failed");
+export function dropFailedDigest(turn: Turn, agent: AgentEntry): Reply | Later<Reply> {
+  const letting = letGo(turn, agent, "assumption_failed");
   dropDigest(turn, agent);
   const next = inUnit(turn, agent);
   moveAgent(turn, agent, "replan", { ...next, pausedAt: null, restarting: false });
-  return { type: "agent", agent: agent.record, created: false };
+  return afterLettingGo(turn, agent, letting);
 }
 
 export function saveDigest(turn: Turn, agent: AgentEntry, command: SaveDigest): Reply {

@@ -16,9 +16,18 @@ import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { CellEnrolled, Reply } from "../contract/replies.ts";
 import { readName } from "../deciding/manifest.ts";
 import { mayActAsCell, requireAbove } from "../memory/actors.ts";
-import { type CellEntry, nameOf, type ResourceEntry, type TenantEntry, type Turn } from "../memory/state.ts";
+import {
+  type CellEntry,
+  type LeaseEntry,
+  nameOf,
+  type RequestEntry,
+  type ResourceEntry,
+  type TenantEntry,
+  type Turn,
+} from "../memory/state.ts";
 import type { ResourceName } from "../names/resource-name.ts";
-import { endBinding, endLeases } from "../requests/request-life.ts";
+import { liveLeasesOf } from "../requests/request-life.ts";
+import { answerAfter, type Later, sweep } from "../requests/sweep.ts";
 import {
   bindFailed,
   bound,
@@ -27,6 +36,7 @@ import {
   hear,
   leasesOfCell,
   loseCell,
+  notReadyEnd,
   readinessChanged,
   resourcesOf,
   teardownFailed,
@@ -34,13 +44,14 @@ import {
 } from "../resources/cell-life.ts";
 import { updateCell } from "../resources/cell-states.ts";
 import { addResource, changeResource, fence, isUsed, turnsAWait } from "../resources/resource-life.ts";
+import { liveLease } from "./holding.ts";
 
 export function reportBinding(turn: Turn, command: ReportBinding): Reply {
   const { cellId } = command;
   const cell = cellId === null ? null : findCell(turn, { actor: command.actor, cellId });
   const refusal = cell === null ? requireAbove(command.actor) : "code" in cell ? cell : null;
   if (refusal !== null) return refusal;
-  const lease = turn.tenant.leases.get(command.leaseId);
+  const lease = liveLease(turn, command.leaseId);
   if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId: command.leaseId });
   if (cellId !== null && lease.record.cell !== cellId) {
     return refuse("forbidden", "The lease is not on a resource of this cell.", { leaseId: command.leaseId });
@@ -119,18 +130,26 @@ export function cellEnded(turn: Turn, _cell: CellEntry, command: CellEnded): Rep
 }
 
 /** G12: no new leases on anything that it hosts; the live ones run out, or are revoked. */
-export function withdrawCell(turn: Turn, cell: CellEntry, command: WithdrawCell): Reply {
+export function withdrawCell(turn: Turn, cell: CellEntry, command: WithdrawCell): Reply | Later<Reply> {
   const { tenant, now } = turn;
   if (!cell.record.withdrawn) {
     updateCell(turn, cell, { withdrawn: true, changedAt: now });
     emitCell(turn, cell, "cell.withdrawn");
   }
   readinessChanged(turn, resourcesOf(tenant, cell));
-  for (const { request } of leasesOfCell(tenant, cell)) {
-    if (request?.record.state === "BINDING") endBinding(turn, request, "PAUSED", "cell_not_ready");
-  }
-  if (command.revoke) endLeases(turn, leasesOfCell(tenant, cell), "REVOKED", "cell_withdrawn");
-  return { type: "cell", cell: cell.record };
+  const isMeant = (lease: LeaseEntry): boolean => lease.record.cell === cell.record.id;
+  const clearing = sweep(turn, {
+    find: (most) => {
+      const leases = leasesOfCell(tenant, cell);
+      if (leases.length > most) return null;
+      const requests = new Set<RequestEntry>();
+      for (const { request } of leases) if (request?.record.state === "BINDING") requests.add(request);
+      return { requests: [...requests], leases: command.revoke ? leases : [] };
+    },
+    leaseEnd: (lease) => (command.revoke && isMeant(lease) ? { as: "REVOKED", reason: "cell_withdrawn" } : null),
+    requestEnd: (request) => (liveLeasesOf(tenant, request).some(isMeant) ? notReadyEnd : null),
+  });
+  return answerAfter(turn, clearing, () => ({ type: "cell", cell: cell.record }));
 }
 
 export function readmitCell(turn: Turn, cell: CellEntry): Reply {

@@ -1,4 +1,5 @@
 /** What changes hands or strength: transfer, downgrade (L15), and what is taken away: revocation (L14). */
+
 import { decidingPriority, inUnit, moveAgent, noteIdle } from "../agents/agent-life.ts";
 import { checkValue } from "../contract/bounds.ts";
 import { commands, type DowngradeLease, type Revoke, type TransferLease } from "../contract/commands.ts";
@@ -12,6 +13,7 @@ import { eachAt } from "../index/placed-lists.ts";
 import { findNode, literalChildren, type Node, patternChildren } from "../index/resource-tree.ts";
 import { emitLease, endedLease, linkToHolder, reissue, unlinkFromHolder, weaken } from "../leases/lease-life.ts";
 import { agentOf, mayActFor, requireAbove } from "../memory/actors.ts";
+import type { LeaseEnd } from "../memory/jobs.ts";
 import {
   type AgentEntry,
   findRoot,
@@ -27,8 +29,9 @@ import {
   withLinked,
 } from "../memory/state.ts";
 import { namesOverlap } from "../names/pattern.ts";
-import { parseResourceName } from "../names/resource-name.ts";
-import { endLeases, noteEndedLease } from "../requests/request-life.ts";
+import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
+import { noteEndedLease } from "../requests/request-life.ts";
+import { answerAfter, type Later, noRequestEnd, sweep } from "../requests/sweep.ts";
 import { endedRefusal } from "./holding.ts";
 
 export function transferLease(turn: Turn, lease: LeaseEntry, command: TransferLease): Reply {
@@ -55,7 +58,7 @@ export function transferLease(turn: Turn, lease: LeaseEntry, command: TransferLe
   }
   for (const one of moved) {
     unlinkFromHolder(one);
-    linkToHolder(one, receiver);
+    linkToHolder(tenant, one, receiver);
     if (one.request !== null) noteHandedOver(turn, one.request, one.record);
     one.request = null;
     reissue(turn, one, { ...one.record, agentId: receiver.record.id, holder: receiver.holderId, claimBy: null });
@@ -101,7 +104,7 @@ function whyNotTransferred(
     }
     const obstacles = createObstacles();
     const claim = claimOfLease(tenant, lease.record, name);
-    addObstacles(obstacles, tenant, claim, receiver, lastPlace, 0, Number.NEGATIVE_INFINITY);
+    addObstacles(obstacles, tenant, claim, receiver, lastPlace, 0, Number.POSITIVE_INFINITY);
     const waitDie = tenant.record.settings.strategy === "wait_die";
     for (const { holder } of obstacles.claims.keys()) {
       if (waitDie ? holder.priority < priority : holder.priority > priority) continue;
@@ -168,49 +171,80 @@ function whyNotActive({ record, request }: LeaseEntry): Refusal | null {
   return null;
 }
 
-export function revoke(turn: Turn, command: Revoke): Reply {
+export function revoke(turn: Turn, command: Revoke): Reply | Later<Reply> {
   const { tenant } = turn;
   const refusal = requireAbove(command.actor);
   if (refusal !== null) return refusal;
   const tooLong = checkValue("reason", commands.revoke.reason, command.reason);
   if (tooLong !== null) return tooLong;
-  const leases = findTargets(tenant, command);
-  if ("code" in leases) return leases;
-  const live = new Set(
-    leases.flatMap((lease) => withLinked(tenant, lease)).filter((lease) => lease.record.state !== "CLOSING"),
-  );
-  endLeases(turn, [...live], "REVOKED", command.reason);
-  return { type: "revoked", count: live.size };
+  const targets = findTargets(tenant, command);
+  if ("code" in targets) return targets;
+  const { find, isMeant } = targets;
+  const end: LeaseEnd = { as: "REVOKED", reason: command.reason };
+  const sweeping = sweep(turn, {
+    find: (most) => {
+      const leases = find(most);
+      return leases === null ? null : { requests: [], leases };
+    },
+    leaseEnd: (lease) => (isMeant(lease) ? end : null),
+    requestEnd: noRequestEnd,
+  });
+  return answerAfter(turn, sweeping, () => ({ type: "revoked", count: sweeping.count }));
 }
 
-function findTargets(tenant: TenantEntry, { target, actor }: Revoke): LeaseEntry[] | Refusal {
+interface RevokeTargets {
+  /** All of them, by fence; null: there are more than `most`. */
+  readonly find: (most: number) => readonly LeaseEntry[] | null;
+  readonly isMeant: (lease: LeaseEntry) => boolean;
+}
+
+function findTargets(tenant: TenantEntry, { target, actor }: Revoke): RevokeTargets | Refusal {
   const { leaseId = null, agentId = null, resourcePrefix } = target;
   if (leaseId !== null) {
     const lease = tenant.leases.get(leaseId);
-    return lease === undefined ? refuse("lease_unknown", "There is no such lease.", { leaseId }) : [lease];
+    if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId });
+    return { find: () => [lease], isMeant: (one) => one === lease };
   }
   if (agentId !== null) {
     const worker = tenant.book.workers.get(agentId);
-    if (worker !== undefined && tenant.agents.get(agentId) === undefined) return [...worker.leases];
+    if (worker !== undefined && tenant.agents.get(agentId) === undefined) {
+      const find = (most: number): LeaseEntry[] | null => (worker.leases.size > most ? null : [...worker.leases]);
+      return { find, isMeant: (one) => worker.leases.has(one) };
+    }
     const agent = agentOf({ tenant }, { actor, agentId });
-    return "code" in agent ? agent : (mayActFor(actor, agent) ?? leasesOf(agent));
+    if ("code" in agent) return agent;
+    const forbidden = mayActFor(actor, agent);
+    if (forbidden !== null) return forbidden;
+    const find = (most: number): LeaseEntry[] | null => (agent.leaseCount > most ? null : leasesOf(agent));
+    return { find, isMeant: ({ holder }) => holder === agent };
   }
   const text = (resourcePrefix ?? "").replace(/(\/\*\*|\/)$/, "");
   const name = parseResourceName(text.endsWith(":") ? `${text}/` : text);
   if ("problem" in name) return refuse("invalid_resource", name.problem, { field: "resource_prefix" });
   const root = findRoot(tenant, name.type);
-  const node = root === undefined ? undefined : findNode(root, name);
-  return node === undefined ? [] : leasesUnder(node);
+  const top = root === undefined ? undefined : findNode(root, name);
+  return { find: (most) => (top === undefined ? [] : leasesUnder(top, most)), isMeant: isUnder(name) };
 }
 
 /** Everything at and below a node, by fence. */
-function leasesUnder(top: Node): LeaseEntry[] {
+function leasesUnder(top: Node, most: number): LeaseEntry[] | null {
   const leases: LeaseEntry[] = [];
   const look = (node: Node): void => {
     eachAt(node, (lease) => leases.push(lease as LeaseEntry));
-    for (const child of literalChildren(node)) look(child);
-    for (const child of patternChildren(node)) look(child);
+    if (leases.length > most) return;
+    for (const children of [literalChildren(node), patternChildren(node)]) {
+      for (const child of children) {
+        look(child);
+        if (leases.length > most) return;
+      }
+    }
   };
   look(top);
-  return leases.sort((a, b) => a.order - b.order);
+  return leases.length > most ? null : leases.sort((a, b) => a.order - b.order);
+}
+
+/** By its text: the tree may have lost the node meanwhile, and made another. */
+function isUnder({ text }: ResourceName): (lease: LeaseEntry) => boolean {
+  const below = text.endsWith("/") ? text : `${text}/`;
+  return ({ record: { resource } }) => resource === text || resource.startsWith(below);
 }

@@ -1,4 +1,6 @@
 /** What a holder does with its leases: heartbeat, renew, release (L4, L5, G8). */
+
+import { followUp } from "../aftermath.ts";
 import { moveAgent } from "../agents/agent-life.ts";
 import { checkValue } from "../contract/bounds.ts";
 import {
@@ -15,6 +17,7 @@ import { type Refusal, type RefusalCode, refuse } from "../contract/refusals.ts"
 import type { LostLease, Reply } from "../contract/replies.ts";
 import { emitLease, expiryFor, extendedLease, reissue, updateLease } from "../leases/lease-life.ts";
 import { isAbove, whyNotItsWorker } from "../memory/actors.ts";
+import { isSwept } from "../memory/jobs.ts";
 import {
   type AgentEntry,
   type Holder,
@@ -27,6 +30,7 @@ import {
 import { leasesOfAttempt } from "../memory/task-state.ts";
 import { collect } from "../requests/describe.ts";
 import { endLeases } from "../requests/request-life.ts";
+import { endIfSwept } from "../requests/sweep.ts";
 import { noteReissued } from "../tasks/task-life.ts";
 
 export function heartbeat(turn: Turn, lease: LeaseEntry, command: Heartbeat): Reply {
@@ -38,7 +42,7 @@ export function heartbeat(turn: Turn, lease: LeaseEntry, command: Heartbeat): Re
 
 export function heartbeatAll(turn: Turn, agent: AgentEntry, command: HeartbeatAll): Reply {
   const { tenant, now } = turn;
-  const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
+  const { found, lost } = ownLeases(turn, agent, command.leaseIds);
   const kept: LeaseEntry[] = [];
   for (const lease of found) {
     const refusal = whyNotExtended(tenant, lease.record, now);
@@ -59,12 +63,13 @@ export interface OwnLeases {
 }
 
 /** The agent's live leases, all or as named; whatever else is named has ended or never was its own. */
-export function ownLeases(tenant: TenantEntry, agent: AgentEntry, leaseIds: readonly string[] | null): OwnLeases {
-  if (leaseIds === null) return { found: leasesOf(agent), lost: [] };
+export function ownLeases(turn: Turn, agent: AgentEntry, leaseIds: readonly string[] | null): OwnLeases {
+  const { tenant } = turn;
+  if (leaseIds === null) return { found: leasesOf(agent).filter((lease) => !isSwept(tenant, lease)), lost: [] };
   const found: LeaseEntry[] = [];
   const lost: LostLease[] = [];
   for (const id of new Set(leaseIds)) {
-    const lease = tenant.leases.get(id);
+    const lease = liveLease(turn, id);
     if (lease !== undefined && lease.holder === agent) found.push(lease);
     else lost.push({ id, lease: null, code: null });
   }
@@ -176,11 +181,10 @@ export function releaseLease(turn: Turn, lease: LeaseEntry, command: ReleaseLeas
 }
 
 export function releaseAll(turn: Turn, agent: AgentEntry, command: ReleaseAll): Reply {
-  const { tenant } = turn;
   const versions = command.versions ?? {};
   const tooLong = checkValue("versions", commands.release_all.versions, command.versions);
   if (tooLong !== null) return tooLong;
-  const { found, lost } = ownLeases(tenant, agent, command.leaseIds);
+  const { found, lost } = ownLeases(turn, agent, command.leaseIds);
   // Versions may be given by lease or by resource: a holder knows its files, not always its leases.
   const versionOf = ({ record }: LeaseEntry): string | null => {
     if (Object.hasOwn(versions, record.id)) return versions[record.id] ?? null;
@@ -207,16 +211,17 @@ function completeIfDone(turn: Turn, agent: AgentEntry): void {
   if (record.state !== "EXECUTING" && record.state !== "VERIFYING") return;
   if (agent.open.size > 0) return;
   for (let lease = agent.leases; lease !== null; lease = lease.nextOfHolder)
-    if (lease.record.state !== "CLOSING") return;
+    if (lease.record.state !== "CLOSING" && !isSwept(turn.tenant, lease)) return;
   moveAgent(turn, agent, "complete", record);
 }
 
 /** A live lease that the caller may act on (L13). What has ended is answered from history (see ended.ts). */
 export function findLease(
-  { tenant }: Turn,
+  turn: Turn,
   { actor, leaseId }: { readonly actor: Actor; readonly leaseId: string },
 ): LeaseEntry | Refusal {
-  const lease = tenant.leases.get(leaseId);
+  const { tenant } = turn;
+  const lease = liveLease(turn, leaseId);
   if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId });
   if (isAbove(actor)) return lease;
   const { holder } = lease;
@@ -226,6 +231,15 @@ export function findLease(
     return refuse("stale_epoch", "Another instance has taken this agent up; register again to take it back.");
   }
   return lease;
+}
+
+/** A lease by its id, unless a sweep was about to end it: then it has ended now, or is closing (L14). */
+export function liveLease(turn: Turn, leaseId: string): LeaseEntry | undefined {
+  const { leases, sweeps } = turn.tenant;
+  const lease = leases.get(leaseId);
+  if (sweeps.length === 0 || lease === undefined || !endIfSwept(turn, lease)) return lease;
+  followUp(turn);
+  return leases.get(leaseId);
 }
 
 export function notHolder(leaseId: string): Refusal {

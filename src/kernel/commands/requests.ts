@@ -6,17 +6,20 @@ import { limits } from "../contract/limits.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import { mayActForHolder } from "../memory/actors.ts";
-import type { LeaseEntry, TenantEntry, Turn } from "../memory/state.ts";
+import type { LeaseEntry, Turn } from "../memory/state.ts";
 import { describeRequest } from "../requests/describe.ts";
 import { endBinding, endLeases, endWait, liveLeasesOf } from "../requests/request-life.ts";
+import { endRequestIfSwept } from "../requests/sweep.ts";
+import { liveLease } from "./holding.ts";
 
 export function collectRequest(turn: Turn, command: CollectRequest): Reply {
   const { tenant } = turn;
   const request = tenant.requests.get(command.requestId);
   if (request !== undefined) {
+    endRequestIfSwept(turn, request);
     return mayActForHolder(command.actor, request.holder) ?? describeRequest(turn, request);
   }
-  const leases = leasesGrantedAtOnce(tenant, command.requestId);
+  const leases = leasesGrantedAtOnce(turn, command.requestId);
   const [first] = leases;
   if (first === undefined) return requestUnknown();
   const refusal = mayActForHolder(command.actor, first.holder);
@@ -37,10 +40,10 @@ function requestUnknown() {
 }
 
 /** A request that was granted at once and without a key has no record of its own, but its leases carry its id. */
-function leasesGrantedAtOnce(tenant: TenantEntry, requestId: string): LeaseEntry[] {
+function leasesGrantedAtOnce(turn: Turn, requestId: string): LeaseEntry[] {
   const leases: LeaseEntry[] = [];
   for (let index = 0; index < 2 * limits.intentsMax; index++) {
-    const lease = tenant.leases.get(leaseIdWith(suffixOf(requestId), index));
+    const lease = liveLease(turn, leaseIdWith(suffixOf(requestId), index));
     if (lease !== undefined) leases.push(lease);
   }
   return leases;
@@ -50,12 +53,13 @@ export function cancelRequest(turn: Turn, command: CancelRequest): Reply {
   const { tenant } = turn;
   const request = tenant.requests.get(command.requestId);
   if (request === undefined) {
-    const [first] = leasesGrantedAtOnce(tenant, command.requestId);
+    const [first] = leasesGrantedAtOnce(turn, command.requestId);
     if (first === undefined) return requestUnknown();
     return mayActForHolder(command.actor, first.holder) ?? { type: "done" };
   }
   const refusal = mayActForHolder(command.actor, request.holder);
   if (refusal !== null) return refusal;
+  endRequestIfSwept(turn, request);
   switch (request.record.state) {
     case "WAITING":
       endWait(turn, request, "CANCELED", null);

@@ -19,6 +19,7 @@ import { requireAbove } from "../memory/actors.ts";
 import { type AgentEntry, freeName, type Holder, nameOf, type Turn } from "../memory/state.ts";
 import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
+import { answerAfter, type Later } from "../requests/sweep.ts";
 import {
   addResource,
   changeResource,
@@ -65,11 +66,11 @@ export function declareResource(turn: Turn, name: ResourceName, command: Declare
   return { type: "resource", resource: entry.record, created: known === undefined };
 }
 
-export function fenceResource(turn: Turn, name: ResourceName, command: FenceResource): Reply {
+export function fenceResource(turn: Turn, name: ResourceName, command: FenceResource): Reply | Later<Reply> {
   const tooLong = checkValue("reason", commands.fence_resource.reason, command.reason);
   if (tooLong !== null) return tooLong;
-  const entry = fence(turn, name, command.reason);
-  return { type: "resource", resource: entry.record, created: false };
+  const { entry, clearing } = fence(turn, name, command.reason);
+  return answerAfter(turn, clearing, () => ({ type: "resource", resource: entry.record, created: false }));
 }
 
 /** The probe has seen it clean (for an unbound resource: the operator's word), so it can be leased again. */
@@ -106,12 +107,12 @@ export function resetResource(turn: Turn, name: ResourceName, command: ResetReso
 /** A sentinel that equals no holder, so every lease counts as another's. */
 const nobody = { leaseCount: 0 } as Holder;
 
-export function withdrawResource(turn: Turn, name: ResourceName, command: WithdrawResource): Reply {
+export function withdrawResource(turn: Turn, name: ResourceName, command: WithdrawResource): Reply | Later<Reply> {
   const { tenant, now } = turn;
   const entry = tenant.resources.get(name.text) ?? addResource(tenant, name, now);
   if (!entry.record.withdrawn) changeResource(turn, entry, { withdrawn: true }, "resource.withdrawn");
-  clear(turn, name, "resource_withdrawn", command.revoke);
-  return { type: "resource", resource: entry.record, created: false };
+  const clearing = clear(turn, name, "resource_withdrawn", command.revoke);
+  return answerAfter(turn, clearing, () => ({ type: "resource", resource: entry.record, created: false }));
 }
 
 export function findName(

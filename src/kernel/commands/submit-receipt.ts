@@ -34,6 +34,7 @@ import { noteDuration, resumeSpeculation, speculateAt } from "../tasks/task-spec
 import { moveObligation, moveTask, openObligation } from "../tasks/task-states.ts";
 import { noteOutcome } from "../tasks/workers.ts";
 import { answerForLateReceipt, dedupeConflict } from "./ended.ts";
+import { liveLease } from "./holding.ts";
 import { taskUnknown } from "./tasks.ts";
 
 export function submitReceipt(turn: Turn, { actor, receipt: input }: SubmitReceipt): Reply {
@@ -46,6 +47,8 @@ export function submitReceipt(turn: Turn, { actor, receipt: input }: SubmitRecei
   if (known !== null) return known;
   const task = findTask(tenant, input);
   if ("code" in task) return task;
+  // A lease that a sweep is about to end speaks for nothing any more (L14).
+  if (tenant.sweeps.length > 0) for (const { leaseId } of task.record.live) liveLease(turn, leaseId);
   if (isFinal(task.record)) return answerForLateReceipt(input, task.record);
   const speaker = findSpeaker(task, input);
   if ("code" in speaker) return speaker;

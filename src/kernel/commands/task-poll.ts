@@ -1,4 +1,5 @@
 /** `POST /lease` (T1): what a worker is offered. An offer is a lease on the task, and on all that its manifest names. */
+
 import { followUp } from "../aftermath.ts";
 import { suffixFrom } from "../contract/ids.ts";
 import { checkPoll } from "../contract/inputs.gen.ts";
@@ -11,6 +12,7 @@ import { type LinkedClaim, makeClaim } from "../deciding/manifest.ts";
 import { firstOf } from "../index/heap.ts";
 import { contestPast } from "../leases/late-results.ts";
 import { beginLease, emitLease, expiryFor, type GrantTerms, reissue } from "../leases/lease-life.ts";
+import { isSwept } from "../memory/jobs.ts";
 import { type LeaseEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
 import {
   attemptOf,
@@ -56,6 +58,7 @@ function repeatedOffers(tenant: TenantEntry, worker: WorkerEntry, { requestKey }
   const offers: Offer[] = [];
   for (const id of known.leaseIds) {
     const lease = tenant.leases.get(id);
+    if (lease !== undefined && isSwept(tenant, lease)) continue;
     // What was called off lives on for a while, but is nothing to begin with.
     if (lease !== undefined && attemptOf(taskOf(lease), lease)?.canceled === false)
       offers.push(describeOffer(tenant, lease));
@@ -75,6 +78,7 @@ function reclaim(turn: Turn, worker: WorkerEntry): Offer[] {
   const offers: Offer[] = [];
   const leases = [...worker.leases].sort((a, b) => a.order - b.order);
   for (const lease of leases) {
+    if (isSwept(tenant, lease)) continue;
     const task = taskOf(lease);
     const together = leasesOfAttempt(tenant, task, lease);
     if (together.length === 0) continue;

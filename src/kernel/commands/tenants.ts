@@ -28,7 +28,7 @@ import { requireOperator } from "../memory/actors.ts";
 import { createEntry, createTenantEntry } from "../memory/entries.ts";
 import { changed, emit, type State, type Turn } from "../memory/state.ts";
 import { announceAll } from "../memory/task-state.ts";
-import { endLeases, endRequest } from "../requests/request-life.ts";
+import { answerAfter, type Later, suspension, sweep } from "../requests/sweep.ts";
 import { unbarAll } from "../tasks/task-queue.ts";
 
 export function createTenant(state: State, command: CreateTenant, now: Millis): Reply {
@@ -52,26 +52,51 @@ export function createTenant(state: State, command: CreateTenant, now: Millis): 
 }
 
 /** Suspending ends all that the tenant has and refuses what is new (W9) until it is resumed. */
-export function suspendTenant(state: State, command: SuspendTenant, now: Millis): Reply {
+export function suspendTenant(state: State, command: SuspendTenant, now: Millis): Reply | Later<Reply> {
   const turn = findForOperator(state, command, now);
   if ("code" in turn) return turn;
   const { tenant } = turn;
   const suspended = command.type === "suspend_tenant";
-  if (tenant.record.suspended === suspended) return { type: "tenant", tenant: tenant.record, created: false };
-  tenant.record = { ...tenant.record, suspended, suspendReason: suspended ? command.reason : null };
+  // While it is being suspended, which ends all that it has, neither answer is true yet (L14).
+  const underWay = tenant.record.suspended ? (tenant.sweeps.at(-1) ?? null) : null;
+  if (tenant.record.suspended === suspended) return answerAfter(turn, underWay, describeTenant);
+  return suspended ? suspend(turn, command) : answerAfter(turn, underWay, resume);
+}
+
+function describeTenant({ tenant: { record } }: Turn): Reply {
+  return { type: "tenant", tenant: record, created: false };
+}
+
+function suspend(turn: Turn, { reason }: SuspendTenant): Reply | Later<Reply> {
+  const { tenant } = turn;
+  changeSuspension(turn, true, reason);
+  const sweeping = sweep(turn, {
+    find: (most) => {
+      if (tenant.requests.size + tenant.leases.size > most) return null;
+      return {
+        requests: [...tenant.requests.values()].sort((a, b) => a.record.arrival - b.record.arrival),
+        leases: [...tenant.leases.values()].sort((a, b) => a.order - b.order),
+      };
+    },
+    ...suspension,
+  });
+  conclude(turn);
+  return answerAfter(turn, sweeping, describeTenant);
+}
+
+function resume(turn: Turn): Reply {
+  if (!turn.tenant.record.suspended) return describeTenant(turn);
+  changeSuspension(turn, false, null);
+  unbarAll(turn);
+  announceAll(turn);
+  return describeTenant(turn);
+}
+
+function changeSuspension(turn: Turn, suspended: boolean, suspendReason: string | null): void {
+  const { tenant, now } = turn;
+  tenant.record = { ...tenant.record, suspended, suspendReason };
   changed(turn, tenant);
   emit(turn, { type: suspended ? "tenant.suspended" : "tenant.resumed", tenant: tenant.record.id, at: now });
-  if (suspended) {
-    const requests = [...tenant.requests.values()].sort((a, b) => a.record.arrival - b.record.arrival);
-    for (const request of requests) endRequest(turn, request, "PAUSED", "tenant_suspended");
-    const leases = [...tenant.leases.values()].sort((a, b) => a.order - b.order);
-    endLeases(turn, leases, "REVOKED", "tenant_suspended");
-    conclude(turn);
-  } else {
-    unbarAll(turn);
-    announceAll(turn);
-  }
-  return { type: "tenant", tenant: tenant.record, created: false };
 }
 
 export function setTenantSettings(state: State, command: SetTenantSettings, now: Millis): Reply {

@@ -15,9 +15,11 @@ export const limits = {
   digestBytesMax: 262_144,
   /** Leases named in one command; for more, name none. */
   leaseIdsMax: 10_000,
+  /** L14: records that one step ends; more are ended slice by slice. */
+  recordsPerStepMax: 500,
   blockersListedMax: 16,
   /** Obstacles of a refused request that are examined one by one; the others are counted (C5, W11). */
-  obstaclesExaminedMax: 4_096,
+  obstaclesExaminedMax: 256,
   /** L9: how long a missed lease is held for an agent that restarts. */
   heldMs: 15_000,
   /** W10: how long, and how many per agent, granted keys are remembered after their leases have ended. */

@@ -25,6 +25,7 @@ import {
   type Obstacles,
   obstaclesTotal,
 } from "./obstacles.ts";
+import { isEldest } from "./seniority.ts";
 import { blockersOf } from "./verdicts.ts";
 
 export type Decision =
@@ -48,17 +49,19 @@ export function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifes
   for (const { claim } of claims) {
     if (isObstructed(tenant, claim, agent, place, unitsClaimed(claims, claim))) obstructed.push(claim);
   }
-  const isClear = obstructed.every((claim) => isCovered(claim, agent));
+  const isClear = obstructed.every((claim) => isCovered(tenant, claim, agent));
   if (isClear && (isWaitDie || !displacesUnits(manifest))) return plainGrant;
   const priority = decidingPriority(tenant, agent, now);
   // What is covered now may not be when the wait ends, so a requester that has to wait collects all that stands in its way.
   const obstacles = createObstacles();
+  const isOldest = isWaitDie && isEldest(tenant, claims, agent, priority, place);
   for (const claim of obstructed) {
-    const enough = isWaitDie ? priority : Number.NEGATIVE_INFINITY;
+    // The verdict is decided as soon as somebody older is met, or before, where nobody is.
+    const enough = isWaitDie ? (isOldest ? Number.POSITIVE_INFINITY : priority) : Number.NEGATIVE_INFINITY;
     addObstacles(obstacles, tenant, claim, agent, place, unitsClaimed(claims, claim), enough);
   }
   if (isWaitDie) {
-    if (obstacles.oldest < priority) return { type: "die", obstacles };
+    if (!isOldest && obstacles.oldest < priority) return { type: "die", obstacles };
     return waitOrRefuse(tenant, manifest, obstacles, noWounds);
   }
   const { wounds, mustWait } = planWounds(tenant, manifest, agent, priority, place);
@@ -88,7 +91,7 @@ function findDenial(tenant: TenantEntry, agent: AgentEntry, { claims }: Manifest
     const capacity = claim.counted.record.capacity ?? 0;
     const units = unitsClaimed(claims, claim);
     if (units > capacity) return deny("capacity", `${claim.name.text} has ${capacity} units in all.`);
-    if (units + ownUnits(claim.counted, agent) > capacity && !isCovered(claim, agent)) {
+    if (units + ownUnits(claim.counted, agent) > capacity && !isCovered(tenant, claim, agent)) {
       return deny(
         "self_blocked",
         `The agent's own leases and requests leave no room on ${claim.name.text}; release some first.`,

@@ -1,9 +1,11 @@
 /** What stands in the way of an intent (C1, C6, W2): leases of other holders, and waiting intents ahead of it. */
+
 import { limits } from "../contract/limits.ts";
 import { EXCLUSIVE, type Strength, strengths, weakestConflicting } from "../contract/predicates.ts";
 import { each, headOf, isBefore, type Place, type Placed, some } from "../index/placed-lists.ts";
 import { type Probe, search } from "../index/resource-search.ts";
-import { type Branch, heldFrom, type Node, waitingFrom } from "../index/resource-tree.ts";
+import { type Branch, eachWaitingBelow, heldFrom, type Node, waitingFrom } from "../index/resource-tree.ts";
+import { isSwept } from "../memory/jobs.ts";
 import {
   findRoot,
   type Holder,
@@ -20,7 +22,7 @@ import { type Claim, unitsFit } from "./manifest.ts";
 /** The claim stands free at this place of the queue: nothing conflicts, or the holder holds it already (W6). */
 export function isFree(tenant: TenantEntry, claim: Claim, holder: Holder, place: Place, unitsClaimed: number): boolean {
   if (!isObstructed(tenant, claim, holder, place, unitsClaimed)) return true;
-  return isCovered(claim, holder);
+  return isCovered(tenant, claim, holder);
 }
 
 /** Stops at the first obstacle. */
@@ -106,13 +108,13 @@ function firstOtherAhead(head: Placed | null, holder: Holder, place: Place): Req
 }
 
 /** W6: one of the holder's own honoured leases covers the claim, so nothing new is taken. */
-export function isCovered(claim: Claim, holder: Holder): boolean {
+export function isCovered(tenant: TenantEntry, claim: Claim, holder: Holder): boolean {
   // Units are added up: what is held of a counted resource covers nothing more of it (C6).
   if (claim.counted !== null) return false;
   for (let lease = holder.leases; lease !== null; lease = lease.nextOfHolder) {
     const { record } = lease;
     if (record.state !== "ACTIVE" || strengths[record.predicate] < strengths[claim.intent.predicate]) continue;
-    if (nameCovers(canonicalName(record.resource), claim.name)) return true;
+    if (nameCovers(canonicalName(record.resource), claim.name) && !isSwept(tenant, lease)) return true;
   }
   return false;
 }
@@ -185,8 +187,8 @@ export function addOverlapping(
       if (!hasEnough()) return "enter";
       // The verdict is decided. What cannot be counted is left out of the number of obstacles, not looked at.
       if (!countable) return "stop";
-      if (waiting > 0) return "enter";
-      countBelow(obstacles, node, held - ownBelow(node, holder, weakest));
+      if (held > 0) countBelow(obstacles, node, held - ownBelow(node, holder, weakest));
+      if (waiting > 0) eachWaitingBelow(branch, (one) => addWaitingAt(obstacles, one, weakest, holder, place));
       return "skip";
     },
   });
@@ -208,7 +210,14 @@ function countBelow(obstacles: Obstacles, node: Node, held: number): void {
 function addAt(obstacles: Obstacles, node: Node, weakest: Strength, holder: Holder, place: Place): void {
   for (let strength: number = EXCLUSIVE; strength >= weakest; strength--) {
     each(headOf(node, strength as Strength), (item) => addLease(obstacles, item as LeaseEntry, holder));
-    some(node.waiting === null ? null : headOf(node.waiting, strength as Strength), (item) => {
+  }
+  addWaitingAt(obstacles, node, weakest, holder, place);
+}
+
+function addWaitingAt(obstacles: Obstacles, node: Node, weakest: Strength, holder: Holder, place: Place): void {
+  if (node.waiting === null) return;
+  for (let strength: number = EXCLUSIVE; strength >= weakest; strength--) {
+    some(headOf(node.waiting, strength as Strength), (item) => {
       if (!isBefore(item, place)) return undefined;
       addClaim(obstacles, item as WaitingClaim, holder);
       return false;

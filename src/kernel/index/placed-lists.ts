@@ -64,6 +64,14 @@ export function isOutOfOrder(item: Placed): boolean {
   return item.previous !== null && isBefore(item, item.previous);
 }
 
+/** Nothing else is held there. */
+export function isAlone(heads: Heads, item: Placed): boolean {
+  if (item.next !== item) return false;
+  const lists =
+    (heads.shared === null ? 0 : 1) + (heads.providing === null ? 0 : 1) + (heads.exclusive === null ? 0 : 1);
+  return lists === 1;
+}
+
 /** From the end backwards, because newcomers nearly always belong there; null: before the head. */
 export function lastNotAfter(head: Placed, item: Placed): Placed | null {
   let after = head.previous ?? head;

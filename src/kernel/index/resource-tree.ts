@@ -46,6 +46,8 @@ export interface Branch {
   waitingShared: number;
   waitingProviding: number;
   waitingExclusive: number;
+  /** Children with something that waits at or below them; null: none. */
+  waitingChildren: Set<Node> | null;
   marks: number;
 }
 
@@ -81,6 +83,7 @@ function createBranch(): Branch {
     waitingShared: 0,
     waitingProviding: 0,
     waitingExclusive: 0,
+    waitingChildren: null,
     marks: 0,
   };
 }
@@ -216,6 +219,32 @@ export function put(side: Side, node: Node, item: Placed): void {
     if (after === null) setHead(heads, item.strength, item);
   }
   countAbove(side, node, item.strength, 1);
+  if (side === "waiting") noteWaiting(node);
+}
+
+/** Those who wait are few among those who hold, and are found without looking at the others. */
+function noteWaiting(node: Node): void {
+  for (let child = node, above = node.parent; above !== null; child = above, above = above.parent) {
+    if (above.branch === null) continue;
+    above.branch.waitingChildren ??= new Set();
+    above.branch.waitingChildren.add(child);
+  }
+}
+
+function noteLeft(node: Node): void {
+  for (let child = node, above = node.parent; above !== null; child = above, above = above.parent) {
+    const waits = child.waiting !== null && !isEmpty(child.waiting);
+    if (waits || (child.branch?.waitingChildren ?? null) !== null) return;
+    above.branch?.waitingChildren?.delete(child);
+    if (above.branch?.waitingChildren?.size === 0) above.branch.waitingChildren = null;
+  }
+}
+
+export function eachWaitingBelow({ waitingChildren }: Branch, visit: (node: Node) => void): void {
+  for (const child of waitingChildren ?? noNodes) {
+    visit(child);
+    if (child.branch !== null) eachWaitingBelow(child.branch, visit);
+  }
 }
 
 export function take(side: Side, item: Placed): void {
@@ -248,6 +277,7 @@ function unlink(side: Side, node: Node, item: Placed): void {
   item.previous = null;
   item.next = null;
   countAbove(side, node, item.strength, -1);
+  if (side === "waiting") noteLeft(node);
 }
 
 function countAbove(side: Side, node: Node, strength: Strength, by: 1 | -1): void {

@@ -14,6 +14,7 @@ import {
   changed,
   createLeaseEntry,
   emit,
+  enterSeniors,
   freeNameOf,
   type Holder,
   isTaskLease,
@@ -108,11 +109,12 @@ export function place(turn: Turn, entry: LeaseEntry, node: Node, wild: boolean):
   entry.wild = wild;
   if (wild) tenant.patternCount++;
   if (tenant.kindUnits !== null) addKind(tenant, entry.record.resource, entry.record.units);
-  linkToHolder(entry, holder);
+  linkToHolder(tenant, entry, holder);
   rankIn(turn.state.ends, entry, dueOf(entry.record).at, entry.record.fence);
 }
 
-export function linkToHolder(entry: LeaseEntry, holder: Holder): void {
+export function linkToHolder(tenant: TenantEntry, entry: LeaseEntry, holder: Holder): void {
+  if (holder.senior === null) enterSeniors(tenant, holder);
   entry.holder = holder;
   entry.nextOfHolder = holder.leases;
   entry.previousOfHolder = null;

@@ -30,6 +30,8 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
     book: createTaskBook(),
     waitingCount: 0,
     patternCount: 0,
+    seniors: createHeap(),
+    sweeps: [],
   };
 }
 
@@ -53,6 +55,7 @@ export function createAgentEntry(record: Agent): AgentEntry {
     keys: new Map(),
     remembered: new Set(),
     digest: null,
+    senior: null,
   };
 }
 

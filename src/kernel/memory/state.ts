@@ -8,10 +8,11 @@ import type { Strength } from "../contract/predicates.ts";
 import type { Counters, Intent, Lease, Millis, RecordKind, RecordOf } from "../contract/records.ts";
 import type { Receipt } from "../contract/task-records.ts";
 import type { TextMap } from "../index/hash-tables.ts";
-import { createHeap, type Heap, type Ranked } from "../index/heap.ts";
+import { createHeap, type Heap, type Ranked, rankIn, removeFrom } from "../index/heap.ts";
 import type { Placed } from "../index/placed-lists.ts";
 import { createRoot, type Mark, type Node } from "../index/resource-tree.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
+import type { Job, Sweep } from "./jobs.ts";
 import type { Parking, ReadyTask, TaskBook, TaskEntry, TaskKeyEntry, WorkerEntry } from "./task-state.ts";
 
 /** A record that may have changed. The object stays the same for the record's whole life; `record` is its newest form. */
@@ -80,6 +81,13 @@ export interface AgentEntry extends Ranked, Entry<"agent"> {
   /** Requests that have ended, but can still be asked for. */
   readonly remembered: Set<RequestEntry>;
   digest: DigestEntry | null;
+  senior: Senior | null;
+}
+
+/** A holder among those of its tenant. */
+export interface Senior extends Ranked {
+  readonly kind: "senior";
+  readonly holder: Holder;
 }
 
 export interface DigestEntry extends Entry<"digest"> {}
@@ -117,6 +125,10 @@ export interface TenantEntry extends Entry<"tenant"> {
   readonly book: TaskBook;
   waitingCount: number;
   patternCount: number;
+  /** Holders that have or had something, by age; see deciding/seniority.ts. */
+  readonly seniors: Heap<Senior>;
+  /** Sweeps under way; mostly none. */
+  readonly sweeps: Sweep[];
 }
 
 export interface CountersEntry extends Entry<"counters"> {}
@@ -160,6 +172,10 @@ export interface State {
   readonly unserved: Freed[];
   /** How many of those have been served. */
   servedCount: number;
+  /** Work that is done in slices, first come, first served. */
+  readonly jobs: Job[];
+  /** How many records the present step may end at once; more is a job. */
+  sliceMax: number;
   step: number;
   events: KernelEvent[];
   changes: Handle[];
@@ -184,6 +200,8 @@ export function createState(): State {
     freed: [],
     unserved: [],
     servedCount: 0,
+    jobs: [],
+    sliceMax: Number.POSITIVE_INFINITY,
     step: 0,
     events: [],
     changes: [],
@@ -326,4 +344,30 @@ export function nextDeadline({ waits, ends, unserved }: State): Millis {
   // What was freed and is not served yet is due at once.
   if (unserved.length > 0) return 0;
   return Math.min(waits.heap[0]?.rank ?? Number.POSITIVE_INFINITY, ends.heap[0]?.rank ?? Number.POSITIVE_INFINITY);
+}
+
+/**
+ * Holders by the age of their unit of work, for deciding/seniority.ts. A holder enters with its first lease or wait, and stays
+ * when it has nothing any more, because most soon have something again. Ranks are lower bounds, because timestamps only
+ * grow (W1). Both are put right when somebody looks.
+ */
+export function enterSeniors({ seniors }: TenantEntry, holder: Holder): void {
+  holder.senior = { kind: "senior", holder, tenantId: holder.tenantId, rank: 0, tie: 0, slot: -1 };
+  rankIn(seniors, holder.senior, holder.priority, 0);
+}
+
+export function leaveSeniors({ seniors }: TenantEntry, holder: Holder): void {
+  if (holder.senior !== null) removeFrom(seniors, holder.senior);
+  holder.senior = null;
+}
+
+/** True: the holder has nothing, and has left. */
+export function refreshSenior(tenant: TenantEntry, senior: Senior): boolean {
+  const { holder } = senior;
+  if (holder.leaseCount === 0 && holder.open.size === 0) {
+    leaveSeniors(tenant, holder);
+    return true;
+  }
+  if (senior.rank !== holder.priority) rankIn(tenant.seniors, senior, holder.priority, 0);
+  return false;
 }

@@ -20,6 +20,7 @@ import {
   leasesOf,
   type RequestEntry,
   type ResourceEntry,
+  type Senior,
   type TenantEntry,
   type Turn,
 } from "./state.ts";
@@ -47,6 +48,7 @@ export interface TaskEntry extends Ranked, Entry<"task"> {
   passedOver: number;
   /** Those that depend on it. */
   dependents: Set<TaskEntry> | null;
+  senior: Senior | null;
   /** The attempt whose worker was asked to make room for it, and then gets it (T8). Advice: a restored kernel may ask another. */
   preempting: Pick<TaskAttempt, "leaseId" | "workerId"> | null;
   /** Of a task that runs: whether a second worker may try it, or will (T8). */
@@ -209,6 +211,7 @@ export function createTaskEntry(record: Task, lane: Lane): TaskEntry {
     second: "no",
     affinity: null,
     age: null,
+    senior: null,
   };
 }
 

@@ -60,7 +60,7 @@ function describeWait(tenant: TenantEntry, request: RequestEntry): Reply {
   for (const claim of request.claims) {
     const units = unitsClaimed(claims, claim);
     if (isFree(tenant, claim, holder, claim, units)) continue;
-    addObstacles(obstacles, tenant, claim, holder, claim, units, Number.NEGATIVE_INFINITY);
+    addObstacles(obstacles, tenant, claim, holder, claim, units, Number.POSITIVE_INFINITY);
   }
   return waitingVerdict(tenant, record, obstacles);
 }

@@ -2,6 +2,7 @@
  * When something is freed, the waiters it could matter to are examined in the order of the queue, and those that now
  * fit are granted in the same step (W3). Nobody else is woken.
  */
+
 import { EXCLUSIVE, PROVIDING, SHARED, type Strength, strengthsConflict } from "../contract/predicates.ts";
 import { unitsClaimed } from "../deciding/manifest.ts";
 import { isFree } from "../deciding/obstacles.ts";
@@ -9,6 +10,7 @@ import { findOthers, placeIn } from "../deciding/picking.ts";
 import { headOf, isBefore, type Placed } from "../index/placed-lists.ts";
 import { search } from "../index/resource-search.ts";
 import { type Node, waitingFrom } from "../index/resource-tree.ts";
+import { isRequestSwept } from "../memory/jobs.ts";
 import {
   findRoot,
   freeName,
@@ -41,7 +43,7 @@ export function serve(turn: Turn, names: readonly ResourceName[]): void {
   }
   const inOrder = [...candidates].sort(([, a], [, b]) => (isBefore(a, b) ? -1 : 1));
   for (const [request] of inOrder) {
-    if (request.record.state !== "WAITING" || !fits(tenant, request)) continue;
+    if (request.record.state !== "WAITING" || isRequestSwept(tenant, request) || !fits(tenant, request)) continue;
     // A task keeps its place in the queue, and is granted what it waits for together with a worker (T10).
     if (request.holder.kind === "task") turn.state.consequences.push({ type: "task_fits", task: request.holder });
     else grantWaiter(turn, request);
@@ -60,6 +62,7 @@ function servePicking(turn: Turn, names: readonly ResourceName[]): void {
   });
   affected.sort(([a], [b]) => (isBefore(placeIn(a), placeIn(b)) ? -1 : 1));
   for (const [request, patterns] of affected) {
+    if (isRequestSwept(turn.tenant, request)) continue;
     const picked = findOthers(turn.tenant, request, patterns, names);
     if (picked === null) continue;
     const left = request.claims.map(({ name }) => name);

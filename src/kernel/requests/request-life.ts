@@ -26,6 +26,7 @@ import {
   type AgentEntry,
   changed,
   emit,
+  enterSeniors,
   freeName,
   type Holder,
   type LeaseEntry,
@@ -93,6 +94,7 @@ export function enqueue({ state, tenant }: Turn, request: RequestEntry): void {
     request.claims.push(waiting);
   }
   if (record.picked.length > 0) tenant.picking.set(request, patternsOf(record.intents));
+  if (holder.senior === null) enterSeniors(tenant, holder);
   tenant.waitingCount++;
   if (holder.open === noRequests) (holder as TaskEntry).open = new Set();
   holder.open.add(request);

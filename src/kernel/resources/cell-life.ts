@@ -4,6 +4,7 @@
  * it hosts, and waiters are paused. What is leased goes on: the cell ends it by its own clock (G11), and an end that
  * nobody confirms is a fence.
  */
+
 import type { CellEvent } from "../contract/events.ts";
 import { limits } from "../contract/limits.ts";
 import type { Cell, EndedLeaseState } from "../contract/records.ts";
@@ -11,6 +12,7 @@ import { whyNotReady } from "../deciding/admission.ts";
 import { eachAt } from "../index/placed-lists.ts";
 import { finishLease, updateLease } from "../leases/lease-life.ts";
 import { createDueEntry } from "../memory/entries.ts";
+import type { RequestEnd } from "../memory/jobs.ts";
 import {
   type CellEntry,
   emit,
@@ -24,7 +26,8 @@ import {
   type WaitingClaim,
   withLinked,
 } from "../memory/state.ts";
-import { endBinding, endLeases, endWait, finishBinding } from "../requests/request-life.ts";
+import { endBinding, endLeases, finishBinding } from "../requests/request-life.ts";
+import { sweep } from "../requests/sweep.ts";
 import { moveCell, scheduleSilence } from "./cell-states.ts";
 import { fence } from "./resource-life.ts";
 
@@ -82,21 +85,41 @@ export function leasesOfCell(tenant: TenantEntry, cell: CellEntry): LeaseEntry[]
 
 /** Pauses requests that wait for resources no longer ready, and frees those that are for their waiters. */
 export function readinessChanged(turn: Turn, resources: readonly ResourceEntry[]): void {
-  const paused = new Set<RequestEntry>();
+  const { tenant } = turn;
+  const notReady = new Set<ResourceEntry>();
   let isAnyReady = false;
   for (const resource of resources) {
-    if (whyNotReady(turn.tenant, resource.record) === null) {
-      isAnyReady = true;
-      freeName(turn, resource.name);
+    if (whyNotReady(tenant, resource.record) !== null) {
+      notReady.add(resource);
       continue;
     }
-    // Of its very name: who waits for a pattern over it wants nothing from its cell.
-    eachAt(resource.node.waiting, (claim) => paused.add((claim as WaitingClaim).request));
+    isAnyReady = true;
+    freeName(turn, resource.name);
   }
-  for (const request of [...paused].sort((a, b) => a.record.arrival - b.record.arrival)) {
-    endWait(turn, request, "PAUSED", "cell_not_ready");
+  if (notReady.size > 0) {
+    // Of its very name: who waits for a pattern over it wants nothing from its cell.
+    const isMeant = ({ node }: WaitingClaim): boolean => notReady.has(node?.mark as ResourceEntry);
+    sweep(turn, {
+      find: (most) => findWaiters(notReady, most),
+      leaseEnd: () => null,
+      requestEnd: ({ claims }) => (claims.some(isMeant) ? notReadyEnd : null),
+    });
   }
   if (isAnyReady) turn.state.consequences.push({ type: "readiness_changed" });
+}
+
+export const notReadyEnd: RequestEnd = { fate: "PAUSED", reason: "cell_not_ready" };
+
+function findWaiters(
+  resources: Iterable<ResourceEntry>,
+  most: number,
+): { requests: RequestEntry[]; leases: LeaseEntry[] } | null {
+  const waiters = new Set<RequestEntry>();
+  for (const { node } of resources) {
+    eachAt(node.waiting, (claim) => waiters.add((claim as WaitingClaim).request));
+    if (waiters.size > most) return null;
+  }
+  return { requests: [...waiters].sort((a, b) => a.record.arrival - b.record.arrival), leases: [] };
 }
 
 export function bound(turn: Turn, lease: LeaseEntry, coordinate: string | null): void {

@@ -1,4 +1,5 @@
 /** Declared resources in the index, and what a fence or a withdrawal ends (G7, G12). */
+
 import type { ResourceEvent } from "../contract/events.ts";
 import { SHARED } from "../contract/predicates.ts";
 import type { Millis, Resource } from "../contract/records.ts";
@@ -7,12 +8,14 @@ import { each, eachAt, isEmpty } from "../index/placed-lists.ts";
 import { search } from "../index/resource-search.ts";
 import { heldFrom, nodeFor, setMark, waitingFrom } from "../index/resource-tree.ts";
 import { createResourceEntry } from "../memory/entries.ts";
+import type { Sweep } from "../memory/jobs.ts";
 import {
   changed,
   emit,
   findRoot,
   type Holder,
   type LeaseEntry,
+  nameOf,
   type RequestEntry,
   type ResourceEntry,
   rootOf,
@@ -20,8 +23,10 @@ import {
   type Turn,
   type WaitingClaim,
 } from "../memory/state.ts";
+import { namesOverlap } from "../names/pattern.ts";
 import type { ResourceName } from "../names/resource-name.ts";
-import { endBinding, endLeases, endWait } from "../requests/request-life.ts";
+import { liveLeasesOf } from "../requests/request-life.ts";
+import { sweep } from "../requests/sweep.ts";
 
 export function addResource(tenant: TenantEntry, name: ResourceName, now: Millis): ResourceEntry {
   const record: Resource = {
@@ -86,43 +91,58 @@ export function turnsAWait(tenant: TenantEntry, resource: ResourceEntry, capacit
 }
 
 /** G7: live leases on it are revoked, waiters are paused, and nothing is leased until it is reset. */
-export function fence(turn: Turn, name: ResourceName, reason: string): ResourceEntry {
+export function fence(
+  turn: Turn,
+  name: ResourceName,
+  reason: string,
+): { entry: ResourceEntry; clearing: Sweep | null } {
   const { tenant, now } = turn;
   const entry = tenant.resources.get(name.text) ?? addResource(tenant, name, now);
-  if (entry.record.fenced) return entry;
+  if (entry.record.fenced) return { entry, clearing: null };
   changeResource(turn, entry, { fenced: true, fenceReason: reason, fencedAt: now }, "resource.fenced");
-  clear(turn, name, "resource_fenced", true);
-  return entry;
+  return { entry, clearing: clear(turn, name, "resource_fenced", true) };
 }
 
-/** Ends every wait for a name and, if `leasesToo`, every lease on it. */
-export function clear(turn: Turn, name: ResourceName, reason: string, leasesToo: boolean): void {
-  const { leases, requests } = findUsers(turn.tenant, name);
-  for (const request of requests) endWait(turn, request, "PAUSED", reason);
-  for (const { request } of leases) {
-    if (request?.record.state === "BINDING") endBinding(turn, request, "PAUSED", reason);
-  }
-  if (leasesToo) endLeases(turn, leases, "REVOKED", reason);
+/** Ends every wait for a name, what is being bound on it and, if `leasesToo`, every lease on it. */
+export function clear(turn: Turn, name: ResourceName, reason: string, leasesToo: boolean): Sweep {
+  const { tenant } = turn;
+  const isMeant = (lease: LeaseEntry): boolean => namesOverlap(name, nameOf(lease));
+  return sweep(turn, {
+    find: (most) => findUsers(tenant, name, most, leasesToo),
+    leaseEnd: (lease) => (leasesToo && isMeant(lease) ? { as: "REVOKED", reason } : null),
+    requestEnd: (request) => {
+      const isWaited = request.claims.some((claim) => namesOverlap(name, claim.name));
+      return isWaited || liveLeasesOf(tenant, request).some(isMeant) ? { fate: "PAUSED", reason } : null;
+    },
+  });
 }
 
-function findUsers(tenant: TenantEntry, name: ResourceName): { leases: LeaseEntry[]; requests: RequestEntry[] } {
+function findUsers(
+  tenant: TenantEntry,
+  name: ResourceName,
+  most: number,
+  leasesToo: boolean,
+): { leases: LeaseEntry[]; requests: RequestEntry[] } | null {
   const leases: LeaseEntry[] = [];
   const requests = new Set<RequestEntry>();
   const root = findRoot(tenant, name.type);
+  const areTooMany = (): boolean => leases.length + requests.size > most;
   if (root !== undefined) {
     search(root, name, {
       visit(node) {
         eachAt(node, (lease) => leases.push(lease as LeaseEntry));
         eachAt(node.waiting, (claim) => requests.add((claim as WaitingClaim).request));
-        return false;
+        return areTooMany();
       },
-      below: () => "enter",
+      below: (_node, branch) => (heldFrom(branch, SHARED) + waitingFrom(branch, SHARED) > 0 ? "enter" : "skip"),
+      hasEnough: areTooMany,
     });
   }
-  return {
-    leases: leases.sort((a, b) => a.order - b.order),
-    requests: [...requests].sort((a, b) => a.record.arrival - b.record.arrival),
-  };
+  if (areTooMany()) return null;
+  leases.sort((a, b) => a.order - b.order);
+  const inOrder = [...requests].sort((a, b) => a.record.arrival - b.record.arrival);
+  for (const { request } of leases) if (request?.record.state === "BINDING") inOrder.push(request);
+  return { leases: leasesToo ? leases : [], requests: inOrder };
 }
 
 /** A name that was only fenced, never declared, leaves nothing behind. */

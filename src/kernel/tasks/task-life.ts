@@ -1,11 +1,21 @@
 /** What becomes of a task (T2-T5, T13): attempts that end, requeueing, retries, dead letters, and the end for good. */
+
 import type { TaskEvent } from "../contract/events.ts";
 import { limits } from "../contract/limits.ts";
 import type { EndedLeaseState } from "../contract/records.ts";
 import type { FinalTaskStatus, Task, TaskAttempt } from "../contract/task-records.ts";
 import { awaitLateResult, dropLateResult } from "../leases/late-results.ts";
 import { endLease, updateLease } from "../leases/lease-life.ts";
-import { changed, emit, type LeaseEntry, leasesOf, type Turn } from "../memory/state.ts";
+import type { Job } from "../memory/jobs.ts";
+import {
+  changed,
+  emit,
+  type LeaseEntry,
+  leasesOf,
+  leaveSeniors,
+  type TenantEntry,
+  type Turn,
+} from "../memory/state.ts";
 import { attemptOf, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { policyReceipt } from "../receipts/receipts.ts";
 import { endWait } from "../requests/request-life.ts";
@@ -179,9 +189,11 @@ export function finish(
   winningReceiptId: string | null,
   reason: string | null,
 ): void {
-  const ended = [task];
   end(turn, task, status, winningReceiptId, reason);
-  for (const one of ended) settleDependents(turn, one, ended);
+  if (task.dependents === null) return;
+  const job = new SettleDependents(turn, task);
+  job.run(turn, turn.state.sliceMax);
+  if (!job.isDone) turn.state.jobs.push(job);
 }
 
 function end(
@@ -218,10 +230,10 @@ function callOff(turn: Turn, task: TaskEntry): void {
   }
 }
 
-/** To history, once nothing of it is alive. */
+/** To history, once nothing of it is alive and its dependents know how it ended. */
 function leaveIfOver(turn: Turn, task: TaskEntry): void {
   const { tenant } = turn;
-  if (!task.alive || !isFinal(task.record) || task.leaseCount > 0) return;
+  if (!task.alive || !isFinal(task.record) || task.leaseCount > 0 || task.dependents !== null) return;
   task.alive = false;
   changed(turn, task);
   if (task.payload !== null) {
@@ -229,30 +241,58 @@ function leaveIfOver(turn: Turn, task: TaskEntry): void {
     changed(turn, task.payload);
   }
   tenant.tasks.delete(task.record.id);
+  leaveSeniors(tenant, task);
   const { lane, key } = task;
   if (--lane.count === 0) tenant.book.lanes.delete(lane.id);
   if (key !== null && --key.count === 0) tenant.book.keys.delete(key.name);
 }
 
-/** T12: dependents of a task that succeeded go on. Those of one that did not are canceled, and added to `ended`. */
-function settleDependents(turn: Turn, task: TaskEntry, ended: TaskEntry[]): void {
-  const dependents = [...(task.dependents ?? [])].sort((a, b) => a.priority - b.priority);
-  task.dependents = null;
-  for (const dependent of dependents) {
-    if (isFinal(dependent.record)) continue;
+/**
+ * T12: dependents of a task that succeeded go on; those of one that did not are canceled, and theirs with them. They may
+ * be very many (L14). Until all know of it the task stays, so that a restored kernel can go on with them.
+ */
+export class SettleDependents implements Job {
+  readonly tenant: TenantEntry;
+  isDone = false;
+  /** Tasks that have ended and whose dependents are to be settled. */
+  private readonly ended: TaskEntry[];
+  private settled = 0;
+
+  constructor({ tenant }: Turn, task: TaskEntry) {
+    this.tenant = tenant;
+    this.ended = [task];
+  }
+
+  run(turn: Turn, limit: number): void {
+    for (let left = limit; this.settled < this.ended.length; this.settled++) {
+      const task = this.ended[this.settled];
+      // In the order of their creation, which is that of their priority.
+      for (const dependent of task?.dependents ?? []) {
+        if (left-- <= 0) return;
+        task?.dependents?.delete(dependent);
+        if (task !== undefined) this.settle(turn, task, dependent);
+      }
+      if (task === undefined) continue;
+      task.dependents = null;
+      leaveIfOver(turn, task);
+    }
+    this.isDone = true;
+  }
+
+  private settle(turn: Turn, task: TaskEntry, dependent: TaskEntry): void {
+    if (isFinal(dependent.record)) return;
     if (task.record.status !== "succeeded") {
       end(turn, dependent, "canceled", null, "dependency_failed");
       emitTask(turn, dependent, "task.canceled", null, "dependency_failed");
-      ended.push(dependent);
-      continue;
+      if (dependent.dependents !== null) this.ended.push(dependent);
+      return;
     }
     const waitingOn = dependent.record.waitingOn.filter((id) => id !== task.record.id);
     updateTask(turn, dependent, { waitingOn });
-    if (waitingOn.length === 0 && dependent.place === "dependent") {
-      dependent.place = "none";
-      if (dependent.record.notBefore !== null && dependent.record.notBefore <= turn.now)
-        updateTask(turn, dependent, { notBefore: null });
-      enterQueue(turn, dependent);
-    }
+    if (waitingOn.length > 0 || dependent.place !== "dependent") return;
+    dependent.place = "none";
+    if (dependent.record.notBefore !== null && dependent.record.notBefore <= turn.now)
+      updateTask(turn, dependent, { notBefore: null });
+    enterQueue(turn, dependent);
   }
 }

@@ -8,6 +8,7 @@ import { findOverKind, findResource } from "../deciding/admission.ts";
 import { displacesUnits, planWounds } from "../deciding/decide.ts";
 import { claimsOf, type LinkedClaim, lastPlace, needsCells, placeOf, unitsClaimed } from "../deciding/manifest.ts";
 import { addObstacles, createObstacles, findObstacle, type Obstacles } from "../deciding/obstacles.ts";
+import { isEldest } from "../deciding/seniority.ts";
 import { type RequestEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
 import type { Obstacle, TaskEntry } from "../memory/task-state.ts";
 import { fits } from "../requests/queue.ts";
@@ -92,7 +93,8 @@ function insist(turn: Turn, task: TaskEntry, claims: readonly LinkedClaim[]): bo
   const { tenant } = turn;
   if (tenant.waitingCount >= tenant.record.quotas.waitersMax) return false;
   if (tenant.record.settings.strategy === "wait_die") {
-    if (obstaclesOf(tenant, task, claims).oldest < task.priority) return false;
+    const isOldest = isEldest(tenant, claims, task, task.priority, lastPlace);
+    if (!isOldest && obstaclesOf(tenant, task, claims).oldest < task.priority) return false;
   } else {
     const place = placeOf(tenant, task.priority, Number.POSITIVE_INFINITY);
     const { wounds, mustWait } = planWounds(tenant, { claims }, task, task.priority, place);
@@ -106,7 +108,7 @@ function insist(turn: Turn, task: TaskEntry, claims: readonly LinkedClaim[]): bo
 export function obstaclesOf(tenant: TenantEntry, task: TaskEntry, claims: readonly LinkedClaim[]): Obstacles {
   const obstacles = createObstacles();
   for (const { claim } of claims) {
-    addObstacles(obstacles, tenant, claim, task, lastPlace, unitsClaimed(claims, claim), Number.NEGATIVE_INFINITY);
+    addObstacles(obstacles, tenant, claim, task, lastPlace, unitsClaimed(claims, claim), task.priority);
   }
   return obstacles;
 }

@@ -22,11 +22,16 @@ import type { Refusal, RefusalCode } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { EndedTask, Receipt } from "../contract/task-records.ts";
 import {
+  advance,
   answerForEnded,
   answerForEndedTask,
+  answerLater,
   apply,
+  applySlice,
   createState,
+  hasJobs,
   type ReadyTask,
+  restore,
   type State,
   type Step,
   settle,
@@ -56,6 +61,15 @@ export interface Terms {
   readonly key?: string;
   readonly actor?: Actor;
   readonly entropy?: Entropy;
+}
+
+/** A command whose work is done in slices. */
+export interface SlicedCommand {
+  readonly isAnswered: () => boolean;
+  /** True: more is to be done. */
+  readonly slice: () => boolean;
+  /** Does all that is left. */
+  readonly finish: () => Reply;
 }
 
 /** One or more intents, as text: "MUTATES FILE:/a", "CONSUMES GPU:/0 x3", "RENAMES FILE:/a > FILE:/b", "MUTATES GPU:/* any". */
@@ -174,6 +188,31 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
     beside: (tenantId: string, ...others: readonly string[]) => openWorld(base, tenantId, others),
     /** Whatever it is answered with. */
     ask: perform,
+    /** Ends at most `limit` records in a step; what is more goes on slice by slice (L14). */
+    begin(ask: Ask, limit: number): SlicedCommand {
+      const begun = applySlice(base.state, complete(ask), base.now, limit);
+      take(begun);
+      let { reply } = begun;
+      const slice = (): boolean => {
+        const { done, ...step } = advance(base.state, base.now, limit);
+        take(step);
+        if (reply.type !== "later" || done !== reply.job) return hasJobs(base.state);
+        const answered = answerLater(base.state, reply, base.now);
+        take(answered);
+        reply = answered.reply;
+        return hasJobs(base.state);
+      };
+      const finish = (): Reply => {
+        while (hasJobs(base.state)) slice();
+        if (reply.type === "later") throw new Error("It is not answered, and nothing is left to do.");
+        return reply;
+      };
+      return { isAnswered: () => reply.type !== "later", slice, finish };
+    },
+    /** The kernel is dropped and restored from its records. */
+    crash(): void {
+      base.state = restore(snapshot(base.state));
+    },
     /** As an engine asks: what the kernel no longer knows is looked up among the ended. */
     askHistory(ask: Ask): Reply {
       const reply = perform(ask);
