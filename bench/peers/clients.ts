@@ -1,4 +1,4 @@
-/** The peers' own clients, from this folder's node_modules. They are no dependencies of the project, so their types are ours. */
+/** The peers' own clients, from this folder's node_modules. They are not dependencies of the project, so their types are ours. */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";

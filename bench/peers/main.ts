@@ -4,7 +4,7 @@
  *
  *   npm run bench:peers [-- --quick] [-- --rounds 5] [-- --only locks|tasks]
  *
- * The full form writes docs/benchmarks/peers.json and docs/images/peers.svg. Redis and etcd are Debian's packages; what is not
+ * The full form writes peers.json and peers.svg into the docs. Redis and etcd are Debian's packages; what is not
  * installed is left out, with a line that says so.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
