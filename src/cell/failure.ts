@@ -38,6 +38,7 @@ export const accessStatuses = {
   path_not_allowed: 403,
   not_found: 404,
   method_not_allowed: 405,
+  request_timeout: 408,
   conflict: 409,
   lease_expired: 410,
   lease_released: 410,

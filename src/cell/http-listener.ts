@@ -6,7 +6,7 @@ import type { Cut, Pass } from "./binding.ts";
 import { type AccessFailure, accessStatuses } from "./failure.ts";
 import { type Listening, listen } from "./listening.ts";
 import { peerProgram } from "./peer-program.ts";
-import { resetSocket } from "./reset-socket.ts";
+import { closeWith, resetSocket } from "./reset-socket.ts";
 
 interface HttpHandlers {
   readonly request: (request: IncomingMessage, response: ServerResponse) => void;
@@ -14,6 +14,8 @@ interface HttpHandlers {
 }
 
 const headersTimeoutMs = 10_000;
+/** How often Node looks for those that are late; its own default would let a silent connection stay for 40 s. */
+const checkingMs = 1_000;
 const bearer = /^Bearer (lht1\.[A-Za-z0-9_-]+)$/;
 
 export class HttpListener {
@@ -23,14 +25,23 @@ export class HttpListener {
   private readonly listening: Listening;
   private opening: Promise<void> | null = null;
 
-  constructor(listening: Listening, handlers: HttpHandlers) {
+  constructor(listening: Listening, handlers: HttpHandlers, headersMs = headersTimeoutMs) {
     this.listening = listening;
     // A request may last as long as its lease does; only its head has to come quickly.
-    this.server = createServer({ headersTimeout: headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: 30_000 });
+    this.server = createServer({
+      headersTimeout: headersMs,
+      connectionsCheckingInterval: Math.min(checkingMs, headersMs),
+      requestTimeout: 0,
+      keepAliveTimeout: 30_000,
+    });
     this.server.maxConnections = listening.connectionsMax;
     this.server.on("request", handlers.request);
     this.server.on("checkContinue", handlers.request);
     this.server.on("clientError", (error: NodeJS.ErrnoException, socket) => refuseUnreadable(error, socket));
+    this.server.on("connect", (_request, socket) => {
+      socket.on("error", () => socket.destroy());
+      refuseUpgrade(socket, { code: "method_not_allowed", detail: "A gateway is not a proxy for CONNECT." });
+    });
     this.server.on("upgrade", (request, socket, head) => {
       socket.on("error", () => socket.destroy());
       if (handlers.upgrade !== undefined) handlers.upgrade(request, socket, head);
@@ -116,10 +127,9 @@ export function whenOver(response: ServerResponse, act: () => void): () => void 
 }
 
 export function refuseUpgrade(socket: Duplex, failure: AccessFailure): void {
-  if (!socket.writable) return void socket.destroy();
   const body = failureText(failure);
   const head = `HTTP/1.1 ${accessStatuses[failure.code]} Refused\r\nContent-Type: application/json\r\n`;
-  socket.end(`${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+  closeWith(socket, `${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
 }
 
 /** G9: a malformed request gets a typed answer too, unless it would land in the middle of another. */
@@ -128,36 +138,11 @@ function refuseUnreadable(
   socket: Duplex & { _httpMessage?: ServerResponse | null },
 ): void {
   if (error.code === "ECONNRESET" || socket._httpMessage?.headersSent === true) socket.destroy();
-  else refuseUpgrade(socket, { code: "invalid_request", detail: "The request is not well-formed HTTP." });
+  else if (error.code === "ERR_HTTP_REQUEST_TIMEOUT") {
+    refuseUpgrade(socket, { code: "request_timeout", detail: "The head of the request did not come in time." });
+  } else refuseUpgrade(socket, { code: "invalid_request", detail: "The request is not well-formed HTTP." });
 }
 
 function failureText({ code, detail, caveat }: AccessFailure): string {
   return JSON.stringify({ error: code, detail, caveat });
-}
-
-/** The path of a request in the one form that can be compared; null for what has no such form. */
-export function plainPathOf({ url = "" }: IncomingMessage): string | null {
-  const at = url.indexOf("?");
-  const raw = at < 0 ? url : url.slice(0, at);
-  if (raw === "/") return raw;
-  if (!raw.startsWith("/")) return null;
-  const segments = raw.slice(1).split("/").map(decodeSegment);
-  return segments.includes(null) ? null : `/${segments.join("/")}`;
-}
-
-export function queryOf({ url = "" }: IncomingMessage): URLSearchParams {
-  const at = url.indexOf("?");
-  return new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
-}
-
-/** Whatever two programs could understand differently is refused: encoded slashes, dots, controls, broken UTF-8. */
-function decodeSegment(segment: string): string | null {
-  let text: string;
-  try {
-    text = decodeURIComponent(segment);
-  } catch {
-    return null;
-  }
-  const isPlain = text !== "" && text !== "." && text !== ".." && !/[/\\%]|[^ -~\u0080-\uffff]/.test(text);
-  return isPlain ? text : null;
 }

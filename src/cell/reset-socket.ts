@@ -1,5 +1,9 @@
-/** The end of a connection at once (G6). */
-import type { Socket } from "node:net";
+/** Connections that are over: cut at once (G6), or after a last word. */
+import { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+
+/** How long a refused client has to read why. */
+const lastWordMs = 1_000;
 
 /**
  * Reset rather than closed, so that what waits in the kernel's buffers is dropped too. While the socket is being shut
@@ -11,4 +15,17 @@ export function resetSocket(socket: Socket): void {
   const isShuttingDown = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
   if (isShuttingDown) socket.once("finish", () => resetSocket(socket));
   else socket.resetAndDestroy();
+}
+
+/**
+ * Says why, and is gone: a client that never closes its side would otherwise keep its place among the connections.
+ * What it still sends is read and dropped, because unread bytes turn the close into a reset that loses the last word.
+ */
+export function closeWith(socket: Duplex, lastWord: string): void {
+  if (!socket.writable && !socket.writableEnded) return void socket.destroy();
+  if (!socket.writableEnded) socket.end(lastWord);
+  socket.removeAllListeners("data");
+  socket.resume();
+  const timer = setTimeout(() => (socket instanceof Socket ? resetSocket(socket) : socket.destroy()), lastWordMs);
+  socket.once("close", () => clearTimeout(timer));
 }

@@ -15,8 +15,9 @@ import { resolve } from "node:path";
 import { Driver, type DriverPlace, type ProbeResult } from "../driver.ts";
 import { type AccessFailure, reasonOf } from "../failure.ts";
 import type { Fields } from "../fields.ts";
-import { admitRequest, answerFailure, HttpListener, plainPathOf, queryOf, whenOver } from "../http-listener.ts";
+import { admitRequest, answerFailure, HttpListener, whenOver } from "../http-listener.ts";
 import { type Listening, readListening } from "../listening.ts";
+import { plainPathOf, queryOf } from "../request-target.ts";
 import { SafeFolder } from "../safe-folder.ts";
 import { type FileArea, FolderArea, openPlain, RangeArea } from "./file-areas.ts";
 import type { AskedFile, Span } from "./file-transfer.ts";
@@ -82,7 +83,7 @@ export class FilesDriver extends Driver<FilesOptions> {
   }
 
   private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = plainPathOf(request);
+    const path = plainPathOf(request.url ?? "");
     const operation = request.method === "GET" || request.method === "HEAD" ? "read" : "write";
     const stop = new AbortController();
     const access = { operation, ...(path !== null && { path }) };
@@ -109,7 +110,7 @@ export class FilesDriver extends Driver<FilesOptions> {
     if (path === null) {
       return { code: "path_not_allowed", detail: "The path has empty, . or .. segments, encoded slashes or controls." };
     }
-    const asked = { ...given, query: queryOf(request), segments: path.split("/").filter(Boolean) };
+    const asked = { ...given, query: queryOf(request.url ?? ""), segments: path.split("/").filter(Boolean) };
     const isWrite = request.method === "PUT" || request.method === "DELETE";
     if (isWrite && this.options.readOnly) return { code: "method_not_allowed", detail: "It can only be read here." };
     switch (request.method) {

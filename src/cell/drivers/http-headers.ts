@@ -1,49 +1,75 @@
-/** Which headers go through a gateway, in either direction. */
-
-import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
+/**
+ * Which headers go through a gateway, in either direction. It frames every request itself (G14), and says itself who
+ * asks: what a client says of either is dropped, in every spelling that a service may read the same way.
+ */
+import type { IncomingMessage } from "node:http";
 import type { CellLease } from "../binding.ts";
+import type { Framing } from "./http-framing.ts";
 
-/** They speak of one connection, and each of the two has its own (RFC 9110 §7.6.1). */
+/** They are about one connection, and each of the two has its own (RFC 9110 §7.6.1). */
 const ofOneConnection = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
+  ...["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer"],
+  ...["transfer-encoding", "upgrade"],
 ]);
 
-/** What the gateway says itself must not be said by others in its name; and no service sees a token. */
-const ownHeaders = /^leasehold-/;
-const tokenInAuthorization = /^Bearer lht1\./;
+/** What the gateway writes itself, or has answered already. */
+const ownNames = ["host", "content-length", "expect", "http2-settings"];
+/** By these a service would take a request for one of another client, to another path, or with another method. */
+const disguises = [
+  ...["forwarded", "via", "proxy", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip"],
+  ...["x-original-url", "x-original-host", "x-rewrite-url", "x-host"],
+  ...["x-http-method", "x-http-method-override", "x-method-override"],
+];
+const dropped: ReadonlySet<string> = new Set([...ofOneConnection, ...ownNames, ...disguises]);
+const droppedPrefix = /^(?:leasehold|x-forwarded)-/;
+/** No service sees a token. */
+const tokenInAuthorization = /^\s*bearer\s+lht1\./i;
 
-export function questionHeaders(
-  { headers, socket }: IncomingMessage,
-  lease: CellLease,
-  host: string,
-  upgrade: boolean,
-): OutgoingHttpHeaders {
-  const named = namedBy(headers.connection);
-  const kept: OutgoingHttpHeaders = {};
-  for (const name in headers) {
-    if (ofOneConnection.has(name) || ownHeaders.test(name) || named?.has(name) === true || name === "expect") continue;
-    kept[name] = headers[name];
+/** Names come again and again. What clients make up must not fill memory. */
+const judged = new Map<string, boolean>();
+const judgedMax = 1_000;
+
+export interface Question {
+  readonly lease: CellLease;
+  readonly host: string;
+  readonly framing: Framing;
+  /** The protocol to change to. */
+  readonly upgrade: string | null;
+}
+
+/** As pairs, in the order in which they came: Node writes these as they are, and adds no framing of its own. */
+export function questionHeaders({ rawHeaders, socket }: IncomingMessage, question: Question): string[] {
+  const { lease, host, framing, upgrade } = question;
+  const kept: string[] = ["Host", host];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? "";
+    const value = rawHeaders[at + 1] ?? "";
+    if (isForwarded(name) && !tokenInAuthorization.test(value)) kept.push(name, value);
   }
-  if (tokenInAuthorization.test(headers.authorization ?? "")) delete kept.authorization;
-  if (headers["transfer-encoding"] !== undefined) kept["transfer-encoding"] = "chunked";
-  if (upgrade) {
-    kept.connection = "Upgrade";
-    kept.upgrade = headers.upgrade;
+  switch (framing.body) {
+    case "none":
+      break;
+    case "length":
+      kept.push("Content-Length", String(framing.length));
+      break;
+    case "chunked":
+      kept.push("Transfer-Encoding", "chunked");
+      break;
   }
-  kept.host = host;
-  kept["x-forwarded-for"] = socket.remoteAddress;
-  kept["leasehold-tenant"] = lease.tenant;
-  kept["leasehold-lease"] = lease.id;
-  kept["leasehold-fence"] = lease.fence;
+  if (upgrade !== null) kept.push("Connection", "Upgrade", "Upgrade", upgrade);
+  kept.push("X-Forwarded-For", socket.remoteAddress ?? "");
+  kept.push("Leasehold-Tenant", lease.tenant, "Leasehold-Lease", lease.id, "Leasehold-Fence", String(lease.fence));
   return kept;
+}
+
+/** CGI and its followers write - and _ and other signs of a name all the same way. */
+function isForwarded(name: string): boolean {
+  const known = judged.get(name);
+  if (known !== undefined) return known;
+  const plain = name.toLowerCase().replace(/[^a-z0-9]/g, "-");
+  const is = !dropped.has(plain) && !droppedPrefix.test(plain);
+  if (judged.size < judgedMax) judged.set(name, is);
+  return is;
 }
 
 /** As pairs, because a header may come several times. */
@@ -56,7 +82,9 @@ export function answerHeaders(raw: readonly string[]): string[] {
   for (let at = 0; at < raw.length; at += 2) {
     const name = raw[at] ?? "";
     const lower = name.toLowerCase();
-    if (!ofOneConnection.has(lower) && named?.has(lower) !== true) kept.push(name, raw[at + 1] ?? "");
+    if (!ofOneConnection.has(lower) && (lower === "content-length" || named?.has(lower) !== true)) {
+      kept.push(name, raw[at + 1] ?? "");
+    }
   }
   return kept;
 }

@@ -20,14 +20,15 @@ import {
   admitRequest,
   answerFailure,
   HttpListener,
-  plainPathOf,
   refuseUpgrade,
   resetConnection,
   whenOver,
 } from "../http-listener.ts";
 import { bareHost, type Listening, readListening } from "../listening.ts";
 import { pump, watchService } from "../pump.ts";
+import { type RequestTarget, readTarget } from "../request-target.ts";
 import { resetSocket } from "../reset-socket.ts";
+import { type Framing, framingOf, upgradeOf } from "./http-framing.ts";
 import { answerHeaders, questionHeaders } from "./http-headers.ts";
 
 interface HttpOptions {
@@ -35,23 +36,46 @@ interface HttpOptions {
   readonly listening: Listening;
   /** Until the service has begun to answer. */
   readonly answerMs: number;
+  /** Protocols that a request may change to. */
+  readonly upgrades: readonly string[];
 }
 
 export function readHttpOptions(fields: Fields): HttpOptions {
+  const upgrades = fields.list("upgrades") ?? ["websocket"];
+  if (upgrades.some((protocol) => /^h2c?$/i.test(protocol))) {
+    fields.fault("upgrades", "has HTTP/2, whose requests nobody would check; give protocols such as websocket");
+  }
   return {
     target: fields.address("target", /^https?:\/\/[^\s?#]+$/, "give http://host:port"),
     listening: readListening(fields),
     answerMs: fields.integer("answer_ms", [1, 3_600_000], 30_000),
+    upgrades,
   };
 }
 
 const readMethods = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
+/** Idle connections to the service, of one lease. */
+const idleMax = 256;
+const pathRefused: AccessFailure = {
+  code: "path_not_allowed",
+  detail: "The path is not in origin form, or has dot segments, backslashes or broken encoding.",
+};
+
+interface Forwarded {
+  readonly request: IncomingMessage;
+  readonly binding: Binding;
+  readonly target: RequestTarget;
+  readonly framing: Framing;
+  readonly upgrade: string | null;
+}
 
 export class HttpDriver extends Driver<HttpOptions> {
   private readonly isSecure = this.options.target.protocol === "https:";
-  private readonly agent = new (this.isSecure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxFreeSockets: 256 });
   private readonly ask: typeof requestHttp = this.isSecure ? requestHttps : requestHttp;
+  private readonly host = bareHost(this.options.target);
   private readonly base = this.options.target.pathname.replace(/\/$/, "");
+  /** Connections to the service, for each lease its own: an answer that is late or forged reaches no other (G14). */
+  private readonly pools = new Map<string, HttpAgent>();
   private readonly listener = new HttpListener(this.options.listening, {
     request: (request, response) => this.serve(request, response),
     upgrade: (request, socket, head) => this.upgrade(request, socket, head),
@@ -65,6 +89,11 @@ export class HttpDriver extends Driver<HttpOptions> {
     return `http://${this.listener.address}`;
   }
 
+  override async teardown(binding: Binding): Promise<void> {
+    await binding.whenIdle();
+    this.dropPool(binding.lease.id);
+  }
+
   async probe(): Promise<ProbeResult> {
     const open = this.inFlight();
     if (open > 0) return { clean: false, detail: `${open} connections are open` };
@@ -73,18 +102,22 @@ export class HttpDriver extends Driver<HttpOptions> {
 
   async reset(): Promise<void> {
     this.listener.server.closeAllConnections();
-    this.agent.destroy();
+    for (const lease of [...this.pools.keys()]) this.dropPool(lease);
   }
 
   override async stop(): Promise<void> {
-    this.agent.destroy();
+    for (const lease of [...this.pools.keys()]) this.dropPool(lease);
     await this.listener.close();
   }
 
   private serve(request: IncomingMessage, response: ServerResponse): void {
+    const framing = framingOf(request);
+    if ("code" in framing) return answerFailure(response, framing);
+    const target = readTarget(request.url ?? "");
+    if (target === null) return answerFailure(response, pathRefused);
     let question: ClientRequest | null = null;
     const operation = readMethods.has(request.method ?? "") ? "read" : "write";
-    const pass = this.admit(request, operation, (failure) => {
+    const pass = this.admit(request, operation, target, (failure) => {
       question?.destroy();
       answerFailure(response, failure);
     });
@@ -94,11 +127,11 @@ export class HttpDriver extends Driver<HttpOptions> {
       question?.destroy();
     });
     if (request.headers.expect !== undefined) response.writeContinue();
-    question = this.question(request, pass.binding, false);
+    question = this.question({ request, binding: pass.binding, target, framing, upgrade: null });
     question.on("response", (answer) => this.answer(answer, response, pass));
     this.watch(question, pass);
-    if (hasBody(request)) pump(request, question, pass, "in");
-    else question.end();
+    if (framing.body === "none") question.end();
+    else pump(request, question, pass, "in");
   }
 
   private answer(answer: IncomingMessage, response: ServerResponse, pass: Pass): void {
@@ -113,9 +146,13 @@ export class HttpDriver extends Driver<HttpOptions> {
   }
 
   private upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const protocol = upgradeOf(request, this.options.upgrades);
+    if (typeof protocol !== "string") return refuseUpgrade(socket, protocol);
+    const target = readTarget(request.url ?? "");
+    if (target === null) return refuseUpgrade(socket, pathRefused);
     let question: ClientRequest | null = null;
     let other: Socket | null = null;
-    const pass = this.admit(request, "connect", (failure) => {
+    const pass = this.admit(request, "connect", target, (failure) => {
       if (other === null) refuseUpgrade(socket, failure);
       else resetSocket(request.socket);
       question?.destroy();
@@ -127,7 +164,8 @@ export class HttpDriver extends Driver<HttpOptions> {
       question?.destroy();
       other?.destroy();
     });
-    question = this.question(request, pass.binding, true);
+    const framing = { body: "none", isOdd: true } as const;
+    question = this.question({ request, binding: pass.binding, target, framing, upgrade: protocol });
     this.watch(question, pass);
     question.on("response", (answer) => {
       answer.resume();
@@ -147,31 +185,46 @@ export class HttpDriver extends Driver<HttpOptions> {
     question.end();
   }
 
-  private admit(request: IncomingMessage, operation: string, cut: Cut): Pass | AccessFailure {
-    const path = plainPathOf(request);
-    return admitRequest(this.place.admission, request, path === null ? { operation } : { operation, path }, cut);
+  private admit(request: IncomingMessage, operation: string, { plain }: RequestTarget, cut: Cut): Pass | AccessFailure {
+    return admitRequest(
+      this.place.admission,
+      request,
+      plain === null ? { operation } : { operation, path: plain },
+      cut,
+    );
   }
 
-  private question(request: IncomingMessage, { lease }: Binding, upgrade: boolean): ClientRequest {
-    const { target } = this.options;
+  private question({ request, binding, target, framing, upgrade }: Forwarded): ClientRequest {
+    const { lease } = binding;
+    const { protocol, port, host } = this.options.target;
     return this.ask({
-      agent: upgrade ? undefined : this.agent,
-      protocol: target.protocol,
-      hostname: bareHost(target),
-      port: target.port,
+      // What a service could misread gets a connection of its own, which is closed after it.
+      agent: framing.isOdd ? false : this.poolOf(lease.id),
+      protocol,
+      hostname: this.host,
+      port,
       method: request.method,
-      path: `${this.base}${request.url ?? "/"}`,
-      headers: questionHeaders(request, lease, target.host, upgrade),
+      path: `${this.base}${target.path}${target.query}`,
+      headers: questionHeaders(request, { lease, host, framing, upgrade }),
     });
+  }
+
+  private poolOf(lease: string): HttpAgent {
+    const known = this.pools.get(lease);
+    if (known !== undefined) return known;
+    const pool = new (this.isSecure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxFreeSockets: idleMax });
+    this.pools.set(lease, pool);
+    return pool;
+  }
+
+  private dropPool(lease: string): void {
+    this.pools.get(lease)?.destroy();
+    this.pools.delete(lease);
   }
 
   private watch(question: ClientRequest, pass: Pass): void {
     watchService(question, ["response", "upgrade", "close"], this.options.answerMs, (failure) => pass.cut(failure));
   }
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
 }
 
 function switching({ statusMessage, rawHeaders }: IncomingMessage): string {

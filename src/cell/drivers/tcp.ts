@@ -11,7 +11,7 @@ import type { Fields } from "../fields.ts";
 import { addressPattern, bareHost, type Listening, listen, readListening } from "../listening.ts";
 import { peerProgram } from "../peer-program.ts";
 import { pump, watchService } from "../pump.ts";
-import { resetSocket } from "../reset-socket.ts";
+import { closeWith, resetSocket } from "../reset-socket.ts";
 import { reach } from "./http.ts";
 
 interface TcpOptions {
@@ -127,9 +127,5 @@ export class TcpDriver extends Driver<TcpOptions> {
 }
 
 function refuse(socket: Socket, { code, detail, caveat }: AccessFailure): void {
-  if (!socket.writable) return;
-  socket.end(`${JSON.stringify({ error: code, detail, caveat })}\n`);
-  // What it still sends is of no interest to anybody; it is read so that the line above arrives.
-  socket.resume();
-  setTimeout(() => socket.destroy(), 1_000).unref();
+  closeWith(socket, `${JSON.stringify({ error: code, detail, caveat })}\n`);
 }
