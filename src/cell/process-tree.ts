@@ -133,6 +133,11 @@ function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
+export interface GroupLimits {
+  readonly processesMax: number | null;
+  readonly memoryBytesMax: number | null;
+}
+
 /** A control group (cgroup v2): the kernel's own list of a tree of processes, which none of them can leave. */
 export class ControlGroup {
   readonly folder: string;
@@ -143,9 +148,14 @@ export class ControlGroup {
     mkdirSync(this.folder, { recursive: true });
   }
 
-  /** The command that puts itself into the group and then becomes the given one: it is never outside. */
-  enter(command: readonly string[]): readonly string[] {
-    return ["/bin/sh", "-c", 'echo 0 > "$1/cgroup.procs" && shift && exec "$@"', "sh", this.folder, ...command];
+  /** Throws where the group's controllers are not enabled: a limit that does not hold is none. */
+  limit({ processesMax, memoryBytesMax }: GroupLimits): void {
+    if (processesMax !== null) writeFileSync(join(this.folder, "pids.max"), String(processesMax));
+    if (memoryBytesMax !== null) writeFileSync(join(this.folder, "memory.max"), String(memoryBytesMax));
+  }
+
+  add(pid: number): void {
+    writeFileSync(join(this.folder, "cgroup.procs"), String(pid));
   }
 
   members(): readonly number[] {

@@ -1,9 +1,11 @@
 /** Runs a command of the user's to its end: limited in time and in what it may print, and with nothing left of it. */
-import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { NothingBegun } from "./driver.ts";
-import { markName, ProcessTree } from "./process-tree.ts";
+import type { Launcher } from "./launching.ts";
+import { ProcessTree } from "./process-tree.ts";
 
 interface CommandRun {
+  readonly launcher: Launcher;
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   /** Given on standard input. */
@@ -18,40 +20,37 @@ const graceMs = 200;
 const killMs = 5_000;
 
 /** What it printed; throws if it failed, with the last line that it said. */
-export async function runCommand({ command, environment, input, mark, signal }: CommandRun): Promise<string> {
+export async function runCommand(asked: CommandRun): Promise<string> {
+  const { launcher, command, environment, input, mark, signal } = asked;
   signal.throwIfAborted();
-  const [program = "", ...args] = command;
-  const child = spawn(program, args, {
-    detached: true,
-    stdio: ["pipe", "pipe", "pipe"],
-    env: { ...process.env, ...environment, [markName]: mark },
-  });
+  const [program = ""] = command;
+  const child = launcher.launch({ command, environment, mark, output: "pipe" });
   const tree = new ProcessTree(mark);
   if (child.pid !== undefined) tree.lead(child.pid);
   const output = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
-    child[name].setEncoding("utf8").on("data", (text: string) => {
+    child[name]?.setEncoding("utf8").on("data", (text: string) => {
       output[name] = (output[name] + text).slice(-outputBytesMax);
     });
   }
   // A command need not read its input.
-  child.stdin.on("error", () => {});
-  child.stdin.end(input);
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(input);
   try {
     const { code, by } = await exitOf(child, signal);
     if (code === 0) return output.stdout;
     const said = (output.stderr.trim() || output.stdout.trim()).split("\n").at(-1)?.slice(0, 200) ?? "";
     throw new Error(`${program} ${by === null ? `ended with ${code}` : `was ended by ${by}`}${said && `: ${said}`}`);
   } finally {
-    child.stdout.destroy();
-    child.stderr.destroy();
+    child.stdout?.destroy();
+    child.stderr?.destroy();
     // What it set up in the background is its purpose, and stays; what hangs is not left to hang.
     if (signal.aborted) await tree.end(graceMs, killMs);
     tree.stopWatching();
   }
 }
 
-function exitOf(child: ReturnType<typeof spawn>, signal: AbortSignal) {
+function exitOf(child: ChildProcess, signal: AbortSignal) {
   return new Promise<{ code: number | null; by: NodeJS.Signals | null }>((resolve, reject) => {
     child.on("error", (error) => reject(new NothingBegun(`it cannot be started: ${error.message}`, { cause: error })));
     // "exit" and not "close": a child in the background may keep the pipes open.

@@ -7,9 +7,11 @@ import { resolve } from "node:path";
 import type { Binding } from "../binding.ts";
 import { Driver, type ProbeResult } from "../driver.ts";
 import type { Fields } from "../fields.ts";
+import { Launcher, type LaunchOptions, readLaunchOptions } from "../launching.ts";
 import { runCommand } from "../run-command.ts";
 
 interface ExecOptions {
+  readonly launch: LaunchOptions;
   readonly bind: readonly string[];
   readonly teardown: readonly string[];
   readonly probe: readonly string[] | null;
@@ -28,12 +30,18 @@ export function readExecOptions(fields: Fields, folder: string): ExecOptions {
   if (missing !== null && fields.faults.length === 0) {
     fields.fault(missing, "is missing; give a program and its arguments");
   }
-  return { bind: bind ?? [], teardown: teardown ?? [], probe, reset };
+  return { launch: readLaunchOptions(fields, false), bind: bind ?? [], teardown: teardown ?? [], probe, reset };
 }
 
 const coordinateLengthMax = 1_024;
 
 export class ExecDriver extends Driver<ExecOptions> {
+  private readonly launcher = new Launcher(this.options.launch);
+
+  override start(): Promise<void> {
+    return this.launcher.prepare();
+  }
+
   async bind(binding: Binding, signal: AbortSignal): Promise<string> {
     const output = await this.run("bind", this.options.bind, binding, signal);
     const coordinate = output.split("\n")[0]?.trim() ?? "";
@@ -66,6 +74,7 @@ export class ExecDriver extends Driver<ExecOptions> {
     const environment: Record<string, string> = {};
     for (const [name, value] of Object.entries(lease)) environment[`LEASEHOLD_${name.toUpperCase()}`] = String(value);
     const mark = `${this.place.cell}|${this.place.resource}|${event}|${randomUUID()}`;
-    return runCommand({ command, environment, input: `${JSON.stringify(lease)}\n`, mark, signal });
+    const input = `${JSON.stringify(lease)}\n`;
+    return runCommand({ launcher: this.launcher, command, environment, input, mark, signal });
   }
 }

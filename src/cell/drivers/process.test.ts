@@ -31,7 +31,9 @@ function script(name: string, text: string): string {
 }
 
 function makeProcessCell(options: object, settings: Record<string, unknown> = {}): TestCell {
-  return makeCell([{ resource, driver: "process", options: { grace_ms: 100, ...options } }], { settings });
+  return makeCell([{ resource, driver: "process", options: { grace_ms: 100, env_allow: ["GREETING"], ...options } }], {
+    settings,
+  });
 }
 
 async function pidsIn(file: string, count: number): Promise<number[]> {

@@ -8,26 +8,36 @@
  * The answer is a stream of JSON lines: started, stdout and stderr (base64), exit. When the client disconnects, its
  * process is ended.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, realpathSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { resolve } from "node:path";
 import type { Binding } from "../binding.ts";
 import { Driver, type ProbeResult } from "../driver.ts";
-import type { AccessFailure } from "../failure.ts";
+import { readAllowed } from "../environment.ts";
+import { type AccessFailure, reasonOf } from "../failure.ts";
 import type { Fields } from "../fields.ts";
 import { answerFailure, HttpListener, tokenOf, whenOver } from "../http-listener.ts";
+import { Launcher, type LaunchOptions, readLaunchOptions } from "../launching.ts";
 import { type Listening, readListening } from "../listening.ts";
 import { processGuard } from "../process-guard.ts";
 import { ControlGroup, markName, ProcessTree } from "../process-tree.ts";
 import { environmentOf, hasProc, listProcesses } from "../processes.ts";
 import { readAll } from "../pump.ts";
+import { within } from "../time-limit.ts";
+import { readRun } from "./process-request.ts";
 
 interface ProcessOptions {
   readonly command: readonly string[] | null;
   /** Programs that the holder may start, by their real paths; "*" is any. */
   readonly allow: readonly string[];
+  /** Variables that the holder may set. */
+  readonly envAllow: readonly string[];
+  readonly launch: LaunchOptions;
+  readonly runsMax: number;
+  /** Of one run; null: as long as the lease. */
+  readonly runMsMax: number | null;
   readonly folder: string;
   readonly graceMs: number;
   readonly killMs: number;
@@ -37,13 +47,18 @@ interface ProcessOptions {
 }
 
 export function readProcessOptions(fields: Fields, base: string): ProcessOptions {
+  const cgroup = fields.text("cgroup", null);
   const options = {
     command: fields.command("command"),
     allow: fields.list("allow") ?? [],
+    envAllow: readAllowed(fields),
+    launch: readLaunchOptions(fields, cgroup !== null),
+    runsMax: fields.integer("runs_max", [1, 1_000_000], 100),
+    runMsMax: fields.integer("run_ms_max", [1, 2 ** 31 - 1], null),
     folder: resolve(base, fields.text("folder", ".")),
     graceMs: fields.integer("grace_ms", [0, 600_000], 2_000),
     killMs: fields.integer("kill_ms", [1, 600_000], 5_000),
-    cgroup: fields.text("cgroup", null),
+    cgroup,
     listening: readListening(fields),
   };
   if (options.command === null && options.allow.length === 0 && fields.faults.length === 0) {
@@ -59,16 +74,29 @@ interface Running {
 }
 
 const bodyBytesMax = 1_048_576;
+const bodyMsMax = 30_000;
+const tooLarge = `Send at most ${bodyBytesMax} bytes.`;
+const tookTooLong: AccessFailure = { code: "run_timeout", detail: "The program took longer than it may here." };
 
 export class ProcessDriver extends Driver<ProcessOptions> {
+  private readonly launcher = new Launcher(this.options.launch);
   private readonly running = new Map<string, Running>();
   private starts = 0;
+  private hasWarned = false;
   private readonly listener = new HttpListener(this.options.listening, {
     request: (request, response) => this.serve(request, response),
   });
 
   /** What an earlier run of the cell has left behind (it was killed, perhaps) is ended first. */
   override async start(): Promise<void> {
+    await this.launcher.prepare();
+    if (this.launcher.isOwnUser && !this.hasWarned) {
+      const { resource, log } = this.place;
+      log(
+        `${resource}: its programs run as the cell's own user and can read what the cell can, its key file too; set user`,
+      );
+      this.hasWarned = true;
+    }
     await this.reset();
     if (this.options.allow.length > 0) await this.listener.open();
   }
@@ -76,6 +104,7 @@ export class ProcessDriver extends Driver<ProcessOptions> {
   async bind(binding: Binding): Promise<string> {
     const { id } = binding.lease;
     const group = this.options.cgroup === null ? null : new ControlGroup(this.options.cgroup, this.groupName(id));
+    group?.limit(this.launcher.groupLimits);
     const running = { tree: new ProcessTree(this.markOf(id)), group };
     this.running.set(id, running);
     this.guard(binding);
@@ -131,36 +160,44 @@ export class ProcessDriver extends Driver<ProcessOptions> {
     const first = this.place.admission.admit(tokenOf(request), { operation: "run", program: () => null }, () => {});
     if (!("code" in first)) first.close();
     else if (first.caveat !== "program") return fail(first);
-    readAll(request, bodyBytesMax, "The body is too large.").then(
+    within(bodyMsMax, () => readAll(request, bodyBytesMax, tooLarge)).then(
       (body) => this.run(body, request, response),
-      () => fail({ code: "payload_too_large", detail: `Send at most ${bodyBytesMax} bytes.` }),
+      (error) => {
+        if (reasonOf(error) === tooLarge) fail({ code: "payload_too_large", detail: tooLarge });
+        else fail({ code: "request_timeout", detail: `Send the body within ${bodyMsMax} ms.` });
+      },
     );
   }
 
   /** Reports the process until it ends, and ends it when the client has gone. */
   private run(body: string, request: IncomingMessage, response: ServerResponse): void {
-    const asked = decode(body);
-    if (asked === null) {
-      const detail = 'Send {"argv": ["/usr/bin/program", "argument"], "env": {}, "stdin": ""}.';
-      return answerFailure(response, { code: "invalid_request", detail });
-    }
-    const program = allowedProgram(asked.argv[0] ?? "", this.options.allow);
-    if (typeof program !== "string") return answerFailure(response, program);
+    const asked = readRun(body, this.options);
+    if ("code" in asked) return answerFailure(response, asked);
     let finish = (): void => {};
-    const access = { operation: "run", program: () => program };
+    const access = { operation: "run", program: () => asked.program };
     const pass = this.place.admission.admit(tokenOf(request), access, (failure) => {
       if (response.headersSent) response.end(line({ type: "end", error: failure.code }));
       else answerFailure(response, failure);
       finish();
     });
     if ("code" in pass) return answerFailure(response, pass);
-    const { child, tree } = this.spawn([program, ...asked.argv.slice(1)], asked.env, pass.binding, "pipe");
+    const { runMsMax, runsMax } = this.options;
+    if (pass.binding.inFlight > runsMax) {
+      pass.close();
+      return answerFailure(response, {
+        code: "too_many_runs",
+        detail: `A lease runs up to ${runsMax} here at a time.`,
+      });
+    }
+    const { child, tree } = this.spawn([asked.program, ...asked.args], asked.env, pass.binding, "pipe");
+    const timer = runMsMax === null ? null : setTimeout(() => pass.cut(tookTooLong), runMsMax);
     // Several things can be what ends a run, and some come together.
     let isFinishing = false;
     /** The pass is held until all that was started is gone; if that fails, the teardown of the binding will say so. */
     finish = (): void => {
       if (child.pid === undefined || isFinishing) return;
       isFinishing = true;
+      if (timer !== null) clearTimeout(timer);
       const close = (): void => pass.close();
       tree.end(this.options.graceMs, this.options.killMs).then(close, close);
     };
@@ -212,21 +249,19 @@ export class ProcessDriver extends Driver<ProcessOptions> {
     const running = this.running.get(id);
     if (running === undefined) throw new Error("The binding is not set up.");
     const own = new ProcessTree(`${this.markOf(id)}${++this.starts}|`);
-    const { PATH } = process.env;
-    const [program = "", ...args] = running.group?.enter(command) ?? command;
-    const child = spawn(program, args, {
-      detached: true,
-      stdio: [output, output, output],
-      cwd: this.options.folder,
-      env: {
-        PATH,
+    const child = this.launcher.launch({
+      command,
+      environment: {
         ...given,
         LEASEHOLD_TENANT: tenant,
         LEASEHOLD_LEASE: id,
         LEASEHOLD_FENCE: String(fence),
         LEASEHOLD_EXPIRES_AT: String(expiresAt),
-        [markName]: `${this.markOf(id)}${this.starts}|`,
       },
+      mark: `${this.markOf(id)}${this.starts}|`,
+      output,
+      folder: this.options.folder,
+      group: running.group,
     });
     // A missing program is reported by "error"; without a listener it would be thrown.
     child.on("error", () => {});
@@ -265,31 +300,6 @@ export class ProcessDriver extends Driver<ProcessOptions> {
 
 function shortHash(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
-}
-
-/** By its real path, so that no link stands for another program. */
-function allowedProgram(name: string, allow: readonly string[]): string | AccessFailure {
-  if (!name.startsWith("/")) return { code: "invalid_request", detail: "Name the program by its whole path." };
-  let real: string;
-  try {
-    real = realpathSync(name);
-  } catch {
-    return { code: "not_found", detail: "The program does not exist." };
-  }
-  if (allow.includes("*") || allow.includes(real) || allow.includes(name)) return real;
-  return { code: "program_not_allowed", detail: "This program may not be started here." };
-}
-
-function decode(body: string) {
-  try {
-    const { argv, env = {}, stdin = "" } = JSON.parse(body) as Partial<Record<"argv" | "env" | "stdin", unknown>>;
-    const isText = (value: unknown): value is string => typeof value === "string" && !value.includes("\0");
-    if (!Array.isArray(argv) || argv.length === 0 || !argv.every(isText) || typeof stdin !== "string") return null;
-    if (typeof env !== "object" || env === null || !Object.entries(env).flat().every(isText)) return null;
-    return { argv: argv as readonly string[], env: env as Record<string, string>, stdin };
-  } catch {
-    return null;
-  }
 }
 
 function line(value: object): string {
