@@ -32,6 +32,8 @@ export interface CellOptions {
   readonly url?: string;
   readonly settings?: object;
   readonly env?: Readonly<Record<string, string>>;
+  /** More of them. */
+  readonly args?: readonly string[];
 }
 
 export function spawnCell(
@@ -39,12 +41,12 @@ export function spawnCell(
   name: string,
   resources: readonly object[],
   url: string,
-  { settings = {}, env = {} }: CellOptions = {},
+  { settings = {}, env = {}, args = [] }: CellOptions = {},
 ): CellProcess {
   const config = join(folder, `${name}.json`);
   writeFileSync(config, JSON.stringify({ cell: name, state_file: `${name}.state.json`, ...settings, resources }));
   const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, [binary, "cell", "--server", url, "--config", config], {
+  const child = spawn(process.execPath, [binary, "cell", "--server", url, "--config", config, ...args], {
     env: { PATH, HOME, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -9,6 +9,7 @@ import { UsageProblem } from "./problem.ts";
 export const globalFlags: Flags = {
   url: { sign: "URL", words: `the server [${defaultUrl}]; also LEASEHOLD_URL` },
   key: { sign: "KEY", words: "a key or an agent's token; better in LEASEHOLD_KEY" },
+  "key-file": { sign: "FILE", words: "a file with the key, its owner's alone; also LEASEHOLD_KEY_FILE" },
   tenant: { sign: "ID", words: "the tenant, for operators; also LEASEHOLD_TENANT" },
   timeout: { sign: "TIME", words: "how long the server may take to answer [30s]; also LEASEHOLD_TIMEOUT" },
   json: { words: "answer in JSON, one object a line" },

@@ -73,4 +73,5 @@ export interface Call {
   commands(): Promise<readonly Command[]>;
   /** The server's address. */
   readonly url: string;
+  readonly key: string | null;
 }

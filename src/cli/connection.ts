@@ -3,6 +3,7 @@ import { defaultPort, defaultUrl } from "../names/defaults.ts";
 import type { Client } from "../sdk/client.ts";
 import type { Call, Environment } from "./command.ts";
 import { readDurationMs } from "./durations.ts";
+import { readKeyFile } from "./key-file.ts";
 import { UsageProblem } from "./problem.ts";
 
 export interface Address {
@@ -16,9 +17,9 @@ export interface Address {
 const retries = 3;
 
 export function readAddress(line: Pick<Call, "text">, environment: Environment): Address {
-  const { LEASEHOLD_URL, LEASEHOLD_KEY, LEASEHOLD_TENANT, LEASEHOLD_PORT, LEASEHOLD_TIMEOUT } = environment;
+  const { LEASEHOLD_URL, LEASEHOLD_TENANT, LEASEHOLD_PORT, LEASEHOLD_TIMEOUT } = environment;
   const url = line.text("url") ?? (LEASEHOLD_URL || `http://127.0.0.1:${LEASEHOLD_PORT || defaultPort}`);
-  const key = line.text("key") ?? (LEASEHOLD_KEY || null);
+  const key = line.text("key") ?? readKey(line, environment);
   const tenant = line.text("tenant") ?? (LEASEHOLD_TENANT || null);
   const timeout = line.text("timeout") ?? (LEASEHOLD_TIMEOUT || null);
   const timeoutMs = timeout === null ? null : readDurationMs(timeout);
@@ -26,6 +27,12 @@ export function readAddress(line: Pick<Call, "text">, environment: Environment):
     throw new UsageProblem(`--timeout is "${timeout.slice(0, 80)}"; give a duration such as 500ms, 30s or 5m`);
   }
   return { url: checkUrl(url), key: checkKey(key), tenant: checkTenant(tenant), timeoutMs };
+}
+
+function readKey(line: Pick<Call, "text">, environment: Environment): string | null {
+  const { LEASEHOLD_KEY, LEASEHOLD_KEY_FILE } = environment;
+  const file = line.text("key-file") ?? (LEASEHOLD_KEY ? null : LEASEHOLD_KEY_FILE || null);
+  return file === null ? LEASEHOLD_KEY || null : readKeyFile(file, environment);
 }
 
 export async function connect({ url, key, tenant, timeoutMs }: Address): Promise<Client> {

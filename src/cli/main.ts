@@ -44,6 +44,7 @@ async function runLine(args: readonly string[], environment: Environment): Promi
       cwd,
       out,
       url,
+      key: address.key,
       resource: (name) => resourceName(name, cwd),
       connect: () => {
         client ??= connect(address);

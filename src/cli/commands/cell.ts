@@ -6,6 +6,7 @@ import { version } from "../../server/config/version.ts";
 import type { Call, Command } from "../command.ts";
 import { readAddress } from "../connection.ts";
 import { exitCodes } from "../exit-codes.ts";
+import { hideKey } from "../key-file.ts";
 import { Failure, UsageProblem } from "../problem.ts";
 import { untilStopped } from "../stop-signals.ts";
 
@@ -23,15 +24,19 @@ standard error, and the others go on. SIGTERM ends everything that is bound, tel
   },
   examples: [
     ["leasehold cell --config cell.json --check", "is the configuration right?"],
-    ["LEASEHOLD_KEY=… leasehold cell --server https://leases.lab:7117 --config cell.json", "run it"],
+    ["leasehold cell --key-file lab-1.key --server https://leases.lab:7117 --config cell.json", "run it"],
   ],
   run: async (call) => {
     const config = await readConfig(call);
     if (call.isSet("check")) return check(call, config);
-    const { url, key } = readAddress(
-      { text: (flag) => (flag === "url" ? (call.text("server") ?? call.text("url")) : call.text(flag)) },
-      call.environment,
+    const { key } = call;
+    // Read once: a key file may be a pipe.
+    const own = { url: call.text("server") ?? call.text("url"), key };
+    const { url } = readAddress(
+      { text: (flag) => (flag === "url" || flag === "key" ? own[flag] : call.text(flag)) },
+      { ...call.environment, LEASEHOLD_KEY_FILE: "" },
     );
+    hideKey(key, call.environment);
     const { out } = call;
     const { runCell } = await import("../../cell/cell-process.ts");
     const end = await untilStopped((stop) => {
@@ -59,7 +64,7 @@ standard error, and the others go on. SIGTERM ends everything that is bound, tel
     if (end.isReplaced)
       throw new Failure(`another process has taken the place of the cell ${config.cell}: ${end.reason}`);
     throw new UsageProblem(
-      `the server at ${url} does not take this cell: ${end.reason}; give a cell's key in LEASEHOLD_KEY`,
+      `the server at ${url} does not take this cell: ${end.reason}; give a cell's key with --key-file`,
     );
   },
 };
