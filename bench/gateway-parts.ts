@@ -89,7 +89,8 @@ async function cell(): Promise<void> {
   let fence = 0;
   const issue = (resource: string, id: string, generation: number, ttlMs: number): CellLease => {
     fence++;
-    return { tenant: "t", id, resource, generation, fence, units: 1, expiresAt: Date.now() + ttlMs };
+    const whose = { tenant: "t", id, resource, predicate: "MUTATES", holder: "a" } as const;
+    return { ...whose, generation, fence, units: 1, expiresAt: Date.now() + ttlMs };
   };
   for await (const line of createInterface({ input: process.stdin })) {
     switch (line) {

@@ -27,10 +27,10 @@ const presented = { now, tenant: "acme", cell: "lab-1", resource: "GPU:/lab/a", 
 const attempts = Array.from({ length: distinct }, (_, index) =>
   goodAttempt(keys, { ...presented, lease: `lease-${index}` }, chance),
 );
-const plain = mint(keys, { ...presented, expiresAt: now + 60_000 }, now);
+const plain = mint(keys, { ...presented, expiresAt: now + 60_000, predicate: "MUTATES" }, now);
 
 const work = {
-  mint: () => mint(keys, { ...presented, expiresAt: now + 60_000 }, now).length > 0,
+  mint: () => mint(keys, { ...presented, expiresAt: now + 60_000, predicate: "MUTATES" }, now).length > 0,
   "narrow by one": () => typeof narrow(plain, [{ type: "operations", operations: ["read"] }]) === "string",
   "verify with three caveats": (turn: number) => {
     const attempt = attempts[turn % distinct];

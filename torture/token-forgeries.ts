@@ -142,6 +142,7 @@ function claimsFor({ tenant, cell, resource, lease, generation, fence, now }: Pr
     generation: generation ?? 1,
     fence: fence ?? 1,
     expiresAt: now + 60_000,
+    predicate: "CONSUMES",
   };
 }
 
@@ -163,6 +164,8 @@ function rewritten(claims: TokenClaims, chance: Chance): TokenClaims {
     { resource: claims.resource.slice(0, -1) },
     { lease: `${claims.lease}0` },
     { keyId: "000000000000" },
+    { predicate: "MUTATES" },
+    { predicate: null },
   ];
   return { ...claims, ...changes[chance(changes.length)] };
 }

@@ -2,6 +2,13 @@
 import type { Mutant } from "./planted.ts";
 
 export const cellMutants: readonly Mutant[] = [
+  // What a token opens (G4)
+  {
+    name: "cells: a provider only reads",
+    file: "contract/predicates.ts",
+    find: "return strengths[predicate] === SHARED;",
+    replace: "return strengths[predicate] <= PROVIDING;",
+  },
   // Enrolling and comparing (G6, G7)
   {
     name: "cells: a lease that its cell has lost lives on",

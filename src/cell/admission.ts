@@ -2,12 +2,17 @@
  * Who may pass at one resource (G5): the token is checked, and held against the live lease, on every operation. It only
  * tells how a lease ended to those whose token is genuine.
  */
+import type { Socket } from "node:net";
+import { readOnlyFailure } from "../protocol/resources/reading.ts";
 import { decodeToken, type Presented, type TokenKeys, type Verified, verifyDecoded } from "../token/index.ts";
 import type { Binding, Cut, Pass } from "./binding.ts";
 import type { CellClock } from "./clock.ts";
 import { type AccessFailure, type EndCode, ended } from "./failure.ts";
+import { peerProgram } from "./peer-program.ts";
 
-export type Access = Pick<Presented, "operation" | "path" | "program">;
+export type Admitted = Pass | AccessFailure;
+
+export type Access = Pick<Presented, "path" | "program"> & { readonly operation: string };
 
 /** Ended leases are remembered for a while; older ones are answered as revoked. */
 const endedRememberedMax = 10_000;
@@ -16,8 +21,16 @@ export interface AdmissionOptions {
   readonly cell: string;
   readonly resource: string;
   readonly hardware: readonly string[];
+  /** The operations that change nothing, as the driver and the configuration say: all that a lease that reads may do. */
+  readonly reads: ReadonlySet<string>;
   readonly keys: TokenKeys;
   readonly clock: CellClock;
+}
+
+/** At once where it is known at once, which is nearly always. */
+export function whenAdmitted(admitted: Admitted | Promise<Admitted>, act: (admitted: Admitted) => void): void {
+  if (admitted instanceof Promise) void admitted.then(act);
+  else act(admitted);
 }
 
 export class Admission {
@@ -46,8 +59,16 @@ export class Admission {
     return this.bindings.get(leaseId)?.endedAs ?? this.endedLeases.get(leaseId) ?? null;
   }
 
+  /** As `admit`, for an operation that comes by a connection: its program is searched for only if the token names one. */
+  admitFrom(socket: Socket, token: string | null, asked: Access, cut: Cut): Admitted | Promise<Admitted> {
+    const first = this.admit(token, asked, cut);
+    // The sum was good: nobody without a token of ours can make us search.
+    if (!("code" in first) || first.caveat !== "program") return first;
+    return peerProgram(socket).then((program) => this.admit(token, { ...asked, program: () => program }, cut));
+  }
+
   /** A pass, which the driver closes when the operation is over; `cut` is called if it has to end before. */
-  admit(token: string | null, asked: Access, cut: Cut): Pass | AccessFailure {
+  admit(token: string | null, asked: Access, cut: Cut): Admitted {
     if (token === null) {
       return { code: "token_invalid", detail: "Show the lease's token: `Authorization: Bearer lht1.…`." };
     }
@@ -71,7 +92,8 @@ export class Admission {
     if (isGenuine && (live === null || binding === undefined)) return this.endedFailure(claims.lease, result);
     if ("code" in result) return result;
     if (binding === undefined) return ended("lease_revoked");
-    return this.usedUp(binding, result) ?? binding.admit(result, cut);
+    const reads = this.options.reads.has(asked.operation);
+    return readOnlyFailure(claims.predicate, binding.lease.predicate, reads) ?? binding.admit(result, reads, cut);
   }
 
   private endedFailure(lease: string, result: Verified | AccessFailure): AccessFailure {
@@ -79,10 +101,5 @@ export class Admission {
     if (known !== null) return ended(known);
     // A binding that is not remembered: its lease has run out, or this cell was restarted without it.
     return "code" in result && result.code === "lease_expired" ? ended("lease_expired") : ended("lease_revoked");
-  }
-
-  private usedUp(binding: Binding, { budgets }: Verified): AccessFailure | null {
-    const isUsedUp = budgets.some(({ id, bytesMax }) => (binding.spent.get(id) ?? 0) >= bytesMax);
-    return isUsedUp ? { code: "caveat_failed", detail: "The token's bytes are used up.", caveat: "bytes" } : null;
   }
 }

@@ -7,11 +7,22 @@
  * a cell that was stopped wakes up with data to be read before its timers have run.
  */
 import type { CellLinkLease } from "../protocol/resources/cell-link.ts";
+import { readsOnly } from "../protocol/resources/reading.ts";
 import type { Budget, Verified } from "../token/index.ts";
 import type { CellClock } from "./clock.ts";
 import { type AccessFailure, type EndCode, ended } from "./failure.ts";
 
 const timerMsMax = 2 ** 31 - 1;
+/** Budgets of bytes that one lease's tokens may be narrowed to; to forget one would be to fill it again. */
+const budgetsMax = 1_000;
+const transferred: AccessFailure = { code: "stale_token", detail: "The lease was transferred to another holder." };
+const usedUp: AccessFailure = { code: "caveat_failed", detail: "The token's bytes are used up.", caveat: "bytes" };
+const tooManyBudgets: AccessFailure = {
+  code: "caveat_failed",
+  detail: `The lease's tokens have ${budgetsMax} budgets of bytes already; use one of them.`,
+  caveat: "bytes",
+};
+const weakened: AccessFailure = { code: "caveat_failed", detail: "The lease only reads now.", caveat: "predicate" };
 
 /** A lease as the control plane sends it to the cell that has to bind it; it ends by the control plane's clock (L7). */
 export type CellLease = Omit<CellLinkLease, "expires_at" | "ttl_ms"> & { readonly expiresAt: number };
@@ -25,13 +36,11 @@ export class Binding {
   endedAs: EndCode | null = null;
   readonly bytes: Record<Way, number> = { in: 0, out: 0 };
   /** What was moved under each budget, for as long as the binding lives. */
-  readonly spent = new Map<string, number>();
+  private readonly spent = new Map<string, number>();
   readonly clock: CellClock;
   private readonly passes = new Set<Pass>();
   private readonly onEnd: (binding: Binding) => void;
   private readonly waiting: (() => void)[] = [];
-  /** For a driver that has to pass it on. */
-  onRenew: ((lease: CellLease) => void) | null = null;
 
   constructor(cell: string, lease: CellLease, clock: CellClock, onEnd: (binding: Binding) => void = () => {}) {
     this.cell = cell;
@@ -46,10 +55,15 @@ export class Binding {
     return this.endedAs === null;
   }
 
-  /** G8: connections that are open stay open. */
+  /** G8: connections that are open stay open; but not those of another holder, nor those that wrote where it now reads. */
   renew(lease: CellLease): void {
+    const before = this.lease;
     this.lease = lease;
-    this.onRenew?.(lease);
+    const isReader = readsOnly(lease.predicate);
+    for (const pass of [...this.passes]) {
+      if (lease.holder !== before.holder) pass.cut(transferred);
+      else if (isReader && !pass.reads) pass.cut(weakened);
+    }
   }
 
   /** Everything under way is cut before this returns (G6). */
@@ -61,10 +75,25 @@ export class Binding {
     this.onEnd(this);
   }
 
-  admit(verified: Verified, cut: Cut): Pass {
-    const pass = new Pass(this, verified, cut);
+  /** `reads`: the operation changes nothing. */
+  admit(verified: Verified, reads: boolean, cut: Cut): Pass | AccessFailure {
+    for (const budget of verified.budgets) {
+      const used = this.spent.get(budget.id);
+      if (used !== undefined && used >= budget.bytesMax) return usedUp;
+      if (used === undefined && this.spent.size >= budgetsMax) return tooManyBudgets;
+      this.spent.set(budget.id, used ?? 0);
+    }
+    const pass = new Pass(this, verified, reads, cut);
     this.passes.add(pass);
     return pass;
+  }
+
+  /** Whether this many bytes fit into every budget; they are counted if so. */
+  spend(budgets: readonly Budget[], count: number, way: Way): boolean {
+    if (budgets.some(({ id, bytesMax }) => (this.spent.get(id) ?? 0) + count > bytesMax)) return false;
+    for (const { id } of budgets) this.spent.set(id, (this.spent.get(id) ?? 0) + count);
+    this.bytes[way] += count;
+    return true;
   }
 
   get inFlight(): number {
@@ -88,14 +117,16 @@ export class Binding {
 export class Pass {
   readonly binding: Binding;
   readonly verified: Verified;
+  readonly reads: boolean;
   private readonly whenCut: Cut;
   private timer: NodeJS.Timeout | null = null;
   private failure: AccessFailure | null = null;
   private closed = false;
 
-  constructor(binding: Binding, verified: Verified, whenCut: Cut) {
+  constructor(binding: Binding, verified: Verified, reads: boolean, whenCut: Cut) {
     this.binding = binding;
     this.verified = verified;
+    this.reads = reads;
     this.whenCut = whenCut;
     this.arm();
   }
@@ -116,14 +147,9 @@ export class Pass {
   /** Whether this many bytes may pass. They are counted if so; else the operation is cut. */
   take(count: number, way: Way): boolean {
     if (!this.check()) return false;
-    for (const budget of this.verified.budgets) {
-      if (this.spentOf(budget) + count <= budget.bytesMax) continue;
-      this.cut({ code: "caveat_failed", detail: "The token's bytes are used up.", caveat: "bytes" });
-      return false;
-    }
-    for (const budget of this.verified.budgets) this.binding.spent.set(budget.id, this.spentOf(budget) + count);
-    this.binding.bytes[way] += count;
-    return true;
+    if (this.binding.spend(this.verified.budgets, count, way)) return true;
+    this.cut(usedUp);
+    return false;
   }
 
   cut(failure: AccessFailure): void {
@@ -149,9 +175,5 @@ export class Pass {
     };
     this.timer = setTimeout(look, Math.max(1, Math.min(leftMs, timerMsMax)));
     this.timer.unref();
-  }
-
-  private spentOf(budget: Budget): number {
-    return this.binding.spent.get(budget.id) ?? 0;
   }
 }

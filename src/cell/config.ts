@@ -15,6 +15,8 @@ export interface ResourceConfig {
   readonly capacity: number | null;
   /** Labels that a token can be narrowed to (G4). */
   readonly hardware: readonly string[];
+  /** Operations that a lease which only reads may do (G4). */
+  readonly reads: ReadonlySet<string>;
   readonly make: MakeDriver;
 }
 
@@ -107,8 +109,8 @@ function readResource(
       fields.fault("driver", `is ${JSON.stringify(driver)}; there is ${Object.keys(drivers).join(", ")}`);
     return { config: null, faults: fields.finish() };
   }
-  const { make, faults } = drivers[driver](options, `${where}.options`, folder);
-  return { config: { resource, driver, capacity, hardware, make }, faults: [...fields.finish(), ...faults] };
+  const { make, reads, faults } = drivers[driver](options, `${where}.options`, folder);
+  return { config: { resource, driver, capacity, hardware, reads, make }, faults: [...fields.finish(), ...faults] };
 }
 
 function isLabel(text: string): boolean {

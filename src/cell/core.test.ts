@@ -39,16 +39,16 @@ function makeExecCell(
   return { ...cell, calls: () => (existsSync(notes) ? readFileSync(notes, "utf8").trim().split("\n") : []) };
 }
 
-test("G3: a bound lease has a coordinate, and a token of its cell, tenant, generation and fence", async () => {
+test("G3: a bound lease has a coordinate, and a token of its cell, tenant, generation, fence and predicate", async () => {
   const { core } = makeExecCell({});
   const lease = newLease(resource);
   const { coordinate, token } = await core.bind(lease);
   assert.equal(coordinate, "thing://1");
   const shown = inspect(token);
   assert(!("code" in shown));
-  const { tenant, id, generation, fence, expiresAt } = lease;
+  const { tenant, id, generation, fence, expiresAt, predicate } = lease;
   const { keyId: _keyId, cell: _cell, ...claims } = shown.claims;
-  assert.deepEqual(claims, { tenant, resource, lease: id, generation, fence, expiresAt });
+  assert.deepEqual(claims, { tenant, resource, lease: id, generation, fence, expiresAt, predicate });
 });
 
 test("a repeated bind is done once and answered twice", async () => {

@@ -124,7 +124,10 @@ export class CellCore {
     if (lease.generation < binding.lease.generation || lease.fence < binding.lease.fence) {
       throw new CellFailure("stale_generation", `The lease is at generation ${binding.lease.generation}.`);
     }
-    binding.renew(lease);
+    if (!hosted.renew(binding, lease)) {
+      binding.end("lease_revoked");
+      throw new CellFailure("lease_revoked", "What was set up cannot be held to reading, so that it was ended.");
+    }
     this.arm(binding);
     this.rememberIfPossible();
     return { token: this.mint(lease) };
@@ -221,7 +224,7 @@ export class CellCore {
   private async bound(hosted: HostedResource, binding: Binding, lease: CellLease, ttlMs: number): Promise<Bound> {
     const coordinate = await hosted.bind(binding);
     if (ttlMs !== Number.POSITIVE_INFINITY) {
-      binding.renew({ ...lease, expiresAt: Math.min(lease.expiresAt, this.clock.now() + ttlMs) });
+      hosted.renew(binding, { ...lease, expiresAt: Math.min(lease.expiresAt, this.clock.now() + ttlMs) });
       this.arm(binding);
     }
     return { coordinate, token: this.mint(binding.lease) };
@@ -271,8 +274,8 @@ export class CellCore {
     throw new CellFailure("resource_unknown", "The cell does not host this resource.");
   }
 
-  private mint({ tenant, id, resource, generation, fence, expiresAt }: CellLease): string {
-    const claims = { tenant, cell: this.config.cell, resource, lease: id, generation, fence, expiresAt };
+  private mint({ tenant, id, resource, generation, fence, expiresAt, predicate }: CellLease): string {
+    const claims = { tenant, cell: this.config.cell, resource, lease: id, generation, fence, expiresAt, predicate };
     return mint(this.keys, claims, this.clock.now());
   }
 

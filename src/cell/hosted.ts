@@ -1,5 +1,6 @@
 /** One resource of a cell: its driver, who may pass, what is bound on it, and whether it is fenced. */
 import { type CellInventoryEntry, cellLinkLimits, linkReason } from "../protocol/resources/cell-link.ts";
+import { readsOnly } from "../protocol/resources/reading.ts";
 import type { SigningKeys } from "../token/index.ts";
 import { Admission } from "./admission.ts";
 import type { Binding, CellLease } from "./binding.ts";
@@ -45,8 +46,9 @@ export class HostedResource {
     this.place = place;
     this.resource = config.resource;
     const { cell, keys, clock, log } = place;
-    this.admission = new Admission({ cell, resource: config.resource, hardware: config.hardware, keys, clock });
-    this.driver = config.make({ cell, resource: config.resource, admission: this.admission, log });
+    const { resource, hardware, reads } = config;
+    this.admission = new Admission({ cell, resource, hardware, reads, keys, clock });
+    this.driver = config.make({ cell, resource, admission: this.admission, reads, log });
   }
 
   /** The fault in one line, if it cannot be used. The next caller tries again. */
@@ -106,6 +108,15 @@ export class HostedResource {
     const coordinate = await known.bound;
     if (binding.isOpen()) return coordinate;
     throw new CellFailure(binding.endedAs ?? "lease_revoked", "The lease has ended while it was bound.");
+  }
+
+  /** False: it reads only now, and what was set up for it could still be written through. */
+  renew(binding: Binding, lease: CellLease): boolean {
+    const before = binding.lease;
+    if (readsOnly(lease.predicate) && !readsOnly(before.predicate) && !this.driver.canWeaken()) return false;
+    binding.renew(lease);
+    this.driver.renewed(binding, before);
+    return true;
   }
 
   async tearDown(binding: Binding): Promise<void> {

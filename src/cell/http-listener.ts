@@ -1,11 +1,10 @@
 /** What the gateways that speak HTTP have in common: the listener, the token of a request, typed answers. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Access, Admission } from "./admission.ts";
-import type { Cut, Pass } from "./binding.ts";
+import type { Access, Admission, Admitted } from "./admission.ts";
+import type { Cut } from "./binding.ts";
 import { type AccessFailure, accessStatuses } from "./failure.ts";
 import { type Listening, listen } from "./listening.ts";
-import { peerProgram } from "./peer-program.ts";
 import { closeWith, resetSocket } from "./reset-socket.ts";
 
 interface HttpHandlers {
@@ -84,8 +83,8 @@ export function admitRequest(
   request: IncomingMessage,
   asked: Access,
   cut: Cut,
-): Pass | AccessFailure {
-  return admission.admit(tokenOf(request), { ...asked, program: () => peerProgram(request.socket) }, cut);
+): Admitted | Promise<Admitted> {
+  return admission.admitFrom(request.socket, tokenOf(request), asked, cut);
 }
 
 /** The typed failure if the answer has not begun; else the connection is cut. */

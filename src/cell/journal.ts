@@ -11,6 +11,9 @@ interface CellMemory {
   readonly fences: Readonly<Record<string, string>>;
 }
 
+/** What a file of version 0.1 does not have; its leases are only torn down. */
+const ofVersion01 = { predicate: "MUTATES", holder: "" } as const;
+
 export class Journal {
   private readonly file: string | null;
 
@@ -29,7 +32,9 @@ export class Journal {
     }
     try {
       const { leases, fences } = JSON.parse(text) as CellMemory;
-      if (Array.isArray(leases) && typeof fences === "object" && fences !== null) return { leases, fences };
+      if (Array.isArray(leases) && typeof fences === "object" && fences !== null) {
+        return { leases: leases.map((lease) => ({ ...ofVersion01, ...lease })), fences };
+      }
     } catch {
       // Said below.
     }

@@ -6,7 +6,15 @@ import { LeaseholdError } from "./errors.ts";
 import { inspectToken, narrow } from "./tokens.ts";
 
 const keys = new CellKeys("c1", [{ id: "k1", key: new Uint8Array(32).fill(1), retiresAt: null }]);
-const claims = { tenant: "t", cell: "c1", resource: "FS:/a", lease: "lse_1", generation: 3, fence: 9 };
+const claims = {
+  tenant: "t",
+  cell: "c1",
+  resource: "FS:/a",
+  lease: "lse_1",
+  generation: 3,
+  fence: 9,
+  predicate: "MUTATES",
+};
 const token = mint(keys, { ...claims, expiresAt: 60_000 }, 0);
 
 test("a token says what it is for, and what it was narrowed to", () => {

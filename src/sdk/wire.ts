@@ -1192,7 +1192,7 @@ export interface OperationInputs {
     readonly token: string;
     /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
     readonly resource?: string | null | undefined;
-    /** The operation, such as `read`, for tokens that are narrowed to operations. */
+    /** The operation. `read` reads; any other one writes, and a lease that only reads (CONSUMES, DEPENDS_ON) may not do it (G4). Tokens that are narrowed to operations must name it. */
     readonly operation?: string | null | undefined;
   };
   readonly create_task: {

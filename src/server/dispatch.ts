@@ -8,7 +8,7 @@ import type { Decoded, Input, Operation } from "../protocol/operation.ts";
 import { CommandRun, type Respond, type Run, type RunRequest, runHeld } from "./answering/command-run.ts";
 import { answerForFault } from "./answering/faults.ts";
 import { runCreateKey, runDeleteKey, runRegister, runResume } from "./auth/issuing.ts";
-import { runRenew, runReset } from "./cells/through-cells.ts";
+import { runLeaseChange, runReset } from "./cells/through-cells.ts";
 import { runRotate } from "./cells/token-keys.ts";
 import { runQuery } from "./queries/queries.ts";
 import { runReceipt, runReceipts } from "./receipts/receipts.ts";
@@ -70,7 +70,9 @@ const runs: { readonly [T in Exclude<Decoded["type"], Command["type"]>]: RunOf<T
   create_tasks: runCreateTasks,
   submit_receipt: runReceipt,
   submit_receipts: runReceipts,
-  renew_lease: runRenew,
+  renew_lease: runLeaseChange,
+  transfer_lease: runLeaseChange,
+  downgrade_lease: runLeaseChange,
   reset_resource: runReset,
   rotate_token_keys: runRotate,
 };

@@ -8,7 +8,7 @@ export interface TokenFailure {
   /** A sentence for people. It never repeats the token. */
   readonly detail: string;
   /** Of caveat_failed: which. */
-  readonly caveat?: CaveatType | "unknown";
+  readonly caveat?: CaveatType | "predicate" | "unknown";
 }
 
 export function failed(code: TokenFailureCode, detail: string): TokenFailure {

@@ -22,6 +22,8 @@ export interface TokenClaims {
   readonly generation: number;
   readonly fence: number;
   readonly expiresAt: number;
+  /** What the lease is for. null in a token of version 0.1, which is good for 300 s at most: then the lease alone says. */
+  readonly predicate: string | null;
 }
 
 export const tokenPrefix = "lht1.";
@@ -52,8 +54,8 @@ export interface Decoded {
 }
 
 export function encodeClaims(claims: TokenClaims): Uint8Array {
-  const { keyId, tenant, cell, resource, lease, generation, fence, expiresAt } = claims;
-  return new ByteWriter()
+  const { keyId, tenant, cell, resource, lease, generation, fence, expiresAt, predicate } = claims;
+  const writer = new ByteWriter()
     .text(keyId)
     .text(tenant)
     .text(cell)
@@ -61,8 +63,8 @@ export function encodeClaims(claims: TokenClaims): Uint8Array {
     .text(lease)
     .number(generation)
     .number(fence)
-    .number(expiresAt)
-    .bytes();
+    .number(expiresAt);
+  return (predicate === null ? writer : writer.text(predicate)).bytes();
 }
 
 export function tokenText(bytes: Uint8Array): string {
@@ -96,9 +98,10 @@ function decodeClaims(reader: ByteReader): TokenClaims | null {
   const generation = reader.number();
   const fence = reader.number();
   const expiresAt = reader.number();
+  const predicate = reader.done ? null : reader.text();
   if (keyId === null || tenant === null || cell === null || resource === null || lease === null) return null;
-  if (generation === null || fence === null || expiresAt === null || !reader.done) return null;
-  return { keyId, tenant, cell, resource, lease, generation, fence, expiresAt };
+  if (generation === null || fence === null || expiresAt === null || predicate === "" || !reader.done) return null;
+  return { keyId, tenant, cell, resource, lease, generation, fence, expiresAt, predicate };
 }
 
 function decodeCaveats(reader: ByteReader): readonly PlacedCaveat[] | null {

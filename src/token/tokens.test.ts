@@ -17,6 +17,7 @@ const claims = {
   generation: 3,
   fence: 41,
   expiresAt: now + 60_000,
+  predicate: "MUTATES",
 };
 const token = mint(keys, claims, now);
 const presented: Presented = { now, ...claims };

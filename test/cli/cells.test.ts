@@ -47,7 +47,15 @@ const web = (resource: string) => ({
 });
 
 const keys = new CellKeys("lab-1", [{ id: "k1", key: new Uint8Array(32).fill(5), retiresAt: null }]);
-const claims = { tenant: "acme", cell: "lab-1", resource: "GPU:/a", lease: "lse_1", generation: 2, fence: 41 };
+const claims = {
+  tenant: "acme",
+  cell: "lab-1",
+  resource: "GPU:/a",
+  lease: "lse_1",
+  generation: 2,
+  fence: 41,
+  predicate: "MUTATES",
+};
 const token = (): string => mint(keys, { ...claims, expiresAt: Date.now() + 60_000 }, Date.now());
 
 describe("cells on the command line", { concurrency: 3 }, () => {

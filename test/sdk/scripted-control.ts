@@ -71,7 +71,7 @@ export async function scripted(
       expires_in_ms: state === "ACTIVE" ? Math.max(0, expiresAt - now) : 0,
       ttl: ttlMs,
       coordinate: `${url}/gateway`,
-      token: mint(keys, { ...claims, generation, fence, expiresAt }, now),
+      token: mint(keys, { ...claims, generation, fence, expiresAt, predicate: "MUTATES" }, now),
     };
   };
   const grant = (): Lease => {

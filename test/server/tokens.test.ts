@@ -37,8 +37,9 @@ test("G3: a lease acquired with tokens has one that expires with the lease, afte
   const shown = inspect(lease.token ?? "");
   assert.ok("claims" in shown);
   const { keyId: _id, expiresAt, ...claims } = shown.claims;
-  const { id, generation, fence } = lease;
-  assert.deepEqual(claims, { tenant: "default", cell: "control", resource: file, lease: id, generation, fence });
+  const { id, generation, fence, predicate } = lease;
+  const named = { tenant: "default", cell: "control", resource: file, lease: id };
+  assert.deepEqual(claims, { ...named, generation, fence, predicate });
   assert.equal(new Date(expiresAt).toISOString(), lease.expires_at);
   await server.register("bob");
   assert.equal((await server.grant("bob", "FILE:/b")).token, undefined);
@@ -103,6 +104,26 @@ test("a forged or truncated token, or one for another resource, is invalid and n
   assert.equal((await check(server, "")).body.error, "token_invalid");
   assert.equal((await check(server, "x".repeat(20_000))).body.error, "token_invalid");
   assert.equal((await server.post("/v1/tokens/verify", {})).status, 400);
+});
+
+test("G4: a token of a lease that only reads is good for read, and for no other operation, at once after a downgrade", async (t) => {
+  const server = await serve(t);
+  const writer = await grantWithToken(server);
+  for (const operation of ["read", "write", "delete"]) {
+    assert.equal((await check(server, writer.token, { operation })).status, 200, operation);
+  }
+  const weaker = await server.post<WireLease>(`/v1/leases/${writer.id}/downgrade`, { predicate: "CONSUMES" });
+  assert.equal(weaker.status, 200, weaker.text);
+  const shared = { intents: [{ predicate: "DEPENDS_ON", resource: file }] };
+  const reader = await grantWithToken(server, "bob", file, shared);
+  for (const token of [writer.token, weaker.body.token, reader.token]) {
+    assert.equal((await check(server, token)).status, 200);
+    assert.equal((await check(server, token, { operation: "read" })).status, 200);
+    for (const operation of ["write", "connect", "run", "anything"]) {
+      const { status, body } = await check(server, token, { operation });
+      assert.deepEqual([status, body.error, body.caveat], [401, "caveat_failed", "predicate"], operation);
+    }
+  }
 });
 
 test("a token of a lease on a pattern is valid for what the pattern matches", async (t) => {

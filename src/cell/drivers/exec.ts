@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import type { Binding } from "../binding.ts";
-import { Driver, type ProbeResult } from "../driver.ts";
+import { Driver, type Operations, type ProbeResult } from "../driver.ts";
 import type { Fields } from "../fields.ts";
 import { Launcher, type LaunchOptions, readLaunchOptions } from "../launching.ts";
 import { runCommand } from "../run-command.ts";
@@ -36,13 +36,20 @@ export function readExecOptions(fields: Fields, folder: string): ExecOptions {
 const coordinateLengthMax = 1_024;
 
 export class ExecDriver extends Driver<ExecOptions> {
+  /** What `bind` sets up is used directly, and nobody here sees how. */
+  static readonly operations: Operations = { bind: "opaque" };
   private readonly launcher = new Launcher(this.options.launch);
 
   override start(): Promise<void> {
     return this.launcher.prepare();
   }
 
+  override canWeaken(): boolean {
+    return false;
+  }
+
   async bind(binding: Binding, signal: AbortSignal): Promise<string> {
+    this.requireWriter(binding, "bind");
     const output = await this.run("bind", this.options.bind, binding, signal);
     const coordinate = output.split("\n")[0]?.trim() ?? "";
     if (coordinate.length > coordinateLengthMax) throw new Error("bind printed more than a place to connect to");

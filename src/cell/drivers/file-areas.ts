@@ -18,9 +18,11 @@ const wrongOffset: AccessFailure = { code: "invalid_request", detail: "Give offs
 
 export class FolderArea implements FileArea {
   private readonly folder: SafeFolder;
+  private readonly fileBytesMax: number;
 
-  constructor(folder: string) {
+  constructor(folder: string, fileBytesMax: number) {
     this.folder = new SafeFolder(folder);
+    this.fileBytesMax = fileBytesMax;
   }
 
   async read(asked: AskedFile): Promise<AccessFailure | null> {
@@ -43,19 +45,25 @@ export class FolderArea implements FileArea {
       return done(asked, 201);
     }
     const offset = query.get("offset");
+    const from = wholeNumber(offset ?? "0");
+    if (from === null) return wrongOffset;
+    const room = this.fileBytesMax - from;
+    if (room < 0 || Number(request.headers["content-length"] ?? 0) > room) return this.tooLarge();
     if (offset !== null) {
-      const from = wholeNumber(offset);
-      if (from === null) return wrongOffset;
       await using handle = await this.folder.openFile(segments, "write");
-      await receive(asked, handle, from);
-      return done(asked, 204);
+      return (await receive(asked, handle, from, room)) ? done(asked, 204) : this.tooLarge();
     }
+    let isWhole = true;
     const isPlaced = await this.folder.replace(segments, `.leasehold-${randomUUID()}.part`, async (handle) => {
-      await receive(asked, handle, 0);
-      return () => request.complete && pass.check();
+      isWhole = await receive(asked, handle, 0, room);
+      return () => isWhole && request.complete && pass.check();
     });
     if (isPlaced) response.writeHead(201).end();
-    return null;
+    return isWhole ? null : this.tooLarge();
+  }
+
+  private tooLarge(): AccessFailure {
+    return { code: "payload_too_large", detail: `A file here has at most ${this.fileBytesMax} bytes.` };
   }
 
   async remove(asked: AskedFile): Promise<AccessFailure | null> {

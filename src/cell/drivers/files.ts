@@ -12,7 +12,7 @@
 import { constants } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { resolve } from "node:path";
-import { Driver, type DriverPlace, type ProbeResult } from "../driver.ts";
+import { Driver, type DriverPlace, type Operations, type ProbeResult } from "../driver.ts";
 import { type AccessFailure, reasonOf } from "../failure.ts";
 import type { Fields } from "../fields.ts";
 import { admitRequest, answerFailure, HttpListener, whenOver } from "../http-listener.ts";
@@ -27,8 +27,12 @@ interface FilesOptions {
     | { readonly type: "folder"; readonly folder: string }
     | { readonly type: "range"; readonly file: string; readonly span: Span };
   readonly readOnly: boolean;
+  /** Of a file in a folder. */
+  readonly fileBytesMax: number;
   readonly listening: Listening;
 }
+
+const defaultFileBytesMax = 2 ** 30;
 
 export function readFilesOptions(fields: Fields, base: string): FilesOptions {
   const folder = fields.text("folder", null);
@@ -43,10 +47,12 @@ export function readFilesOptions(fields: Fields, base: string): FilesOptions {
     folder !== null
       ? ({ type: "folder", folder: resolve(base, folder) } as const)
       : ({ type: "range", file: resolve(base, file ?? ""), span: { from: offset, length: length ?? 0 } } as const);
-  return { area, readOnly: fields.flag("read_only"), listening: readListening(fields) };
+  const fileBytesMax = fields.integer("file_bytes_max", [0, Number.MAX_SAFE_INTEGER], defaultFileBytesMax);
+  return { area, readOnly: fields.flag("read_only"), fileBytesMax, listening: readListening(fields) };
 }
 
 export class FilesDriver extends Driver<FilesOptions> {
+  static readonly operations: Operations = { read: "reads", write: "writes" };
   private readonly area = areaOf(this.options);
   private readonly listener = new HttpListener(this.options.listening, {
     request: (request, response) => void this.serve(request, response),
@@ -87,7 +93,7 @@ export class FilesDriver extends Driver<FilesOptions> {
     const operation = request.method === "GET" || request.method === "HEAD" ? "read" : "write";
     const stop = new AbortController();
     const access = { operation, ...(path !== null && { path }) };
-    const pass = admitRequest(this.place.admission, request, access, (failure) => {
+    const pass = await admitRequest(this.place.admission, request, access, (failure) => {
       answerFailure(response, failure);
       stop.abort();
     });
@@ -128,8 +134,8 @@ export class FilesDriver extends Driver<FilesOptions> {
   }
 }
 
-function areaOf({ area }: FilesOptions): FileArea {
-  return area.type === "folder" ? new FolderArea(area.folder) : new RangeArea(area.file, area.span);
+function areaOf({ area, fileBytesMax }: FilesOptions): FileArea {
+  return area.type === "folder" ? new FolderArea(area.folder, fileBytesMax) : new RangeArea(area.file, area.span);
 }
 
 /** What the file system says, in our words. It never tells a path of the cell's. */

@@ -10,10 +10,11 @@ import {
   type ServerResponse,
 } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Binding, Cut, Pass } from "../binding.ts";
-import { Driver, type ProbeResult } from "../driver.ts";
+import { whenAdmitted } from "../admission.ts";
+import type { Binding, CellLease, Cut, Pass } from "../binding.ts";
+import { Driver, type Operations, type ProbeResult } from "../driver.ts";
 import type { AccessFailure } from "../failure.ts";
 import type { Fields } from "../fields.ts";
 import {
@@ -27,9 +28,9 @@ import {
 import { bareHost, type Listening, readListening } from "../listening.ts";
 import { pump, watchService } from "../pump.ts";
 import { type RequestTarget, readTarget } from "../request-target.ts";
-import { resetSocket } from "../reset-socket.ts";
 import { type Framing, framingOf, upgradeOf } from "./http-framing.ts";
 import { answerHeaders, questionHeaders } from "./http-headers.ts";
+import { Tunnel } from "./http-tunnel.ts";
 
 interface HttpOptions {
   readonly target: URL;
@@ -70,6 +71,8 @@ interface Forwarded {
 }
 
 export class HttpDriver extends Driver<HttpOptions> {
+  /** `connect` is an upgrade: what passes then is not HTTP. */
+  static readonly operations: Operations = { read: "reads", write: "writes", connect: "opaque" };
   private readonly isSecure = this.options.target.protocol === "https:";
   private readonly ask: typeof requestHttp = this.isSecure ? requestHttps : requestHttp;
   private readonly host = bareHost(this.options.target);
@@ -87,6 +90,11 @@ export class HttpDriver extends Driver<HttpOptions> {
 
   async bind(): Promise<string> {
     return `http://${this.listener.address}`;
+  }
+
+  /** Another holder gets connections of its own (G14). */
+  override renewed({ lease }: Binding, before: CellLease): void {
+    if (lease.holder !== before.holder) this.dropPool(lease.id);
   }
 
   override async teardown(binding: Binding): Promise<void> {
@@ -117,21 +125,25 @@ export class HttpDriver extends Driver<HttpOptions> {
     if (target === null) return answerFailure(response, pathRefused);
     let question: ClientRequest | null = null;
     const operation = readMethods.has(request.method ?? "") ? "read" : "write";
-    const pass = this.admit(request, operation, target, (failure) => {
+    const admitted = this.admit(request, operation, target, (failure) => {
       question?.destroy();
       answerFailure(response, failure);
     });
-    if ("code" in pass) return answerFailure(response, pass);
-    whenOver(response, () => {
-      pass.close();
-      question?.destroy();
+    whenAdmitted(admitted, (pass) => {
+      if ("code" in pass) return answerFailure(response, pass);
+      whenOver(response, () => {
+        pass.close();
+        question?.destroy();
+      });
+      // It may have gone while its program was searched for.
+      if (request.socket.destroyed) return;
+      if (request.headers.expect !== undefined) response.writeContinue();
+      question = this.question({ request, binding: pass.binding, target, framing, upgrade: null });
+      question.on("response", (answer) => this.answer(answer, response, pass));
+      this.watch(question, pass);
+      if (framing.body === "none") question.end();
+      else pump(request, question, pass, "in");
     });
-    if (request.headers.expect !== undefined) response.writeContinue();
-    question = this.question({ request, binding: pass.binding, target, framing, upgrade: null });
-    question.on("response", (answer) => this.answer(answer, response, pass));
-    this.watch(question, pass);
-    if (framing.body === "none") question.end();
-    else pump(request, question, pass, "in");
   }
 
   private answer(answer: IncomingMessage, response: ServerResponse, pass: Pass): void {
@@ -150,42 +162,18 @@ export class HttpDriver extends Driver<HttpOptions> {
     if (typeof protocol !== "string") return refuseUpgrade(socket, protocol);
     const target = readTarget(request.url ?? "");
     if (target === null) return refuseUpgrade(socket, pathRefused);
-    let question: ClientRequest | null = null;
-    let other: Socket | null = null;
-    const pass = this.admit(request, "connect", target, (failure) => {
-      if (other === null) refuseUpgrade(socket, failure);
-      else resetSocket(request.socket);
-      question?.destroy();
-      other?.destroy();
+    const tunnel = new Tunnel(request, socket, head);
+    const admitted = this.admit(request, "connect", target, (failure) => tunnel.cut(failure));
+    whenAdmitted(admitted, (pass) => {
+      if ("code" in pass) return refuseUpgrade(socket, pass);
+      const framing = { body: "none", isOdd: true } as const;
+      const question = this.question({ request, binding: pass.binding, target, framing, upgrade: protocol });
+      this.watch(question, pass);
+      tunnel.open(question, pass);
     });
-    if ("code" in pass) return refuseUpgrade(socket, pass);
-    socket.on("close", () => {
-      pass.close();
-      question?.destroy();
-      other?.destroy();
-    });
-    const framing = { body: "none", isOdd: true } as const;
-    question = this.question({ request, binding: pass.binding, target, framing, upgrade: protocol });
-    this.watch(question, pass);
-    question.on("response", (answer) => {
-      answer.resume();
-      pass.cut({ code: "upstream_failed", detail: `The service answered ${answer.statusCode} to the upgrade.` });
-    });
-    question.on("upgrade", (answer, upstream, upstreamHead) => {
-      if (!pass.check()) return void upstream.destroy();
-      other = upstream;
-      upstream.on("error", () => upstream.destroy());
-      upstream.on("close", () => socket.destroy());
-      socket.write(switching(answer));
-      if (upstreamHead.length > 0 && pass.take(upstreamHead.length, "out")) socket.write(upstreamHead);
-      if (head.length > 0 && pass.take(head.length, "in")) upstream.write(head);
-      pump(socket, upstream, pass, "in");
-      pump(upstream, socket, pass, "out");
-    });
-    question.end();
   }
 
-  private admit(request: IncomingMessage, operation: string, { plain }: RequestTarget, cut: Cut): Pass | AccessFailure {
+  private admit(request: IncomingMessage, operation: string, { plain }: RequestTarget, cut: Cut) {
     return admitRequest(
       this.place.admission,
       request,
@@ -225,12 +213,6 @@ export class HttpDriver extends Driver<HttpOptions> {
   private watch(question: ClientRequest, pass: Pass): void {
     watchService(question, ["response", "upgrade", "close"], this.options.answerMs, (failure) => pass.cut(failure));
   }
-}
-
-function switching({ statusMessage, rawHeaders }: IncomingMessage): string {
-  const lines = [`HTTP/1.1 101 ${statusMessage ?? ""}`];
-  for (let at = 0; at < rawHeaders.length; at += 2) lines.push(`${rawHeaders[at]}: ${rawHeaders[at + 1]}`);
-  return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
 /** Whether something listens there. */

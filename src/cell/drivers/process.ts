@@ -14,7 +14,7 @@ import { existsSync, readdirSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { resolve } from "node:path";
 import type { Binding } from "../binding.ts";
-import { Driver, type ProbeResult } from "../driver.ts";
+import { Driver, type Operations, type ProbeResult } from "../driver.ts";
 import { readAllowed } from "../environment.ts";
 import { type AccessFailure, reasonOf } from "../failure.ts";
 import type { Fields } from "../fields.ts";
@@ -79,6 +79,7 @@ const tooLarge = `Send at most ${bodyBytesMax} bytes.`;
 const tookTooLong: AccessFailure = { code: "run_timeout", detail: "The program took longer than it may here." };
 
 export class ProcessDriver extends Driver<ProcessOptions> {
+  static readonly operations: Operations = { run: "opaque" };
   private readonly launcher = new Launcher(this.options.launch);
   private readonly running = new Map<string, Running>();
   private starts = 0;
@@ -103,14 +104,23 @@ export class ProcessDriver extends Driver<ProcessOptions> {
 
   async bind(binding: Binding): Promise<string> {
     const { id } = binding.lease;
+    if (this.options.command !== null) this.requireWriter(binding, "run");
     const group = this.options.cgroup === null ? null : new ControlGroup(this.options.cgroup, this.groupName(id));
     group?.limit(this.launcher.groupLimits);
     const running = { tree: new ProcessTree(this.markOf(id)), group };
     this.running.set(id, running);
     this.guard(binding);
-    binding.onRenew = () => this.guard(binding);
     if (this.options.command !== null) await this.startFixed(this.options.command, binding);
     return this.listener.address === null ? "" : `http://${this.listener.address}`;
+  }
+
+  override renewed(binding: Binding): void {
+    this.guard(binding);
+  }
+
+  /** The command was started for a holder who wrote, and runs on. */
+  override canWeaken(): boolean {
+    return this.options.command === null;
   }
 
   override async teardown(binding: Binding): Promise<void> {

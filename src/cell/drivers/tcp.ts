@@ -4,12 +4,12 @@
  */
 import { connect, createServer, type Socket } from "node:net";
 import { tokenLimits } from "../../token/index.ts";
+import { whenAdmitted } from "../admission.ts";
 import type { Pass } from "../binding.ts";
-import { Driver, type ProbeResult } from "../driver.ts";
+import { Driver, type Operations, type ProbeResult } from "../driver.ts";
 import type { AccessFailure } from "../failure.ts";
 import type { Fields } from "../fields.ts";
 import { addressPattern, bareHost, type Listening, listen, readListening } from "../listening.ts";
-import { peerProgram } from "../peer-program.ts";
 import { pump, watchService } from "../pump.ts";
 import { closeWith, resetSocket } from "../reset-socket.ts";
 import { reach } from "./http.ts";
@@ -33,6 +33,7 @@ export function readTcpOptions(fields: Fields): TcpOptions {
 }
 
 export class TcpDriver extends Driver<TcpOptions> {
+  static readonly operations: Operations = { connect: "opaque" };
   private readonly server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.greet(socket));
   private readonly sockets = new Set<Socket>();
   private address: string | null = null;
@@ -92,28 +93,31 @@ export class TcpDriver extends Driver<TcpOptions> {
   private enter(socket: Socket, token: string, rest: Buffer): void {
     let upstream: Socket | null = null;
     let isOpen = false;
-    const asked = { operation: "connect", program: () => peerProgram(socket) };
-    const pass = this.place.admission.admit(token, asked, (failure) => {
+    const asked = { operation: "connect" };
+    const admitted = this.place.admission.admitFrom(socket, token, asked, (failure) => {
       if (isOpen) resetSocket(socket);
       else refuse(socket, failure);
       upstream?.destroy();
     });
-    if ("code" in pass) return refuse(socket, pass);
-    socket.on("close", () => {
-      upstream?.destroy();
-      pass.close();
-    });
-    upstream = this.connect(pass, () => {
-      if (upstream === null || !pass.check()) return;
-      isOpen = true;
-      socket.write("ok\n");
-      if (rest.length > 0 && pass.take(rest.length, "in")) upstream.write(rest);
-      pump(socket, upstream, pass, "in");
-      pump(upstream, socket, pass, "out");
-      socket.resume();
-    });
-    upstream.on("close", () => {
-      if (isOpen && !socket.writableEnded) resetSocket(socket);
+    whenAdmitted(admitted, (pass) => {
+      if ("code" in pass) return refuse(socket, pass);
+      if (socket.destroyed) return pass.close();
+      socket.on("close", () => {
+        upstream?.destroy();
+        pass.close();
+      });
+      upstream = this.connect(pass, () => {
+        if (upstream === null || !pass.check()) return;
+        isOpen = true;
+        socket.write("ok\n");
+        if (rest.length > 0 && pass.take(rest.length, "in")) upstream.write(rest);
+        pump(socket, upstream, pass, "in");
+        pump(upstream, socket, pass, "out");
+        socket.resume();
+      });
+      upstream.on("close", () => {
+        if (isOpen && !socket.writableEnded) resetSocket(socket);
+      });
     });
   }
 

@@ -11,7 +11,7 @@ import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { AddressGuard, isNetwork, NotPermitted } from "../addresses.ts";
 import type { Binding } from "../binding.ts";
-import { Driver, NothingBegun, type ProbeResult } from "../driver.ts";
+import { Driver, NothingBegun, type Operations, type ProbeResult } from "../driver.ts";
 import { reasonOf } from "../failure.ts";
 import type { Fields } from "../fields.ts";
 import { bareHost } from "../listening.ts";
@@ -40,13 +40,20 @@ export function readWebhookOptions(fields: Fields, folder: string): WebhookOptio
 }
 
 export class WebhookDriver extends Driver<WebhookOptions> {
+  /** What `bind` sets up is used directly, and nobody here sees how. */
+  static readonly operations: Operations = { bind: "opaque" };
   private readonly guard = new AddressGuard(this.options.allowPrivate, this.options.allow);
 
   override async start(): Promise<void> {
     this.secret();
   }
 
+  override canWeaken(): boolean {
+    return false;
+  }
+
   async bind(binding: Binding, signal: AbortSignal): Promise<string> {
+    this.requireWriter(binding, "bind");
     const { coordinate = "" } = await this.tell("bind", binding, signal);
     if (typeof coordinate !== "string" || coordinate.length > coordinateLengthMax) {
       throw new Error("the webhook's coordinate is not text, or is too long");

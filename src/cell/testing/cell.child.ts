@@ -12,6 +12,7 @@ const text = JSON.stringify({
 const keys = new CellKeys("child", [{ id: "k1", key: new Uint8Array(32), retiresAt: null }]);
 const core = new CellCore(readCellConfig(text, "child.json"), keys);
 const expiresAt = Date.now() + Number(ttlMs);
-const lease = { tenant: "acme", id: "lease-1", resource, generation: 1, fence: 1, units: 1, expiresAt };
+const whose = { tenant: "acme", id: "lease-1", holder: "ann", predicate: "MUTATES" } as const;
+const lease = { ...whose, resource, generation: 1, fence: 1, units: 1, expiresAt };
 console.log(JSON.stringify({ ...(await core.bind(lease)), expiresAt }));
 process.stdin.resume().on("end", () => process.exit(0));

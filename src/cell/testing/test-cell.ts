@@ -65,7 +65,8 @@ let fence = 0;
 export function newLease(resource: string, ttlMs = 60_000, change: Partial<CellLease> = {}): CellLease {
   fence++;
   const expiresAt = Date.now() + ttlMs;
-  return { tenant: "acme", id: `lease-${fence}`, resource, generation: 1, fence, units: 1, expiresAt, ...change };
+  const whose = { tenant: "acme", id: `lease-${fence}`, holder: "ann", predicate: "MUTATES" } as const;
+  return { ...whose, resource, generation: 1, fence, units: 1, expiresAt, ...change };
 }
 
 export function renewed(lease: CellLease, ttlMs = 60_000): CellLease {

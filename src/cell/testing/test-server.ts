@@ -168,6 +168,8 @@ export function wireLease(resource: string, ttlMs = 60_000) {
     tenant: "acme",
     id: `wire-${fence}`,
     resource,
+    predicate: "MUTATES" as const,
+    holder: "ann",
     generation: 1,
     fence,
     units: 1,

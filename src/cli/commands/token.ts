@@ -31,6 +31,7 @@ export const commands: readonly Command[] = [
         lease_id: claims.lease,
         generation: claims.generation,
         fence: claims.fence,
+        predicate: claims.predicate,
         key_id: claims.keyId,
         expires_at: timeText(claims.expiresAt),
         ends_at: timeText(inspected.expiresAt),

@@ -27,6 +27,11 @@ export const weakestConflicting = [EXCLUSIVE, PROVIDING, SHARED] as const satisf
   Record<Strength, Strength>
 >;
 
+/** G4: whether its holder may look but not write; a token of such a lease opens only what reads. */
+export function readsOnly(predicate: Predicate): boolean {
+  return strengths[predicate] === SHARED;
+}
+
 export function strengthsConflict(a: Strength, b: Strength): boolean {
   return a + b >= 2;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Predicate } from "../contract/predicates.ts";
+import { predicates as allPredicates, type Predicate, readsOnly } from "../contract/predicates.ts";
 import { createWorld, found, type World } from "../testing/test-world.ts";
 
 const predicates = ["PROVIDES", "CONSUMES", "MUTATES", "DELETES", "DEPENDS_ON", "RENAMES"] as const;
@@ -346,4 +346,11 @@ test("L13: an id guessed across tenants is answered exactly like an unknown one"
   const acts = (agentId: string) => other.refused("forbidden", { type: "verify_all", actor, agentId, leaseIds: null });
   assert.deepEqual(acts("a"), acts("never"));
   assert.deepEqual(acts("a"), acts("holder"), "nor does a stranger learn which agents there are");
+});
+
+test("G4: the predicates that get along with their like are those that only read", () => {
+  assert.deepEqual(
+    allPredicates.filter((predicate) => readsOnly(predicate)),
+    ["CONSUMES", "DEPENDS_ON"],
+  );
 });

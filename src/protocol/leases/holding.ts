@@ -55,6 +55,9 @@ export const heartbeatAll = command({
   errors: ["agent_unknown", "stale_epoch"],
 });
 
+/** For what a cell has to take before it is answered. */
+const pausedByCell = ok(shapes.paused, "PAUSED: its cell does not answer.", 423);
+
 export const renewLease = command({
   name: "renew_lease",
   path: "/v1/leases/{lease_id}/renew",
@@ -66,7 +69,7 @@ export const renewLease = command({
   example: { ...example, generation: 1 },
   replies: [
     ok(shapes.lease, "The lease, issued again; on a bound resource, once its cell has taken it."),
-    ok(shapes.paused, "PAUSED: its cell does not answer.", 423),
+    pausedByCell,
   ],
   errors: [...ends, "stale_generation", "renew_required", "verify_required", "resource_fenced"],
 });
@@ -79,7 +82,7 @@ export const transferLease = command({
   summary: "Transfers a lease to another agent",
   description: "Of the same tenant. The lease keeps its id and gets a new fence (L15).",
   example: { ...example, to_agent_id: "agt_01jcs8qn0v3b5d7f" },
-  replies: [ok(shapes.lease, "The lease, in its new hands.")],
+  replies: [ok(shapes.lease, "The lease, in its new hands."), pausedByCell],
   errors: [...ends, "agent_unknown", "transfer_refused", "renew_required", "verify_required"],
 });
 
@@ -90,7 +93,7 @@ export const downgradeLease = command({
   summary: "Downgrades a lease to a weaker predicate",
   description: "To a predicate that conflicts with less: a writer becomes a reader (L15).",
   example: { ...example, predicate: "CONSUMES" },
-  replies: [ok(shapes.lease, "The lease, weakened.")],
+  replies: [ok(shapes.lease, "The lease, weakened."), pausedByCell],
   errors: [...ends, "not_weaker", "renew_required", "verify_required"],
 });
 

@@ -14,7 +14,8 @@ import {
 const inventory = [
   { resource: "GPU:/a", driver: "http", capacity: 4, hardware: ["a100"], ready: true, fault: null, fenced: null },
 ];
-const lease = { tenant: "t", id: "l", resource: "GPU:/a", generation: 1, fence: 7, units: 1, expires_at: 5 };
+const whose = { tenant: "t", id: "l", resource: "GPU:/a", predicate: "MUTATES", holder: "a" } as const;
+const lease = { ...whose, generation: 1, fence: 7, units: 1, expires_at: 5 };
 const keys = [{ id: "k", key: "AAAA", retires_at: null }];
 
 const fromCell: readonly CellFrame[] = [

@@ -3,6 +3,7 @@
  * (`GET /v1/cells/connect`). The cell sends `hello` with what it believes, gets `welcome`, and then `do` commands;
  * it answers each with `done`, and reports by itself what it has `ended`. Both sides decode with the same schemas.
  */
+import { predicates } from "../../kernel/contract/predicates.ts";
 import { type CellEndCode, cellBinding, cellEndCodes, cellResource } from "../../kernel/contract/records.ts";
 import { checkOf } from "../schema/check.ts";
 import type { Fault } from "../schema/explain.ts";
@@ -70,6 +71,10 @@ export const cellLinkLease = record({
   tenant: id,
   id,
   resource: name,
+  /** What the holder may do with it (G4). */
+  predicate: choice(predicates),
+  /** Whose it is: with another holder, what the one before has open ends (L15). */
+  holder: id,
   generation: integer(),
   fence: integer(),
   units: integer(),
@@ -146,7 +151,7 @@ const fromServer = {
     refused: list(record({ resource: name, message: text() })),
   }),
   bind: record({ type: type("do"), seq, op: type("bind"), lease: cellLinkLease }),
-  /** G8: the same or the next generation, with its present end. */
+  /** The same or the next generation (G8), with its present end, predicate and holder (L15). */
   update: record({ type: type("do"), seq, op: type("update"), lease: cellLinkLease }),
   teardown: record({ type: type("do"), seq, op: type("teardown"), lease_id: id, code: endCode }),
   reset: record({ type: type("do"), seq, op: type("reset"), resource: name }),

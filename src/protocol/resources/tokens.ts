@@ -26,7 +26,9 @@ export const verifyToken = query({
       text({
         minLength: 1,
         maxLength: limits.labelLengthMax,
-        description: "The operation, such as `read`, for tokens that are narrowed to operations.",
+        description:
+          "The operation. `read` reads; any other one writes, and a lease that only reads (CONSUMES, DEPENDS_ON) may not " +
+          "do it (G4). Tokens that are narrowed to operations must name it.",
       }),
     ),
   },

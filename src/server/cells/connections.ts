@@ -16,7 +16,7 @@ import type { Caller } from "../service.ts";
 import { closeCodeFor, enrolCommand, linkKeys, welcomeFrame } from "./enrolling.ts";
 import { type AfterHello, CellLink, type CellOrder } from "./link.ts";
 import { bindOrder, orderFor, type ReportedLease, reportFor, teardownOrder, updateOrder } from "./orders.ts";
-import { Renewals, type Taken } from "./renewals.ts";
+import { Renewals, type Taken, type Update } from "./renewals.ts";
 import { controlCell, type LeaseTokens } from "./tokens.ts";
 
 /** What a watcher of the service wants to count. */
@@ -69,9 +69,9 @@ export class CellConnections {
     return this.links.has(nameOf(tenant, cell));
   }
 
-  /** Whether the cell has taken the generation that was just decided. */
-  awaitTaken({ tenant, id, generation }: Lease): Promise<Taken> {
-    return this.renewals.await(tenant, id, generation);
+  /** Whether the cell has taken what was just decided of the lease. */
+  awaitTaken(lease: Lease): Promise<Taken> {
+    return this.renewals.await(lease);
   }
 
   /** The cell's answer; null where it is not connected, or left before it had one. */
@@ -156,7 +156,7 @@ export class CellConnections {
     const began = performance.now();
     void link.order(order).then((done) => {
       if (done === null) return;
-      if (order.op === "update") return this.updated(link, lease, done);
+      if (order.op === "update") return this.updated(link, order.lease, done);
       if (order.op === "bind" || order.op === "teardown") {
         this.vitals.onAnswered?.(order.op, (performance.now() - began) / 1_000);
       }
@@ -166,8 +166,8 @@ export class CellConnections {
     });
   }
 
-  private updated(link: CellLink, lease: ReportedLease, done: CellDone): void {
-    this.renewals.note(link.caller.tenant, lease.id, lease.generation, done);
+  private updated(link: CellLink, lease: Update, done: CellDone): void {
+    this.renewals.note(lease, done);
     // The stricter wins: a cell that knows nothing of a lease does not let its holder in.
     if (!done.ok && done.code === "lease_unknown") this.noteEnded(link, lease, "cell_lost_binding", null);
   }

@@ -18,6 +18,7 @@ export function orderFor(event: KernelEvent): { readonly lease: Lease; readonly 
     case "lease.reissued":
     case "lease.revived":
     case "lease.transferred":
+    case "lease.downgraded":
       return event.lease.cell === null ? null : { lease: event.lease, order: updateOrder(event.lease) };
     case "lease.closing":
       return { lease: event.lease, order: teardownOrder(event.lease.id, endCodeOf(event.lease)) };
@@ -71,6 +72,6 @@ export function reportFor(
 export type ReportedLease = Pick<Lease, "id" | "generation">;
 
 function linkLease(lease: Lease, expiresAt: number): CellLinkLease {
-  const { tenant, id, resource, generation, fence, units } = lease;
-  return { tenant, id, resource, generation, fence, units, expires_at: expiresAt };
+  const { tenant, id, resource, predicate, holder, generation, fence, units } = lease;
+  return { tenant, id, resource, predicate, holder, generation, fence, units, expires_at: expiresAt };
 }

@@ -1,4 +1,5 @@
-/** Renewals that wait until their cell has taken the new generation: from then on the old token is void there too (G8). */
+/** Answers that wait until a cell has taken a change of a lease: from then on the old token is void there too (G4, G8). */
+import type { Lease } from "../../kernel/contract/records.ts";
 import type { CellDone } from "../../protocol/resources/cell-link.ts";
 
 export type Taken =
@@ -8,8 +9,11 @@ export type Taken =
   /** It did not say anything in time. */
   | { readonly type: "silent" };
 
+/** What a cell is to know of a lease. */
+export type Update = Pick<Lease, "tenant" | "id" | "generation" | "predicate">;
+
 interface Waiter {
-  readonly generation: number;
+  readonly wanted: Update;
   readonly settle: (taken: Taken) => void;
 }
 
@@ -19,11 +23,11 @@ const takenMsMax = 5_000;
 export class Renewals {
   private readonly waiters = new Map<string, Set<Waiter>>();
 
-  await(tenant: string, leaseId: string, generation: number): Promise<Taken> {
-    const name = nameOf(tenant, leaseId);
+  await(wanted: Update): Promise<Taken> {
+    const name = nameOf(wanted.tenant, wanted.id);
     return new Promise((resolve) => {
       const waiter: Waiter = {
-        generation,
+        wanted,
         settle: (taken) => {
           clearTimeout(timer);
           waiting.delete(waiter);
@@ -39,9 +43,12 @@ export class Renewals {
   }
 
   /** An update was answered. That a newer generation is there already says the same of the older ones. */
-  note(tenant: string, leaseId: string, generation: number, done: CellDone): void {
-    for (const waiter of [...(this.waiters.get(nameOf(tenant, leaseId)) ?? [])]) {
-      if (waiter.generation > generation) continue;
+  note({ tenant, id, generation, predicate }: Update, done: CellDone): void {
+    for (const waiter of [...(this.waiters.get(nameOf(tenant, id)) ?? [])]) {
+      const { wanted } = waiter;
+      if (wanted.generation > generation) continue;
+      // A downgrade stays in its generation: an update that was under way before it says nothing about it.
+      if (wanted.generation === generation && wanted.predicate !== predicate) continue;
       const isTaken = done.ok || done.code === "stale_generation";
       waiter.settle(isTaken ? { type: "taken" } : { type: "ended", code: done.code });
     }

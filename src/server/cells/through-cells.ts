@@ -1,6 +1,13 @@
-/** Commands whose answers wait for a cell: renewing a bound lease (G8), and lifting a fence (G7). */
+/** Commands whose answers wait for a cell: what changes a bound lease (G4, G8, L15), and lifting a fence (G7). */
 import type { Decision } from "../../engine/engine-types.ts";
-import type { Command, RenewLease, ResetResource } from "../../kernel/contract/commands.ts";
+import type {
+  Command,
+  DowngradeLease,
+  RenewLease,
+  ResetResource,
+  TransferLease,
+} from "../../kernel/contract/commands.ts";
+import type { Lease } from "../../kernel/contract/records.ts";
 import { findRecord, parseResourceName } from "../../kernel/views.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import { replyAnswer } from "../../protocol/answers/reply-json.ts";
@@ -12,7 +19,9 @@ import type { Service } from "../service.ts";
 /** A driver may take its time to reset and to probe; one that takes longer is asked again by an operator. */
 const resetMsMax = 55_000;
 
-export const runRenew = runThrough(renewLease);
+type LeaseChange = RenewLease | TransferLease | DowngradeLease;
+
+export const runLeaseChange = runThrough(changeLease);
 export const runReset = runThrough(resetResource);
 
 function runThrough<C extends Command>(decide: (service: Service, command: C) => Promise<Decision>) {
@@ -26,17 +35,17 @@ function runThrough<C extends Command>(decide: (service: Service, command: C) =>
   };
 }
 
-/** Answered when its cell has taken it: then the old token is dead everywhere. */
-async function renewLease({ engine, cells }: Service, command: RenewLease): Promise<Decision> {
+/** Answered when its cell has taken it: from then on the old token, or what it could do, is dead everywhere. */
+async function changeLease({ engine, cells }: Service, command: LeaseChange): Promise<Decision> {
   const { tenant, leaseId } = command;
   const before = engine.peek((state) => findRecord(state, tenant, "lease", leaseId));
-  // Without its cell the lease would be longer here than there; so it stays as it is, and its holder can try again.
+  // Without its cell the lease would be another here than there; so it stays as it is, and its holder can try again.
   if (before !== undefined && before.cell !== null && !cells.isConnected(tenant, before.cell)) {
     throw notReady(before.resource, `The cell ${before.cell} is not connected; nothing has changed. Try again.`);
   }
   const decided = await engine.command(command);
   const { reply } = decided;
-  if (reply.type !== "lease" || reply.lease.cell === null) return decided;
+  if (reply.type !== "lease" || reply.lease.cell === null || isUnchanged(before, reply.lease)) return decided;
   const taken = await cells.awaitTaken(reply.lease);
   switch (taken.type) {
     case "taken":
@@ -44,13 +53,18 @@ async function renewLease({ engine, cells }: Service, command: RenewLease): Prom
     case "silent":
       throw notReady(
         reply.lease.resource,
-        `The cell ${reply.lease.cell} has not taken the new generation in time; ask for the lease, and renew it again.`,
+        `The cell ${reply.lease.cell} has not taken the change in time; ask for the lease, and try again.`,
       );
     case "ended": {
       const code = cellEndCodes.find((known) => known === taken.code) ?? "lease_revoked";
       throw new Refused(errorAnswer(code, "The cell has ended the lease; acquire again.", { lease_id: leaseId }));
     }
   }
+}
+
+/** A transfer to its own holder, or a downgrade to what it is: no cell gets an update. */
+function isUnchanged(before: Lease | undefined, after: Lease): boolean {
+  return before?.generation === after.generation && before.predicate === after.predicate;
 }
 
 /** The cell resets the resource and probes it, and only what a probe has seen clean is free again. */

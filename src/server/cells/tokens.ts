@@ -21,8 +21,8 @@ export class LeaseTokens {
   readonly tokenOf = (lease: Lease, now: Millis): string | null => {
     const cell = lease.cell ?? (lease.tokens ? controlCell : null);
     if (cell === null || lease.state !== "ACTIVE" || lease.id === "") return null;
-    const { tenant, resource, id, generation, fence, expiresAt } = lease;
-    return mint(this.keys, { tenant, cell, resource, lease: id, generation, fence, expiresAt }, now);
+    const { tenant, resource, id, generation, fence, expiresAt, predicate } = lease;
+    return mint(this.keys, { tenant, cell, resource, lease: id, generation, fence, expiresAt, predicate }, now);
   };
 
   cellKeys(tenant: string, cell: string): readonly CellKey[] {

@@ -7,6 +7,7 @@ import type { Lease, Millis, Resource } from "../../kernel/contract/records.ts";
 import { findRecord, namesOverlap, parseResourceName } from "../../kernel/views.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import type { QueryOf } from "../../protocol/answers/queries.ts";
+import { readOnlyFailure, readOperation } from "../../protocol/resources/reading.ts";
 import {
   type Decoded,
   decodeToken,
@@ -70,8 +71,10 @@ function check(
   if (isForged || lease === null) return result;
   const ended = endOf(lease, resource);
   if (ended !== null) return ended;
-  const { generation, fence, expiresAt } = lease;
-  return verifyDecoded(decoded, keys, { ...presented, generation, fence, leaseExpiresAt: expiresAt });
+  const { generation, fence, expiresAt, predicate } = lease;
+  const verified = verifyDecoded(decoded, keys, { ...presented, generation, fence, leaseExpiresAt: expiresAt });
+  if ("code" in verified || query.operation === null) return verified;
+  return readOnlyFailure(claims.predicate, predicate, query.operation === readOperation) ?? verified;
 }
 
 /** null: it is to be honoured. One that is HELD is not (L9). */

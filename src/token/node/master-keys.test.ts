@@ -20,6 +20,7 @@ const claims = {
   generation: 1,
   fence: 1,
   expiresAt: now + 300_000,
+  predicate: "MUTATES",
 };
 
 function codeOf(keys: Parameters<typeof verify>[1], token: string, at = now): string {
