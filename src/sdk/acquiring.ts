@@ -2,6 +2,7 @@
  * From a manifest to its leases: waits in line, tries again where it died, and leaves nothing behind when it is given
  * up. The agent, and so its age, stays the same throughout (W1, W5).
  */
+import { backOffMs } from "../keeper/lease-keeper.ts";
 import { type Actor, askAs } from "./actor.ts";
 import type { Timed } from "./client.ts";
 import { aborted, Died, type LeaseholdCode, LeaseholdError } from "./errors.ts";
@@ -14,7 +15,10 @@ export type Manifest = string | Intent | readonly (string | Intent)[];
 
 export interface AcquireOptions {
   readonly ttlMs?: number | undefined;
-  /** How long to try to get the leases, waiting and retrying included; 0: only if they are free. Left out: no limit. */
+  /**
+   * How long to try to get the leases, waiting and retrying included (W4); 0: only if they are free. Five minutes if left
+   * out; Infinity: no limit.
+   */
   readonly timeoutMs?: number | undefined;
   readonly idleTimeoutMs?: number | undefined;
   /** Why, for those who are in each other's way. */
@@ -38,6 +42,10 @@ export interface AcquireSteps {
  * noticed, and the grant that waits behind it still collected, before it lapses (W8: 10 s).
  */
 const holdMsMax = 5_000;
+const timeoutMsDefault = 300_000;
+/** After a wait that ran out, before the next attempt. */
+const pauseMsBase = 100;
+const pauseMsCap = 5_000;
 /** With less time than this left, a wait that is over is not begun again. */
 const lastWaitMsMin = 50;
 /** What is waited for at most at once; the server has a cap of its own. */
@@ -49,12 +57,12 @@ export async function acquireLeases(
   options: AcquireOptions,
   steps: AcquireSteps,
 ): Promise<Timed<Granted>> {
-  const { timeoutMs, signal, onWait } = options;
-  const endAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs;
+  const { timeoutMs = timeoutMsDefault, signal, onWait } = options;
+  const endAt = performance.now() + timeoutMs;
   const intents = intentsOf(manifest);
   let input: AcquireInput | null = null;
   let isUnverified = false;
-  for (;;) {
+  for (let attempt = 0; ; attempt++) {
     if (signal?.aborted === true) throw aborted(signal, false);
     const leftMs = Math.max(endAt - performance.now(), 0);
     try {
@@ -78,7 +86,7 @@ export async function acquireLeases(
         onWait?.(error);
         await steps.rollBack(error);
       }
-      await sleep(Math.min(pauseMs(error), Math.max(endAt - performance.now(), 0)), signal);
+      await sleep(Math.min(pauseMs(error, attempt), Math.max(endAt - performance.now(), 0)), signal);
     }
   }
 }
@@ -168,8 +176,8 @@ const outlasted: readonly LeaseholdCode[] = [
   "database_unavailable",
 ];
 
-/** The server's hint (W5), and a little chance on top so that a crowd does not come back at once. */
-function pauseMs(error: LeaseholdError): number {
-  const hint = error.retryAfterMs ?? (error instanceof Died ? 50 : 0);
+/** The server's hint (W5), and a little chance on top so that a crowd does not come back at once; else a back-off (W4). */
+function pauseMs({ retryAfterMs: hint }: LeaseholdError, attempt: number): number {
+  if (hint === null) return backOffMs(attempt, pauseMsBase, pauseMsCap);
   return hint + Math.random() * Math.min(hint / 4, 250);
 }

@@ -6,6 +6,7 @@ import type { Actor } from "./actor.ts";
 import type { Client } from "./client.ts";
 import { LeaseholdError } from "./errors.ts";
 import { drawKey } from "./idempotency.ts";
+import { Works } from "./works.ts";
 
 const spareMax = 64;
 
@@ -20,16 +21,19 @@ export class AgentPool {
   }
 
   /** `hasBegun` tells whether the work itself has: until then an agent that the server has forgotten is replaced. */
-  async use<T>(work: (actor: Actor) => Promise<T>, hasBegun: () => boolean): Promise<T> {
+  async use<T>(work: (actor: Actor, works: Works) => Promise<T>, hasBegun: () => boolean): Promise<T> {
     const spare = this.spare.pop();
     const actor = spare ?? (await this.register());
+    const works = new Works({ mayHoldMore: false });
     try {
-      const value = await work(actor);
-      this.putBack(actor);
+      const value = await work(actor, works);
+      // Work that was begun inside and not awaited goes on as this agent; until it ends, nobody else may be that agent.
+      if (works.isBusy) void works.idle().then(() => this.putBack(actor));
+      else this.putBack(actor);
       return value;
     } catch (error) {
       if (spare !== undefined && isForgotten(error) && !hasBegun()) return this.use(work, hasBegun);
-      void this.takeBack(actor, error);
+      void works.idle().then(() => this.takeBack(actor, error));
       throw error;
     }
   }

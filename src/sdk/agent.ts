@@ -18,7 +18,8 @@ import { LeaseholdError } from "./errors.ts";
 import { type Hold, type HoldOptions, holdUntilReleased } from "./hold.ts";
 import { drawKey, type OperationName } from "./idempotency.ts";
 import type { AgentState, OperationAnswers, RegisteredAgent } from "./wire.ts";
-import { type Held, type WithLeaseOptions, Works, workUnder } from "./with-lease.ts";
+import { type Held, type WithLeaseOptions, workUnder } from "./with-lease.ts";
+import { presentWork, Works } from "./works.ts";
 
 export interface AgentOptions {
   /** Drawn if left out; then no other process can take the agent up. */
@@ -45,7 +46,7 @@ export class Agent implements Actor {
     this.present = registered;
     this.phase = registered.state;
     this.digestFile = digestFile;
-    this.works = new Works(!isDrawn);
+    this.works = new Works({ mayHoldMore: !isDrawn });
   }
 
   static async register(client: Client, { id, labels, digestFile }: AgentOptions): Promise<Agent> {
@@ -83,7 +84,8 @@ export class Agent implements Actor {
 
   /** As the client's, in this agent's name: its pieces of work do not stand in each other's way (C2). */
   withLease<T>(manifest: Manifest, body: (held: Held) => Promise<T> | T, options: WithLeaseOptions = {}): Promise<T> {
-    return workUnder(this, this.works, manifest, body, options);
+    const outer = presentWork();
+    return workUnder(this, this.works, manifest, body, options, outer?.works === this.works ? outer : null);
   }
 
   /** As the client's, in this agent's name. */

@@ -20,8 +20,9 @@ import { openTaskKeeper } from "./task-keeper.ts";
 import { type Limited, limited, sleep } from "./timing.ts";
 import { type Credentials, headersFor, WireBroken, type WireReply } from "./transport.ts";
 import type { OperationAnswers, OperationInputs } from "./wire.ts";
-import { type Held, type WithLeaseOptions, Works, workUnder } from "./with-lease.ts";
+import { type Held, type WithLeaseOptions, workUnder } from "./with-lease.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
+import { presentWork, type Work } from "./works.ts";
 
 export type { OperationName } from "./idempotency.ts";
 export type { Transport } from "./lane.ts";
@@ -43,6 +44,14 @@ export interface ClientOptions {
   readonly fetch?: Fetch | undefined;
   /** For tests. */
   readonly clock?: Clock | undefined;
+}
+
+export interface ClientLeaseOptions extends WithLeaseOptions {
+  /**
+   * Inside the work of another: as an agent of its own all the same, so that it excludes that work and its siblings (W13).
+   * Two programs that do so in opposite order can wait for each other until `timeoutMs`.
+   */
+  readonly separate?: boolean | undefined;
 }
 
 export interface CallOptions {
@@ -138,22 +147,25 @@ export class Client {
 
   /**
    * Runs `body` while the manifest's leases are held: waits for them, keeps them, fires the signal before they can have
-   * ended, and gives them back. Each piece of work has an agent of its own; `agent.withLease` works as a given one.
+   * ended, and gives them back. Each piece of work has an agent of its own; inside the work of another it is that one's
+   * (W13). `agent.withLease` works as a given one.
    */
-  withLease<T>(manifest: Manifest, body: (held: Held) => Promise<T> | T, options: WithLeaseOptions = {}): Promise<T> {
+  withLease<T>(manifest: Manifest, body: (held: Held) => Promise<T> | T, options: ClientLeaseOptions = {}): Promise<T> {
+    const outer = options.separate === true ? null : this.outerWork();
+    if (outer !== null) return workUnder(outer.actor, outer.works, manifest, body, options, outer);
     let hasBegun = false;
     const begin = (held: Held): Promise<T> | T => {
       hasBegun = true;
       return body(held);
     };
     return this.agents.use(
-      (actor) => workUnder(actor, new Works(false), manifest, begin, options),
+      (actor, works) => workUnder(actor, works, manifest, begin, options),
       () => hasBegun,
     );
   }
 
   /** As `withLease`, for leases that outlive a function: they are kept until they are released, or lost. */
-  hold(manifest: Manifest, options: HoldOptions = {}): Promise<Hold> {
+  hold(manifest: Manifest, options: HoldOptions & ClientLeaseOptions = {}): Promise<Hold> {
     return holdUntilReleased((body) => this.withLease(manifest, body, { ...options, retryLost: "never" }));
   }
 
@@ -215,6 +227,16 @@ export class Client {
 
   get isClosed(): boolean {
     return this.closing.signal.aborted;
+  }
+
+  /** The work that this code runs in, if it is held at the same server by the same credential. */
+  private outerWork(): Work | null {
+    const work = presentWork();
+    return work?.actor.client.isLike(this) === true ? work : null;
+  }
+
+  private isLike({ url, options: { key, tenant } }: Client): boolean {
+    return this.url === url && this.options.key === key && this.options.tenant === tenant;
   }
 
   private async attempt(

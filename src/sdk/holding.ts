@@ -23,6 +23,15 @@ export interface HoldingOptions {
   readonly marginMs?: number | undefined;
   /** Whether work that lasts opens a stream of events, to learn of ends as they happen; true if left out. */
   readonly watch?: boolean | undefined;
+  /** How much the keeper may spend on these leases; then they end, and the work is stopped before. No limit if left out. */
+  readonly budget?: Budget | undefined;
+}
+
+export interface Budget {
+  /** Of all, from the grant on: when it is over the signal fires. */
+  readonly timeMs?: number | undefined;
+  /** Heartbeats and renewals of one lease that its keeper sends; after these it runs out. */
+  readonly renewals?: number | undefined;
 }
 
 /** A tenth of the TTL, within these. */
@@ -43,6 +52,8 @@ export class Holding implements RenewalHost, Watcher {
   private readonly ttlMs: number;
   private readonly marginMs: number;
   private readonly beganAt: Mark;
+  private readonly budget: Budget;
+  private beats = 0;
   /** null once a stream of events was asked for, or if none is wanted. */
   private watchAfterMs: number | null;
   private jumps: number;
@@ -54,7 +65,7 @@ export class Holding implements RenewalHost, Watcher {
     actor: Actor,
     leases: readonly Lease[],
     sentAt: Mark,
-    { marginMs, watch = true }: HoldingOptions = {},
+    { marginMs, watch = true, budget = {} }: HoldingOptions = {},
     watchAfterMs = watchAfterMsDefault,
   ) {
     const { time } = actor.client;
@@ -63,6 +74,7 @@ export class Holding implements RenewalHost, Watcher {
     this.ttlMs = Math.min(...leases.map(({ ttl }) => ttl));
     this.marginMs = marginMs ?? Math.min(Math.max(this.ttlMs / 10, marginMsMin), marginMsMax);
     this.beganAt = time.mark();
+    this.budget = budget;
     this.jumps = time.jumps;
     for (const one of this.held) if (one.isBound) this.renewals.set(one.id, new Renewal(one, this));
     this.watchAfterMs = !watch ? null : this.renewals.size > 0 ? 0 : watchAfterMs;
@@ -213,7 +225,14 @@ export class Holding implements RenewalHost, Watcher {
     client.watch.listen(this);
   }
 
+  /** Whether one more extension is within the budget, of a lease that had so many before. */
+  mayExtend(before: number): boolean {
+    return before < (this.budget.renewals ?? Number.POSITIVE_INFINITY);
+  }
+
   private runOut(sinceMs: number): void {
+    const spent = this.budgetSpent();
+    if (spent !== null) return this.lose({ reason: "budget", detail: `The leases were kept for ${spent}, as asked.` });
     if (sinceMs > this.ttlMs / 3) {
       const detail = `The program stood still for ${Math.round(sinceMs)} ms, past its leases' end.`;
       return this.lose({ reason: "overslept", detail });
@@ -223,9 +242,22 @@ export class Holding implements RenewalHost, Watcher {
     this.lose(this.renewals.get(ended?.id ?? "")?.lossAtEnd ?? { reason: "no_contact", detail });
   }
 
+  /** What there was to spend, in words; null while some of it is left. */
+  private budgetSpent(): string | null {
+    const { timeMs = Number.POSITIVE_INFINITY, renewals = Number.POSITIVE_INFINITY } = this.budget;
+    if (this.budgetLeftMs() <= 0) return `${timeMs} ms`;
+    const sent = Math.max(this.beats, ...[...this.renewals.values()].map((renewal) => renewal.sent));
+    return sent >= renewals ? `${renewals} renewals` : null;
+  }
+
+  private budgetLeftMs(): number {
+    const { timeMs } = this.budget;
+    return timeMs === undefined ? Number.POSITIVE_INFINITY : timeMs - this.actor.client.time.elapsedMs(this.beganAt);
+  }
+
   private async sendBeat(signal: AbortSignal): Promise<number | null> {
     const unbound = this.held.filter(({ isBound }) => !isBound);
-    if (unbound.length === 0) return null;
+    if (unbound.length === 0 || !this.mayExtend(this.beats)) return null;
     const activity = this.isActive;
     this.isActive = false;
     const input = {
@@ -236,6 +268,7 @@ export class Holding implements RenewalHost, Watcher {
     const timeoutMs = Math.max(this.ttlMs / 4, attemptMsMin);
     try {
       const { answer, sentAt } = await askAs(this.actor, "heartbeat_all", input, { signal, timeoutMs, retries: 0 });
+      this.beats++;
       await this.heard(answer.leases, answer.lost, sentAt);
       return this.beatEveryMs() - this.actor.client.time.elapsedMs(sentAt);
     } catch (error) {
@@ -285,7 +318,7 @@ export class Holding implements RenewalHost, Watcher {
   }
 
   private leftMs(): number {
-    return Math.min(...this.held.map((one) => this.usableMs(one)));
+    return Math.min(this.budgetLeftMs(), ...this.held.map((one) => this.usableMs(one)));
   }
 
   /** A third of the TTL, or of what a token may live (G3). */

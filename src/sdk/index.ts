@@ -8,6 +8,7 @@ export type { DigestFile, DigestInput, Resumed, SavedDigest, VerifiedLease } fro
 export * from "./errors.ts";
 export type { EventsOptions, LeaseholdEvent } from "./events.ts";
 export type { Hold, HoldOptions } from "./hold.ts";
+export type { Budget } from "./holding.ts";
 export { type LeaseEndCode, LeaseLost, type LossReason } from "./lease-lost.ts";
 export { LiveLease, type LiveNarrowing } from "./live-lease.ts";
 export {

@@ -16,6 +16,10 @@ const ends = {
   /** The cell that has the resource could not be reached to issue the lease again (G8). */
   cell_not_ready: "lease_expired",
   revoked: "lease_revoked",
+  /** Older work needed the resource, under Wound-Wait (W7). */
+  wounded: "lease_revoked",
+  /** The keeper's budget is spent, so the leases were not extended any more. */
+  budget: "lease_expired",
   /** Somebody gave it back in this agent's name. */
   released: "lease_released",
   /** The agent let go of all it held because another of its requests died (W5). */
@@ -40,10 +44,10 @@ export interface Loss {
 }
 
 export class LeaseLost extends LeaseholdError {
-  readonly reason: LossReason;
+  reason: LossReason;
   readonly end: LeaseEndCode;
   /** The server's own reason, where it has one: "maintenance", "idle", "cell_lost_binding". */
-  readonly said: string | null;
+  said: string | null;
   /** Those that were held. */
   readonly leases: readonly Lease[];
   /** Holders of what overlaps with them now; null where it could not be asked. */
@@ -57,6 +61,11 @@ export class LeaseLost extends LeaseholdError {
     this.leases = leases;
   }
 
+  tellReason(said: string): void {
+    this.said = said;
+    this.reason = revokedBy(said);
+  }
+
   tellHolders(holders: readonly Lease[]): void {
     this.holders = holders;
     const names = holders.map(({ agent_id: agent, resource, predicate }) => `${agent} (${predicate} ${resource})`);
@@ -67,7 +76,6 @@ export class LeaseLost extends LeaseholdError {
 /** What a refusal means for the caller's leases: how they ended, and words for it where the server's say less. */
 const losses: Readonly<Record<string, readonly [reason: LossReason, words?: string]>> = {
   lease_expired: ["expired"],
-  lease_revoked: ["revoked"],
   lease_released: ["released"],
   stale_epoch: ["taken_up", "Another instance has taken this agent up; its leases are that one's now."],
   not_lease_holder: ["stale", "The lease is another agent's now."],
@@ -80,7 +88,8 @@ const losses: Readonly<Record<string, readonly [reason: LossReason, words?: stri
 export function lossIn(error: unknown): Omit<Loss, "leases"> | null {
   if (!(error instanceof LeaseholdError)) return null;
   const { code, detail, reasonSaid: said } = error;
-  const isFenced = said === "resource_fenced" && (code === "paused" || code === "lease_revoked");
+  if (code === "lease_revoked") return { reason: revokedBy(said), detail, said, cause: error };
+  const isFenced = said === "resource_fenced" && code === "paused";
   const [reason, words = detail] = isFenced ? (["fenced"] as const) : (losses[code] ?? []);
   return reason === undefined ? null : { reason, detail: words, said, cause: error };
 }
@@ -89,9 +98,20 @@ export function reasonOfEnd(state: LeaseEnd["state"]): LossReason {
   return state === "EXPIRED" ? "expired" : state === "RELEASED" ? "released" : "revoked";
 }
 
-/** Fencing revokes what is live, and says so as the reason (G7). */
+/** Fencing revokes what is live, and so does an older request under Wound-Wait; the reason says which (G7, W7). */
 export function revokedBy(said: string | null | undefined): LossReason {
-  return said === "resource_fenced" ? "fenced" : "revoked";
+  return said === "resource_fenced" ? "fenced" : said === "wounded" ? "wounded" : "revoked";
+}
+
+/** A heartbeat or a release of many says that a lease was revoked, but not why; one for the lease alone does. */
+export async function lookUpReason(actor: Actor, lost: LeaseLost): Promise<void> {
+  if (lost.reason !== "revoked" || lost.said !== null) return;
+  for (const { id } of lost.leases) {
+    const asked = askAs(actor, "heartbeat", { lease_id: id }, { timeoutMs: lookUpMs, retries: 1 });
+    const refusal = await asked.catch((error: unknown) => error);
+    if (!(refusal instanceof LeaseholdError) || refusal.code !== "lease_revoked") continue;
+    if (refusal.reasonSaid !== null) return lost.tellReason(refusal.reasonSaid);
+  }
 }
 
 /** The look-up is short: the loss itself must be reported first. */

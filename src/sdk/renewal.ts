@@ -17,6 +17,8 @@ export interface RenewalHost {
   readonly isOver: boolean;
   /** How long it may still be used. */
   usableMs(held: HeldLease): number;
+  /** Whether it may be renewed once more, after so many renewals (the keeper's budget). */
+  mayExtend(before: number): boolean;
 }
 
 /** When it is renewed, as a part of its life; jittered, so that a crowd spreads out. */
@@ -44,6 +46,8 @@ export class Renewal {
   private pauseMs = 0;
   private refusal: LeaseholdError | null = null;
   private cellWasSilent = false;
+  /** Renewals that were granted. */
+  sent = 0;
 
   constructor(held: HeldLease, host: RenewalHost) {
     this.held = held;
@@ -54,7 +58,7 @@ export class Renewal {
       if ((await this.attempt(signal)) === "look") await this.look(signal);
     });
     this.heartbeat = new Heartbeat({ send: renew, lastsMs: () => held.lifeMs });
-    this.heartbeat.within(this.dueInMs());
+    if (host.mayExtend(0)) this.heartbeat.within(this.dueInMs());
   }
 
   /** How the lease is lost if the time runs out now; null where contact was lost. */
@@ -92,7 +96,7 @@ export class Renewal {
   private step(work: (signal: AbortSignal) => Promise<void>) {
     return async (signal: AbortSignal): Promise<number | null> => {
       await work(signal).catch((error: unknown) => this.loseBy(error));
-      return this.host.isOver ? null : this.dueInMs();
+      return this.host.isOver || !this.host.mayExtend(this.sent) ? null : this.dueInMs();
     };
   }
 
@@ -113,6 +117,7 @@ export class Renewal {
       const { answer, sentAt } = await askAs(host.actor, "renew_lease", input, this.limits(signal));
       if (host.isOver) return "done";
       held.note(answer, sentAt);
+      this.sent++;
       this.wentWell();
     } catch (error) {
       if (host.isOver || this.loseBy(error)) return "done";

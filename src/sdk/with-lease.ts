@@ -5,16 +5,18 @@
 import { type AcquireOptions, acquireLeases, intentsOf, type Manifest } from "./acquiring.ts";
 import { type Actor, askAs } from "./actor.ts";
 import { type Died, LeaseholdError } from "./errors.ts";
+import { type Hold, type HoldOptions, holdUntilReleased } from "./hold.ts";
 import { Holding, type HoldingOptions } from "./holding.ts";
-import { LeaseLost, lookUpHolders, lossIn, reasonOfEnd } from "./lease-lost.ts";
+import { LeaseLost, lookUpHolders, lookUpReason, lossIn, reasonOfEnd } from "./lease-lost.ts";
 import { LiveLease } from "./live-lease.ts";
 import { onAbort, sleep } from "./timing.ts";
 import type { Granted, Lease, LeaseEnd, ObservationUpdate } from "./wire.ts";
+import { runIn, Work, type Works } from "./works.ts";
 
 export interface WithLeaseOptions extends AcquireOptions, HoldingOptions {
   /**
    * What to do when the leases were lost and the work has stopped: begin it again under new ones after a loss of
-   * contact ("contact", the default: A7), after any loss ("always"), or not at all ("never").
+   * contact or a wound ("contact", the default: A7, W7), after any loss ("always"), or not at all ("never").
    */
   readonly retryLost?: "contact" | "always" | "never" | undefined;
   /** After DIE the agent lets go of all that it holds before it asks again (W5), unless this is true. */
@@ -43,79 +45,34 @@ export interface Held {
   setVersion(resource: string, version: string): void;
   /** The work goes on, for leases with an idle timeout (L10). */
   touch(): void;
-}
-
-/** The pieces of work of one agent. */
-export class Works {
-  private readonly all = new Set<Work>();
-  /** Whether the agent may hold something that no piece of work here knows of. */
-  readonly mayHoldMore: boolean;
-
-  constructor(mayHoldMore: boolean) {
-    this.mayHoldMore = mayHoldMore;
-  }
-
-  add(work: Work): void {
-    this.all.add(work);
-  }
-
-  delete(work: Work): void {
-    this.all.delete(work);
-  }
-
-  /** Ends the others' work so that they let go (W5); false where there are none. */
-  rollBackOthers(except: Work, died: Died): boolean {
-    const others = [...this.all].filter((work) => work !== except && work.isHolding);
-    for (const work of others) work.rollBack(died);
-    return others.length > 0;
-  }
-}
-
-/** One piece of work under way. */
-export class Work {
-  private holding: Holding | null = null;
-  private rolledBackBy: Died | null = null;
-
-  begin(holding: Holding): void {
-    this.holding = holding;
-    this.rolledBackBy = null;
-  }
-
-  get isHolding(): boolean {
-    return this.holding !== null;
-  }
-
-  /** What it was rolled back by, if it was. */
-  end(): Died | null {
-    this.holding = null;
-    return this.rolledBackBy;
-  }
-
-  /** Its leases are kept until it has stopped, and given back then. */
-  rollBack(died: Died): void {
-    if (this.holding === null) return;
-    this.rolledBackBy = died;
-    const detail = "Another request of this agent died, and the agent lets go of all it holds before it asks again.";
-    this.holding.cancel(new LeaseLost({ reason: "rolled_back", detail, leases: this.holding.leases, cause: died }));
-  }
+  /**
+   * More leases for the same work, as the same agent (W13). `client.withLease` inside the work does the same wherever the
+   * platform follows the async context, which browsers do not.
+   */
+  withLease<T>(manifest: Manifest, body: (held: Held) => Promise<T> | T, options?: WithLeaseOptions): Promise<T>;
+  /** As `withLease`, for leases that outlive a function. */
+  hold(manifest: Manifest, options?: HoldOptions): Promise<Hold>;
 }
 
 /** A release that gets no answer is given up after this, or when the lease has ended anyway. */
 const releaseMsMax = 10_000;
 
+/** `parent`: the work that this one runs in; when that has to stop, so has this one, and only that one begins again. */
 export async function workUnder<T>(
   actor: Actor,
   works: Works,
   manifest: Manifest,
   body: (held: Held) => Promise<T> | T,
   options: WithLeaseOptions = {},
+  parent: Work | null = null,
 ): Promise<T> {
-  const work = new Work();
+  const work = new Work(actor, works, parent);
   works.add(work);
+  const within = stoppedWith(parent, options);
   try {
     let lost: LeaseLost | null = null;
     for (let attempt = 1; ; attempt++) {
-      const outcome = await runOnce(actor, works, work, manifest, body, options, attempt).catch((error: unknown) => {
+      const outcome = await runOnce(work, manifest, body, within, attempt).catch((error: unknown) => {
         throw takenUpMeanwhile(error, lost) ?? error;
       });
       if (outcome.type === "done") return outcome.value;
@@ -127,21 +84,26 @@ export async function workUnder<T>(
   }
 }
 
+function stoppedWith(parent: Work | null, options: WithLeaseOptions): WithLeaseOptions {
+  const outer = parent?.signal ?? null;
+  if (outer === null) return options;
+  return { ...options, signal: options.signal === undefined ? outer : AbortSignal.any([options.signal, outer]) };
+}
+
 type Outcome<T> =
   | { readonly type: "done"; readonly value: T }
   | { readonly type: "failed"; readonly error: unknown }
   | { readonly type: "again"; readonly lost: LeaseLost | null };
 
 async function runOnce<T>(
-  actor: Actor,
-  works: Works,
   work: Work,
   manifest: Manifest,
   body: (held: Held) => Promise<T> | T,
   options: WithLeaseOptions,
   attempt: number,
 ): Promise<Outcome<T>> {
-  const rollBack = (died: Died): Promise<void> => letGo(actor, works, work, options, died);
+  const { actor } = work;
+  const rollBack = (died: Died): Promise<void> => letGo(work, options, died);
   const { answer, sentAt } = await acquireLeases(actor, manifest, options, { rollBack, outlasts: attempt > 1 });
   const { signal } = options;
   const holding = new Holding(actor, answer.leases, sentAt, options);
@@ -151,16 +113,19 @@ async function runOnce<T>(
   await holding.begin();
 
   const names = intentsOf(manifest).map(({ resource }) => resource);
-  const held = heldOf(holding, names, versions, attempt, answer);
-  const ran = await run(body, held);
+  const held = heldOf(work, holding, names, versions, attempt, answer);
+  const ran = await run(body, held, work);
   holding.finish();
   const died = work.end();
   letGoOfSignal();
 
   const released = await release(actor, holding, versions);
   const lost = holding.lost ?? released;
+  if (lost !== null) await lookUpReason(actor, lost);
+  if (ran.type === "failed" && signal?.aborted === true) return { type: "failed", error: givenUp(signal, ran.error) };
+  // A wound is found out about late, often at the release; whatever the work has done since, it was done without a lease.
+  if (lost?.reason === "wounded" && mayBeginAgain(lost, options)) return { type: "again", lost };
   if (ran.type === "failed") {
-    if (signal?.aborted === true) return { type: "failed", error: givenUp(signal, ran.error) };
     if (died !== null) await sleep(died.retryAfterMs ?? 0, signal);
     if (died !== null || (lost !== null && mayBeginAgain(lost, options))) return { type: "again", lost };
   }
@@ -177,26 +142,21 @@ function takenUpMeanwhile(error: unknown, lost: LeaseLost | null): LeaseLost | n
 }
 
 /** Work that was never begun because its leases were gone by then has failed as well. */
-async function run<T>(body: (held: Held) => Promise<T> | T, held: Held): Promise<Outcome<T>> {
+async function run<T>(body: (held: Held) => Promise<T> | T, held: Held, work: Work): Promise<Outcome<T>> {
   try {
     held.signal.throwIfAborted();
-    return { type: "done", value: await body(held) };
+    return { type: "done", value: await runIn(work, () => body(held)) };
   } catch (error) {
     return { type: "failed", error };
   }
 }
 
 /** W5. Other work of the same agent is stopped first, and releases its leases as it ends; this one then has to end too. */
-async function letGo(
-  { client, agentId, token }: Actor,
-  works: Works,
-  work: Work,
-  { keepOnDie }: WithLeaseOptions,
-  died: Died,
-): Promise<void> {
+async function letGo(work: Work, { keepOnDie }: WithLeaseOptions, died: Died): Promise<void> {
   if (keepOnDie === true) return;
+  const { works, actor } = work;
   if (works.rollBackOthers(work, died)) throw died;
-  if (works.mayHoldMore) await client.call("release_all", { agent_id: agentId }, { token });
+  if (works.mayHoldMore) await askAs(actor, "release_all", { agent_id: actor.agentId });
 }
 
 /**
@@ -239,6 +199,7 @@ function mayBeginAgain({ reason }: LeaseLost, { retryLost = "contact" }: WithLea
     case "overslept":
     case "expired":
     case "cell_not_ready":
+    case "wounded":
       return retryLost !== "never";
     case "revoked":
     case "released":
@@ -247,6 +208,7 @@ function mayBeginAgain({ reason }: LeaseLost, { retryLost = "contact" }: WithLea
       return retryLost === "always";
     case "taken_up":
     case "rolled_back":
+    case "budget":
       return false;
   }
 }
@@ -256,6 +218,7 @@ function givenUp({ reason }: AbortSignal, error: unknown): LeaseholdError {
 }
 
 function heldOf(
+  work: Work,
   holding: Holding,
   names: readonly string[],
   versions: Map<string, string>,
@@ -270,6 +233,8 @@ function heldOf(
     if (found === undefined) throw new RangeError(`No lease on ${resource} is held here.`);
     return new LiveLease(holding, found);
   };
+  const withLease: Held["withLease"] = (manifest, body, options) =>
+    workUnder(work.actor, work.works, manifest, body, options, work);
   return {
     signal: holding.signal,
     get leases() {
@@ -284,5 +249,8 @@ function heldOf(
     assertHeld: () => holding.assertHeld(),
     setVersion: (resource, version) => versions.set(resource, version),
     touch: () => holding.touch(),
+    withLease,
+    hold: (manifest, options) =>
+      holdUntilReleased((body) => withLease(manifest, body, { ...options, retryLost: "never" })),
   };
 }
