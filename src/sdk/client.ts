@@ -135,7 +135,7 @@ export class Client {
       const outcome = await this.attempt(send, Math.max(limitMs, 1), options.signal);
       const isBroken = outcome instanceof LeaseholdError;
       if (!isBroken && outcome.status < 300) return { answer: outcome.body as OperationAnswer<N>, sentAt };
-      const failure = isBroken ? outcome : errorOf(outcome.status, outcome.body);
+      const failure = isBroken ? outcome : errorOf(outcome.status, outcome.body, outcome.retryAfterMs);
       const isFinal = isBroken ? failure.code === "aborted" || failure.code === "closed" : !isPassing(failure);
       if (isFinal || attempt >= retries || (failure.outcomeUnknown && !mayRepeat)) throw failure;
       const pauseMs = Math.max(backOffMs(attempt, backOffMsBase, backOffMsCap), failure.retryAfterMs ?? 0);

@@ -27,6 +27,8 @@ export interface Failure {
   readonly body?: unknown;
   /** Whether the server may have acted all the same. */
   readonly outcomeUnknown?: boolean;
+  /** Of a `Retry-After` header, for answers whose body does not say. */
+  readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
 
@@ -38,8 +40,10 @@ export class LeaseholdError extends Error {
   /** Whether the same call, made again later, can succeed without anybody changing it. */
   readonly retryable: boolean;
   readonly outcomeUnknown: boolean;
+  /** How long the server asks to be left alone; null where it does not say. */
+  readonly retryAfterMs: number | null;
 
-  constructor({ code, detail, status = null, body = null, outcomeUnknown = false, cause }: Failure) {
+  constructor({ code, detail, status = null, body = null, outcomeUnknown = false, retryAfterMs, cause }: Failure) {
     super(`${code}: ${detail}`, cause === undefined ? {} : { cause });
     this.name = new.target.name;
     this.code = code;
@@ -48,11 +52,7 @@ export class LeaseholdError extends Error {
     this.body = body;
     this.retryable = isErrorCode(code) ? retryableCodes[code] : code === "unreachable" || code === "timeout";
     this.outcomeUnknown = outcomeUnknown;
-  }
-
-  /** How long the server asks to be left alone; null where it does not say. */
-  get retryAfterMs(): number | null {
-    return numberIn(this.body, "retry_after_ms");
+    this.retryAfterMs = numberIn(body, "retry_after_ms") ?? retryAfterMs ?? null;
   }
 
   /** The reason that the server gives beside the code; null where there is none. */
@@ -117,7 +117,7 @@ export function generationIn({ body }: LeaseholdError): number | null {
 }
 
 /** From a refusal's status and body. */
-export function errorOf(status: number, body: unknown): LeaseholdError {
+export function errorOf(status: number, body: unknown, retryAfterMs?: number): LeaseholdError {
   const named = textIn(body, "error");
   if (named === null || !isErrorCode(named)) {
     const said = named === null ? "something that is not Leasehold's" : `a code this version does not know (${named})`;
@@ -127,10 +127,11 @@ export function errorOf(status: number, body: unknown): LeaseholdError {
       status,
       body,
       outcomeUnknown: status >= 500,
+      retryAfterMs,
     });
   }
   const detail = textIn(body, "detail") ?? `The server refused with ${named}.`;
-  const failure: Failure = { code: named, detail, status, body, outcomeUnknown: isOutcomeUnknown(named) };
+  const failure: Failure = { code: named, detail, status, body, outcomeUnknown: isOutcomeUnknown(named), retryAfterMs };
   return new (classes[named] ?? LeaseholdError)(failure);
 }
 

@@ -225,7 +225,7 @@ export class Holding implements RenewalHost, Watcher {
     client.watch.listen(this);
   }
 
-  /** Whether one more extension is within the budget, of a lease that had so many before. */
+  /** Whether a lease that was extended `before` times may be extended once more (the budget). */
   mayExtend(before: number): boolean {
     return before < (this.budget.renewals ?? Number.POSITIVE_INFINITY);
   }

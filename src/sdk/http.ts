@@ -20,7 +20,9 @@ export function createHttpWire(url: string, credentials: Credentials, fetcher: F
       } catch (error) {
         throw broken(error);
       }
-      return { status: response.status, body: parsed(text) };
+      const reply = { status: response.status, body: parsed(text) };
+      const retryAfterMs = response.ok ? null : msIn(response.headers.get("retry-after"));
+      return retryAfterMs === null ? reply : { ...reply, retryAfterMs };
     },
   };
 }
@@ -53,6 +55,13 @@ export function requestFor(name: OperationName, input: object): HttpRequest {
 
 function without(input: object, names: ReadonlySet<string>): object {
   return Object.fromEntries(Object.entries(input).filter(([name]) => !names.has(name)));
+}
+
+/** Seconds, or a date; a proxy says no more than this. */
+function msIn(retryAfter: string | null): number | null {
+  if (retryAfter === null) return null;
+  const ms = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - Date.now();
+  return Number.isFinite(ms) ? Math.max(ms, 0) : null;
 }
 
 /** What is not JSON is kept as text, for the error to show. */

@@ -24,4 +24,4 @@ export type { TaskContext, TaskEnd, TaskHandler } from "./task-run.ts";
 export { type InspectedToken, inspectToken, type Narrowing, narrow } from "./tokens.ts";
 export type * from "./wire.ts";
 export type { Held, WithLeaseOptions } from "./with-lease.ts";
-export { Worker, type WorkerOptions } from "./worker.ts";
+export { Worker, type WorkerBackOff, type WorkerOptions } from "./worker.ts";

@@ -17,7 +17,7 @@ export interface RenewalHost {
   readonly isOver: boolean;
   /** How long it may still be used. */
   usableMs(held: HeldLease): number;
-  /** Whether it may be renewed once more, after so many renewals (the keeper's budget). */
+  /** Whether a lease that was renewed `before` times may be renewed once more (the budget). */
   mayExtend(before: number): boolean;
 }
 

@@ -35,13 +35,16 @@ export interface TaskContext {
 
 export type TaskHandler = (task: OfferedTask, context: TaskContext) => Promise<TaskResult> | TaskResult;
 
-export type TaskEnd = "succeeded" | "failed" | "escalated" | "given_back" | "dropped";
+/** "declined": its worker did not accept the offer (T3). */
+export type TaskEnd = "succeeded" | "failed" | "escalated" | "given_back" | "dropped" | "declined";
 
 export interface TaskRunOptions {
   readonly client: Client;
   readonly keeper: TaskKeeper;
   readonly workerId: string;
   readonly handler: TaskHandler;
+  /** Whether it is wanted, asked while there is no obligation yet (T3). */
+  readonly accept: () => Promise<boolean>;
   readonly maxRunMs: number | null;
   /** How long the lease lasts from now. */
   readonly leftMs: number;
@@ -78,13 +81,17 @@ export class TaskRun {
   }
 
   async run(): Promise<TaskEnd> {
-    const { keeper, offer, leftMs } = this.options;
+    const { keeper, offer, leftMs, accept } = this.options;
     this.kept = keeper.keep(offer.lease_id, leftMs, {
       beat: (answer) => this.heard(answer),
       lost: (code, detail) => this.stop("lost", `The lease of the task has ended (${code}): ${detail}`),
     });
     try {
-      if (!(await this.accept())) return "dropped";
+      if (!(await accept())) {
+        await this.giveBack();
+        return "declined";
+      }
+      if (!(await this.oblige())) return "dropped";
       this.watch();
       return await this.work();
     } finally {
@@ -94,7 +101,7 @@ export class TaskRun {
   }
 
   /** Without it there is no obligation, and without that there is no result (T3). */
-  private async accept(): Promise<boolean> {
+  private async oblige(): Promise<boolean> {
     try {
       await this.send({ phase: "accepted" });
       return true;

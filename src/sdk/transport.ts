@@ -11,6 +11,8 @@ export interface Credentials {
 export interface WireReply {
   readonly status: number;
   readonly body: unknown;
+  /** Of a `Retry-After` header; left out where there is none. */
+  readonly retryAfterMs?: number;
 }
 
 export interface Wire {

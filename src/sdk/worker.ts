@@ -4,7 +4,6 @@
  * no attempt (T13).
  */
 
-import { backOffMs } from "../keeper/lease-keeper.ts";
 import type { Client } from "./client.ts";
 import { LeaseholdError } from "./errors.ts";
 import { drawKey } from "./idempotency.ts";
@@ -12,9 +11,15 @@ import type { TaskKeeper } from "./task-keeper.ts";
 import { type TaskEnd, type TaskHandler, TaskRun } from "./task-run.ts";
 import { sleep } from "./timing.ts";
 import type { Offer, OperationAnswers, OperationInputs } from "./wire.ts";
+import { runIn } from "./works.ts";
 
 export interface WorkerOptions {
   readonly handler: TaskHandler;
+  /**
+   * Looks at an offer before it is accepted (T3). What it declines goes back to the queue, without an attempt and without a
+   * receipt, and nothing is polled for a while. Left out: all offers are accepted.
+   */
+  readonly accept?: ((offer: Offer) => Promise<boolean> | boolean) | undefined;
   /** The kinds of tasks it does; others are given back. Left out: all. */
   readonly types?: readonly string[] | undefined;
   readonly capabilities?: readonly string[] | undefined;
@@ -30,10 +35,21 @@ export interface WorkerOptions {
   readonly drainMs?: number | undefined;
   /** Signals of the process on which to drain; SIGTERM if left out. */
   readonly drainOn?: readonly string[] | undefined;
+  readonly backOff?: WorkerBackOff | undefined;
   /** Called for each task that has ended here. */
   readonly onEnd?: ((taskId: string, end: TaskEnd) => void) | undefined;
   /** Called for errors after which the worker goes on. */
   readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+/** The pauses between polls (T6). A `Retry-After` of the server is obeyed where it is longer. */
+export interface WorkerBackOff {
+  /** Where there was no work, or none that was accepted; 5 s if left out. A poll that was held counts as the pause. */
+  readonly noWorkMs?: number | undefined;
+  /** After an error, and twice as long after each further one; 5 s if left out. */
+  readonly errorMs?: number | undefined;
+  /** At most; 60 s if left out. */
+  readonly errorMsMax?: number | undefined;
 }
 
 type OpenKeeper = (maxBusyMs: number) => Promise<TaskKeeper>;
@@ -42,11 +58,13 @@ type PollInput = OperationInputs["poll_tasks"];
 const holdMs = 10_000;
 const maxBusyMsDefault = 60_000;
 const drainMsDefault = 10_000;
-/** T6: the pauses between polls, after nothing and after an error. */
-const noWorkMs = 250;
-const foreignMs = 5_000;
-const errorMsBase = 500;
-const errorMsCap = 60_000;
+const noWorkMsDefault = 5_000;
+const errorMsDefault = 5_000;
+const errorMsMaxDefault = 60_000;
+/** Added to the pause after an error, as a part of it, so that a crowd spreads out. */
+const errorJitter = 0.2;
+/** A poll whose connection was stale is sent again at once; all else waits for the back-off. */
+const pollRetries = 1;
 
 /** A task that was taken; it runs once its lease is certain. */
 interface TaskEntry {
@@ -64,13 +82,18 @@ export class Worker {
   private readonly runs = new Set<TaskEntry>();
   private readonly draining = new AbortController();
   private wakeUp: () => void = () => undefined;
+  /** When an offer was last declined: it would be offered again at once. */
+  private declinedAt = Number.NEGATIVE_INFINITY;
+  /** A poll whose answer may be lost: sent again by its key, it brings what was offered then (T1). */
+  private lostPoll: PollInput | null = null;
 
   constructor(client: Client, options: WorkerOptions, openKeeper: OpenKeeper) {
     this.client = client;
     this.options = options;
     this.openKeeper = openKeeper;
     this.workerId = options.workerId ?? `worker.${drawKey("sdk")}`;
-    this.done = this.run();
+    // Its handlers are not part of the work that the worker was started in (W13).
+    this.done = runIn(null, () => this.run());
     this.done.catch(() => undefined); // The caller awaits it, or does not.
   }
 
@@ -100,7 +123,8 @@ export class Worker {
   }
 
   private async poll(keeper: TaskKeeper): Promise<void> {
-    const { concurrency = 1, workerId } = this.options;
+    const { concurrency = 1, workerId, backOff = {} } = this.options;
+    const { noWorkMs = noWorkMsDefault, errorMs = errorMsDefault, errorMsMax = errorMsMaxDefault } = backOff;
     let isFirst = workerId !== undefined;
     let failures = 0;
     while (!this.isDraining) {
@@ -109,29 +133,29 @@ export class Worker {
         await this.untilFree();
         continue;
       }
+      await this.rest(this.declinedAt + noWorkMs - performance.now());
+      if (this.isDraining) return;
+      const since = performance.now();
       try {
         const taken = await this.take(keeper, free, isFirst);
         isFirst = false;
         failures = 0;
-        if (taken.offers === 0) await this.rest(noWorkMs);
-        else if (taken.foreign === taken.offers) await this.rest(foreignMs);
+        if (taken === 0) await this.rest(since + noWorkMs - performance.now());
       } catch (error) {
         if (this.isDraining) return;
         if (!mayGoOn(error)) throw error;
         this.options.onError?.(error);
-        await this.rest(backOffMs(failures++, errorMsBase, errorMsCap));
+        const pauseMs = Math.min(errorMs * 2 ** failures++, errorMsMax) * (1 + Math.random() * errorJitter);
+        const askedMs = error instanceof LeaseholdError ? (error.retryAfterMs ?? 0) : 0;
+        await this.rest(Math.max(pauseMs, askedMs));
       }
     }
   }
 
-  /** Polls once, and begins what is offered. */
-  private async take(
-    keeper: TaskKeeper,
-    free: number,
-    reclaim: boolean,
-  ): Promise<{ readonly offers: number; readonly foreign: number }> {
+  /** Polls once, and begins what is offered; how many that were. */
+  private async take(keeper: TaskKeeper, free: number, reclaim: boolean): Promise<number> {
     const { types, capabilities } = this.options;
-    const input: PollInput = {
+    const input: PollInput = this.lostPoll ?? {
       worker_id: this.workerId,
       max_tasks: free,
       request_id: drawKey(),
@@ -140,20 +164,23 @@ export class Worker {
       ...(reclaim && { reclaim: true }),
     };
     const { signal } = this.draining;
-    const polled = this.client.ask("poll_tasks", { ...input, hold_ms: holdMs }, { signal });
+    this.lostPoll = null;
+    const polled = this.client.ask("poll_tasks", { ...input, hold_ms: holdMs }, { signal, retries: pollRetries });
     const { answer, sentAt } = await polled.catch(async (error: unknown) => {
       if (this.isDraining) await this.refuseLate(input);
+      else if (error instanceof LeaseholdError && error.outcomeUnknown) this.lostPoll = input;
       throw error;
     });
-    let foreign = 0;
-    const offers = offersOf(answer);
-    for (const offer of offers) {
+    let begun = 0;
+    for (const offer of offersOf(answer)) {
       if (this.isDraining || (types !== undefined && !types.includes(offer.task.task_type))) {
-        foreign++;
         await this.giveBack(offer);
-      } else this.begin(keeper, offer, offer.expires_in_ms - this.client.time.elapsedMs(sentAt));
+      } else {
+        begun++;
+        this.begin(keeper, offer, offer.expires_in_ms - this.client.time.elapsedMs(sentAt));
+      }
     }
-    return { offers: offers.length, foreign };
+    return begun;
   }
 
   /** A poll that was given up may have been answered all the same: asked again by its key, it says so. */
@@ -169,14 +196,16 @@ export class Worker {
   private begin(keeper: TaskKeeper, offer: Offer, leftMs: number): void {
     const { client, workerId } = this;
     const { handler, maxRunMs = null, onEnd, onError } = this.options;
+    const accept = (): Promise<boolean> => this.accepts(offer);
     const entry: TaskEntry = { run: null, ended: Promise.resolve() };
     const started = async (): Promise<void> => {
       // What was held for long says little of how much is left; the server is asked first.
       const left = leftMs > offer.expires_in_ms * 0.75 ? leftMs : await this.leftOf(offer);
       if (this.isDraining) return this.giveBack(offer);
-      const run = new TaskRun({ client, keeper, workerId, handler, maxRunMs, leftMs: left, offer });
+      const run = new TaskRun({ client, keeper, workerId, handler, accept, maxRunMs, leftMs: left, offer });
       entry.run = run;
       const end = await run.run();
+      if (end === "declined") this.declinedAt = performance.now();
       onEnd?.(run.taskId, end);
     };
     entry.ended = started()
@@ -186,6 +215,17 @@ export class Worker {
         this.wakeUp();
       });
     this.runs.add(entry);
+  }
+
+  /** One that cannot say has not accepted. */
+  private async accepts(offer: Offer): Promise<boolean> {
+    const { accept, onError } = this.options;
+    try {
+      return accept === undefined || (await accept(offer));
+    } catch (error) {
+      onError?.(error);
+      return false;
+    }
   }
 
   private async leftOf({ lease_id }: Offer): Promise<number> {
@@ -216,7 +256,7 @@ export class Worker {
   }
 
   private async rest(ms: number): Promise<void> {
-    await sleep(ms, this.draining.signal).catch(() => undefined);
+    if (ms > 0) await sleep(ms, this.draining.signal).catch(() => undefined);
   }
 }
 

@@ -190,7 +190,7 @@ test("a budget of time ends the keeping: the work is stopped, and the lease is g
   assert.deepEqual(leases, []);
 });
 
-test("a budget of renewals ends the keeping: after so many heartbeats the lease runs out", async (t) => {
+test("a budget of renewals ends the keeping: after that number of heartbeats the lease runs out", async (t) => {
   const { address } = await serve(t);
   let beats = 0;
   const counting: typeof fetch = (url, init) => {

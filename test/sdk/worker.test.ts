@@ -282,6 +282,57 @@ test("a task of a type that the worker does not handle is given back", async (t)
   assert.deepEqual(seen, ["code.generate"]);
 });
 
+test("T3: a worker looks at an offer and declines it before accepting, which costs no attempt", async (t) => {
+  const server = await serve(t);
+  const client = clientFor(t, server.address.url);
+  const asked: number[] = [];
+  const ends: TaskEnd[] = [];
+  workerFor(t, client, {
+    accept: ({ task: { inputs }, attempt }) => {
+      asked.push(attempt);
+      if (asked.length === 1) throw new Error("cannot say");
+      return asked.length > 2 && inputs !== null;
+    },
+    backOff: { noWorkMs: 20 },
+    handler: () => "done",
+    onEnd: (_taskId, end) => ends.push(end),
+  });
+  const { task_id: id } = await client.call("create_task", { ...task, inputs: { n: 1 } });
+  const { receipts } = await untilStatus(client, id, "succeeded");
+  assert.deepEqual(asked, [1, 1, 1]);
+  await until(() => (ends.length === 3 ? true : null), "all three ends were reported");
+  assert.deepEqual(ends, ["declined", "declined", "succeeded"]);
+  assert.deepEqual(
+    receipts.map(({ phase }) => phase),
+    ["accepted", "complete"],
+  );
+});
+
+test("T6: a worker pauses without work and after errors, longer each time, and obeys Retry-After", async (t) => {
+  const server = await serve(t);
+  const polls: number[] = [];
+  const answers = [
+    () => new Response(null, { status: 204 }),
+    () => new Response("away", { status: 503, headers: { "retry-after": "1" } }),
+    () => Response.json({ error: "database_unavailable", detail: "", retry_after_ms: 0 }, { status: 503 }),
+  ];
+  const answering: typeof fetch = (url, init) => {
+    if (!String(url).endsWith("/lease")) return fetch(url, init);
+    const answer = answers[polls.length];
+    polls.push(performance.now());
+    return answer === undefined ? fetch(url, init) : Promise.resolve(answer());
+  };
+  const client = clientFor(t, server.address.url, { fetch: answering, transport: "http", retries: 0 });
+  workerFor(t, client, { handler: () => "done", backOff: { noWorkMs: 120, errorMs: 60, errorMsMax: 100 } });
+  await until(() => (polls.length > 3 ? true : null), "it has polled again");
+  const pauses = polls.slice(1).map((at, index) => at - (polls[index] ?? 0));
+  assert.deepEqual(
+    pauses.slice(0, 3).map((ms, index) => ms >= ([100, 999, 55][index] ?? 0)),
+    [true, true, true],
+    String(pauses),
+  );
+});
+
 test("a refused key ends the worker with the code", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url, { key: "wrong" });

@@ -1,9 +1,11 @@
 /** A worker out of any command: it is run once for each task, with the task on its standard input. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { hostname } from "node:os";
 import type { Client } from "../../sdk/client.ts";
 import { TaskFailed, type TaskOutcome } from "../../sdk/task-outcome.ts";
 import type { TaskContext } from "../../sdk/task-run.ts";
-import type { OfferedTask } from "../../sdk/wire.ts";
+import type { Offer, OfferedTask } from "../../sdk/wire.ts";
 import type { Call, Command } from "../command.ts";
 import { Failure, UsageProblem } from "../problem.ts";
 import { onStopSignals } from "../stop-signals.ts";
@@ -19,6 +21,8 @@ const graceMsDefault = 5_000;
 /** The last that it printed, for the receipt of a failure. */
 const tailChars = 2_000;
 const tellMs = 500;
+/** A check of an offer that takes longer declines it. */
+const acceptMsMax = 60_000;
 /** A larger result does not fit in memory; the command has to store it somewhere itself. */
 const stdoutBytesMax = 256 * 2 ** 20;
 
@@ -33,11 +37,16 @@ attempts left, unless --no-retry. The task is kept while the command runs. If it
 command and all of its process group are ended: SIGTERM, --grace, SIGKILL. SIGTERM or Ctrl-C drains: nothing new is
 taken, and what runs may come to its end; a second one gives it back at once.
 
+With --accept-if each offer is checked before it is accepted: the shell command gets the task as JSON on its standard
+input, and any exit code but 0 declines. The task then goes back to the queue without an attempt, and this worker pauses
+for 5 s.
+
 The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, LEASEHOLD_FENCE, LEASEHOLD_LEASE_IDS
 (those of the task's manifest) and LEASEHOLD_URL.`,
   flags: {
     type: { sign: "TYPE", short: "t", words: "the kind of tasks to do", many: true },
     capability: { sign: "CAP", short: "c", words: "what this worker can do", many: true },
+    "accept-if": { sign: "CMD", words: "a shell command that says, by exit code 0, whether to accept an offer" },
     concurrency: { sign: "N", short: "j", words: "tasks at once [1]" },
     worker: { sign: "ID", words: "{type}.{instance}, the same across restarts, to get orphaned tasks back" },
     count: { sign: "N", words: "end after N tasks" },
@@ -47,6 +56,10 @@ The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, L
     "no-retry": { words: "a failure is final" },
   },
   examples: [
+    [
+      "leasehold work -t test.run --accept-if 'test $(df --output=avail . | tail -1) -gt 1000000' -- ./test.sh",
+      "only with room",
+    ],
     ["leasehold work --type math.square -- jq '.inputs.n * .inputs.n'", "a worker in one line"],
     ["leasehold work -t code.review -j 4 -c typescript -- ./review.sh", "four at once"],
     [
@@ -68,6 +81,7 @@ The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, L
     const graceMs = call.durationMs("grace") ?? graceMsDefault;
     const drainMs = call.durationMs("drain") ?? 3_600_000;
     const workerId = call.text("worker");
+    const acceptIf = call.text("accept-if");
     const client = await call.connect();
     // What is wrong with address or key is said as usual, before it settles down to wait.
     await client.call("readyz", {});
@@ -81,12 +95,13 @@ The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, L
       drainOn: [],
       drainMs,
       ...(maxRunMs !== null && { maxRunMs }),
+      ...(acceptIf !== null && { accept: (offer) => accepts(call, acceptIf, offer) }),
       handler: (task, context) => {
         taken++;
         return runOne(call, client, command, task, context, graceMs);
       },
       onEnd: (taskId, end) => {
-        ended++;
+        if (end !== "declined") ended++;
         if (out.isJson) out.json({ task_id: taskId, end });
         else out.note(`${taskId} ${end.replace("_", " ")}`);
         if (count !== null && Math.max(taken, ended) >= count) void worker.drain();
@@ -100,6 +115,17 @@ The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, L
     await worker.done;
   },
 };
+
+/** T3: whether the check lets the offer be accepted. */
+async function accepts(call: Call, check: string, { task, attempt, fence, leases = [] }: Offer): Promise<boolean> {
+  const env = { ...call.environment, ...environmentFor(call, task, { attempt, fence, leases }) };
+  const signal = AbortSignal.timeout(acceptMsMax);
+  const child = spawn("/bin/sh", ["-c", check], { env, signal, stdio: ["pipe", "ignore", "inherit"] });
+  child.stdin.on("error", () => undefined); // It need not read the task.
+  child.stdin.end(`${JSON.stringify(task)}\n`);
+  const [code] = (await once(child, "exit")) as [number | null];
+  return code === 0;
+}
 
 async function runOne(
   call: Call,
@@ -190,7 +216,11 @@ async function putArtifact(client: Client, bytes: Buffer): Promise<Artifact> {
   throw new Failure(`the result of ${bytes.length} bytes could not be stored: ${answer.detail ?? response.status}`);
 }
 
-function environmentFor({ url }: Call, task: OfferedTask, { attempt, fence, leases }: TaskContext): NodeJS.ProcessEnv {
+function environmentFor(
+  { url }: Call,
+  task: OfferedTask,
+  { attempt, fence, leases }: Pick<TaskContext, "attempt" | "fence" | "leases">,
+): NodeJS.ProcessEnv {
   return {
     LEASEHOLD_TASK_ID: task.task_id,
     LEASEHOLD_TASK_TYPE: task.task_type,
