@@ -2,7 +2,7 @@
  * What agents do: they acquire, hold, transfer, release, crash, return as another instance while the old one still
  * sends, lose replies, and send commands twice or too late.
  */
-import type { Actor, Command } from "../src/kernel/contract/commands.ts";
+import type { Actor, Assumption, Command } from "../src/kernel/contract/commands.ts";
 import { agentStates } from "../src/kernel/contract/records.ts";
 import type { Refusal } from "../src/kernel/contract/refusals.ts";
 import type { Reply } from "../src/kernel/contract/replies.ts";
@@ -29,7 +29,6 @@ const habits = {
   transition: 50,
   saveDigest: 20,
   resume: 10,
-  dropDigest: 5,
   repeat: 35,
   reuse: 8,
   bad: 30,
@@ -77,7 +76,7 @@ function comeBack(world: World, tenant: SimTenant, agent: SimAgent): void {
     case "resume":
       takeUp(
         agent,
-        send(world, { ...asked, type: "resume_agent", agentId: agent.id, assumed: tenant.names.slice(0, 2) }),
+        send(world, { ...asked, type: "resume_agent", agentId: agent.id, assumptions: assumptionsFor(world, tenant) }),
       );
       return;
   }
@@ -153,9 +152,21 @@ function commandFor(
     case "renew":
       return { ...asked, type: "renew_lease", leaseId, generation: random.pick([null, null, 1, 2]) };
     case "transfer":
-      return { ...asked, type: "transfer_lease", leaseId, toAgentId: random.pick(tenant.agents).id };
+      return {
+        ...asked,
+        type: "transfer_lease",
+        leaseId,
+        version: random.pick([null, "v2", "v3"]),
+        toAgentId: random.pick(tenant.agents).id,
+      };
     case "downgrade":
-      return { ...asked, type: "downgrade_lease", leaseId, predicate: anyPredicate(world) };
+      return {
+        ...asked,
+        type: "downgrade_lease",
+        leaseId,
+        version: random.pick([null, "v2", "v3"]),
+        predicate: anyPredicate(world),
+      };
     case "cancel":
       return { ...asked, type: "cancel_request", requestId };
     case "collect":
@@ -173,12 +184,14 @@ function commandFor(
       return { ...asked, type: "save_digest", agentId, digest };
     }
     case "resume":
-      return { ...asked, type: "resume_agent", agentId, assumed: [] };
-    case "dropDigest":
-      return { ...asked, type: "drop_digest", agentId };
+      return { ...asked, type: "resume_agent", agentId, assumptions: assumptionsFor(world, tenant) };
     case "bad":
       return badCommand(world, tenant, agent);
   }
+}
+
+function assumptionsFor({ random }: World, { names }: SimTenant): Assumption[] {
+  return random.chance(0.5) ? [] : names.slice(0, 2).map((resource) => ({ resource, version: "v2" }));
 }
 
 /** Sent at once, late, or twice. */

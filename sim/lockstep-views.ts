@@ -22,6 +22,7 @@ export function recordsOf(state: State): Records {
     task_key: [],
     task_type: [],
     worker: [],
+    write: [],
   };
   for (const { kind, record } of snapshot(state)) (records[kind] as (typeof record)[]).push(record);
   return records;

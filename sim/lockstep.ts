@@ -5,9 +5,10 @@
 
 import type { Command } from "../src/kernel/contract/commands.ts";
 import type { RecordOf } from "../src/kernel/contract/records.ts";
-import type { Reply } from "../src/kernel/contract/replies.ts";
+import type { Observation, Reply } from "../src/kernel/contract/replies.ts";
 import { apply, createState, nextDeadline, type State } from "../src/kernel/kernel.ts";
 import { kernelView, modelView, onlyTenant, recordsOf } from "./lockstep-views.ts";
+import { changeText } from "./model/observing.ts";
 import { createModel, type Model, nextDeadlineOf, type Prediction, predict } from "./model.ts";
 import { type Board, commandFor, type Move, opening, type Targets } from "./moves.ts";
 
@@ -131,7 +132,12 @@ function answered(game: Lockstep, reply: Reply): Record<string, unknown> {
   if ("requestId" in reply && reply.requestId === "") return { type: reply.type };
   switch (reply.type) {
     case "granted":
-      return { type: reply.type, requestId: id(reply.requestId), leaseIds: reply.leases.map((lease) => id(lease.id)) };
+      return {
+        type: reply.type,
+        requestId: id(reply.requestId),
+        leaseIds: reply.leases.map((lease) => id(lease.id)),
+        ...told(reply.observation),
+      };
     case "waiting":
       return { type: reply.type, requestId: id(reply.requestId), position: reply.position, ...blockers() };
     case "died":
@@ -146,12 +152,25 @@ function answered(game: Lockstep, reply: Reply): Record<string, unknown> {
         ...blockers(),
       };
     case "lease":
-      return { type: reply.type, leaseIds: [id(reply.lease.id)] };
+      return { type: reply.type, leaseIds: [id(reply.lease.id)], ...told(reply.observation) };
+    case "agent":
+    case "leases":
+      return { type: reply.type, ...told(reply.observation) };
+    case "resumed": {
+      const assumptions = reply.assumptions.map(({ outcome }) => outcome);
+      return { type: reply.type, ...told(reply.observation), assumptions };
+    }
     case "revoked":
       return { type: reply.type, count: reply.count };
     default:
       return { type: reply.type };
   }
+}
+
+function told(observation: Observation | null | undefined): object {
+  if (observation == null) return {};
+  const { since, changes } = observation;
+  return { observation: { since, changes: changes.map(changeText) } };
 }
 
 function same(game: Lockstep, what: string, oracle: unknown, kernel: unknown): void {

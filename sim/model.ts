@@ -9,16 +9,19 @@ import type { Actor, Command } from "../src/kernel/contract/commands.ts";
 import { acquire, present } from "./model/acquiring.ts";
 import { register, takeUp, transition, verifyAll } from "./model/agents.ts";
 import { endAllOf, endLease, endRequest } from "./model/ending.ts";
-import { downgrade, heartbeat, release, renew, transfer } from "./model/leases.ts";
+import { downgrade, heartbeat, release, renew, toldWith, transfer } from "./model/leases.ts";
 import { tenantDefaults } from "./model/numbers.ts";
+import { judge, observe, pauseIfBare } from "./model/observing.ts";
 import { declare, fence, isUnderPrefix, reset, revoke, withdraw } from "./model/resources.ts";
 import { nextDue, settleTenant } from "./model/time.ts";
 import { queue, serve } from "./model/waiting.ts";
 import {
+  agentOf,
   beginUnit,
   leasesOf,
   type Model,
   type ModelAgent,
+  type ModelRequest,
   type ModelTenant,
   type Prediction,
   refused,
@@ -73,24 +76,24 @@ function decide(model: Model, command: Command, now: number): Prediction {
       });
     case "save_digest":
       return forAgent(tenant, command, (agent) => {
-        agent.hasDigest = true;
+        const backlog = command.digest.intentBacklog.flatMap(({ resource, to }) => [
+          resource,
+          ...(to == null ? [] : [to]),
+        ]);
+        agent.digest = { savedAt: now, backlog };
         return { type: "digest" };
       });
     case "resume_agent":
       return forAgent(tenant, command, (agent) => {
-        if (!agent.hasDigest) return refused("digest_unknown");
+        if (agent.digest === null) return refused("digest_unknown");
+        const { savedAt } = agent.digest;
+        const assumptions = command.assumptions.map((one) => judge(tenant, agent, one));
         takeUp(tenant, agent, step);
-        return { type: "resumed" };
-      });
-    case "drop_digest":
-      return forAgent(tenant, command, (agent) => {
-        endAllOf(tenant, agent.id, now);
-        if (agent.state === "COMPLETED" || agent.state === "ABORTED") beginUnit(tenant, agent, now);
-        agent.hasDigest = false;
-        agent.restarting = false;
-        agent.state = "PLANNING";
-        serve(tenant, now, step);
-        return { type: "agent" };
+        const since = Math.min(agent.pausedAt ?? savedAt, savedAt);
+        const assumed = command.assumptions.map((one) => one.resource);
+        const observation = observe(tenant, agent, since, assumed);
+        if (assumptions.includes("failed")) replan(tenant, agent, now, step);
+        return { type: "resumed", observation, assumptions };
       });
     case "verify_all":
       return forAgent(tenant, command, (agent) => verifyAll(tenant, agent, command.leaseIds));
@@ -106,8 +109,9 @@ function decide(model: Model, command: Command, now: number): Prediction {
       if (request.state === "WAITING") endRequest(tenant, request, "CANCELED", now);
       // Granted while the cancellation was in flight: nobody will collect it.
       for (const lease of tenant.leases.filter((one) => one.request === request && one.claimBy !== null)) {
-        endLease(tenant, lease, now);
+        endLease(tenant, lease, now, { version: null });
       }
+      pauseIfBare(tenant, agentOf(tenant, request.agentId), now);
       serve(tenant, now, step);
       return { type: "done" };
     }
@@ -122,21 +126,28 @@ function decide(model: Model, command: Command, now: number): Prediction {
       if (not !== null) return refused(not === "forbidden" ? "not_lease_holder" : not);
       if (command.type === "heartbeat") return heartbeat(tenant, lease, command.activity, now);
       if (command.type === "renew_lease") return renew(tenant, lease, command.generation, now, step);
-      if (command.type === "downgrade_lease") return downgrade(tenant, lease, command.predicate, now, step);
+      if (command.type === "downgrade_lease") return downgrade(tenant, lease, command, now, step);
       if (command.type === "release_lease") {
-        release(tenant, [lease], now, step);
+        release(tenant, [lease], () => command.version, now, step);
         return { type: "lease", leaseIds: [lease.id] };
       }
-      return transfer(tenant, lease, command.toAgentId, now, step);
+      return transfer(tenant, lease, command, now, step);
     }
     case "heartbeat_all":
       return forAgent(tenant, command, (agent) => {
+        const collected: (ModelRequest | null)[] = [];
+        for (const lease of named(tenant, agent, command.leaseIds)) {
+          const isKept = lease.state === "ACTIVE" || lease.verified;
+          if (isKept && lease.claimBy !== null) collected.push(lease.request);
+        }
         for (const lease of named(tenant, agent, command.leaseIds)) heartbeat(tenant, lease, command.activity, now);
-        return { type: "leases" };
+        return { type: "leases", ...toldWith(tenant, collected) };
       });
     case "release_all":
       return forAgent(tenant, command, (agent) => {
-        release(tenant, named(tenant, agent, command.leaseIds), now, step);
+        const versions = command.versions ?? {};
+        const leases = named(tenant, agent, command.leaseIds);
+        release(tenant, leases, (lease) => versions[lease.id] ?? versions[lease.resource] ?? null, now, step);
         return { type: "leases" };
       });
     case "revoke": {
@@ -187,6 +198,7 @@ function decide(model: Model, command: Command, now: number): Prediction {
     case "withdraw_cell":
     case "readmit_cell":
     case "report_violation":
+    case "forget_ends":
     case "set_tenant_quotas":
     case "create_key":
     case "delete_key":
@@ -200,6 +212,14 @@ function decide(model: Model, command: Command, now: number): Prediction {
     case "submit_receipt":
       throw new Error(`the oracle does not know the command ${command.type}`);
   }
+}
+
+/** A5: what the agent relied on has changed. */
+function replan(tenant: ModelTenant, agent: ModelAgent, now: number, step: number): void {
+  endAllOf(tenant, agent.id, now);
+  if (agent.state === "COMPLETED" || agent.state === "ABORTED") beginUnit(tenant, agent, now);
+  Object.assign(agent, { digest: null, restarting: false, state: "PLANNING", pausedAt: null, concerns: [] });
+  serve(tenant, now, step);
 }
 
 function createTenant(model: Model, id: string): Prediction {
@@ -217,6 +237,7 @@ export function blankTenant(id: string): ModelTenant {
     requests: [],
     leases: [],
     resources: [],
+    ends: [],
     lastPriority: 0,
     epochFloor: 0,
     lastArrival: 0,

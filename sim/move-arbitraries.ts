@@ -23,7 +23,6 @@ const weights: Readonly<Record<Verb, number>> = {
   transition_agent: 24,
   save_digest: 4,
   resume_agent: 4,
-  drop_digest: 3,
   revoke: 10,
   pause_agent: 1,
   unpause_agent: 4,

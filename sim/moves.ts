@@ -24,7 +24,6 @@ export const verbs = [
   "transition_agent",
   "save_digest",
   "resume_agent",
-  "drop_digest",
   "revoke",
   "pause_agent",
   "unpause_agent",
@@ -113,6 +112,7 @@ export function commandFor(move: Move, board: Board, known: Targets, entropy: re
   const request = known.requests[move.nth % Math.max(1, known.requests.length)] ?? { id: "req_none", agentId };
   const named = move.other < 4 ? null : [lease.id];
   const resource = nth(board.names, move.nth);
+  const version = move.ttl % 2 === 0 ? null : `v${move.nth % 3}`;
   const self = (id: string) => ({ tenant: tenantId, actor: actorFor(move, board, known, id), entropy });
   const above = { tenant: tenantId, actor: operator, entropy };
   switch (move.verb) {
@@ -135,9 +135,15 @@ export function commandFor(move: Move, board: Board, known: Targets, entropy: re
     case "heartbeat_all":
       return { ...self(agentId), type: "heartbeat_all", agentId, leaseIds: named, activity: move.flag };
     case "release_lease":
-      return { ...self(lease.agentId), type: "release_lease", leaseId: lease.id, version: null };
+      return { ...self(lease.agentId), type: "release_lease", leaseId: lease.id, version };
     case "release_all":
-      return { ...self(agentId), type: "release_all", agentId, leaseIds: named, versions: null };
+      return {
+        ...self(agentId),
+        type: "release_all",
+        agentId,
+        leaseIds: named,
+        versions: version === null ? null : { [resource]: version },
+      };
     case "renew_lease": {
       const generation = move.flag ? null : lease.generation + (move.ttl === 0 ? 1 : 0);
       return { ...self(lease.agentId), type: "renew_lease", leaseId: lease.id, generation };
@@ -148,6 +154,7 @@ export function commandFor(move: Move, board: Board, known: Targets, entropy: re
         type: "transfer_lease",
         leaseId: lease.id,
         toAgentId: nth(board.agents, move.other),
+        version,
       };
     case "downgrade_lease":
       return {
@@ -155,6 +162,7 @@ export function commandFor(move: Move, board: Board, known: Targets, entropy: re
         type: "downgrade_lease",
         leaseId: lease.id,
         predicate: nth(predicates, move.other),
+        version,
       };
     case "cancel_request":
     case "collect_request":
@@ -181,9 +189,12 @@ export function commandFor(move: Move, board: Board, known: Targets, entropy: re
         },
       };
     case "resume_agent":
-      return { ...self(agentId), type: "resume_agent", agentId, assumed: [] };
-    case "drop_digest":
-      return { ...self(agentId), type: "drop_digest", agentId };
+      return {
+        ...self(agentId),
+        type: "resume_agent",
+        agentId,
+        assumptions: move.flag ? [] : [{ resource, version: `v${move.nth % 3}` }],
+      };
     case "revoke": {
       const targets = [{ leaseId: lease.id }, { agentId }, { resourcePrefix: resource }];
       return { ...above, type: "revoke", target: nth(targets, move.other), reason: "test" };

@@ -23,6 +23,7 @@ const habits = {
   settings: 3,
   createKey: 3,
   deleteKey: 2,
+  forgetEnds: 5,
 };
 
 export function operatorTurn(world: World, tenant: SimTenant): void {
@@ -71,6 +72,9 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
     case "suspend":
     case "resume":
       send(world, { ...asked, type: habit === "suspend" ? "suspend_tenant" : "resume_tenant", tenantId, reason });
+      return;
+    case "forgetEnds":
+      send(world, { ...asked, type: "forget_ends", before: world.now - random.below(30_000), keep: random.below(40) });
       return;
     case "strategy": {
       const strategy = random.pick(["wait_die", "wound_wait"] as const);

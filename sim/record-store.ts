@@ -18,6 +18,7 @@ import type {
   Tenant,
 } from "../src/kernel/contract/records.ts";
 import type { Payload, Task, TaskKey, TaskType, Worker } from "../src/kernel/contract/task-records.ts";
+import type { Write } from "../src/kernel/contract/write-records.ts";
 import type { Handle } from "../src/kernel/kernel.ts";
 
 export interface RecordStore {
@@ -35,6 +36,7 @@ export interface RecordStore {
   readonly task_key: Map<string, TaskKey>;
   readonly task_type: Map<string, TaskType>;
   readonly worker: Map<string, Worker>;
+  readonly write: Map<string, Write>;
 }
 
 /** One record before and after a step; null where there was none, or is none any more. */
@@ -58,6 +60,7 @@ export function createRecordStore(): RecordStore {
     task_key: new Map(),
     task_type: new Map(),
     worker: new Map(),
+    write: new Map(),
   };
 }
 
@@ -102,6 +105,8 @@ function storedAs({ kind, record }: StoredRecord): string {
       return `${record.tenant} ${record.agentId}`;
     case "resource":
       return `${record.tenant} ${record.name}`;
+    case "write":
+      return `${record.tenant} ${record.resource} ${record.at} ${record.fence}`;
     case "payload":
       return `${record.tenant} ${record.taskId}`;
     case "task_key":

@@ -4,7 +4,7 @@
  */
 
 import type { StoredRecord } from "../src/kernel/contract/records.ts";
-import { restore, snapshot } from "../src/kernel/kernel.ts";
+import { type EndedLeases, restore, snapshot } from "../src/kernel/kernel.ts";
 import { count } from "./counters.ts";
 import { violated } from "./invariants/step.ts";
 import { allRecords, fingerprint } from "./record-store.ts";
@@ -26,11 +26,17 @@ export function restart(world: World): void {
   const throughText: StoredRecord[] = random.chance(0.5) ? JSON.parse(JSON.stringify(records)) : records;
   // A store gives its records back in no particular order.
   for (let at = throughText.length - 1; at > 0; at--) swap(throughText, at, random.below(at + 1));
-  const restored = restore(throughText);
+  const restored = restore(throughText, endedSince(world));
   if (fingerprint(snapshot(restored)) !== fingerprint(records)) violated("S1", "restore and snapshot are not inverses");
   world.state = restored;
   count(counters, "restored from records");
   if (isBetweenSlices) count(counters, "restored between two slices");
+}
+
+/** What the store still has of the ended leases: those that the kernel remembers. */
+export function endedSince({ state, ledger }: World): EndedLeases {
+  const { from } = state.past;
+  return { leases: ledger.endedLeases.filter(({ endedAt }) => (endedAt ?? 0) >= from), from };
 }
 
 function swap<T>(list: T[], a: number, b: number): void {

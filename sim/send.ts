@@ -4,6 +4,7 @@
  */
 import type { Command } from "../src/kernel/contract/commands.ts";
 import type { KernelEvent } from "../src/kernel/contract/events.ts";
+import type { Lease } from "../src/kernel/contract/records.ts";
 import type { Reply } from "../src/kernel/contract/replies.ts";
 import type { EndedTask } from "../src/kernel/contract/task-records.ts";
 import { apply, hasDue, type Step as KernelStep, nextDeadline, settle, snapshot } from "../src/kernel/kernel.ts";
@@ -85,11 +86,16 @@ function finish(world: World, outcome: KernelStep, done: Pick<Step, "command" | 
   checkEvents(world, events);
 }
 
-/** Moves ended tasks to history and appends receipts to the ledger. */
-function keepHistory({ ended, receipts: ledger }: SimLedger, { changes, receipts }: KernelStep): EndedTask[] {
+/** Moves ended leases and tasks to history and appends receipts to the ledger. */
+function keepHistory(
+  { ended, endedLeases, receipts: ledger }: SimLedger,
+  { changes, receipts }: KernelStep,
+): EndedTask[] {
   const gone: EndedTask[] = [];
   for (const handle of new Set(changes)) {
-    if (handle.kind !== "task" || handle.alive) continue;
+    if (handle.alive) continue;
+    if (handle.kind === "lease") endedLeases.push(handle.record as Lease);
+    if (handle.kind !== "task") continue;
     // A dead task's handle still has its payload, which goes to history with it.
     const { record, payload } = handle as TaskEntry;
     gone.push({ ...record, payload: payload?.record ?? null });

@@ -23,7 +23,7 @@ export function noteReply({ counters }: World, command: Command, reply: Reply): 
   const leavesChoice = command.intents.some(({ pick }) => pick === "any");
   if (leavesChoice) count(counters, `pick ${reply.type}`);
   if (command.dryRun) count(counters, "W12 dry run");
-  if (reply.type === "granted" && reply.observe !== null) count(counters, "A4 grant with an update");
+  if (reply.type === "granted" && reply.observation !== null) count(counters, "A4 grant with an update");
   if (reply.type === "died" && reply.attempt > 1) count(counters, "W5 died again");
   if ("blockersTotal" in reply && (reply.blockersTotal ?? 0) > 16) count(counters, "W11 more than 16 obstacles");
 }

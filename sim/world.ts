@@ -66,6 +66,7 @@ export interface SimTenant {
 /** History: ended tasks, and every receipt (R1). */
 export interface SimLedger {
   readonly ended: Map<string, EndedTask>;
+  readonly endedLeases: Lease[];
   readonly receipts: Map<string, Receipt[]>;
 }
 
@@ -130,7 +131,7 @@ export function createWorld(seed: number, counters: Counters): World {
     counters,
     store: createRecordStore(),
     memory: createMemory(),
-    ledger: { ended: new Map(), receipts: new Map() },
+    ledger: { ended: new Map(), endedLeases: [], receipts: new Map() },
     hasTasks: seed % 2 === 0,
     transcript: createHash("sha256"),
     tenants: [],

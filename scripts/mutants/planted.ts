@@ -3,6 +3,7 @@
  * that a mutant whose code has moved on is noticed and brought up to date, and never quietly changes nothing.
  */
 import { cellMutants } from "./planted-cells.ts";
+import { observingMutants } from "./planted-observing.ts";
 import { taskMutants } from "./planted-tasks.ts";
 
 export interface Mutant {
@@ -17,6 +18,7 @@ export interface Mutant {
 export const mutants: readonly Mutant[] = [
   ...taskMutants,
   ...cellMutants,
+  ...observingMutants,
 
   // Time (L3, L4, L9, L10)
   {
@@ -239,15 +241,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: "DIE takes a fresh timestamp",
     file: "agents/agent-life.ts",
-    find: "    attempts,\n    pausedAt: agent.pausedAt ?? turn.now,",
+    find: "concerned({ ...agent, attempts, pausedAt }, over, turn.now)",
     replace:
-      "    priority: died ? turn.now + 1 : agent.priority,\n    attempts,\n    pausedAt: agent.pausedAt ?? turn.now,",
+      "concerned({ ...agent, attempts, pausedAt, priority: died ? turn.now + 1 : agent.priority }, over, turn.now)",
   },
   {
     name: "a grant does not forgive the deaths before it",
     file: "agents/agent-life.ts",
-    find: "    attempts: 0,\n    pausedAt: null,\n",
-    replace: "    pausedAt: null,\n",
+    find: "{ ...inUnit(turn, entry), attempts: 0, pausedAt: null }",
+    replace: "{ ...inUnit(turn, entry), pausedAt: null }",
   },
   {
     name: "a completed unit keeps its age for the next",

@@ -6,6 +6,7 @@ import { checkFences, type FenceMemory } from "./fences.ts";
 import { checkLateCompletes, createGrantMemory, type GrantMemory } from "./late-completes.ts";
 import { checkEnds, checkHeartbeat, checkIdleStates, checkLeaseChanges } from "./lifetimes.ts";
 import { checkGrantReply, checkRequestChanges } from "./manifests.ts";
+import { checkObservation, checkWorkers, type EndMemory } from "./observations.ts";
 import {
   checkObligation,
   checkReceipts,
@@ -31,6 +32,7 @@ export interface Memory {
   readonly tasks: TaskMemory;
   readonly receipts: ReceiptMemory;
   readonly grants: GrantMemory;
+  readonly ends: EndMemory;
 }
 
 export function createMemory(): Memory {
@@ -41,6 +43,7 @@ export function createMemory(): Memory {
     tasks: createTaskMemory(),
     receipts: createReceiptMemory(),
     grants: createGrantMemory(),
+    ends: [],
   };
 }
 
@@ -59,6 +62,7 @@ export function checkInvariants(memory: Memory, step: Step, thoroughly: boolean)
   checkOffers(step);
   checkSender(step);
   checkLateCompletes(memory.grants, step);
+  checkObservation(memory.ends, step);
   const nothingNew = step.changes.length === 0 && step.reply?.type !== "died";
   if (nothingNew && !thoroughly) return;
   for (const view of viewsOf(step.store)) {
@@ -69,6 +73,7 @@ export function checkInvariants(memory: Memory, step: Step, thoroughly: boolean)
       checkAllConflicts(view);
       checkAllWaits(view, step);
       checkIdleStates(view);
+      checkWorkers(view);
       checkChoices(view, step);
     } else checkTouchedWaits(view, step);
     if (step.settled) checkEnds(view, step);

@@ -2,7 +2,9 @@
 import type { Acquire } from "../../src/kernel/contract/commands.ts";
 import { type Predicate, predicates } from "../../src/kernel/contract/predicates.ts";
 import { type Claim, type InTheWay, inTheWay, isFree, unitsIn } from "./conflicts.ts";
+import { toldWith } from "./leases.ts";
 import { ttlMsMin } from "./numbers.ts";
+import { blindSince, pause } from "./observing.ts";
 import { aheadOf, grant, mayWait, queue, serve, wound } from "./waiting.ts";
 import {
   beginUnit,
@@ -42,6 +44,7 @@ export function acquire(
 
   if (agent.restarting) return refused("verify_required");
   const { claims, renames } = claimsOf(command);
+  const resources = claims.map((claim) => claim.resource);
   const closed = tenant.suspended
     ? "tenant_suspended"
     : agent.pausedByOperator
@@ -49,7 +52,7 @@ export function acquire(
       : closedFor(tenant, claims);
   if (closed !== null) {
     if (agent.state === "COMPLETED" || agent.state === "ABORTED") beginUnit(tenant, agent, now);
-    agent.state = "PAUSED";
+    pause(agent, resources, now);
     return { type: "paused", code: closed };
   }
 
@@ -73,6 +76,7 @@ export function acquire(
     idleTimeout: command.idleTimeoutMs,
     arrival: ++tenant.lastArrival,
     timeoutAt: now + waitTimeout,
+    observeSince: blindSince(agent, resources) ?? now,
     state: "WAITING",
     pausedBecause: "",
     live: 0,
@@ -86,20 +90,22 @@ export function acquire(
   if (tenant.settings.strategy === "wound_wait") wound(tenant, request, now);
   const blocking = inTheWay(fieldOf(tenant), agent.id, claims, respected);
   if (isFree(blocking)) {
+    request.observeSince = blindSince(agent, resources);
     const leases = grant(tenant, request, now, step, null);
     request.passing = request.key === null;
+    const told = toldWith(tenant, [request]);
     serve(tenant, now, step);
-    return { type: "granted", requestId: request.id, leaseIds: leases.map((lease) => lease.id) };
+    return { type: "granted", requestId: request.id, leaseIds: leases.map((lease) => lease.id), ...told };
   }
   const blockers = idsOf(atFirst);
   if (tenant.settings.strategy === "wait_die" && !mayWait(tenant, atFirst, agent.id)) {
     tenant.requests = tenant.requests.filter((one) => one !== request);
-    agent.state = "PAUSED";
+    pause(agent, resources, now);
     agent.attempts++;
     return { type: "died", blockers };
   }
   if (waitTimeout === 0) return { ...refused("would_wait"), blockers };
-  agent.state = "PAUSED";
+  pause(agent, resources, now);
   serve(tenant, now, step);
   return present(tenant, request);
 }
@@ -109,7 +115,7 @@ export function present(tenant: ModelTenant, request: ModelRequest): Prediction 
   if (request.state === "GRANTED") {
     for (const lease of tenant.leases) if (lease.request === request) lease.claimBy = null;
     const leaseIds = request.claims.map((_, index) => `${request.id}.${index}`);
-    return { type: "granted", requestId: request.id, leaseIds };
+    return { type: "granted", requestId: request.id, leaseIds, ...toldWith(tenant, [request]) };
   }
   if (request.state === "TIMED_OUT") return refused("wait_timeout");
   if (request.state === "CANCELED") return refused("request_canceled");

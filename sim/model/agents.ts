@@ -1,5 +1,6 @@
 /** The life of agents (A1 to A5, L8, L9), as the table of A1 has it. */
 import { endAllOf } from "./ending.ts";
+import { observe } from "./observing.ts";
 import { serve } from "./waiting.ts";
 import {
   beginUnit,
@@ -37,7 +38,9 @@ export function register(tenant: ModelTenant, id: string, now: number, step: num
     attempts: 0,
     epoch: tenant.epochFloor + 1,
     idleSince: now,
-    hasDigest: false,
+    digest: null,
+    pausedAt: null,
+    concerns: [],
   };
   beginUnit(tenant, agent, now);
   tenant.agents.push(agent);
@@ -66,14 +69,19 @@ export function transition(
   agent.restarting = false; // A transition that is accepted comes from an instance that is back (A1).
   if (to === agent.state) return { type: "agent" };
   if (!saidFrom[agent.state].includes(to) || (restarted && to !== "ABORTED")) return refused("invalid_transition");
+  if (to === "EXECUTING" && leasesOf(tenant, agent.id).length === 0) return refused("invalid_transition");
   if (to === "ABORTED" || to === "COMPLETED" || to === "PLANNING") endAllOf(tenant, agent.id, now);
   if (agent.state === "COMPLETED" || agent.state === "ABORTED") {
     if (to === "PLANNING" || to === "ACQUIRING") beginUnit(tenant, agent, now);
   }
-  if (agent.state === "PAUSED" && to === "PLANNING") agent.hasDigest = false;
+  if (agent.state === "PAUSED" && to === "PLANNING") agent.digest = null;
+  const since = agent.pausedAt ?? now;
   agent.state = to;
+  if (to !== "ACQUIRING") agent.pausedAt = null;
+  if (to === "ABORTED" || to === "COMPLETED" || to === "PLANNING") agent.concerns = [];
+  const observation = to === "EXECUTING" ? { observation: observe(tenant, agent, since, []) } : {};
   serve(tenant, now, step);
-  return { type: "agent" };
+  return { type: "agent", ...observation };
 }
 
 /** L8, L9: the state of each lease; from now on a heartbeat may revive those that are HELD. */

@@ -1,5 +1,6 @@
 /** How leases and requests end. The caller serves the waiters once everything that ends has ended (L6). */
 import { rememberedMs, rememberedPerAgent } from "./numbers.ts";
+import { addConcerns, noteEnd, pauseIfBare } from "./observing.ts";
 import {
   agentOf,
   type Fate,
@@ -10,11 +11,22 @@ import {
   waitingOf,
 } from "./world.ts";
 
+/** How a lease ends: its holder gives it up, with the version of what it left behind (A6), or loses it. */
+export type End = { readonly version: string | null } | "lost";
+
 /** Both halves of a rename end together (C7). */
-export function endLease(tenant: ModelTenant, lease: ModelLease, now: number): void {
+export function endLease(tenant: ModelTenant, lease: ModelLease, now: number, end: End = "lost"): void {
   for (const half of lease.pair === null ? [lease] : [lease, lease.pair]) {
     if (!tenant.leases.includes(half)) continue;
     tenant.leases = tenant.leases.filter((one) => one !== half);
+    noteEnd(tenant, half, now, end === "lost" ? null : end.version);
+    if (end === "lost") {
+      const agent = agentOf(tenant, half.agentId);
+      // Nobody saw anything of a grant that was never collected.
+      const since = half.claimBy === null ? now : (half.request?.observeSince ?? now);
+      addConcerns(agent, [half.resource], since);
+      pauseIfBare(tenant, agent, now);
+    }
     noteIdle(tenant, half.agentId, now);
     leaveRequest(tenant, half, now);
   }
@@ -38,7 +50,7 @@ export function leaveRequest(tenant: ModelTenant, lease: ModelLease, now: number
 /** PLANNING, COMPLETED and ABORTED hold no lease and no open request: going there ends them (A1). */
 export function endAllOf(tenant: ModelTenant, agentId: string, now: number): void {
   for (const request of waitingOf(tenant, agentId)) endRequest(tenant, request, "CANCELED", now);
-  for (const lease of leasesOf(tenant, agentId)) endLease(tenant, lease, now);
+  for (const lease of leasesOf(tenant, agentId)) endLease(tenant, lease, now, { version: null });
 }
 
 /** W10: ten minutes, or until 32 newer ones of the agent have ended. */

@@ -2,6 +2,7 @@
 import { type Predicate, predicates } from "../../src/kernel/contract/predicates.ts";
 import { claimsConflict, inTheWay, unitsIn } from "./conflicts.ts";
 import { endLease, leaveRequest, noteIdle } from "./ending.ts";
+import { noteEnd, observe, type PredictedObservation, pauseIfBare } from "./observing.ts";
 import { aheadOf, queue, serve } from "./waiting.ts";
 import {
   agentOf,
@@ -11,6 +12,7 @@ import {
   fieldOf,
   leasesOf,
   type ModelLease,
+  type ModelRequest,
   type ModelTenant,
   type Prediction,
   refused,
@@ -26,9 +28,24 @@ function grantOf(tenant: ModelTenant, lease: ModelLease): ModelLease[] {
   return tenant.leases.filter((one) => one === lease || (one.request !== null && one.request === lease.request));
 }
 
-/** W8: any sign of life collects the grant that the lease belongs to. */
-export function collect(tenant: ModelTenant, lease: ModelLease): void {
+/** W8: any sign of life collects the grant that the lease belongs to. The request, if that was not collected before. */
+export function collect(tenant: ModelTenant, lease: ModelLease): ModelRequest | null {
+  const collected = lease.claimBy === null ? null : lease.request;
   for (const one of grantOf(tenant, lease)) one.claimBy = null;
+  return collected;
+}
+
+/** A4: the update for the agent that collects these requests. */
+export function toldWith(
+  tenant: ModelTenant,
+  requests: readonly (ModelRequest | null)[],
+): { readonly observation?: PredictedObservation } {
+  const blind = requests.filter((one) => one !== null).filter((one) => one.observeSince !== null);
+  const [first] = blind;
+  if (first === undefined) return {};
+  const since = Math.min(...blind.map((one) => one.observeSince ?? 0));
+  const asked = blind.flatMap((one) => one.claims.map((claim) => claim.resource));
+  return { observation: observe(tenant, agentOf(tenant, first.agentId), since, asked) };
 }
 
 export function heartbeat(tenant: ModelTenant, lease: ModelLease, activity: boolean, now: number): Prediction {
@@ -39,8 +56,7 @@ export function heartbeat(tenant: ModelTenant, lease: ModelLease, activity: bool
     half.state = "ACTIVE";
     half.expiresAt = now + half.ttl;
   }
-  collect(tenant, lease);
-  return { type: "lease", leaseIds: [lease.id] };
+  return { type: "lease", leaseIds: [lease.id], ...toldWith(tenant, [collect(tenant, lease)]) };
 }
 
 export function renew(
@@ -59,23 +75,47 @@ export function renew(
     half.generation++;
     fenceAnew(tenant, half, step);
   }
-  collect(tenant, lease);
-  return { type: "lease", leaseIds: [lease.id] };
+  return { type: "lease", leaseIds: [lease.id], ...toldWith(tenant, [collect(tenant, lease)]) };
 }
 
 /** W1: an agent at work that releases its last lease, with no request open, ends its unit of work. */
-export function release(tenant: ModelTenant, leases: readonly ModelLease[], now: number, step: number): void {
+export function release(
+  tenant: ModelTenant,
+  leases: readonly ModelLease[],
+  versionOf: (lease: ModelLease) => string | null,
+  now: number,
+  step: number,
+): void {
   for (const lease of leases) {
     if (!tenant.leases.includes(lease)) continue;
-    endLease(tenant, lease, now);
-    const agent = agentOf(tenant, lease.agentId);
-    if (leasesOf(tenant, agent.id).length > 0 || waitingOf(tenant, agent.id).length > 0) continue;
-    if (agent.state === "EXECUTING" || agent.state === "VERIFYING") agent.state = "COMPLETED";
+    // Both halves of a rename, each with its own version.
+    for (const half of halvesOf(lease)) {
+      half.pair = null;
+      endLease(tenant, half, now, { version: versionOf(half) });
+    }
+    completeIfDone(tenant, lease.agentId, now);
   }
   serve(tenant, now, step);
 }
 
-export function downgrade(tenant: ModelTenant, lease: ModelLease, wish: string, now: number, step: number): Prediction {
+/** W1: with no request open the unit of work is over; with one, the agent waits for it. */
+function completeIfDone(tenant: ModelTenant, agentId: string, now: number): void {
+  const agent = agentOf(tenant, agentId);
+  if (leasesOf(tenant, agent.id).length > 0) return;
+  if (waitingOf(tenant, agent.id).length > 0) return pauseIfBare(tenant, agent, now);
+  if (agent.state !== "EXECUTING" && agent.state !== "VERIFYING") return;
+  agent.state = "COMPLETED";
+  agent.pausedAt = null;
+  agent.concerns = [];
+}
+
+export function downgrade(
+  tenant: ModelTenant,
+  lease: ModelLease,
+  { predicate: wish, version }: { readonly predicate: string; readonly version: string | null },
+  now: number,
+  step: number,
+): Prediction {
   const predicate = predicates.find((one) => one === wish);
   if (predicate === undefined) return refused("invalid_predicate");
   const order: readonly Predicate[][] = [["CONSUMES", "DEPENDS_ON"], ["PROVIDES"], ["MUTATES", "DELETES", "RENAMES"]];
@@ -83,7 +123,10 @@ export function downgrade(tenant: ModelTenant, lease: ModelLease, wish: string, 
   if (lease.state === "HELD") return refused("verify_required");
   if (predicate === lease.predicate) return { type: "lease", leaseIds: [lease.id] };
   if (strength(predicate) >= strength(lease.predicate)) return refused("not_weaker");
-  for (const half of halvesOf(lease)) half.predicate = predicate;
+  for (const half of halvesOf(lease)) {
+    noteEnd(tenant, { ...half, claimBy: null }, now, version);
+    half.predicate = predicate;
+  }
   serve(tenant, now, step);
   return { type: "lease", leaseIds: [lease.id] };
 }
@@ -92,7 +135,7 @@ export function downgrade(tenant: ModelTenant, lease: ModelLease, wish: string, 
 export function transfer(
   tenant: ModelTenant,
   lease: ModelLease,
-  receiverId: string,
+  { toAgentId: receiverId, version }: { readonly toAgentId: string; readonly version: string | null },
   now: number,
   step: number,
 ): Prediction {
@@ -109,12 +152,14 @@ export function transfer(
   if (waitsForItself(tenant, receiver.id, halvesOf(lease))) return refused("transfer_refused");
   if (clashes || someWaitIsTurned(tenant, halvesOf(lease))) return refused("transfer_refused");
   for (const half of halvesOf(lease)) {
+    noteEnd(tenant, { ...half, agentId: giver, claimBy: null }, now, version);
     fenceAnew(tenant, half, step);
     half.generation++;
     half.claimBy = null;
     leaveRequest(tenant, half, now);
   }
   noteIdle(tenant, giver, now);
+  completeIfDone(tenant, giver, now);
   // A receiver that is at work or PAUSED keeps its state.
   const stays = receiver.state === "PAUSED" || receiver.state === "EXECUTING" || receiver.state === "VERIFYING";
   if (!stays) receiver.state = "EXECUTING";

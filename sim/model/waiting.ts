@@ -74,6 +74,7 @@ export function grant(
   const agent = agentOf(tenant, request.agentId);
   agent.state = "EXECUTING";
   agent.attempts = 0;
+  agent.pausedAt = null;
   return leases;
 }
 

@@ -6,6 +6,7 @@ import type { Predicate } from "../../src/kernel/contract/predicates.ts";
 import type { AgentState, TenantSettings } from "../../src/kernel/contract/records.ts";
 import type { Claim, Field } from "./conflicts.ts";
 import { overlap } from "./names.ts";
+import type { PredictedObservation } from "./observing.ts";
 
 export interface ModelLease extends Claim {
   predicate: Predicate;
@@ -49,6 +50,8 @@ export interface ModelRequest {
   readonly idleTimeout: number | null;
   readonly arrival: number;
   readonly timeoutAt: number;
+  /** Since when its agent could not see what it asks for (A4). */
+  observeSince: number | null;
   state: "WAITING" | "GRANTED" | Fate;
   /** Why it was PAUSED. */
   pausedBecause: string;
@@ -57,6 +60,18 @@ export interface ModelRequest {
   /** The order in which the agent's granted requests ended, so that the oldest are forgotten first. */
   endedInOrder: number;
   forgetAt: number | null;
+}
+
+/** A lease that ended, was downgraded or was transferred (A4). */
+export interface ModelEnd {
+  readonly resource: string;
+  readonly predicate: Predicate;
+  readonly agentId: string;
+  readonly fence: number;
+  readonly at: number;
+  readonly version: string | null;
+  /** It was collected, so that its holder could see the resource. */
+  readonly looked: boolean;
 }
 
 export interface ModelAgent {
@@ -68,7 +83,10 @@ export interface ModelAgent {
   attempts: number;
   epoch: number;
   idleSince: number;
-  hasDigest: boolean;
+  digest: { readonly savedAt: number; readonly backlog: readonly string[] } | null;
+  pausedAt: number | null;
+  /** What it waited for, died for or lost, until an update had it while the agent held it. */
+  concerns: { readonly resource: string; readonly since: number }[];
 }
 
 export interface ModelResource {
@@ -86,6 +104,8 @@ export interface ModelTenant {
   requests: ModelRequest[];
   leases: ModelLease[];
   resources: ModelResource[];
+  /** Everything that ever ended. */
+  ends: ModelEnd[];
   lastPriority: number;
   /** The greatest epoch of a forgotten agent: a new agent begins above it (A3). */
   epochFloor: number;
@@ -112,6 +132,8 @@ export interface Prediction {
   /** Ids of the leases and requests in the way. */
   readonly blockers?: readonly string[];
   readonly count?: number;
+  readonly observation?: PredictedObservation;
+  readonly assumptions?: readonly string[];
 }
 
 export function refused(code: string): Prediction {
@@ -157,6 +179,8 @@ export function beginUnit(tenant: ModelTenant, agent: ModelAgent, now: number): 
   tenant.lastPriority = Math.max(now, tenant.lastPriority + 1);
   agent.priority = tenant.lastPriority;
   agent.attempts = 0;
+  agent.pausedAt = null;
+  agent.concerns = [];
 }
 
 /** G7, G12: a claim on a fenced or withdrawn resource cannot be granted until an operator acts. */

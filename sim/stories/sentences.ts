@@ -74,7 +74,7 @@ const sentences: readonly (readonly [template: string, build: Build])[] = [
   ["{agent} becomes {name}", ({ actor, agentId, name }) => ({ type: "transition_agent", actor, agentId, to: name })],
   ["{agent} verifies its leases", ({ actor, agentId }) => ({ type: "verify_all", actor, agentId, leaseIds: null })],
   ["{agent} saves a digest", ({ actor, agentId }) => ({ type: "save_digest", actor, agentId, digest })],
-  ["{agent} is resumed", ({ agentId }) => ({ type: "resume_agent", actor: operator, agentId, assumed: [] })],
+  ["{agent} is resumed", ({ agentId }) => ({ type: "resume_agent", actor: operator, agentId, assumptions: [] })],
 
   // Requests.
   ["{agent} acquires {manifest}[ for {ttl}][ waiting at most {wait}][ under key {word}]", (words) => acquire(words)],
@@ -91,11 +91,11 @@ const sentences: readonly (readonly [template: string, build: Build])[] = [
   ],
   [
     "{agent} transfers {lease} to {receiver}",
-    ({ actor, leaseId, toAgentId }) => ({ type: "transfer_lease", actor, leaseId, toAgentId }),
+    ({ actor, leaseId, toAgentId }) => ({ type: "transfer_lease", version: null, actor, leaseId, toAgentId }),
   ],
   [
     "{agent} downgrades {lease} to {name}",
-    ({ actor, leaseId, name }) => ({ type: "downgrade_lease", actor, leaseId, predicate: name }),
+    ({ actor, leaseId, name }) => ({ type: "downgrade_lease", version: null, actor, leaseId, predicate: name }),
   ],
   [
     "operator revokes {lease}",

@@ -24,7 +24,7 @@ test("a story with a changed expectation, a missing line or another command is f
   const text = stories.find(({ path }) => path.endsWith("expiry-hands-over.txt"))?.text ?? "";
   for (const [from, to] of [
     ["REFUSED lease_expired", "OK lease 1 ACTIVE"],
-    ["    events  lease.expired lease 1, lease.granted lease 2, request.granted request 1,\n", ""],
+    ["            request.granted request 1, agent.transitioned alice PAUSED → EXECUTING\n", ""],
     ["for 10s", "for 11s"],
   ] as const) {
     const changed = text.replace(from, to);

@@ -4,7 +4,7 @@
  */
 import type { KernelEvent } from "../../src/kernel/contract/events.ts";
 import type { Agent, Lease, Millis, Request, StoredRecord } from "../../src/kernel/contract/records.ts";
-import type { Blocker, Reply } from "../../src/kernel/contract/replies.ts";
+import type { Blocker, Observation, Reply } from "../../src/kernel/contract/replies.ts";
 import type { Receipt, Task } from "../../src/kernel/contract/task-records.ts";
 
 /** When every story begins; its times are counted from here. */
@@ -15,10 +15,8 @@ export function replyLine(reply: Reply): string {
     case "refused":
       return words("REFUSED", reply.code, reply.reason, reply.winningReceiptId);
     case "granted": {
-      const { observe } = reply;
-      const update =
-        observe === null ? null : `update on ${observe.resources.join(", ")} since ${moment(observe.since)}`;
-      return list("GRANTED", ...reply.leases.map(({ id, fence }) => `${id} fence ${fence}`), ...reply.warnings, update);
+      const leases = reply.leases.map(({ id, fence }) => `${id} fence ${fence}`);
+      return list("GRANTED", ...leases, ...reply.warnings, updateOf(reply.observation));
     }
     case "waiting":
       return words("WAIT", reply.requestId, behind(reply.blockers));
@@ -31,9 +29,9 @@ export function replyLine(reply: Reply): string {
     case "paused":
       return words("PAUSED", reply.reason, reply.resource);
     case "agent":
-      return words("OK", reply.agent.id, agentState(reply.agent));
+      return list("OK", `${reply.agent.id} ${agentState(reply.agent)}`, updateOf(reply.observation));
     case "lease":
-      return words("OK", reply.lease.id, reply.lease.state);
+      return list("OK", `${reply.lease.id} ${reply.lease.state}`, updateOf(reply.observation));
     case "leases":
       return list(
         "OK",
@@ -41,7 +39,12 @@ export function replyLine(reply: Reply): string {
         ...reply.lost.map(({ id, code, lease }) => `${id} lost ${lease?.state ?? code ?? ""}`),
       );
     case "resumed":
-      return list("OK", `${reply.agent.id} epoch ${reply.agent.epoch}`, ...reply.leases.map(reissued));
+      return list(
+        "OK",
+        `${reply.agent.id} epoch ${reply.agent.epoch}`,
+        ...reply.leases.map(reissued),
+        updateOf(reply.observation),
+      );
     case "task":
       return words("OK", reply.task.id, reply.task.status);
     case "offers": {
@@ -61,6 +64,8 @@ export function replyLine(reply: Reply): string {
       return words("OK", `cell ${reply.cell.id}`, reply.cell.state);
     case "resource":
       return words("OK", reply.resource.name);
+    case "forgotten":
+      return "OK";
     case "revoked":
       return words("OK", `${reply.count} revoked`);
     case "digest":
@@ -71,6 +76,18 @@ export function replyLine(reply: Reply): string {
     case "done":
       return "OK";
   }
+}
+
+/** A4. */
+function updateOf(observation: Observation | null | undefined): string | null {
+  if (observation == null) return null;
+  const { since, truncated, changes } = observation;
+  const texts = changes.map(
+    ({ agentId, predicate, resource, version }) =>
+      `${agentId} ${predicate} ${resource}${version === null ? "" : ` (version ${version})`}`,
+  );
+  const news = texts.length === 0 ? "nothing" : texts.join(", ");
+  return `update since ${moment(since)}: ${news}${truncated ? ", truncated" : ""}`;
 }
 
 export function eventLine(event: KernelEvent): string {
@@ -119,6 +136,7 @@ export function recordLine({ kind, record }: StoredRecord, alive: boolean): stri
     case "task_key":
     case "task_type":
     case "worker":
+    case "write":
       return null;
   }
 }

@@ -10,6 +10,7 @@ import { apply, nextDeadline, restore, type State, settle, snapshot } from "../.
 import { count } from "../counters.ts";
 import { violated } from "../invariants/step.ts";
 import { allRecords, fingerprint } from "../record-store.ts";
+import { endedSince } from "../restarts.ts";
 import { entropyOf, operator, type World } from "../world.ts";
 import { cloneState } from "./clone.ts";
 import { blankReceipt } from "./inputs.ts";
@@ -19,7 +20,7 @@ const rounds = 6;
 
 export function compareTwins(world: World): void {
   const kept = cloneState(world.state);
-  const restored = restore(allRecords(world.store));
+  const restored = restore(allRecords(world.store), endedSince(world));
   for (const state of [kept, restored]) neverInsist(state);
   // Under a tight quota the first task that is too large holds up all others, and which one is first depends on which
   // was examined before; here only tasks that can run are compared.

@@ -209,8 +209,8 @@ function leaseCommand(world: World, worker: SimWorker, habit: "release" | "gener
     { ...asked, type: "heartbeat", leaseId: one, activity: true },
     { ...asked, type: "renew_lease", leaseId: one, generation: null },
     { ...asked, type: "release_lease", leaseId: one, version: null },
-    { ...asked, type: "transfer_lease", leaseId: one, toAgentId: "agent-0" },
-    { ...asked, type: "downgrade_lease", leaseId: one, predicate: "CONSUMES" },
+    { ...asked, type: "transfer_lease", version: null, leaseId: one, toAgentId: "agent-0" },
+    { ...asked, type: "downgrade_lease", version: null, leaseId: one, predicate: "CONSUMES" },
   ]);
 }
 

@@ -1,17 +1,16 @@
 /**
- * What the kernel cannot say because it knows only what is alive: how a lease or task ended, which receipts the ledger has,
- * and what happened to resources since a checkpoint. The store's history has it; ended is final, so asking after the
- * decision cannot race.
+ * What the kernel cannot say because it knows only what is alive: how a lease or task ended, and which receipts the ledger
+ * has. The store's history has it; ended is final, so asking after the decision cannot race.
  */
 import type { Command } from "../kernel/contract/commands.ts";
-import type { Lease, Millis } from "../kernel/contract/records.ts";
+import type { Lease } from "../kernel/contract/records.ts";
 import { type Refusal, refuse } from "../kernel/contract/refusals.ts";
-import type { LostLease, Observe, Reply } from "../kernel/contract/replies.ts";
+import type { LostLease, Reply } from "../kernel/contract/replies.ts";
 import type { EndedTask } from "../kernel/contract/task-records.ts";
 import { answerForEnded, answerForEndedTask } from "../kernel/kernel.ts";
-import { namesOverlap, parseResourceName, type ResourceName, taskOfName } from "../kernel/views.ts";
+import { taskOfName } from "../kernel/views.ts";
 import { readStoredReceipt, type SealedReceipt } from "../ledger/seal.ts";
-import type { EndedLease, History, ResourceFilter } from "../store/store.ts";
+import type { History } from "../store/store.ts";
 import { readEndedTask, readLease } from "./codec/record-text.ts";
 
 /** Whether the reply leaves something open that only history can answer. */
@@ -107,92 +106,4 @@ async function completeLost(
   for (const lease of await endedLeases(history, tenant, unknown))
     if (lease.agentId === agentId) ended.set(lease.id, lease);
   return lost.map((one) => ({ ...one, lease: one.lease ?? ended.get(one.id) ?? null }));
-}
-
-export interface Change {
-  readonly resource: string;
-  readonly predicate: string;
-  readonly agentId: string;
-  readonly at: Millis;
-  readonly version: string | null;
-}
-
-export interface Observation {
-  readonly since: Millis;
-  readonly truncated: boolean;
-  readonly changes: readonly Change[];
-}
-
-/** The most that one update lists; past that it is truncated, and says so. */
-const changesMax = 1_000;
-/** Ended leases that are read for one update. */
-const scannedMax = 10_000_000;
-
-/** A4: all writing leases that ended since then on anything that overlaps with the named resources. */
-export async function observe(history: History, tenant: string, { since, resources }: Observe): Promise<Observation> {
-  const names = resources.map(parse).filter((name) => name !== null);
-  const changes: Change[] = [];
-  let truncated = since < (await history.earliestEnded());
-  if (names.length === 0) return { since, truncated, changes };
-  for await (const rows of history.endedSince({ tenant, since, limit: scannedMax, touching: filterFor(names) })) {
-    for (const row of rows) if (touches(row, names)) changes.push(changeOf(row));
-    if (changes.length > changesMax) {
-      truncated = true;
-      break;
-    }
-  }
-  return { since, truncated, changes: changes.slice(0, changesMax) };
-}
-
-function parse(text: string): ResourceName | null {
-  const name = parseResourceName(text);
-  return "problem" in name ? null : name;
-}
-
-function touches({ resource }: EndedLease, names: readonly ResourceName[]): boolean {
-  const ended = parse(resource);
-  return ended !== null && names.some((name) => namesOverlap(name, ended));
-}
-
-function changeOf({ resource, predicate, agentId, endedAt, body }: EndedLease): Change {
-  return { resource, predicate, agentId, at: endedAt, version: readLease(body).version };
-}
-
-/** Names as they are; patterns by what stands before their first wild segment. */
-function filterFor(names: readonly ResourceName[]): ResourceFilter {
-  const literals = names.filter(({ wild }) => !wild).map(({ text }) => text);
-  const prefixes = names
-    .filter(({ wild }) => wild)
-    .map(({ type, segments }) => {
-      const first = segments.findIndex((segment) => segment.includes("*") || segment.includes("?"));
-      // Without the last slash: `/d/**` is `/d` too.
-      return `${type}:/${segments.slice(0, first).join("/")}`;
-    });
-  return { names: literals, prefixes };
-}
-
-export interface Assumption {
-  readonly resource: string;
-  readonly version: string;
-}
-
-export interface FailedAssumption {
-  readonly resource: string;
-  readonly expected: string;
-  readonly actual: string | null;
-}
-
-/** A5: the last change since the checkpoint must have left the version that the agent assumes. No change: it holds. */
-export function failedAssumptions(assumptions: readonly Assumption[], { changes }: Observation): FailedAssumption[] {
-  const failed: FailedAssumption[] = [];
-  for (const { resource, version: expected } of assumptions) {
-    const name = parse(resource);
-    if (name === null) continue;
-    const last = changes.findLast((change) => {
-      const changed = parse(change.resource);
-      return changed !== null && namesOverlap(name, changed);
-    });
-    if (last !== undefined && last.version !== expected) failed.push({ resource, expected, actual: last.version });
-  }
-  return failed;
 }

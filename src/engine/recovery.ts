@@ -1,10 +1,12 @@
 /** From what is stored to a kernel that serves: open, load, restore, and what a first start or a restore adds. */
 import { randomBytes } from "node:crypto";
 import { unstamped } from "../kernel/contract/commands.ts";
+import { limits } from "../kernel/contract/limits.ts";
 import type { Millis } from "../kernel/contract/records.ts";
 import {
   apply,
   beginRestore,
+  type EndedLeases,
   endRestore,
   findStoredConflict,
   jumpFences,
@@ -19,7 +21,7 @@ import type { LedgerKey, PublicLedgerKey } from "../ledger/keys.ts";
 import { StoreFault } from "../store/faults.ts";
 import type { LedgerHead, LiveRow, Opened, Store } from "../store/store.ts";
 import { describeWallOffset, type TimeSources } from "./clock.ts";
-import { leaseLists, readLeases, readRecord, recordText } from "./codec/record-text.ts";
+import { leaseLists, readLease, readLeases, readRecord, recordText } from "./codec/record-text.ts";
 import type { EngineLog } from "./engine-types.ts";
 import type { V8Heap } from "./v8-heap.ts";
 
@@ -78,6 +80,9 @@ async function recoverFrom(
   let own: Own | null = null;
   let restoring: Restoring | null = null;
   let restored = 0;
+  // The reader's thread finds it while the writer's loads what is alive.
+  const past = readPast(store);
+  past.catch(() => undefined);
   const note = (count: number): void => {
     restored += count;
     heap.noteRestored(restored, opened.liveCount);
@@ -103,7 +108,7 @@ async function recoverFrom(
     heap.endRestore();
   }
   restoring ??= beginRestore(others);
-  const state = endRestore(restoring);
+  const state = endRestore(restoring, await past);
   assertNoConflict(restoring, Math.max(Math.floor(wall), opened.now));
   const ledgerHeads = await store.ledgerHeads();
   const ledgerFaults = compareLedger(state, ledgerHeads);
@@ -128,6 +133,16 @@ function assertNoConflict(restoring: Restoring, now: Millis): void {
   throw new StoreFault(
     `two holders have conflicting leases, which only a bug or another hand can have stored: ${one} and ${other}; restore a backup, or start again when one of them has run out`,
   );
+}
+
+/** A4: the youngest ended leases, as many as the kernel remembers, and since when that is all. */
+async function readPast(store: Store): Promise<EndedLeases> {
+  const bodies = await store.youngestEnded(limits.endsRememberedMax);
+  const leases = bodies.map(readLease);
+  const oldest = leases.length < limits.endsRememberedMax ? undefined : leases.at(-1);
+  const from = oldest === undefined ? 0 : (oldest.endedAt ?? oldest.expiresAt) + 1;
+  // Asked after the rest, so that what is pruned in between is not taken for all there was.
+  return { leases, from: Math.max(from, await store.earliestEnded()) };
 }
 
 /** What an operator should know of what was found. */

@@ -3,11 +3,12 @@ import { type HookAnswer, pass } from "./answers.ts";
 import { Unreachable } from "./control-plane.ts";
 import { type HookCall, purposeOf } from "./hook-call.ts";
 import { type Plan, planWrites, type TargetFile } from "./intents.ts";
-import { lease, releaseAll, renew } from "./leasing.ts";
+import { type Change, lease, releaseAll, renew } from "./leasing.ts";
 import { checkoutFolder } from "./private-files.ts";
+import { covers } from "./targets.ts";
 import { type Action, actionOf } from "./tools.ts";
 import { markWrite, noteRead, noteSeen, readWriteMark, seenVersion, versionOf } from "./versions.ts";
-import { blockedReason, staleReason, unguardedNotice, unreachableReason } from "./words.ts";
+import { blockedReason, changedReason, staleReason, unguardedNotice, unreachableReason } from "./words.ts";
 
 export async function before(call: HookCall): Promise<HookAnswer> {
   const { payload, settings } = call;
@@ -64,6 +65,8 @@ async function decide(call: HookCall, { intents, files, outside, isClear }: Plan
       const stale = staleFiles(call, files);
       const names = stale.map(({ target }) => target.resource);
       if (stale.length > 0) return denied(staleReason(names, writerOf(call, stale)));
+      const unseen = unseenChanges(call, files, verdict.changes);
+      if (unseen.length > 0) return denied(changedReason(unseen));
       for (const { target } of files) {
         const mark = { agentId: call.session.agentId, state: "writing", version: "", at: Date.now() } as const;
         markWrite(checkoutFolder(target.repository, call.environment), target.path, mark);
@@ -89,6 +92,20 @@ function staleFiles(call: HookCall, files: readonly TargetFile[]): readonly Targ
     // A formatter of its own, or its user: the edit will find what it looks for, or not.
     return writerOf(call, [{ target, isWhole }]) !== null;
   });
+}
+
+/**
+ * What others did to these files, perhaps in another checkout, that the agent has not read. It hears of them once: from now on
+ * the server knows that the agent holds them.
+ */
+function unseenChanges(call: HookCall, files: readonly TargetFile[], changes: readonly Change[]): readonly Change[] {
+  return changes.filter(({ resource, version }) =>
+    files.some(({ target }) => {
+      if (!covers(resource, target.resource)) return false;
+      const now = versionOf(target.path);
+      return version !== now || seenVersion(call.session.agentFolder, target.path) !== now;
+    }),
+  );
 }
 
 function writerOf({ session, environment }: HookCall, files: readonly TargetFile[]): string | null {

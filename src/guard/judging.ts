@@ -7,6 +7,7 @@ import { checkoutFolder } from "./private-files.ts";
 import { covers, type Target } from "./targets.ts";
 import { markWrite, noteWritten, versionOf } from "./versions.ts";
 import { logViolation, reportViolations, violationWords } from "./violations.ts";
+import { changedReason } from "./words.ts";
 
 const reportedMax = 100;
 
@@ -24,10 +25,14 @@ export async function judgeUnleased(
     return holder === undefined ? [] : [{ target, holder }];
   });
   const free = targets.filter((target) => !violations.some((one) => one.target === target)).slice(0, reportedMax);
+  let told = "";
   if (free.length > 0) {
     const intents = free.map(({ resource }) => ({ predicate: "MUTATES" as const, resource }));
     const verdict = await lease(call, intents, purposeOf(call), 0);
-    if (verdict.kind === "granted") for (const target of free) noteWritten(call, target);
+    if (verdict.kind === "granted") {
+      for (const target of free) noteWritten(call, target);
+      if (verdict.changes.length > 0) told = ` ${changedReason(verdict.changes)}`;
+    }
   }
   if (violations.length > 0) {
     for (const violation of violations) {
@@ -44,6 +49,6 @@ export async function judgeUnleased(
   const shown = `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
   return {
     ...pass,
-    context: `Leasehold: that also changed ${shown}, which was not leased before; it was free, and is leased for you now.`,
+    context: `Leasehold: that also changed ${shown}, which was not leased before; it was free, and is leased for you now.${told}`,
   };
 }

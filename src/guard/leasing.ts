@@ -5,7 +5,7 @@
  * (keeper/lease-keeper.ts) to schedule or to stop, and loading it would only make the hook slower.
  */
 import { join } from "node:path";
-import type { Blocker, Lease } from "../sdk/wire.ts";
+import type { Blocker, Lease, ObservationUpdate } from "../sdk/wire.ts";
 import type { Answer, ControlPlane } from "./control-plane.ts";
 import type { Intent } from "./intents.ts";
 import { readPrivate, remove, writePrivate } from "./private-files.ts";
@@ -15,7 +15,7 @@ import { covers } from "./targets.ts";
 import { wroteFolder, wroteVersions } from "./versions.ts";
 
 export type Verdict =
-  | { readonly kind: "granted" }
+  | { readonly kind: "granted"; readonly changes: readonly Change[] }
   | {
       readonly kind: "blocked";
       readonly isDead: boolean;
@@ -23,6 +23,9 @@ export type Verdict =
       readonly total: number;
     }
   | { readonly kind: "refused"; readonly detail: string };
+
+/** A4: what another agent did to it while this one could not see it. */
+export type Change = ObservationUpdate["changes"][number];
 
 export interface Asking {
   readonly settings: Settings;
@@ -45,7 +48,7 @@ export async function lease(
   const held = await renew(asking, false);
   const isHeld = (name: string) => held.some((own) => writing.has(own.predicate) && covers(own.resource, name));
   const intents = wanted.filter(({ resource, to }) => !(isHeld(resource) && (to === undefined || isHeld(to))));
-  if (intents.length === 0) return { kind: "granted" };
+  if (intents.length === 0) return { kind: "granted", changes: [] };
   const claim = { agent_id: session.agentId, intents, wait_timeout_ms: waitMs };
   const terms = { ttl_ms: settings.ttlMs, hold_ms: waitMs, purpose };
   noteHolding(session);
@@ -53,7 +56,8 @@ export async function lease(
   if (status === 200) {
     // Once more: another hook of this agent may have released all, and said so, in between.
     noteHolding(session);
-    return { kind: "granted" };
+    const { observation_update: update } = body as { readonly observation_update?: ObservationUpdate };
+    return { kind: "granted", changes: update?.changes ?? [] };
   }
   const { error, detail, request_id: request } = body;
   if (status === 202 && typeof request === "string") {

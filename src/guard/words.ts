@@ -1,5 +1,6 @@
 /** Messages for agents. Others' text (a purpose) is quoted and cut: it is information, not an instruction. */
 import type { Blocker, Lease } from "../sdk/wire.ts";
+import type { Change } from "./leasing.ts";
 
 const purposeLengthMax = 120;
 const shownMax = 3;
@@ -42,6 +43,19 @@ export function staleReason(resources: readonly string[], by: string | null): st
   return (
     `Leasehold: ${resources.join(", ")} was changed${who} since you read it. ` +
     "It is leased for you now, so nobody else changes it: read it again, then make your change on what it is now."
+  );
+}
+
+/** A4: others wrote it while this agent waited for it, had died for it or had lost it. */
+export function changedReason(changes: readonly Change[]): string {
+  const newest = [...changes].reverse().slice(0, shownMax);
+  const words = newest.map(({ resource, agent_id: agent, predicate, version }) => {
+    return `${resource} (${predicate} by ${plain(agent)}${version === undefined ? "" : `, now ${plain(version).slice(0, purposeLengthMax)}`})`;
+  });
+  const more = changes.length - words.length;
+  return (
+    `Leasehold: while you could not see it, others changed ${words.join("; ")}${more > 0 ? `; and ${more} more` : ""}. ` +
+    "It is leased for you now, so nobody else changes it: read it again, from where they work if that is another checkout, then make your change."
   );
 }
 

@@ -38,6 +38,7 @@ export type { ReadyTask } from "./memory/task-state.ts";
 export { receiptFingerprint } from "./names/fingerprint.ts";
 export {
   beginRestore,
+  type EndedLeases,
   endRestore,
   jumpFences,
   liveHandles,
@@ -156,6 +157,7 @@ type OperatorHandler<C> = (state: State, command: C, now: Millis) => Reply | Pen
 
 /** What operators do with tenants and keys. */
 const operatorHandlers = {
+  forget_ends: tenants.forgetEndedLeases,
   create_tenant: tenants.createTenant,
   suspend_tenant: tenants.suspendTenant,
   resume_tenant: tenants.suspendTenant,
@@ -174,7 +176,6 @@ const handlers = {
   unpause_agent: agents.pauseAgent,
   save_digest: on(agentOf, agents.saveDigest),
   resume_agent: on(agentOf, agents.resumeAgent),
-  drop_digest: on(agentOf, agents.dropFailedDigest),
   verify_all: on(agentOf, agents.verifyAll),
   acquire: on(agentOf, acquire),
   collect_request: requests.collectRequest,

@@ -6,7 +6,7 @@ import { anyBoardWithCells, anyMoveOrReport } from "../../sim/move-arbitraries.t
 import { type Board, commandFor, type Move, opening, type Targets } from "../../sim/moves.ts";
 import type { KernelEvent } from "./contract/events.ts";
 import { limits } from "./contract/limits.ts";
-import type { StoredRecord } from "./contract/records.ts";
+import type { Lease, StoredRecord } from "./contract/records.ts";
 import type { Blocker } from "./contract/replies.ts";
 import { apply, createState, nextDeadline, restore, type State, settle, snapshot } from "./kernel.ts";
 
@@ -30,6 +30,7 @@ test("a kernel restored from its records alone goes on exactly like the one that
     fc.property(anyBoardWithCells, anyGame, (board, game) => {
       const original = createState();
       let other = createState();
+      const ended: Lease[] = [];
       let now = beginning;
       for (const command of opening(board)) {
         apply(original, command, now);
@@ -38,8 +39,9 @@ test("a kernel restored from its records alone goes on exactly like the one that
       for (const [index, { move, restart }] of game.entries()) {
         if (restart !== "no") {
           const records = snapshot(other);
-          if (restart === "backwards") other = restore(records.toReversed());
-          else other = restore(restart === "json" ? JSON.parse(JSON.stringify(records)) : records);
+          const leases = restart === "backwards" ? ended.toReversed() : ended;
+          if (restart === "backwards") other = restore(records.toReversed(), { leases, from: 0 });
+          else other = restore(restart === "json" ? JSON.parse(JSON.stringify(records)) : records, { leases, from: 0 });
           assert.deepEqual(sorted(snapshot(other)), sorted(records), "restore and snapshot are inverses");
         }
         now = timeAfter(original, now, move);
@@ -47,6 +49,7 @@ test("a kernel restored from its records alone goes on exactly like the one that
         const earlier = move.flag ? settleInSlices(other, now, 1 + (move.nth % 3)) : [];
         const command = commandFor(move, board, knownTo(original, board), [index, index * 7_919]);
         const [kept, restored] = [apply(original, command, now), apply(other, command, now)];
+        for (const { kind, alive, record } of kept.changes) if (kind === "lease" && !alive) ended.push(record as Lease);
         assert.deepEqual(comparable(restored.reply), comparable(kept.reply));
         assert.deepEqual(comparable([...earlier, ...restored.events]), comparable(kept.events));
         assert.deepEqual(sorted(snapshot(other)), sorted(snapshot(original)));

@@ -2,7 +2,7 @@
 import { placeAgent } from "./agents/agent-life.ts";
 import { requestIdOf } from "./contract/ids.ts";
 import { limits } from "./contract/limits.ts";
-import type { Lease, RecordKind, RecordOf, Request, StoredRecord } from "./contract/records.ts";
+import type { Lease, Millis, RecordKind, RecordOf, Request, StoredRecord } from "./contract/records.ts";
 import { countKinds } from "./deciding/admission.ts";
 import { claimOfLease } from "./deciding/manifest.ts";
 import { rankIn } from "./index/heap.ts";
@@ -11,6 +11,7 @@ import { type Node, nodesFor, putInOrder } from "./index/resource-tree.ts";
 import { awaitLateResult } from "./leases/late-results.ts";
 import { place } from "./leases/lease-life.ts";
 import { createEntry, createRequestEntry, createTenantEntry } from "./memory/entries.ts";
+import { isAfter, type Moment, noteEnd, restoreWrite } from "./memory/past.ts";
 import {
   type AgentEntry,
   changed,
@@ -19,6 +20,7 @@ import {
   type Entry,
   type Handle,
   type Holder,
+  isTaskLease,
   type LeaseEntry,
   type RequestEntry,
   rootOf,
@@ -45,7 +47,8 @@ interface Of<K extends RecordKind> {
   readonly row?: number;
 }
 
-export function restore(records: Iterable<RestoredRecord>): State {
+/** `ended` are the youngest ended leases, those that the store's history had at that time. */
+export function restore(records: Iterable<RestoredRecord>, ended: EndedLeases = { leases: [], from: 0 }): State {
   const others: RestoredRecord[] = [];
   const leases: Of<"lease">[] = [];
   for (const stored of records) {
@@ -58,7 +61,13 @@ export function restore(records: Iterable<RestoredRecord>): State {
     leases.map(({ record }) => record),
     leases.map(({ row }) => row ?? 0),
   );
-  return endRestore(restoring);
+  return endRestore(restoring, ended);
+}
+
+/** What is known of the past: the youngest ended leases, in any order; all that have ended since `from` are among them. */
+export interface EndedLeases {
+  readonly leases: readonly Lease[];
+  readonly from: Millis;
 }
 
 /**
@@ -68,6 +77,7 @@ export function restore(records: Iterable<RestoredRecord>): State {
 export interface Restoring {
   readonly state: State;
   readonly turns: ReadonlyMap<string, Turn>;
+  readonly writes: readonly Of<"write">[];
   /** Nodes where leases came in another order than that of their fences. */
   readonly unordered: Set<Node>;
   /** Where leases could conflict: nodes with several of them, and patterns (see stored-conflicts.ts). */
@@ -114,14 +124,16 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
   // Appending in order is what makes each list at a node cheap to rebuild.
   all("request").sort((a, b) => a.record.arrival - b.record.arrival);
   each("request", restoreRequest);
-  return { state, turns, unordered: new Set(), crowded: new Set(), patterns: [] };
+  return { state, turns, writes: all("write"), unordered: new Set(), crowded: new Set(), patterns: [] };
 }
 
-type TenantKind = Exclude<RecordKind, "tenant" | "counters" | "key" | "lease">;
+type TenantKind = Exclude<RecordKind, "tenant" | "counters" | "key" | "lease" | "write">;
 
 /** Once every lease has come. */
-export function endRestore({ state, turns, unordered }: Restoring): State {
+export function endRestore(restoring: Restoring, ended: EndedLeases): State {
+  const { state, turns, unordered } = restoring;
   for (const node of unordered) putInOrder(node);
+  restorePast(restoring, ended);
   for (const turn of turns.values()) {
     const tasks = [...turn.tenant.tasks.values()].sort((a, b) => a.record.timestamp - b.record.timestamp);
     for (const task of tasks) resumeTask(turn, task);
@@ -136,6 +148,30 @@ export function endRestore({ state, turns, unordered }: Restoring): State {
   }
   for (const turn of turns.values()) resumeUnfinished(turn);
   return state;
+}
+
+/** In the order of time: each ended lease, and each write that is stored by itself (A4). */
+function restorePast({ state, turns, writes }: Restoring, { leases, from }: EndedLeases): void {
+  state.past.from = from;
+  const past: (Moment & { readonly add: () => void })[] = [];
+  for (const { record, row } of writes) {
+    const turn = turnOf(turns, record.tenant);
+    past.push({ ...record, add: () => storedAs(restoreWrite(turn, record), row) });
+  }
+  const stored = new Set(writes.map(({ record }) => pastKey(record)));
+  for (const lease of leases) {
+    const turn = turnOf(turns, lease.tenant);
+    // It was kept by itself because the lease was about to be deleted.
+    if (stored.size > 0 && stored.has(pastKey({ ...lease, at: lease.endedAt ?? 0 }))) continue;
+    const { fence, predicate, endedAt } = lease;
+    past.push({ at: endedAt ?? 0, fence, predicate, add: () => noteEnd(turn, lease, isTaskLease(lease)) });
+  }
+  past.sort((a, b) => (isAfter(a, b) ? 1 : isAfter(b, a) ? -1 : 0));
+  for (const { add } of past) add();
+}
+
+function pastKey({ tenant, resource, predicate, at, fence }: Moment & Pick<Lease, "tenant" | "resource">): string {
+  return `${at} ${fence} ${predicate} ${tenant} ${resource}`;
 }
 
 function storedAs<E extends { row: number }>(entry: E, row: number | undefined): E {
@@ -269,6 +305,9 @@ export function* liveHandles(state: State): Generator<Handle> {
     yield* tenant.book.created.values();
     yield* tenant.book.types.values();
     yield* tenant.book.workers.values();
+    for (const { newest } of tenant.past.names.values()) {
+      for (let entry = newest; entry !== null; entry = entry.older) if (entry.stored) yield entry;
+    }
   }
   yield* state.keys.values();
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { anyTaskMove, commandOf, type Options, openingOf, type TaskMove } from "../../sim/task-moves.ts";
 import type { KernelEvent } from "./contract/events.ts";
-import type { StoredRecord, Strategy } from "./contract/records.ts";
+import type { Lease, StoredRecord, Strategy } from "./contract/records.ts";
 import type { Blocker } from "./contract/replies.ts";
 import type { Receipt } from "./contract/task-records.ts";
 import { apply, createState, nextDeadline, restore, type State, settle, snapshot } from "./kernel.ts";
@@ -30,6 +30,7 @@ interface Terms extends Options {
 function play(strategy: Strategy, game: typeof anyGame extends fc.Arbitrary<infer G> ? G : never, terms: Terms): void {
   const original = createState();
   let other = createState();
+  const ended: Lease[] = [];
   let now = beginning;
   for (const command of openingOf(strategy)) {
     apply(original, command, now);
@@ -38,7 +39,8 @@ function play(strategy: Strategy, game: typeof anyGame extends fc.Arbitrary<infe
   for (const [index, { move, restart }] of game.entries()) {
     if (restart !== "no") {
       const records = snapshot(other);
-      other = restore(restart === "json" ? JSON.parse(JSON.stringify(records)) : records);
+      const leases = { leases: ended, from: 0 };
+      other = restore(restart === "json" ? JSON.parse(JSON.stringify(records)) : records, leases);
       assert.deepEqual(sorted(snapshot(other)), sorted(records), "restore and snapshot are inverses");
       terms.atRestart(original);
     }
@@ -48,6 +50,7 @@ function play(strategy: Strategy, game: typeof anyGame extends fc.Arbitrary<infe
     const earlier = move.flag ? settleInSlices(other, now, 1 + (move.a % 3)) : nothing;
     const command = commandOf(move, original, terms, [index, index * 7_919]);
     const [kept, restored] = [apply(original, command, now), apply(other, command, now)];
+    for (const { kind, alive, record } of kept.changes) if (kind === "lease" && !alive) ended.push(record as Lease);
     assert.deepEqual(comparable(restored.reply), comparable(kept.reply));
     assert.deepEqual(comparable([...earlier.events, ...restored.events]), comparable(kept.events));
     assert.deepEqual([...earlier.receipts, ...restored.receipts], kept.receipts);

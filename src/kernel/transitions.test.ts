@@ -178,14 +178,18 @@ walk<RequestState, RequestMove>("request", requestTransitions, (state, move) => 
 });
 
 walk<AgentState, AgentMove>("agent", agentTransitions, (state) => {
-  const world = createTaskWorld("a");
+  const world = createTaskWorld("a", "b");
   const said = (to: string): void =>
     void world.ask({ type: "transition_agent", actor: world.as("a"), agentId: "a", to });
   const make = (by: AgentMove): void => {
     for (const [to, move] of Object.entries(moveTo)) if (move === by) return said(to);
     if (by === "grant") world.grant("a", "CONSUMES FILE:/x");
-    else if (by === "replan") world.dropDigest("a");
-    else {
+    else if (by === "lose") world.revoke({ agentId: "a" });
+    else if (by === "replan") {
+      world.release(world.grant("b", "MUTATES FILE:/y").id, "v2");
+      world.save("a");
+      world.resume("a", [{ resource: "FILE:/y", version: "v1" }]);
+    } else {
       world.pauseAgent("a");
       world.pauses("a", "MUTATES FILE:/x");
       world.unpauseAgent("a");
@@ -195,7 +199,7 @@ walk<AgentState, AgentMove>("agent", agentTransitions, (state) => {
     PLANNING: [],
     ACQUIRING: ["begin"],
     EXECUTING: ["grant"],
-    PAUSED: ["pause"],
+    PAUSED: ["grant", "pause"],
     VERIFYING: ["grant", "verify"],
     COMPLETED: ["grant", "complete"],
     ABORTED: ["abort"],

@@ -1,5 +1,5 @@
 /** Answers in one short sentence, for clients that show no structured content: what happened, and what to do next. */
-import type { Blocker, Lease } from "../sdk/wire.ts";
+import type { Blocker, Lease, ObservationUpdate } from "../sdk/wire.ts";
 import type { Body } from "./control-plane.ts";
 
 /** At most this many items of a list are named; the structured content has all. */
@@ -13,8 +13,20 @@ export function verdictSentence(body: Body): string {
       `Ask again now: await_request with request_id ${String(request)}; do not touch the resources before GRANTED.`
     );
   }
-  const update = "observation_update" in body ? " Read observation_update: what you relied on may have changed." : "";
-  return `GRANTED: ${leasesOf(listIn<Lease>(body, "leases"))}. Call release_leases as soon as you are done.${update}`;
+  return `GRANTED: ${leasesOf(listIn<Lease>(body, "leases"))}. Call release_leases as soon as you are done.${updateSentence(body)}`;
+}
+
+/** A4: what others did while the agent was not executing; empty where the answer has no update. */
+export function updateSentence({ observation_update: update }: Body): string {
+  if (typeof update !== "object" || update === null) return "";
+  const { changes, truncated } = update as ObservationUpdate;
+  if (changes.length === 0 && !truncated) return " Meanwhile nobody changed what you asked for or hold.";
+  const newest = [...changes].reverse();
+  const told = named(newest, ({ agent_id: agent, predicate, resource, version }) => {
+    return `${agent} ${predicate} ${resource}${version === undefined ? "" : ` (now ${short(version)})`}`;
+  });
+  const more = truncated ? " There was more than is listed." : "";
+  return ` CHANGED meanwhile: ${told === "" ? "unknown" : told}.${more} Read these again before you go on; observation_update has all.`;
 }
 
 export function refusalSentence(body: Body, whatToDo: string): string {

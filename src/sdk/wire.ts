@@ -33,12 +33,6 @@ export interface Agent {
   /** Of an agent in DIE_RESTART. */
   readonly returns_to?: AgentState;
 }
-export interface Assumption {
-  /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
-  readonly resource: string;
-  /** What the resource is now (a hash, or any text), for agents that resume later. */
-  readonly version: string;
-}
 export interface Blocker {
   /** The agent's id. */
   readonly agent_id: string;
@@ -144,7 +138,7 @@ export interface Granted {
   readonly request_id: string | null;
   readonly leases: readonly Lease[];
   readonly warnings: readonly string[];
-  /** What happened to the resources the agent relied on. */
+  /** What others did to the resources that concern the agent while it was not executing (A4). */
   readonly observation_update?: ObservationUpdate;
 }
 export interface Intent {
@@ -158,6 +152,47 @@ export interface Intent {
   readonly to?: string | null | undefined;
   /** `any`: one of the declared resources that the pattern matches, on a ready cell and with room. */
   readonly pick?: "any" | null | undefined;
+}
+export interface JudgedAssumption {
+  /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
+  readonly resource: string;
+  readonly expected: string;
+  readonly actual: string | null;
+  readonly outcome: "holds" | "failed" | "unverified";
+}
+export interface KeptLease {
+  /** The lease's id. */
+  readonly id: string;
+  /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
+  readonly resource: string;
+  /** What the holder intends to do with the resource. */
+  readonly predicate: Predicate;
+  /** The agent's id. */
+  readonly agent_id: string;
+  /** ACTIVE while it can be used. */
+  readonly state: LeaseState;
+  /** Greater than every earlier fence of the tenant; show it to the resource. */
+  readonly fence: number;
+  /** How often the lease was issued. */
+  readonly generation: number;
+  /** Units of a counted resource. */
+  readonly units: number;
+  /** Why, in the agent's words; shown to callers that conflict with it. */
+  readonly purpose: string | null;
+  /** When it was granted. */
+  readonly acquired_at: string;
+  /** When it ends without a heartbeat. */
+  readonly expires_at: string;
+  /** In milliseconds; a heartbeat extends the lease by this much from now. */
+  readonly ttl: number;
+  /** Where to connect, for a bound resource. */
+  readonly coordinate?: string;
+  /** How long it can still be used; needs no clock of yours. */
+  readonly expires_in_ms: number;
+  /** Proves the lease to a data plane. */
+  readonly token?: string;
+  /** What others did to the resources that concern the agent while it was not executing (A4). */
+  readonly observation_update?: ObservationUpdate;
 }
 export interface Key {
   /** The key's id, not its secret. */
@@ -220,6 +255,29 @@ export interface LedgerHead {
   /** Ed25519, over what `ledger verify` describes. */
   readonly signature: string;
   readonly public_key: string;
+}
+export interface MovedAgent {
+  /** The agent's id. */
+  readonly agent_id: string;
+  /** Names and values of the caller's choice. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly state: AgentState;
+  /** Whether its operator has paused it (W9). */
+  readonly paused_by_operator: boolean;
+  /** Older is smaller; it stays for the unit of work. */
+  readonly priority_timestamp: number;
+  /** How often it died since its last grant. */
+  readonly attempts: number;
+  /** Which instance of the agent is the present one. */
+  readonly epoch: number;
+  /** When it was registered. */
+  readonly registered_at: string;
+  /** Since when it is PAUSED. */
+  readonly paused_at: string | null;
+  /** Of an agent in DIE_RESTART. */
+  readonly returns_to?: AgentState;
+  /** What others did to the resources that concern the agent while it was not executing (A4). */
+  readonly observation_update?: ObservationUpdate;
 }
 export interface NewKey {
   /** The key's id, not its secret. */
@@ -397,7 +455,7 @@ export interface Obligation {
 }
 export interface ObservationUpdate {
   readonly since: string;
-  /** Older history was pruned; there may have been more. */
+  /** There were more changes, or older history was pruned. */
   readonly truncated: boolean;
   readonly changes: readonly {
     /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
@@ -603,8 +661,10 @@ export interface Resumed {
   readonly epoch: number;
   /** The credential of this instance; an older instance's is void. */
   readonly agent_token: string;
-  /** What happened to the resources the agent relied on. */
+  /** What others did to the resources that concern the agent while it was not executing (A4). */
   readonly observation_update: ObservationUpdate;
+  /** `holds`: the newest reported version is this one. `failed`: it is another, or somebody wrote without a report since the agent's own last lease. `unverified`: nothing is known; read it. */
+  readonly assumptions: readonly JudgedAssumption[];
 }
 export interface SetTaskType {
   /** The kind of work, such as `code.generate`. */
@@ -1013,7 +1073,16 @@ export interface OperationInputs {
   readonly resume_agent: {
     /** The agent's id. */
     readonly agent_id: string;
-    readonly assumptions?: readonly Assumption[] | null | undefined;
+    /** What the agent relies on. */
+    readonly assumptions?:
+      | readonly {
+          /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
+          readonly resource: string;
+          /** What the resource is now (a hash, or any text), for agents that resume later. */
+          readonly version: string;
+        }[]
+      | null
+      | undefined;
   };
   readonly verify_all: {
     /** The agent's id. */
@@ -1100,12 +1169,16 @@ export interface OperationInputs {
     readonly lease_id: string;
     /** The agent that gets it. */
     readonly to_agent_id: string;
+    /** What the resource is now (a hash, or any text), for agents that resume later. */
+    readonly version?: string | null | undefined;
   };
   readonly downgrade_lease: {
     /** The lease's id. */
     readonly lease_id: string;
     /** What the holder intends to do with the resource. */
     readonly predicate: Predicate;
+    /** What the resource is now (a hash, or any text), for agents that resume later. */
+    readonly version?: string | null | undefined;
   };
   readonly report_violation: {
     /** The lease's id. */
@@ -1578,7 +1651,7 @@ export interface OperationAnswers {
     readonly next_cursor: string | null;
   };
   readonly get_agent: Agent;
-  readonly transition_agent: Agent;
+  readonly transition_agent: MovedAgent;
   readonly restart_agent: Agent;
   readonly pause_agent: Agent;
   readonly unpause_agent: Agent;
@@ -1613,13 +1686,15 @@ export interface OperationAnswers {
     readonly next_cursor: string | null;
   };
   readonly cancel_request: Done;
-  readonly heartbeat: Lease;
+  readonly heartbeat: KeptLease;
   readonly heartbeat_all: {
     readonly leases: readonly Lease[];
     readonly lost: readonly LeaseEnd[];
     readonly directives: readonly string[];
+    /** What others did to the resources that concern the agent while it was not executing (A4). */
+    readonly observation_update?: ObservationUpdate;
   };
-  readonly renew_lease: Lease;
+  readonly renew_lease: KeptLease;
   readonly release_lease: LeaseEnd;
   readonly release_all: {
     readonly leases: readonly LeaseEnd[];

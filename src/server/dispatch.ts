@@ -7,7 +7,7 @@ import { errorAnswer } from "../protocol/answers/answer.ts";
 import type { Decoded, Input, Operation } from "../protocol/operation.ts";
 import { CommandRun, type Respond, type Run, type RunRequest, runHeld } from "./answering/command-run.ts";
 import { answerForFault } from "./answering/faults.ts";
-import { runCreateKey, runDeleteKey, runRegister, runResume } from "./auth/issuing.ts";
+import { runCreateKey, runDeleteKey, runRegister } from "./auth/issuing.ts";
 import { runLeaseChange, runReset } from "./cells/through-cells.ts";
 import { runRotate } from "./cells/token-keys.ts";
 import { runQuery } from "./queries/queries.ts";
@@ -62,7 +62,7 @@ const runs: { readonly [T in Exclude<Decoded["type"], Command["type"]>]: RunOf<T
   acquire: runHeld,
   collect_request: runHeld,
   register_agent: runRegister,
-  resume_agent: runResume,
+  resume_agent: runRegister,
   create_key: runCreateKey,
   delete_key: runDeleteKey,
   poll_tasks: runPoll,

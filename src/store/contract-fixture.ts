@@ -1,14 +1,5 @@
 /** What the contract suite runs on, and sample rows. */
-import type {
-  Batch,
-  EndedLease,
-  EndedSinceQuery,
-  EndedTaskRow,
-  LiveRow,
-  SignedHead,
-  Store,
-  StoredReceipt,
-} from "./store.ts";
+import type { Batch, EndedLease, EndedTaskRow, LiveRow, SignedHead, Store, StoredReceipt } from "./store.ts";
 
 /** Data on which store objects are created, one after the other or side by side. */
 export interface StoreFixture {
@@ -81,11 +72,5 @@ export async function liveRows(store: Store): Promise<readonly LiveRow[]> {
     lists: { kind: "none", repeating: [] },
     onLists: () => undefined,
   });
-  return rows;
-}
-
-export async function observed(store: Store, query: EndedSinceQuery): Promise<readonly EndedLease[]> {
-  const rows: EndedLease[] = [];
-  for await (const portion of store.endedSince(query)) rows.push(...portion);
   return rows;
 }

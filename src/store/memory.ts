@@ -8,7 +8,6 @@ import { type Position, positionAfter } from "./sqlite.ts";
 import {
   type Batch,
   type EndedLease,
-  type EndedSinceQuery,
   type EndedTaskRow,
   type History,
   type LedgerHead,
@@ -20,7 +19,6 @@ import {
   type Pruned,
   type PruneLimits,
   type ReceiptsAfterQuery,
-  type ResourceFilter,
   type SignedHead,
   type Store,
   type StoredReceipt,
@@ -172,13 +170,11 @@ class MemoryStore implements Store {
       .slice(0, limit)
       .map(plainLease);
 
-  async *endedSince({ tenant, since, limit, touching }: EndedSinceQuery): AsyncGenerator<readonly EndedLease[]> {
-    yield this.#data.ended
-      .filter((lease) => lease.tenant === tenant && lease.writes && lease.endedAt >= since)
-      .filter((lease) => touching === undefined || mayTouch(lease.resource, touching))
-      .slice(0, limit)
-      .map(plainLease);
-  }
+  readonly youngestEnded: History["youngestEnded"] = async (limit) =>
+    this.#data.ended
+      .slice(-limit)
+      .reverse()
+      .map(({ body }) => body);
 
   readonly earliestEnded = async (): Promise<Millis> => this.#data.endedFrom;
 
@@ -273,11 +269,6 @@ function write(disk: MemoryDisk, batch: Batch, position: Position): void {
   for (const receipt of batch.receipts) disk.ledger.receipts.push(receipt);
   for (const head of batch.heads) disk.ledger.heads.push(head);
   disk.position = position;
-}
-
-function mayTouch(resource: string, { names, prefixes }: ResourceFilter): boolean {
-  const isPattern = resource.includes("*") || resource.includes("?");
-  return isPattern || names.includes(resource) || prefixes.some((prefix) => resource.startsWith(prefix));
 }
 
 function plainLease({ key: _key, at: _at, ...lease }: MemoryDisk["ended"][number]): EndedLease {

@@ -2,10 +2,10 @@
 import type { FaultReport } from "./faults.ts";
 import type { PackedColumns } from "./list-columns.ts";
 import type { FlatBatch } from "./sqlite.ts";
-import type { EndedLease, EndedSinceQuery, History, Loading, Opened, Pruned, PruneLimits, Store } from "./store.ts";
+import type { History, Loading, Opened, Pruned, PruneLimits, Store } from "./store.ts";
 
 /** Queries that are the store's own methods: what is sent are their arguments. */
-export type QueryName = Exclude<keyof History, "endedSince">;
+export type QueryName = keyof History;
 
 /** Every call by its name: what is sent, and what comes back. */
 interface Calls extends Pick<Store, QueryName | "ledgerHeads"> {
@@ -16,11 +16,6 @@ interface Calls extends Pick<Store, QueryName | "ledgerHeads"> {
   commit(batch: FlatBatch): void;
   /** One slice; there may be more to delete. */
   prune(limits: PruneLimits): Pruned & { readonly more: boolean };
-  /** One slice of a search through the ended leases; `after` is null where it begins, `next` where it ends. */
-  endedSince(
-    query: EndedSinceQuery,
-    after: number | null,
-  ): { readonly rows: readonly EndedLease[]; readonly next: number | null };
   backup(toFile: string): void;
   close(): void;
 }

@@ -3,18 +3,15 @@ import { DatabaseSync } from "node:sqlite";
 import { endedLeaseRow, endedTaskRow, numberOf, textOf } from "./rows.ts";
 import type { Handlers } from "./sqlite-calls.ts";
 import type { DataFiles } from "./sqlite-files.ts";
-import { type LedgerCalls, lastOld, prepareLedgerQueries } from "./sqlite-ledger.ts";
+import { type LedgerCalls, prepareLedgerQueries } from "./sqlite-ledger.ts";
 import type { PackedEvents } from "./store.ts";
-
-/** How many ended leases a slice of a search examines: some ten milliseconds, then other queries run. */
-const rowsPerSlice = 20_000;
 
 /** How many rows a page of ended tasks examines while it searches by status or type. */
 const tasksPerPage = 20_000;
 /** Sorts after every id. */
 const afterAllIds = "\u{10ffff}";
 
-type LeaseCalls = "endedLease" | "endedPage" | "endedSince" | "earliestEnded" | "eventsAfter" | "earliestSeq";
+type LeaseCalls = "endedLease" | "endedPage" | "youngestEnded" | "earliestEnded" | "eventsAfter" | "earliestSeq";
 type TaskCalls = "endedTasks" | "endedTaskPage";
 
 /** Opened by the first query, long after the writer created the tables. */
@@ -31,6 +28,7 @@ export function openReader(files: DataFiles): Handlers<LeaseCalls | TaskCalls | 
 function prepareQueries(db: DatabaseSync): Handlers<LeaseCalls> {
   const byIds = db.prepare("SELECT * FROM ended WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))");
   const page = db.prepare("SELECT * FROM ended WHERE tenant = ? AND id < ? ORDER BY id DESC LIMIT ?");
+  const youngest = db.prepare("SELECT body FROM ended ORDER BY key DESC LIMIT ?");
   const endedFrom = db.prepare("SELECT ended_from AS value FROM meta");
   // The row before the first wanted number may contain it, because rows are packed.
   const eventRows = db.prepare(`
@@ -44,7 +42,7 @@ function prepareQueries(db: DatabaseSync): Handlers<LeaseCalls> {
   return {
     endedLease: (tenant, ids) => byIds.all(tenant, JSON.stringify(ids)).map(endedLeaseRow.read),
     endedPage: ({ tenant, limit, before = afterAllIds }) => page.all(tenant, before, limit).map(endedLeaseRow.read),
-    endedSince: prepareScan(db),
+    youngestEnded: (limit) => youngest.all(limit).map((row) => textOf(row, "body")),
     earliestEnded: () => numberOf(endedFrom.get(), "value"),
     eventsAfter: ({ seq, limit }) => {
       const packed: PackedEvents[] = [];
@@ -59,42 +57,6 @@ function prepareQueries(db: DatabaseSync): Handlers<LeaseCalls> {
       return packed;
     },
     earliestSeq: () => numberOf(firstSeq.get(), "value"),
-  };
-}
-
-/** A search by time without an index on it: keys and commit times grow together, so the start is found by binary search. */
-function prepareScan(db: DatabaseSync): Handlers<"endedSince">["endedSince"] {
-  const bounds = db.prepare("SELECT min(key) AS low, max(key) AS high FROM ended");
-  const timeOf = db.prepare("SELECT at FROM ended WHERE key = ?");
-  // The plus keeps SQLite from using the index on tenants, which would scan all of a tenant's leases each time.
-  const slice = db.prepare(`
-    SELECT * FROM ended WHERE key > ?1 AND key <= ?2 AND +tenant = ?3 AND writes = 1 AND ended_at >= ?4
-    ORDER BY key LIMIT ?5`);
-  // A lease on a pattern is always included; the kernel decides whether it overlaps (C4).
-  const filteredSlice = db.prepare(`
-    SELECT * FROM ended WHERE key > ?1 AND key <= ?2 AND +tenant = ?3 AND writes = 1 AND ended_at >= ?4
-      AND (resource IN (SELECT value FROM json_each(?6))
-        OR EXISTS (SELECT 1 FROM json_each(?7) WHERE substr(resource, 1, length(value)) = value)
-        OR instr(resource, '*') OR instr(resource, '?'))
-    ORDER BY key LIMIT ?5`);
-
-  return ({ tenant, since, limit, touching }, after) => {
-    const { low, high } = bounds.get() ?? {};
-    if (typeof low !== "number" || typeof high !== "number") return { rows: [], next: null };
-    // What ended at `since` cannot have been committed before. Pruning deletes from the old end only, so that a key
-    // that was just deleted counts as too old.
-    const isOld = (key: number): boolean => {
-      const row = timeOf.get(key);
-      return row === undefined || numberOf(row, "at") < since;
-    };
-    const start = after ?? lastOld(low - 1, high, isOld);
-    const end = Math.min(start + rowsPerSlice, high);
-    const asked = [start, end, tenant, since, limit];
-    const rows =
-      touching === undefined
-        ? slice.all(...asked)
-        : filteredSlice.all(...asked, JSON.stringify(touching.names), JSON.stringify(touching.prefixes));
-    return { rows: rows.map(endedLeaseRow.read), next: end < high ? end : null };
   };
 }
 

@@ -8,19 +8,7 @@ import { StoreFault, storeClosed } from "./faults.ts";
 import { unpack } from "./list-columns.ts";
 import type { CallName, QueryName, Reply, Send } from "./sqlite-calls.ts";
 import { SqliteThread } from "./sqlite-thread.ts";
-import type {
-  Batch,
-  EndedLease,
-  EndedSinceQuery,
-  LedgerHead,
-  Loading,
-  Millis,
-  Opened,
-  PackedEvents,
-  Pruned,
-  PruneLimits,
-  Store,
-} from "./store.ts";
+import type { Batch, LedgerHead, Loading, Millis, Opened, PackedEvents, Pruned, PruneLimits, Store } from "./store.ts";
 
 export function createSqliteStore(folder: string): Store {
   return new SqliteStore(resolve(folder));
@@ -133,19 +121,9 @@ class SqliteStore implements Store {
     }
   }
 
-  async *endedSince(query: EndedSinceQuery): AsyncGenerator<readonly EndedLease[]> {
-    let wanted = query.limit;
-    let after: number | null = null;
-    do {
-      const found: Reply<"endedSince"> = await this.#read("endedSince", { ...query, limit: wanted }, after);
-      yield found.rows;
-      wanted -= found.rows.length;
-      after = found.next;
-    } while (after !== null && wanted > 0);
-  }
-
   readonly endedLease = this.#query("endedLease");
   readonly endedPage = this.#query("endedPage");
+  readonly youngestEnded = this.#query("youngestEnded");
   readonly earliestEnded = this.#query("earliestEnded");
   readonly eventsAfter = this.#query("eventsAfter");
   readonly earliestSeq = this.#query("earliestSeq");

@@ -164,8 +164,8 @@ export interface History {
   endedLease(tenant: string, ids: readonly string[]): Promise<readonly EndedLease[]>;
   /** A tenant's ended leases, the youngest id first; `before` is the last id of the page before. */
   endedPage(query: EndedPageQuery): Promise<readonly EndedLease[]>;
-  /** Ended writing leases in order of their end, in portions; portions may be empty while it searches (A4). */
-  endedSince(query: EndedSinceQuery): AsyncIterable<readonly EndedLease[]>;
+  /** Bodies of the leases of all tenants that ended last, the last one first: what a start knows of the past (A4). */
+  youngestEnded(limit: number): Promise<readonly string[]>;
   /** No lease that ended since this time was pruned; 0 if none ever was. */
   earliestEnded(): Promise<Millis>;
   /**
@@ -240,23 +240,6 @@ export interface EndedPageQuery {
   readonly tenant: string;
   readonly limit: number;
   readonly before?: string;
-}
-
-export interface EndedSinceQuery {
-  readonly tenant: string;
-  readonly since: Millis;
-  readonly limit: number;
-  /** Leaves out leases that cannot have touched any of these; absent: all leases. */
-  readonly touching?: ResourceFilter;
-}
-
-/**
- * Resources as whole names or as prefixes of names. A lease on a pattern is never left out: the kernel decides whether
- * patterns overlap (C4).
- */
-export interface ResourceFilter {
-  readonly names: readonly string[];
-  readonly prefixes: readonly string[];
 }
 
 export interface PruneLimits {

@@ -3,7 +3,7 @@ import { acquire, waitFlags, waitMsOf } from "../acquiring.ts";
 import { actingAgent, agentFlag, asAgent } from "../acting.ts";
 import type { Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { blockedWords, leaseColumns } from "../lease-words.ts";
+import { blockedWords, leaseColumns, noteChanges } from "../lease-words.ts";
 import { manifestFlags, readManifest } from "../manifest.ts";
 import { untilStopped } from "../stop-signals.ts";
 
@@ -14,7 +14,8 @@ const acquireCommand: Command = {
   words: [1, 256],
   about: `The leases last for --ttl, and longer with \`leasehold renew\`; \`leasehold release\` ends them. To hold something
 while a command runs, \`leasehold run\` is safer. Without --agent a new agent is registered; --json shows its token,
-which is needed to act for it where the key may only register agents.`,
+which is needed to act for it where the key may only register agents. What others changed while the agent waited, or
+since it lost a lease, is printed to standard error, and is in --json as observation_update.`,
   flags: {
     ...manifestFlags,
     ...waitFlags,
@@ -58,6 +59,7 @@ which is needed to act for it where the key may only register agents.`,
     out.show({ ...granted, agent_id: agentId, ...(isNew && { agent_token: token }) }, () =>
       out.table(granted.leases, leaseColumns, ""),
     );
+    noteChanges(out, granted);
     return exitCodes.done;
   },
 };

@@ -3,7 +3,7 @@ import type { Lease } from "../../sdk/wire.ts";
 import { agentFlag, agentNamed, agentToken } from "../acting.ts";
 import type { Call, Command, Flags } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { leaseColumns } from "../lease-words.ts";
+import { leaseColumns, noteChanges } from "../lease-words.ts";
 import { UsageProblem } from "../problem.ts";
 import type { Column } from "../table.ts";
 
@@ -49,15 +49,16 @@ stale. Leases on bound resources can only be renewed so.`,
       if (agentId !== null) {
         const answer = await call.ask("heartbeat_all", { agent_id: agentId, activity }, options);
         out.show(answer, () => out.table(answer.leases, leaseColumns, "The agent holds nothing."));
+        noteChanges(out, answer);
         return answer.lost.length > 0 ? exitCodes.failed : exitCodes.done;
       }
       const leases: Lease[] = [];
       for (const id of call.words) {
-        leases.push(
-          call.isSet("reissue")
-            ? await call.ask("renew_lease", { lease_id: id }, options)
-            : await call.ask("heartbeat", { lease_id: id, activity }, options),
-        );
+        const kept = call.isSet("reissue")
+          ? await call.ask("renew_lease", { lease_id: id }, options)
+          : await call.ask("heartbeat", { lease_id: id, activity }, options);
+        leases.push(kept);
+        noteChanges(out, kept);
       }
       out.show({ leases }, () => out.table(leases, leaseColumns, ""));
       return exitCodes.done;
@@ -89,10 +90,15 @@ stale. Leases on bound resources can only be renewed so.`,
     name: "transfer",
     summary: "hands a lease to another agent, with a new fence",
     usage: "LEASE AGENT",
-    examples: [["leasehold transfer lse_01jcs8qm5t6w8y0a reviewer-2", "the reviewer goes on where this agent stops"]],
+    about: "With --report others learn the resource's version, as with `leasehold release`.",
+    flags: { report: { sign: "TEXT", words: "the resource's version now" } },
+    examples: [
+      ["leasehold transfer lse_01jcs8qm5t6w8y0a reviewer-2", "the reviewer goes on where this agent stops"],
+      ["leasehold transfer lse_01jcs8qm5t6w8y0a reviewer-2 --report sha256:9f2c", "and the file's version"],
+    ],
     run: async (call) => {
       const [leaseId = "", toAgentId = ""] = call.words;
-      const input = { lease_id: leaseId, to_agent_id: toAgentId };
+      const input = { lease_id: leaseId, to_agent_id: toAgentId, version: call.text("report") };
       call.out.row(await call.ask("transfer_lease", input, agentToken(call)), leaseColumns);
     },
   },

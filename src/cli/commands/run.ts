@@ -1,5 +1,7 @@
 /** `flock` for fleets: a command that runs only while its leases are held. */
-import { basename } from "node:path";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import type { Actor } from "../../sdk/actor.ts";
 import type { Timed } from "../../sdk/client.ts";
 import { Holding } from "../../sdk/holding.ts";
@@ -9,6 +11,7 @@ import { acquire, waitFlags, waitMsOf } from "../acquiring.ts";
 import { type Acting, actingAgent, agentFlag, asAgent } from "../acting.ts";
 import type { Call, Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
+import { noteChanges } from "../lease-words.ts";
 import { manifestFlags, readManifest } from "../manifest.ts";
 import { Failure, isServerError, UsageProblem } from "../problem.ts";
 import { type Child, startChild } from "../supervision/child.ts";
@@ -39,7 +42,10 @@ SIGTERM, --grace, SIGKILL; the exit code is then ${exitCodes.leaseLost}. A watch
 
 The command finds in its environment LEASEHOLD_LEASE_IDS (commas between), LEASEHOLD_FENCE (the highest of its fences:
 show it to whatever you write to), LEASEHOLD_EXPIRES_AT (as of the start), and LEASEHOLD_AGENT_ID,
-LEASEHOLD_AGENT_TOKEN and LEASEHOLD_URL, by which \`leasehold\` within it acts as the same agent.`,
+LEASEHOLD_AGENT_TOKEN and LEASEHOLD_URL, by which \`leasehold\` within it acts as the same agent. If the agent had to
+wait, died or had lost a lease, LEASEHOLD_CHANGES is the path of a JSON file with what others changed meanwhile
+({"since", "truncated", "changes": [{"resource", "predicate", "agent_id", "at", "version"}]}); it is deleted when the
+command ends.`,
   flags: {
     ...manifestFlags,
     ...waitFlags,
@@ -81,10 +87,12 @@ LEASEHOLD_AGENT_TOKEN and LEASEHOLD_URL, by which \`leasehold\` within it acts a
       const granted = await acquire(actor, claim, out);
       const { answer } = granted;
       for (const warning of answer.warnings) out.note(warning);
+      noteChanges(out, answer);
+      const changes = new ChangesFile(answer);
       try {
         const { code, lost } = await runUnderLeases(actor, granted, { watchdog, graceMs }, (onGroup) =>
           startChild([command, ...args], {
-            env: { ...call.environment, ...environmentFor(call, acting, answer) },
+            env: { ...call.environment, ...environmentFor(call, acting, answer), LEASEHOLD_CHANGES: changes.path },
             stdin: "inherit",
             stdout: "inherit",
             onGroup: (group) => {
@@ -97,6 +105,7 @@ LEASEHOLD_AGENT_TOKEN and LEASEHOLD_URL, by which \`leasehold\` within it acts a
         await lookUpHolders(actor, lost).catch(() => undefined);
         throw new Failure(`${lost.message.replace(/^lease_lost: /, "")} The command was stopped.`, exitCodes.leaseLost);
       } finally {
+        changes.delete();
         await letGo(call, acting, client, answer);
       }
     } finally {
@@ -146,6 +155,24 @@ function environmentFor({ url }: Call, { agentId, token }: Acting, { leases }: G
     ...(token !== null && { LEASEHOLD_AGENT_TOKEN: token }),
     LEASEHOLD_URL: url,
   };
+}
+
+/** A4: for the command to read, and for nobody else. */
+class ChangesFile {
+  /** Undefined where there is nothing to tell: then an outer command's file is not passed on either. */
+  readonly path: string | undefined;
+  private readonly folder: string | null = null;
+
+  constructor({ observation_update: update }: Granted) {
+    if (update === undefined) return;
+    this.folder = mkdtempSync(join(tmpdir(), "leasehold-changes-"));
+    this.path = join(this.folder, "changes.json");
+    writeFileSync(this.path, `${JSON.stringify(update)}\n`, { mode: 0o600 });
+  }
+
+  delete(): void {
+    if (this.folder !== null) rmSync(this.folder, { recursive: true, force: true });
+  }
 }
 
 /** In every case the leases are not needed any more. If the server cannot be reached, they run out. */

@@ -16,6 +16,7 @@ import {
   type Tenant,
 } from "../../kernel/contract/records.ts";
 import type { Payload, Task, TaskKey, TaskType, Worker } from "../../kernel/contract/task-records.ts";
+import type { Write } from "../../kernel/contract/write-records.ts";
 import type { ListColumns } from "../../store/store.ts";
 import { constants, isEmpty } from "./stored-values.ts";
 
@@ -98,6 +99,8 @@ export function agentText(agent: Agent): string {
     restarting: agent.restarting || undefined,
     pausedByOperator: agent.pausedByOperator || undefined,
     pausedAt: agent.pausedAt ?? undefined,
+    concerns: agent.concerns.length === 0 ? undefined : agent.concerns,
+    concernsCut: agent.concernsCut || undefined,
   });
 }
 
@@ -114,6 +117,8 @@ function agentFrom(from: Agent): Agent {
     epoch: from.epoch,
     registeredAt: from.registeredAt,
     pausedAt: from.pausedAt ?? null,
+    concerns: from.concerns ?? none,
+    concernsCut: from.concernsCut ?? false,
     idleSince: from.idleSince,
   };
 }
@@ -754,6 +759,24 @@ export function readWorker(text: string): Worker {
   return workerFrom(JSON.parse(text));
 }
 
+function writeFrom(from: Write): Write {
+  return {
+    tenant: from.tenant,
+    resource: from.resource,
+    predicate: from.predicate,
+    agentId: from.agentId,
+    holder: from.holder,
+    at: from.at,
+    fence: from.fence,
+    version: from.version ?? null,
+    looked: from.looked ?? true,
+  };
+}
+
+export function readWrite(text: string): Write {
+  return writeFrom(JSON.parse(text));
+}
+
 const writers: { readonly [K in RecordKind]: (record: RecordOf[K]) => string } = {
   tenant: JSON.stringify,
   counters: JSON.stringify,
@@ -769,6 +792,7 @@ const writers: { readonly [K in RecordKind]: (record: RecordOf[K]) => string } =
   task_key: JSON.stringify,
   task_type: JSON.stringify,
   worker: JSON.stringify,
+  write: JSON.stringify,
 };
 
 /** The text that a record is stored as. */
@@ -791,4 +815,5 @@ export const readers: { readonly [K in RecordKind]: (text: string) => RecordOf[K
   task_key: readTaskKey,
   task_type: readTaskType,
   worker: readWorker,
+  write: readWrite,
 };

@@ -1,16 +1,17 @@
 /** An agent's states (A1), its unit of work (W1), its checkpoint, and when it is forgotten (S4). */
 import { limits } from "../contract/limits.ts";
-import type { Agent, AgentState, Intent, Millis } from "../contract/records.ts";
-import type { Observe } from "../contract/replies.ts";
+import type { Agent, AgentState, Lease, Millis } from "../contract/records.ts";
+import type { Concern } from "../contract/write-records.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
 import { createAgentEntry } from "../memory/entries.ts";
-import type { Holder } from "../memory/state.ts";
+import { isSwept } from "../memory/jobs.ts";
 import {
   type AgentEntry,
   after,
   changed,
   emit,
   freshPriority,
+  type LeaseEntry,
   leaveSeniors,
   type TenantEntry,
   type Transitions,
@@ -35,8 +36,11 @@ export function decidingPriority(tenant: TenantEntry, { record }: AgentEntry, no
 /** The agent in its next unit of work if the last one is over, with the priority that `decidingPriority` foretold. */
 export function inUnit(turn: Turn, { record }: AgentEntry): Agent {
   if (!isUnitOver(record)) return record;
-  return { ...record, priority: takePriority(turn), attempts: 0, pausedAt: null };
+  return { ...record, priority: takePriority(turn), attempts: 0, ...unconcerned };
 }
+
+/** Nothing for an update: no pause, and nothing that it waited for or lost (A4). */
+export const unconcerned = { pausedAt: null, concerns: [], concernsCut: false } as const;
 
 export function takePriority(turn: Turn): number {
   const { tenant, now } = turn;
@@ -110,29 +114,32 @@ export function dropDigest(turn: Turn, entry: AgentEntry): void {
  * An agent's states (A1). Nothing else writes `state` of an agent.
  *
  *   PLANNING ──begin──► ACQUIRING ──grant──► EXECUTING ──verify──► VERIFYING
- *      ▲                   ▲  │                │  ▲   │               │
- *      │ plan        begin │  │ pause    pause │  │   │ complete      │ complete
- *      │                   │  ▼                ▼  │   ▼               ▼
- *      └───────────────── PAUSED ───execute───────┘  COMPLETED ──plan, begin──► PLANNING, ACQUIRING
+ *      ▲                   ▲  │            pause │  ▲   │               │
+ *      │ plan        begin │  │ pause       lose │  │   │ complete      │ complete; lose: to PAUSED
+ *      │                   │  ▼                  ▼  │   ▼               ▼
+ *      └───────────────── PAUSED ─────execute───────┘  COMPLETED ──plan, begin──► PLANNING, ACQUIRING
  *
+ * EXECUTING and VERIFYING hold a live lease: `lose` is the end of the last one, and `execute` needs one.
  * Not drawn: `grant` and `pause` are the service's verdicts and come in any state, because an agent may acquire in any;
  * `begin` and `abort` may be said in any; `replan` follows a failed assumption (A5). ABORTED goes on as COMPLETED does.
  * To say a state that is the present one changes nothing. DIE_RESTART stands beside the state (`restarting`, L9).
  */
 
-export type AgentMove = "plan" | "begin" | "execute" | "verify" | "complete" | "abort" | "grant" | "pause" | "replan";
+export type AgentMove =
+  | ("plan" | "begin" | "execute" | "verify" | "complete" | "abort")
+  | ("grant" | "pause" | "lose" | "replan");
 
 const no = "refused";
 
 // biome-ignore format: a table, one row per state
 export const agentTransitions: Transitions<AgentState, AgentMove> = {
-  PLANNING:  { plan: "PLANNING", begin: "ACQUIRING", execute: no,          verify: no,          complete: no,          abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", replan: "PLANNING" },
-  ACQUIRING: { plan: no,         begin: "ACQUIRING", execute: no,          verify: no,          complete: no,          abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", replan: "PLANNING" },
-  EXECUTING: { plan: no,         begin: "ACQUIRING", execute: "EXECUTING", verify: "VERIFYING", complete: "COMPLETED", abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", replan: "PLANNING" },
-  PAUSED:    { plan: "PLANNING", begin: "ACQUIRING", execute: "EXECUTING", verify: no,          complete: no,          abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", replan: "PLANNING" },
-  VERIFYING: { plan: no,         begin: "ACQUIRING", execute: no,          verify: "VERIFYING", complete: "COMPLETED", abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", replan: "PLANNING" },
-  COMPLETED: { plan: "PLANNING", begin: "ACQUIRING", execute: no,          verify: no,          complete: "COMPLETED", abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", replan: "PLANNING" },
-  ABORTED:   { plan: "PLANNING", begin: "ACQUIRING", execute: no,          verify: no,          complete: no,          abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", replan: "PLANNING" },
+  PLANNING:  { plan: "PLANNING", begin: "ACQUIRING", execute: no,          verify: no,          complete: no,          abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", lose: no,       replan: "PLANNING" },
+  ACQUIRING: { plan: no,         begin: "ACQUIRING", execute: no,          verify: no,          complete: no,          abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", lose: no,       replan: "PLANNING" },
+  EXECUTING: { plan: no,         begin: "ACQUIRING", execute: "EXECUTING", verify: "VERIFYING", complete: "COMPLETED", abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", lose: "PAUSED", replan: "PLANNING" },
+  PAUSED:    { plan: "PLANNING", begin: "ACQUIRING", execute: "EXECUTING", verify: no,          complete: no,          abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", lose: no,       replan: "PLANNING" },
+  VERIFYING: { plan: no,         begin: "ACQUIRING", execute: no,          verify: "VERIFYING", complete: "COMPLETED", abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", lose: "PAUSED", replan: "PLANNING" },
+  COMPLETED: { plan: "PLANNING", begin: "ACQUIRING", execute: no,          verify: no,          complete: "COMPLETED", abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", lose: no,       replan: "PLANNING" },
+  ABORTED:   { plan: "PLANNING", begin: "ACQUIRING", execute: no,          verify: no,          complete: no,          abort: "ABORTED", grant: "EXECUTING", pause: "PAUSED", lose: no,       replan: "PLANNING" },
 };
 
 /** The move that an agent makes by naming a state. PAUSED is a verdict, which nobody can give itself. */
@@ -155,25 +162,56 @@ export function moveAgent(turn: Turn, entry: AgentEntry, move: AgentMove, record
 export function becomeExecuting(turn: Turn, entry: AgentEntry): void {
   const { record } = entry;
   if (record.state === "EXECUTING" && record.attempts === 0 && record.pausedAt === null) return;
-  const agent = inUnit(turn, entry);
-  updateAgent(turn, entry, {
-    ...agent,
-    state: after(agentTransitions, agent.state, "grant"),
-    attempts: 0,
-    pausedAt: null,
-  });
+  moveAgent(turn, entry, "grant", { ...inUnit(turn, entry), attempts: 0, pausedAt: null });
 }
 
-/** WAIT, DIE and PAUSED all pause the agent (A1); since when, is kept for the update of A4. */
-export function becomePaused(turn: Turn, entry: AgentEntry, died: boolean): void {
+/** WAIT, DIE and PAUSED all pause the agent (A1). Since when, and over what, is kept for the update of A4. */
+export function becomePaused(turn: Turn, entry: AgentEntry, died: boolean, over: readonly string[]): void {
   const agent = inUnit(turn, entry);
   const attempts = agent.attempts + (died ? 1 : 0);
-  updateAgent(turn, entry, {
-    ...agent,
-    state: after(agentTransitions, agent.state, "pause"),
-    attempts,
-    pausedAt: agent.pausedAt ?? turn.now,
-  });
+  const pausedAt = agent.pausedAt ?? turn.now;
+  moveAgent(turn, entry, "pause", concerned({ ...agent, attempts, pausedAt }, over, turn.now));
+}
+
+/** A lease was taken from its holder: the agent's next update has what happens to the resource from now on (A4). */
+export function noteLost(turn: Turn, { holder, request }: LeaseEntry, { state, resource, claimBy }: Lease): void {
+  if (holder.kind !== "agent" || state === "BINDING" || !holder.alive) return;
+  // A grant that was never collected let nobody see anything (W8).
+  const since = claimBy === null ? turn.now : (request?.record.observeSince ?? turn.now);
+  const agent = concerned(holder.record, [resource], since);
+  if (agent !== holder.record) updateAgent(turn, holder, agent);
+  pauseIfBare(turn, holder);
+}
+
+/** A1: who works holds something. */
+export function pauseIfBare(turn: Turn, entry: AgentEntry): void {
+  const { record } = entry;
+  if ((record.state !== "EXECUTING" && record.state !== "VERIFYING") || holdsLive(turn, entry)) return;
+  moveAgent(turn, entry, "lose", { ...record, pausedAt: record.pausedAt ?? turn.now });
+}
+
+/** Not one that cells set up or tear down, nor one that is about to end with many others (L14). */
+export function holdsLive({ tenant }: Turn, entry: AgentEntry): boolean {
+  for (let lease = entry.leases; lease !== null; lease = lease.nextOfHolder) {
+    const { state } = lease.record;
+    if ((state === "ACTIVE" || state === "HELD") && !isSwept(tenant, lease)) return true;
+  }
+  return false;
+}
+
+/** What concerned it first concerns it longest. Past the limit the next update is truncated. */
+function concerned(agent: Agent, over: readonly string[], since: Millis): Agent {
+  if (agent.concernsCut && agent.concerns.length >= limits.concernsMax) return agent;
+  const known = new Map<string, Concern>(agent.concerns.map((one) => [one.resource, one]));
+  const before = known.size;
+  let { concernsCut } = agent;
+  for (const resource of over) {
+    if (known.has(resource)) continue;
+    if (known.size >= limits.concernsMax) concernsCut = true;
+    else known.set(resource, { resource, since });
+  }
+  if (known.size === before && concernsCut === agent.concernsCut) return agent;
+  return { ...agent, concerns: [...known.values()], concernsCut };
 }
 
 export function updateAgent(turn: Turn, entry: AgentEntry, record: Agent): void {
@@ -195,16 +233,4 @@ export function updateAgent(turn: Turn, entry: AgentEntry, record: Agent): void 
 
 export function visibleState(agent: Agent): AgentState | "DIE_RESTART" {
   return agent.restarting ? "DIE_RESTART" : agent.state;
-}
-
-/** A4: a grant that ends PAUSED carries what happened since the checkpoint, or since the pause where that is earlier. */
-export function observeFor(holder: Holder, pausedAt: Millis, intents: readonly Intent[]): Observe | null {
-  if (holder.kind === "task") return null;
-  const digest = holder.digest?.record ?? null;
-  const resources = new Set<string>();
-  for (const { resource, to } of [...intents, ...(digest?.intentBacklog ?? [])]) {
-    resources.add(resource);
-    if (to !== null) resources.add(to);
-  }
-  return { since: Math.min(pausedAt, digest?.savedAt ?? pausedAt), resources: [...resources] };
 }

@@ -4,7 +4,8 @@
  */
 
 import { conclude, followUp } from "../aftermath.ts";
-import { becomeExecuting, becomePaused, observeFor } from "../agents/agent-life.ts";
+import { becomeExecuting, becomePaused } from "../agents/agent-life.ts";
+import { blindSince, observe, resourcesOf } from "../agents/observing.ts";
 import type { Acquire } from "../contract/commands.ts";
 import { suffixFrom } from "../contract/ids.ts";
 import { refuse } from "../contract/refusals.ts";
@@ -52,7 +53,7 @@ export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply 
     case "refused":
       return decision;
     case "paused":
-      becomePaused(turn, agent, false);
+      becomePaused(turn, agent, false, resourcesOf(manifest.intents));
       return decision;
     case "die":
       return die(turn, agent, manifest, decision.obstacles, command);
@@ -89,8 +90,8 @@ function wound(
 function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acquire): Reply {
   const suffix = suffixFrom(turn.now, command.entropy);
   const requestId = `req_${suffix}`;
-  const { pausedAt } = agent.record;
-  const observe = pausedAt === null ? null : observeFor(agent, pausedAt, manifest.intents);
+  const { pausedAt, concerns } = agent.record;
+  const since = pausedAt === null && concerns.length === 0 ? null : blindSince(agent, manifest.intents);
   const terms = {
     suffix,
     ttl: manifest.ttl,
@@ -107,22 +108,23 @@ function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acqui
     const request = requestOf(turn, agent, manifest, requestId, command);
     attachLeases(turn, request, leases);
     if (binds) {
-      becomePaused(turn, agent, false);
+      becomePaused(turn, agent, false, resourcesOf(manifest.intents));
       return describeRequest(turn, request);
     }
   }
   becomeExecuting(turn, agent);
+  const observation = since === null ? null : observe(turn, agent, since, resourcesOf(manifest.intents));
   return {
     type: "granted",
     requestId,
     leases: leases.map((lease) => lease.record),
     warnings: manifest.warnings,
-    observe,
+    observation,
   };
 }
 
 function startWaiting(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acquire): RequestEntry {
-  becomePaused(turn, agent, false);
+  becomePaused(turn, agent, false, resourcesOf(manifest.intents));
   const id = `req_${suffixFrom(turn.now, command.entropy)}`;
   const request = requestOf(turn, agent, manifest, id, command);
   enqueue(turn, request);
@@ -143,7 +145,7 @@ function requestOf(turn: Turn, agent: AgentEntry, manifest: Manifest, id: string
     purpose: command.purpose,
     tokens: command.tokens,
     waitTimeout: manifest.waitTimeout,
-    observeSince: agent.record.pausedAt,
+    observeSince: blindSince(agent, manifest.intents),
     warnings: manifest.warnings,
   });
   if (command.requestKey !== null) agent.keys.set(command.requestKey, request);
@@ -153,7 +155,7 @@ function requestOf(turn: Turn, agent: AgentEntry, manifest: Manifest, id: string
 /** W5: at once, with a hint when to come again; the timestamp stays. */
 function die(turn: Turn, agent: AgentEntry, manifest: Manifest, obstacles: Obstacles, command: Acquire): Verdict {
   const { tenant, now } = turn;
-  becomePaused(turn, agent, true);
+  becomePaused(turn, agent, true, resourcesOf(manifest.intents));
   const attempt = agent.record.attempts;
   const resources = manifest.claims.map(({ claim }) => claim.name.text);
   emit(turn, {

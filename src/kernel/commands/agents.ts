@@ -4,16 +4,20 @@ import {
   agentTransitions,
   dropDigest,
   firstAgentState,
+  holdsLive,
   inUnit,
   isResting,
   moveAgent,
   moveTo,
   placeAgent,
   takePriority,
+  unconcerned,
   updateAgent,
 } from "../agents/agent-life.ts";
-import { checkValues } from "../contract/bounds.ts";
+import { judge, observe } from "../agents/observing.ts";
+import { checkValue, checkValues } from "../contract/bounds.ts";
 import {
+  type Assumption,
   commands,
   type DigestInput,
   type PauseAgent,
@@ -67,7 +71,7 @@ export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
     attempts: 0,
     epoch: tenant.counters.record.epochFloor + 1,
     registeredAt: now,
-    pausedAt: null,
+    ...unconcerned,
     idleSince: now,
   };
   changed(turn, placeAgent(turn, record));
@@ -101,17 +105,28 @@ export function transitionAgent(turn: Turn, agent: AgentEntry, command: Transiti
   }
   const move = to === "PAUSED" ? null : moveTo[to];
   if (move === null || agentTransitions[from][move] === "refused" || (restarting && move !== "abort")) {
-    return refuse("invalid_transition", `An agent cannot move from ${restarting ? "DIE_RESTART" : from} to ${to}.`, {
-      from: restarting ? "DIE_RESTART" : from,
-      to,
-    });
+    const state = restarting ? "DIE_RESTART" : from;
+    return refuse("invalid_transition", `An agent cannot move from ${state} to ${to}.`, { from: state, to });
+  }
+  if (to === "EXECUTING" && !holdsLive(turn, agent)) {
+    return refuse(
+      "invalid_transition",
+      `An agent in ${from} without a lease cannot move to EXECUTING; acquire first.`,
+      {
+        from,
+        to,
+      },
+    );
   }
   const holdsNothing = isResting(to);
   const letting = holdsNothing ? letGo(turn, agent, to.toLowerCase()) : null;
   if (from === "PAUSED" && to === "PLANNING") dropDigest(turn, agent);
   const next = to === "ABORTED" ? agent.record : inUnit(turn, agent);
-  const pausedAt = holdsNothing || to === "EXECUTING" ? null : next.pausedAt;
-  moveAgent(turn, agent, move, { ...next, pausedAt, restarting: false });
+  const since = next.pausedAt;
+  const pausedAt = to === "EXECUTING" ? null : since;
+  moveAgent(turn, agent, move, { ...next, pausedAt, ...(holdsNothing && unconcerned), restarting: false });
+  const observation = to === "EXECUTING" ? observe(turn, agent, since ?? turn.now, []) : null;
+  if (observation !== null) return { type: "agent", agent: agent.record, created: false, observation };
   return afterLettingGo(turn, agent, letting);
 }
 
@@ -161,15 +176,6 @@ export function verifyAll(turn: Turn, agent: AgentEntry, command: VerifyAll): Re
   return { type: "leases", leases: found.map((lease) => lease.record), lost };
 }
 
-/** A5: what the agent assumed no longer holds; it plans again. */
-export function dropFailedDigest(turn: Turn, agent: AgentEntry): Reply | Later<Reply> {
-  const letting = letGo(turn, agent, "assumption_failed");
-  dropDigest(turn, agent);
-  const next = inUnit(turn, agent);
-  moveAgent(turn, agent, "replan", { ...next, pausedAt: null, restarting: false });
-  return afterLettingGo(turn, agent, letting);
-}
-
 export function saveDigest(turn: Turn, agent: AgentEntry, command: SaveDigest): Reply {
   const { tenant, now } = turn;
   const read = readDigest(command.digest);
@@ -213,25 +219,35 @@ function readDigest(input: DigestInput): Omit<Digest, "tenant" | "agentId" | "pr
   return { checkpointId, resumePoint, context, intentBacklog, resolutionStrategy };
 }
 
-export function resumeAgent(turn: Turn, agent: AgentEntry, command: ResumeAgent): Reply {
+/** A3 to A5, in one step: nothing can come between the judgement, the new epoch and the end of a digest that failed. */
+export function resumeAgent(turn: Turn, agent: AgentEntry, command: ResumeAgent): Reply | Later<Reply> {
   if (agent.digest === null) return refuse("digest_unknown", "The agent has no checkpoint; start from planning.");
-  const resources = new Set<string>();
-  for (const [index, text] of command.assumed.entries()) {
-    const name = readName(text, `assumptions.${index}.resource`);
+  const refusal = checkValue("assumptions", commands.resume_agent.assumptions, command.assumptions);
+  if (refusal !== null) return refusal;
+  const assumed: Assumption[] = [];
+  for (const [index, { resource, version }] of command.assumptions.entries()) {
+    const name = readName(resource, `assumptions.${index}.resource`);
     if ("code" in name) return name;
-    resources.add(name.text);
+    assumed.push({ resource: name.text, version });
   }
   const digest = agent.digest.record;
-  for (const { resource, to } of digest.intentBacklog) {
-    resources.add(resource);
-    if (to !== null) resources.add(to);
-  }
+  const assumptions = assumed.map((one) => judge(turn, agent, one, digest.savedAt));
   takeUp(turn, agent, null);
-  return {
-    type: "resumed",
-    agent: agent.record,
-    digest,
-    leases: leasesOf(agent).map((lease) => lease.record),
-    observe: { since: digest.savedAt, resources: [...resources] },
-  };
+  const leases = leasesOf(agent).map((lease) => lease.record);
+  const since = Math.min(agent.record.pausedAt ?? digest.savedAt, digest.savedAt);
+  const resources = assumed.map(({ resource }) => resource);
+  const observation = observe(turn, agent, since, resources);
+  const isFailed = assumptions.some(({ outcome }) => outcome === "failed");
+  const letting = isFailed ? replan(turn, agent) : null;
+  const { record } = agent;
+  const more = { digest, leases, observation, assumptions };
+  return answerAfter(turn, letting, () => ({ type: "resumed", agent: record, ...more }));
+}
+
+/** What the agent assumed no longer holds. */
+function replan(turn: Turn, agent: AgentEntry): Sweep {
+  const letting = letGo(turn, agent, "assumption_failed");
+  dropDigest(turn, agent);
+  moveAgent(turn, agent, "replan", { ...inUnit(turn, agent), ...unconcerned, restarting: false });
+  return letting;
 }

@@ -14,6 +14,7 @@ import { findNode, literalChildren, type Node, patternChildren } from "../index/
 import { emitLease, endedLease, linkToHolder, reissue, unlinkFromHolder, weaken } from "../leases/lease-life.ts";
 import { agentOf, mayActFor, requireAbove } from "../memory/actors.ts";
 import type { LeaseEnd } from "../memory/jobs.ts";
+import { noteHandover } from "../memory/past.ts";
 import {
   type AgentEntry,
   findRoot,
@@ -32,7 +33,7 @@ import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
 import { noteEndedLease } from "../requests/request-life.ts";
 import { answerAfter, type Later, noRequestEnd, sweep } from "../requests/sweep.ts";
-import { endedRefusal } from "./holding.ts";
+import { completeIfDone, endedRefusal } from "./holding.ts";
 
 export function transferLease(turn: Turn, lease: LeaseEntry, command: TransferLease): Reply {
   const { tenant, now } = turn;
@@ -52,11 +53,14 @@ export function transferLease(turn: Turn, lease: LeaseEntry, command: TransferLe
 
   const { holder: giver } = lease;
   if (giver.kind === "task") return ofTask(lease);
+  const tooLong = checkValue("version", commands.transfer_lease.version, command.version);
+  if (tooLong !== null) return tooLong;
   const { state: before } = receiver.record;
   if (before !== "PAUSED" && before !== "EXECUTING" && before !== "VERIFYING") {
     moveAgent(turn, receiver, "grant", inUnit(turn, receiver));
   }
   for (const one of moved) {
+    noteHandover(turn, one.record, now, command.version);
     unlinkFromHolder(one);
     linkToHolder(tenant, one, receiver);
     if (one.request !== null) noteHandedOver(turn, one.request, one.record);
@@ -65,6 +69,7 @@ export function transferLease(turn: Turn, lease: LeaseEntry, command: TransferLe
     emitLease(turn, one, "lease.transferred", giver.holderId);
   }
   noteIdle(turn, giver);
+  completeIfDone(turn, giver);
   for (const one of moved) freeNameOf(turn, one);
   return { type: "lease", lease: lease.record };
 }
@@ -145,8 +150,11 @@ export function downgradeLease(turn: Turn, lease: LeaseEntry, command: Downgrade
       leaseId: lease.record.id,
     });
   }
+  const tooLong = checkValue("version", commands.downgrade_lease.version, command.version);
+  if (tooLong !== null) return tooLong;
   const halves = withLinked(turn.tenant, lease);
   for (const one of halves) {
+    noteHandover(turn, one.record, turn.now, command.version);
     weaken(turn, one, predicate);
     emitLease(turn, one, "lease.downgraded", null);
   }

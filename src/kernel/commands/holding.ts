@@ -1,7 +1,7 @@
 /** What a holder does with its leases: heartbeat, renew, release (L4, L5, G8). */
 
 import { followUp } from "../aftermath.ts";
-import { moveAgent } from "../agents/agent-life.ts";
+import { moveAgent, pauseIfBare, unconcerned } from "../agents/agent-life.ts";
 import { checkValue } from "../contract/bounds.ts";
 import {
   type Actor,
@@ -23,12 +23,13 @@ import {
   type Holder,
   type LeaseEntry,
   leasesOf,
+  type RequestEntry,
   type TenantEntry,
   type Turn,
   withLinked,
 } from "../memory/state.ts";
 import { leasesOfAttempt } from "../memory/task-state.ts";
-import { collect } from "../requests/describe.ts";
+import { collect, observationOf } from "../requests/describe.ts";
 import { endLeases } from "../requests/request-life.ts";
 import { endIfSwept } from "../requests/sweep.ts";
 import { noteReissued } from "../tasks/task-life.ts";
@@ -36,25 +37,31 @@ import { noteReissued } from "../tasks/task-life.ts";
 export function heartbeat(turn: Turn, lease: LeaseEntry, command: Heartbeat): Reply {
   const refusal = whyNotExtended(turn.tenant, lease.record, turn.now);
   if (refusal !== null) return refusal;
-  extend(turn, lease, command.activity);
-  return { type: "lease", lease: lease.record };
+  const collected = extend(turn, lease, command.activity);
+  const observation = collected === null ? null : observationOf(turn, [collected]);
+  return { type: "lease", lease: lease.record, ...(observation !== null && { observation }) };
 }
 
 export function heartbeatAll(turn: Turn, agent: AgentEntry, command: HeartbeatAll): Reply {
   const { tenant, now } = turn;
   const { found, lost } = ownLeases(turn, agent, command.leaseIds);
   const kept: LeaseEntry[] = [];
+  const collected = new Set<RequestEntry>();
   for (const lease of found) {
     const refusal = whyNotExtended(tenant, lease.record, now);
     // A bound lease lives on as it is: it is renewed, never extended (G8).
-    if (refusal === null) extend(turn, lease, command.activity);
-    else if (refusal.code !== "renew_required") {
+    if (refusal === null) {
+      const request = extend(turn, lease, command.activity);
+      if (request !== null) collected.add(request);
+    } else if (refusal.code !== "renew_required") {
       lost.push({ id: lease.record.id, lease: lease.record, code: refusal.code });
       continue;
     }
     kept.push(lease);
   }
-  return { type: "leases", leases: kept.map((lease) => lease.record), lost };
+  const observation = collected.size === 0 ? null : observationOf(turn, [...collected]);
+  const leases = kept.map((lease) => lease.record);
+  return { type: "leases", leases, lost, ...(observation !== null && { observation }) };
 }
 
 export interface OwnLeases {
@@ -115,19 +122,20 @@ function verifyRequired(leaseId: string): Refusal {
   return refuse("verify_required", "The lease is held for a restart; call verify-all first.", { leaseId });
 }
 
-/** Both halves of a rename, and a sign of life for the whole grant (C7, W8). */
-export function extend(turn: Turn, lease: LeaseEntry, activity: boolean): void {
+/** Both halves of a rename, and a sign of life for the whole grant (C7, W8): the request that it collects, if it does. */
+export function extend(turn: Turn, lease: LeaseEntry, activity: boolean): RequestEntry | null {
   const { tenant } = turn;
   if (lease.holder.kind === "task") {
     // T10: a task's leases are extended together, and none of an attempt that was called off.
     for (const one of leasesOfAttempt(tenant, lease.holder, lease)) extendOne(turn, one, activity);
-    return;
+    return null;
   }
-  if (lease.record.claimBy !== null && lease.request !== null) collect(turn, lease.request);
+  const collected = lease.record.claimBy === null ? null : lease.request;
+  if (collected !== null) collect(turn, collected);
   extendOne(turn, lease, activity);
-  if (lease.record.linkedTo === null) return;
-  const other = tenant.leases.get(lease.record.linkedTo);
+  const other = lease.record.linkedTo === null ? undefined : tenant.leases.get(lease.record.linkedTo);
   if (other !== undefined) extendOne(turn, other, activity);
+  return collected;
 }
 
 function extendOne(turn: Turn, lease: LeaseEntry, activity: boolean): void {
@@ -161,7 +169,8 @@ export function renewLease(turn: Turn, lease: LeaseEntry, command: RenewLease): 
   }
   const timeIsUp = whyTimeIsUp(tenant, record, now);
   if (timeIsUp !== null) return timeIsUp;
-  if (lease.request !== null) collect(turn, lease.request);
+  const collected = lease.record.claimBy === null ? null : lease.request;
+  if (collected !== null) collect(turn, collected);
   const together =
     lease.holder.kind === "task" ? leasesOfAttempt(tenant, lease.holder, lease) : withLinked(tenant, lease);
   for (const one of together) {
@@ -170,7 +179,8 @@ export function renewLease(turn: Turn, lease: LeaseEntry, command: RenewLease): 
     emitLease(turn, one, "lease.renewed", null);
   }
   if (lease.holder.kind === "task") noteReissued(turn, lease.holder);
-  return { type: "lease", lease: lease.record };
+  const observation = collected === null ? null : observationOf(turn, [collected]);
+  return { type: "lease", lease: lease.record, ...(observation !== null && { observation }) };
 }
 
 export function releaseLease(turn: Turn, lease: LeaseEntry, command: ReleaseLease): Reply {
@@ -205,14 +215,17 @@ function release(
   if (releases && holder.kind === "agent") completeIfDone(turn, holder);
 }
 
-/** W1: who releases the last lease while at work, with nothing open, has completed its unit of work. */
-function completeIfDone(turn: Turn, agent: AgentEntry): void {
+/**
+ * W1: who gives up the last lease while at work, with nothing open, has completed its unit of work. With something open it
+ * waits for that (A1).
+ */
+export function completeIfDone(turn: Turn, agent: AgentEntry): void {
   const { record } = agent;
   if (record.state !== "EXECUTING" && record.state !== "VERIFYING") return;
-  if (agent.open.size > 0) return;
+  if (agent.open.size > 0) return pauseIfBare(turn, agent);
   for (let lease = agent.leases; lease !== null; lease = lease.nextOfHolder)
     if (lease.record.state !== "CLOSING" && !isSwept(turn.tenant, lease)) return;
-  moveAgent(turn, agent, "complete", record);
+  moveAgent(turn, agent, "complete", { ...record, ...unconcerned });
 }
 
 /** A live lease that the caller may act on (L13). What has ended is answered from history (see ended.ts). */

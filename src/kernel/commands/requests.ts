@@ -1,5 +1,6 @@
 /** Asking for a request, and canceling it (W4, W8, W10). */
 
+import { pauseIfBare } from "../agents/agent-life.ts";
 import type { CancelRequest, CollectRequest } from "../contract/commands.ts";
 import { leaseIdWith, suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
@@ -29,7 +30,7 @@ export function collectRequest(turn: Turn, command: CollectRequest): Reply {
     requestId: command.requestId,
     leases: leases.map((lease) => lease.record),
     warnings: [],
-    observe: null,
+    observation: null,
   };
 }
 
@@ -71,6 +72,7 @@ export function cancelRequest(turn: Turn, command: CancelRequest): Reply {
       // Granted while the cancellation was under way: nobody will come for it.
       const uncollected = liveLeasesOf(tenant, request).filter((lease) => lease.record.claimBy !== null);
       endLeases(turn, uncollected, "RELEASED", "canceled");
+      if (request.holder.kind === "agent") pauseIfBare(turn, request.holder);
       break;
     }
     case "TIMED_OUT":

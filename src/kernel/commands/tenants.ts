@@ -6,11 +6,13 @@ import {
   type CreateTenant,
   commands,
   type DeleteKey,
+  type ForgetEnds,
   keyInput,
   type SetTenantQuotas,
   type SetTenantSettings,
   type SuspendTenant,
 } from "../contract/commands.ts";
+import { limits } from "../contract/limits.ts";
 import {
   type Millis,
   quotasDefault,
@@ -26,10 +28,18 @@ import type { Reply } from "../contract/replies.ts";
 import { countKinds } from "../deciding/admission.ts";
 import { requireOperator } from "../memory/actors.ts";
 import { createEntry, createTenantEntry } from "../memory/entries.ts";
+import { forgetEnds } from "../memory/past.ts";
 import { changed, emit, type State, type Turn } from "../memory/state.ts";
 import { announceAll } from "../memory/task-state.ts";
 import { answerAfter, type Later, suspension, sweep } from "../requests/sweep.ts";
 import { unbarAll } from "../tasks/task-queue.ts";
+
+/** S8: before history is pruned. */
+export function forgetEndedLeases(state: State, { actor, before, keep }: ForgetEnds): Reply {
+  const refusal = requireOperator(actor);
+  if (refusal !== null) return refusal;
+  return { type: "forgotten", count: forgetEnds(state, before, keep, limits.endsForgottenAtOnceMax) };
+}
 
 export function createTenant(state: State, command: CreateTenant, now: Millis): Reply {
   const refusal = requireOperator(command.actor);

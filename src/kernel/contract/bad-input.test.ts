@@ -81,7 +81,7 @@ const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>
     { type: "reset_resource", resource: "x", probed: true },
     { type: "withdraw_resource", resource: "", revoke: true },
     { type: "revoke", target: { resourcePrefix: "nonsense" }, reason: "x" },
-    { type: "resume_agent", agentId: "young", assumed: ["nonsense"] },
+    { type: "resume_agent", agentId: "young", assumptions: [{ resource: "nonsense", version: "v1" }] },
     digest({ intentBacklog: [{ predicate: "MUTATES", resource: "nonsense" }] }),
     digest({ intentBacklog: [{ predicate: "RENAMES", resource: "FILE:/a", to: "nonsense" }] }),
   ],
@@ -96,7 +96,7 @@ const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>
     world.acquire("young", "WRITES FILE:/a"),
     world.acquire("young", "mutates FILE:/a"),
     world.acquire("young", "toString FILE:/a"),
-    { type: "downgrade_lease", leaseId: lease.id, predicate: "READS" },
+    { type: "downgrade_lease", version: null, leaseId: lease.id, predicate: "READS" },
     digest({ intentBacklog: [{ predicate: "", resource: "FILE:/a" }] }),
   ],
   invalid_units: ({ world }) =>
@@ -191,7 +191,7 @@ const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>
   agent_unknown: ({ world, lease }) => [
     { ...world.acquire("young", "MUTATES FILE:/free"), actor: operator, agentId: "never" },
     { ...world.acquire("young", "MUTATES FILE:/free"), actor: world.as("never"), agentId: "never" },
-    { type: "transfer_lease", leaseId: lease.id, toAgentId: "never" },
+    { type: "transfer_lease", version: null, leaseId: lease.id, toAgentId: "never" },
     { type: "revoke", target: { agentId: "never" }, reason: "x" },
     { type: "pause_agent", agentId: "never" },
   ],
@@ -212,7 +212,7 @@ const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>
     { type: "suspend_tenant", tenantId: "t9", reason: null },
     key({ tenant: "t9" }),
   ],
-  digest_unknown: () => [{ type: "resume_agent", agentId: "old", assumed: [] }],
+  digest_unknown: () => [{ type: "resume_agent", agentId: "old", assumptions: [] }],
   key_unknown: () => [{ type: "delete_key", keyId: "never" }],
   lease_expired: ({ world }) => [{ type: "heartbeat", leaseId: closing(world, "expired"), activity: true }],
   lease_released: ({ world }) => [{ type: "heartbeat", leaseId: closing(world, "released"), activity: true }],
@@ -237,10 +237,10 @@ const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>
   },
   stale_generation: ({ lease }) => [{ type: "renew_lease", leaseId: lease.id, generation: 7 }],
   invalid_transition: () => [{ type: "transition_agent", agentId: "young", to: "PLANNING" }],
-  not_weaker: ({ lease }) => [{ type: "downgrade_lease", leaseId: lease.id, predicate: "DELETES" }],
+  not_weaker: ({ lease }) => [{ type: "downgrade_lease", version: null, leaseId: lease.id, predicate: "DELETES" }],
   transfer_refused: ({ world, lease }) => {
     world.grant("young", "CONSUMES FILE:/x");
-    return [{ type: "transfer_lease", leaseId: lease.id, toAgentId: "old" }];
+    return [{ type: "transfer_lease", version: null, leaseId: lease.id, toAgentId: "old" }];
   },
   request_id_reused: ({ world }) => [world.acquire("young", "MUTATES FILE:/other", { key: "k" })],
   resource_in_use: () => [declare("FILE:/x", 4)],

@@ -145,8 +145,8 @@ const others: Readonly<Partial<Record<RefusalCode, (busy: Busy) => readonly Ask[
     return [bad(world, {})];
   },
   transfer_refused: ({ running }) => [
-    { type: "transfer_lease", leaseId: running.lease.id, toAgentId: "a" },
-    { type: "downgrade_lease", leaseId: running.lease.id, predicate: "CONSUMES" },
+    { type: "transfer_lease", version: null, leaseId: running.lease.id, toAgentId: "a" },
+    { type: "downgrade_lease", version: null, leaseId: running.lease.id, predicate: "CONSUMES" },
   ],
   invalid_reason: ({ running }) => [
     { type: "cancel_task", taskId: running.task.id, reason: many(limits.reasonLengthMax + 1) },

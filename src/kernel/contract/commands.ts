@@ -90,6 +90,11 @@ export const digestInput = {
 };
 export interface DigestInput extends Values<typeof digestInput> {}
 
+/** A5: the resource is still at this version. */
+export const assumption = { resource: resourceName, version };
+export interface Assumption extends Values<typeof assumption> {}
+const noAssumptions: readonly Assumption[] = [];
+
 const ttl = { min: limits.ttlMsMin };
 const activity = optional(flag(), false);
 const revoke = optional(flag(), false);
@@ -136,14 +141,11 @@ export const commands = {
   pause_agent: { agentId },
   unpause_agent: { agentId },
   save_digest: { agentId, digest: flat(record(digestInput)) },
-  /** A4's first half: epoch + 1, leases re-issued, the digest and what to look up. */
+  /** Epoch + 1, leases re-issued, the observation update, and a judgement on what the agent assumes (A3 to A5). */
   resume_agent: {
     agentId,
-    /** Resources whose state the agent assumes; looked up beside those that the digest names. */
-    assumed: hidden(list(text())),
+    assumptions: optional(list(record(assumption), { max: limits.assumptionsMax }), noAssumptions),
   },
-  /** A5: an assumption failed; the digest is dropped and the agent is back in PLANNING. */
-  drop_digest: { agentId },
   verify_all: { agentId, leaseIds },
   acquire: {
     agentId,
@@ -174,8 +176,8 @@ export const commands = {
       map(version, { max: limits.leaseIdsMax, keyMax: limits.resourceLengthMax, error: "invalid_version" }),
     ),
   },
-  transfer_lease: { leaseId, toAgentId: agentId },
-  downgrade_lease: { leaseId, predicate },
+  transfer_lease: { leaseId, toAgentId: agentId, version: optional(version) },
+  downgrade_lease: { leaseId, predicate, version: optional(version) },
   revoke: {
     /** Exactly one of them. */
     target: flat(target),
@@ -224,6 +226,11 @@ export const commands = {
   /** G12, for all resources of a cell. */
   withdraw_cell: { cellId, revoke },
   readmit_cell: { cellId },
+  /**
+   * The store is about to delete ended leases: those of before a time, and all but the youngest. The register of last writes
+   * keeps what it needs of them as records (A4, A5), some at a time: the reply counts them, and 0 means that it has all.
+   */
+  forget_ends: { before: integer(), keep: integer() },
   create_tenant: { tenantId },
   suspend_tenant: { tenantId, reason: optional(reason) },
   resume_tenant: { tenantId, reason: hidden(optional(reason)) },
@@ -260,6 +267,7 @@ export type CellHeartbeat = Of<"cell_heartbeat">;
 export type CellLeft = Of<"cell_left">;
 export type CellEnded = Of<"cell_ended">;
 export type WithdrawCell = Of<"withdraw_cell">;
+export type ForgetEnds = Of<"forget_ends">;
 export type CreateTenant = Of<"create_tenant">;
 export type SetTenantSettings = Of<"set_tenant_settings">;
 export type SetTenantQuotas = Of<"set_tenant_quotas">;

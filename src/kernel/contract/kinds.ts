@@ -2,6 +2,7 @@
 import type { Fields } from "./field.ts";
 import { agent, cell, counters, digest, key, lease, type RecordKind, request, resource, tenant } from "./records.ts";
 import { payload, task, taskKey, taskTypeRecord, worker } from "./task-records.ts";
+import { write } from "./write-records.ts";
 
 export const recordFields = {
   tenant,
@@ -18,4 +19,5 @@ export const recordFields = {
   task_key: taskKey,
   task_type: taskTypeRecord,
   worker,
+  write,
 } satisfies Readonly<Record<RecordKind, Fields>>;

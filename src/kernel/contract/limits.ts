@@ -20,6 +20,21 @@ export const limits = {
   blockersListedMax: 16,
   /** Obstacles of a refused request that are examined one by one; the others are counted (C5, W11). */
   obstaclesExaminedMax: 256,
+  /** A4: the youngest ended leases, of all tenants, that are kept in memory for observation updates. */
+  endsRememberedMax: 65_536,
+  /** How many of them one command looks at when their leases are about to be deleted. */
+  endsForgottenAtOnceMax: 4_096,
+  /** A4, A5: last writes of a tenant that are kept beyond those, one for each name. */
+  lastWritesMax: 65_536,
+  /** A4: what one observation update lists, and how many names it looks up. */
+  changesListedMax: 1_000,
+  namesObservedMax: 4_096,
+  /** A4: names and ends that one observation update looks at. */
+  observationStepsMax: 65_536,
+  /** A4: resources that an agent waited for, died for or lost, kept until an update had them. */
+  concernsMax: 256,
+  /** A5: in one resume. */
+  assumptionsMax: 1_024,
   /** L9: how long a missed lease is held for an agent that restarts. */
   heldMs: 15_000,
   /** W10: how long, and how many per agent, granted keys are remembered after their leases have ended. */

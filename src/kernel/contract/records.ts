@@ -24,6 +24,7 @@ import {
 import { limits } from "./limits.ts";
 import { predicates } from "./predicates.ts";
 import type { Payload, Task, TaskKey, TaskType, Worker } from "./task-records.ts";
+import { type Concern, concern, type Write } from "./write-records.ts";
 
 /** Milliseconds since 1970 by the control plane's clock (L7). */
 export type Millis = number;
@@ -139,7 +140,7 @@ export const request = {
   submittedAt: time(),
   waitTimeout: named("wait_timeout_ms", integer()),
   timeoutAt: hidden(time()),
-  /** Since when the agent had been PAUSED, for the update that the grant carries (A4). */
+  /** Since when its agent could not see what it asks for: the update that the grant carries reaches back to here (A4). */
   observeSince: hidden(optional(time())),
   warnings: hidden(list(text())),
   /** Of a granted request: its leases, in the manifest's order, and those of them that have ended. */
@@ -168,6 +169,8 @@ export const wireAgentStates = [...agentStates, "DIE_RESTART"] as const;
 
 const noLabels: Readonly<Record<string, string>> = {};
 
+const noConcerns: readonly Concern[] = [];
+
 export const agent = {
   tenant: hidden(text()),
   id: named("agent_id", text()),
@@ -184,6 +187,10 @@ export const agent = {
   registeredAt: time(),
   /** Since when it is PAUSED; the update of A4 reaches back to here. */
   pausedAt: optional(time()),
+  /** Kept until the agent holds it and an update had it, or its unit of work is over (A4). */
+  concerns: hidden(optional(list(record(concern)), noConcerns)),
+  /** There were more than are kept, so that the next update is truncated. */
+  concernsCut: hidden(optional(flag(), false)),
   /** Since when it has neither lease nor request; after a week it is forgotten (S4). */
   idleSince: hidden(time()),
 };
@@ -378,6 +385,7 @@ export interface RecordOf {
   readonly task_key: TaskKey;
   readonly task_type: TaskType;
   readonly worker: Worker;
+  readonly write: Write;
 }
 export type RecordKind = keyof RecordOf;
 

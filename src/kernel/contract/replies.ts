@@ -19,6 +19,7 @@ import {
 import { agent, cell, digest, key, lease, resource, tenant } from "./records.ts";
 import type { Refusal, RefusalCode } from "./refusals.ts";
 import { payload, receipt, task, taskTypeRecord } from "./task-records.ts";
+import { write } from "./write-records.ts";
 
 /** Something that stands in the way (W11): a live lease, or a request that waits ahead. */
 export const blocker = {
@@ -36,9 +37,25 @@ const blocked = {
   blockersTotal: named("blocked_by_total", integer()),
 };
 
-/** A4: what the observation update must cover. The engine looks it up in the store's history. */
-const observe = { since: time(), resources: list(text()) };
-export interface Observe extends Values<typeof observe> {}
+/** A4: what others did to the resources that concern an agent while it could not see them, oldest first. */
+export const observation = {
+  since: time(),
+  /** More was changed than is listed, or history that far back is gone. */
+  truncated: flag(),
+  changes: list(record(write)),
+};
+export interface Observation extends Values<typeof observation> {}
+export const observationUpdate = named("observation_update", omitted(optional(record(observation))));
+
+/** A5: what became of one assumption. */
+export const judgement = {
+  resource: text(),
+  expected: text(),
+  /** The version that was reported last; null where the last write reported none, or nothing is known. */
+  actual: optional(text()),
+  outcome: choice(["holds", "failed", "unverified"]),
+};
+export interface Judgement extends Values<typeof judgement> {}
 
 export const pauseReasons = [
   "resource_fenced",
@@ -78,7 +95,7 @@ const warnings = omitted(optional(list(text()), []));
 
 /** The verdicts on an acquire (W9). A dry run leaves no request behind (W12), so its id is empty. */
 export const verdicts = {
-  granted: { requestId: text(), leases, warnings: list(text()), observe: hidden(optional(record(observe))) },
+  granted: { requestId: text(), leases, warnings: list(text()), observation: observationUpdate },
   waiting: {
     requestId: text(),
     /** 1 for the first in line. */
@@ -115,8 +132,17 @@ export const otherReplies = {
   lease: { lease: record(lease) },
   leases: { leases, lost: list(record(lostLease)) },
   digest: { digest: record(digest) },
-  resumed: { agent: record(agent), digest: record(digest), leases, observe: record(observe) },
+  /** One assumption failed: the digest is dropped, and the agent is in PLANNING (A5). */
+  resumed: {
+    agent: record(agent),
+    digest: record(digest),
+    leases,
+    observation: record(observation),
+    assumptions: list(record(judgement)),
+  },
   revoked: { count: named("revoked", integer()) },
+  /** Only the server itself asks for it. */
+  forgotten: { count: integer() },
   resource: { resource: record(resource), created },
   /** What a cell and the kernel believed, compared: what the cell is to do, and what of its inventory was not taken. */
   cell_enrolled: {
@@ -137,4 +163,9 @@ type RepliesOf<R> = { [K in keyof R & string]: { readonly type: K } & Values<R[K
 export type Verdict = RepliesOf<typeof verdicts>;
 export type TaskReply = RepliesOf<typeof taskReplies>;
 export type CellEnrolled = Extract<RepliesOf<typeof otherReplies>, { readonly type: "cell_enrolled" }>;
-export type Reply = Refusal | Verdict | TaskReply | RepliesOf<typeof otherReplies>;
+export type Reply = Refusal | Verdict | TaskReply | WithUpdate<RepliesOf<typeof otherReplies>>;
+
+/** A4: present where it lets a paused agent go on: a transition, or a heartbeat that collects a grant. */
+type WithUpdate<R> = R extends { readonly type: "agent" | "lease" | "leases" }
+  ? R & { readonly observation?: Observation | null }
+  : R;

@@ -247,7 +247,13 @@ test("C6, L15: units are not handed to one who waits for some and would then wai
   const lease = world.grant("a", "MUTATES GPU:/0 x2");
   world.grant("young", "MUTATES GPU:/0 x1");
   const wait = world.waits("old", "MUTATES GPU:/0 x2");
-  const transfer = { type: "transfer_lease", actor: world.as("a"), leaseId: lease.id, toAgentId: "old" } as const;
+  const transfer = {
+    type: "transfer_lease",
+    version: null,
+    actor: world.as("a"),
+    leaseId: lease.id,
+    toAgentId: "old",
+  } as const;
   world.refused("transfer_refused", transfer);
   world.cancel(wait.requestId);
   world.transfer(lease.id, "old");

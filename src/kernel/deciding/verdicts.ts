@@ -51,7 +51,7 @@ export function predict(
         command,
       );
     case "grant":
-      return { type: "granted", requestId: "", leases: [], warnings: manifest.warnings, observe: null };
+      return { type: "granted", requestId: "", leases: [], warnings: manifest.warnings, observation: null };
     case "wait":
       return waitingVerdict(tenant, { ...manifest, id: "" }, decision.obstacles);
   }

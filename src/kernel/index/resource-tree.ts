@@ -49,6 +49,8 @@ export interface Branch {
   /** Children with something that waits at or below them; null: none. */
   waitingChildren: Set<Node> | null;
   marks: number;
+  /** A time, in trees whose names have one: that of the newest name below (see `touch`). */
+  newest: number;
 }
 
 export type Side = "held" | "waiting";
@@ -85,6 +87,7 @@ function createBranch(): Branch {
     waitingExclusive: 0,
     waitingChildren: null,
     marks: 0,
+    newest: 0,
   };
 }
 
@@ -315,6 +318,13 @@ export function setMark(node: Node, mark: Mark | null): void {
     if (above.branch !== null) above.branch.marks += by;
   }
   if (mark === null) tidy(node);
+}
+
+/** What is newest below each node above this one. Times only grow, and what is newest goes last. */
+export function touch(node: Node, at: number): void {
+  for (let above = node.parent; above !== null; above = above.parent) {
+    if (above.branch !== null && above.branch.newest < at) above.branch.newest = at;
+  }
 }
 
 /** Removes a node that nothing stands on or below, and then its parent if that has become one. */

@@ -202,8 +202,8 @@ test("G9: every end has its own code, and no end is untyped", () => {
     const asks: readonly Ask[] = [
       { type: "heartbeat", actor, leaseId, activity: false },
       { type: "renew_lease", actor, leaseId, generation: null },
-      { type: "transfer_lease", actor, leaseId, toAgentId: "a" },
-      { type: "downgrade_lease", actor, leaseId, predicate: "CONSUMES" },
+      { type: "transfer_lease", version: null, actor, leaseId, toAgentId: "a" },
+      { type: "downgrade_lease", version: null, actor, leaseId, predicate: "CONSUMES" },
     ];
     for (const ask of asks) assert.equal(world.expect("refused", world.ask(ask)).code, code, "while it closes");
     const { lost } = world.heartbeatAll("a");
@@ -252,8 +252,8 @@ test("L12: while it binds, the resource is taken, and the lease is neither renew
   const [actor, leaseId] = [world.as("a"), lease?.id ?? ""];
   world.refused("renew_required", { type: "heartbeat", actor, leaseId, activity: false });
   world.refused("renew_required", { type: "renew_lease", actor, leaseId, generation: null });
-  world.refused("renew_required", { type: "transfer_lease", actor, leaseId, toAgentId: "b" });
-  world.refused("renew_required", { type: "downgrade_lease", actor, leaseId, predicate: "CONSUMES" });
+  world.refused("renew_required", { type: "transfer_lease", version: null, actor, leaseId, toAgentId: "b" });
+  world.refused("renew_required", { type: "downgrade_lease", version: null, actor, leaseId, predicate: "CONSUMES" });
 });
 
 test("W6: a manifest over several cells is granted when all have bound, and not before", () => {
@@ -276,8 +276,8 @@ test("L12, W6: while any of it binds, nothing of a manifest is extended, handed 
   const [file] = leasesOf(world, world.waits("a", ["MUTATES FILE:/x", "MUTATES GPU:/0"]));
   const [actor, leaseId] = [world.as("a"), file?.id ?? ""];
   world.refused("renew_required", { type: "heartbeat", actor, leaseId, activity: false });
-  world.refused("renew_required", { type: "transfer_lease", actor, leaseId, toAgentId: "b" });
-  world.refused("renew_required", { type: "downgrade_lease", actor, leaseId, predicate: "CONSUMES" });
+  world.refused("renew_required", { type: "transfer_lease", version: null, actor, leaseId, toAgentId: "b" });
+  world.refused("renew_required", { type: "downgrade_lease", version: null, actor, leaseId, predicate: "CONSUMES" });
 });
 
 test("L12, W6: the time of a manifest begins when all of it can be used, not when its first cell has bound", () => {
@@ -383,7 +383,7 @@ test("W1: releasing again what an operator has revoked already ends no unit", ()
   const lease = bind(world, "a");
   world.revoke({ leaseId: lease.id });
   world.release(lease.id);
-  assert.equal(world.agent("a").state, "EXECUTING", "revocation never ends a unit of work");
+  assert.equal(world.agent("a").state, "PAUSED", "revocation never ends a unit of work");
 });
 
 for (const [what, fail] of [

@@ -1,5 +1,5 @@
 /** Leases begin, change and end here, and stand in every index. Who may do it, and when, is decided elsewhere. */
-import { noteIdle } from "../agents/agent-life.ts";
+import { noteIdle, noteLost } from "../agents/agent-life.ts";
 import type { LeaseEvent } from "../contract/events.ts";
 import { leaseIdWith } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
@@ -9,6 +9,7 @@ import { addKind, takeKind } from "../deciding/admission.ts";
 import { type Claim, cellOf } from "../deciding/manifest.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
 import { append, move, type Node, nodeFor, take } from "../index/resource-tree.ts";
+import { noteEnd } from "../memory/past.ts";
 import {
   after,
   changed,
@@ -196,6 +197,7 @@ export function endLease(
   if (record.cell !== null && record.state !== "CLOSING") {
     updateLease(turn, entry, closingLease(record, as, reason, version, turn.now + limits.teardownMs));
     emitLease(turn, entry, "lease.closing", reason);
+    if (as !== "RELEASED") noteLost(turn, entry, record);
     return;
   }
   finishLease(turn, entry, as, reason, version);
@@ -212,8 +214,8 @@ export function finishLease(
   version: string | null,
 ): void {
   const { state, tenant, now } = turn;
-  const { node } = entry;
-  entry.record = endedLease(entry.record, as, now, reason, version);
+  const { node, record: before } = entry;
+  entry.record = endedLease(before, as, now, reason, version);
   entry.alive = false;
   changed(turn, entry);
   removeFrom(state.ends, entry);
@@ -229,6 +231,8 @@ export function finishLease(
   unlinkFromHolder(entry);
   addLeaseTime(turn, now - entry.record.acquiredAt);
   emitLease(turn, entry, endedEvents[as], reason);
+  noteEnd(turn, entry.record, isTaskLease(entry.record));
+  if (as !== "RELEASED" && before.state !== "CLOSING") noteLost(turn, entry, before);
   if (entry.holder.kind === "agent") noteIdle(turn, entry.holder);
   if (entry.request !== null || entry.parked !== null || entry.holder.kind === "task") {
     state.consequences.push({ type: "lease_ended", lease: entry });

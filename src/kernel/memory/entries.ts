@@ -4,6 +4,7 @@ import { TextMap } from "../index/hash-tables.ts";
 import { createHeap, type Ranked } from "../index/heap.ts";
 import type { Node } from "../index/resource-tree.ts";
 import { idHash, type ResourceName, textHash } from "../names/resource-name.ts";
+import { createTenantPast } from "./past.ts";
 import type { AgentEntry, Entry, Holder, LeaseEntry, RequestEntry, ResourceEntry, TenantEntry } from "./state.ts";
 import { recordId } from "./state.ts";
 import type { TaskBook, TaskEntry, WorkerEntry } from "./task-state.ts";
@@ -28,6 +29,7 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
     kindUnits: null,
     tasks: new TextMap<TaskEntry>(recordId, idHash),
     book: createTaskBook(),
+    past: createTenantPast(),
     waitingCount: 0,
     patternCount: 0,
     seniors: createHeap(),

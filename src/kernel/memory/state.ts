@@ -13,6 +13,7 @@ import type { Placed } from "../index/placed-lists.ts";
 import { createRoot, type Mark, type Node } from "../index/resource-tree.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 import type { Job, Sweep } from "./jobs.ts";
+import type { Past, TenantPast } from "./past.ts";
 import type { Parking, ReadyTask, TaskBook, TaskEntry, TaskKeyEntry, WorkerEntry } from "./task-state.ts";
 
 /** A record that may have changed. The object stays the same for the record's whole life; `record` is its newest form. */
@@ -123,6 +124,7 @@ export interface TenantEntry extends Entry<"tenant"> {
   kindUnits: Map<string, number> | null;
   readonly tasks: TextMap<TaskEntry>;
   readonly book: TaskBook;
+  readonly past: TenantPast;
   waitingCount: number;
   patternCount: number;
   /** Holders that have or had something, by age; see deciding/seniority.ts. */
@@ -160,6 +162,7 @@ export type EndEntry = LeaseEntry | RequestEntry | AgentEntry | TaskEntry | Task
 export interface State {
   readonly tenants: Map<string, TenantEntry>;
   readonly keys: Map<string, KeyEntry>;
+  readonly past: Past;
   /** When waits time out; settled before anything else that is due (L3). */
   readonly waits: Heap<RequestEntry>;
   /** Every other deadline. */
@@ -194,6 +197,7 @@ export function createState(): State {
   return {
     tenants: new Map(),
     keys: new Map(),
+    past: { oldest: null, youngest: null, endedCount: 0, from: 0 },
     waits: createHeap(),
     ends: createHeap(),
     consequences: [],

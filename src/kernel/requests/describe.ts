@@ -1,8 +1,8 @@
 /** What a request is answered with: its present state, from the queue or from memory (W4, W8, W10). */
-import { observeFor } from "../agents/agent-life.ts";
-import type { Lease } from "../contract/records.ts";
+import { observe, resourcesOf } from "../agents/observing.ts";
+import type { Lease, Millis } from "../contract/records.ts";
 import { deny, refuse } from "../contract/refusals.ts";
-import type { PauseReason, Reply } from "../contract/replies.ts";
+import type { Observation, PauseReason, Reply } from "../contract/replies.ts";
 import { unitsClaimed } from "../deciding/manifest.ts";
 import { addObstacles, createObstacles, isFree } from "../deciding/obstacles.ts";
 import { waitingVerdict } from "../deciding/verdicts.ts";
@@ -26,7 +26,7 @@ export function describeRequest(turn: Turn, request: RequestEntry): Reply {
         requestId: record.id,
         leases: leasesNow(tenant, request),
         warnings: record.warnings,
-        observe: record.observeSince === null ? null : observeFor(request.holder, record.observeSince, record.intents),
+        observation: observationOf(turn, [request]),
       };
     case "TIMED_OUT":
       return refuse("wait_timeout", "The wait is over: its timeout passed. Nothing is held; submit again.");
@@ -63,6 +63,19 @@ function describeWait(tenant: TenantEntry, request: RequestEntry): Reply {
     addObstacles(obstacles, tenant, claim, holder, claim, units, Number.POSITIVE_INFINITY);
   }
   return waitingVerdict(tenant, record, obstacles);
+}
+
+/** A4: the update for the agent that collects these requests, or collects them again. */
+export function observationOf(turn: Turn, requests: readonly RequestEntry[]): Observation | null {
+  let since: Millis | null = null;
+  const asked: string[] = [];
+  for (const { record } of requests) {
+    if (record.observeSince === null) continue;
+    since = Math.min(since ?? record.observeSince, record.observeSince);
+    asked.push(...resourcesOf(record.intents));
+  }
+  const [{ holder } = { holder: null }] = requests;
+  return since === null || holder?.kind !== "agent" ? null : observe(turn, holder, since, asked);
 }
 
 export function collect(turn: Turn, request: RequestEntry): void {

@@ -90,9 +90,9 @@ test("W1: releasing one lease of two, or the last one while a request is open, d
   const wait = world.waits("a", "MUTATES FILE:/c");
   world.transition("a", "EXECUTING");
   world.release(second?.id ?? "");
-  assert.equal(world.agent("a").state, "EXECUTING");
+  assert.equal(world.agent("a").state, "PAUSED");
   world.cancel(wait.requestId);
-  assert.equal(world.agent("a").state, "EXECUTING");
+  assert.equal(world.agent("a").state, "PAUSED");
 });
 
 test("W1: releasing the last lease in PAUSED is a roll-back, and keeps the unit", () => {
@@ -110,7 +110,7 @@ test("W1: releasing nothing ends no unit: only the release of a last lease does"
   world.grant("a", "MUTATES FILE:/a", { ttlMs: 100 });
   world.pass(100);
   world.releaseAll("a");
-  assert.equal(world.agent("a").state, "EXECUTING", "expiry never ends a unit of work");
+  assert.equal(world.agent("a").state, "PAUSED", "expiry never ends a unit of work");
 });
 
 test("W2: older than all that is in the way waits, younger than any dies at once", () => {

@@ -303,7 +303,12 @@ test("T10: what works on leases works on a task's: renewed, released and revoked
   assert.ok(renewed.fence > offer.lease.fence);
   assert.equal(now().live[0]?.fence, renewed.fence);
   world.refusedReceipt("stale_fence", "complete", id, { status: "success", fence: offer.lease.fence });
-  world.refused("transfer_refused", { type: "downgrade_lease", leaseId: offer.lease.id, predicate: "CONSUMES" });
+  world.refused("transfer_refused", {
+    type: "downgrade_lease",
+    version: null,
+    leaseId: offer.lease.id,
+    predicate: "CONSUMES",
+  });
   world.expect("lease", world.ask({ type: "release_lease", leaseId: offer.lease.id, version: null }));
   assert.deepEqual([now().status, now().attempts], ["queued", 0]);
   world.offered("w.1");

@@ -2,7 +2,7 @@
  * A small world for the kernel's tests: one state, one clock, a tenant with agents, and terse verbs. A verb expects to
  * succeed and throws if it does not; `refused` expects a refusal, and that it changed nothing.
  */
-import type { Acquire, Actor, Command, DigestInput, Entropy } from "../contract/commands.ts";
+import type { Acquire, Actor, Assumption, Command, DigestInput, Entropy } from "../contract/commands.ts";
 import type { KernelEvent } from "../contract/events.ts";
 import type { IntentInput } from "../contract/inputs.ts";
 import type {
@@ -281,10 +281,11 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
       expect("lease", perform({ type: "release_lease", actor: holderOf(leaseId), leaseId, version })).lease,
     releaseAll: (agentId: string, leaseIds: readonly string[] | null = null): ReplyOf<"leases"> =>
       expect("leases", perform({ type: "release_all", actor: as(agentId), agentId, leaseIds, versions: null })),
-    transfer: (leaseId: string, toAgentId: string): Lease =>
-      expect("lease", perform({ type: "transfer_lease", actor: holderOf(leaseId), leaseId, toAgentId })).lease,
-    downgrade: (leaseId: string, predicate: string): Lease =>
-      expect("lease", perform({ type: "downgrade_lease", actor: holderOf(leaseId), leaseId, predicate })).lease,
+    transfer: (leaseId: string, toAgentId: string, version: string | null = null): Lease =>
+      expect("lease", perform({ type: "transfer_lease", actor: holderOf(leaseId), leaseId, toAgentId, version })).lease,
+    downgrade: (leaseId: string, predicate: string, version: string | null = null): Lease =>
+      expect("lease", perform({ type: "downgrade_lease", actor: holderOf(leaseId), leaseId, predicate, version }))
+        .lease,
     revoke: (target: Extract<Ask, { type: "revoke" }>["target"], reason = "test"): number =>
       expect("revoked", perform({ type: "revoke", target, reason })).count,
 
@@ -303,10 +304,8 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
         "digest",
         perform({ type: "save_digest", actor: as(agentId), agentId, digest: { ...plainDigest, ...digest } }),
       ).digest,
-    resume: (agentId: string, assumed: readonly string[] = []): ReplyOf<"resumed"> =>
-      expect("resumed", perform({ type: "resume_agent", actor: as(agentId), agentId, assumed })),
-    dropDigest: (agentId: string): Agent =>
-      expect("agent", perform({ type: "drop_digest", actor: as(agentId), agentId })).agent,
+    resume: (agentId: string, assumptions: readonly Assumption[] = []): ReplyOf<"resumed"> =>
+      expect("resumed", perform({ type: "resume_agent", actor: as(agentId), agentId, assumptions })),
 
     // Resources and their cells.
     declare: (resource: string, capacity: number | null = null, cell: string | null = null): Resource =>

@@ -1,5 +1,5 @@
 /** An agent's own life: registering, checkpoints, taking work up again. */
-import { listIn, textIn } from "../sentences.ts";
+import { listIn, named, textIn, updateSentence } from "../sentences.ts";
 import { toolsIn } from "../tool.ts";
 
 const stateSentence = "{agent_id} is in {state}.";
@@ -41,10 +41,11 @@ export const agentTools = toolsIn("leases", [
       "resources you relied on. Name in `assumptions` the versions you count on. assumption_failed: the checkpoint is " +
       "dropped; read observation_update and plan again. Then acquire again what you need.",
     sentence: (body) => {
-      const { observation_update: update } = body as { observation_update?: Readonly<Record<string, unknown>> };
-      const changes = listIn<unknown>(update ?? {}, "changes").length;
-      const seen = changes === 0 ? "nothing you relied on has changed" : `${changes} changes since: read them first`;
-      return `Taken up, epoch ${textIn(body, "epoch")}; ${seen}.`;
+      const judged = listIn<{ resource: string; outcome: string }>(body, "assumptions");
+      const unknown = judged.filter(({ outcome }) => outcome === "unverified");
+      const read =
+        unknown.length === 0 ? "" : ` Unverified, read again: ${named(unknown, ({ resource }) => resource)}.`;
+      return `Taken up, epoch ${textIn(body, "epoch")}.${updateSentence(body)}${read}`;
     },
   },
   {
@@ -53,8 +54,9 @@ export const agentTools = toolsIn("leases", [
     effect: "ends",
     description:
       "Tells where you are: VERIFYING, COMPLETED, ABORTED, PLANNING … COMPLETED, ABORTED and PLANNING release all that " +
-      "you hold and end your waits; call it with COMPLETED when your whole work is done.",
-    sentence: stateSentence,
+      "you hold and end your waits; call it with COMPLETED when your whole work is done. EXECUTING after a pause tells " +
+      "what others changed meanwhile.",
+    sentence: (body) => `${textIn(body, "agent_id")} is in ${textIn(body, "state")}.${updateSentence(body)}`,
   },
   {
     name: "announce_restart",

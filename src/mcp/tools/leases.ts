@@ -6,7 +6,7 @@ import { integer, optional, type TProperties } from "../../protocol/schema/schem
 import type { Lease } from "../../sdk/wire.ts";
 import type { ControlPlane } from "../control-plane.ts";
 import { limits } from "../limits.ts";
-import { counted, leasesOf, listIn, named, verdictSentence } from "../sentences.ts";
+import { counted, leasesOf, listIn, named, updateSentence, verdictSentence } from "../sentences.ts";
 import { filled, operationNamed, toolsIn } from "../tool.ts";
 
 export function holdField(defaultMs: number) {
@@ -110,9 +110,8 @@ export const leaseTools = toolsIn("leases", [
       const lost = listIn<{ id: string; state: string }>(body, "lost");
       const kept = listIn<Lease>(body, "leases");
       const held = kept.length === 0 ? "You hold nothing" : `Held: ${leasesOf(kept)}`;
-      return lost.length === 0
-        ? `${held}.`
-        : `LOST, stop there: ${named(lost, ({ id, state }) => `${id} ${state}`)}. ${held}.`;
+      const ended = lost.length === 0 ? "" : `LOST, stop there: ${named(lost, ({ id, state }) => `${id} ${state}`)}. `;
+      return `${ended}${held}.${updateSentence(body)}`;
     },
   },
   {
@@ -167,20 +166,23 @@ export const leaseTools = toolsIn("leases", [
     title: "Keep one lease alive",
     operation: "heartbeat",
     description: "Extends one lease by its TTL from now. An error means that it is no longer yours: stop.",
-    sentence: (body) => `Extended: ${leasesOf([body as unknown as Lease])}.`,
+    sentence: (body) => `Extended: ${leasesOf([body as unknown as Lease])}.${updateSentence(body)}`,
   },
   {
     name: "transfer_lease",
     title: "Hand a lease over",
     effect: "adds",
     description:
-      "Hands one of your leases to another agent without anybody getting in between; from then on it is not yours.",
+      "Hands one of your leases to another agent without anybody getting in between; from then on it is not yours. Give in " +
+      "`version` what the resource is now, if you changed it.",
     sentence: "{id} belongs to {agent_id}, with fence {fence}.",
   },
   {
     name: "downgrade_lease",
     title: "Weaken a lease",
-    description: "Weakens a lease without letting go, so that others may read: MUTATES becomes CONSUMES, for instance.",
+    description:
+      "Weakens a lease without letting go, so that others may read: MUTATES becomes CONSUMES, for instance. Give in " +
+      "`version` what the resource is now, if you changed it.",
     sentence: "{id} is {predicate} now.",
   },
   {

@@ -64,9 +64,11 @@ export const transitionAgent = command({
   fields: inputs(commands.transition_agent, { to: "The state to go to." }),
   roles: acting,
   summary: "Moves an agent to another state",
-  description: "Going to PLANNING, COMPLETED or ABORTED ends the agent's leases and requests (A1).",
+  description:
+    "Going to PLANNING, COMPLETED or ABORTED ends the agent's leases and requests. Going to EXECUTING needs a live lease " +
+    "(A1), and is answered with the observation update (A4).",
   example: { ...example, to: "VERIFYING" },
-  replies: [ok(shapes.agent, "The agent, in its new state.")],
+  replies: [ok(shapes.movedAgent, "The agent, in its new state.")],
   errors: [...agentErrors, "invalid_transition"],
 });
 

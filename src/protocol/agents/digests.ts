@@ -1,13 +1,14 @@
 /** Digests: an agent's checkpoint, and taking it up again (A2 to A5). */
-import { type Command, digestInput } from "../../kernel/contract/commands.ts";
-import { agentId, resourceName, version } from "../../kernel/contract/inputs.ts";
+import { commands, digestInput } from "../../kernel/contract/commands.ts";
+import { without } from "../../kernel/contract/field.ts";
+import { agentId } from "../../kernel/contract/inputs.ts";
+import { judgement } from "../../kernel/contract/replies.ts";
 import * as shapes from "../leases/shapes.ts";
 import { above, acting } from "../operating/roles.ts";
-import { type Input, ok, operationsOf } from "../operation.ts";
+import { ok, operationsOf } from "../operation.ts";
 import { findJsonFault } from "../schema/free-json.ts";
-import { inputs, shape } from "../schema/from-fields.ts";
-import { limits } from "../schema/limits.ts";
-import { choice, integer, list, nullable, optional, record, type Static, text } from "../schema/schema.ts";
+import { inputs, parts } from "../schema/from-fields.ts";
+import { choice, integer, list, record, text } from "../schema/schema.ts";
 
 const { command, query } = operationsOf("Agents");
 
@@ -56,31 +57,27 @@ export const getDigest = query({
   errors: ["agent_unknown", "digest_unknown"],
 });
 
-const assumption = shape(
-  { resource: resourceName, version },
-  {},
-  { title: "Assumption", description: "The resource is still at this version." },
-);
-
 const resumed = {
   epoch: integer(),
   agent_token: text({ description: "The credential of this instance; an older instance's is void." }),
   observation_update: shapes.observationUpdate,
+  assumptions: list(record(parts(judgement), { title: "JudgedAssumption" }), {
+    description:
+      "`holds`: the newest reported version is this one. `failed`: it is another, or somebody wrote without a report " +
+      "since the agent's own last lease. `unverified`: nothing is known; read it.",
+  }),
 };
 
 export const resumeAgent = command({
   name: "resume_agent",
   path: "/v1/agents/{agent_id}/resume",
-  fields: {
-    ...inputs({ agentId }, {}),
-    assumptions: optional(list(assumption, { maxItems: limits.assumptionsMax })),
-  },
+  fields: inputs(commands.resume_agent, { assumptions: "What the agent relies on." }),
   roles: acting,
   summary: "Takes an agent up from its checkpoint",
   description:
-    "Epoch + 1 and live leases re-issued, as when registering again. The update tells all that happened since the " +
-    "checkpoint to the resources it names or assumes. If an assumption fails, the digest is dropped and the agent is " +
-    "in PLANNING (A3 to A5).",
+    "Epoch + 1 and live leases re-issued, as when registering again. The update tells what others did to the resources " +
+    "that the agent holds, waited for, lost, assumes or has in its backlog. Assumptions are judged against the newest " +
+    "version ever reported. If one fails, the digest is dropped and the agent is in PLANNING (A3 to A5).",
   example: { ...example, assumptions: [{ resource: "FILE:/src/auth.ts", version: "sha256:9f2c" }] },
   replies: [
     ok(record({ digest: shapes.digest, ...resumed }, { title: "Resumed" }), "Taken up."),
@@ -89,7 +86,7 @@ export const resumeAgent = command({
         {
           error: choice(["assumption_failed"]),
           detail: text(),
-          failed: list(record({ resource: text(), expected: text(), actual: nullable(text()) })),
+          failed: list(record(parts(without(judgement, "outcome")))),
           ...resumed,
         },
         { title: "AssumptionFailed" },
@@ -99,18 +96,4 @@ export const resumeAgent = command({
     ),
   ],
   errors: ["agent_unknown", "digest_unknown", "stale_epoch", "assumption_failed"],
-  decode: (input, { tenant, actor, entropy }): Command => ({
-    type: "resume_agent",
-    tenant,
-    actor,
-    entropy,
-    agentId: input.agent_id,
-    assumed: (input.assumptions ?? []).map((one) => one.resource),
-  }),
 });
-
-/** The assumptions in the input of a resume, to be compared with what happened. */
-export function assumptionsOf(input: Input): readonly Static<typeof assumption>[] {
-  const { assumptions } = input;
-  return (assumptions ?? []) as readonly Static<typeof assumption>[];
-}

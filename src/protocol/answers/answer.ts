@@ -3,13 +3,11 @@
  * as text or as an object, so that nobody parses our own JSON.
  */
 
-import type { Values } from "../../kernel/contract/field.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
 import { blocker } from "../../kernel/contract/replies.ts";
 import { type Form, type FormContext, show, timeless } from "../schema/convert.ts";
 import type { Fault } from "../schema/explain.ts";
-import type { observation } from "../schema/views.ts";
 import { type ErrorCode, statusOf } from "./errors.ts";
 
 export interface Answer {
@@ -29,13 +27,9 @@ export interface AnswerContext extends FormContext {
   readonly agentToken?: string;
   /** A new key's secret, shown this once. */
   readonly keySecret?: string;
-  /** What the reply's `observe` asked for (A4). */
-  readonly observation?: Observation;
   /** Several offers were asked for, so that even one comes in a list (T1). */
   readonly inList?: boolean;
 }
-
-export interface Observation extends Values<typeof observation> {}
 
 export function answer<T extends object>(status: number, form: Form<T>, value: T, context = timeless): Answer {
   return { status, code: null, value, form, context, retryAfter: null };

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findOperation } from "../operations.ts";
-import { findAnswerFault } from "../testing/conformance.ts";
-import { answerOf, type SampleBody, sampleBody, sampleContext } from "../testing/sample-answers.ts";
+import { answerOf, type SampleBody } from "../testing/sample-answers.ts";
 import {
   sampleAgent,
   sampleCell,
@@ -14,7 +12,6 @@ import {
   sampleTenant,
 } from "../testing/sample-records.ts";
 import { bodyText, errorAnswer, faultAnswer } from "./answer.ts";
-import { assumptionFailedAnswer } from "./reply-json.ts";
 
 const now = sampleNow;
 const resumed = {
@@ -22,7 +19,8 @@ const resumed = {
   agent: sampleAgent({ epoch: 2 }),
   digest: sampleDigest(),
   leases: [],
-  observe: { since: now - 5_000, resources: [] },
+  observation: { since: now - 5_000, truncated: false, changes: [] },
+  assumptions: [{ resource: "FILE:/b", expected: "v1", actual: null, outcome: "unverified" }],
 } as const;
 
 test("registering answers 201, taking up 200, both with the token and API.md's five fields (A3)", () => {
@@ -90,16 +88,25 @@ test("a release answers id and state, one or many (L5)", () => {
 test("resuming answers digest, epoch, token and update; a failed assumption all but the digest (A4, A5)", () => {
   const { status, value } = answerOf("resume_agent", resumed);
   assert.equal(status, 200);
-  assert.deepEqual(Object.keys(value), ["digest", "epoch", "agent_token", "observation_update"]);
-  const failed = [{ resource: "FILE:/a", expected: "v1", actual: null }];
-  const answer = assumptionFailedAnswer(resumed, failed, sampleContext);
-  const operation = findOperation("resume_agent");
-  assert.ok(operation !== undefined);
-  const text = sampleBody(answer);
-  assert.equal(findAnswerFault(operation, { ...answer, body: text }), null);
+  assert.deepEqual(Object.keys(value), ["digest", "epoch", "agent_token", "observation_update", "assumptions"]);
+  const failed = { resource: "FILE:/a", expected: "v1", actual: null, outcome: "failed" } as const;
+  const answer = answerOf("resume_agent", { ...resumed, assumptions: [...resumed.assumptions, failed] });
   assert.equal(answer.status, 409);
-  const body = JSON.parse(text) as object;
-  assert.deepEqual(Object.keys(body), ["error", "detail", "failed", "epoch", "agent_token", "observation_update"]);
+  const { outcome: _outcome, ...shown } = failed;
+  assert.deepEqual(answer.value.failed, [shown]);
+  const shownParts = ["error", "detail", "failed", "epoch", "agent_token", "observation_update", "assumptions"];
+  assert.deepEqual(Object.keys(answer.value), shownParts);
+});
+
+test("what lets an agent go on carries the update: a heartbeat, one of all, and a transition (A4)", () => {
+  const { observation } = resumed;
+  const beat = answerOf("heartbeat", { type: "lease", lease: sampleLease(), observation });
+  const beats = answerOf("heartbeat_all", { type: "leases", leases: [sampleLease()], lost: [], observation });
+  const moved = answerOf("transition_agent", { type: "agent", agent: sampleAgent(), created: false, observation });
+  for (const { value } of [beat, beats, moved]) {
+    assert.deepEqual(value.observation_update, { since: "2026-11-15T20:59:46.123Z", truncated: false, changes: [] });
+  }
+  assert.equal("observation_update" in answerOf("heartbeat", { type: "lease", lease: sampleLease() }).value, false);
 });
 
 test("a new key is shown with its secret once, and no answer ever shows a hash", () => {

@@ -8,7 +8,12 @@ import {
   type Millis,
   tenant as tenantFields,
 } from "../../kernel/contract/records.ts";
-import type { LostLease, Reply } from "../../kernel/contract/replies.ts";
+import {
+  type LostLease,
+  type Observation,
+  observation as observationFields,
+  type Reply,
+} from "../../kernel/contract/replies.ts";
 import { task as taskFields, taskTypeRecord } from "../../kernel/contract/task-records.ts";
 import { expiresInMs, leaseForm } from "../leases/lease-json.ts";
 import {
@@ -40,11 +45,8 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
   switch (reply.type) {
     case "refused":
       return refusalAnswer(reply, context.now);
-    case "granted": {
-      const { observation } = context;
-      const shown = observation === undefined ? asked(reply) : { ...reply, observationUpdate: observation };
-      return answer(200, grantedForm, shown, context);
-    }
+    case "granted":
+      return answer(200, grantedForm, asked(reply), context);
     case "waiting":
       return answer(202, waitingForm, asked(reply), context);
     case "died": {
@@ -54,17 +56,22 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "paused":
       return { ...answer(statusOf("paused"), pausedForm, reply, context), code: "paused" };
     case "lease":
-      return answer(200, leaseForm, reply.lease, context);
-    case "leases":
-      return answer(200, heartbeatsForm, { leases: reply.leases, lost: reply.lost.map(shownLost) }, context);
+      if (reply.observation == null) return answer(200, leaseForm, reply.lease, context);
+      return answerJson(200, { ...leaseForm.object(reply.lease, context), ...updateOf(reply) });
+    case "leases": {
+      const { leases, lost, observation = null } = reply;
+      return answer(200, heartbeatsForm, { leases, lost: lost.map(shownLost), observation }, context);
+    }
     case "agent":
-      return answerJson(reply.created ? 201 : 200, agentObject(reply.agent));
+      return answerJson(reply.created ? 201 : 200, { ...agentObject(reply.agent), ...updateOf(reply) });
     case "digest":
       return answerJson(200, show(digestFields, reply.digest));
     case "resumed":
       return resumedAnswer(reply, context);
     case "revoked":
       return answerJson(200, { revoked: reply.count });
+    case "forgotten":
+      return answerJson(200, { forgotten: reply.count });
     case "resource":
       return answerJson(reply.created ? 201 : 200, resourceObject(reply.resource));
     case "cell":
@@ -158,37 +165,20 @@ export function deletedKeyAnswer(reply: QueryReply, context: AnswerContext): Ans
   return reply.type === "key" ? answerJson(200, show(keyFields, reply.key)) : replyAnswer(reply, context);
 }
 
-export interface FailedAssumption {
-  readonly resource: string;
-  readonly expected: string;
-  /** null: nobody has reported a version. */
-  readonly actual: string | null;
-}
-export type Resumed = Extract<Reply, { type: "resumed" }>;
-
-/** A5: the agent was taken up, but must plan again. */
-export function assumptionFailedAnswer(
-  reply: Resumed,
-  failed: readonly FailedAssumption[],
-  context: AnswerContext,
-): Answer {
+/** A5: where an assumption failed, the agent was taken up but must plan again. */
+function resumedAnswer(reply: Extract<Reply, { type: "resumed" }>, { agentToken }: AnswerContext): Answer {
+  const { digest, agent, assumptions } = reply;
+  const rest = { epoch: agent.epoch, agent_token: agentToken, ...updateOf(reply), assumptions };
+  const failed = assumptions.filter(({ outcome }) => outcome === "failed");
+  if (failed.length === 0) return answerJson(200, { digest: show(digestFields, digest), ...rest });
   const detail = "What the agent relied on has changed; its digest is dropped and it is in PLANNING, so plan again.";
-  const { digest: _dropped, ...rest } = resumedObject(reply, context);
-  return errorAnswer("assumption_failed", detail, { failed, ...rest });
+  const shown = failed.map(({ resource, expected, actual }) => ({ resource, expected, actual }));
+  return errorAnswer("assumption_failed", detail, { failed: shown, ...rest });
 }
 
-function resumedAnswer(reply: Resumed, context: AnswerContext): Answer {
-  return answerJson(200, resumedObject(reply, context));
-}
-
-/** The update is part of every resumption (A4); where nothing was looked up, nothing happened since. */
-function resumedObject({ digest, agent, observe }: Resumed, { agentToken, observation }: AnswerContext) {
-  return {
-    digest: show(digestFields, digest),
-    epoch: agent.epoch,
-    agent_token: agentToken,
-    observation_update: show(views.observation, observation ?? { since: observe.since, truncated: false, changes: [] }),
-  };
+/** A4: beside everything else that the answer has. */
+function updateOf({ observation }: { readonly observation?: Observation | null }): object {
+  return observation == null ? {} : { observation_update: show(observationFields, observation) };
 }
 
 type LeaseEnd = Values<typeof views.leaseEnd>;

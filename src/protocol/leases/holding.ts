@@ -29,9 +29,11 @@ export const heartbeat = command({
   path: "/v1/leases/{lease_id}/heartbeat",
   roles: acting,
   summary: "Extends a lease",
-  description: "Sets `expires_at` to now + `ttl` (L4). A lease on a bound resource is renewed instead (G8).",
+  description:
+    "Sets `expires_at` to now + `ttl` (L4). A lease on a bound resource is renewed instead (G8). If it collects a grant " +
+    "that ended a wait, it answers with the observation update (A4).",
   example: { ...example, activity: true },
-  replies: [ok(shapes.lease, "The lease, extended.")],
+  replies: [ok(shapes.keptLease, "The lease, extended.")],
   errors: [...ends, "renew_required", "verify_required"],
 });
 
@@ -48,6 +50,7 @@ export const heartbeatAll = command({
         leases: list(shapes.lease),
         lost: list(shapes.leaseEnd),
         directives: list(text({ description: "What the holder is asked to do." })),
+        ...shapes.update,
       }),
       "What was extended, and what was not.",
     ),
@@ -68,7 +71,7 @@ export const renewLease = command({
     "A fresh grant under the same id: the next generation, a new fence, a fresh token; the old ones are stale (G8).",
   example: { ...example, generation: 1 },
   replies: [
-    ok(shapes.lease, "The lease, issued again; on a bound resource, once its cell has taken it."),
+    ok(shapes.keptLease, "The lease, issued again; on a bound resource, once its cell has taken it."),
     pausedByCell,
   ],
   errors: [...ends, "stale_generation", "renew_required", "verify_required", "resource_fenced"],
@@ -80,8 +83,10 @@ export const transferLease = command({
   fields: inputs(commands.transfer_lease, { to_agent_id: "The agent that gets it." }),
   roles: acting,
   summary: "Transfers a lease to another agent",
-  description: "Of the same tenant. The lease keeps its id and gets a new fence (L15).",
-  example: { ...example, to_agent_id: "agt_01jcs8qn0v3b5d7f" },
+  description:
+    "Of the same tenant. The lease keeps its id and gets a new fence. What was written under it so far counts as " +
+    "written by the giver, at `version` (L15, A6).",
+  example: { ...example, to_agent_id: "agt_01jcs8qn0v3b5d7f", version: "sha256:9f2c" },
   replies: [ok(shapes.lease, "The lease, in its new hands."), pausedByCell],
   errors: [...ends, "agent_unknown", "transfer_refused", "renew_required", "verify_required"],
 });
@@ -91,8 +96,10 @@ export const downgradeLease = command({
   path: "/v1/leases/{lease_id}/downgrade",
   roles: acting,
   summary: "Downgrades a lease to a weaker predicate",
-  description: "To a predicate that conflicts with less: a writer becomes a reader (L15).",
-  example: { ...example, predicate: "CONSUMES" },
+  description:
+    "To a predicate that conflicts with less: a writer becomes a reader. What it wrote counts from now on, at `version` " +
+    "(L15, A6).",
+  example: { ...example, predicate: "CONSUMES", version: "sha256:9f2c" },
   replies: [ok(shapes.lease, "The lease, weakened."), pausedByCell],
   errors: [...ends, "not_weaker", "renew_required", "verify_required"],
 });

@@ -13,7 +13,7 @@ import {
   tenantQuotas,
   tenantSettings,
 } from "../../kernel/contract/records.ts";
-import { blocker as blockerFields, verdicts } from "../../kernel/contract/replies.ts";
+import { blocker as blockerFields, observation as observationFields, verdicts } from "../../kernel/contract/replies.ts";
 import { quotasWords, settingsWords } from "../operating/record-words.ts";
 import { intent as intentShape } from "../schema/fields.ts";
 import { outputs, parts, registerShape } from "../schema/from-fields.ts";
@@ -25,22 +25,21 @@ registerShape(intent, intentShape);
 
 const expiresInMs = integer({ description: "How long it can still be used; needs no clock of yours." });
 
-export const lease = record(
-  {
-    ...outputs(leaseFields, {
-      id: "The lease's id.",
-      state: "ACTIVE while it can be used.",
-      units: "Units of a counted resource.",
-      acquired_at: "When it was granted.",
-      expires_at: "When it ends without a heartbeat.",
-      ttl: "In milliseconds; a heartbeat extends the lease by this much from now.",
-      coordinate: "Where to connect, for a bound resource.",
-    }),
-    expires_in_ms: expiresInMs,
-    token: sometimes(text({ description: "Proves the lease to a data plane." })),
-  },
-  { title: "Lease" },
-);
+const leaseParts = {
+  ...outputs(leaseFields, {
+    id: "The lease's id.",
+    state: "ACTIVE while it can be used.",
+    units: "Units of a counted resource.",
+    acquired_at: "When it was granted.",
+    expires_at: "When it ends without a heartbeat.",
+    ttl: "In milliseconds; a heartbeat extends the lease by this much from now.",
+    coordinate: "Where to connect, for a bound resource.",
+  }),
+  expires_in_ms: expiresInMs,
+  token: sometimes(text({ description: "Proves the lease to a data plane." })),
+};
+
+export const lease = record(leaseParts, { title: "Lease" });
 
 registerShape(leaseFields, lease);
 
@@ -51,10 +50,17 @@ const blocker = record(parts(blockerFields), {
 registerShape(blockerFields, blocker);
 
 export const observationUpdate = record(
-  parts(views.observation, { truncated: "Older history was pruned; there may have been more." }),
-  { title: "ObservationUpdate", description: "What happened to the resources the agent relied on." },
+  parts(observationFields, { truncated: "There were more changes, or older history was pruned." }),
+  {
+    title: "ObservationUpdate",
+    description: "What others did to the resources that concern the agent while it was not executing (A4).",
+  },
 );
-registerShape(views.observation, observationUpdate);
+registerShape(observationFields, observationUpdate);
+
+/** A4: the answer that lets an agent go on after a pause says what happened meanwhile. */
+export const update = { observation_update: sometimes(observationUpdate) };
+export const keptLease = record({ ...leaseParts, ...update }, { title: "KeptLease" });
 
 const waitWords = {
   request_id: "For the question after the request; null for a dry run.",
@@ -91,21 +97,21 @@ export const denied = record(
   { title: "Denied" },
 );
 
-export const agent = record(
-  {
-    ...outputs(agentFields, {
-      epoch: "Which instance of the agent is the present one.",
-      state: "Where it is in its unit of work (A1).",
-      attempts: "How often it died since its last grant.",
-      paused_by_operator: "Whether its operator has paused it (W9).",
-      registered_at: "When it was registered.",
-      paused_at: "Since when it is PAUSED.",
-    }),
-    state: choice(wireAgentStates),
-    returns_to: sometimes(choice(wireAgentStates, { description: "Of an agent in DIE_RESTART." })),
-  },
-  { title: "Agent" },
-);
+const agentParts = {
+  ...outputs(agentFields, {
+    epoch: "Which instance of the agent is the present one.",
+    state: "Where it is in its unit of work (A1).",
+    attempts: "How often it died since its last grant.",
+    paused_by_operator: "Whether its operator has paused it (W9).",
+    registered_at: "When it was registered.",
+    paused_at: "Since when it is PAUSED.",
+  }),
+  state: choice(wireAgentStates),
+  returns_to: sometimes(choice(wireAgentStates, { description: "Of an agent in DIE_RESTART." })),
+};
+
+export const agent = record(agentParts, { title: "Agent" });
+export const movedAgent = record({ ...agentParts, ...update }, { title: "MovedAgent" });
 
 export const registered = record(
   parts(views.registered, { agent_token: "The credential of this instance; an older instance's is void." }),

@@ -14,7 +14,7 @@ test("GRANTED is 200 with leases and warnings (W9)", () => {
     requestId: "req_1",
     leases: [sampleLease()],
     warnings: ["capped"],
-    observe: null,
+    observation: null,
   };
   const { status, value } = answerOf("acquire", reply);
   assert.equal(status, 200);
@@ -23,22 +23,23 @@ test("GRANTED is 200 with leases and warnings (W9)", () => {
 });
 
 test("a grant that ends PAUSED carries the observation update (A4)", () => {
+  const made = { tenant: "t1", holder: "agt_2", fence: 7, looked: true };
   const observation = {
     since: now - 5_000,
     truncated: true,
     changes: [
-      { resource: "FILE:/a", predicate: "MUTATES", agentId: "agt_2", at: now - 1, version: "v2" },
-      { resource: "FILE:/b", predicate: "DELETES", agentId: "agt_3", at: now - 2, version: null },
+      { ...made, resource: "FILE:/a", predicate: "MUTATES", agentId: "agt_2", at: now - 1, version: "v2" },
+      { ...made, resource: "FILE:/b", predicate: "DELETES", agentId: "agt_3", at: now - 2, version: null },
     ],
-  };
+  } as const;
   const reply: Reply = {
     type: "granted",
     requestId: "req_1",
     leases: [],
     warnings: [],
-    observe: { since: now - 5_000, resources: [] },
+    observation,
   };
-  const { value } = answerOf("acquire", reply, { now, observation });
+  const { value } = answerOf("acquire", reply, { now });
   assert.deepEqual(value.observation_update, {
     since: "2026-11-15T20:59:46.123Z",
     truncated: true,

@@ -7,7 +7,6 @@ export const limits = {
   bodyBytesMax: 1_048_576,
   /** A client's proxy or library often gives up at 60 s. */
   holdMsMax: 55_000,
-  assumptionsMax: 1_024,
   /** A time in ISO 8601. */
   timeLengthMax: 64,
   pageMax: 1_000,

@@ -18,28 +18,11 @@ import {
   remaining,
   text,
   time,
-  uncheckedChoice,
 } from "../../kernel/contract/field.ts";
-import { predicates } from "../../kernel/contract/predicates.ts";
 import { agent, lease, resource, wireAgentStates } from "../../kernel/contract/records.ts";
-import { taskReplies, verdicts } from "../../kernel/contract/replies.ts";
+import { observationUpdate, taskReplies, verdicts } from "../../kernel/contract/replies.ts";
 import { obligation, payload, receipt, task, taskSpec } from "../../kernel/contract/task-records.ts";
 import { leaseStates, unknownState } from "./vocabulary.ts";
-
-/** A4: what happened to the resources an agent relied on. */
-export const observation = {
-  since: time(),
-  truncated: flag(),
-  changes: list(
-    record({
-      resource: text(),
-      predicate: uncheckedChoice(predicates),
-      agentId: text(),
-      at: time(),
-      version: omitted(optional(text())),
-    }),
-  ),
-};
 
 /** Null for a dry run. */
 const requestId = optional(text());
@@ -49,7 +32,6 @@ export const granted = {
   verdict: fixed("GRANTED"),
   ...verdicts.granted,
   requestId,
-  observationUpdate: omitted(optional(record(observation))),
 };
 export const waiting = { verdict: fixed("WAIT"), ...verdicts.waiting, requestId };
 export const died = {
@@ -89,6 +71,7 @@ export const heartbeats = {
   leases: list(record(lease)),
   lost: list(record(leaseEnd)),
   directives: { ...list(text()), fixed: [] },
+  observation: observationUpdate,
 };
 
 /** A resource of a cell. */

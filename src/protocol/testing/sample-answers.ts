@@ -15,6 +15,7 @@ export type SampleBody = Readonly<
       | "blocked_by_total"
       | "error"
       | "expires_in_ms"
+      | "failed"
       | "from"
       | "id"
       | "key"

@@ -5,7 +5,7 @@
 import type { NumberedEvent } from "../../engine/batch.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { Decision, Outlet } from "../../engine/engine-types.ts";
-import { completeReply, needsHistory, observe } from "../../engine/history.ts";
+import { completeReply, needsHistory } from "../../engine/history.ts";
 import { type Command, unstamped } from "../../kernel/contract/commands.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import type { Reply } from "../../kernel/contract/replies.ts";
@@ -142,7 +142,7 @@ export class RequestWatch {
 export function runHeld({ service, operation, command, input, respond }: RunRequest<Command>): (() => void) | null {
   const { hold_ms: holdMs } = input;
   if (typeof holdMs !== "number" || holdMs <= 0) {
-    service.engine.submit(command, new AcquireRun(service, operation, command, respond));
+    service.engine.submit(command, new CommandRun(service, operation, command, respond));
     return null;
   }
   const run = new HeldRun(service, operation, command, respond);
@@ -151,20 +151,7 @@ export function runHeld({ service, operation, command, input, respond }: RunRequ
   return () => run.drop();
 }
 
-class AcquireRun extends CommandRun {
-  override send(decided: Decision): void {
-    const { reply, now } = decided;
-    if (reply.type !== "granted") return super.send(decided);
-    this.service.counts.note(reply);
-    if (reply.observe === null) return this.answer(reply, now);
-    observe(this.service.engine.store, this.command.tenant, reply.observe).then(
-      (observation) => this.answer(reply, now, { observation }),
-      (fault: unknown) => this.fail(fault),
-    );
-  }
-}
-
-class HeldRun extends AcquireRun {
+class HeldRun extends CommandRun {
   /** By the engine's clock; 0: not any more. */
   heldUntil: Millis = 0;
   private stopWaiting: (() => void) | null = null;
