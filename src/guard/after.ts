@@ -3,13 +3,21 @@ import { type HookAnswer, pass } from "./answers.ts";
 import { Unreachable } from "./control-plane.ts";
 import type { HookCall } from "./hook-call.ts";
 import { planWrites, type TargetFile } from "./intents.ts";
-import { renew } from "./leasing.ts";
+import { renew, takeKept } from "./leasing.ts";
 import { covers, type Target } from "./targets.ts";
 import { actionOf } from "./tools.ts";
 import { noteWritten } from "./versions.ts";
 import { plain } from "./words.ts";
 
 export async function after(call: HookCall): Promise<HookAnswer> {
+  const answer = await afterTool(call);
+  const kept = takeKept(call.session);
+  return kept === null
+    ? answer
+    : { ...answer, context: [kept, answer.context].filter((text) => text !== null).join("\n") };
+}
+
+async function afterTool(call: HookCall): Promise<HookAnswer> {
   const { payload, settings } = call;
   const action = actionOf(payload.toolName, payload.toolInput);
   if (action === null || action.kind === "none") return pass;

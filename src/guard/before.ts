@@ -3,7 +3,7 @@ import { type HookAnswer, pass } from "./answers.ts";
 import { Unreachable } from "./control-plane.ts";
 import { type HookCall, purposeOf } from "./hook-call.ts";
 import { type Plan, planWrites, type TargetFile } from "./intents.ts";
-import { type Change, lease, releaseAll, renew } from "./leasing.ts";
+import { type Change, keepForAfter, lease, releaseAll, renew } from "./leasing.ts";
 import { checkoutFolder } from "./private-files.ts";
 import { covers } from "./targets.ts";
 import { type Action, actionOf } from "./tools.ts";
@@ -65,8 +65,9 @@ async function decide(call: HookCall, { intents, files, outside, isClear }: Plan
       const stale = staleFiles(call, files);
       const names = stale.map(({ target }) => target.resource);
       if (stale.length > 0) return denied(staleReason(names, writerOf(call, stale)));
-      const unseen = unseenChanges(call, files, verdict.changes);
-      if (unseen.length > 0) return denied(changedReason(unseen));
+      const missed = missedChanges(call, files, verdict.changes);
+      if (missed.length > 0) return denied(changedReason(missed));
+      if (verdict.changes.length > 0) keepForAfter(call.session, changedReason(verdict.changes));
       for (const { target } of files) {
         const mark = { agentId: call.session.agentId, state: "writing", version: "", at: Date.now() } as const;
         markWrite(checkoutFolder(target.repository, call.environment), target.path, mark);
@@ -95,15 +96,14 @@ function staleFiles(call: HookCall, files: readonly TargetFile[]): readonly Targ
 }
 
 /**
- * What others did to these files, perhaps in another checkout, that the agent has not read. It hears of them once: from now on
- * the server knows that the agent holds them.
+ * A4: what others did, perhaps in another checkout, to files that the agent read before. It hears of it once: from now on
+ * the server knows that the agent holds them. What it never read, it cannot rely on.
  */
-function unseenChanges(call: HookCall, files: readonly TargetFile[], changes: readonly Change[]): readonly Change[] {
+function missedChanges(call: HookCall, files: readonly TargetFile[], changes: readonly Change[]): readonly Change[] {
   return changes.filter(({ resource, version }) =>
     files.some(({ target }) => {
-      if (!covers(resource, target.resource)) return false;
-      const now = versionOf(target.path);
-      return version !== now || seenVersion(call.session.agentFolder, target.path) !== now;
+      const seen = seenVersion(call.session.agentFolder, target.path);
+      return seen !== null && seen !== version && covers(resource, target.resource);
     }),
   );
 }

@@ -112,6 +112,21 @@ export async function releaseAll(asking: Asking): Promise<number> {
   return leases.length;
 }
 
+const unsaidFile = "unsaid";
+
+/** Before a tool runs only a refusal reaches the model, so what else there is to say is kept until it has run. */
+export function keepForAfter({ agentFolder }: Session, words: string): void {
+  writePrivate(join(agentFolder, unsaidFile), words);
+}
+
+/** Once. */
+export function takeKept({ agentFolder }: Session): string | null {
+  const path = join(agentFolder, unsaidFile);
+  const words = readPrivate(path);
+  if (words !== null) remove(path);
+  return words;
+}
+
 /** What others hold in this repository. */
 export async function heldByOthers(
   server: ControlPlane,

@@ -99,6 +99,9 @@ for (const [tool, dialect] of Object.entries(dialects) as [GuardedTool, Dialect]
     assert.deepEqual(await held(`${tool}-${tool}-one`), []);
     const again = await call(tool, dialect.before, `${tool}-two`, ...dialect.write(path));
     assert.equal(again.denied, null);
+    // A4: it had been denied this file, and others wrote it meanwhile.
+    const ran = await call(tool, dialect.after, `${tool}-two`, ...dialect.write(path));
+    assert.match(ran.shown, new RegExp(`others changed FILE:/shop/${path} .MUTATES by ${tool}-${tool}-one`));
   });
 }
 
