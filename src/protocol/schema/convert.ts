@@ -178,28 +178,30 @@ export const timeless: FormContext = { now: 0 };
 /** What of a record the wire shows, under its names there. The context is for what is left of a time, and for leases. */
 export function show(fields: Fields, record: object, context: FormContext = timeless): WireObject {
   const shown: WireObject = {};
-  add(shown, fields, record, context);
+  add(shown, fields, record as Members, context);
   return shown;
 }
 
-function add(shown: WireObject, fields: Fields, record: object, context: FormContext): void {
+type Members = Readonly<Record<string, unknown>>;
+
+function add(shown: WireObject, fields: Fields, record: Members, context: FormContext): void {
   for (const [key, field] of Object.entries(fields)) {
     if (field.wire === null) continue;
-    const value = field.fixed ?? valueAt(record, field.path ?? key);
-    if (field.flat && field.fields) add(shown, field.fields, value as object, context);
-    else if (!(field.omitted && isUsual(value))) shown[wireName(key, field)] = shownValue(field, value, context);
+    const value = field.fixed ?? (field.path === undefined ? record[key] : valueAt(record, field.path)) ?? null;
+    if (field.flat && field.fields) add(shown, field.fields, value as Members, context);
+    else if (!(field.omitted && isUsual(field, value))) shown[wireName(key, field)] = shownValue(field, value, context);
   }
 }
 
-function valueAt(record: object, path: string): unknown {
+function valueAt(record: Members, path: string): unknown {
   if (path === "") return record;
   let value: unknown = record;
-  for (const key of path.split(/\??\./)) value = (value as Readonly<Record<string, unknown>> | null)?.[key] ?? null;
+  for (const key of path.split(/\??\./)) value = (value as Members | null | undefined)?.[key];
   return value;
 }
 
-function isUsual(value: unknown): boolean {
-  return value === null || (Array.isArray(value) && value.length === 0);
+function isUsual({ usual }: FieldData, value: unknown): boolean {
+  return value === null || (Array.isArray(usual) && (value as readonly unknown[]).length === 0);
 }
 
 function shownValue(field: FieldData, value: unknown, context: FormContext): unknown {

@@ -1,6 +1,6 @@
 /**
  * HTTP: fastify finds the route and reads the body; the rest is the operation's. One route for each method and path, its
- * input checked by the operation's schemas, its answer written as the text that it already is.
+ * input checked by the operation's schemas, its answer encoded when it is written.
  */
 import { isUtf8 } from "node:buffer";
 import { createServer, type IncomingMessage, type Server, type ServerOptions } from "node:http";
