@@ -142,7 +142,9 @@ async function stacksOf(
   for (const name of functions) await inspector.breakAt(name);
   await walk();
   await inspector.post("Debugger.disable");
-  return stacks;
+  // What subscribers do with the events comes after the answer.
+  const answered = stacks.findLastIndex((stack) => stack.some((name) => name.endsWith(" sendAnswer")));
+  return stacks.slice(0, answered + 1);
 }
 
 /**

@@ -154,12 +154,17 @@ export function operationsOf(tag: Tag) {
   return {
     command<F extends TProperties>(spec: CommandSpec<F>): CommandOperation<F> {
       const { decode, encode = replyAnswer } = spec;
-      return {
+      const operation: CommandOperation<F> = {
         kind: "command",
         ...base(tag, "POST", spec),
-        decode: decode === undefined ? decoderOf(spec.name) : (input, sender) => decode(input as InputOf<F>, sender),
+        decode(input, sender) {
+          // The first command compiles the decoder; all others call it directly.
+          operation.decode = (decode as CommandOperation["decode"] | undefined) ?? decoderOf(spec.name);
+          return operation.decode(input, sender);
+        },
         encode,
       };
+      return operation;
     },
     query<F extends TProperties>(spec: QuerySpec<F>): QueryOperation<F> {
       const { decode } = spec;

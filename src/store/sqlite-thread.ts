@@ -20,7 +20,7 @@ export class SqliteThread {
   constructor(data: ThreadData) {
     this.#worker = new Worker(entry, { workerData: data, name: `leasehold-${data.role}`, execArgv: [] });
     this.#worker.unref(); // An idle thread does not keep the process alive; a call in flight does.
-    this.#worker.on("message", this.#take);
+    this.#worker.on("message", (answer: Answer) => this.#take(answer));
     this.#worker.on("error", (cause) => this.#end(new StoreFault("a thread of SQLite died", { cause })));
     this.#worker.on("exit", () => this.#end(storeClosed("a thread of SQLite has ended")));
   }
@@ -48,12 +48,12 @@ export class SqliteThread {
     await this.#worker.terminate();
   }
 
-  readonly #take = (answer: Answer): void => {
+  #take(answer: Answer): void {
     const waiting = this.#waiting.shift();
     if (this.#waiting.length === 0) this.#worker.unref();
     if ("fault" in answer) waiting?.reject(faultFrom(answer.fault));
     else waiting?.resolve(answer.reply);
-  };
+  }
 
   #end(fault: StoreFault): void {
     this.#over ??= fault;

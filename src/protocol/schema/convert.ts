@@ -20,13 +20,10 @@ export const commandFields: Readonly<Record<string, Fields>> = { ...commands, ..
 
 /** The decoder of a command that has a description, by its type. */
 export function decoderOf(type: string): Decode<Command> {
-  let decode: Decode<Command> | undefined;
-  return (input, caller) => {
-    decode ??= compile(
-      `{ type: ${JSON.stringify(type)}, tenant: caller.tenant, actor: caller.actor, entropy: caller.entropy, ${membersText(descriptionOf(type), "input")} }`,
-    );
-    return decode(input, caller);
-  };
+  const members = membersText(descriptionOf(type), "input");
+  return compile(
+    `{ type: ${JSON.stringify(type)}, tenant: caller.tenant, actor: caller.actor, entropy: caller.entropy, ${members} }`,
+  );
 }
 
 function descriptionOf(type: string): Fields {
