@@ -4,7 +4,17 @@
  */
 import type { Socket } from "node:net";
 import { readOnlyFailure } from "../protocol/resources/reading.ts";
-import { decodeToken, type Presented, type TokenKeys, type Verified, verifyDecoded } from "../token/index.ts";
+import {
+  type Budget,
+  checkSum,
+  type Decoded,
+  decodeToken,
+  type HmacKey,
+  type Presented,
+  type TokenKeys,
+  type Verified,
+  verifyDecoded,
+} from "../token/index.ts";
 import type { Binding, Cut, Pass } from "./binding.ts";
 import type { CellClock } from "./clock.ts";
 import { type AccessFailure, type EndCode, ended } from "./failure.ts";
@@ -14,6 +24,15 @@ export type Admitted = Pass | AccessFailure;
 
 export type Access = Pick<Presented, "path" | "program"> & { readonly operation: string };
 
+/** A token whose sum was good. It comes with every request, and need not be summed again for the same key. */
+interface Proven {
+  readonly decoded: Decoded;
+  readonly key: HmacKey;
+  readonly budgets: readonly Budget[];
+}
+
+const provenMax = 256;
+const provenLengthMax = 2_048;
 /** Ended leases are remembered for a while; older ones are answered as revoked. */
 const endedRememberedMax = 10_000;
 
@@ -36,6 +55,8 @@ export function whenAdmitted(admitted: Admitted | Promise<Admitted>, act: (admit
 export class Admission {
   readonly bindings = new Map<string, Binding>();
   private readonly endedLeases = new Map<string, EndCode>();
+  /** Only what was good is remembered, so that junk cannot fill it. */
+  private readonly proven = new Map<string, Proven>();
   private readonly options: AdmissionOptions;
 
   constructor(options: AdmissionOptions) {
@@ -72,13 +93,13 @@ export class Admission {
     if (token === null) {
       return { code: "token_invalid", detail: "Show the lease's token: `Authorization: Bearer lht1.…`." };
     }
-    const decoded = decodeToken(token);
+    const decoded = this.proven.get(token)?.decoded ?? decodeToken(token);
     if (decoded === null) return { code: "token_invalid", detail: "This is not a token, or only part of one." };
     const { claims } = decoded;
     const binding = this.bindings.get(claims.lease);
     const { cell, resource, hardware, keys, clock } = this.options;
     const live = binding?.isOpen() === true ? binding.lease : null;
-    const result = verifyDecoded(decoded, keys, {
+    const presented = {
       now: clock.now(),
       tenant: binding?.lease.tenant ?? claims.tenant,
       cell,
@@ -87,13 +108,25 @@ export class Admission {
       bytes: 0,
       ...(live === null ? {} : { generation: live.generation, fence: live.fence, leaseExpiresAt: live.expiresAt }),
       ...asked,
-    });
+    };
+    const result = verifyDecoded(decoded, keys, presented, (_decoded, key) => this.sum(token, decoded, key));
     const isGenuine = !("code" in result) || result.code !== "token_invalid";
     if (isGenuine && (live === null || binding === undefined)) return this.endedFailure(claims.lease, result);
     if ("code" in result) return result;
     if (binding === undefined) return ended("lease_revoked");
     const reads = this.options.reads.has(asked.operation);
     return readOnlyFailure(claims.predicate, binding.lease.predicate, reads) ?? binding.admit(result, reads, cut);
+  }
+
+  private sum(token: string, decoded: Decoded, key: HmacKey): readonly Budget[] | null {
+    const known = this.proven.get(token);
+    if (known?.key === key) return known.budgets;
+    const budgets = checkSum(decoded, key);
+    if (budgets === null || token.length > provenLengthMax) return budgets;
+    const [oldest] = this.proven.keys();
+    if (this.proven.size >= provenMax && oldest !== undefined) this.proven.delete(oldest);
+    this.proven.set(token, { decoded, key, budgets });
+    return budgets;
   }
 
   private endedFailure(lease: string, result: Verified | AccessFailure): AccessFailure {

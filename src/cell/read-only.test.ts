@@ -299,3 +299,23 @@ test("S4: a caveat on the program is looked up once for a connection, and never 
     "401 caveat_failed program",
   );
 });
+
+test("G5: a token that was good before is checked again: against its key, its lease and its caveats", async () => {
+  const cell = http();
+  const lease = newLease(resource);
+  const { coordinate, token } = await cell.core.bind(lease);
+  const short = narrowed(token, { type: "expiry", expiresAt: Date.now() + 300 });
+  assert.equal(await ask(coordinate, short, "GET"), "200");
+  assert.equal(await ask(coordinate, token, "GET"), "200");
+  assert.equal(await ask(coordinate, `${token.slice(0, -2)}AA`, "GET"), "401 token_invalid");
+  await eventually(async () => (await ask(coordinate, short, "GET")) === "401 caveat_failed expiry");
+  const present = { id: "k1", key: new Uint8Array(32).fill(3), retiresAt: null };
+  testKeys.install([{ ...present, id: "k2", key: new Uint8Array(32).fill(4) }]);
+  assert.equal(await ask(coordinate, token, "GET"), "401 token_invalid", "its key is void");
+  testKeys.install([{ ...present, key: new Uint8Array(32).fill(5) }]);
+  assert.equal(await ask(coordinate, token, "GET"), "401 token_invalid", "another key has its name");
+  testKeys.install([present]);
+  assert.equal(await ask(coordinate, token, "GET"), "200");
+  await cell.core.renew({ ...lease, generation: 2, fence: lease.fence + 1_000 });
+  assert.equal(await ask(coordinate, token, "GET"), "401 stale_token");
+});

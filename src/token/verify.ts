@@ -6,7 +6,7 @@ import { encodeBase64url } from "./base64url.ts";
 import { type Caveat, isPlainPath, isWithin } from "./caveats.ts";
 import { caveatFailed, failed, malformed, type TokenFailure } from "./failure.ts";
 import type { TokenKeys } from "./mint.ts";
-import { equalBytes, hmacSha256, hmacStep, sha256 } from "./sha256.ts";
+import { equalBytes, type HmacKey, hmacSha256, hmacStep, sha256 } from "./sha256.ts";
 import { type Decoded, decodeToken, type TokenClaims } from "./token.ts";
 
 /** The operation, and the lease as it is alive at the moment. */
@@ -53,24 +53,33 @@ export function verify(token: string, keys: TokenKeys, presented: Presented): Ve
   return decoded === null ? malformed : verifyDecoded(decoded, keys, presented);
 }
 
-/** For callers that have decoded the token already, to find the lease that it names. */
-export function verifyDecoded(decoded: Decoded, keys: TokenKeys, presented: Presented): Verified | TokenFailure {
+/** The budgets that a token's chain of sums has; null if the sum is not the one that was sent. */
+export type CheckSum = (decoded: Decoded, key: HmacKey) => readonly Budget[] | null;
+
+/**
+ * For callers that have decoded the token already, to find the lease that it names; `sum` for those that remember which
+ * tokens were good with which key.
+ */
+export function verifyDecoded(
+  decoded: Decoded,
+  keys: TokenKeys,
+  presented: Presented,
+  sum: CheckSum = checkSum,
+): Verified | TokenFailure {
   const { claims } = decoded;
   // These two choose the key, so that they are compared before there is anything to check a sum with.
   if (claims.cell !== presented.cell) return failed("token_invalid", "The token is for another cell.");
   if (claims.tenant !== presented.tenant) return failed("token_invalid", "The token is of another tenant.");
-  const budgets = checkSum(decoded, keys, presented.now);
+  const key = keys.find(claims.keyId, claims.tenant, claims.cell, presented.now);
+  const budgets = key === null ? null : sum(decoded, key);
   if (budgets === null) return failed("token_invalid", "The token was not made with a key of this cell.");
   const failure = checkClaims(claims, presented);
   if (failure !== null) return failure;
   return checkCaveats(decoded, presented, budgets);
 }
 
-/** The chain, and the budgets found on the way; null if the sum is not the one that was sent. */
-function checkSum(decoded: Decoded, keys: TokenKeys, now: number): readonly Budget[] | null {
-  const { bytes, claims, caveats } = decoded;
-  const key = keys.find(claims.keyId, claims.tenant, claims.cell, now);
-  if (key === null) return null;
+export function checkSum(decoded: Decoded, key: HmacKey): readonly Budget[] | null {
+  const { bytes, caveats } = decoded;
   let sum = hmacSha256(key, bytes.subarray(decoded.claimsFrom, decoded.claimsEnd));
   const budgets: Budget[] = [];
   for (const { caveat, from, end } of caveats) {
