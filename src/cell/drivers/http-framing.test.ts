@@ -86,10 +86,11 @@ for (const method of methods) {
       [],
       "the service has seen what nobody was allowed to send",
     );
-    for (const { body, headers } of seen.splice(0)) {
-      assert(body === "" || body === smuggled);
-      assert.equal(headers["leasehold-fence"] === "9007199254740991", false);
-    }
+    // What was forwarded had its body, whole and as a body; the forms that are not valid were not forwarded.
+    const bodies = seen.splice(0).map(({ body }) => body);
+    const reads = method === "GET" || method === "HEAD" || method === "OPTIONS";
+    const forwarded = method === "TRACE" ? 0 : reads ? 4 : 2;
+    assert.deepEqual(bodies, Array(forwarded).fill(smuggled));
   });
 }
 
