@@ -17,7 +17,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "2" },
   },
 });
-const bars = { lastByteMs: 100, share: 0.5 };
+const bars = { lastByteMs: 100, share: 0.8 };
 const loadConnections = 32;
 
 interface Part {
