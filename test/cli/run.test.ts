@@ -206,3 +206,35 @@ describe("leasehold run", { concurrency: 4 }, () => {
     assert.deepEqual(await held("X:/left"), []);
   });
 });
+
+describe("observation updates", () => {
+  /** An agent that died for the resource, which its holder then wrote. */
+  async function missed(agent: string, name: string): Promise<void> {
+    const { leases } = await server.json<{ leases: Lease[] }>(["acquire", name, "--agent", `elder-of-${agent}`]);
+    assert.notEqual((await server.line(["acquire", "-n", name, "--agent", agent])).code, 0);
+    await server.json(["release", leases[0]?.id ?? "", "--report", "v2"]);
+  }
+
+  test("A4: the command finds in LEASEHOLD_CHANGES what others changed, and the file is gone afterwards", async () => {
+    await missed("misser", "X:/changes");
+    const script = 'cat "$LEASEHOLD_CHANGES"; echo "$LEASEHOLD_CHANGES"';
+    const { stdout, stderr, code } = await server.line(["run", "X:/changes", "--agent", "misser", ...sh(script)]);
+    assert.equal(code, 0, stderr);
+    const [text = "", path = ""] = stdout.trim().split("\n");
+    const { changes } = JSON.parse(text) as { changes: { resource: string; version: string }[] };
+    assert.deepEqual(
+      changes.map(({ resource, version }) => [resource, version]),
+      [["X:/changes", "v2"]],
+    );
+    assert.match(stderr, /changed by others since .*; read it again:\n.* MUTATES X:\/changes \(now v2\)/);
+    assert.equal(existsSync(path), false);
+    const quiet = await server.line(["run", "X:/quiet", ...sh('echo "[$LEASEHOLD_CHANGES]"')]);
+    assert.equal(quiet.stdout, "[]\n");
+  });
+
+  test("A4: acquire prints what others changed while its agent was refused", async () => {
+    await missed("asker", "Y:/changes");
+    const { stderr } = await server.line(["acquire", "Y:/changes", "--agent", "asker"]);
+    assert.match(stderr, /changed by others since .*\n.* MUTATES Y:\/changes \(now v2\)/);
+  });
+});

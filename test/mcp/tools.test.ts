@@ -152,3 +152,16 @@ test("a tenant_id other than the credential's is refused by every tool", async (
   const told = await caller.call("asyncgate.list_tasks", { tenant_id: "another" });
   assert.deepEqual([told.isError, told.body.error, told.body.field], [true, "tenant_mismatch", "tenant_id"]);
 });
+
+test("A4: GRANTED after a pause says in its sentence what others changed meanwhile", async (t) => {
+  const server = await serve(t);
+  const mcp = await overHttp(t, server.address.url);
+  await server.register("old");
+  await server.register("young");
+  const held = await server.grant("old", "FILE:/x");
+  const acquire = { agent_id: "young", intents: [{ predicate: "MUTATES", resource: "FILE:/x" }] };
+  assert.match((await mcp.call("acquire_leases", acquire)).text, /^DIE/);
+  await server.post(`/v1/leases/${held.id}/release`, { version: "v2" });
+  const { text } = await mcp.call("acquire_leases", acquire);
+  assert.match(text, /^GRANTED: .* CHANGED meanwhile: old MUTATES FILE:\/x \(now v2\)\. Read these again/);
+});

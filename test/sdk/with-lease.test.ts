@@ -40,6 +40,27 @@ test("work longer than its TTL keeps its lease, and releases it with the reporte
   }
 });
 
+test("A4: work that had to wait finds in held.observationUpdate what others wrote meanwhile, and other work finds null", async (t) => {
+  const server = await serve(t);
+  const client = clientFor(t, server.address.url);
+  const [elder, younger] = [await client.agent({ id: "elder" }), await client.agent({ id: "younger" })];
+  const isHeld = Promise.withResolvers<void>();
+  const mayEnd = Promise.withResolvers<void>();
+  const first = younger.withLease(file, async ({ observationUpdate, setVersion }) => {
+    assert.equal(observationUpdate, null);
+    isHeld.resolve();
+    await mayEnd.promise;
+    setVersion(file, "v2");
+  });
+  await isHeld.promise;
+  const second = elder.withLease(file, ({ observationUpdate }) => observationUpdate, {
+    onWait: () => mayEnd.resolve(),
+  });
+  await first;
+  const changes = (await second)?.changes.map((one) => [one.agent_id, one.predicate, one.resource, one.version]);
+  assert.deepEqual(changes, [["younger", "MUTATES", file, "v2"]]);
+});
+
 test("concurrent work on the same resource runs one after the other, whether by DIE or WAIT", async (t) => {
   const server = await serve(t);
   const client = clientFor(t, server.address.url);
