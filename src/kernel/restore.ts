@@ -164,10 +164,15 @@ function restorePast({ state, turns, writes }: Restoring, { leases, from }: Ende
     // It was kept by itself because the lease was about to be deleted.
     if (stored.size > 0 && stored.has(pastKey({ ...lease, at: lease.endedAt ?? 0 }))) continue;
     const { fence, predicate, endedAt } = lease;
-    past.push({ at: endedAt ?? 0, fence, predicate, add: () => noteEnd(turn, lease, isTaskLease(lease)) });
+    past.push({ at: endedAt ?? 0, fence, predicate, add: () => restoreEnd(turn, lease) });
   }
   past.sort((a, b) => (isAfter(a, b) ? 1 : isAfter(b, a) ? -1 : 0));
   for (const { add } of past) add();
+}
+
+function restoreEnd(turn: Turn, lease: Lease): void {
+  turn.state.past.endedCount++;
+  if (!isTaskLease(lease)) noteEnd(turn, lease);
 }
 
 function pastKey({ tenant, resource, predicate, at, fence }: Moment & Pick<Lease, "tenant" | "resource">): string {

@@ -9,7 +9,7 @@ import { addKind, takeKind } from "../deciding/admission.ts";
 import { type Claim, cellOf } from "../deciding/manifest.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
 import { append, move, type Node, nodeFor, take } from "../index/resource-tree.ts";
-import { noteEnd } from "../memory/past.ts";
+import { forgetOld, noteEnd } from "../memory/past.ts";
 import {
   after,
   changed,
@@ -231,7 +231,11 @@ export function finishLease(
   unlinkFromHolder(entry);
   addLeaseTime(turn, now - entry.record.acquiredAt);
   emitLease(turn, entry, endedEvents[as], reason);
-  noteEnd(turn, entry.record, isTaskLease(entry.record));
+  state.past.endedCount++;
+  // Nobody observes the lease of a task itself; it only counts among the ended ones (A4).
+  if (!isTaskLease(entry.record)) noteEnd(turn, entry.record);
+  else if ((state.past.oldest?.ordinal ?? Number.POSITIVE_INFINITY) <= state.past.endedCount - limits.endsRememberedMax)
+    forgetOld(state);
   if (as !== "RELEASED" && before.state !== "CLOSING") noteLost(turn, entry, before);
   if (entry.holder.kind === "agent") noteIdle(turn, entry.holder);
   if (entry.request !== null || entry.parked !== null || entry.holder.kind === "task") {

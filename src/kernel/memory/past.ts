@@ -72,11 +72,9 @@ export interface Place {
   readonly tenant: TenantEntry;
 }
 
-/** A lease has ended. That of a task itself is only counted: nobody observes it. */
-export function noteEnd(place: Place, lease: Lease, isTask: boolean): void {
-  const { past } = place.state;
-  past.endedCount++;
-  if (!isTask) addRecent(place, writeOf(lease, lease.endedAt ?? 0, lease.version, lease.claimBy === null));
+/** A lease has ended, and is counted. */
+export function noteEnd(place: Place, lease: Lease): void {
+  addRecent(place, writeOf(lease, lease.endedAt ?? 0, lease.version, lease.claimBy === null));
   forgetOld(place.state);
 }
 
@@ -149,7 +147,7 @@ function nameFor(past: TenantPast, text: string): PastName {
 }
 
 /** Of all tenants, what is no longer among the youngest ends. */
-function forgetOld(state: State): void {
+export function forgetOld(state: State): void {
   forgetEnds(state, 0, limits.endsRememberedMax, Number.POSITIVE_INFINITY);
 }
 

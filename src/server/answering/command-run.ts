@@ -48,7 +48,8 @@ export class CommandRun<C extends Command = Command> implements Outlet {
   send({ reply, now }: Decision): void {
     const { service, command } = this;
     service.counts.note(reply);
-    if (!needsHistory(reply)) return this.answer(reply, now);
+    // Not asked of a grant: it is what most answers are, and leaves nothing open.
+    if (reply.type === "granted" || !needsHistory(reply)) return this.answer(reply, now);
     completeReply(service.engine.store, command, reply).then(
       (completed) => this.answer(completed, now),
       (fault: unknown) => this.fail(fault),
