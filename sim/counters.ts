@@ -66,6 +66,7 @@ const events = [
   "task.escalated",
   "task.canceled",
   "task.redriven",
+  "task.recovered",
   "receipt.stored",
 ];
 

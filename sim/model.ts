@@ -210,6 +210,7 @@ function decide(model: Model, command: Command, now: number): Prediction {
     case "release_task":
     case "set_task_type":
     case "submit_receipt":
+    case "recover_obligation":
       throw new Error(`the oracle does not know the command ${command.type}`);
   }
 }

@@ -19,7 +19,7 @@ const habits = {
   resume: 3,
   capacity: 50,
   strategy: 10,
-  quotas: 4,
+  quotas: 6,
   settings: 3,
   createKey: 3,
   deleteKey: 2,
@@ -89,6 +89,10 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
         { leasesMax: 10_000 },
         { waitersMax: 100, patternsMax: 100 },
         { kinds: {} },
+        { receiptsMax: 20 },
+        { receiptsMax: 1_000_000, receiptBytesMax: 40_000 },
+        { receiptsMax: 1_000_000, receiptBytesMax: 1_000_000_000 },
+        { receiptsMax: 1_000_000, receiptBytesMax: 1_000_000_000 },
       ]);
       send(world, { ...asked, type: "set_tenant_quotas", tenantId, quotas });
       return;

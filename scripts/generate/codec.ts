@@ -101,6 +101,8 @@ function addObject(name: string, type: string, fields: Fields, functions: Map<st
 function addList(name: string, type: string, fields: Fields, functions: Map<string, string>): void {
   const keys = Object.keys(fields);
   const row = keys.map((key) => `${type}["${key}"]`).join(", ");
+  // A list that was stored before a field existed is shorter.
+  const read = Object.entries(fields).map(([key, field]) => (field.usual === null ? `${key} = null` : key));
   functions.set(`${name}Row`, `export type ${name}Row = [${row}];`);
   functions.set(
     `${lower(name)}Row`,
@@ -108,7 +110,7 @@ function addList(name: string, type: string, fields: Fields, functions: Map<stri
   );
   functions.set(
     `${lower(name)}Of`,
-    `export function ${lower(name)}Of([${keys.join(", ")}]: ${name}Row): ${type} {\n  return { ${keys.join(", ")} };\n}`,
+    `export function ${lower(name)}Of([${read.join(", ")}]: ${name}Row): ${type} {\n  return { ${keys.join(", ")} };\n}`,
   );
   if (name !== type) return;
   functions.set(
@@ -280,7 +282,8 @@ function readerOf(
   if (!Object.values(nested).some(({ optional }) => optional)) return null;
   const function_ = nested === intent ? "Intent" : `${name}${upper(key)}`;
   if (functions.has(`${lower(function_)}From`)) return `${lower(function_)}From`;
-  return addObject(function_, field.kind === "list" ? `Request["intents"][number]` : of, nested, functions);
+  const item = nested === intent ? `Request["intents"][number]` : `${of}[number]`;
+  return addObject(function_, field.kind === "list" ? item : of, nested, functions);
 }
 
 function usualText({ usual, kind }: FieldData): string {

@@ -112,7 +112,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: a wound burns the attempt",
     file: "tasks/task-life.ts",
-    find: "if (isAccepted && !isLost && !isAcceptedByAnother(task)) {",
+    find: "if (isAccepted && !isLost && acceptedElsewhere(task) === undefined) {",
     replace: 'if (isAccepted && as === "RELEASED" && !isAcceptedByAnother(task)) {',
   },
   {
@@ -171,9 +171,57 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     name: "tasks: every preemptible worker is asked to make room",
-    file: "commands/tasks.ts",
-    find: "if ((asked !== undefined && asked !== lease) || !canRunNow(tenant, next)) continue;",
+    file: "tasks/task-preemption.ts",
+    find: "if (isAnotherAsked(next, lease, now) || !canRunNow(tenant, next)) continue;",
     replace: "if (!canRunNow(tenant, next)) continue;",
+  },
+  {
+    name: "tasks: a worker that ignores a preemption keeps its lease",
+    file: "tasks/task-preemption.ts",
+    find: 'endLeases(turn, [lease], "REVOKED", "preempted");\n    return true;',
+    replace: "return false;",
+  },
+  {
+    name: "tasks: a heartbeat wins time against a preemption",
+    file: "leases/lease-life.ts",
+    find: 'return typeof preemptBy === "number" ? Math.min(expiresAt, preemptBy) : expiresAt;',
+    replace: "void preemptBy;\n  return expiresAt;",
+  },
+  {
+    name: "tasks: a delayed task is urgent from its creation",
+    file: "tasks/task-preemption.ts",
+    find: "now - next.readyAt <",
+    replace: "now - next.record.createdAt <",
+  },
+  {
+    name: "tasks: a restored kernel forgets whom it asked to make room",
+    file: "restore.ts",
+    find: "for (const attempt of record.live) resumePreemption(tenant, attempt);",
+    replace: "",
+  },
+  {
+    name: "tasks: an offer that was not delivered counts",
+    file: "commands/tasks.ts",
+    find: 'if (isTakenBack) endLeases(turn, [lease], "REVOKED", "undelivered");\n  else endLeases',
+    replace: "void isTakenBack;\n  endLeases",
+  },
+  {
+    name: "tasks: a worker that declined a task sees it first",
+    file: "tasks/task-life.ts",
+    find: "const lastWorker = acceptedAt === null ? task.record.lastWorker : workerId;",
+    replace: "const lastWorker = workerId;",
+  },
+  {
+    name: "tasks: a second attempt is announced to the worker that has the first",
+    file: "memory/task-state.ts",
+    find: "const runningOn = live[0]?.workerId ?? null;",
+    replace: "const runningOn: string | null = live.length > 9 ? '' : null;",
+  },
+  {
+    name: "tasks: held polls sleep when a full quota has room again",
+    file: "leases/lease-life.ts",
+    find: "if (tenant.book.isLeaseQuotaFull) offerAgain(turn);",
+    replace: "void offerAgain;",
   },
 
   // Receipts and workers (R2–R5, T1)
@@ -186,8 +234,92 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: a receipt's number is given twice",
     file: "receipts/receipts.ts",
-    find: "updateCounters(turn, { receipts: sequence });",
-    replace: "updateCounters(turn, { receipts: sequence - 1 });",
+    find: "updateCounters(turn, { receipts: sequence,",
+    replace: "updateCounters(turn, { receipts: sequence - 1,",
+  },
+  {
+    name: "receipts: a policy escalation always goes to the principal",
+    file: "receipts/principals.ts",
+    find: "    spec.supervisor ??\n",
+    replace: "",
+  },
+  {
+    name: "receipts: a task that nobody accepted is in no inbox",
+    file: "tasks/task-life.ts",
+    find: "if (!isOpen) openObligation(turn, task, supervisor);",
+    replace: "",
+  },
+  {
+    name: "receipts: a worker binds anybody",
+    file: "receipts/principals.ts",
+    find: "if (forPrincipal !== null && !isItselfOrFamily(forPrincipal, workerId))",
+    replace: "if (forPrincipal === '')",
+  },
+  {
+    name: "receipts: a worker says that the task was another",
+    file: "receipts/principals.ts",
+    find: 'if (role !== "worker") return null;',
+    replace: "if (role !== 'reader') return null;",
+  },
+  {
+    name: "receipts: any obligation will do",
+    file: "receipts/principals.ts",
+    find: "if (obligation.id === obligationId) return null;",
+    replace: "return null;",
+  },
+  {
+    name: "receipts: an offer's escalation is about the obligation of another",
+    file: "receipts/receipts.ts",
+    find: "isBound ? (task.record.obligation?.id ?? null) : null",
+    replace: "isBound || task ? (task.record.obligation?.id ?? null) : null",
+  },
+  {
+    name: "receipts: after one of two attempts the other's worker answers, not its custodian",
+    file: "receipts/principals.ts",
+    find: "return custodian ?? workerId;",
+    replace: "void custodian;\n  return workerId;",
+  },
+  {
+    name: "receipts: nobody is named as the sender",
+    file: "receipts/receipts.ts",
+    find: "draft.submittedBy = sender.submittedBy;",
+    replace: "",
+  },
+  {
+    name: "receipts: progress repeats the whole task",
+    file: "receipts/receipts.ts",
+    find: 'const own = phase === "progress" ? null : payload;',
+    replace: "const own = payload;",
+  },
+  {
+    name: "receipts: anybody discharges an obligation",
+    file: "commands/custody.ts",
+    find: "  if (refusal !== null) return refusal;\n  if (input.retry",
+    replace: "  if (input.retry",
+  },
+  {
+    name: "receipts: a late result passes as a custodian's word",
+    file: "commands/custody.ts",
+    find: "return obligationId !== null || !past.some((one) => one.acceptedAt !== null && isMeant(one));",
+    replace: "void [past, isMeant, obligationId];\n  return true;",
+  },
+  {
+    name: "receipts: an obligation that is not overdue is recovered",
+    file: "commands/custody.ts",
+    find: 'if (task.record.obligation?.state !== "OVERDUE")',
+    replace: "if (task.record.obligation === null)",
+  },
+  {
+    name: "receipts: no quota on the ledger",
+    file: "receipts/ledger-quota.ts",
+    find: 'if (draft.phase === "complete" || draft.phase === "escalate") return null;',
+    replace: "if (draft.phase) return null;",
+  },
+  {
+    name: "receipts: a worker uses up another's dedupe key",
+    file: "receipts/receipts.ts",
+    find: 'return key.startsWith(idMark) ? key : `${submittedBy ?? ""}\\n${key}`;',
+    replace: "void submittedBy;\n  return key;",
   },
   {
     name: "tasks: an escalated obligation stays with the worker",

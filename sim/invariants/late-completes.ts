@@ -3,6 +3,7 @@
  * resources since, and the task itself was not offered again with its manifest. Checked against all events.
  */
 import type { Lease } from "../../src/kernel/contract/records.ts";
+import type { ReceiptInput } from "../../src/kernel/contract/task-commands.ts";
 import type { Task } from "../../src/kernel/contract/task-records.ts";
 import { type Claim, claimsConflict, type Field } from "../model/conflicts.ts";
 import { overlap } from "../model/names.ts";
@@ -55,9 +56,20 @@ function checkCounted(memory: GrantMemory, { command, changes, store }: Step, ta
   if (change?.kind !== "task" || change.before === null || change.before.spec.intents.length === 0) return;
   const { before } = change;
   if (before.live.length > 0) return; // In time.
+  if (isCustodians(command.receipt, before)) return;
   const [other] = grantsSince(memory, store, before, conflicts);
   if (other !== undefined)
     violated("T13", "a late result was accepted, but another holder was granted its resources", before, other);
+}
+
+/** Not a result of that lease: the custodian ends the task, and says so (R5). */
+export function isCustodians({ leaseId, fence, sourceSystem, obligationId }: ReceiptInput, task: Task): boolean {
+  if (leaseId !== null || fence !== null || task.obligation === null) return false;
+  if (sourceSystem !== null && sourceSystem !== task.obligation.custodian) return false;
+  const had = task.past.filter(
+    ({ acceptedAt, workerId }) => acceptedAt !== null && workerId === (sourceSystem ?? workerId),
+  );
+  return obligationId !== null || had.length === 0;
 }
 
 /** It was refused as contested: then somebody was. */

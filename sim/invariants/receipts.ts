@@ -4,13 +4,14 @@
  */
 import type { Reply } from "../../src/kernel/contract/replies.ts";
 import type { EndedTask, Receipt, Task } from "../../src/kernel/contract/task-records.ts";
+import { isCustodians } from "./late-completes.ts";
 import { type Step, violated } from "./step.ts";
 
 export interface ReceiptMemory {
   readonly sequences: Map<string, number>;
   readonly receipts: Map<string, Receipt>;
   readonly offered: Set<string>;
-  readonly obligations: Map<string, { readonly taskId: string; isOpen: boolean }>;
+  readonly obligations: Map<string, { readonly taskId: string; isOpen: boolean; escalatedTo: string | null }>;
   readonly tasks: Map<string, { successes: number; isOver: boolean }>;
   /** R3: the receipt and the content that each key stands for. */
   readonly marks: Map<string, Mark>;
@@ -64,17 +65,24 @@ export function checkReceipts(memory: ReceiptMemory, step: Step): void {
 export function checkRepeated({ marks }: ReceiptMemory, { command, reply, store }: Step): void {
   if (command?.type !== "submit_receipt" || reply === null) return;
   const { dedupeKey, receiptId } = command.receipt;
-  const { leaseId: _lease, fence: _fence, ...said } = command.receipt;
+  const { leaseId, fence: _fence, ...said } = command.receipt;
   const print = JSON.stringify(said);
-  for (const name of [`key ${dedupeKey}`, `id ${receiptId}`]) {
+  const lease = leaseId === null ? undefined : store.lease.get(`${command.tenant} ${leaseId}`);
+  const taskId = command.receipt.taskId ?? command.taskOfLease ?? lease?.resource.slice("TASK:/".length);
+  // A key is its task's own; an id is the tenant's.
+  for (const name of [`key ${taskId} ${dedupeKey}`, `id ${receiptId}`]) {
     if (name.endsWith(" null")) continue;
     const id = `${command.tenant} ${name}`;
     const mark = marks.get(id);
     const task = mark === undefined ? undefined : store.task.get(`${command.tenant} ${mark.taskId}`);
     if (mark !== undefined && task !== undefined) {
-      const isLeftToLedger = isFinal(task) && (mark.print !== print || command.receipt.taskId === null);
+      const isLeftToLedger =
+        (isFinal(task) && (mark.print !== print || command.receipt.taskId === null)) ||
+        (reply.type === "refused" && (reply.code === "lease_unknown" || reply.code === "task_unknown"));
       if (!isLeftToLedger) checkAnswer(reply, mark, mark.print === print);
     }
+    const stored = reply.type === "receipt" ? reply.receipt.taskId : null;
+    if (stored !== null && name.startsWith("key") && stored !== taskId) continue;
     if (reply.type === "receipt") marks.set(id, { taskId: reply.receipt.taskId, receiptId: reply.receipt.id, print });
   }
 }
@@ -96,13 +104,33 @@ export function checkSender({ command, reply, store, changes }: Step): void {
   const isOwn = worker?.keyId == null || worker.keyId === actor.keyId;
   if (actor.role === "worker" && !isOwn)
     violated("L13", "a receipt of another key's worker was accepted", command, worker);
+  const submittedBy = actor.keyId ?? null;
+  if (receipt.submittedBy !== submittedBy) violated("R7", "a receipt names another credential", command, receipt);
   const { fence, leaseId } = command.receipt;
   const change = changes.find((one) => one.kind === "task" && one.before?.id === receipt.taskId);
   if (change?.kind !== "task" || change.before === null) violated("R1", "a receipt changed nothing", command, receipt);
   const attempts = [...change.before.live, ...change.before.past];
+  const isOfWorker = attempts.some(({ workerId }) => workerId === receipt.sourceSystem);
+  if (actor.role === "worker") checkWorkersWords(receipt, change.before, isOfWorker);
+  // While nobody has the task, its custodian may speak for it (R5).
+  if (change.before.live.length === 0 && isCustodians(command.receipt, change.before)) return;
   const isMeant = (one: (typeof attempts)[number]): boolean =>
     (fence === null || one.fence === fence) && (leaseId === null || one.leaseId === leaseId);
   if (!attempts.some(isMeant)) violated("T4", "an accepted receipt names no attempt of the task", command, attempts);
+}
+
+/** R7: a worker binds itself or its family, on behalf of the task's principal, and does not change what the task is. */
+function checkWorkersWords(receipt: Receipt, task: Task, isOfWorker: boolean): void {
+  const { sourceSystem, fromPrincipal, forPrincipal, taskType } = receipt;
+  const isOwn = (name: string | null): boolean => name === null || `${sourceSystem} `.startsWith(name);
+  // Later receipts repeat whom the accepted one bound, which a supervisor may have sent.
+  if (isOfWorker && receipt.phase === "accepted" && !isOwn(forPrincipal))
+    violated("R7", "a worker's receipt binds somebody else", receipt);
+  if (fromPrincipal !== task.spec.principalAi && !isOwn(fromPrincipal))
+    violated("R7", "a worker's receipt names another requester", receipt);
+  if (taskType !== task.spec.taskType) violated("R7", "a worker's receipt says that the task was another", receipt);
+  if (receipt.phase === "progress" && (receipt.taskBody !== null || receipt.inputs !== null))
+    violated("R2", "a progress receipt copies the task", receipt);
 }
 
 function checkReceipt(memory: ReceiptMemory, step: Step, receipt: Receipt): void {
@@ -121,15 +149,30 @@ function checkReceipt(memory: ReceiptMemory, step: Step, receipt: Receipt): void
   if (phase === "accepted") {
     if (obligationId === null) violated("T3", "an accepted receipt opens no obligation", receipt);
     if (obligation?.isOpen === false) violated("R5", "an obligation that was closed is open again", receipt);
-    memory.obligations.set(`${tenant} ${obligationId}`, { taskId, isOpen: true });
+    memory.obligations.set(`${tenant} ${obligationId}`, { taskId, isOpen: true, escalatedTo: null });
     checkAccepted(step, receipt);
   }
   if (phase === "complete") {
     if (obligation?.isOpen !== true) violated("T4", "a complete receipt closes no open obligation", receipt);
     obligation.isOpen = goesOnWithAnother(step, receipt);
-    if (receipt.sourceSystem !== "leasehold") checkCause(memory, receipt);
+    if (receipt.sourceSystem !== "leasehold" && receipt.sourceSystem !== obligation.escalatedTo)
+      checkCause(memory, receipt);
     if (receipt.status === "success" && ++task.successes > 1) violated("T4", "a task succeeded twice", receipt);
   }
+  if (phase === "escalate") noteEscalation(memory, receipt);
+}
+
+/** R5, T2: custody follows escalation_to; the escalation of what nobody accepted opens an obligation. */
+function noteEscalation(memory: ReceiptMemory, { tenant, taskId, obligationId, escalationTo, sourceSystem }: Receipt) {
+  if (obligationId === null) {
+    if (sourceSystem === "leasehold") violated("T5", "a policy escalation is in nobody's inbox", taskId);
+    return;
+  }
+  const known = memory.obligations.get(`${tenant} ${obligationId}`);
+  if (known?.isOpen === false) violated("R5", "a closed obligation was escalated", taskId);
+  if (known === undefined && sourceSystem !== "leasehold")
+    violated("R5", "a worker opened an obligation by escalating", taskId);
+  memory.obligations.set(`${tenant} ${obligationId}`, { taskId, isOpen: true, escalatedTo: escalationTo });
 }
 
 /** T8: one of two attempts failed and requests a retry; the other attempt is that retry, under the same obligation. */
@@ -210,4 +253,13 @@ export function checkObligation(memory: ReceiptMemory, task: Task): void {
   if (obligation.state === "OVERDUE" && accepted)
     violated("R5", "an obligation is overdue while a worker has the task", task);
   if (isFinal(task) && obligation.state !== "CLOSED") violated("R5", "a final task has an open obligation", task);
+  if (obligation.state !== "CLOSED") checkCustody(memory, task, obligation.custodian, known.escalatedTo);
+}
+
+/** R5: who has accepted it answers for it, as its receipt says; otherwise the one that it was last escalated to. */
+function checkCustody({ receipts }: ReceiptMemory, task: Task, custodian: string, escalatedTo: string | null): void {
+  const accepted = task.live.filter(({ acceptedAt, canceled }) => acceptedAt !== null && !canceled);
+  const named = accepted.map(({ receiptId }) => receipts.get(`${task.tenant} ${receiptId}`)?.forPrincipal);
+  const isRight = accepted.length > 0 ? named.includes(custodian) : custodian === escalatedTo;
+  if (!isRight) violated("R5", "the custodian is not the one that the ledger names", task, named, escalatedTo);
 }

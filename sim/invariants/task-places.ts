@@ -132,5 +132,6 @@ function checkCounts({ tasks, book }: TenantEntry): void {
   }
   const listed = [...book.custodians.values()].reduce((sum, { size }) => sum + size, 0);
   if (listed !== owed) violated("R5", `${listed} obligations are in inboxes, ${owed} are open`);
-  if (book.dedupes.size !== dedupes) violated("R3", `${book.dedupes.size} keys are known, the tasks have ${dedupes}`);
+  const { size } = book.dedupes;
+  if (size !== dedupes) violated("R3", `${size} keys are known, the tasks have ${dedupes}`);
 }

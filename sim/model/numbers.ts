@@ -10,6 +10,7 @@ export const tenantDefaults: TenantSettings = {
   claimWithinMs: 10_000,
   retryMsBase: 50,
   retryMsCap: 5_000,
+  supervisor: null,
 };
 
 export const ttlMsMin = 100;

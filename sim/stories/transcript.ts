@@ -59,6 +59,8 @@ export function replyLine(reply: Reply): string {
       return words("OK", reply.receipt.id);
     case "receipt_known":
       return words("OK", reply.receiptId, "known");
+    case "obligation":
+      return words("OK", reply.obligation.id, reply.obligation.state, "with", reply.obligation.custodian);
     case "cell_enrolled":
     case "cell":
       return words("OK", `cell ${reply.cell.id}`, reply.cell.state);

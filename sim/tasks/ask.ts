@@ -17,6 +17,7 @@ export function ask(world: World, command: Command): Reply {
   if (reply.type === "task_ended") checkEnded(world, command, reply.taskId);
   if (reply.type === "receipt_known") checkKnown(world, command, reply.receiptId);
   if (reply.type !== "refused") return reply;
+  if (reply.code === "lease_unknown" && command.type === "submit_receipt") return askForTask(world, command, reply);
   if (reply.code === "task_unknown") return answerFromHistory(world, command, reply);
   if (reply.code === "dependency_unknown" && command.type === "create_task" && command.endedDependencies === null) {
     return askAgain(world, command, reply.missing ?? []);
@@ -57,6 +58,17 @@ function answerFromHistory(world: World, command: Command, unknown: Refusal): Re
     }
   }
   return answer;
+}
+
+/** T4: of a lease that has ended, history knows the task. */
+function askForTask(world: World, command: Extract<Command, { type: "submit_receipt" }>, unknown: Refusal): Reply {
+  const { leaseId, taskId } = command.receipt;
+  const task = [...world.store.task.values()].find(
+    ({ tenant, past }) => tenant === command.tenant && past.some((one) => one.leaseId === leaseId),
+  );
+  if (task === undefined || taskId !== null || (command.taskOfLease ?? null) !== null) return unknown;
+  count(world.counters, "T4 late receipt that names only its lease");
+  return ask(world, { ...command, taskOfLease: task.id, entropy: entropyOf(world) });
 }
 
 function askAgain(world: World, command: Extract<Command, { type: "create_task" }>, missing: readonly string[]): Reply {

@@ -1,13 +1,14 @@
 /** What principals do: create tasks of every kind, create them twice, cancel and redrive them. */
 
 import type { IntentInput } from "../../src/kernel/contract/inputs.ts";
-import type { SetTaskType, TaskInput } from "../../src/kernel/contract/task-commands.ts";
+import type { ReceiptInput, SetTaskType, TaskInput } from "../../src/kernel/contract/task-commands.ts";
+import { count } from "../counters.ts";
 import { isPattern } from "../model/names.ts";
 import type { Random } from "../random.ts";
 import { entropyOf, operator, type SimTenant, supervisor, type World } from "../world.ts";
 import { ask } from "./ask.ts";
 import { badTask } from "./bad-tasks.ts";
-import { blankTask } from "./inputs.ts";
+import { blankReceipt, blankTask } from "./inputs.ts";
 
 export const taskTypes = ["build", "build", "review", "deploy"];
 export const capabilities = ["gpu", "net"];
@@ -31,7 +32,18 @@ export function principalTurn(world: World, tenant: SimTenant): void {
   const taskId = tenant.taskIds.length > 0 ? random.pick(tenant.taskIds) : "T-none";
   const alive = [...world.store.task.values()].filter(({ status }) => status !== "dead").length;
   const isFull = alive >= liveMaxOf(world);
-  switch (random.weighted({ create: isFull ? 5 : 100, again: 8, cancel: 14, redrive: 12, settings: 6, bad: 6 })) {
+  switch (
+    random.weighted({
+      create: isFull ? 5 : 100,
+      again: 8,
+      cancel: 14,
+      redrive: 12,
+      settings: 6,
+      recover: 8,
+      discharge: 6,
+      bad: 6,
+    })
+  ) {
     case "create":
       return create(world, tenant);
     case "again": {
@@ -61,10 +73,61 @@ export function principalTurn(world: World, tenant: SimTenant): void {
       ask(world, { ...asked, actor: operator, type: "set_task_type", taskType: random.pick(taskTypes), settings });
       return;
     }
+    case "recover":
+      return recover(world, tenant);
+    case "discharge":
+      return discharge(world, tenant);
     case "bad":
       ask(world, badTask(world, tenant));
       return;
   }
+}
+
+/** R5: mostly of an overdue obligation, by a supervisor. */
+function recover(world: World, tenant: SimTenant): void {
+  const { random } = world;
+  const owed = [...world.store.task.values()].filter(
+    (one) => one.tenant === tenant.id && one.obligation !== null && one.obligation.state !== "CLOSED",
+  );
+  const overdue = owed.filter(({ obligation }) => obligation?.state === "OVERDUE");
+  const pool = overdue.length > 0 && random.chance(0.8) ? overdue : owed;
+  const obligationId = pool.length > 0 ? (random.pick(pool).obligation?.id ?? "") : "obl_none";
+  const asked = { tenant: tenant.id, actor: random.chance(0.9) ? supervisor : creator, entropy: entropyOf(world) };
+  const custodian = random.pick(["somebody", "builder.0", random.chance(0.1) ? "" : "boss"]);
+  const reply = ask(world, {
+    ...asked,
+    type: "recover_obligation",
+    obligationId,
+    custodian,
+    reason: "its worker is gone",
+  });
+  if (reply.type === "obligation") count(world.counters, "R5 recovered");
+}
+
+/** R5, T13: the custodian of a task that nobody has completes it, or hands it on; and somebody else tries to. */
+function discharge(world: World, tenant: SimTenant): void {
+  const { random } = world;
+  const owed = [...world.store.task.values()].filter(
+    (one) =>
+      one.tenant === tenant.id && one.live.length === 0 && one.obligation !== null && one.obligation.state !== "CLOSED",
+  );
+  if (owed.length === 0) return;
+  const { id, obligation } = random.pick(owed);
+  const custodian = obligation?.custodian ?? "nobody";
+  const sourceSystem = random.weighted({ own: 8, other: 1, none: 1 });
+  const source = { own: custodian, other: "somebody-else", none: null }[sourceSystem];
+  const obligationId = random.pick([null, obligation?.id ?? null, "obl_another"]);
+  const said = random.pick<Partial<ReceiptInput>>([
+    { status: "success" },
+    { status: "failure" },
+    { status: "failure", retryRequested: true },
+    { phase: "escalate", escalationClass: "owner", escalationReason: "not mine", escalationTo: "boss" },
+    { phase: "progress", outcomeText: "looking into it" },
+  ]);
+  const receipt = { ...blankReceipt("complete", id), sourceSystem: source, obligationId, ...said };
+  const asked = { tenant: tenant.id, actor: random.chance(0.8) ? supervisor : creator, entropy: entropyOf(world) };
+  const reply = ask(world, { ...asked, type: "submit_receipt", receipt });
+  if (reply.type === "receipt" && reply.receipt.phase === "complete") count(world.counters, "R5 discharged");
 }
 
 function create(world: World, tenant: SimTenant): void {
@@ -109,6 +172,7 @@ export function taskFor(world: World, tenant: SimTenant): TaskInput {
     speculative: intents === null && random.chance(0.3) ? true : null,
     preemptible: random.chance(0.4) ? true : null,
     idempotencyKey: random.chance(0.3) ? `create-${random.below(2 ** 30)}` : null,
+    supervisor: random.chance(0.3) ? random.pick(["boss", "builder.0"]) : null,
   };
 }
 
@@ -145,6 +209,7 @@ function settingsFor(random: Random): SetTaskType["settings"] {
     { leaseDurationMs: random.pick([300, 20_000]), requeueDelayMs: random.pick([0, 3_000]) },
     { maxAttempts: random.between(1, 4), maxOffers: random.between(1, 4) },
     { maxAttempts: null, maxOffers: null, leaseDurationMs: null, requeueDelayMs: null, speculateShare: null },
+    { supervisor: random.pick(["chief", null]) },
     { maxAttempts: 0 },
   ]);
 }

@@ -15,7 +15,11 @@ export function receiptFor(
   const { random } = world;
   switch (kind) {
     case "accept":
-      return named(world, worker, task, { ...blankReceipt("accepted", task?.taskId ?? null), ...keyed(world) });
+      return named(world, worker, task, {
+        ...blankReceipt("accepted", task?.taskId ?? null),
+        ...bound(world, worker),
+        ...keyed(world),
+      });
     case "complete":
       return named(world, worker, task, { ...completion(world, task?.taskId ?? null, "success"), ...keyed(world) });
     case "fail": {
@@ -46,6 +50,19 @@ export function receiptFor(
       return { ...known, ...random.pick(spoilt) };
     }
   }
+}
+
+/** R5: whom the acceptance binds, and under which id. */
+function bound({ random, store }: World, { id }: SimWorker): Partial<ReceiptInput> {
+  const open = [...store.task.values()].flatMap(({ obligation }) => (obligation === null ? [] : [obligation.id]));
+  const given = random.chance(0.2) && open.length > 0 ? random.pick(open) : `given-${random.below(2 ** 30)}`;
+  const forPrincipal = random.weighted({ none: 6, self: 2, family: 2, other: 1 });
+  return {
+    forPrincipal: { none: null, self: id, family: "builder", other: "innocent" }[forPrincipal],
+    recipientAi: random.pick([null, null, "builder", "innocent"]),
+    obligationId: random.chance(0.1) ? given : null,
+    fromPrincipal: random.pick([null, null, null, "lead", "owner"]),
+  };
 }
 
 function completion({ random }: World, taskId: string | null, status: string): ReceiptInput {

@@ -61,6 +61,7 @@ function noteEvent(counters: Counters, event: TaskEvent, { command }: Step): voi
   if (type === "task.requeued" && reason === "offer_expired") count(counters, "T2 offer expired");
   if (type === "task.requeued" && reason === "failed") count(counters, "T13 failed and retried");
   if (type === "task.requeued" && reason === "wounded") count(counters, "T10 wounded");
+  if (type === "task.requeued" && reason === "preempted") count(counters, "T8 revoked after its grace time");
   if (type === "task.escalated" && reason === "lease_expired") count(counters, "T5 lease lost after acceptance");
   if (type === "task.escalated" && reason === "released") count(counters, "T13 given back after it was accepted");
   if (type === "task.escalated" && command?.type === "revoke") count(counters, "T13 revoked by an operator");

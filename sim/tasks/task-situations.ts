@@ -1,10 +1,13 @@
 /** What must have happened to tasks at least once, each with its rule; sim/tasks/situations.ts counts them. */
 export const taskSituations = [
   "R3 repeated receipt answered with the first",
+  "R5 recovered",
+  "R5 discharged",
   "T1 leases reclaimed",
   "T1 poll repeated and answered",
   "T2 dead, never accepted",
   "T2 offer expired",
+  "T4 late receipt that names only its lease",
   "T5 dead, out of attempts",
   "T5 lease lost after acceptance",
   "T7 offered to the worker that had it before",

@@ -188,8 +188,8 @@ function heartbeat(world: World, worker: SimWorker): void {
   const [directive] = reply.directives;
   if (directive === undefined) return;
   count(world.counters, `T8 directive ${directive}`);
-  // Mostly it obeys the directive and gives the task back.
-  if (random.chance(0.2)) return;
+  // It gives the task back, or ignores the directive; then it loses the lease in the end (T8).
+  if (random.chance(directive === "preempt" ? 0.8 : 0.2)) return;
   const done = ask(world, { ...asked, type: "release_task", leaseId, entropy: entropyOf(world) });
   if (done.type === "lease" && directive === "preempt") count(world.counters, "T8 preempted for an urgent task");
   forget(worker, [task]);
@@ -199,7 +199,7 @@ function leaseCommand(world: World, worker: SimWorker, habit: "release" | "gener
   const { random, store } = world;
   const { leaseId, taskId } = random.pick(worker.held);
   const asked = { tenant: worker.tenant, actor: actorFor(world, worker), entropy: entropyOf(world) };
-  if (habit === "release") return { ...asked, type: "release_task", leaseId };
+  if (habit === "release") return { ...asked, type: "release_task", leaseId, undelivered: random.chance(0.2) };
   // T10: a task's leases are leases, so the general commands work on them as far as they keep them together.
   const leases = [...store.lease.values()].filter(
     ({ tenant, holder }) => tenant === worker.tenant && holder === taskId,

@@ -28,21 +28,30 @@ export interface OpenBatch {
   readonly receipts: SealedReceipt[];
   readonly waiting: Waiting[];
   now: Millis;
+  /** Of the receipts' texts. */
+  receiptBytes: number;
 }
 
 export function createBatch(): OpenBatch {
-  return { changes: new Set(), events: [], receipts: [], waiting: [], now: 0 };
+  return { changes: new Set(), events: [], receipts: [], waiting: [], now: 0, receiptBytes: 0 };
+}
+
+export function addReceipt(batch: OpenBatch, sealed: SealedReceipt): void {
+  batch.receipts.push(sealed);
+  batch.receiptBytes += sealed.text.length;
 }
 
 /** Answers and events, past which callers that can wait should. */
 const batchAim = 768;
+/** The same for bytes of receipts, which can be large and are copied to the writer (R8). */
+const receiptBytesAim = 4 * 1024 * 1024;
 
 /**
  * A batch's answers and events stay in memory until it is durable. If they outgrow the young generation they are copied
  * into the old one, and collecting them costs as much as all the rest (0013).
  */
-export function isFull({ waiting, events }: OpenBatch): boolean {
-  return waiting.length + events.length >= batchAim;
+export function isFull({ waiting, events, receiptBytes }: OpenBatch): boolean {
+  return waiting.length + events.length >= batchAim || receiptBytes >= receiptBytesAim;
 }
 
 /**

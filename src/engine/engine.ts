@@ -13,7 +13,7 @@ import { applySlice, createState, nextDeadline, SettleFault, type State, type St
 import { createLedgerKey, type LedgerKey, type PublicLedgerKey } from "../ledger/keys.ts";
 import type { SealedReceipt } from "../ledger/seal.ts";
 import type { Batch, SignedHead, Store } from "../store/store.ts";
-import { createBatch, isFull, type OpenBatch, toStoreBatch } from "./batch.ts";
+import { addReceipt, createBatch, isFull, type OpenBatch, toStoreBatch } from "./batch.ts";
 import { Alarm, type Clock, drawEntropy, startClock, systemTime, type TimeSources } from "./clock.ts";
 import { CommandQueue, type QueueOwner } from "./command-queue.ts";
 import {
@@ -244,7 +244,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     const before = receipts.length;
     batch.now = now;
     for (const handle of step.changes) batch.changes.add(handle);
-    for (const receipt of step.receipts) receipts.push(ledger.seal(receipt, now));
+    for (const receipt of step.receipts) addReceipt(batch, ledger.seal(receipt, now));
     for (const event of step.events)
       batch.events.push({ seq: this.nextSeq++, event, text: this.options.encodeEvent(event) });
     if (step.ready.length > 0) this.ready.add(step.ready);

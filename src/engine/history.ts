@@ -82,10 +82,19 @@ export async function findEndedTask(history: History, tenant: string, id: string
   return task;
 }
 
-/** Of a lease that has ended: the task that it was on. */
-export async function taskOfEndedLease(history: History, tenant: string, leaseId: string): Promise<string | null> {
-  const [lease] = await endedLeases(history, tenant, [leaseId]);
-  return lease === undefined ? null : taskOfName(lease.resource);
+/** Of leases that have ended: the tasks that they were on. */
+export async function tasksOfEndedLeases(
+  history: History,
+  tenant: string,
+  leaseIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const leases = await endedLeases(history, tenant, leaseIds);
+  return new Map(
+    leases.flatMap(({ id, resource }) => {
+      const taskId = taskOfName(resource);
+      return taskId === null ? [] : [[id, taskId] as const];
+    }),
+  );
 }
 
 /** If a client has used an id twice, the first receipt counts. */

@@ -82,8 +82,8 @@ describe("R6: the engine seals what the kernel adds to the ledger", () => {
     const [second] = completed.receipts;
     assert.equal(first?.previousHash, genesisHash);
     assert.equal(second?.previousHash, first?.hash);
-    const stored = await engine.store.receiptsOfTask("default", task.id);
-    assert.deepEqual(stored.map(readStoredReceipt), [first, second]);
+    const page = await engine.store.receiptsPage({ tenant: "default", taskId: task.id, limit: 10 });
+    assert.deepEqual(page.receipts.map(readStoredReceipt), [first, second]);
     assert.deepEqual((await engine.command(createTask())).receipts, []);
     await engine.close();
     assert.deepEqual(disk.ledger.receipts.map(readStoredReceipt), [first, second]);

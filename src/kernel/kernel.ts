@@ -8,6 +8,7 @@ import { acquire } from "./commands/acquire.ts";
 import * as agents from "./commands/agents.ts";
 import { enrolCell } from "./commands/cell-enrol.ts";
 import * as cells from "./commands/cells.ts";
+import { recoverObligation } from "./commands/custody.ts";
 import * as handingOver from "./commands/handing-over.ts";
 import * as holding from "./commands/holding.ts";
 import * as requests from "./commands/requests.ts";
@@ -31,7 +32,7 @@ import type { ReadyTask } from "./memory/task-state.ts";
 import type { Later } from "./requests/sweep.ts";
 import { settleDue } from "./settle.ts";
 
-export { answerForEnded, answerForEndedTask, dedupeConflict } from "./commands/ended.ts";
+export { answerForEnded, answerForEndedTask, answerForLateReceipt, dedupeConflict } from "./commands/ended.ts";
 export type { Job } from "./memory/jobs.ts";
 export { createState, type Handle, nextDeadline, type State } from "./memory/state.ts";
 export type { ReadyTask } from "./memory/task-state.ts";
@@ -211,6 +212,7 @@ const handlers = {
   release_task: on(tasks.findTaskLease, tasks.releaseTask),
   set_task_type: taskCreate.setTaskType,
   submit_receipt: submitReceipt,
+  recover_obligation: recoverObligation,
 } satisfies { readonly [K in Exclude<Command["type"], keyof typeof operatorHandlers>]: Handler<K> };
 
 function decide(state: State, command: Command, now: Millis): Reply | PendingReply {

@@ -29,10 +29,12 @@ import {
 } from "./memory/state.ts";
 import type { TaskEntry } from "./memory/task-state.ts";
 import { canonicalName, type ResourceName } from "./names/resource-name.ts";
+import { rememberMarks } from "./receipts/receipts.ts";
 import { enqueue } from "./requests/request-life.ts";
 import { placeCell } from "./resources/cell-life.ts";
 import { placeResource } from "./resources/resource-life.ts";
 import { isFinal } from "./tasks/task-life.ts";
+import { resumePreemption } from "./tasks/task-preemption.ts";
 import { enterQueue, placeTask, placeTaskKey } from "./tasks/task-queue.ts";
 import { placeTaskType, resumeSpeculation } from "./tasks/task-speculation.ts";
 import { listObligation } from "./tasks/task-states.ts";
@@ -267,7 +269,8 @@ function resumeTask(turn: Turn, task: TaskEntry): void {
   const { tenant } = turn;
   const { record } = task;
   listObligation(tenant, task);
-  if (!isFinal(record)) for (const { key } of record.dedupes) tenant.book.dedupes.set(key, task);
+  if (!isFinal(record)) rememberMarks(tenant, task);
+  for (const attempt of record.live) resumePreemption(tenant, attempt);
   if (record.live.length > 0) {
     if (task.key !== null) task.key.running++;
     resumeSpeculation(turn, task);

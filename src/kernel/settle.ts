@@ -20,6 +20,7 @@ import { serve } from "./requests/queue.ts";
 import { endLeases, endWait, forget } from "./requests/request-life.ts";
 import { endIfSwept } from "./requests/sweep.ts";
 import { bindFailed, settleCell, teardownFailed } from "./resources/cell-life.ts";
+import { settlePreemption } from "./tasks/task-preemption.ts";
 import { forgetTaskKey, settleTask } from "./tasks/task-queue.ts";
 import { forgetWorkerIfIdle } from "./tasks/workers.ts";
 
@@ -147,6 +148,7 @@ function settleLease(turn: Turn, lease: LeaseEntry): void {
       return endLeases(turn, [lease], "REVOKED", "idle");
     case "expired":
       if (isHeldForRestart(lease)) return hold(turn, lease);
+      if (lease.holder.kind === "task" && settlePreemption(turn, lease.holder, lease)) return;
       return endLeases(turn, [lease], "EXPIRED", null);
     case "ended":
       throw new Error(`An ended lease is still scheduled: ${record.id}`);

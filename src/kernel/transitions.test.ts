@@ -288,8 +288,12 @@ walk<TaskStatus, TaskMove>("task", taskTransitions, (state, move) => {
           return lose();
         case "succeed":
           return void world.ask(world.receipt("complete", held, { status: "success" }));
-        case "fail":
-          return void world.ask(world.receipt("complete", held, { status: "failure" }));
+        case "fail": {
+          // While nobody has the task, its custodian ends it.
+          const custodian = state === "accepted" ? undefined : world.taskIfAlive(taskId)?.obligation?.custodian;
+          if (custodian === undefined) return void world.ask(world.receipt("complete", held, { status: "failure" }));
+          return void world.ask(world.receipt("complete", taskId, { status: "failure", sourceSystem: custodian }));
+        }
         case "cancel":
           return void world.ask({ type: "cancel_task", taskId, reason: null });
         case "redrive":
@@ -323,6 +327,8 @@ walk<Obligation["state"], ObligationMove>("obligation", obligationTransitions, (
           return void world.ask({ type: "release_task", leaseId: offer.lease.id });
         case "lapse":
           return void world.pass(60_000);
+        case "recover":
+          return void world.ask({ type: "recover_obligation", obligationId: id, custodian: "boss", reason: "test" });
         case "reassign":
           world.pass(1);
           world.giveBack(world.offered("w.2"));

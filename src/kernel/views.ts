@@ -7,13 +7,13 @@ import type { Digest, Key, Lease, Millis, RecordOf, Request, Resource, Tenant } 
 import { type Refusal, refuse } from "./contract/refusals.ts";
 import type { Reply } from "./contract/replies.ts";
 import type { ReceiptInput } from "./contract/task-commands.ts";
-import type { Payload, Task, Worker } from "./contract/task-records.ts";
+import type { Obligation, Payload, Task, Worker } from "./contract/task-records.ts";
 import { eachAt } from "./index/placed-lists.ts";
 import { findLeases } from "./leases/lease-search.ts";
 import { agentOf, findTenant, mayActFor } from "./memory/actors.ts";
 import { type Handle, type ResourceEntry, type State, type TenantEntry, taskPrefix } from "./memory/state.ts";
 import type { ResourceName } from "./names/resource-name.ts";
-import { dedupeMarksOf } from "./receipts/receipts.ts";
+import { dedupeMarksOf, findMark, markName } from "./receipts/receipts.ts";
 import { describeRequest } from "./requests/describe.ts";
 import { explainTask, type WaitingFor } from "./tasks/task-explain.ts";
 
@@ -209,11 +209,31 @@ export function explain({ tenants }: State, tenantId: string, taskId: string, no
   return tenant === undefined || task === undefined ? [] : explainTask(tenant, task, now);
 }
 
-/** Live tasks with an open obligation: of one custodian, or of all (R5). */
-export function* tasksInCustody({ tenants }: State, tenant: string, custodian: string | null): Generator<Task> {
-  const custodians = tenants.get(tenant)?.book.custodians;
+/** An obligation that is not closed, and when its custodian's lease ends unless it is extended; null: it holds none. */
+export interface OpenObligation {
+  readonly task: Task;
+  readonly obligation: Obligation;
+  readonly deadline: Millis | null;
+}
+
+/** Of one custodian, or of all (R5). */
+export function* openObligations(
+  { tenants }: State,
+  tenant: string,
+  custodian: string | null,
+): Generator<OpenObligation> {
+  const entry = tenants.get(tenant);
+  const custodians = entry?.book.custodians;
   const groups = custodian === null ? custodians?.values() : [custodians?.get(custodian) ?? []];
-  for (const tasks of groups ?? []) yield* liveRecords(tasks);
+  for (const tasks of groups ?? []) {
+    for (const { alive, record } of tasks) {
+      const { obligation, live } = record;
+      if (!alive || obligation === null) continue;
+      const attempt = live.find(({ acceptedAt }) => acceptedAt !== null);
+      const lease = attempt === undefined ? undefined : entry?.leases.get(attempt.leaseId);
+      yield { task: record, obligation, deadline: lease?.record.expiresAt ?? null };
+    }
+  }
 }
 
 /** Each worker with how many task leases it has. */
@@ -223,10 +243,21 @@ export function* workersOf({ tenants }: State, tenant: string): Generator<{ work
   }
 }
 
-/** Whether a live task has a receipt with the same key or id (R3). */
-export function isReceiptKnown({ tenants }: State, tenant: string, receipt: ReceiptInput): boolean {
-  const dedupes = tenants.get(tenant)?.book.dedupes;
-  return dedupeMarksOf(receipt).some((mark) => dedupes?.has(mark) === true);
+/** The task that a receipt is about, as far as that is alive: it is named, or its lease is. */
+export function taskOfReceipt({ tenants }: State, tenant: string, { taskId, leaseId }: ReceiptInput): string | null {
+  if (taskId !== null) return taskId;
+  const holder = leaseId === null ? undefined : tenants.get(tenant)?.leases.get(leaseId)?.holder;
+  return holder?.kind === "task" ? holder.record.id : null;
+}
+
+/** Whether a live task has a receipt with the same key or id: its own, or another that this sender used it for (R3). */
+export function isReceiptKnown(state: State, { tenant, actor }: Reader, receipt: ReceiptInput): boolean {
+  const entry = state.tenants.get(tenant);
+  const taskId = taskOfReceipt(state, tenant, receipt);
+  const task = taskId === null ? undefined : entry?.tasks.get(taskId);
+  if (task !== undefined && findMark(task.record, receipt) !== undefined) return true;
+  const names = dedupeMarksOf(receipt).map((mark) => markName(mark, actor.keyId ?? null));
+  return names.some((name) => entry?.book.dedupes.has(name) === true);
 }
 
 /** The task whose lease has this name; null for all other resources. */

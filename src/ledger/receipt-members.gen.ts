@@ -47,6 +47,7 @@ export interface ReceiptMembers {
   readonly read_at?: unknown;
   readonly archived_at?: unknown;
   readonly metadata?: Receipt["metadata"] | undefined;
+  readonly submitted_by?: Receipt["submittedBy"] | undefined;
 }
 
 /** The members in their order; what is undefined here is not written. */
@@ -99,6 +100,7 @@ export function receiptMembers(
     read_at: receipt.readAt === null ? undefined : timeOf(receipt.readAt),
     archived_at: receipt.archivedAt === null ? undefined : timeOf(receipt.archivedAt),
     metadata: receipt.metadata ?? undefined,
+    submitted_by: receipt.submittedBy ?? undefined,
   };
 }
 
@@ -147,5 +149,6 @@ export function receiptOf(members: ReceiptMembers): Receipt {
     readAt: members.read_at === undefined ? null : readTime(members.read_at),
     archivedAt: members.archived_at === undefined ? null : readTime(members.archived_at),
     metadata: members.metadata ?? null,
+    submittedBy: members.submitted_by ?? null,
   };
 }

@@ -72,6 +72,7 @@ export const anyReceipt: fc.Arbitrary<Receipt> = fc.record(
     readAt: orNull(time),
     archivedAt: orNull(time),
     metadata: json,
+    submittedBy: orNull(text),
   },
   { noNullPrototype: true },
 );

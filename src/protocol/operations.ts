@@ -10,7 +10,7 @@ import { createKey, deleteKey, listKeys } from "./operating/keys.ts";
 import * as tenants from "./operating/tenants.ts";
 import type { Operation } from "./operation.ts";
 import { getArtifact, putArtifact } from "./receipts/artifacts.ts";
-import { getInbox, getLedgerHead, listObligations } from "./receipts/ledger.ts";
+import { getInbox, getLedgerHead, listObligations, recoverObligation } from "./receipts/ledger.ts";
 import * as receipts from "./receipts/receipts.ts";
 import * as cells from "./resources/cells.ts";
 import * as resources from "./resources/resources.ts";
@@ -82,6 +82,7 @@ export const operations: readonly Operation[] = [
   receipts.listReceipts,
   getInbox,
   listObligations,
+  recoverObligation,
   getLedgerHead,
 
   putArtifact,

@@ -306,7 +306,7 @@ export interface NewReceiptInput {
   readonly receipt_id?: string | null | undefined;
   /** Must be the credential's own. */
   readonly tenant_id?: string | null | undefined;
-  /** The obligation that this is about. */
+  /** The obligation that this is about; an `accepted` receipt that opens one may give it its id (R5). */
   readonly obligation_id?: string | null | undefined;
   /** The task that this one is a part of. */
   readonly parent_task_id?: string | null | undefined;
@@ -316,9 +316,9 @@ export interface NewReceiptInput {
   readonly dedupe_key?: string | null | undefined;
   /** Which attempt this is, from 1. */
   readonly attempt?: number | null | undefined;
-  /** The sender. */
+  /** The requester; the task's principal if left out. */
   readonly from_principal?: string | null | undefined;
-  /** The principal it is done for. */
+  /** The executor, who answers for it (R5); the worker if left out. */
   readonly for_principal?: string | null | undefined;
   /** The worker_id. */
   readonly source_system?: string | null | undefined;
@@ -334,9 +334,9 @@ export interface NewReceiptInput {
   readonly task_type?: string | null | undefined;
   /** From the task if left out. */
   readonly task_summary?: string | null | undefined;
-  /** From the task if left out. */
+  /** From the task if left out, but not into a progress receipt. */
   readonly task_body?: string | null | undefined;
-  /** From the task if left out; up to 64 KiB. */
+  /** From the task if left out, but not into a progress receipt; up to 64 KiB. */
   readonly inputs?: unknown | undefined;
   /** From the task if left out. */
   readonly expected_outcome_kind?: string | null | undefined;
@@ -362,7 +362,7 @@ export interface NewReceiptInput {
   readonly escalation_class?: string | null | undefined;
   /** Why it is escalated. */
   readonly escalation_reason?: string | null | undefined;
-  /** The principal it is escalated to; the task's principal if left out. */
+  /** The principal it is escalated to; the task's supervisor or principal if left out (T5). */
   readonly escalation_to?: string | null | undefined;
   /** Whether it should be tried again. */
   readonly retry_requested?: boolean | null | undefined;
@@ -384,6 +384,8 @@ export interface NewReceiptInput {
   readonly schema_version?: string | null | undefined;
   /** Accepted and not used: the ledger's clock decides. */
   readonly stored_at?: string | null | undefined;
+  /** Accepted and not used: the server writes it (R7). */
+  readonly submitted_by?: string | null | undefined;
 }
 export interface NewTaskInput {
   /** The kind of work, such as `code.generate`. */
@@ -432,6 +434,8 @@ export interface NewTaskInput {
   readonly parent_task_id?: string | null | undefined;
   /** Sent again within a day, the first task is the answer (T12). */
   readonly idempotency_key?: string | null | undefined;
+  /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
+  readonly supervisor?: string | null | undefined;
 }
 export interface Obligation {
   /** The obligation's id. */
@@ -442,6 +446,8 @@ export interface Obligation {
   readonly custodian: string;
   /** When the task was accepted. */
   readonly opened_at: string;
+  /** When the custodian's lease ends, unless it is extended; null where it holds none. */
+  readonly deadline_at: string | null;
   readonly closed_at: string | null;
   /** The task's id. */
   readonly task_id: string;
@@ -541,7 +547,7 @@ export interface Receipt {
   readonly dedupe_key: string;
   /** When it was stored, by the ledger's clock. */
   readonly stored_at: string;
-  /** The obligation that this is about. */
+  /** The obligation that this is about; an `accepted` receipt that opens one may give it its id (R5). */
   readonly obligation_id: string;
   /** The task that this one is a part of. */
   readonly parent_task_id: string;
@@ -549,9 +555,9 @@ export interface Receipt {
   readonly caused_by_receipt_id: string;
   /** Which attempt this is, from 1. */
   readonly attempt: number;
-  /** The sender. */
+  /** The requester; the task's principal if left out. */
   readonly from_principal: string;
-  /** The principal it is done for. */
+  /** The executor, who answers for it (R5); the worker if left out. */
   readonly for_principal: string;
   /** As given. */
   readonly trust_domain: string;
@@ -563,9 +569,9 @@ export interface Receipt {
   readonly task_type: string;
   /** From the task if left out. */
   readonly task_summary: string;
-  /** From the task if left out. */
+  /** From the task if left out, but not into a progress receipt. */
   readonly task_body: string;
-  /** From the task if left out; up to 64 KiB. */
+  /** From the task if left out, but not into a progress receipt; up to 64 KiB. */
   readonly inputs: unknown;
   /** From the task if left out. */
   readonly expected_outcome_kind: string;
@@ -591,7 +597,7 @@ export interface Receipt {
   readonly escalation_class: string;
   /** Why it is escalated. */
   readonly escalation_reason: string;
-  /** The principal it is escalated to; the task's principal if left out. */
+  /** The principal it is escalated to; the task's supervisor or principal if left out (T5). */
   readonly escalation_to: string;
   /** Whether it should be tried again. */
   readonly retry_requested: boolean;
@@ -609,6 +615,8 @@ export interface Receipt {
   readonly archived_at: string | null;
   /** Up to 16 KiB. */
   readonly metadata: unknown;
+  /** The key that submitted it; null where none was shown. Written by the server only (R7). */
+  readonly submitted_by: string | null;
   readonly schema_version: string;
   /** SHA-256 over the receipt and the hash before (R6). */
   readonly hash: string;
@@ -683,6 +691,8 @@ export interface SetTaskType {
   readonly usual_duration_ms: number | null;
   /** How many of them were measured. */
   readonly samples: number;
+  /** Who gets their policy escalations (T5). */
+  readonly supervisor: string | null;
   /** What was capped (L2). */
   readonly warnings?: readonly string[];
 }
@@ -759,6 +769,8 @@ export interface Task {
   readonly parent_task_id: string | null;
   /** Sent again within a day, the first task is the answer (T12). */
   readonly idempotency_key: string | null;
+  /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
+  readonly supervisor: string | null;
   /** The workers that have it now: one, or two where it runs speculatively. */
   readonly leases: readonly {
     /** The lease's id. */
@@ -809,6 +821,8 @@ export interface TaskType {
   readonly usual_duration_ms: number | null;
   /** How many of them were measured. */
   readonly samples: number;
+  /** Who gets their policy escalations (T5). */
+  readonly supervisor: string | null;
 }
 export interface TaskWithReceipts {
   /** The task's id. */
@@ -877,6 +891,8 @@ export interface TaskWithReceipts {
   readonly parent_task_id: string | null;
   /** Sent again within a day, the first task is the answer (T12). */
   readonly idempotency_key: string | null;
+  /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
+  readonly supervisor: string | null;
   /** The workers that have it now: one, or two where it runs speculatively. */
   readonly leases: readonly {
     /** The lease's id. */
@@ -931,6 +947,8 @@ export interface Tenant {
     readonly retry_ms_base: number;
     /** What that hint is capped at, before jitter. */
     readonly retry_ms_cap: number;
+    /** Who gets policy escalations of tasks that name no other (T5); null: each task's principal. */
+    readonly supervisor: string | null;
   };
   readonly quotas: {
     /** Leases alive at once. */
@@ -945,6 +963,10 @@ export interface Tenant {
     readonly patterns_max: number;
     /** Tasks. */
     readonly tasks_max: number;
+    /** Receipts in the ledger; beyond it, what was accepted can still be completed (R8). */
+    readonly receipts_max: number;
+    /** Their size together, about as they are stored (R8). */
+    readonly receipt_bytes_max: number;
     /** The longest that one lease may live, however often it is extended; null: no limit. */
     readonly lease_time_ms_max: number | null;
     /** Lease time of all leases together, per day; null: no limit. */
@@ -1315,6 +1337,8 @@ export interface OperationInputs {
     readonly parent_task_id?: string | null | undefined;
     /** Sent again within a day, the first task is the answer (T12). */
     readonly idempotency_key?: string | null | undefined;
+    /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
+    readonly supervisor?: string | null | undefined;
   };
   readonly create_tasks: {
     /** Each as for one; as many as fit into a body. */
@@ -1399,6 +1423,8 @@ export interface OperationInputs {
     readonly requeue_delay_ms?: number | null | undefined;
     /** Past this many times its usual duration a task without a manifest is offered to a second worker. */
     readonly speculate_share?: number | null | undefined;
+    /** Who gets their policy escalations, where a task names nobody (T5). */
+    readonly supervisor?: string | null | undefined;
   };
   readonly list_task_types: {
     /** At most this many; 100 if left out. */
@@ -1425,7 +1451,7 @@ export interface OperationInputs {
     readonly receipt_id?: string | null | undefined;
     /** Must be the credential's own. */
     readonly tenant_id?: string | null | undefined;
-    /** The obligation that this is about. */
+    /** The obligation that this is about; an `accepted` receipt that opens one may give it its id (R5). */
     readonly obligation_id?: string | null | undefined;
     /** The task that this one is a part of. */
     readonly parent_task_id?: string | null | undefined;
@@ -1435,9 +1461,9 @@ export interface OperationInputs {
     readonly dedupe_key?: string | null | undefined;
     /** Which attempt this is, from 1. */
     readonly attempt?: number | null | undefined;
-    /** The sender. */
+    /** The requester; the task's principal if left out. */
     readonly from_principal?: string | null | undefined;
-    /** The principal it is done for. */
+    /** The executor, who answers for it (R5); the worker if left out. */
     readonly for_principal?: string | null | undefined;
     /** The worker_id. */
     readonly source_system?: string | null | undefined;
@@ -1453,9 +1479,9 @@ export interface OperationInputs {
     readonly task_type?: string | null | undefined;
     /** From the task if left out. */
     readonly task_summary?: string | null | undefined;
-    /** From the task if left out. */
+    /** From the task if left out, but not into a progress receipt. */
     readonly task_body?: string | null | undefined;
-    /** From the task if left out; up to 64 KiB. */
+    /** From the task if left out, but not into a progress receipt; up to 64 KiB. */
     readonly inputs?: unknown | undefined;
     /** From the task if left out. */
     readonly expected_outcome_kind?: string | null | undefined;
@@ -1481,7 +1507,7 @@ export interface OperationInputs {
     readonly escalation_class?: string | null | undefined;
     /** Why it is escalated. */
     readonly escalation_reason?: string | null | undefined;
-    /** The principal it is escalated to; the task's principal if left out. */
+    /** The principal it is escalated to; the task's supervisor or principal if left out (T5). */
     readonly escalation_to?: string | null | undefined;
     /** Whether it should be tried again. */
     readonly retry_requested?: boolean | null | undefined;
@@ -1503,6 +1529,8 @@ export interface OperationInputs {
     readonly schema_version?: string | null | undefined;
     /** Accepted and not used: the ledger's clock decides. */
     readonly stored_at?: string | null | undefined;
+    /** Accepted and not used: the server writes it (R7). */
+    readonly submitted_by?: string | null | undefined;
   };
   readonly submit_receipts: {
     /** Each as for one, decided in this order; as many as fit into a body. */
@@ -1550,6 +1578,14 @@ export interface OperationInputs {
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
   };
+  readonly recover_obligation: {
+    /** An overdue obligation. */
+    readonly obligation_id: string;
+    /** Who answers for it from now on. */
+    readonly custodian: string;
+    /** Why; it is in the ledger. */
+    readonly reason: string;
+  };
   readonly get_ledger_head: Readonly<Record<string, never>>;
   readonly healthz: Readonly<Record<string, never>>;
   readonly readyz: Readonly<Record<string, never>>;
@@ -1593,6 +1629,8 @@ export interface OperationInputs {
     readonly retry_ms_base?: number | null | undefined;
     /** What that hint is capped at, before jitter. */
     readonly retry_ms_cap?: number | null | undefined;
+    /** Who gets policy escalations of tasks that name no other (T5); null: each task's principal. */
+    readonly supervisor?: string | null | undefined;
   };
   readonly set_tenant_quotas: {
     /** The tenant's id. */
@@ -1609,6 +1647,10 @@ export interface OperationInputs {
     readonly patterns_max?: number | null | undefined;
     /** Tasks. */
     readonly tasks_max?: number | null | undefined;
+    /** Receipts in the ledger; beyond it, what was accepted can still be completed (R8). */
+    readonly receipts_max?: number | null | undefined;
+    /** Their size together, about as they are stored (R8). */
+    readonly receipt_bytes_max?: number | null | undefined;
     /** The longest that one lease may live, however often it is extended; null: no limit. */
     readonly lease_time_ms_max?: number | null | undefined;
     /** Lease time of all leases together, per day; null: no limit. */
@@ -1774,6 +1816,7 @@ export interface OperationAnswers {
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
+  readonly recover_obligation: Obligation;
   readonly get_ledger_head: LedgerHead;
   readonly healthz: {
     readonly status: "ok";
@@ -1864,6 +1907,7 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   list_receipts: { method: "GET", path: "/v1/receipts" },
   get_inbox: { method: "GET", path: "/v1/inbox/{recipient_ai}" },
   list_obligations: { method: "GET", path: "/v1/obligations" },
+  recover_obligation: { method: "POST", path: "/v1/obligations/{obligation_id}/recover" },
   get_ledger_head: { method: "GET", path: "/v1/ledger/head" },
   healthz: { method: "GET", path: "/healthz" },
   readyz: { method: "GET", path: "/readyz" },
@@ -1918,6 +1962,7 @@ export type ErrorCode =
   | "caveat_failed"
   | "forbidden"
   | "not_lease_holder"
+  | "quota_exceeded"
   | "lease_denied"
   | "cell_taken"
   | "tenant_mismatch"
@@ -1928,6 +1973,7 @@ export type ErrorCode =
   | "lease_unknown"
   | "request_unknown"
   | "resource_unknown"
+  | "obligation_unknown"
   | "cell_unknown"
   | "tenant_unknown"
   | "digest_unknown"
@@ -1966,6 +2012,7 @@ export type ErrorCode =
   | "stale_fence"
   | "dedupe_conflict"
   | "task_not_dead"
+  | "obligation_not_overdue"
   | "idempotency_key_reused"
   | "artifact_mismatch"
   | "tenant_suspended"
@@ -2024,6 +2071,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   caveat_failed: false,
   forbidden: false,
   not_lease_holder: false,
+  quota_exceeded: false,
   lease_denied: false,
   cell_taken: false,
   tenant_mismatch: false,
@@ -2034,6 +2082,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   lease_unknown: false,
   request_unknown: false,
   resource_unknown: false,
+  obligation_unknown: false,
   cell_unknown: false,
   tenant_unknown: false,
   digest_unknown: false,
@@ -2072,6 +2121,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   stale_fence: false,
   dedupe_conflict: false,
   task_not_dead: false,
+  obligation_not_overdue: false,
   idempotency_key_reused: false,
   artifact_mismatch: false,
   tenant_suspended: false,
@@ -2139,4 +2189,5 @@ export type EventType =
   | "task.escalated"
   | "task.canceled"
   | "task.redriven"
+  | "task.recovered"
   | "receipt.stored";

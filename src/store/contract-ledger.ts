@@ -15,8 +15,10 @@ export function describeLedger(name: string, check: Check): void {
       assert.deepEqual(await store.receiptsById("t", [receipt(3).id, receipt(1).id, "rcp_none"]), [first, third]);
       assert.deepEqual(await store.receiptsById("other", [receipt(3).id, receipt(1).id]), [other]);
       assert.deepEqual(await store.receiptsByDedupe("t", ["key", "none"]), [second]);
-      assert.deepEqual(await store.receiptsOfTask("t", receipt(3).taskId), [third, fourth]);
-      assert.deepEqual(await store.receiptsOfTask("other", receipt(3).taskId), []);
+      const ofTask = async (tenant: string) =>
+        (await store.receiptsPage({ tenant, taskId: receipt(3).taskId, limit: 10 })).receipts;
+      assert.deepEqual(await ofTask("t"), [third, fourth]);
+      assert.deepEqual(await ofTask("other"), []);
     });
 
     check("an id or a key that was used twice is found twice, the first one first", async (_, store) => {

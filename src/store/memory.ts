@@ -19,10 +19,10 @@ import {
   type Pruned,
   type PruneLimits,
   type ReceiptsAfterQuery,
+  receiptBytesPerPage,
   type SignedHead,
   type Store,
   type StoredReceipt,
-  taskReceiptsMax,
 } from "./store.ts";
 
 const rowsPerChunk = 1_000;
@@ -213,19 +213,16 @@ class MemoryStore implements Store {
       ({ tenant: its, dedupe }) => its === tenant && dedupe !== null && keys.includes(dedupe),
     );
 
-  readonly receiptsOfTask: History["receiptsOfTask"] = async (tenant, taskId) =>
-    this.#data.ledger.receipts
-      .filter((one) => one.tenant === tenant && one.taskId === taskId)
-      .slice(0, taskReceiptsMax);
-
   readonly receiptsPage: History["receiptsPage"] = async (query) => {
     const { tenant, limit, after = 0, taskId, phase, recipientAi, sourceSystem, since = 0 } = query;
-    const receipts = this.#data.ledger.receipts
+    const matching = this.#data.ledger.receipts
       .filter((one) => one.tenant === tenant && one.sequence > after && one.storedAt >= since)
       .filter((one) => agrees(taskId, one.taskId) && agrees(phase, one.phase))
       .filter((one) => agrees(recipientAi, one.recipientAi) && agrees(sourceSystem, one.sourceSystem))
       .slice(0, limit);
-    return { receipts, next: receipts.length >= limit ? (receipts.at(-1)?.sequence ?? null) : null };
+    const receipts = upToBytes(matching);
+    const isCut = receipts.length >= limit || receipts.length < matching.length;
+    return { receipts, next: isCut ? (receipts.at(-1)?.sequence ?? null) : null };
   };
 
   readonly receiptsAfter: History["receiptsAfter"] = async (query) => rowsAfter(this.#data.ledger.receipts, query);
@@ -301,4 +298,14 @@ function countWhile<T>(rows: readonly T[], test: (row: T) => boolean): number {
 
 function* chunksOf(rows: readonly LiveRow[]): Generator<readonly LiveRow[]> {
   for (let start = 0; start < rows.length; start += rowsPerChunk) yield rows.slice(start, start + rowsPerChunk);
+}
+
+/** Up to the one that passes the bytes of a page. */
+function upToBytes(receipts: readonly StoredReceipt[]): StoredReceipt[] {
+  let bytes = 0;
+  return receipts.filter(({ body }) => {
+    const isIn = bytes < receiptBytesPerPage;
+    bytes += body.length;
+    return isIn;
+  });
 }

@@ -3,20 +3,14 @@ import type { DatabaseSync } from "node:sqlite";
 import { ownReceiptIds } from "./migrations.ts";
 import { headRow, numberOf, receiptRow, textOf } from "./rows.ts";
 import type { Handlers } from "./sqlite-calls.ts";
-import { type LedgerHead, type StoredReceipt, taskReceiptsMax } from "./store.ts";
+import { type LedgerHead, receiptBytesPerPage, type StoredReceipt } from "./store.ts";
 
 /** How many receipts a page examines while it searches: some ten milliseconds, then other queries run. */
 export const receiptsPerPage = 20_000;
 /** Bytes that are returned at once; bodies can be large. */
 const bytesPerAnswer = 8 * 1024 * 1024;
 
-export type LedgerCalls =
-  | "receiptsById"
-  | "receiptsByDedupe"
-  | "receiptsOfTask"
-  | "receiptsPage"
-  | "receiptsAfter"
-  | "signedHeads";
+export type LedgerCalls = "receiptsById" | "receiptsByDedupe" | "receiptsPage" | "receiptsAfter" | "signedHeads";
 
 export function prepareLedgerQueries(db: DatabaseSync): Handlers<LedgerCalls> {
   const byGivenIds = db.prepare(`
@@ -27,7 +21,6 @@ export function prepareLedgerQueries(db: DatabaseSync): Handlers<LedgerCalls> {
     WHERE tenant = ? AND sequence IN (SELECT value FROM json_each(?))`);
   const byDedupe = db.prepare(`
     SELECT * FROM receipts WHERE tenant = ? AND dedupe IN (SELECT value FROM json_each(?)) ORDER BY key`);
-  const ofTask = db.prepare("SELECT * FROM receipts WHERE tenant = ? AND task_id = ? ORDER BY key LIMIT ?");
   const after = db.prepare(`
     SELECT * FROM receipts INDEXED BY receipts_by_sequence
     WHERE tenant = ? AND sequence > ? ORDER BY sequence LIMIT ?`);
@@ -43,19 +36,8 @@ export function prepareLedgerQueries(db: DatabaseSync): Handlers<LedgerCalls> {
       return found.filter(({ id }) => ids.includes(id)).sort((a, b) => a.sequence - b.sequence);
     },
     receiptsByDedupe: (tenant, keys) => byDedupe.all(tenant, JSON.stringify(keys)).map(receiptRow.read),
-    receiptsOfTask: (tenant, taskId) => ofTask.all(tenant, taskId, taskReceiptsMax).map(receiptRow.read),
     receiptsPage: preparePage(db),
-    receiptsAfter: ({ tenant, sequence, limit }) => {
-      const receipts: StoredReceipt[] = [];
-      let bytes = 0;
-      for (const row of after.iterate(tenant, sequence, limit)) {
-        const receipt = receiptRow.read(row);
-        receipts.push(receipt);
-        bytes += receipt.body.length;
-        if (bytes >= bytesPerAnswer) break;
-      }
-      return receipts;
-    },
+    receiptsAfter: ({ tenant, sequence, limit }) => upToBytes(after.iterate(tenant, sequence, limit), bytesPerAnswer),
     signedHeads: ({ tenant, sequence, limit }) => heads.all(tenant, sequence, limit).map(headRow.read),
   };
 }
@@ -86,13 +68,28 @@ function preparePage(db: DatabaseSync): Handlers<"receiptsPage">["receiptsPage"]
     const filters = [phase, recipientAi, sourceSystem] as const;
     const rows =
       taskId === undefined
-        ? slice.all(tenant, start, end, ...filters, limit)
-        : ofTask.all(tenant, start, end, ...filters, limit, taskId);
-    const receipts = rows.map(receiptRow.read);
+        ? slice.iterate(tenant, start, end, ...filters, limit)
+        : ofTask.iterate(tenant, start, end, ...filters, limit, taskId);
+    const receipts = upToBytes(rows, receiptBytesPerPage);
     const found = receipts.at(-1);
-    if (receipts.length >= limit && found !== undefined) return { receipts, next: found.sequence };
+    const bytes = receipts.reduce((sum, { body }) => sum + body.length, 0);
+    const isCut = receipts.length >= limit || bytes >= receiptBytesPerPage;
+    if (isCut && found !== undefined) return { receipts, next: found.sequence };
     return { receipts, next: end < high ? end : null };
   };
+}
+
+/** Up to the one that passes these bytes. */
+function upToBytes(rows: Iterable<Record<string, unknown>>, bytesMax: number): StoredReceipt[] {
+  const receipts: StoredReceipt[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    const receipt = receiptRow.read(row as Parameters<typeof receiptRow.read>[0]);
+    receipts.push(receipt);
+    bytes += receipt.body.length;
+    if (bytes >= bytesMax) break;
+  }
+  return receipts;
 }
 
 /** The last key that is too old, by binary search: times grow with the keys. `low` counts as too old. */

@@ -131,7 +131,6 @@ class SqliteStore implements Store {
   readonly endedTaskPage = this.#query("endedTaskPage");
   readonly receiptsById = this.#query("receiptsById");
   readonly receiptsByDedupe = this.#query("receiptsByDedupe");
-  readonly receiptsOfTask = this.#query("receiptsOfTask");
   readonly receiptsPage = this.#query("receiptsPage");
   readonly receiptsAfter = this.#query("receiptsAfter");
   readonly signedHeads = this.#query("signedHeads");

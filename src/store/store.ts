@@ -181,10 +181,8 @@ export interface History {
   endedTaskPage(query: EndedTaskPageQuery): Promise<EndedTaskPage>;
   /** Receipts by their ids, in the order of the ledger. If a client used an id twice, both are returned. */
   receiptsById(tenant: string, ids: readonly string[]): Promise<readonly StoredReceipt[]>;
-  /** Receipts by their dedupe keys, in the order of the ledger: the first of a key is the one that counts (R3). */
+  /** Receipts by their dedupe keys, in the order of the ledger; several senders may have used the same one (R3). */
   receiptsByDedupe(tenant: string, keys: readonly string[]): Promise<readonly StoredReceipt[]>;
-  /** A task's receipts in the order of the ledger, up to `taskReceiptsMax`; for more there is `receiptsPage`. */
-  receiptsOfTask(tenant: string, taskId: string): Promise<readonly StoredReceipt[]>;
   /** A search through a tenant's ledger, oldest first. */
   receiptsPage(query: ReceiptPageQuery): Promise<ReceiptPage>;
   /** The ledger after a sequence number. It may stop before `limit`, but is empty only at the end. */
@@ -193,8 +191,8 @@ export interface History {
   signedHeads(query: ReceiptsAfterQuery): Promise<readonly SignedHead[]>;
 }
 
-/** Most receipts that are read of one task at once; only progress receipts can exceed it. */
-export const taskReceiptsMax = 10_000;
+/** Bytes of receipts that are returned at once: a page ends with the one that passes it, and has a next (R8). */
+export const receiptBytesPerPage = 4 * 1024 * 1024;
 
 export interface EndedTaskPageQuery {
   readonly tenant: string;
@@ -224,7 +222,7 @@ export interface ReceiptPageQuery {
   readonly since?: Millis;
 }
 
-/** Bounded like a page of ended tasks. */
+/** Bounded like a page of ended tasks, and in bytes. */
 export interface ReceiptPage {
   readonly receipts: readonly StoredReceipt[];
   readonly next: number | null;

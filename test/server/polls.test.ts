@@ -160,6 +160,7 @@ test("T2: an offer for a client that disconnects before the reply is given back 
   disk.beforeCommit = null;
   commit();
   await until(async () => ((await show(taskId)).status === "queued" ? true : null), "it is given back");
+  assert.equal((await show(taskId)).offers, 0, "and does not count");
   assert.equal((await offered("worker.b")).task.task_id, taskId);
 });
 

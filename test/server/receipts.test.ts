@@ -84,7 +84,8 @@ test("R2: LegiVellum's full receipts are accepted unchanged and shown with all t
     }),
   );
   assert.equal(done.status, 201, done.text);
-  const { hash: _hash, previous_hash: _before, sequence: _sequence, ...shown } = done.body;
+  const { hash: _hash, previous_hash: _before, sequence: _sequence, submitted_by, ...shown } = done.body;
+  assert.equal(submitted_by, null, "no credential was shown");
   assert.deepEqual(Object.keys(shown).toSorted(), Object.keys(full({})).toSorted());
   assert.equal((await show(taskId)).result?.outcome_text, "here");
 });

@@ -35,6 +35,7 @@ function tenantSettingsFrom(from: Tenant["settings"]): Tenant["settings"] {
     claimWithinMs: from.claimWithinMs ?? 10000,
     retryMsBase: from.retryMsBase ?? 50,
     retryMsCap: from.retryMsCap ?? 5000,
+    supervisor: from.supervisor ?? null,
   };
 }
 
@@ -46,6 +47,8 @@ function tenantQuotasFrom(from: Tenant["quotas"]): Tenant["quotas"] {
     resourcesMax: from.resourcesMax ?? 100000,
     patternsMax: from.patternsMax ?? 10000,
     tasksMax: from.tasksMax ?? 2000000,
+    receiptsMax: from.receiptsMax ?? 100000000,
+    receiptBytesMax: from.receiptBytesMax ?? 107374182400,
     leaseTimeMsMax: from.leaseTimeMsMax ?? null,
     tenantLeaseTimeMsMax: from.tenantLeaseTimeMsMax ?? null,
     kinds: from.kinds ?? {},
@@ -77,6 +80,7 @@ function countersFrom(from: Counters): Counters {
     leaseTimeMs: from.leaseTimeMs,
     windowStart: from.windowStart,
     receipts: from.receipts ?? 0,
+    receiptBytes: from.receiptBytes ?? 0,
   };
 }
 
@@ -425,6 +429,7 @@ interface TaskRest {
   preemptible?: Task["spec"]["preemptible"] | undefined;
   parentTaskId?: Task["spec"]["parentTaskId"] | undefined;
   idempotencyKey?: Task["spec"]["idempotencyKey"] | undefined;
+  supervisor?: Task["spec"]["supervisor"] | undefined;
   createdBy?: Task["createdBy"] | undefined;
   notBefore?: Task["notBefore"] | undefined;
   offers?: Task["offers"] | undefined;
@@ -485,6 +490,9 @@ export type TaskLiveRow = [
   Task["live"][number]["acceptedAt"],
   Task["live"][number]["receiptId"],
   Task["live"][number]["canceled"],
+  Task["live"][number]["custodian"],
+  Task["live"][number]["preemptFor"],
+  Task["live"][number]["preemptBy"],
 ];
 
 export function taskLiveRow({
@@ -495,8 +503,11 @@ export function taskLiveRow({
   acceptedAt,
   receiptId,
   canceled,
+  custodian,
+  preemptFor,
+  preemptBy,
 }: Task["live"][number]): TaskLiveRow {
-  return [leaseId, fence, workerId, offeredAt, acceptedAt, receiptId, canceled];
+  return [leaseId, fence, workerId, offeredAt, acceptedAt, receiptId, canceled, custodian, preemptFor, preemptBy];
 }
 
 export function taskLiveOf([
@@ -504,11 +515,14 @@ export function taskLiveOf([
   fence,
   workerId,
   offeredAt,
-  acceptedAt,
-  receiptId,
+  acceptedAt = null,
+  receiptId = null,
   canceled,
+  custodian = null,
+  preemptFor = null,
+  preemptBy = null,
 ]: TaskLiveRow): Task["live"][number] {
-  return { leaseId, fence, workerId, offeredAt, acceptedAt, receiptId, canceled };
+  return { leaseId, fence, workerId, offeredAt, acceptedAt, receiptId, canceled, custodian, preemptFor, preemptBy };
 }
 
 export type TaskPastRow = [
@@ -535,8 +549,8 @@ export function taskPastOf([
   leaseId,
   fence,
   workerId,
-  acceptedAt,
-  receiptId,
+  acceptedAt = null,
+  receiptId = null,
   contested,
 ]: TaskPastRow): Task["past"][number] {
   return { leaseId, fence, workerId, acceptedAt, receiptId, contested };
@@ -578,6 +592,7 @@ function taskRest(task: Task): TaskRest {
     preemptible: task.spec.preemptible || undefined,
     parentTaskId: task.spec.parentTaskId ?? undefined,
     idempotencyKey: task.spec.idempotencyKey ?? undefined,
+    supervisor: task.spec.supervisor ?? undefined,
     createdBy: task.createdBy ?? undefined,
     notBefore: task.notBefore ?? undefined,
     offers: task.offers || undefined,
@@ -600,6 +615,15 @@ export function taskText(task: Task): string {
 }
 
 const noTaskRest: TaskRest = {};
+
+function taskDedupesFrom(from: Task["dedupes"][number]): Task["dedupes"][number] {
+  return {
+    key: from.key,
+    fingerprint: from.fingerprint,
+    receiptId: from.receiptId,
+    submittedBy: from.submittedBy ?? null,
+  };
+}
 
 function taskOf(
   ...[
@@ -644,6 +668,7 @@ function taskOf(
       preemptible: rest.preemptible ?? false,
       parentTaskId: rest.parentTaskId ?? null,
       idempotencyKey: rest.idempotencyKey ?? null,
+      supervisor: rest.supervisor ?? null,
     },
     status,
     timestamp,
@@ -658,7 +683,7 @@ function taskOf(
     obligation: rest.obligation === undefined ? null : taskObligationOf(rest.obligation),
     lastWorker: rest.lastWorker ?? null,
     lastReceiptId: rest.lastReceiptId ?? null,
-    dedupes: rest.dedupes ?? none,
+    dedupes: rest.dedupes === undefined ? none : rest.dedupes.map(taskDedupesFrom),
     progress: rest.progress ?? null,
     winningReceiptId: rest.winningReceiptId ?? null,
     endedAt: rest.endedAt ?? null,
@@ -695,7 +720,7 @@ export function payloadRow({ tenant, taskId, taskBody, inputs }: Payload): Paylo
   return [tenant, taskId, taskBody, inputs];
 }
 
-export function payloadOf([tenant, taskId, taskBody, inputs]: PayloadRow): Payload {
+export function payloadOf([tenant, taskId, taskBody = null, inputs = null]: PayloadRow): Payload {
   return { tenant, taskId, taskBody, inputs };
 }
 
@@ -732,6 +757,7 @@ function taskTypeFrom(from: TaskType): TaskType {
     speculateShare: from.speculateShare ?? null,
     usualDuration: from.usualDuration ?? null,
     samples: from.samples,
+    supervisor: from.supervisor ?? null,
   };
 }
 

@@ -12,7 +12,7 @@ import type { ReceiptInput } from "../contract/task-commands.ts";
 import type { EndedTask, Task } from "../contract/task-records.ts";
 import { isAbove } from "../memory/actors.ts";
 import { receiptFingerprint } from "../names/fingerprint.ts";
-import { dedupeMarksOf } from "../receipts/receipts.ts";
+import { findMark } from "../receipts/receipts.ts";
 import { endedRefusal, notHolder } from "./holding.ts";
 import { notDead, whyNotPrincipal } from "./tasks.ts";
 
@@ -44,8 +44,7 @@ export function answerForEndedTask(command: Command, unknown: Refusal, ended: En
 
 /** T13's last row: the first answer again for what was said before, and for everything else the receipt that won. */
 export function answerForLateReceipt(receipt: ReceiptInput, ended: Task): Reply {
-  const keys = dedupeMarksOf(receipt);
-  const mark = ended.dedupes.find(({ key }) => keys.includes(key));
+  const mark = findMark(ended, receipt);
   if (mark === undefined) return alreadyCompleted(ended);
   if (mark.fingerprint !== receiptFingerprint(receipt)) return dedupeConflict();
   return { type: "receipt_known", receiptId: mark.receiptId };

@@ -15,7 +15,7 @@ import {
 import type { EndedLeaseState, Lease, Millis } from "../contract/records.ts";
 import { type Refusal, type RefusalCode, refuse } from "../contract/refusals.ts";
 import type { LostLease, Reply } from "../contract/replies.ts";
-import { emitLease, expiryFor, extendedLease, reissue, updateLease } from "../leases/lease-life.ts";
+import { emitLease, expiryFor, extendedLease, extensionFor, reissue, updateLease } from "../leases/lease-life.ts";
 import { isAbove, whyNotItsWorker } from "../memory/actors.ts";
 import { isSwept } from "../memory/jobs.ts";
 import {
@@ -141,7 +141,7 @@ export function extend(turn: Turn, lease: LeaseEntry, activity: boolean): Reques
 function extendOne(turn: Turn, lease: LeaseEntry, activity: boolean): void {
   const { tenant, now } = turn;
   const { record } = lease;
-  const expiresAt = expiryFor(tenant, record.acquiredAt, now, record.ttl);
+  const expiresAt = extensionFor(tenant, lease, now);
   const wasHeld = record.state === "HELD";
   // An agent that comes back from a restart was not idle meanwhile (L9, L10).
   const activeAt = activity || wasHeld ? now : record.activeAt;
@@ -174,7 +174,7 @@ export function renewLease(turn: Turn, lease: LeaseEntry, command: RenewLease): 
   const together =
     lease.holder.kind === "task" ? leasesOfAttempt(tenant, lease.holder, lease) : withLinked(tenant, lease);
   for (const one of together) {
-    const expiresAt = expiryFor(tenant, one.record.acquiredAt, now, one.record.ttl);
+    const expiresAt = extensionFor(tenant, one, now);
     reissue(turn, one, extendedLease(one.record, expiresAt, now));
     emitLease(turn, one, "lease.renewed", null);
   }

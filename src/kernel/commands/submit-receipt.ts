@@ -2,7 +2,6 @@
  * Receipts of workers (T3, T4, T13, R2, R3). First: was this said before? Then: which attempt speaks, and may it? Then
  * the receipt is filled and checked, and only then is anything changed.
  */
-import { limits } from "../contract/limits.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
@@ -11,11 +10,22 @@ import { whyNotWorkerNamed } from "../memory/actors.ts";
 import { isTaskLease, type TenantEntry, type Turn } from "../memory/state.ts";
 import { type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { receiptFingerprint } from "../names/fingerprint.ts";
+import { whyNotWithinLedger } from "../receipts/ledger-quota.ts";
+import {
+  custodianOf,
+  invalidReceipt,
+  namedCustodian,
+  supervisorOf,
+  whyNotObligation,
+  whyNotWorkersToSay,
+} from "../receipts/principals.ts";
 import {
   appendReceipt,
   dedupeMarksOf,
   fillReceipt,
-  invalidReceipt,
+  findMark,
+  markName,
+  markReceipt,
   readPhase,
   type Sender,
 } from "../receipts/receipts.ts";
@@ -29,27 +39,31 @@ import {
   passOn,
   requeueOffer,
   retryOrDie,
+  statusAfter,
 } from "../tasks/task-life.ts";
 import { noteDuration, resumeSpeculation, speculateAt } from "../tasks/task-speculation.ts";
 import { moveObligation, moveTask, openObligation } from "../tasks/task-states.ts";
 import { noteOutcome } from "../tasks/workers.ts";
+import { speaksAsCustodian, submitAsCustodian } from "./custody.ts";
 import { answerForLateReceipt, dedupeConflict } from "./ended.ts";
 import { liveLease } from "./holding.ts";
 import { taskUnknown } from "./tasks.ts";
 
-export function submitReceipt(turn: Turn, { actor, receipt: input }: SubmitReceipt): Reply {
+export function submitReceipt(turn: Turn, command: SubmitReceipt): Reply {
   const { tenant } = turn;
+  const { actor, receipt: input } = command;
   const phase = readPhase(input.phase);
   if (typeof phase !== "string") return phase;
   if (input.tenantId !== null && input.tenantId !== tenant.record.id)
     return invalidReceipt("tenant_id", "must be the credential's tenant");
-  const known = findKnown(tenant, input);
-  if (known !== null) return known;
-  const task = findTask(tenant, input);
+  const task = findTask(tenant, command);
   if ("code" in task) return task;
   // A lease that a sweep is about to end speaks for nothing any more (L14).
   if (tenant.sweeps.length > 0) for (const { leaseId } of task.record.live) liveLease(turn, leaseId);
+  const known = findKnown(tenant, task, command);
+  if (known !== null) return known;
   if (isFinal(task.record)) return answerForLateReceipt(input, task.record);
+  if (speaksAsCustodian(task, input, phase)) return submitAsCustodian(turn, task, command, phase);
   const speaker = findSpeaker(task, input);
   if ("code" in speaker) return speaker;
   const refusal = whyNotWorkerNamed(tenant, actor, speaker.attempt.workerId) ?? null;
@@ -60,23 +74,32 @@ export function submitReceipt(turn: Turn, { actor, receipt: input }: SubmitRecei
   }
   const allowed = whyNot(task, speaker, phase, input);
   if (allowed !== null) return allowed;
-  const content = fillReceipt(input, phase, task, senderOf(task, speaker, phase), turn.now);
+  const { workerId, acceptedAt } = speaker.attempt;
+  const notIts =
+    whyNotObligation(tenant, task, input, phase, acceptedAt !== null) ??
+    whyNotWorkersToSay(actor, input, task, workerId);
+  if (notIts !== null) return notIts;
+  const content = fillReceipt(input, phase, task, senderOf(task, speaker, phase, command), turn);
   if ("code" in content) return content;
+  const full = whyNotWithinLedger(tenant, content);
+  if (full !== null) return full;
   return { type: "receipt", receipt: write(turn, task, speaker, input, content) };
 }
 
 /** R3: the same key and content is the first receipt again; the same key with other content is refused. */
-function findKnown({ book }: TenantEntry, input: ReceiptInput): Reply | null {
-  for (const key of dedupeMarksOf(input)) {
-    const mark = book.dedupes.get(key)?.record.dedupes.find((one) => one.key === key);
-    if (mark === undefined) continue;
+function findKnown({ book }: TenantEntry, task: TaskEntry, { actor, receipt: input }: SubmitReceipt): Reply | null {
+  const mark = findMark(task.record, input);
+  if (mark !== undefined) {
     if (mark.fingerprint !== receiptFingerprint(input)) return dedupeConflict();
     return { type: "receipt_known", receiptId: mark.receiptId };
   }
-  return null;
+  const isOfAnother = dedupeMarksOf(input).some((key) => book.dedupes.has(markName(key, actor.keyId ?? null)));
+  return isOfAnother ? dedupeConflict() : null;
 }
 
-function findTask(tenant: TenantEntry, { taskId, leaseId }: ReceiptInput): TaskEntry | Refusal {
+function findTask(tenant: TenantEntry, { receipt, taskOfLease = null }: SubmitReceipt): TaskEntry | Refusal {
+  const { leaseId } = receipt;
+  const taskId = receipt.taskId ?? taskOfLease;
   const lease = leaseId === null ? undefined : tenant.leases.get(leaseId);
   if (lease !== undefined) {
     const { holder } = lease;
@@ -147,9 +170,18 @@ function whyNot({ record }: TaskEntry, speaker: Speaker, phase: ReceiptPhase, in
     : null;
 }
 
-function senderOf({ record }: TaskEntry, { attempt }: Speaker, phase: ReceiptPhase): Sender {
+function senderOf(
+  { record }: TaskEntry,
+  { type, attempt }: Speaker,
+  phase: ReceiptPhase,
+  { actor, receipt }: SubmitReceipt,
+): Sender {
+  const { workerId } = attempt;
+  const custodian = type === "live" ? custodianOf(attempt) : workerId;
   return {
-    workerId: attempt.workerId,
+    workerId,
+    forPrincipal: phase === "accepted" ? namedCustodian(actor, receipt, workerId) : custodian,
+    submittedBy: actor.keyId ?? null,
     attempt: phase === "accepted" || record.attempts === 0 ? record.attempts + 1 : record.attempts,
     startedAt: attempt.acceptedAt,
     causedByReceiptId: attempt.receiptId ?? record.lastReceiptId,
@@ -157,9 +189,10 @@ function senderOf({ record }: TaskEntry, { attempt }: Speaker, phase: ReceiptPha
 }
 
 function write(turn: Turn, task: TaskEntry, speaker: Speaker, input: ReceiptInput, content: ReceiptDraft): Receipt {
-  if (content.phase === "accepted") open(turn, task, content);
-  const receipt = appendReceipt(turn, task, content, input.receiptId);
-  mark(turn, turn.tenant, task, input, receipt.id);
+  if (content.phase === "accepted") open(turn, task, content, input.obligationId);
+  const isBound = content.phase === "accepted" || speaker.attempt.acceptedAt !== null;
+  const receipt = appendReceipt(turn, task, content, input.receiptId, isBound);
+  markReceipt(turn, task, input, receipt);
   switch (content.phase) {
     case "accepted":
       if (speaker.type === "live") accept(turn, task, speaker.attempt, receipt);
@@ -176,36 +209,26 @@ function write(turn: Turn, task: TaskEntry, speaker: Speaker, input: ReceiptInpu
   return receipt;
 }
 
-function mark(turn: Turn, { book }: TenantEntry, task: TaskEntry, input: ReceiptInput, receiptId: string): void {
-  const keys = dedupeMarksOf(input);
-  if (keys.length === 0) return;
-  const print = receiptFingerprint(input);
-  const added = keys.map((key) => ({ key, fingerprint: print, receiptId }));
-  const dedupes = [...task.record.dedupes, ...added];
-  // Past its limit a task forgets its first keys; the ledger still has them.
-  for (const { key } of dedupes.slice(0, -limits.dedupeKeysPerTaskMax)) book.dedupes.delete(key);
-  updateTask(turn, task, { dedupes: dedupes.slice(-limits.dedupeKeysPerTaskMax) });
-  for (const key of keys) book.dedupes.set(key, task);
-}
-
 /** T3, R5: the obligation opens, or goes on under a new custodian where the last one lost it. */
-function open(turn: Turn, task: TaskEntry, { recipientAi }: ReceiptDraft): void {
+function open(turn: Turn, task: TaskEntry, content: ReceiptDraft, givenId: string | null): void {
   const { obligation, live } = task.record;
+  const custodian = content.forPrincipal ?? content.sourceSystem;
   if (obligation !== null && obligation.state !== "CLOSED") {
     // A second worker that tries the same task does not take it over (T8).
     const isTaken = obligation.state === "OPEN" && live.some(({ acceptedAt }) => acceptedAt !== null);
-    if (!isTaken) moveObligation(turn, task, "accept", recipientAi);
+    if (!isTaken) moveObligation(turn, task, "accept", custodian);
     return;
   }
-  openObligation(turn, task, recipientAi);
+  openObligation(turn, task, custodian, givenId);
 }
 
-function accept(turn: Turn, task: TaskEntry, attempt: TaskAttempt, { id: receiptId }: Receipt): void {
+function accept(turn: Turn, task: TaskEntry, attempt: TaskAttempt, { id: receiptId, forPrincipal }: Receipt): void {
   const { tenant, now } = turn;
   const { record } = task;
   const isFirst = record.status === "leased";
   const isCounted = record.live.every((one) => one.receiptId === null);
-  const accepted = { ...attempt, acceptedAt: now, receiptId };
+  const custodian = forPrincipal === attempt.workerId ? null : forPrincipal;
+  const accepted = { ...attempt, acceptedAt: now, receiptId, custodian };
   moveTask(turn, task, "accept", {
     attempts: record.attempts + (isCounted ? 1 : 0),
     offers: 0,
@@ -236,8 +259,7 @@ function complete(
     if (task.record.live.length > 0) return followLive(turn, task, attempt.receiptId);
     return retryOrDie(turn, task, attempt, "failed");
   }
-  const final = isSuccess ? "succeeded" : status === "canceled" ? "canceled" : "failed";
-  finish(turn, task, final, id, null);
+  finish(turn, task, statusAfter[status ?? "failure"], id, null);
   emitTask(turn, task, "task.completed", attempt, null);
 }
 
@@ -251,11 +273,11 @@ function escalate(
   dropAttempt(turn, task, attempt, "RELEASED", "escalated");
   emitTask(turn, task, "task.escalated", attempt, escalationReason);
   const { attempts, spec } = task.record;
-  if (attempt.acceptedAt !== null) passOn(turn, task, "hand_over", escalationTo ?? spec.principalAi);
+  if (attempt.acceptedAt !== null) passOn(turn, task, "hand_over", escalationTo ?? supervisorOf(turn.tenant, spec));
   if (task.record.live.length > 0) return followLive(turn, task, attempt.receiptId);
   if (attempt.acceptedAt === null) {
     // Not accepted: an offer that came to nothing, said aloud (T2).
-    updateTask(turn, task, { offers: task.record.offers + 1, lastWorker: attempt.workerId });
+    updateTask(turn, task, { offers: task.record.offers + 1 });
     return requeueOffer(turn, task, attempt, "escalated");
   }
   if (retryRequested && attempts < spec.maxAttempts) return retryOrDie(turn, task, attempt, "escalated");

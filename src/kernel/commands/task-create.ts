@@ -179,8 +179,7 @@ export function setTaskType(turn: Turn, command: SetTaskType): Reply {
   }
   const entry = known ?? addType(tenant, command.taskType);
   const { settings } = command;
-  const pick = (wanted: number | null | undefined, before: number | null): number | null =>
-    wanted === undefined ? before : wanted;
+  const pick = <T>(wanted: T | undefined, before: T): T => (wanted === undefined ? before : wanted);
   const { record } = entry;
   entry.record = {
     ...record,
@@ -189,6 +188,7 @@ export function setTaskType(turn: Turn, command: SetTaskType): Reply {
     maxOffers: pick(settings.maxOffers, record.maxOffers),
     requeueDelay: pick(settings.requeueDelayMs, record.requeueDelay),
     speculateShare: pick(settings.speculateShare, record.speculateShare),
+    supervisor: pick(settings.supervisor, record.supervisor),
   };
   changed(turn, entry);
   return { type: "task_type", taskType: entry.record, warnings: leaseWarnings(settings.leaseDurationMs) };
@@ -205,6 +205,7 @@ function addType(tenant: TenantEntry, taskType: string): TaskTypeEntry {
     speculateShare: null,
     usualDuration: null,
     samples: 0,
+    supervisor: null,
   });
 }
 

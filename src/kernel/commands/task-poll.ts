@@ -11,7 +11,7 @@ import { isLeaseTimeUsedUp } from "../deciding/admission.ts";
 import { type LinkedClaim, makeClaim } from "../deciding/manifest.ts";
 import { firstOf } from "../index/heap.ts";
 import { contestPast } from "../leases/late-results.ts";
-import { beginLease, emitLease, expiryFor, type GrantTerms, reissue } from "../leases/lease-life.ts";
+import { beginLease, emitLease, extensionFor, type GrantTerms, reissue } from "../leases/lease-life.ts";
 import { isSwept } from "../memory/jobs.ts";
 import { type LeaseEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
 import {
@@ -83,7 +83,7 @@ function reclaim(turn: Turn, worker: WorkerEntry): Offer[] {
     const together = leasesOfAttempt(tenant, task, lease);
     if (together.length === 0) continue;
     for (const one of together) {
-      const expiresAt = expiryFor(tenant, one.record.acquiredAt, now, one.record.ttl);
+      const expiresAt = extensionFor(tenant, one, now);
       reissue(turn, one, { ...one.record, expiresAt, activeAt: now });
       emitLease(turn, one, "lease.reissued", null);
     }
@@ -150,10 +150,12 @@ function offerTasks(
 }
 
 /** G2: for the task itself, and for all that its manifest names. */
-function isWithinQuota({ leases, record }: TenantEntry, task: TaskEntry): boolean {
+function isWithinQuota({ book, leases, record }: TenantEntry, task: TaskEntry): boolean {
   let more = 1;
   for (const { to } of task.record.spec.intents) more += to === null ? 1 : 2;
-  return leases.size + more <= record.quotas.leasesMax;
+  const isWithin = leases.size + more <= record.quotas.leasesMax;
+  if (!isWithin) book.isLeaseQuotaFull = true;
+  return isWithin;
 }
 
 const noClaims: readonly LinkedClaim[] = [];
@@ -240,6 +242,9 @@ function offer(
     acceptedAt: null,
     receiptId: null,
     canceled: false,
+    custodian: null,
+    preemptFor: null,
+    preemptBy: null,
   };
   const isFirst = record.live.length === 0;
   if (isFirst && task.key !== null) task.key.running++;

@@ -4,8 +4,6 @@
  */
 import { checkValue } from "../contract/bounds.ts";
 import type { Actor } from "../contract/commands.ts";
-import { limits } from "../contract/limits.ts";
-import type { Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Directive, Reply } from "../contract/replies.ts";
 import {
@@ -16,17 +14,15 @@ import {
   taskCommands,
 } from "../contract/task-commands.ts";
 import type { Task } from "../contract/task-records.ts";
-import { firstOf } from "../index/heap.ts";
 import { isAbove } from "../memory/actors.ts";
-import { isTaskLease, type LeaseEntry, type TenantEntry, type Turn } from "../memory/state.ts";
-import { attemptOf, leasesOfAttempt, rankOf, type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { isTaskLease, type LeaseEntry, type Turn } from "../memory/state.ts";
+import { attemptOf, leasesOfAttempt, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { canceledReceipt } from "../receipts/receipts.ts";
 import { endLeases } from "../requests/request-life.ts";
 import { emitTask, finish, isFinal } from "../tasks/task-life.ts";
-import { canRunNow } from "../tasks/task-manifest.ts";
+import { askToMakeRoom } from "../tasks/task-preemption.ts";
 import { enterQueue } from "../tasks/task-queue.ts";
 import { moveTask } from "../tasks/task-states.ts";
-import { covers } from "../tasks/workers.ts";
 import { extend, findLease } from "./holding.ts";
 
 interface TaskLease {
@@ -44,53 +40,29 @@ export function findTaskLease(turn: Turn, command: HeartbeatTask | ReleaseTask):
 }
 
 export function heartbeatTask(turn: Turn, { lease, task }: TaskLease, command: HeartbeatTask): Reply {
-  const { tenant, now } = turn;
+  const { tenant } = turn;
   const tooLarge = checkValue("progress", taskCommands.heartbeat_task.progress, command.progress);
   if (tooLarge !== null) return tooLarge;
   const attempt = attemptOf(task, lease);
   if (attempt?.canceled) return { type: "task_lease", lease: lease.record, leases: [], directives: ["cancel"] };
+  const isPreempted = askToMakeRoom(turn, task, lease);
   extend(turn, lease, true);
   if (command.progress !== undefined && command.progress !== null)
     updateTask(turn, task, { progress: command.progress });
   const leases = leasesOfAttempt(tenant, task, lease).filter((one) => one !== lease);
-  const directives = isPreempted(tenant, task, lease, now) ? preempt : none;
+  const directives = isPreempted ? preempt : none;
   return { type: "task_lease", lease: lease.record, leases: leases.map((one) => one.record), directives };
 }
 
 const none: readonly Directive[] = [];
 const preempt: readonly Directive[] = ["preempt"];
 
-/**
- * T8: something more urgent has waited for a while, this worker could do it, and no other was asked to make room for it.
- * Only what is next in its lane is looked at, so that a heartbeat stays cheap.
- */
-function isPreempted(tenant: TenantEntry, task: TaskEntry, lease: LeaseEntry, now: Millis): boolean {
-  const { book } = tenant;
-  const { spec } = task.record;
-  if (!spec.preemptible || book.readyCount === 0) return false;
-  const worker = book.workers.get(lease.record.agentId);
-  if (worker === undefined) return false;
-  let urgent: TaskEntry | null = null;
-  for (const lane of book.lanes.values()) {
-    const next = firstOf(lane.ready);
-    if (next === undefined || next.record.spec.taskPriority <= spec.taskPriority) continue;
-    if (now - next.record.createdAt < limits.taskPreemptAfterMs || !covers(worker, lane)) continue;
-    const asked = next.preempting === null ? undefined : tenant.leases.get(next.preempting.leaseId);
-    if ((asked !== undefined && asked !== lease) || !canRunNow(tenant, next)) continue;
-    if (urgent === null || isAhead(next, urgent)) urgent = next;
-  }
-  if (urgent !== null) urgent.preempting = { leaseId: lease.record.id, workerId: worker.record.id };
-  return urgent !== null;
-}
-
-function isAhead(task: TaskEntry, other: TaskEntry): boolean {
-  const [rank, otherRank] = [rankOf(task.record), rankOf(other.record)];
-  return rank !== otherRank ? rank < otherRank : task.priority < other.priority;
-}
-
 /** An offer goes back to the queue; an accepted task too, with a receipt, and without losing the attempt (T13). */
-export function releaseTask(turn: Turn, { lease }: TaskLease): Reply {
-  endLeases(turn, [lease], "RELEASED", null);
+export function releaseTask(turn: Turn, { lease, task }: TaskLease, { undelivered = false }: ReleaseTask): Reply {
+  // T2: an offer that the server takes back is nobody's refusal of the task.
+  const isTakenBack = undelivered && attemptOf(task, lease)?.acceptedAt === null;
+  if (isTakenBack) endLeases(turn, [lease], "REVOKED", "undelivered");
+  else endLeases(turn, [lease], "RELEASED", null);
   return { type: "lease", lease: lease.record };
 }
 
@@ -102,7 +74,7 @@ export function cancelTask(turn: Turn, task: TaskEntry, command: CancelTask): Re
   if (isFinal(task.record)) return { type: "task", task: task.record, created: false, warnings: [] };
   const { obligation } = task.record;
   const isOwed = obligation !== null && obligation.state !== "CLOSED";
-  const receipt = isOwed ? canceledReceipt(turn, task, reason) : null;
+  const receipt = isOwed ? canceledReceipt(turn, task, reason, command.actor.keyId ?? null) : null;
   finish(turn, task, "canceled", receipt?.id ?? null, reason ?? "canceled");
   emitTask(turn, task, "task.canceled", null, reason);
   return { type: "task", task: task.record, created: false, warnings: [] };

@@ -51,7 +51,17 @@ export function createTenant(state: State, command: CreateTenant, now: Millis): 
     return refuse("tenant_exists", "There is a tenant of this id already.", { field: "tenant_id" });
   const tenant = createTenantEntry(
     { id, suspended: false, suspendReason: null, settings: settingsDefault, quotas: quotasDefault, createdAt: now },
-    { tenant: id, fence: 0, priority: 0, arrival: 0, epochFloor: 0, leaseTimeMs: 0, windowStart: 0, receipts: 0 },
+    {
+      tenant: id,
+      fence: 0,
+      priority: 0,
+      arrival: 0,
+      epochFloor: 0,
+      leaseTimeMs: 0,
+      windowStart: 0,
+      receipts: 0,
+      receiptBytes: 0,
+    },
   );
   state.tenants.set(id, tenant);
   const turn = { state, tenant, now };

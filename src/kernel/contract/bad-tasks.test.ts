@@ -13,7 +13,7 @@ function createBusyWorld() {
   world.giveBack(world.offered("w.1"));
   world.create({ idempotencyKey: "k", concurrencyKey: "c", taskPriority: 800 });
   const running = world.start("w.1");
-  world.submit("progress", running, { dedupeKey: "d" });
+  world.submit("progress", running, { dedupeKey: "d", receiptId: "given" });
   world.create({ taskPriority: 700 });
   const offered = world.offered("w.1");
   const waiting = world.create({ intents: "MUTATES FILE:/taken" });
@@ -101,13 +101,23 @@ const ways: Readonly<Record<(typeof taskRefusals)[number], (busy: Busy) => reado
   ],
   dedupe_conflict: ({ world, running, offered }) => [
     world.receipt("progress", running, { dedupeKey: "d", outcomeText: "other" }),
-    world.receipt("accepted", offered, { dedupeKey: "d" }),
+    world.receipt("accepted", offered, { receiptId: "given" }),
   ],
   idempotency_key_reused: ({ world }) => [bad(world, { idempotencyKey: "k" })],
   task_not_dead: ({ running, waiting }) => [
     { type: "redrive_task", taskId: running.task.id },
     { type: "redrive_task", taskId: waiting },
   ],
+  obligation_unknown: () => [{ type: "recover_obligation", obligationId: "obl_none", custodian: "boss", reason: "x" }],
+  obligation_not_overdue: ({ world, running, dead }) =>
+    [running.task.id, dead].map((id) => {
+      const obligationId = found(world.task(id).obligation, id).id;
+      return { type: "recover_obligation", obligationId, custodian: "boss", reason: "x" };
+    }),
+  quota_exceeded: ({ world, offered, running }) => {
+    world.quotas({ receiptsMax: 2 });
+    return [world.receipt("accepted", offered), world.receipt("progress", running)];
+  },
   tenant_suspended: ({ world }) => {
     world.suspend();
     return [bad(world, {})];

@@ -65,6 +65,7 @@ export const events = {
       "task.escalated",
       "task.canceled",
       "task.redriven",
+      "task.recovered",
     ],
     fields: {
       task: hidden(record(task)),

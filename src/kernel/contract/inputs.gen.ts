@@ -91,6 +91,8 @@ export function checkTask(input: TaskInput): Refusal | null {
     (input.idempotencyKey.length === 0 || exceedsCharacters(input.idempotencyKey, 256))
   )
     return outOfBounds("idempotency_key", taskInput.idempotencyKey);
+  if (input.supervisor !== null && (input.supervisor.length === 0 || exceedsCharacters(input.supervisor, 256)))
+    return outOfBounds("supervisor", taskInput.supervisor);
   return null;
 }
 
@@ -125,6 +127,12 @@ export function checkTaskTypeSettings(input: SetTaskType["settings"]): Refusal |
     !(input.speculateShare >= 0.001 && input.speculateShare <= 1000)
   )
     return outOfBounds("speculate_share", taskTypeSettings.speculateShare);
+  if (
+    input.supervisor !== null &&
+    input.supervisor !== undefined &&
+    (input.supervisor.length === 0 || exceedsCharacters(input.supervisor, 256))
+  )
+    return outOfBounds("supervisor", taskTypeSettings.supervisor);
   return null;
 }
 
@@ -343,6 +351,7 @@ export function taskSpecOf(input: TaskInput, decided: Pick<TaskSpec, (typeof tas
     preemptible: input.preemptible ?? false,
     parentTaskId: input.parentTaskId,
     idempotencyKey: input.idempotencyKey,
+    supervisor: input.supervisor,
   };
 }
 
@@ -392,5 +401,6 @@ export function receiptDraftOf(input: ReceiptInput): ReceiptDraft {
     readAt: input.readAt,
     archivedAt: input.archivedAt,
     metadata: input.metadata ?? null,
+    submittedBy: null,
   };
 }

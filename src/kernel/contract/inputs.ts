@@ -75,10 +75,14 @@ export type IntentInput = Pick<InputValues<typeof intentInput>, "predicate" | "r
   Partial<InputValues<typeof intentInput>>;
 export const intentGiven: Field<IntentInput> = given(intentInput);
 
+export const obligationId = text({ min: 1, max: limits.idLengthMax });
 export const taskId = text({ min: 1, max: limits.idLengthMax });
 export const taskType = text({ min: 1, max: limits.idLengthMax, oneLine: true, error: "invalid_task" });
 export const capability = text({ min: 1, max: limits.idLengthMax, oneLine: true, error: "invalid_task" });
 const none: readonly never[] = [];
+
+/** Who answers for something: a principal's name, as receipts carry it. */
+export const principal = text({ min: 1, max: limits.keyLengthMax });
 
 const attemptsMax = integer({ min: 1, max: limits.taskAttemptsMax, error: "invalid_task" });
 const offersMax = integer({ min: 1, max: limits.taskOffersMax, error: "invalid_task" });
@@ -120,6 +124,8 @@ export const taskInput = refusedWith("invalid_task", {
   preemptible: optional(flag(), false),
   parentTaskId: optional(taskId),
   idempotencyKey: optional(text({ min: 1, max: limits.keyLengthMax })),
+  /** Who gets its policy escalations (T5); else its type's, the tenant's, or its principal. */
+  supervisor: optional(principal),
 });
 
 /** T6: what a tenant sets for a type of task; null is the service's default. */
@@ -129,6 +135,7 @@ export const taskTypeSettings = refusedWith("invalid_task", {
   maxOffers: optional(offersMax),
   requeueDelayMs: optional(requeueDelayMs),
   speculateShare: optional(number({ min: limits.speculateShareMin, max: limits.speculateShareMax })),
+  supervisor: optional(principal),
 });
 
 const id = optional(text({ min: 1, max: limits.idLengthMax }));

@@ -94,6 +94,8 @@ export const limits = {
   taskCancelMs: 30_000,
   /** How long an urgent task has waited before a worker is asked to make room (T8). */
   taskPreemptAfterMs: 1_000,
+  /** How long a worker that was asked to make room has, and how long the urgent task is kept for it afterwards (T8). */
+  taskPreemptGraceMs: 30_000,
   /** Tasks with lost holders that are watched for other grants; the oldest beyond count as contested (T13). */
   taskLateResultsMax: 1_000,
   speculateShareMin: 0.001,

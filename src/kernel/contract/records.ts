@@ -227,6 +227,8 @@ export const tenantSettings = {
   claimWithinMs: setting(10_000),
   retryMsBase: setting(50),
   retryMsCap: setting(5_000),
+  /** Who gets policy escalations of tasks that name nobody else (T5); null: each task's principal. */
+  supervisor: optional(text({ min: 1, max: limits.keyLengthMax, error: "invalid_settings" })),
 };
 export interface TenantSettings extends Values<typeof tenantSettings> {}
 export const settingsDefault = usual(tenantSettings) as TenantSettings;
@@ -242,6 +244,9 @@ export const tenantQuotas = {
   /** Leases on patterns, alive at once: other searches must step around them (S4). */
   patternsMax: quota(10_000),
   tasksMax: quota(2_000_000),
+  /** Receipts in the ledger, in number and in bytes (R8): what was accepted can still be completed beyond them. */
+  receiptsMax: quota(100_000_000),
+  receiptBytesMax: quota(100 * 2 ** 30),
   /** The longest that one lease may live, however often it is extended (L10); null: no limit. */
   leaseTimeMsMax: optional(integer({ error: "invalid_quotas" })),
   /** Lease time of all of the tenant's leases together, per day (L10); null: no limit. */
@@ -282,6 +287,8 @@ export const counters = {
   windowStart: time(),
   /** Receipts in the tenant's ledger: the last one's sequence number (R6). */
   receipts: optional(integer(), 0),
+  /** Their size, about as it is stored (R8); of receipts since this is counted. */
+  receiptBytes: optional(integer(), 0),
 };
 export interface Counters extends Values<typeof counters> {}
 

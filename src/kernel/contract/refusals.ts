@@ -52,6 +52,7 @@ export const refusalCodes = [
   "receipt_unknown",
   "dependency_unknown",
   "cell_unknown",
+  "obligation_unknown",
   // It existed, but has ended (G9, L4).
   "lease_expired",
   "lease_released",
@@ -82,6 +83,8 @@ export const refusalCodes = [
   "dedupe_conflict",
   "idempotency_key_reused",
   "task_not_dead",
+  "obligation_not_overdue",
+  "quota_exceeded",
   "tenant_suspended",
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
@@ -109,6 +112,10 @@ export interface Refusal {
   readonly winningReceiptId?: string;
   /** Tasks that must be looked up in history first. */
   readonly missing?: readonly string[];
+  /** Of a full quota: its name on the wire, and how far it is used. */
+  readonly quota?: string;
+  readonly used?: number;
+  readonly limit?: number;
 }
 
 export function refuse(

@@ -18,7 +18,7 @@ import {
 } from "./field.ts";
 import { agent, cell, digest, key, lease, resource, tenant } from "./records.ts";
 import type { Refusal, RefusalCode } from "./refusals.ts";
-import { payload, receipt, task, taskTypeRecord } from "./task-records.ts";
+import { obligation, payload, receipt, task, taskTypeRecord } from "./task-records.ts";
 import { write } from "./write-records.ts";
 
 /** Something that stands in the way (W11): a live lease, or a request that waits ahead. */
@@ -124,6 +124,8 @@ export const taskReplies = {
   receipt: { receipt: record(receipt) },
   /** Sent before: the first receipt is the answer, and the ledger knows it (R3). */
   receipt_known: { receiptId: text() },
+  /** A task's obligation, changed by hand (R5). */
+  obligation: { task: record(task), obligation: record(obligation) },
   task_type: { taskType: record(taskTypeRecord), warnings },
 } satisfies Readonly<Record<string, Fields>>;
 

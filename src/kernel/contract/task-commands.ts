@@ -19,6 +19,8 @@ import {
 import {
   capability,
   leaseId,
+  obligationId,
+  principal,
   reason,
   receiptInput,
   requestKey,
@@ -62,20 +64,36 @@ export const taskCommands = {
   /** Without progress the task keeps what was last reported. */
   heartbeat_task: { leaseId, progress: optional(json({ bytesMax: limits.metadataBytesMax, error: "invalid_task" })) },
   /** Gives an offer back, or an accepted task (a drain). */
-  release_task: { leaseId },
+  release_task: {
+    leaseId,
+    /** The offer did not reach its worker: the server takes it back, and it does not count (T2). */
+    undelivered: hidden(optional(flag(), false)),
+  },
   set_task_type: { taskType, settings: flat(settings) },
-  submit_receipt: { receipt: flat(given(receiptInput)) },
+  submit_receipt: {
+    receipt: flat(given(receiptInput)),
+    /**
+     * The task of the lease that the receipt names, where the kernel has answered `lease_unknown` and history knows it.
+     * It is not part of what was sent (R3).
+     */
+    taskOfLease: hidden(optional(taskId)),
+  },
+  /** R5: an overdue obligation gets a new custodian, and is open again. */
+  recover_obligation: { obligationId, custodian: principal, reason },
 } satisfies Readonly<Record<string, Fields>>;
 
 type Of<K extends keyof typeof taskCommands> = CommandOf<typeof taskCommands, K>;
+/** What most callers have nothing to say about may be missing. */
+type MayLack<C, K extends keyof C> = Omit<C, K> & Partial<Pick<C, K>>;
 export type CreateTask = Of<"create_task">;
 export type CancelTask = Of<"cancel_task">;
 export type RedriveTask = Of<"redrive_task">;
-export type PollTasks = Omit<Of<"poll_tasks">, "acceptTypes"> & Partial<Pick<Of<"poll_tasks">, "acceptTypes">>;
+export type PollTasks = MayLack<Of<"poll_tasks">, "acceptTypes">;
 export type HeartbeatTask = Of<"heartbeat_task">;
-export type ReleaseTask = Of<"release_task">;
+export type ReleaseTask = MayLack<Of<"release_task">, "undelivered">;
 export type SetTaskType = Of<"set_task_type">;
-export type SubmitReceipt = Of<"submit_receipt">;
+export type SubmitReceipt = MayLack<Of<"submit_receipt">, "taskOfLease">;
+export type RecoverObligation = Of<"recover_obligation">;
 
-type TaskCommandType = Exclude<keyof typeof taskCommands, "poll_tasks">;
-export type TaskCommand = { [K in TaskCommandType]: Of<K> }[TaskCommandType] | PollTasks;
+type TaskCommandType = Exclude<keyof typeof taskCommands, "poll_tasks" | "release_task" | "submit_receipt">;
+export type TaskCommand = { [K in TaskCommandType]: Of<K> }[TaskCommandType] | PollTasks | ReleaseTask | SubmitReceipt;

@@ -67,6 +67,11 @@ export const taskAttempt = {
   receiptId: hidden(optional(text())),
   /** The task has ended without it; its worker is notified with the next heartbeat. */
   canceled: hidden(flag()),
+  /** Who answers for it, as its accepted receipt says (R5); null: its worker. */
+  custodian: hidden(optional(text())),
+  /** Its worker was asked to make room for this task, and loses the lease if it has not done so by then (T8). */
+  preemptFor: hidden(optional(text())),
+  preemptBy: hidden(optional(time())),
 };
 export interface TaskAttempt extends Values<typeof taskAttempt> {}
 
@@ -84,7 +89,7 @@ export interface PastAttempt extends Values<typeof pastAttempt> {}
 
 export const obligationStates = ["OPEN", "OVERDUE", "CLOSED"] as const;
 
-/** R5: opened by an accepted receipt, closed by a complete one. */
+/** R5: opened by an accepted receipt, or by the escalation of a task that nobody accepted; closed by a complete one. */
 export const obligation = {
   id: named("obligation_id", text()),
   state: choice(obligationStates),
@@ -94,7 +99,7 @@ export const obligation = {
 export interface Obligation extends Values<typeof obligation> {}
 
 /** A receipt that was given a key, so that a repetition is known (R3). */
-export const dedupeMark = { key: text(), fingerprint: text(), receiptId: text() };
+export const dedupeMark = { key: text(), fingerprint: text(), receiptId: text(), submittedBy: optional(text()) };
 export interface DedupeMark extends Values<typeof dedupeMark> {}
 
 export const task = {
@@ -196,6 +201,7 @@ export const taskTypeRecord = {
   speculateShare: optional(number()),
   usualDuration: named("usual_duration_ms", optional(number())),
   samples: integer(),
+  supervisor: optional(text()),
 };
 export interface TaskType extends Values<typeof taskTypeRecord> {}
 
@@ -261,6 +267,8 @@ export const receipt = {
   readAt: optional(time()),
   archivedAt: optional(time()),
   metadata: free,
+  /** R7: the key that submitted it; null where there was none. Only the control plane writes it. */
+  submittedBy: optional(text()),
 };
 export interface Receipt extends Values<typeof receipt> {}
 

@@ -28,6 +28,7 @@ import {
   type Turn,
   updateCounters,
 } from "../memory/state.ts";
+import { announceAll, attemptOf } from "../memory/task-state.ts";
 import { contestLateResults } from "./late-results.ts";
 
 /** What a manifest's leases have in common. */
@@ -98,6 +99,14 @@ export function beginLease(
 export function expiryFor(tenant: TenantEntry, acquiredAt: Millis, now: Millis, ttl: number): Millis {
   const most = tenant.record.quotas.leaseTimeMsMax;
   return most === null ? now + ttl : Math.min(now + ttl, acquiredAt + most);
+}
+
+/** How far a lease is extended. One whose worker was asked to make room keeps to its grace time (T8). */
+export function extensionFor(tenant: TenantEntry, lease: LeaseEntry, now: Millis): Millis {
+  const { acquiredAt, ttl } = lease.record;
+  const expiresAt = expiryFor(tenant, acquiredAt, now, ttl);
+  const preemptBy = lease.holder.kind === "task" ? attemptOf(lease.holder, lease)?.preemptBy : null;
+  return typeof preemptBy === "number" ? Math.min(expiresAt, preemptBy) : expiresAt;
 }
 
 /** Enters a lease into every index: a new one, whose fence is the highest, or one that is restored. */
@@ -220,6 +229,7 @@ export function finishLease(
   changed(turn, entry);
   removeFrom(state.ends, entry);
   tenant.leases.delete(entry.record.id);
+  if (tenant.book.isLeaseQuotaFull) offerAgain(turn);
   if (node !== null && node.mark !== null) {
     const resource = node.mark as ResourceEntry;
     resource.heldUnits -= entry.record.units;
@@ -242,6 +252,12 @@ export function finishLease(
     state.consequences.push({ type: "lease_ended", lease: entry });
   }
   if (!isTaskLease(entry.record)) freeNameOf(turn, entry);
+}
+
+/** There is room under the quota again: held polls are tried once more (T1, G2). */
+function offerAgain(turn: Turn): void {
+  turn.tenant.book.isLeaseQuotaFull = false;
+  announceAll(turn);
 }
 
 /** L10: lease time of the whole tenant, by the day. */

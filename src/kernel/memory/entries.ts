@@ -122,7 +122,9 @@ export function createTaskBook(): TaskBook {
     lateResults: new Map(),
     lateNames: new Map(),
     custodians: new Map(),
+    obligations: new Map(),
     readyCount: 0,
+    isLeaseQuotaFull: false,
   };
 }
 

@@ -8,6 +8,7 @@
 
 import { limits } from "../contract/limits.ts";
 import type { Strength } from "../contract/predicates.ts";
+import type { Millis } from "../contract/records.ts";
 import type { Task, TaskAttempt, TaskSpec } from "../contract/task-records.ts";
 import { createHeap, firstOf, type Heap, type Ranked, rankIn } from "../index/heap.ts";
 import type { Placed } from "../index/placed-lists.ts";
@@ -49,8 +50,10 @@ export interface TaskEntry extends Ranked, Entry<"task"> {
   /** Those that depend on it. */
   dependents: Set<TaskEntry> | null;
   senior: Senior | null;
-  /** The attempt whose worker was asked to make room for it, and then gets it (T8). Advice: a restored kernel may ask another. */
-  preempting: Pick<TaskAttempt, "leaseId" | "workerId"> | null;
+  /** The attempt whose worker was asked to make room for it by then, and gets it (T8); until then no other is asked. */
+  preempting: { readonly leaseId: string; readonly workerId: string; readonly by: Millis } | null;
+  /** While it is ready: since when. Memory only; after a restore it counts as long ago. */
+  readyAt: Millis;
   /** Of a task that runs: whether a second worker may try it, or will (T8). */
   second: "no" | "timed" | "open";
   /** While it is ready: its place among those that its last worker would get first (T7). */
@@ -131,7 +134,7 @@ export interface TaskBook {
   readonly created: Map<string, TaskKeyEntry>;
   readonly types: Map<string, TaskTypeEntry>;
   readonly workers: Map<string, WorkerEntry>;
-  /** Receipts with keys, of tasks that are alive (R3). */
+  /** Receipts with keys or given ids, of tasks that are alive, by `markName` (R3). */
   readonly dedupes: Map<string, TaskEntry>;
   /** Tasks that wait for somebody to act: a fenced resource, for instance. */
   readonly barred: Set<TaskEntry>;
@@ -141,7 +144,11 @@ export interface TaskBook {
   readonly lateNames: Map<string, Node>;
   /** Tasks with an open obligation, by custodian (R5). */
   readonly custodians: Map<string, Set<TaskEntry>>;
+  /** The same by the obligation's id. */
+  readonly obligations: Map<string, TaskEntry>;
   readyCount: number;
+  /** A poll got nothing because the tenant may have no more leases; the next end of one wakes held polls. */
+  isLeaseQuotaFull: boolean;
 }
 
 /** A task that can be offered now, as far as it matters to held polls. */
@@ -151,6 +158,8 @@ export interface ReadyTask {
   readonly requires: readonly string[];
   /** The worker that had it before, which is asked first (T7). */
   readonly lastWorker: string | null;
+  /** The worker that has it: the second attempt is for others (T8). */
+  readonly runningOn: string | null;
 }
 
 /** Most tasks never wait for a manifest, and a million sets would be a quarter of a gigabyte. */
@@ -208,6 +217,7 @@ export function createTaskEntry(record: Task, lane: Lane): TaskEntry {
     passedOver: 0,
     dependents: null,
     preempting: null,
+    readyAt: 0,
     second: "no",
     affinity: null,
     age: null,
@@ -246,6 +256,7 @@ export function makeReady(turn: Turn, task: TaskEntry): void {
   const { tenant } = turn;
   const { record, lane } = task;
   task.place = "ready";
+  task.readyAt = turn.now;
   tenant.book.readyCount++;
   rankIn(lane.ready, task, rankOf(record), record.timestamp);
   const last = record.lastWorker === null ? undefined : tenant.book.workers.get(record.lastWorker);
@@ -257,8 +268,10 @@ export function makeReady(turn: Turn, task: TaskEntry): void {
 }
 
 export function announce({ state }: Turn, { record, lane }: TaskEntry): void {
-  const { tenant, lastWorker } = record;
-  state.ready.push({ tenant, taskType: lane.taskType, requires: lane.requires, lastWorker });
+  const { tenant, live } = record;
+  const runningOn = live[0]?.workerId ?? null;
+  const lastWorker = runningOn === null ? record.lastWorker : null;
+  state.ready.push({ tenant, taskType: lane.taskType, requires: lane.requires, lastWorker, runningOn });
 }
 
 /** Announces the next task of each lane, so that held polls are tried again. */

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "../contract/limits.ts";
 import type { ReceiptInput } from "../contract/task-commands.ts";
-import { receiptFingerprint } from "../kernel.ts";
+import { answerForLateReceipt, receiptFingerprint } from "../kernel.ts";
 import { createTaskWorld, plainReceipt, type TaskWorld } from "../testing/tasks-world.ts";
-import { found } from "../testing/test-world.ts";
+import { actor, found } from "../testing/test-world.ts";
 
 const described = {
   taskSummary: "Parse CSV",
@@ -33,8 +33,8 @@ test("R2: the document's short receipts are enough: task_id, phase, source_syste
     "summary, body, inputs, what was expected and the parent are the task's",
   );
   assert.deepEqual(
-    [accepted.recipientAi, accepted.forPrincipal, accepted.attempt],
-    ["worker.codegen", "delegate.root", 1],
+    [accepted.recipientAi, accepted.fromPrincipal, accepted.forPrincipal, accepted.attempt],
+    ["worker.codegen", "delegate.root", "worker.codegen", 1],
   );
   assert.deepEqual([accepted.createdAt, accepted.storedAt, accepted.startedAt], [world.now, world.now, null]);
   assert.equal(world.task(id).obligation?.custodian, "worker.codegen", "the one that it names is bound");
@@ -246,12 +246,33 @@ test("R3: a given receipt_id is a key too", () => {
   world.refusedReceipt("dedupe_conflict", "progress", offer, { receiptId: "r-1" });
 });
 
-test("R3: a key is known across all live tasks, and the first caller has it", () => {
+test("R3: a key is known to its task and to its sender, so that nobody can use up another's; an id is the tenant's", () => {
   const { world, offer } = createOffered();
-  world.submit("progress", offer, { dedupeKey: "k" });
+  const [mine, others] = ["key-1", "key-2"].map((keyId) => ({ ...actor("supervisor"), keyId }));
+  const first = world.submit("progress", offer, { dedupeKey: "k", receiptId: "given" }, mine);
   world.create();
   const other = world.start("w.2");
-  world.refusedReceipt("dedupe_conflict", "progress", other, { dedupeKey: "k" });
+  world.refused("dedupe_conflict", world.receipt("progress", other, { receiptId: "given" }, others));
+  world.refused("dedupe_conflict", world.receipt("progress", other, { dedupeKey: "k" }, mine));
+  const second = world.submit("progress", other, { dedupeKey: "k" }, others);
+  for (const [held, receiptId, said] of [
+    [offer, first.id, { dedupeKey: "k", receiptId: "given" }],
+    [other, second.id, { dedupeKey: "k" }],
+  ] as const) {
+    for (const sender of [mine, others])
+      assert.deepEqual(world.ask(world.receipt("progress", held, said, sender)), { type: "receipt_known", receiptId });
+  }
+});
+
+test("T4: a late complete that names only its lease is found with its task, and gets the first answer again", () => {
+  const { world, offer } = createOffered();
+  world.pass(limits.taskLeaseMsDefault);
+  const sent = { taskId: null, status: "success", dedupeKey: "k" };
+  world.refusedReceipt("lease_unknown", "complete", offer, sent);
+  const late = { ...world.receipt("complete", offer, sent), taskOfLease: offer.task.id };
+  const { id: receiptId } = world.expect("receipt", world.ask(late)).receipt;
+  const ended = world.endedTask(offer.task.id);
+  assert.deepEqual(answerForLateReceipt(late.receipt, ended), { type: "receipt_known", receiptId });
 });
 
 test("R3: a repeated receipt is answered with the first one also after its lease was lost", () => {

@@ -3,16 +3,17 @@
  * invariants are checked, field by field. Nothing is stored of a receipt that breaks one. What is stored is added to the
  * ledger (R1), with the receipts that the rules call for by themselves (T5).
  */
-import { invalid } from "../contract/bounds.ts";
 import { blank, wireName } from "../contract/field.ts";
 import { checkReceipt, receiptDraftOf } from "../contract/inputs.gen.ts";
 import { receiptInput } from "../contract/inputs.ts";
+import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import type { Refusal } from "../contract/refusals.ts";
 import type { ReceiptInput } from "../contract/task-commands.ts";
 import {
   type CompleteStatus,
   completeStatuses,
+  type DedupeMark,
   type EscalationClass,
   escalationClasses,
   type OutcomeKind,
@@ -21,22 +22,36 @@ import {
   type ReceiptDraft,
   type ReceiptPhase,
   receiptPhases,
+  type Task,
   type TaskAttempt,
 } from "../contract/task-records.ts";
-import { emit, type Turn, updateCounters } from "../memory/state.ts";
+import { emit, type TenantEntry, type Turn, updateCounters } from "../memory/state.ts";
 import { type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { receiptFingerprint } from "../names/fingerprint.ts";
+import { receiptSize } from "./ledger-quota.ts";
+import { custodianOf, invalidReceipt, supervisorOf } from "./principals.ts";
 
 /** Under which marks a receipt is known again. */
 export function dedupeMarksOf({ dedupeKey, receiptId }: ReceiptInput): string[] {
   const marks: string[] = [];
   if (dedupeKey !== null) marks.push(`key:${dedupeKey}`);
-  if (receiptId !== null) marks.push(`id:${receiptId}`);
+  if (receiptId !== null) marks.push(idMark + receiptId);
   return marks;
 }
 
-export function invalidReceipt(field: string, problem: string): Refusal {
-  return invalid("invalid_receipt", field, problem);
+/** What it was known by to its task before. */
+export function findMark({ dedupes }: Pick<Task, "dedupes">, input: ReceiptInput): DedupeMark | undefined {
+  if (dedupes.length === 0) return undefined;
+  const marks = dedupeMarksOf(input);
+  return dedupes.find(({ key }) => marks.includes(key));
 }
+
+/** What a mark is known as beyond its task: a key is its sender's own, so that nobody uses up another's; an id is the tenant's. */
+export function markName(key: string, submittedBy: string | null): string {
+  return key.startsWith(idMark) ? key : `${submittedBy ?? ""}\n${key}`;
+}
+
+const idMark = "id:";
 
 export function readPhase(text: string): ReceiptPhase | Refusal {
   return receiptPhases.find((phase) => phase === text) ?? invalidReceipt("phase", `must be ${oneOf(receiptPhases)}`);
@@ -55,6 +70,10 @@ export interface Sender {
   readonly attempt: number;
   readonly startedAt: Millis | null;
   readonly causedByReceiptId: string | null;
+  /** The executor: who answers for the attempt (R5). */
+  readonly forPrincipal: string | null;
+  /** The credential that was shown (R7). */
+  readonly submittedBy: string | null;
 }
 
 export function fillReceipt(
@@ -62,7 +81,7 @@ export function fillReceipt(
   phase: ReceiptPhase,
   task: TaskEntry,
   sender: Sender,
-  now: Millis,
+  { tenant, now }: Turn,
 ): ReceiptDraft | Refusal {
   const problem = findProblem(input);
   if (problem !== null) return problem;
@@ -72,7 +91,10 @@ export function fillReceipt(
     case "complete":
       return findAbsent(input, escalationFields) ?? completeOf(input, task, sender, now);
     case "escalate":
-      return findAbsent(input, notWhenEscalated) ?? escalateOf(input, task, sender, now);
+      return (
+        findAbsent(input, notWhenEscalated) ??
+        escalateOf(input, task, sender, supervisorOf(tenant, task.record.spec), now)
+      );
     case "progress":
       return findAbsent(input, notInProgress) ?? progressOf(input, task, sender, now);
   }
@@ -124,11 +146,14 @@ export function contentOf(
   draft.parentTaskId = input.parentTaskId ?? spec.parentTaskId;
   draft.causedByReceiptId = input.causedByReceiptId ?? sender.causedByReceiptId;
   draft.attempt = input.attempt ?? sender.attempt;
-  draft.forPrincipal = input.forPrincipal ?? spec.principalAi;
+  draft.fromPrincipal = input.fromPrincipal ?? spec.principalAi;
+  draft.forPrincipal = input.forPrincipal ?? sender.forPrincipal;
   draft.taskType = input.taskType ?? spec.taskType;
   draft.taskSummary = input.taskSummary ?? spec.taskSummary ?? spec.taskType;
-  draft.taskBody = input.taskBody ?? payload?.record.taskBody ?? null;
-  draft.inputs = input.inputs ?? payload?.record.inputs ?? null;
+  // Of what is said while the work goes on, the task's own part is in the accepted receipt (R2).
+  const own = phase === "progress" ? null : payload;
+  draft.taskBody = input.taskBody ?? own?.record.taskBody ?? null;
+  draft.inputs = input.inputs ?? own?.record.inputs ?? null;
   draft.expectedOutcomeKind = input.expectedOutcomeKind ?? spec.expectedOutcomeKind;
   draft.expectedArtifactMime = input.expectedArtifactMime ?? spec.expectedArtifactMime;
   draft.escalationReason = null;
@@ -136,6 +161,7 @@ export function contentOf(
   draft.createdAt = input.createdAt ?? now;
   draft.startedAt = input.startedAt ?? sender.startedAt;
   draft.completedAt = null;
+  draft.submittedBy = sender.submittedBy;
   return draft;
 }
 
@@ -178,11 +204,17 @@ function readOutcomeKind({ outcomeKind, outcomeText }: ReceiptInput, place: stri
   return outcomeText === null ? "none" : "response_text";
 }
 
-function escalateOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: Millis): ReceiptDraft | Refusal {
+function escalateOf(
+  input: ReceiptInput,
+  task: TaskEntry,
+  sender: Sender,
+  supervisor: string,
+  now: Millis,
+): ReceiptDraft | Refusal {
   const kind = escalationClasses.find((one) => one === input.escalationClass) satisfies EscalationClass | undefined;
   if (kind === undefined) return invalidReceipt("escalation_class", `must be ${oneOf(escalationClasses)}`);
   if (input.escalationReason === null) return invalidReceipt("escalation_reason", "must say why");
-  const to = input.escalationTo ?? input.recipientAi ?? task.record.spec.principalAi;
+  const to = input.escalationTo ?? input.recipientAi ?? supervisor;
   if (input.recipientAi !== null && input.recipientAi !== to) {
     return invalidReceipt("recipient_ai", "must be escalation_to");
   }
@@ -208,14 +240,21 @@ function findProblem(input: ReceiptInput): Refusal | null {
 /** `source_system` of receipts written by the control plane. */
 export const ownSource = "leasehold";
 
-/** The next one of the tenant's chain. */
-export function appendReceipt(turn: Turn, task: TaskEntry, draft: ReceiptDraft, givenId: string | null): Receipt {
+/** The next one of the tenant's chain. A receipt about an offer that was not accepted is bound to no obligation (R5). */
+export function appendReceipt(
+  turn: Turn,
+  task: TaskEntry,
+  draft: ReceiptDraft,
+  givenId: string | null,
+  isBound = true,
+): Receipt {
   const { state, tenant, now } = turn;
-  const sequence = tenant.counters.record.receipts + 1;
-  updateCounters(turn, { receipts: sequence });
+  const { receipts, receiptBytes } = tenant.counters.record;
+  const sequence = receipts + 1;
+  updateCounters(turn, { receipts: sequence, receiptBytes: receiptBytes + receiptSize(draft) });
   draft.sequence = sequence;
   draft.id = givenId ?? receiptIdOf(sequence);
-  draft.obligationId = task.record.obligation?.id ?? null;
+  draft.obligationId = isBound ? (task.record.obligation?.id ?? null) : null;
   draft.storedAt = now;
   const receipt: Receipt = draft;
   state.receipts.push(receipt);
@@ -224,25 +263,73 @@ export function appendReceipt(turn: Turn, task: TaskEntry, draft: ReceiptDraft, 
   return receipt;
 }
 
+/** So that it is known again (R3). Past its limit a task forgets its first keys; the ledger still has them. */
+export function markReceipt(turn: Turn, task: TaskEntry, input: ReceiptInput, receipt: Receipt): void {
+  const keys = dedupeMarksOf(input);
+  if (keys.length === 0) return;
+  const { id: receiptId, submittedBy } = receipt;
+  const fingerprint = receiptFingerprint(input);
+  const dedupes = [...task.record.dedupes, ...keys.map((key) => ({ key, fingerprint, receiptId, submittedBy }))];
+  updateTask(turn, task, { dedupes: dedupes.slice(-limits.dedupeKeysPerTaskMax) });
+  rememberMarks(turn.tenant, task);
+  forgetMarks(turn.tenant, task, dedupes.slice(0, -limits.dedupeKeysPerTaskMax));
+}
+
+/** New, or restored. */
+export function rememberMarks({ book }: TenantEntry, task: TaskEntry): void {
+  for (const { key, submittedBy } of task.record.dedupes) book.dedupes.set(markName(key, submittedBy), task);
+}
+
+/** The ledger still knows them. */
+export function forgetMarks({ book }: TenantEntry, task: TaskEntry, marks: readonly DedupeMark[]): void {
+  for (const { key, submittedBy } of marks) {
+    const name = markName(key, submittedBy);
+    if (book.dedupes.get(name) === task) book.dedupes.delete(name);
+  }
+}
+
 export function receiptIdOf(sequence: number): string {
   return `${ownIdPrefix}${sequence.toString(32).padStart(10, "0")}`;
 }
 
-/** T2, T5: an escalation by policy, to the task's principal. */
-export function policyReceipt(turn: Turn, task: TaskEntry, reason: string, attempt: TaskAttempt | null): Receipt {
-  const { principalAi } = task.record.spec;
-  const draft = ownDraft(turn, task, "escalate");
+/** T2, T5: an escalation by policy, of an attempt's work or of a task that nobody works on. */
+export function policyReceipt(
+  turn: Turn,
+  task: TaskEntry,
+  reason: string,
+  attempt: TaskAttempt | null,
+  to: string,
+): Receipt {
+  const draft = ownDraft(turn, task, "escalate", to, null);
   draft.causedByReceiptId = attempt?.receiptId ?? task.record.lastReceiptId;
-  draft.fromPrincipal = attempt?.workerId ?? null;
+  draft.forPrincipal = attempt === null ? null : custodianOf(attempt);
   draft.escalationClass = "policy";
   draft.escalationReason = reason;
-  draft.escalationTo = principalAi;
+  draft.escalationTo = to;
+  return appendReceipt(turn, task, draft, null);
+}
+
+/** R5: a supervisor has given an overdue obligation to a new custodian. */
+export function recoveredReceipt(
+  turn: Turn,
+  task: TaskEntry,
+  custodian: string,
+  reason: string,
+  submittedBy: string | null,
+): Receipt {
+  const draft = ownDraft(turn, task, "escalate", custodian, submittedBy);
+  draft.forPrincipal = task.record.obligation?.custodian ?? null;
+  draft.escalationClass = "owner";
+  draft.escalationReason = reason;
+  draft.escalationTo = custodian;
   return appendReceipt(turn, task, draft, null);
 }
 
 /** T13: the principal called the task off while somebody was bound to it. */
-export function canceledReceipt(turn: Turn, task: TaskEntry, reason: string | null) {
-  const draft = ownDraft(turn, task, "complete");
+export function canceledReceipt(turn: Turn, task: TaskEntry, reason: string | null, submittedBy: string | null) {
+  const { obligation, spec } = task.record;
+  const draft = ownDraft(turn, task, "complete", spec.principalAi, submittedBy);
+  draft.forPrincipal = obligation?.custodian ?? null;
   draft.status = "canceled";
   draft.outcomeKind = reason === null ? "none" : "response_text";
   draft.outcomeText = reason;
@@ -251,10 +338,17 @@ export function canceledReceipt(turn: Turn, task: TaskEntry, reason: string | nu
 }
 
 /** Without the payload, which a worker's receipts repeat. */
-function ownDraft({ now }: Turn, { record }: TaskEntry, phase: ReceiptPhase): ReceiptDraft {
-  const { attempts: attempt, lastReceiptId: causedByReceiptId, spec } = record;
-  const sender = { workerId: ownSource, attempt, startedAt: null, causedByReceiptId };
-  return contentOf(nothingSent, phase, { record, payload: null }, sender, spec.principalAi, now);
+function ownDraft(
+  { now }: Turn,
+  { record }: TaskEntry,
+  phase: ReceiptPhase,
+  recipientAi: string,
+  submittedBy: string | null,
+): ReceiptDraft {
+  const { attempts: attempt, lastReceiptId: causedByReceiptId } = record;
+  const own = { workerId: ownSource, startedAt: null, forPrincipal: null };
+  const sender = { ...own, attempt, causedByReceiptId, submittedBy };
+  return contentOf(nothingSent, phase, { record, payload: null }, sender, recipientAi, now);
 }
 
 const nothingSent = blank(receiptInput);

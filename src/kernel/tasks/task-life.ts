@@ -17,11 +17,12 @@ import {
   type Turn,
 } from "../memory/state.ts";
 import { attemptOf, type TaskEntry, updateTask } from "../memory/task-state.ts";
-import { policyReceipt } from "../receipts/receipts.ts";
+import { custodianOf, supervisorOf } from "../receipts/principals.ts";
+import { forgetMarks, policyReceipt } from "../receipts/receipts.ts";
 import { endWait } from "../requests/request-life.ts";
 import { enterQueue, leaveQueue, offerSlots } from "./task-queue.ts";
 import { endSpeculation, resumeSpeculation } from "./task-speculation.ts";
-import { closeObligation, moveObligation, moveTask, type ObligationMove } from "./task-states.ts";
+import { closeObligation, moveObligation, moveTask, type ObligationMove, openObligation } from "./task-states.ts";
 import { noteOutcome } from "./workers.ts";
 
 export function emitTask(
@@ -90,15 +91,15 @@ function afterLoss(
   if (isAccepted && as === "EXPIRED") noteOutcome(turn, attempt.workerId, "lost");
   if (isAccepted) {
     const why = as === "EXPIRED" ? "lease_expired" : as === "RELEASED" ? "released" : (reason ?? "revoked");
-    policyReceipt(turn, task, why, attempt);
+    policyReceipt(turn, task, why, attempt, successorOf(turn, task));
     emitTask(turn, task, "task.escalated", attempt, why);
   }
   const isLost = isAccepted && as === "EXPIRED";
   // Given back or taken away: not the attempt's fault, so it does not count.
-  if (isAccepted && !isLost && !isAcceptedByAnother(task)) {
+  if (isAccepted && !isLost && acceptedElsewhere(task) === undefined) {
     updateTask(turn, task, { attempts: Math.max(task.record.attempts - 1, 0) });
   }
-  if (isAccepted) passOn(turn, task, isLost ? "lapse" : "hand_over", task.record.spec.principalAi);
+  if (isAccepted) passOn(turn, task, isLost ? "lapse" : "hand_over", successorOf(turn, task));
   if (task.record.live.length > 0) return followLive(turn, task, isLost || !isAccepted ? attempt.receiptId : null);
   if (!isAccepted) {
     // A revocation is nobody's refusal of the task.
@@ -115,27 +116,35 @@ function afterLoss(
  * other takes its receipt over and does not count as another attempt: the two were one.
  */
 export function followLive(turn: Turn, task: TaskEntry, countedReceiptId: string | null): void {
-  const isAccepted = isAcceptedByAnother(task);
+  const isAccepted = acceptedElsewhere(task) !== undefined;
   const live = task.record.live.map((one) => ({ ...one, receiptId: one.receiptId ?? countedReceiptId }));
   moveTask(turn, task, isAccepted ? "accept" : "unaccept", { live });
   resumeSpeculation(turn, task);
 }
 
-function isAcceptedByAnother({ record }: TaskEntry): boolean {
-  return record.live.some(({ acceptedAt }) => acceptedAt !== null);
+/** R5: if another worker has accepted it too, the obligation is that one's; otherwise it moves as given. */
+export function passOn(turn: Turn, task: TaskEntry, move: ObligationMove, custodian: string): void {
+  const other = acceptedElsewhere(task);
+  if (other === undefined) moveObligation(turn, task, move, custodian);
+  else moveObligation(turn, task, "hand_over", custodianOf(other));
 }
 
-/** R5: if another worker has accepted it too, the obligation is that worker's; otherwise it moves as given. */
-export function passOn(turn: Turn, task: TaskEntry, move: ObligationMove, custodian: string): void {
-  const other = task.record.live.find(({ acceptedAt }) => acceptedAt !== null);
-  if (other === undefined) moveObligation(turn, task, move, custodian);
-  else moveObligation(turn, task, "hand_over", other.workerId);
+/** Who answers for the task after an attempt without a word: the other of two workers, or its supervisor (T5, T8). */
+function successorOf({ tenant }: Turn, task: TaskEntry): string {
+  const other = acceptedElsewhere(task);
+  return other === undefined ? supervisorOf(tenant, task.record.spec) : custodianOf(other);
+}
+
+function acceptedElsewhere({ record }: TaskEntry): TaskAttempt | undefined {
+  return record.live.find(({ acceptedAt }) => acceptedAt !== null);
 }
 
 function remember(turn: Turn, task: TaskEntry, attempt: TaskAttempt): void {
   const { leaseId, fence, workerId, acceptedAt, receiptId } = attempt;
   const past = [...task.record.past, { leaseId, fence, workerId, acceptedAt, receiptId, contested: false }];
-  updateTask(turn, task, { past: past.slice(-limits.taskPastMax), lastWorker: workerId });
+  // T7: a worker that only declined it has no claim to see it first again.
+  const lastWorker = acceptedAt === null ? task.record.lastWorker : workerId;
+  updateTask(turn, task, { past: past.slice(-limits.taskPastMax), lastWorker });
   if (acceptedAt !== null && task.record.spec.intents.length > 0) awaitLateResult(turn, task);
 }
 
@@ -164,13 +173,23 @@ export function retryOrDie(turn: Turn, task: TaskEntry, attempt: TaskAttempt, re
 
 /** To the dead letters, from where it can be sent again. `reason` null: a receipt has said why already. */
 export function die(turn: Turn, task: TaskEntry, reason: "never_accepted" | "max_retries_exceeded" | null): void {
-  if (reason !== null) {
-    policyReceipt(turn, task, reason, null);
-    moveObligation(turn, task, "reassign", task.record.spec.principalAi);
-  }
+  if (reason !== null) bindSupervisor(turn, task, reason);
   moveTask(turn, task, "die", { endReason: reason ?? "escalated", notBefore: null, progress: null });
   emitTask(turn, task, "task.escalated", null, task.record.endReason);
 }
+
+/** T2, T5: whatever is escalated is in an inbox, so a task that nobody is bound to binds its supervisor. */
+function bindSupervisor(turn: Turn, task: TaskEntry, reason: string): void {
+  const supervisor = supervisorOf(turn.tenant, task.record.spec);
+  const { obligation } = task.record;
+  const isOpen = obligation !== null && obligation.state !== "CLOSED";
+  if (!isOpen) openObligation(turn, task, supervisor);
+  policyReceipt(turn, task, reason, null, supervisor);
+  if (isOpen) moveObligation(turn, task, "reassign", supervisor);
+}
+
+/** What a complete receipt makes of its task. */
+export const statusAfter = { success: "succeeded", failure: "failed", canceled: "canceled" } as const;
 
 const finalMoves = { succeeded: "succeed", failed: "fail", canceled: "cancel" } as const;
 
@@ -214,7 +233,7 @@ function end(
   closeObligation(turn, task);
   moveTask(turn, task, finalMoves[status], { winningReceiptId, endedAt: now, endReason: reason, notBefore: null });
   callOff(turn, task);
-  for (const { key } of task.record.dedupes) tenant.book.dedupes.delete(key);
+  forgetMarks(tenant, task, task.record.dedupes);
   leaveIfOver(turn, task);
 }
 

@@ -11,11 +11,12 @@
  *    └──── dead ◄──── die (leased too) ───┘                     redrive leads from dead to queued
  *
  * Not drawn: `cancel` ends any task that has not ended; `succeed` also comes late, to a task that is queued, pending or
- * dead again (T13); a second attempt is offered and accepted without a change of status (T8).
+ * dead again (T13), and there its custodian may end it as succeeded or failed; a second attempt is offered and accepted without a change of status (T8).
  */
 import type { Obligation, Task, TaskStatus } from "../contract/task-records.ts";
 import { after, changed, type TenantEntry, type Transitions, type Turn } from "../memory/state.ts";
 import { type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { ownObligationPrefix } from "../receipts/principals.ts";
 
 export type TaskMove =
   | "offer"
@@ -34,14 +35,14 @@ const no = "refused";
 
 // biome-ignore format: a table, one row per state
 export const taskTransitions: Transitions<TaskStatus, TaskMove> = {
-  queued:        { offer: "leased",   accept: no,         unaccept: no,       requeue: no,       retry: no,              ready: "queued", die: no,     succeed: "succeeded", fail: no,       cancel: "canceled", redrive: no },
+  queued:        { offer: "leased",   accept: no,         unaccept: no,       requeue: no,       retry: no,              ready: "queued", die: no,     succeed: "succeeded", fail: "failed", cancel: "canceled", redrive: no },
   leased:        { offer: "leased",   accept: "accepted", unaccept: "leased", requeue: "queued", retry: no,              ready: no,       die: "dead", succeed: no,          fail: no,       cancel: "canceled", redrive: no },
   accepted:      { offer: "accepted", accept: "accepted", unaccept: "leased", requeue: "queued", retry: "retry_pending", ready: no,       die: "dead", succeed: "succeeded", fail: "failed", cancel: "canceled", redrive: no },
-  retry_pending: { offer: no,         accept: no,         unaccept: no,       requeue: no,       retry: no,              ready: "queued", die: no,     succeed: "succeeded", fail: no,       cancel: "canceled", redrive: no },
+  retry_pending: { offer: no,         accept: no,         unaccept: no,       requeue: no,       retry: no,              ready: "queued", die: no,     succeed: "succeeded", fail: "failed", cancel: "canceled", redrive: no },
   succeeded:     { offer: no,         accept: no,         unaccept: no,       requeue: no,       retry: no,              ready: no,       die: no,     succeed: no,          fail: no,       cancel: no,         redrive: no },
   failed:        { offer: no,         accept: no,         unaccept: no,       requeue: no,       retry: no,              ready: no,       die: no,     succeed: no,          fail: no,       cancel: no,         redrive: no },
   canceled:      { offer: no,         accept: no,         unaccept: no,       requeue: no,       retry: no,              ready: no,       die: no,     succeed: no,          fail: no,       cancel: no,         redrive: no },
-  dead:          { offer: no,         accept: no,         unaccept: no,       requeue: no,       retry: no,              ready: no,       die: no,     succeed: "succeeded", fail: no,       cancel: "canceled", redrive: "queued" },
+  dead:          { offer: no,         accept: no,         unaccept: no,       requeue: no,       retry: no,              ready: no,       die: no,     succeed: "succeeded", fail: "failed", cancel: "canceled", redrive: "queued" },
 };
 
 export const firstTaskStatus: TaskStatus = "queued";
@@ -64,25 +65,33 @@ export function moveTask(
  *            ┌──┐      ┌──────────┐         hand_over: given back, escalated, or left to the other of two workers
  *            ▼  │      │          ▼         lapse: the custodian's lease expired
  *   accept ─► OPEN ────┘        OVERDUE
- *            │   ▲──── accept ────┤
+ *            │   ▲─ accept, recover ┤         recover: a supervisor gives it to a new custodian
  *      close ▼                    │ close
  *          CLOSED ◄───────────────┘         accepted once more, the task has a new obligation
  *
  * `reassign` changes the custodian only.
  */
 
-export type ObligationMove = "accept" | "hand_over" | "lapse" | "reassign" | "close";
+export type ObligationMove = "accept" | "hand_over" | "lapse" | "recover" | "reassign" | "close";
 
 export const obligationTransitions: Transitions<Obligation["state"], ObligationMove> = {
-  OPEN: { accept: "OPEN", hand_over: "OPEN", lapse: "OVERDUE", reassign: "OPEN", close: "CLOSED" },
-  OVERDUE: { accept: "OPEN", hand_over: "refused", lapse: "refused", reassign: "OVERDUE", close: "CLOSED" },
-  CLOSED: { accept: "refused", hand_over: "refused", lapse: "refused", reassign: "CLOSED", close: "refused" },
+  OPEN: { accept: "OPEN", hand_over: "OPEN", lapse: "OVERDUE", recover: no, reassign: "OPEN", close: "CLOSED" },
+  OVERDUE: { accept: "OPEN", hand_over: no, lapse: no, recover: "OPEN", reassign: "OVERDUE", close: "CLOSED" },
+  CLOSED: { accept: no, hand_over: no, lapse: no, recover: no, reassign: no, close: no },
 };
 
-export function openObligation(turn: Turn, task: TaskEntry, custodian: string): void {
-  const { obligation: last, id } = task.record;
-  const number = last === null ? 1 : Number(last.id.slice(last.id.lastIndexOf("-") + 1)) + 1;
-  setObligation(turn, task, { id: `obl_${id.slice(2)}-${number}`, state: "OPEN", custodian, openedAt: turn.now });
+/** Under the id that its acceptance gave it, or one of its own. */
+export function openObligation(turn: Turn, task: TaskEntry, custodian: string, givenId: string | null = null): void {
+  const id = givenId ?? ownObligationId(turn, task.record);
+  setObligation(turn, task, { id, state: "OPEN", custodian, openedAt: turn.now });
+}
+
+/** Counted up; after a given id from a number that no earlier one of the task can have. */
+function ownObligationId({ tenant }: Turn, { id, obligation: last }: Task): string {
+  const stem = `${ownObligationPrefix}${id.slice(2)}-`;
+  const isOwn = last?.id.startsWith(stem) ?? true;
+  const before = isOwn ? Number(last?.id.slice(stem.length) ?? 0) : tenant.counters.record.receipts;
+  return `${stem}${before + 1}`;
 }
 
 export function moveObligation(turn: Turn, task: TaskEntry, move: ObligationMove, custodian: string): void {
@@ -108,6 +117,7 @@ function setObligation(turn: Turn, task: TaskEntry, obligation: Obligation): voi
 export function listObligation({ book }: TenantEntry, task: TaskEntry): void {
   const { obligation } = task.record;
   if (obligation === null || obligation.state === "CLOSED") return;
+  book.obligations.set(obligation.id, task);
   const listed = book.custodians.get(obligation.custodian);
   if (listed === undefined) book.custodians.set(obligation.custodian, new Set([task]));
   else listed.add(task);
@@ -116,6 +126,7 @@ export function listObligation({ book }: TenantEntry, task: TaskEntry): void {
 function unlistObligation({ book }: TenantEntry, task: TaskEntry): void {
   const { obligation } = task.record;
   if (obligation === null) return;
+  if (book.obligations.get(obligation.id) === task) book.obligations.delete(obligation.id);
   const listed = book.custodians.get(obligation.custodian);
   listed?.delete(task);
   if (listed?.size === 0) book.custodians.delete(obligation.custodian);

@@ -62,7 +62,7 @@ test("T13 leased: an offer that is given back is in the queue at once: no receip
   assert.equal(world.ready.length, 1);
 });
 
-test("T2: after max_offers the task is dead, with an escalation by policy to its principal", () => {
+test("T2: after max_offers the task is dead, and in its principal's inbox by an escalation by policy", () => {
   const { world, id, now } = withTask({ maxOffers: 3 });
   for (const end of ["expires", "given back", "expires"]) {
     const offer = world.offered("w.1");
@@ -77,7 +77,9 @@ test("T2: after max_offers the task is dead, with an escalation by policy to its
     "receipt",
   );
   assert.deepEqual([phase, escalationClass, escalationReason], ["escalate", "policy", "never_accepted"]);
-  assert.deepEqual([escalationTo, recipientAi, obligationId], ["delegate.root", "delegate.root", null]);
+  assert.deepEqual([escalationTo, recipientAi], ["delegate.root", "delegate.root"]);
+  const obligation = found(now().obligation, "obligation");
+  assert.deepEqual([obligation.id, obligation.state, obligation.custodian], [obligationId, "OPEN", "delegate.root"]);
   world.idles("w.1");
 });
 
@@ -231,7 +233,8 @@ test("T5: an accepted task whose lease expires is escalated and tried again afte
   assert.deepEqual([now().obligation?.state, now().obligation?.custodian], ["OVERDUE", "delegate.root"]);
   assert.deepEqual(world.phasesOf(id), ["accepted", "escalate lease_expired"]);
   const [accepted, escalated] = world.receiptsOf(id);
-  assert.deepEqual([escalated?.causedByReceiptId, escalated?.fromPrincipal], [accepted?.id, "w.1"]);
+  assert.equal(escalated?.causedByReceiptId, accepted?.id);
+  assert.deepEqual([escalated?.fromPrincipal, escalated?.forPrincipal], ["delegate.root", "w.1"]);
   assert.equal(escalated?.sourceSystem, "leasehold");
   world.pass(29_999);
   world.idles("w.2");

@@ -246,7 +246,7 @@ test("T8: a waiting urgent task takes a running preemptible one's worker, which 
   assert.equal(world.offered("w.1").task.id, lowly);
 });
 
-test("T8: only one worker is asked to make room for one task; another if that one is gone", () => {
+test("T8: only one worker is asked to make room for one task; another once that one has not used its grace time", () => {
   const world = createTaskWorld();
   for (let n = 0; n < 2; n++) world.create({ preemptible: true });
   const [one, two] = [world.start("w.1"), world.start("w.2")];
@@ -254,7 +254,9 @@ test("T8: only one worker is asked to make room for one task; another if that on
   world.pass(limits.taskPreemptAfterMs);
   assert.deepEqual(world.beat(one).directives, ["preempt"]);
   assert.deepEqual(world.beat(two).directives, []);
-  world.succeed(one);
+  world.giveBack(one);
+  assert.deepEqual(world.beat(two).directives, [], "the first is about to poll");
+  world.pass(limits.taskPreemptGraceMs);
   assert.deepEqual(world.beat(two).directives, ["preempt"]);
 });
 

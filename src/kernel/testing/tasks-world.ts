@@ -38,6 +38,9 @@ export const taskRefusals = [
   "dedupe_conflict",
   "idempotency_key_reused",
   "task_not_dead",
+  "obligation_unknown",
+  "obligation_not_overdue",
+  "quota_exceeded",
   "tenant_suspended",
 ] as const satisfies readonly RefusalCode[];
 
@@ -151,12 +154,15 @@ export function createTaskWorld(...agents: readonly string[]) {
     giveBack: ({ lease }: HeldOffer): void => void expect("lease", ask({ type: "release_task", leaseId: lease.id })),
     cancelTask: (taskId: string, reason: string | null = null): Task =>
       expect("task", ask({ type: "cancel_task", taskId, reason })).task,
+    recover: (obligationId: string, custodian: string, reason = "its worker is gone"): ReplyOf<"obligation"> =>
+      expect("obligation", ask({ type: "recover_obligation", obligationId, custodian, reason })),
     redrive: (taskId: string): Task => expect("task", ask({ type: "redrive_task", taskId })).task,
     setType: (taskType: string, settings: SetTaskType["settings"]): TaskType =>
       expect("task_type", ask({ type: "set_task_type", taskType, settings })).taskType,
 
     // What is there.
     task,
+    taskIfAlive: (taskId: string): Task | undefined => entry().tasks.get(taskId)?.record,
     statusOf: (taskId: string): Task["status"] =>
       entry().tasks.get(taskId)?.record.status ?? world.endedTask(taskId).status,
     placeOf: (taskId: string): TaskEntry["place"] => entryOf(taskId).place,

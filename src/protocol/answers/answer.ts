@@ -71,7 +71,7 @@ const invalidWorkerId = errorAnswer("invalid_worker_id", "must match pattern {ty
 
 export function refusalAnswer(refusal: Refusal, now: Millis): Answer {
   const { code, detail, field, leaseId, from, to, generation, blockers, blockersTotal } = refusal;
-  const { taskId, problem, winningReceiptId, missing } = refusal;
+  const { taskId, problem, winningReceiptId, missing, quota, used, limit } = refusal;
   if (code === "invalid_worker_id") return invalidWorkerId;
   const value: Record<string, unknown> = {
     error: code,
@@ -85,6 +85,9 @@ export function refusalAnswer(refusal: Refusal, now: Millis): Answer {
     task_id: taskId,
     winning_receipt_id: winningReceiptId,
     missing,
+    quota,
+    used,
+    limit,
   };
   if (blockers !== undefined) {
     value["blocked_by"] = blockers.map((one) => show(blocker, one, { now }));

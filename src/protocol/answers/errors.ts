@@ -100,6 +100,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   caveat_failed: refused(401, "Use a wider token, or ask for less; `caveat` names the one that failed."),
   forbidden: refused(403, "Use a credential whose role, tenant or agent allows it."),
   not_lease_holder: refused(403, "Use the token of the agent that holds the lease, or a supervisor's key."),
+  quota_exceeded: refused(403, "See `quota`, `used` and `limit`: use less, or ask the operator to raise it."),
   lease_denied: refused(
     403,
     "See `reason`: quota (release something, or raise it), capacity (ask for fewer units), self_blocked (release what you hold there), bind_failed (ask the cell's operator).",
@@ -118,6 +119,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
     "Use the `request_id` of the reply; requests that ended are forgotten after ten minutes.",
   ),
   resource_unknown: refused(404, "Declare the resource first, or check its spelling."),
+  obligation_unknown: refused(404, "Check the id: `/v1/obligations` lists those that are not closed."),
   cell_unknown: refused(404, "Start the cell, or check its name: none has enrolled under it."),
   tenant_unknown: refused(404, "Create the tenant first, or check its id."),
   digest_unknown: refused(404, "Save a digest first; a dropped one is gone."),
@@ -175,6 +177,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
     "This `dedupe_key` was used for another receipt: use a new one, or send the same again.",
   ),
   task_not_dead: refused(409, "Only a dead task can be redriven."),
+  obligation_not_overdue: refused(409, "Leave it with its custodian, who still answers for it."),
   idempotency_key_reused: refused(422, "Use a new `idempotency_key`, or send exactly what was sent under this one."),
   artifact_mismatch: refused(422, "The bytes do not have the announced checksum: send all of them again."),
   tenant_suspended: refused(423, "An operator has to resume the tenant first."),

@@ -112,6 +112,8 @@ export interface Waits {
 export interface TaskObligation {
   readonly task: Task;
   readonly obligation: Obligation;
+  /** Absent: it has none. */
+  readonly deadline?: number | null;
 }
 
 export interface LedgerHead extends Values<typeof ledgerHead> {}

@@ -11,6 +11,7 @@ export const settingsWords: Words<typeof tenantSettings> = {
   claim_within_ms: "How soon a grant that ended a wait must be collected (W8).",
   retry_ms_base: "The first term of DIE's hint (W5).",
   retry_ms_cap: "What that hint is capped at, before jitter.",
+  supervisor: "Who gets policy escalations of tasks that name no other (T5); null: each task's principal.",
 };
 
 export const quotasWords: Words<typeof tenantQuotas> = {
@@ -20,6 +21,8 @@ export const quotasWords: Words<typeof tenantQuotas> = {
   resources_max: "Declared resources.",
   patterns_max: "Leases on patterns alive at once.",
   tasks_max: "Tasks.",
+  receipts_max: "Receipts in the ledger; beyond it, what was accepted can still be completed (R8).",
+  receipt_bytes_max: "Their size together, about as they are stored (R8).",
   lease_time_ms_max: "The longest that one lease may live, however often it is extended; null: no limit.",
   tenant_lease_time_ms_max: "Lease time of all leases together, per day; null: no limit.",
   kinds: "Units of live leases by the type of resource, such as `GPU`; replaces what there was (G2).",

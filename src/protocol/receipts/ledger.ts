@@ -2,15 +2,39 @@
 
 import { choice, optional, text } from "../../kernel/contract/field.ts";
 import { limits } from "../../kernel/contract/limits.ts";
+import { taskCommands } from "../../kernel/contract/task-commands.ts";
 import { obligationStates } from "../../kernel/contract/task-records.ts";
 import { page } from "../leases/shapes.ts";
-import { following } from "../operating/roles.ts";
+import { above, following } from "../operating/roles.ts";
 import { ok, operationsOf } from "../operation.ts";
 import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
+import { taskAnswer } from "../tasks/task-json.ts";
 import * as shapes from "./receipt-shapes.ts";
 
-const { query } = operationsOf("Receipts");
+const { command, query } = operationsOf("Receipts");
+
+export const recoverObligation = command({
+  name: "recover_obligation",
+  path: "/v1/obligations/{obligation_id}/recover",
+  fields: inputs(taskCommands.recover_obligation, {
+    obligation_id: "An overdue obligation.",
+    custodian: "Who answers for it from now on.",
+    reason: "Why; it is in the ledger.",
+  }),
+  roles: above,
+  summary: "Gives an overdue obligation to a new custodian",
+  description:
+    "It is OPEN again. An `escalate` receipt of class `owner` names the new custodian, who may complete the task (R5).",
+  example: {
+    obligation_id: "obl_01jcs8qm5t6w8y0a2b4d6f-1",
+    custodian: "worker.reviewer",
+    reason: "the worker is gone",
+  },
+  replies: [ok(shapes.obligation, "The obligation as it is now.")],
+  errors: ["obligation_unknown", "obligation_not_overdue"],
+  encode: taskAnswer,
+});
 
 const custodian = text({ min: 1, max: limits.keyLengthMax });
 

@@ -20,13 +20,13 @@ export const receiptWords: Words<typeof receiptInput> & Words<typeof receipt> = 
   fence: "The offer's fence, beside `task_id`.",
   tenant_id: "Must be the credential's own.",
   receipt_id: "Of the sender's choice; one is made if it is left out.",
-  obligation_id: "The obligation that this is about.",
+  obligation_id: "The obligation that this is about; an `accepted` receipt that opens one may give it its id (R5).",
   parent_task_id: "The task that this one is a part of.",
   caused_by_receipt_id: "The receipt that led to this one; the task's last one if it is left out.",
   dedupe_key: "Sent again with the same content, the first receipt is the answer (R3).",
   attempt: "Which attempt this is, from 1.",
-  from_principal: "The sender.",
-  for_principal: "The principal it is done for.",
+  from_principal: "The requester; the task's principal if left out.",
+  for_principal: "The executor, who answers for it (R5); the worker if left out.",
   source_system: "The worker_id.",
   recipient_ai: "The recipient.",
   trust_domain: "As given.",
@@ -34,8 +34,8 @@ export const receiptWords: Words<typeof receiptInput> & Words<typeof receipt> = 
   realtime: "As given.",
   task_type: "From the task if left out.",
   task_summary: "From the task if left out.",
-  task_body: "From the task if left out.",
-  inputs: "From the task if left out; up to 64 KiB.",
+  task_body: "From the task if left out, but not into a progress receipt.",
+  inputs: "From the task if left out, but not into a progress receipt; up to 64 KiB.",
   expected_outcome_kind: "From the task if left out.",
   expected_artifact_mime: "From the task if left out.",
   outcome_kind: "Of a complete receipt: none, response_text, artifact_pointer or mixed.",
@@ -48,7 +48,7 @@ export const receiptWords: Words<typeof receiptInput> & Words<typeof receipt> = 
   artifact_refs: "Further artifacts.",
   escalation_class: "owner, capability, trust, policy, scope or other.",
   escalation_reason: "Why it is escalated.",
-  escalation_to: "The principal it is escalated to; the task's principal if left out.",
+  escalation_to: "The principal it is escalated to; the task's supervisor or principal if left out (T5).",
   retry_requested: "Whether it should be tried again.",
   body: "Anything else.",
   created_at: "When it was written. ISO 8601.",
@@ -59,6 +59,7 @@ export const receiptWords: Words<typeof receiptInput> & Words<typeof receipt> = 
   metadata: "Up to 16 KiB.",
   sequence: "1 for the tenant's first; no number is left out.",
   stored_at: "When it was stored, by the ledger's clock.",
+  submitted_by: "The key that submitted it; null where none was shown. Written by the server only (R7).",
 };
 
 const times = ["created_at", "started_at", "completed_at", "read_at", "archived_at"] as const;
@@ -77,6 +78,9 @@ export const receiptFields = {
   schema_version: optional(text({ maxLength: limits.keyLengthMax, description: "Of the receipt: 1.0." })),
   stored_at: optional(
     text({ maxLength: limits.timeLengthMax, description: "Accepted and not used: the ledger's clock decides." }),
+  ),
+  submitted_by: optional(
+    text({ maxLength: limits.keyLengthMax, description: "Accepted and not used: the server writes it (R7)." }),
   ),
 };
 

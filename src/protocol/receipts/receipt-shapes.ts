@@ -33,9 +33,16 @@ export const chain = record(
   { title: "ReceiptChain" },
 );
 
-export const obligation = record(parts(taskObligation, { ...obligationWords, status: "The task's." }), {
-  title: "Obligation",
-});
+export const obligation = record(
+  parts(taskObligation, {
+    ...obligationWords,
+    status: "The task's.",
+    deadline_at: "When the custodian's lease ends, unless it is extended; null where it holds none.",
+  }),
+  {
+    title: "Obligation",
+  },
+);
 
 export const ledgerHead = record(
   parts(ledgerHeadFields, {

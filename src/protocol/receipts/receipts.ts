@@ -4,7 +4,7 @@ import { choice, optional, text } from "../../kernel/contract/field.ts";
 import { taskId } from "../../kernel/contract/inputs.ts";
 import { receiptPhases } from "../../kernel/contract/task-records.ts";
 import { page } from "../leases/shapes.ts";
-import { following, working } from "../operating/roles.ts";
+import { delegating, following } from "../operating/roles.ts";
 import { ok, operationsOf } from "../operation.ts";
 import { checkOf } from "../schema/check.ts";
 import { paging } from "../schema/fields.ts";
@@ -47,6 +47,7 @@ const receiptErrors = [
   "complete_without_accept",
   "already_completed",
   "stale_fence",
+  "quota_exceeded",
 ] as const;
 
 export const submitReceipt = command({
@@ -54,12 +55,13 @@ export const submitReceipt = command({
   path: "/v1/receipts",
   fields: receiptFields,
   faultCode: "invalid_receipt",
-  roles: working,
+  roles: delegating,
   summary: "Adds a receipt to the ledger",
   description:
     "`accepted` makes an offer an obligation, `complete` ends it, exactly once; `escalate` passes it on, `progress` tells " +
     'how it goes. Short receipts and LegiVellum\'s full ones are taken as they stand: "NA", "TBD", null, {} and 0 are ' +
-    "read as left out, and what is left out is filled from the task and its lease (R2).",
+    "read as left out, and what is left out is filled from the task and its lease (R2). While nobody has the task, the " +
+    "custodian of its obligation may complete or escalate it without a lease, with its name in `source_system` (T13).",
   example: receiptExample,
   replies: [ok(shapes.receipt, "Stored.", 201), ok(shapes.receipt, "Sent before: the receipt of then (R3).")],
   errors: receiptErrors,
@@ -85,7 +87,7 @@ export const submitReceipts = command({
       "x-apart": true,
     }),
   },
-  roles: working,
+  roles: delegating,
   summary: "Adds many receipts",
   description:
     "Each has a status and a body of its own. Of a stored one the body says where it stands in the ledger; the whole of " +

@@ -160,6 +160,7 @@ export const receiptMark = {
 /** R5: what a custodian answers for, with the task that it is about. */
 export const taskObligation = {
   ...obligation,
+  deadline: named("deadline_at", optional(time())),
   closedAt: optional(time()),
   taskId: text(),
   ...only(taskSpec, "taskType", "taskSummary", "principalAi"),

@@ -33,6 +33,7 @@ export const taskWords: Words<typeof taskInput> = {
   preemptible: "May be asked to make room for a more urgent one (T8).",
   parent_task_id: "The task that this one is a part of.",
   idempotency_key: "Sent again within a day, the first task is the answer (T12).",
+  supervisor: "Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out.",
 };
 
 /** For tools that describe their input themselves. */

@@ -78,6 +78,9 @@ test("tasks and obligations are what their schemas say", () => {
     acceptedAt: null,
     receiptId: null,
     canceled: false,
+    custodian: null,
+    preemptFor: null,
+    preemptBy: null,
   };
   const obligation = { id: "obl_1", state: "OPEN", custodian: "w.1", openedAt: sampleNow } as const;
   const task = sampleTask({ live: [live], obligation, notBefore: sampleNow });

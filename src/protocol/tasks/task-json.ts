@@ -25,10 +25,10 @@ export function taskObject(task: Task): WireObject {
   return show(taskFields, task);
 }
 
-export function obligationObject({ task, obligation }: TaskObligation): WireObject {
+export function obligationObject({ task, obligation, deadline = null }: TaskObligation): WireObject {
   const { id: taskId, spec, status, lastReceiptId } = task;
   const closedAt = obligation.state === "CLOSED" ? task.endedAt : null;
-  return show(views.taskObligation, { ...spec, ...obligation, closedAt, taskId, status, lastReceiptId });
+  return show(views.taskObligation, { ...spec, ...obligation, deadline, closedAt, taskId, status, lastReceiptId });
 }
 
 export function workerObject({ worker, leases }: { readonly worker: Worker; readonly leases: number }): WireObject {
@@ -52,6 +52,8 @@ export function taskReplyAnswer(reply: TaskReply | ReadAnswer, context: AnswerCo
     }
     case "task_lease":
       return answer(200, taskLeaseForm, reply, context);
+    case "obligation":
+      return answerJson(200, obligationObject(reply));
     case "task_type":
       return answerJson(200, {
         ...show(taskTypeRecord, reply.taskType),

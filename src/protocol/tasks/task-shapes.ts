@@ -102,6 +102,7 @@ const taskTypeProperties = outputs(taskTypeRecord, {
   speculate_share: "Past this many times the usual duration a second worker is offered it.",
   usual_duration_ms: "How long such tasks usually take.",
   samples: "How many of them were measured.",
+  supervisor: "Who gets their policy escalations (T5).",
 });
 
 export const taskTypeShape = record(taskTypeProperties, { title: "TaskType" });

@@ -23,12 +23,13 @@ export const setTaskType = command({
       requeue_delay_ms: "The pause before a retry.",
       speculate_share:
         "Past this many times its usual duration a task without a manifest is offered to a second worker.",
+      supervisor: "Who gets their policy escalations, where a task names nobody (T5).",
     }),
   },
   roles: above,
   summary: "Sets what tasks of a type get where they say nothing",
   description:
-    "All five are set: what is left out, or null, is the service's default again. For tasks created from then on.",
+    "All are set: what is left out, or null, is the service's default again. For tasks created from then on; a supervisor at once.",
   example: { task_type: "code.generate", lease_duration_ms: 120_000, max_attempts: 5, speculate_share: 2 },
   replies: [ok(shapes.setTaskType, "As it is now.")],
 });

@@ -157,6 +157,10 @@ test("every command of the wire goes through the kernel and back, and answers wh
   assert.equal(statusOf("submit_receipt", { phase: "accepted", lease_id: again }), 201);
   assert.equal(statusOf("redrive_task", { task_id: created.task_id }), 409);
   wait(1_001);
+  const obligation_id = `obl_${String(created.task_id).slice(2)}-1`;
+  const recovery = { obligation_id, custodian: "boss", reason: "gone" };
+  assert.equal(statusOf("recover_obligation", recovery), 200);
+  assert.equal(statusOf("recover_obligation", recovery), 409);
   assert.equal(ask("redrive_task", { task_id: created.task_id }).body.status, "queued");
   assert.equal(ask("cancel_task", { task_id: created.task_id }).body.status, "canceled");
 

@@ -4,11 +4,12 @@ import type { Engine } from "../../engine/engine.ts";
 import { findReceipt } from "../../engine/history.ts";
 import { refuse } from "../../kernel/contract/refusals.ts";
 import type { Task } from "../../kernel/contract/task-records.ts";
-import { tasksInCustody } from "../../kernel/views.ts";
+import { openObligations } from "../../kernel/views.ts";
 import { readStoredReceipt } from "../../ledger/seal.ts";
 import type { QueryOf, QueryReply, TaskObligation } from "../../protocol/answers/queries.ts";
 import type { ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
 import { limits } from "../../protocol/schema/limits.ts";
+import { receiptBytesPerPage } from "../../store/store.ts";
 import type { Service } from "../service.ts";
 import { cursorFor, readCursor } from "./paging.ts";
 import { answerFromStore, listPage, type QueryResult } from "./scan.ts";
@@ -32,25 +33,32 @@ async function chainOf(engine: Engine, tenant: string, stored: ShownReceipt): Pr
   const causes: ShownReceipt[] = [];
   const seen = new Set([stored.receipt.id]);
   let cause = stored.receipt.causedByReceiptId;
-  while (cause !== null && !seen.has(cause) && causes.length < limits.chainMax) {
+  let bytes = 0;
+  while (cause !== null && !seen.has(cause) && causes.length < limits.chainMax && bytes < receiptBytesPerPage) {
     seen.add(cause);
     const found = await findReceipt(engine.store, tenant, cause);
     if (found === null) break;
     causes.unshift(found);
+    bytes += found.text.length;
     cause = found.receipt.causedByReceiptId;
   }
-  const isCut = cause !== null && causes.length === limits.chainMax;
-  const rows = await engine.store.receiptsOfTask(tenant, stored.receipt.taskId);
-  const effects: ShownReceipt[] = [];
-  const led = new Set([stored.receipt.id]);
-  for (const one of rows.map(readStoredReceipt)) {
-    const { id, causedByReceiptId, sequence } = one.receipt;
-    if (sequence <= stored.receipt.sequence || causedByReceiptId === null || !led.has(causedByReceiptId)) continue;
-    led.add(id);
-    effects.push(one);
-  }
-  const truncated = isCut || effects.length > limits.chainMax;
-  return { type: "receipt_chain", stored, causes, effects: effects.slice(0, limits.chainMax), truncated };
+  const isCut = cause !== null && (causes.length === limits.chainMax || bytes >= receiptBytesPerPage);
+  const { effects, isWhole } = await effectsOf(engine, tenant, stored);
+  return { type: "receipt_chain", stored, causes, effects, truncated: isCut || !isWhole };
+}
+
+/** One page of its task's later receipts, of which those are effects that it, or one of them, has caused. */
+async function effectsOf(engine: Engine, tenant: string, { receipt }: ShownReceipt) {
+  const { taskId, sequence: after } = receipt;
+  const page = await engine.store.receiptsPage({ tenant, taskId, after, limit: limits.chainMax });
+  const led = new Set([receipt.id]);
+  const effects = page.receipts.map(readStoredReceipt).filter((one) => {
+    const { id, causedByReceiptId } = one.receipt;
+    const isEffect = causedByReceiptId !== null && led.has(causedByReceiptId);
+    if (isEffect) led.add(id);
+    return isEffect;
+  });
+  return { effects, isWhole: page.next === null };
 }
 
 export function listReceipts({ engine }: Service, query: QueryOf<"list_receipts">): Promise<QueryResult> {
@@ -94,11 +102,10 @@ function listOpen(engine: Engine, query: QueryOf<"list_obligations">): Promise<Q
   return listPage(engine, query, {
     reader: query,
     name: "obligations",
-    items: (state) => tasksInCustody(state, query.tenant, query.custodian),
-    keyOf: ({ id }) => id,
-    isWanted: ({ obligation }) =>
-      obligation !== null && obligation.state !== "CLOSED" && (query.state ?? obligation.state) === obligation.state,
-    reply: (tasks, nextCursor) => ({ type: "obligation_page", obligations: tasks.flatMap(obligationsIn), nextCursor }),
+    items: (state) => openObligations(state, query.tenant, query.custodian),
+    keyOf: ({ task }) => task.id,
+    isWanted: ({ obligation }) => query.state === null || obligation.state === query.state,
+    reply: (obligations, nextCursor) => ({ type: "obligation_page", obligations, nextCursor }),
   });
 }
 

@@ -3,18 +3,37 @@
  * held until its receipt is durable, so that no other receipt with it can slip in between.
  */
 import type { Engine } from "../../engine/engine.ts";
+import { readReceipt } from "../../ledger/seal.ts";
 
 export interface KnownReceipt {
   readonly receiptId: string;
   readonly taskId: string;
+  readonly submittedBy: string | null;
 }
 
-/** By mark: "key:…" or "id:…", as the kernel writes them. */
-export type KnownReceipts = ReadonlyMap<string, KnownReceipt>;
+/** By mark, "key:…" or "id:…" as the kernel writes them, in the order of the ledger. Each caller has its own. */
+export type FoundReceipts = Map<string, readonly KnownReceipt[]>;
+
+/** The receipt that was sent before under one of the marks: about this task, or by this sender (R3). An id is the tenant's. */
+export function findBefore(
+  known: FoundReceipts,
+  marks: readonly string[],
+  taskId: string | null,
+  submittedBy: string | null,
+): KnownReceipt | undefined {
+  for (const mark of marks) {
+    const all = known.get(mark) ?? [];
+    const before = mark.startsWith("id:")
+      ? all[0]
+      : (all.find((one) => one.taskId === taskId) ?? all.find((one) => one.submittedBy === submittedBy));
+    if (before !== undefined) return before;
+  }
+  return undefined;
+}
 
 interface Query {
   readonly marks: Set<string>;
-  readonly answer: Promise<KnownReceipts>;
+  readonly answer: Promise<FoundReceipts>;
 }
 
 export class DedupeLookup {
@@ -42,7 +61,7 @@ export class DedupeLookup {
     };
   }
 
-  find(tenant: string, marks: readonly string[]): Promise<KnownReceipts> {
+  async find(tenant: string, marks: readonly string[]): Promise<FoundReceipts> {
     let asking = this.asking.get(tenant);
     if (asking === undefined) {
       const all = new Set<string>();
@@ -54,10 +73,11 @@ export class DedupeLookup {
       this.asking.set(tenant, asking);
     }
     for (const mark of marks) asking.marks.add(mark);
-    return asking.answer;
+    const found = await asking.answer;
+    return new Map(marks.map((mark) => [mark, found.get(mark) ?? []]));
   }
 
-  private async query(tenant: string, marks: ReadonlySet<string>): Promise<KnownReceipts> {
+  private async query(tenant: string, marks: ReadonlySet<string>): Promise<FoundReceipts> {
     const { store } = this.engine;
     const named = (kind: string) =>
       [...marks].filter((mark) => mark.startsWith(kind)).map((mark) => mark.slice(kind.length));
@@ -66,12 +86,15 @@ export class DedupeLookup {
       keys.length === 0 ? [] : store.receiptsByDedupe(tenant, keys),
       ids.length === 0 ? [] : store.receiptsById(tenant, ids),
     ]);
-    const known = new Map<string, KnownReceipt>();
-    // In the order of the ledger: the first of a key is the one that counts.
-    for (const { id, taskId, dedupe } of byKey) {
-      if (dedupe !== null && !known.has(`key:${dedupe}`)) known.set(`key:${dedupe}`, { receiptId: id, taskId });
-    }
-    for (const { id, taskId } of byId) if (!known.has(`id:${id}`)) known.set(`id:${id}`, { receiptId: id, taskId });
-    return known;
+    const found = new Map<string, KnownReceipt[]>();
+    const add = (mark: string, body: string): void => {
+      const { id: receiptId, taskId, submittedBy } = readReceipt(body);
+      const before = found.get(mark);
+      if (before === undefined) found.set(mark, [{ receiptId, taskId, submittedBy }]);
+      else before.push({ receiptId, taskId, submittedBy });
+    };
+    for (const { dedupe, body } of byKey) add(`key:${dedupe}`, body);
+    for (const { id, body } of byId) add(`id:${id}`, body);
+    return found;
   }
 }

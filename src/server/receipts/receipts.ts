@@ -1,18 +1,17 @@
 /**
  * Receipts on their way into the ledger, one or many. The kernel knows the keys of receipts about live tasks; whether a
  * key was used for a task that has ended, the ledger says (R3). So a receipt with a key is looked up before it is
- * submitted, and two with the same key go one after the other.
+ * submitted, two with the same key go one after the other, and what comes later about the same task waits for it. Many are
+ * decided in slices, as batches empty.
  */
 import type { Engine } from "../../engine/engine.ts";
 import type { Decision, Outlet } from "../../engine/engine-types.ts";
-import { completeReply, findEndedTask, findReceipt, taskOfEndedLease } from "../../engine/history.ts";
+import { tasksOfEndedLeases } from "../../engine/history.ts";
 import { type Actor, unstamped } from "../../kernel/contract/commands.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
-import type { Reply } from "../../kernel/contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../../kernel/contract/task-commands.ts";
-import { dedupeConflict, receiptFingerprint } from "../../kernel/kernel.ts";
-import { dedupeMarksOf, isReceiptKnown } from "../../kernel/views.ts";
+import { dedupeMarksOf, isReceiptKnown, taskOfReceipt } from "../../kernel/views.ts";
 import { type Answer, answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
 import type { SubmitReceipts } from "../../protocol/answers/queries.ts";
 import { receiptForm, receiptMarkForm, type ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
@@ -22,7 +21,8 @@ import type { RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
 import { Results } from "../answering/results.ts";
 import type { Service } from "../service.ts";
-import { DedupeLookup, type KnownReceipt } from "./dedupe-lookup.ts";
+import { DedupeLookup, type FoundReceipts, findBefore, type KnownReceipt } from "./dedupe-lookup.ts";
+import { type Finding, findLate, findRepeated } from "./late-receipts.ts";
 
 /** Gets what became of each receipt, by its place: stored, now or before, or refused, by the kernel or at the edge. */
 export interface ReceiptOutlet<T = unknown> {
@@ -46,13 +46,15 @@ export type ReceiptItems = readonly (ReceiptInput | null)[];
 export class ReceiptSubmission {
   private readonly engine: Engine;
   private readonly lookup: DedupeLookup;
+  /** By task: calls with receipts about it that are not decided yet. Later ones about the same task wait for them. */
+  private readonly underWay = new Map<string, Promise<void>>();
 
   constructor(engine: Engine) {
     this.engine = engine;
     this.lookup = new DedupeLookup(engine);
   }
 
-  /** Decides them in their order, in one turn if none of them needs to be looked up. */
+  /** Decides them in their order, in one turn if they are few and none of them needs to be looked up. */
   submit<T>(sender: ReceiptSender, receipts: ReceiptItems, outlet: ReceiptOutlet<T>): void {
     const { tenant } = sender;
     const good = receipts.map((receipt, index) => {
@@ -60,66 +62,160 @@ export class ReceiptSubmission {
       outlet.answered(index, tenantMismatch);
       return null;
     });
-    if (good.some(isKeyed)) {
-      const marks = good.map((receipt) => (receipt === null ? [] : this.unknownMarks(tenant, receipt)));
-      if (marks.some((some) => some.length > 0)) {
-        this.submitKeyed(sender, good, marks, outlet).catch((fault: unknown) => outlet.failed(fault));
-        return;
-      }
-    }
-    const { engine } = this;
-    for (const [index, receipt] of good.entries())
-      if (receipt !== null) new Submission({ engine, sender, index, outlet, after: null }, receipt).decide();
+    const before = this.callsBefore(tenant, good);
+    if (before.length === 0) this.begin(sender, good, outlet);
+    else void Promise.all(before).then(() => this.begin(sender, good, outlet));
   }
 
-  /** Marks that the kernel does not know; what those that it knows mean, it says itself. */
-  private unknownMarks(tenant: string, receipt: ReceiptInput): readonly string[] {
-    return this.engine.peek((state) => isReceiptKnown(state, tenant, receipt)) ? [] : dedupeMarksOf(receipt);
+  private begin<T>(sender: ReceiptSender, receipts: ReceiptItems, outlet: ReceiptOutlet<T>): void {
+    const { engine, lookup } = this;
+    const call = new ReceiptCall(engine, lookup, sender, receipts, outlet);
+    if (!call.isKeyed && call.decideSlice()) return;
+    const done = call.finish().catch((fault: unknown) => outlet.failed(fault));
+    this.note(sender.tenant, receipts, done);
   }
 
-  /** Receipts of one call may share a mark; those that do wait for the first of them. */
-  private async submitKeyed<T>(
-    sender: ReceiptSender,
-    receipts: ReceiptItems,
-    marks: readonly (readonly string[])[],
-    outlet: ReceiptOutlet<T>,
-  ): Promise<void> {
-    const { tenant } = sender;
-    const { first, later } = splitRepeated(receipts, marks);
-    const wanted = first.flatMap((index) => marks[index] ?? []);
-    const release = await this.lookup.hold(tenant, wanted);
-    try {
-      const known = await this.lookup.find(tenant, wanted);
-      await new Promise<void>((resolve) => {
-        let left = first.length;
-        const after = (): void => {
-          if (--left === 0) resolve();
-        };
-        for (const index of first) {
-          const receipt = receipts[index];
-          if (receipt === null || receipt === undefined) continue;
-          const before = (marks[index] ?? []).map((mark) => known.get(mark)).find((one) => one !== undefined);
-          const submission = new Submission({ engine: this.engine, sender, index, outlet, after }, receipt);
-          if (before === undefined) submission.decide();
-          else submission.settleRepeated(before);
-        }
-      });
-    } finally {
-      release();
-    }
-    for (const index of later) {
-      const alone = receipts.map((receipt, place) => (place === index ? receipt : null));
-      await this.submitKeyed(sender, alone, marks, outlet);
-    }
+  private callsBefore(tenant: string, receipts: ReceiptItems): readonly Promise<void>[] {
+    if (this.underWay.size === 0) return [];
+    return this.namesOf(tenant, receipts).flatMap((name) => this.underWay.get(name) ?? []);
+  }
+
+  private note(tenant: string, receipts: ReceiptItems, done: Promise<void>): void {
+    const names = this.namesOf(tenant, receipts);
+    for (const name of names) this.underWay.set(name, done);
+    void done.then(() => {
+      for (const name of names) if (this.underWay.get(name) === done) this.underWay.delete(name);
+    });
+  }
+
+  private namesOf(tenant: string, receipts: ReceiptItems): readonly string[] {
+    const tasks = this.engine.peek((state) =>
+      receipts.map((receipt) => (receipt === null ? null : taskOfReceipt(state, tenant, receipt))),
+    );
+    return [...new Set(tasks)].flatMap((task) => (task === null ? [] : [`${tenant}\n${task}`]));
   }
 }
 
-/** What history and the ledger say about a receipt that came late, or was sent before (T13, R3). */
-type Finding =
-  | { readonly type: "stored"; readonly stored: ShownReceipt }
-  | { readonly type: "refused"; readonly refusal: Refusal }
-  /** To be submitted once more, in this form. */
-  | { readonly type: "again"; readonly receipt: ReceiptInput };
+/** The receipts of one call. */
+class ReceiptCall<T> {
+  /** Some have keys that only the ledger can know. */
+  readonly isKeyed: boolean;
+  private readonly engine: Engine;
+  private readonly lookup: DedupeLookup;
+  private readonly sender: ReceiptSender;
+  private readonly receipts: ReceiptItems;
+  private readonly outlet: ReceiptOutlet<T>;
+  private readonly marks: readonly (readonly string[])[];
+  private next = 0;
+
+  constructor(
+    engine: Engine,
+    lookup: DedupeLookup,
+    sender: ReceiptSender,
+    receipts: ReceiptItems,
+    outlet: ReceiptOutlet<T>,
+  ) {
+    this.engine = engine;
+    this.lookup = lookup;
+    this.sender = sender;
+    this.receipts = receipts;
+    this.outlet = outlet;
+    this.marks = receipts.some(isKeyed) ? receipts.map((receipt) => this.unknownMarks(receipt)) : [];
+    this.isKeyed = this.marks.some((some) => some.length > 0);
+  }
+
+  /** As many as fit into the batch, and at least one, so that many never block the loop. True: all are decided. */
+  decideSlice(): boolean {
+    const { receipts } = this;
+    do {
+      const receipt = receipts[this.next];
+      if (receipt !== null && receipt !== undefined) this.submission(receipt, this.next, null).decide();
+      this.next++;
+    } while (this.next < receipts.length && !this.engine.isFull);
+    return this.next >= receipts.length;
+  }
+
+  async finish(): Promise<void> {
+    if (this.isKeyed) return this.finishKeyed();
+    do await this.emptied();
+    while (!this.decideSlice());
+  }
+
+  /**
+   * One query to the ledger for all of them; nothing else with one of the marks is decided meanwhile. Receipts of the
+   * call that share a mark go one after the other, each knowing what became of the one before.
+   */
+  private async finishKeyed(): Promise<void> {
+    const { lookup, marks, receipts, sender } = this;
+    const wanted = [...new Set(marks.flat())];
+    const release = await lookup.hold(sender.tenant, wanted);
+    try {
+      const [known, tasks] = await Promise.all([lookup.find(sender.tenant, wanted), this.tasks()]);
+      const lastWith = new Map<string, Promise<void>>();
+      const all: Promise<void>[] = [];
+      for (const [index, receipt] of receipts.entries()) {
+        if (receipt === null) continue;
+        if (this.engine.isFull) await this.emptied();
+        const own = marks[index] ?? [];
+        const before = own.flatMap((mark) => lastWith.get(mark) ?? []);
+        const begin = (): Promise<void> => this.settle(receipt, index, tasks[index] ?? null, known);
+        const settled = before.length === 0 ? begin() : Promise.all(before).then(begin);
+        for (const mark of own) lastWith.set(mark, settled);
+        all.push(settled);
+      }
+      await Promise.all(all);
+    } finally {
+      release();
+    }
+  }
+
+  /** The task of each receipt with unknown marks. That of a lease that has ended is in history. */
+  private async tasks(): Promise<readonly (string | null)[]> {
+    const { engine, marks, receipts, sender } = this;
+    const { tenant } = sender;
+    const live = receipts.map((one) => one && engine.peek((state) => taskOfReceipt(state, tenant, one)));
+    const late = receipts.map((one, index) => {
+      const isKeyed = (marks[index] ?? []).length > 0;
+      return isKeyed && live[index] === null ? (one?.leaseId ?? null) : null;
+    });
+    const leaseIds = late.filter((id) => id !== null);
+    if (leaseIds.length === 0) return live;
+    const ended = await tasksOfEndedLeases(engine.store, tenant, leaseIds);
+    return live.map((taskId, index) => taskId ?? ended.get(late[index] ?? "") ?? null);
+  }
+
+  private settle(receipt: ReceiptInput, index: number, taskId: string | null, known: FoundReceipts): Promise<void> {
+    const marks = this.marks[index] ?? [];
+    return new Promise((resolve) => {
+      const submission = this.submission(receipt, index, (stored) => {
+        if (stored !== null) for (const mark of marks) known.set(mark, [...(known.get(mark) ?? []), stored]);
+        resolve();
+      });
+      const before = findBefore(known, marks, taskId, this.sender.actor.keyId ?? null);
+      if (before === undefined) submission.decide();
+      else submission.settleRepeated(before);
+    });
+  }
+
+  private submission(
+    receipt: ReceiptInput,
+    index: number,
+    after: ((stored: KnownReceipt | null) => void) | null,
+  ): Submission<T> {
+    const { engine, sender, outlet } = this;
+    return new Submission({ engine, sender, index, outlet, after }, receipt);
+  }
+
+  /** Marks that the kernel does not know; what those that it knows mean, it says itself. */
+  private unknownMarks(receipt: ReceiptInput | null): readonly string[] {
+    if (receipt === null) return [];
+    return this.engine.peek((state) => isReceiptKnown(state, this.sender, receipt)) ? [] : dedupeMarksOf(receipt);
+  }
+
+  private emptied(): Promise<void> {
+    return new Promise((resolve) => this.engine.onceEmpty(() => setImmediate(resolve)));
+  }
+}
 
 /** One receipt on its way: whose it is, its place in the call, and whom to tell what. */
 interface Sent<T> {
@@ -127,7 +223,8 @@ interface Sent<T> {
   readonly sender: ReceiptSender;
   readonly index: number;
   readonly outlet: ReceiptOutlet<T>;
-  readonly after: (() => void) | null;
+  /** What was stored, now or before; null: nothing. */
+  readonly after: ((stored: KnownReceipt | null) => void) | null;
 }
 
 /** This object is kept until the commit: the receipt itself is not, once it is decided (0013). */
@@ -136,6 +233,9 @@ class Submission<T> implements Outlet<T | null> {
   private receipt: ReceiptInput | null;
   /** The reply that the ledger or history has to complete, or a refusal. */
   private undecided: Decision | null = null;
+  private stored: KnownReceipt | null = null;
+  /** Of a lease that has ended: the task that it was on. Not part of what was sent (R3). */
+  private taskOfLease: string | null = null;
 
   constructor(sent: Sent<T>, receipt: ReceiptInput) {
     this.sent = sent;
@@ -144,16 +244,17 @@ class Submission<T> implements Outlet<T | null> {
 
   /** With its marks in hand: nothing with one of them is under way. */
   decide(): void {
-    const { receipt, sent } = this;
+    const { receipt, sent, taskOfLease } = this;
     if (receipt === null) throw new TypeError("a receipt is decided once");
     const { tenant, actor } = sent.sender;
-    sent.engine.submit({ type: "submit_receipt", tenant, actor, receipt, entropy: unstamped }, this);
+    sent.engine.submit({ type: "submit_receipt", tenant, actor, receipt, taskOfLease, entropy: unstamped }, this);
   }
 
   encode(decided: Decision): T | null {
     const { reply } = decided;
     const isLate = reply.type !== "refused" || reply.code === "task_unknown" || reply.code === "lease_unknown";
     const isStored = reply.type === "receipt";
+    if (isStored) this.stored = knownAs(reply.receipt);
     if (isStored || !isLate) this.receipt = null;
     this.undecided = isStored ? null : decided;
     return isStored ? this.sent.outlet.encode(sealedIn(decided), true) : null;
@@ -164,28 +265,28 @@ class Submission<T> implements Outlet<T | null> {
     const { engine, sender, index, outlet, after } = this.sent;
     if (undecided === null) {
       if (encoded !== null) outlet.stored(index, encoded);
-      after?.();
+      after?.(this.stored);
       return;
     }
     const { reply, now } = undecided;
-    if (receipt !== null) this.settle(findLate(engine, sender, receipt, reply), now);
+    if (receipt !== null) this.settle(findLate(engine, sender, receipt, this.taskOfLease, reply), now);
     else if (reply.type === "refused") this.refuse(reply, now);
   }
 
   fail(fault: unknown): void {
     this.sent.outlet.failed(fault);
-    this.sent.after?.();
+    this.sent.after?.(null);
   }
 
   /** Its key or id is in the ledger. */
   settleRepeated(before: KnownReceipt): void {
     const { engine, sender } = this.sent;
-    if (this.receipt !== null) this.settle(findRepeated(engine, sender.tenant, this.receipt, before), engine.now());
+    if (this.receipt !== null) this.settle(findRepeated(engine, sender, this.receipt, before), engine.now());
   }
 
   private refuse(refusal: Refusal, now: Millis): void {
     this.sent.outlet.refused(this.sent.index, refusal, now);
-    this.sent.after?.();
+    this.sent.after?.(null);
   }
 
   private settle(finding: Promise<Finding>, now: Millis): void {
@@ -193,75 +294,17 @@ class Submission<T> implements Outlet<T | null> {
     finding.then(
       (found) => {
         if (found.type === "again") {
-          this.receipt = found.receipt;
+          this.taskOfLease = found.taskOfLease;
           return this.decide();
         }
         if (found.type === "refused") return this.refuse(found.refusal, now);
         outlet.stored(index, outlet.encode(found.stored, false));
-        after?.();
+        after?.(knownAs(found.stored.receipt));
       },
       (fault: unknown) => this.fail(fault),
     );
   }
 }
-
-async function findLate(
-  { store }: Engine,
-  { tenant, actor }: ReceiptSender,
-  receipt: ReceiptInput,
-  reply: Reply,
-): Promise<Finding> {
-  if (reply.type === "refused" && reply.code === "lease_unknown") {
-    // Its lease has ended; history knows the task that it was on.
-    const taskId = receipt.leaseId === null ? null : await taskOfEndedLease(store, tenant, receipt.leaseId);
-    if (taskId === null || receipt.taskId !== null) return { type: "refused", refusal: reply };
-    return { type: "again", receipt: { ...receipt, taskId } };
-  }
-  const command: SubmitReceipt = { type: "submit_receipt", tenant, actor, receipt, entropy: unstamped };
-  const completed = await completeReply(store, command, reply);
-  if (completed.type === "refused") return { type: "refused", refusal: completed };
-  if (completed.type !== "receipt_known") throw new TypeError(`${completed.type} does not answer a receipt`);
-  return storedAs({ store }, tenant, completed.receiptId);
-}
-
-/** R3: the key is in the ledger. The same content is the first receipt again; other content is refused. */
-async function findRepeated(
-  engine: Engine,
-  tenant: string,
-  receipt: ReceiptInput,
-  before: KnownReceipt,
-): Promise<Finding> {
-  const marks = dedupeMarksOf(receipt);
-  const ended = await findEndedTask(engine.store, tenant, before.taskId);
-  const mark = ended?.dedupes.find(({ key }) => marks.includes(key));
-  if (mark !== undefined) {
-    const isSame = mark.fingerprint === receiptFingerprint(receipt);
-    return isSame ? storedAs(engine, tenant, mark.receiptId) : conflict;
-  }
-  // Its task is alive, and the kernel knows the mark by now; or its task is forgotten, and only the ledger remembers.
-  if (engine.peek((state) => isReceiptKnown(state, tenant, receipt))) return { type: "again", receipt };
-  const stored = await findReceipt(engine.store, tenant, before.receiptId);
-  return stored !== null && agrees(receipt, stored.receipt) ? { type: "stored", stored } : conflict;
-}
-
-const conflict: Finding = { type: "refused", refusal: dedupeConflict() };
-
-async function storedAs({ store }: Pick<Engine, "store">, tenant: string, receiptId: string): Promise<Finding> {
-  const stored = await findReceipt(store, tenant, receiptId);
-  if (stored === null) throw new TypeError(`the ledger does not have ${receiptId}, which was answered before`);
-  return { type: "stored", stored };
-}
-
-/** Whether all that was sent is what is stored; how the attempt was named is not part of the content. */
-function agrees(sent: ReceiptInput, stored: object): boolean {
-  const there = stored as Readonly<Record<string, unknown>>;
-  return Object.entries(sent).every(([field, value]) => {
-    if (value === null || value === undefined || notContent.has(field)) return true;
-    return JSON.stringify(value) === JSON.stringify(there[field]);
-  });
-}
-
-const notContent: ReadonlySet<string> = new Set(["leaseId", "fence", "receiptId", "tenantId", "obligationId"]);
 
 const tenantMismatch = errorAnswer(
   "tenant_mismatch",
@@ -276,23 +319,12 @@ function sealedIn({ reply, receipts }: Decision): ShownReceipt {
   return sealed;
 }
 
-function isKeyed(receipt: ReceiptInput | null): boolean {
-  return receipt !== null && (receipt.dedupeKey !== null || receipt.receiptId !== null);
+function knownAs({ id: receiptId, taskId, submittedBy }: ShownReceipt["receipt"]): KnownReceipt {
+  return { receiptId, taskId, submittedBy };
 }
 
-/** In order: those to be decided now, and those that repeat a mark of an earlier one. */
-function splitRepeated(receipts: ReceiptItems, marks: readonly (readonly string[])[]) {
-  const seen = new Set<string>();
-  const first: number[] = [];
-  const later: number[] = [];
-  for (const [index, receipt] of receipts.entries()) {
-    if (receipt === null) continue;
-    const own = marks[index] ?? [];
-    if (own.some((mark) => seen.has(mark))) later.push(index);
-    else first.push(index);
-    for (const mark of own) seen.add(mark);
-  }
-  return { first, later };
+function isKeyed(receipt: ReceiptInput | null): boolean {
+  return receipt !== null && (receipt.dedupeKey !== null || receipt.receiptId !== null);
 }
 
 export function runReceipt({ service, command, respond }: RunRequest<SubmitReceipt>): null {

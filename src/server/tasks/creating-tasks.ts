@@ -76,8 +76,7 @@ class Creation<T> implements Outlet<T | null> {
 
   encode(decided: Decision): T | null {
     const { reply } = decided;
-    const isDependencyUnknown = isUnknownDependency(reply) && this.command?.endedDependencies === null;
-    if (isDependencyUnknown || (reply.type !== "task" && needsHistory(reply))) {
+    if (isUnknownDependency(reply) || (reply.type !== "task" && needsHistory(reply))) {
       this.unsettled = decided;
       return null;
     }
@@ -104,9 +103,11 @@ class Creation<T> implements Outlet<T | null> {
     }
     const ended = await endedTasks(engine.store, command.tenant, decided.reply.missing ?? []);
     if (ended.length === 0) return outlet.send(outlet.encode(decided));
-    const statuses: Readonly<Record<string, TaskStatus>> = Object.fromEntries(
-      ended.map(({ id, status }) => [id, status] as const),
-    );
+    // What was found stays found; another one may have ended meanwhile, and is looked up next (T12).
+    const statuses: Readonly<Record<string, TaskStatus>> = {
+      ...command.endedDependencies,
+      ...Object.fromEntries(ended.map(({ id, status }) => [id, status] as const)),
+    };
     createTask(engine, { ...command, endedDependencies: statuses }, outlet);
   }
 }

@@ -8,7 +8,7 @@ interface Poll extends Waiting {
 }
 
 function ready(over: Partial<ReadyTask> = {}): ReadyTask {
-  return { tenant: "default", taskType: "t", requires: [], lastWorker: null, ...over };
+  return { tenant: "default", taskType: "t", requires: [], lastWorker: null, runningOn: null, ...over };
 }
 
 function createPollGroups() {

@@ -17,7 +17,7 @@ const between = "\0";
 const healthSteps = 10;
 
 /** Polls of workers that can do the same. */
-export class PollGroup<P> {
+export class PollGroup<P extends { readonly workerId: string }> {
   readonly key: string;
   readonly capabilities: ReadonlySet<string>;
   /** The only types that they take; null: any. */
@@ -45,11 +45,11 @@ export class PollGroup<P> {
     this.byHealth[stepOf(health)]?.delete(poll);
   }
 
-  /** The first poll of this step of health. */
-  first(step: number): P | undefined {
+  /** The first poll of this step of health that is of another worker than this one. */
+  first(step: number, except: string | null): P | undefined {
     const polls = this.byHealth[step];
     if (polls === undefined) return undefined;
-    for (const poll of polls) return poll;
+    for (const poll of polls) if (poll.workerId !== except) return poll;
     return undefined;
   }
 
@@ -125,7 +125,7 @@ export class PollGroups<P extends Waiting> {
     return found;
   }
 
-  /** The waiting poll to wake first: the worker that had the task before, or the healthiest (T7, T8). */
+  /** The waiting poll to wake first: the worker that had the task before, or the healthiest that does not have it (T7, T8). */
   find(task: ReadyTask, groups: readonly PollGroup<P>[]): P | undefined {
     if (this.size === 0) return undefined;
     if (task.lastWorker !== null) {
@@ -133,7 +133,7 @@ export class PollGroups<P extends Waiting> {
     }
     for (let step = healthSteps; step >= 0; step--) {
       for (const group of groups) {
-        const poll = group.first(step);
+        const poll = group.first(step, task.runningOn);
         if (poll !== undefined) return poll;
       }
     }

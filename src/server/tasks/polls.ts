@@ -237,7 +237,7 @@ function giveBack(engine: Engine, { tenant, actor, requestKey, reclaim }: PollTa
   for (const { lease } of offers) {
     // If that fails, the lease ends by itself.
     engine
-      .command({ type: "release_task", tenant, actor, leaseId: lease.id, entropy: unstamped })
+      .command({ type: "release_task", tenant, actor, leaseId: lease.id, undelivered: true, entropy: unstamped })
       .catch(() => undefined);
   }
 }
