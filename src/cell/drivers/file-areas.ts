@@ -1,10 +1,8 @@
-/** The two kinds of areas that the files driver leases: a folder, and a range of bytes of one file. */
+/** The two kinds of areas that can be leased: a folder, and a range of bytes of a file, a block device or memory. */
 import { randomUUID } from "node:crypto";
-import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
 import type { AccessFailure } from "../failure.ts";
 import { SafeFolder } from "../safe-folder.ts";
-import { type AskedFile, receive, type Span, send, spanOf, wholeNumber } from "./file-transfer.ts";
+import { type AskedFile, type Bytes, receive, type Span, send, spanOf, wholeNumber } from "./file-transfer.ts";
 
 /** null: it has been answered. */
 export interface FileArea {
@@ -15,6 +13,16 @@ export interface FileArea {
 
 const onlyRoot: AccessFailure = { code: "not_found", detail: "A range of bytes has no paths; use /." };
 const wrongOffset: AccessFailure = { code: "invalid_request", detail: "Give offset as a whole number from 0." };
+
+/** What a range is part of, while it is open. */
+export interface Store extends Bytes, AsyncDisposable {
+  /** Whether writing beyond its end makes it longer: a file does, a device does not. */
+  readonly mayGrow: boolean;
+  /** How many bytes it has, as far as this position: more are not counted. */
+  sizeUpTo(end: number): Promise<number>;
+}
+
+export type OpenStore = (mode: "read" | "write") => Promise<Store>;
 
 export class FolderArea implements FileArea {
   private readonly folder: SafeFolder;
@@ -73,25 +81,23 @@ export class FolderArea implements FileArea {
 }
 
 export class RangeArea implements FileArea {
-  private readonly file: string;
+  private readonly open: OpenStore;
   private readonly span: Span;
 
-  constructor(file: string, span: Span) {
-    this.file = file;
+  constructor(open: OpenStore, span: Span) {
+    this.open = open;
     this.span = span;
   }
 
   async read(asked: AskedFile): Promise<AccessFailure | null> {
     const { query, segments } = asked;
     if (segments.length > 0) return onlyRoot;
-    await using handle = await openPlain(this.file, constants.O_RDONLY);
-    const { size } = await handle.stat();
-    // What the file does not have yet cannot be read, though it is leased.
-    const length = Math.max(0, Math.min(this.span.length, size - this.span.from));
+    await using store = await this.open("read");
+    const length = await this.presentLength(store);
     const offset = wholeNumber(query.get("offset") ?? "0");
     const wanted = wholeNumber(query.get("length") ?? String(length - (offset ?? 0)));
-    if (offset === null || wanted === null || offset + wanted > length) return this.outside();
-    return await sendSpan(asked, handle, { from: this.span.from + offset, length: wanted });
+    if (offset === null || wanted === null || offset + wanted > length) return this.outside(length);
+    return await sendSpan(asked, store, { from: this.span.from + offset, length: wanted });
   }
 
   async write(asked: AskedFile): Promise<AccessFailure | null> {
@@ -99,25 +105,27 @@ export class RangeArea implements FileArea {
     if (segments.length > 0) return onlyRoot;
     const offset = wholeNumber(query.get("offset") ?? "0");
     if (offset === null) return wrongOffset;
-    const room = this.span.length - offset;
-    if (room < 0 || Number(request.headers["content-length"] ?? 0) > room) return this.outside();
-    await using handle = await openPlain(this.file, constants.O_RDWR);
-    const isWhole = await receive(asked, handle, this.span.from + offset, room);
-    return isWhole ? done(asked, 204) : this.outside();
+    await using store = await this.open("write");
+    const length = store.mayGrow ? this.span.length : await this.presentLength(store);
+    const room = length - offset;
+    if (room < 0 || Number(request.headers["content-length"] ?? 0) > room) return this.outside(length);
+    const isWhole = await receive(asked, store, this.span.from + offset, room);
+    return isWhole ? done(asked, 204) : this.outside(length);
   }
 
   async remove(): Promise<AccessFailure | null> {
     return { code: "method_not_allowed", detail: "A range of bytes cannot be deleted; write zeros." };
   }
 
-  private outside(): AccessFailure {
-    return { code: "range_not_satisfiable", detail: `The lease is for ${this.span.length} bytes from 0.` };
+  /** What does not exist yet cannot be read, though it is leased. */
+  private async presentLength(store: Store): Promise<number> {
+    const size = await store.sizeUpTo(this.span.from + this.span.length);
+    return Math.max(0, Math.min(this.span.length, size - this.span.from));
   }
-}
 
-/** Follows no link, and does not wait for a writer if there is a pipe in its place. */
-export function openPlain(file: string, flags: number): Promise<FileHandle> {
-  return open(file, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  private outside(length: number): AccessFailure {
+    return { code: "range_not_satisfiable", detail: `There are ${length} bytes from 0.` };
+  }
 }
 
 function done({ response, pass }: AskedFile, status: number): null {
@@ -126,7 +134,7 @@ function done({ response, pass }: AskedFile, status: number): null {
 }
 
 /** As much of the span as the request's Range header asks for. */
-async function sendSpan(asked: AskedFile, handle: FileHandle, span: Span): Promise<AccessFailure | null> {
+async function sendSpan(asked: AskedFile, bytes: Bytes, span: Span): Promise<AccessFailure | null> {
   const { request, response } = asked;
   const part = spanOf(request.headers.range, span.length);
   if (part === "outside") return { code: "range_not_satisfiable", detail: `There are ${span.length} bytes.` };
@@ -138,6 +146,6 @@ async function sendSpan(asked: AskedFile, handle: FileHandle, span: Span): Promi
     ...(part && { "content-range": `bytes ${part.from}-${part.from + part.length - 1}/${span.length}` }),
   });
   if (request.method === "HEAD") response.end();
-  else await send(handle, asked, { from: span.from + chosen.from, length: chosen.length });
+  else await send(bytes, asked, { from: span.from + chosen.from, length: chosen.length });
   return null;
 }

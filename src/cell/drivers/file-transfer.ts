@@ -1,5 +1,4 @@
-/** Bytes between a file and a connection, each chunk of them only as long as the pass allows it. */
-import type { FileHandle } from "node:fs/promises";
+/** Bytes between a file, a device or memory and a connection, each chunk only as long as the pass allows it. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Pass } from "../binding.ts";
 import { whenOver } from "../http-listener.ts";
@@ -7,6 +6,12 @@ import { whenOver } from "../http-listener.ts";
 export interface Span {
   readonly from: number;
   readonly length: number;
+}
+
+/** What can be read and written at positions; an open file is one. */
+export interface Bytes {
+  read(into: Buffer, at: number, length: number, position: number): Promise<{ readonly bytesRead: number }>;
+  write(from: Buffer, at: number, length: number, position: number): Promise<{ readonly bytesWritten: number }>;
 }
 
 const chunkBytes = 65_536;
@@ -24,7 +29,7 @@ export interface AskedFile {
 /** Writes the request's body from a position on. False if there was more of it than room; that is not written. */
 export async function receive(
   { request, pass, signal }: AskedFile,
-  handle: FileHandle,
+  bytes: Bytes,
   from: number,
   room = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
@@ -32,7 +37,7 @@ export async function receive(
   for await (const chunk of until(signal, request)) {
     if (at + chunk.length - from > room) return false;
     if (!pass.take(chunk.length, "in")) return true;
-    await writeAll(handle, chunk, at);
+    await writeAll(bytes, chunk, at);
     at += chunk.length;
   }
   return true;
@@ -53,11 +58,11 @@ async function* until(signal: AbortSignal, request: IncomingMessage): AsyncGener
   request.resume();
 }
 
-export async function send(handle: FileHandle, { response, pass }: AskedFile, span: Span): Promise<void> {
+export async function send(bytes: Bytes, { response, pass }: AskedFile, span: Span): Promise<void> {
   const buffer = Buffer.alloc(Math.min(chunkBytes, Math.max(span.length, 1)));
   for (let sent = 0; sent < span.length; ) {
     const wanted = Math.min(buffer.length, span.length - sent);
-    const { bytesRead } = await handle.read(buffer, 0, wanted, span.from + sent);
+    const { bytesRead } = await bytes.read(buffer, 0, wanted, span.from + sent);
     // A file that became shorter meanwhile cannot be answered as was promised.
     if (bytesRead === 0) return void response.destroy();
     if (response.destroyed || !pass.take(bytesRead, "out")) return;
@@ -82,9 +87,9 @@ export function wholeNumber(text: string): number | null {
   return Number.isSafeInteger(value) ? value : null;
 }
 
-async function writeAll(handle: FileHandle, chunk: Buffer, from: number): Promise<void> {
+async function writeAll(bytes: Bytes, chunk: Buffer, from: number): Promise<void> {
   for (let written = 0; written < chunk.length; ) {
-    const { bytesWritten } = await handle.write(chunk, written, chunk.length - written, from + written);
+    const { bytesWritten } = await bytes.write(chunk, written, chunk.length - written, from + written);
     written += bytesWritten;
   }
 }

@@ -5,9 +5,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkS
 import { request as ask, type ClientRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import type { CellLease } from "../binding.ts";
 import { eventually, makeCell, narrowed, newLease, scratch, type TestCell } from "../testing/test-cell.ts";
+import { readableUpTo } from "./file-store.ts";
 
 const resource = "FILE:/shared";
 
@@ -209,3 +210,52 @@ test("a folder that is not there is one line about that resource", async () => {
   const faults = await cell.core.start();
   assert.match(faults.join(), /^FILE:\/shared cannot be used: ENOENT/);
 });
+
+test("G5: of a block device the leased range is read and written, and what lies outside it is not", async (t) => {
+  const image = join(scratch, "device.img");
+  const device = attachLoop(t, image, "aaaaabbbbbccccc".padEnd(4_096, "."));
+  if (device === null) return t.skip("loop devices cannot be set up here");
+  const { call, cell, lease } = await openWith({ file: device, offset: 5, length: 5 });
+  assert.equal(await (await call("GET", "/")).text(), "bbbbb");
+  assert.equal((await call("PUT", "/?offset=1", "XYZ")).status, 204);
+  assert.equal(await (await call("GET", "/?offset=0&length=5")).text(), "bXYZb");
+  assert.equal(await codeOf(call("PUT", "/?offset=3", "XYZ")), "range_not_satisfiable");
+  assert.equal(await codeOf(call("GET", "/?offset=3&length=3")), "range_not_satisfiable");
+  await cell.core.teardown(lease.id);
+  assert.equal(readFileSync(device, "utf8").slice(0, 15), "aaaaabXYZbccccc");
+
+  const last = await openWith({ file: device, offset: 4_090, length: 6 });
+  assert.equal(await (await last.call("GET", "/")).text(), "......");
+  await last.cell.core.close();
+  const beyond = makeCell([{ resource, driver: "files", options: { file: device, offset: 4_090, length: 7 } }]);
+  const faults = await beyond.core.start();
+  assert.match(faults.join(), /cannot be used: the device ends before byte 4097/);
+});
+
+test("the size of what stat has no size for is found by reading", async () => {
+  for (const size of [0, 1, 2, 511, 512, 4_097]) {
+    const device = {
+      read: async (_into: Buffer, _at: number, length: number, position: number) => ({
+        bytesRead: Math.max(0, Math.min(length, size - position)),
+      }),
+    };
+    for (const end of [0, 1, 512, 10_000, 2 ** 50]) assert.equal(await readableUpTo(device, end), Math.min(size, end));
+  }
+});
+
+test("a range of something that is neither a file nor a block device is one line about that resource", async () => {
+  const cell = makeCell([{ resource, driver: "files", options: { file: "/dev/null", length: 5 } }]);
+  assert.match((await cell.core.start()).join(), /neither a file nor a block device/);
+});
+
+/** The device, or null where the system does not give one. */
+function attachLoop(t: TestContext, image: string, content: string): string | null {
+  writeFileSync(image, content);
+  try {
+    const device = execFileSync("losetup", ["--find", "--show", image], { stdio: "pipe", encoding: "utf8" }).trim();
+    t.after(() => execFileSync("losetup", ["--detach", device]));
+    return device;
+  } catch {
+    return null;
+  }
+}

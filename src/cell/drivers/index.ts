@@ -4,6 +4,7 @@ import { Fields } from "../fields.ts";
 import { ExecDriver, readExecOptions } from "./exec.ts";
 import { FilesDriver, readFilesOptions } from "./files.ts";
 import { HttpDriver, readHttpOptions } from "./http.ts";
+import { MemoryDriver, readMemoryOptions } from "./memory.ts";
 import { ProcessDriver, readProcessOptions } from "./process.ts";
 import { readTcpOptions, TcpDriver } from "./tcp.ts";
 import { readWebhookOptions, WebhookDriver } from "./webhook.ts";
@@ -15,6 +16,7 @@ export const drivers = {
   tcp: driver(readTcpOptions, TcpDriver),
   process: driver(readProcessOptions, ProcessDriver),
   files: driver(readFilesOptions, FilesDriver),
+  memory: driver(readMemoryOptions, MemoryDriver),
   exec: driver(readExecOptions, ExecDriver),
   webhook: driver(readWebhookOptions, WebhookDriver),
 } as const;

@@ -14,6 +14,7 @@ import type { CellLease } from "../binding.ts";
 import type { CellClock } from "../clock.ts";
 import { readCellConfig } from "../config.ts";
 import { CellCore, type CellEvent } from "../core.ts";
+import type { MakeDriver } from "../drivers/index.ts";
 import { CellFailure, type CellFailureCode } from "../failure.ts";
 
 /** Its own for each process, so that two runs of the tests on one machine do not end each other's processes. */
@@ -42,13 +43,16 @@ export interface TestCell {
 export interface TestCellOptions {
   readonly clock?: CellClock;
   readonly settings?: Record<string, unknown>;
+  /** In place of every configured driver: one with a planted fault. */
+  readonly plant?: MakeDriver;
 }
 
-export function makeCell(resources: readonly object[], { clock, settings = {} }: TestCellOptions = {}): TestCell {
-  const config = readCellConfig(
-    JSON.stringify({ cell: testCellName, ...settings, resources }),
-    join(scratch, "cell.json"),
-  );
+export function makeCell(resources: readonly object[], options: TestCellOptions = {}): TestCell {
+  const { clock, settings = {}, plant } = options;
+  const text = JSON.stringify({ cell: testCellName, ...settings, resources });
+  const read = readCellConfig(text, join(scratch, "cell.json"));
+  const planted = plant && { resources: read.resources.map((one) => ({ ...one, make: plant })) };
+  const config = { ...read, ...planted };
   const events: CellEvent[] = [];
   const lines: string[] = [];
   const core = new CellCore(config, testKeys, {
