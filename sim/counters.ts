@@ -101,6 +101,7 @@ const situations = [
   "strategy switched",
   "restored from records",
   "restored between two slices",
+  "L11 re-issued after a restore",
   "twins compared",
   "twins compared, with offers",
   "tasks drained",

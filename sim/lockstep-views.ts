@@ -19,7 +19,6 @@ export function recordsOf(state: State): Records {
     key: [],
     task: [],
     payload: [],
-    task_key: [],
     task_type: [],
     worker: [],
     write: [],

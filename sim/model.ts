@@ -65,13 +65,16 @@ function decide(model: Model, command: Command, now: number): Prediction {
       return forAgent(tenant, command, (agent) => transition(tenant, agent, command.to, now, step));
     case "restart_agent":
       return forAgent(tenant, command, (agent) => {
+        if (!agent.restarting) agent.idleSince = now;
         agent.restarting = true;
         return { type: "agent" };
       });
     case "pause_agent":
     case "unpause_agent":
       return forAgent(tenant, command, (agent) => {
-        agent.pausedByOperator = command.type === "pause_agent";
+        const isPaused = command.type === "pause_agent";
+        if (agent.pausedByOperator !== isPaused) agent.idleSince = now;
+        agent.pausedByOperator = isPaused;
         return { type: "agent" };
       });
     case "save_digest":
@@ -81,6 +84,7 @@ function decide(model: Model, command: Command, now: number): Prediction {
           ...(to == null ? [] : [to]),
         ]);
         agent.digest = { savedAt: now, backlog };
+        agent.idleSince = now;
         return { type: "digest" };
       });
     case "resume_agent":
@@ -88,7 +92,7 @@ function decide(model: Model, command: Command, now: number): Prediction {
         if (agent.digest === null) return refused("digest_unknown");
         const { savedAt } = agent.digest;
         const assumptions = command.assumptions.map((one) => judge(tenant, agent, one));
-        takeUp(tenant, agent, step);
+        takeUp(tenant, agent, now, step);
         const since = Math.min(agent.pausedAt ?? savedAt, savedAt);
         const assumed = command.assumptions.map((one) => one.resource);
         const observation = observe(tenant, agent, since, assumed);
@@ -96,7 +100,7 @@ function decide(model: Model, command: Command, now: number): Prediction {
         return { type: "resumed", observation, assumptions };
       });
     case "verify_all":
-      return forAgent(tenant, command, (agent) => verifyAll(tenant, agent, command.leaseIds));
+      return forAgent(tenant, command, (agent) => verifyAll(tenant, agent, command.leaseIds, now));
     case "acquire":
       return forAgent(tenant, command, (agent) => acquire(tenant, agent, command, now, step));
     case "collect_request":

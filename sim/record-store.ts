@@ -17,7 +17,7 @@ import type {
   StoredRecord,
   Tenant,
 } from "../src/kernel/contract/records.ts";
-import type { Payload, Task, TaskKey, TaskType, Worker } from "../src/kernel/contract/task-records.ts";
+import type { Payload, Task, TaskType, Worker } from "../src/kernel/contract/task-records.ts";
 import type { Write } from "../src/kernel/contract/write-records.ts";
 import type { Handle } from "../src/kernel/kernel.ts";
 
@@ -33,7 +33,6 @@ export interface RecordStore {
   readonly key: Map<string, Key>;
   readonly task: Map<string, Task>;
   readonly payload: Map<string, Payload>;
-  readonly task_key: Map<string, TaskKey>;
   readonly task_type: Map<string, TaskType>;
   readonly worker: Map<string, Worker>;
   readonly write: Map<string, Write>;
@@ -57,7 +56,6 @@ export function createRecordStore(): RecordStore {
     key: new Map(),
     task: new Map(),
     payload: new Map(),
-    task_key: new Map(),
     task_type: new Map(),
     worker: new Map(),
     write: new Map(),
@@ -109,8 +107,6 @@ function storedAs({ kind, record }: StoredRecord): string {
       return `${record.tenant} ${record.resource} ${record.at} ${record.fence}`;
     case "payload":
       return `${record.tenant} ${record.taskId}`;
-    case "task_key":
-      return `${record.tenant} ${record.key}`;
     case "task_type":
       return `${record.tenant} ${record.taskType}`;
     case "agent":

@@ -4,10 +4,10 @@
  */
 
 import type { StoredRecord } from "../src/kernel/contract/records.ts";
-import { type EndedLeases, restore, snapshot } from "../src/kernel/kernel.ts";
+import { type EndedLeases, type Handle, jumpAhead, restore, snapshot } from "../src/kernel/kernel.ts";
 import { count } from "./counters.ts";
 import { violated } from "./invariants/step.ts";
-import { allRecords, fingerprint } from "./record-store.ts";
+import { allRecords, createRecordStore, fingerprint, keep } from "./record-store.ts";
 import { settleSlice } from "./send.ts";
 import type { World } from "./world.ts";
 
@@ -37,6 +37,43 @@ export function restart(world: World): void {
 export function endedSince({ state, ledger }: World): EndedLeases {
   const { from } = state.past;
   return { leases: ledger.endedLeases.filter(({ endedAt }) => (endedAt ?? 0) >= from), from };
+}
+
+/**
+ * Restores the backup beside the world, as into a fresh folder that knows of no other restore, and takes the next backup.
+ * Every live lease must have a fence beyond those of the world and of all restores before it (L11, S6).
+ */
+export function restoreBackup(world: World): void {
+  const { backup, fences, restores } = world.backups;
+  const records = allRecords(world.store);
+  world.backups.backup = records;
+  if (backup.length === 0) return;
+  const state = restore(backup);
+  const wall = world.now + ++world.backups.restores;
+  const { changes, events } = jumpAhead(state, { wall, losses: 1 }, world.now);
+  if (events.length > 0) violated("L11", "a restore announces what nobody can have followed", ...events);
+  const store = createRecordStore();
+  keep(store, restoredHandles(backup));
+  const before = new Map(store.lease);
+  keep(store, changes);
+  if (fingerprint(allRecords(store)) !== fingerprint(snapshot(state)))
+    violated("S1", "a restore changes what it does not list");
+  for (const [id, lease] of store.lease) {
+    const known = Math.max(world.memory.fences.get(lease.tenant) ?? 0, fences.get(lease.tenant) ?? 0);
+    if (lease.state === "CLOSING") continue;
+    if (lease.fence <= known)
+      violated("L11", `after restore ${restores + 1} a live lease is not above ${known}`, lease);
+    if (lease.generation !== (before.get(id)?.generation ?? 0) + 1)
+      violated("S6", "a live lease was not re-issued", lease);
+    count(world.counters, "L11 re-issued after a restore");
+  }
+  for (const { tenant, fence } of store.lease.values()) fences.set(tenant, Math.max(fences.get(tenant) ?? 0, fence));
+  for (const { tenant, fence } of store.counters.values())
+    if (fence < (fences.get(tenant) ?? 0)) violated("L11", "the counter is behind a fence", tenant, fence);
+}
+
+function restoredHandles(records: readonly StoredRecord[]): Handle[] {
+  return records.map(({ kind, record }) => ({ kind, record, alive: true, row: 0 }) as Handle);
 }
 
 function swap<T>(list: T[], a: number, b: number): void {

@@ -9,7 +9,7 @@ import { hostingTurn } from "./hosting.ts";
 import { violated } from "./invariants/step.ts";
 import { operatorTurn } from "./operators.ts";
 import { populate } from "./populate.ts";
-import { compareWithStore, restart } from "./restarts.ts";
+import { compareWithStore, restart, restoreBackup } from "./restarts.ts";
 import { send, settleInSlices } from "./send.ts";
 import { drain } from "./tasks/drain.ts";
 import { principalTurn } from "./tasks/principals.ts";
@@ -94,7 +94,8 @@ function stepOnce(world: World): void {
     case "restart":
       return restart(world);
     case "compare":
-      return compareWithStore(world);
+      compareWithStore(world);
+      return restoreBackup(world);
   }
 }
 

@@ -1,7 +1,7 @@
 /** One simulated world: the kernel, what a store would hold, the clock, and all clients. */
 import { createHash, type Hash } from "node:crypto";
 import type { Acquire, Actor, Command } from "../src/kernel/contract/commands.ts";
-import type { Lease } from "../src/kernel/contract/records.ts";
+import type { Lease, StoredRecord } from "../src/kernel/contract/records.ts";
 import type { CreateTask, PollTasks, SubmitReceipt } from "../src/kernel/contract/task-commands.ts";
 import type { EndedTask, Receipt } from "../src/kernel/contract/task-records.ts";
 import { createState, type State } from "../src/kernel/kernel.ts";
@@ -70,6 +70,13 @@ export interface SimLedger {
   readonly receipts: Map<string, Receipt[]>;
 }
 
+/** The last backup, and the greatest fences that its restores gave. */
+export interface SimBackups {
+  backup: StoredRecord[];
+  restores: number;
+  readonly fences: Map<string, number>;
+}
+
 /** An order to a cell that it has not reported on yet. */
 export interface CellJob {
   readonly tenant: string;
@@ -109,6 +116,7 @@ export interface World {
   readonly ledger: SimLedger;
   /** Every other world has workers and tasks. */
   readonly hasTasks: boolean;
+  readonly backups: SimBackups;
   readonly transcript: Hash;
   readonly tenants: SimTenant[];
   readonly jobs: CellJob[];
@@ -133,6 +141,7 @@ export function createWorld(seed: number, counters: Counters): World {
     memory: createMemory(),
     ledger: { ended: new Map(), endedLeases: [], receipts: new Map() },
     hasTasks: seed % 2 === 0,
+    backups: { backup: [], restores: 0, fences: new Map() },
     transcript: createHash("sha256"),
     tenants: [],
     jobs: [],

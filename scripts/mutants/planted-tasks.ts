@@ -46,10 +46,22 @@ export const taskMutants: readonly Mutant[] = [
     replace: 'if (task.record.status === "canceled") {',
   },
   {
-    name: "tasks: a creation is not remembered",
+    name: "the key of a creation is not noted",
+    file: "tasks/task-queue.ts",
+    find: "if (spec.idempotencyKey !== null) tenant.book.created.set(spec.idempotencyKey, task);",
+    replace: "",
+  },
+  {
+    name: "the key of a creation stays in memory when its task is over",
+    file: "tasks/task-life.ts",
+    find: "    tenant.book.created.delete(idempotencyKey);\n",
+    replace: "    void 0;\n",
+  },
+  {
+    name: "a key that no live task has is taken for a new one before history was asked",
     file: "commands/task-create.ts",
-    find: "changed(turn, placeTaskKey(turn, key));",
-    replace: "void key;",
+    find: 'return asksHistory ? { type: "task_key_unknown", key } : null;',
+    replace: "return asksHistory === null ? null : null;",
   },
 
   // Manifests (T10)

@@ -3,6 +3,7 @@
  * that a mutant whose code has moved on is noticed and brought up to date, and never quietly changes nothing.
  */
 import { cellMutants } from "./planted-cells.ts";
+import { historyMutants } from "./planted-history.ts";
 import { observingMutants } from "./planted-observing.ts";
 import { taskMutants } from "./planted-tasks.ts";
 
@@ -18,6 +19,7 @@ export interface Mutant {
 export const mutants: readonly Mutant[] = [
   ...taskMutants,
   ...cellMutants,
+  ...historyMutants,
   ...observingMutants,
 
   // Time (L3, L4, L9, L10)
@@ -330,12 +332,6 @@ export const mutants: readonly Mutant[] = [
     file: "leases/lease-life.ts",
     find: "const fence = nextFence(turn);",
     replace: "const fence = entry.record.fence;",
-  },
-  {
-    name: "a restored backup does not jump ahead",
-    file: "restore.ts",
-    find: "fence: counters.record.fence + limits.restoreFenceJump",
-    replace: "fence: counters.record.fence + 1",
   },
   {
     name: "a stranger may release",

@@ -26,7 +26,7 @@ const saidFrom: Readonly<Record<ModelAgent["state"], readonly string[]>> = {
 export function register(tenant: ModelTenant, id: string, now: number, step: number): Prediction {
   const known = tenant.agents.find((agent) => agent.id === id);
   if (known !== undefined) {
-    takeUp(tenant, known, step);
+    takeUp(tenant, known, now, step);
     return { type: "agent" };
   }
   const agent: ModelAgent = {
@@ -48,8 +48,9 @@ export function register(tenant: ModelTenant, id: string, now: number, step: num
 }
 
 /** A3: another instance takes up the agent; its leases are re-issued. */
-export function takeUp(tenant: ModelTenant, agent: ModelAgent, step: number): void {
+export function takeUp(tenant: ModelTenant, agent: ModelAgent, now: number, step: number): void {
   agent.epoch++;
+  agent.idleSince = now;
   for (const lease of leasesOf(tenant, agent.id).sort((a, b) => a.fence - b.fence)) {
     lease.generation++;
     fenceAnew(tenant, lease, step);
@@ -67,7 +68,10 @@ export function transition(
   const to = wish;
   const restarted = agent.restarting;
   agent.restarting = false; // A transition that is accepted comes from an instance that is back (A1).
-  if (to === agent.state) return { type: "agent" };
+  if (to === agent.state) {
+    if (restarted) agent.idleSince = now;
+    return { type: "agent" };
+  }
   if (!saidFrom[agent.state].includes(to) || (restarted && to !== "ABORTED")) return refused("invalid_transition");
   if (to === "EXECUTING" && leasesOf(tenant, agent.id).length === 0) return refused("invalid_transition");
   if (to === "ABORTED" || to === "COMPLETED" || to === "PLANNING") endAllOf(tenant, agent.id, now);
@@ -80,12 +84,19 @@ export function transition(
   if (to !== "ACQUIRING") agent.pausedAt = null;
   if (to === "ABORTED" || to === "COMPLETED" || to === "PLANNING") agent.concerns = [];
   const observation = to === "EXECUTING" ? { observation: observe(tenant, agent, since, []) } : {};
+  agent.idleSince = now;
   serve(tenant, now, step);
   return { type: "agent", ...observation };
 }
 
 /** L8, L9: the state of each lease; from now on a heartbeat may revive those that are HELD. */
-export function verifyAll(tenant: ModelTenant, agent: ModelAgent, leaseIds: readonly string[] | null): Prediction {
+export function verifyAll(
+  tenant: ModelTenant,
+  agent: ModelAgent,
+  leaseIds: readonly string[] | null,
+  now: number,
+): Prediction {
+  if (agent.restarting) agent.idleSince = now;
   agent.restarting = false;
   for (const lease of leasesOf(tenant, agent.id)) {
     if (leaseIds === null || leaseIds.includes(lease.id)) lease.verified = lease.state === "HELD";

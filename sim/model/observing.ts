@@ -31,11 +31,13 @@ export function pauseIfBare(tenant: ModelTenant, agent: ModelAgent, now: number)
   if (leasesOf(tenant, agent.id).length > 0) return;
   agent.state = "PAUSED";
   agent.pausedAt ??= now;
+  agent.idleSince = now;
 }
 
 export function pause(agent: ModelAgent, over: readonly string[], now: number): void {
   agent.state = "PAUSED";
   agent.pausedAt ??= now;
+  agent.idleSince = now;
   addConcerns(agent, over, now);
 }
 

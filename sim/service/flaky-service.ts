@@ -15,6 +15,7 @@ import type { State } from "../../src/kernel/kernel.ts";
 import { createLedgerKey, type LedgerKey } from "../../src/ledger/keys.ts";
 import { ReceiptSubmission } from "../../src/server/receipts/receipts.ts";
 import { createTask } from "../../src/server/tasks/creating-tasks.ts";
+import { TaskKeys } from "../../src/server/tasks/task-keys.ts";
 import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
 import { type Counters, count } from "../counters.ts";
 import type { Random } from "../random.ts";
@@ -43,6 +44,7 @@ export class FlakyService {
   underWay = 0;
   private engine: Engine;
   private receipts: ReceiptSubmission;
+  private taskKeys: TaskKeys;
   private life = 0;
   private readonly time: VirtualTime;
   private readonly ids: Random;
@@ -54,6 +56,7 @@ export class FlakyService {
     this.counters = counters;
     this.engine = this.createEngine();
     this.receipts = new ReceiptSubmission(this.engine);
+    this.taskKeys = new TaskKeys(this.engine);
   }
 
   private createEngine(): Engine {
@@ -106,6 +109,7 @@ export class FlakyService {
   private async begin(): Promise<void> {
     this.engine = this.createEngine();
     this.receipts = new ReceiptSubmission(this.engine);
+    this.taskKeys = new TaskKeys(this.engine);
     await this.engine.start();
   }
 
@@ -127,12 +131,12 @@ export class FlakyService {
   }
 
   create(task: CreateTask["task"]): Promise<Reply> {
-    const { engine } = this;
+    const { engine, taskKeys } = this;
     const asked = { tenant, actor: operator, entropy: unstamped, endedDependencies: null };
     const command: CreateTask = { ...asked, type: "create_task", task };
     return this.follow(async () => {
       const decided = await new Promise<Decision>((resolve, reject) =>
-        createTask(engine, command, { encode: (found) => found, send: resolve, fail: reject }),
+        createTask({ engine, taskKeys }, command, { encode: (found) => found, send: resolve, fail: reject }),
       );
       return decided.reply;
     });

@@ -15,7 +15,7 @@ export async function createTasks(world: ServiceWorld, first: number, howMany: n
     const key = `task ${nth}`;
     const input = taskFor(world, nth, key);
     const reply = await insist(world, () => service.create(input));
-    const id = reply.type === "task" ? reply.task.id : reply.type === "task_ended" ? reply.taskId : null;
+    const id = reply.type === "task" ? reply.task.id : null;
     if (id === null) throw new Error(`a task was refused: ${JSON.stringify(reply)}`);
     const ids = created.get(key) ?? new Set();
     created.set(key, ids.add(id));

@@ -6,7 +6,7 @@ import { runService } from "./run-service.ts";
 /** The long form, with 10,000 tasks, is part of `npm run sim -- --long`. */
 test("of 300 tasks, under failing commits, dying processes and a bad network, each is done once or dead (T4, R6, S1, S2)", async () => {
   const counters: Counters = new Map();
-  const { tasks, receipts } = await runService(1, 300, counters);
+  const { tasks, receipts } = await runService(3, 300, counters);
   assert.equal(tasks, 300);
   assert.ok(receipts > 600);
   assert.deepEqual(missingOfService(counters), []);

@@ -71,7 +71,7 @@ export function replyLine(reply: Reply): string {
     case "revoked":
       return words("OK", `${reply.count} revoked`);
     case "digest":
-    case "task_ended":
+    case "task_key_unknown":
     case "task_type":
     case "tenant":
     case "key":
@@ -135,7 +135,6 @@ export function recordLine({ kind, record }: StoredRecord, alive: boolean): stri
     case "digest":
     case "key":
     case "payload":
-    case "task_key":
     case "task_type":
     case "worker":
     case "write":

@@ -5,16 +5,33 @@
 import type { Command } from "../../src/kernel/contract/commands.ts";
 import type { Refusal } from "../../src/kernel/contract/refusals.ts";
 import type { Reply } from "../../src/kernel/contract/replies.ts";
+import type { CreateTask } from "../../src/kernel/contract/task-commands.ts";
 import type { TaskStatus } from "../../src/kernel/contract/task-records.ts";
-import { answerForEndedTask } from "../../src/kernel/kernel.ts";
+import { answerForEndedTask, answerForRepeated } from "../../src/kernel/kernel.ts";
 import { count } from "../counters.ts";
 import { violated } from "../invariants/step.ts";
 import { send } from "../send.ts";
 import { entropyOf, type World } from "../world.ts";
 
 export function ask(world: World, command: Command): Reply {
+  if (command.type === "create_task" && command.task.idempotencyKey !== null) return askForKey(world, command);
+  return askHistory(world, command);
+}
+
+/** T12: a key that no live task has is looked up among the ended ones before it is taken for a new one. */
+function askForKey(world: World, command: CreateTask): Reply {
+  const reply = askHistory(world, { ...command, asksHistory: true });
+  if (reply.type !== "task_key_unknown") return reply;
+  for (const task of world.ledger.ended.values()) {
+    if (task.tenant !== command.tenant || task.spec.idempotencyKey !== reply.key) continue;
+    count(world.counters, "T12 creation repeated after its task ended");
+    return answerForRepeated(command.task, task);
+  }
+  return askHistory(world, { ...command, asksHistory: false });
+}
+
+function askHistory(world: World, command: Command): Reply {
   const reply = send(world, command);
-  if (reply.type === "task_ended") checkEnded(world, command, reply.taskId);
   if (reply.type === "receipt_known") checkKnown(world, command, reply.receiptId);
   if (reply.type !== "refused") return reply;
   if (reply.code === "lease_unknown" && command.type === "submit_receipt") return askForTask(world, command, reply);
@@ -23,11 +40,6 @@ export function ask(world: World, command: Command): Reply {
     return askAgain(world, command, reply.missing ?? []);
   }
   return reply;
-}
-
-function checkEnded({ ledger }: World, command: Command, taskId: string): void {
-  if (!ledger.ended.has(`${command.tenant} ${taskId}`))
-    violated("T12", "the reply names an ended task that never existed", command, taskId);
 }
 
 /** R3: the first receipt is in the ledger and has the same content. */

@@ -28,7 +28,7 @@ export function noteTasks({ counters, store }: World, step: Step): void {
     }
   }
   if (command?.type === "create_task" && reply !== null) {
-    const isKnown = reply.type === "task_ended" || (reply.type === "task" && !reply.created);
+    const isKnown = reply.type === "task" && !reply.created;
     if (isKnown) count(counters, "T12 creation repeated");
   }
   if (command?.type === "submit_receipt" && reply?.type === "refused" && reply.code === "stale_fence") {

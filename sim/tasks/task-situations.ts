@@ -29,6 +29,7 @@ export const taskSituations = [
   "T12 canceled with a dependency",
   "T12 canceled down the chain",
   "T12 creation repeated",
+  "T12 creation repeated after its task ended",
   "T12 dependent released",
   "T12 key is full",
   "T13 answered from history",

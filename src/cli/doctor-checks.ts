@@ -1,6 +1,7 @@
 /** What can be learnt of a server from here, and of a folder's disk. */
 import { closeSync, fdatasyncSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { wallOffsetMsMax } from "../engine/clock.ts";
 import type { Client } from "../sdk/client.ts";
 import { version } from "../server/config/version.ts";
 import { showDuration } from "./durations.ts";
@@ -102,12 +103,28 @@ async function checkKey(client: Client): Promise<Finding> {
   );
 }
 
-/** How long a commit takes where the data is, from its own figures. */
-async function checkServerDisk(client: Client): Promise<Finding> {
+/** Reads a figure of the server's own; null where this key may not. */
+async function metricsOf(client: Client): Promise<((metric: string) => number) | null> {
   const response = await client.fetch("/metrics");
   const text = await response.text();
-  if (response.status !== 200) return ok("not shown to this key");
-  const figure = (metric: string) => Number(new RegExp(`^${metric} (\\S+)$`, "m").exec(text)?.[1] ?? "NaN");
+  if (response.status !== 200) return null;
+  return (metric) => Number(new RegExp(`^${metric} (\\S+)$`, "m").exec(text)?.[1] ?? "NaN");
+}
+
+/** L7: a wall clock that jumped does not move the time that leases go by, but what is shown as a time is off. */
+async function checkTime(client: Client): Promise<Finding> {
+  const figure = await metricsOf(client);
+  if (figure === null) return ok("not shown to this key");
+  const offMs = figure("leasehold_clock_offset_seconds") * 1_000;
+  if (Number.isNaN(offMs) || Math.abs(offMs) <= wallOffsetMsMax) return ok("leases go by the time of its wall clock");
+  const where = `${showDuration(Math.abs(offMs))} ${offMs > 0 ? "ahead of" : "behind"} the time that leases go by`;
+  return warning(`the server's wall clock is ${where}: it was set, or the machine slept; leases end in their time`);
+}
+
+/** How long a commit takes where the data is, from its own figures. */
+async function checkServerDisk(client: Client): Promise<Finding> {
+  const figure = await metricsOf(client);
+  if (figure === null) return ok("not shown to this key");
   const count = figure("leasehold_commit_seconds_count");
   const meanMs = (figure("leasehold_commit_seconds_sum") / count) * 1_000;
   if (!(count > 0)) return ok("none yet");
@@ -120,6 +137,7 @@ export const serverChecks: Readonly<Record<string, (client: Client, reach: Reach
   ready: checkReady,
   version: checkVersion,
   clock: checkClock,
+  time: checkTime,
   key: checkKey,
   commits: checkServerDisk,
 };

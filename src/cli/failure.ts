@@ -1,4 +1,5 @@
 /** How a command that failed ends: one line that says what to do, and a code that a script can tell apart. */
+import { ClockJump } from "../engine/clock.ts";
 import { LedgerKeyUnusable } from "../ledger/key-file.ts";
 import type { LeaseholdError } from "../sdk/errors.ts";
 import { ConfigProblem, NoKeys } from "../server/config/config.ts";
@@ -11,8 +12,8 @@ import { Failure, isServerError, UsageProblem } from "./problem.ts";
 /** The line, the exit code, and the server's answer, for `--json`. */
 export function describeFailure(error: unknown, url: string | null) {
   const report = (text: string, code: number, body: unknown = null) => ({ line: oneLine(text), code, body });
-  if (error instanceof UsageProblem || error instanceof ConfigProblem || error instanceof NoKeys)
-    return report(error.message, exitCodes.usage);
+  const needsOperator = error instanceof ConfigProblem || error instanceof NoKeys || error instanceof ClockJump;
+  if (error instanceof UsageProblem || needsOperator) return report(error.message, exitCodes.usage);
   if (error instanceof Failure) return report(error.message, error.code, error.body);
   if (isServerError(error)) return report(lineOf(error, url), serverErrorCode(error), error.body);
   if (error instanceof LedgerKeyUnusable || error instanceof MasterKeysUnusable)
@@ -64,7 +65,9 @@ function listenProblem({ code, address, port, message }: SystemError): string {
 
 function withCause({ message, cause }: Error): string {
   const [why] = (cause instanceof Error ? cause.message : typeof cause === "string" ? cause : "").split("\n");
-  return why ? `${message}: ${why}` : message;
+  const reason = why?.replace(/^\w*Error: /, "");
+  // A fault that was explained has the reason in its own words already.
+  return reason && !message.includes(reason) ? `${message}: ${reason}` : message;
 }
 
 function oneLine(text: string): string {

@@ -93,7 +93,8 @@ function endedTaskRow({ record, payload }: EndedTaskHandle, now: Millis): EndedT
   const task: Task = record;
   const { tenant, id, spec, status } = task;
   const body = endedTaskText(task, payload?.record ?? null);
-  return { tenant, id, taskType: spec.taskType, status, endedAt: task.endedAt ?? now, body };
+  const { taskType, idempotencyKey } = spec;
+  return { tenant, id, taskType, status, endedAt: task.endedAt ?? now, idempotencyKey, body };
 }
 
 /** With its payload, which nothing else keeps. */

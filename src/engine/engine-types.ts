@@ -17,6 +17,8 @@ export interface EngineOptions {
   readonly encodeEvent: (event: KernelEvent) => string;
   readonly log: EngineLog;
   readonly time?: TimeSources;
+  /** How far the wall clock may have jumped ahead where leases are alive (L7). Absent: the named limit. */
+  readonly clockJumpMsMax?: number;
   /** For simulations, which draw from a seed. */
   readonly drawEntropy?: () => Entropy;
   /** Opens the key that signs the heads of the ledger, once the data is ours. Absent: a key that ends with the process. */

@@ -1,69 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Acquire, Command } from "../kernel/contract/commands.ts";
-import type { Lease } from "../kernel/contract/records.ts";
-import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../store/memory.ts";
+import type { Command } from "../kernel/contract/commands.ts";
+import { createMemoryDisk, type MemoryDisk } from "../store/memory.ts";
 import { drawEntropy } from "./clock.ts";
 import { readLease } from "./codec/record-text.ts";
-import { Engine } from "./engine.ts";
-import type { EngineOptions } from "./engine-types.ts";
 import { DatabaseUnavailable, ShuttingDown } from "./engine-types.ts";
+
 import { completeReply } from "./history.ts";
-
-const operator = { role: "operator", agentId: null, epoch: null } as const;
-const asked = { tenant: "default", actor: operator } as const;
-
-function openEngine(disk: MemoryDisk, options: Partial<EngineOptions> = {}) {
-  const lines: string[] = [];
-  const note = (_details: object, message: string): void => void lines.push(message);
-  const engine = new Engine({
-    store: createMemoryStore(disk),
-    encodeEvent: ({ type, tenant }) => JSON.stringify({ type, tenant }),
-    log: { info: note, warn: note, error: note },
-    ...options,
-  });
-  return { engine, lines };
-}
-
-async function startEngine(disk = createMemoryDisk(), options: Partial<EngineOptions> = {}) {
-  const opened = openEngine(disk, options);
-  await opened.engine.start();
-  return { ...opened, disk };
-}
-
-function register(agentId: string): Command {
-  return { ...asked, type: "register_agent", agentId, labels: null, entropy: drawEntropy() };
-}
-
-function acquire(agentId: string, resource: string, change: Partial<Acquire> = {}): Acquire {
-  return {
-    ...asked,
-    type: "acquire",
-    agentId,
-    intents: [{ predicate: "MUTATES", resource }],
-    ttlMs: null,
-    waitTimeoutMs: null,
-    idleTimeoutMs: null,
-    purpose: null,
-    tokens: false,
-    dryRun: false,
-    requestKey: null,
-    entropy: drawEntropy(),
-    ...change,
-  };
-}
-
-function release(leaseId: string): Command {
-  return { ...asked, type: "release_lease", leaseId, version: null, entropy: drawEntropy() };
-}
-
-async function grant(engine: Engine, agentId: string, resource: string, change: Partial<Acquire> = {}): Promise<Lease> {
-  const { reply } = await engine.command(acquire(agentId, resource, change));
-  assert.equal(reply.type, "granted");
-  const lease = reply.type === "granted" ? reply.leases[0] : undefined;
-  assert.ok(lease !== undefined);
-  return lease;
-}
+import { acquire, asked, grant, register, release, startEngine } from "./testing/test-engine.ts";
 
 /** Lets a test decide when a commit goes through. */
 function holdCommits(disk: MemoryDisk) {
@@ -200,40 +144,6 @@ test("L7: a restart neither ends a lease nor extends it, and time spent down cou
   const [ended] = await second.engine.store.endedLease("default", [short.id]);
   assert.equal(readLease(ended?.body ?? "").state, "EXPIRED");
   await second.engine.close();
-});
-
-test("L7: after a restart with a wall clock that was set back, time goes on from the stored one, and it is said", async () => {
-  const disk = createMemoryDisk();
-  const now = { wall: 1_900_000_000_000, monotonic: 0 };
-  const time = { wall: () => now.wall, monotonic: () => now.monotonic };
-  const first = await startEngine(disk, { time });
-  await first.engine.command(register("a"));
-  await first.engine.close();
-  now.wall -= 3_600_000;
-  const second = await startEngine(disk, { time });
-  assert.ok(second.engine.now() >= 1_900_000_000_000);
-  assert.ok(second.lines.some((line) => line.includes("behind the stored time")));
-  await second.engine.close();
-});
-
-test("S6, L11: after a restored backup every fence is greater than any before, and older agent tokens are void", async () => {
-  const disk = createMemoryDisk();
-  const first = await startEngine(disk);
-  await first.engine.command(register("a"));
-  const before = await grant(first.engine, "a", "FILE:/x");
-  const { secret } = first.engine;
-  await first.engine.close();
-  disk.restores++;
-  disk.restoredAt = Date.now();
-  const second = await startEngine(disk);
-  assert.notEqual(second.engine.secret, secret);
-  const after = await grant(second.engine, "a", "FILE:/y");
-  assert.ok(after.fence > before.fence + 1_000_000_000);
-  await second.engine.close();
-  const third = await startEngine(disk);
-  const next = await grant(third.engine, "a", "FILE:/z");
-  assert.equal(next.fence, after.fence + 1, "once is enough");
-  await third.engine.close();
 });
 
 test("L3, L6: what is due is settled by the engine's own timer, and its events are announced in order", async () => {

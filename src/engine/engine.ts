@@ -10,11 +10,11 @@ import type { Command, Entropy } from "../kernel/contract/commands.ts";
 import { limits } from "../kernel/contract/limits.ts";
 import type { Millis } from "../kernel/contract/records.ts";
 import { applySlice, createState, nextDeadline, SettleFault, type State, type Step, settle } from "../kernel/kernel.ts";
-import { createLedgerKey, type LedgerKey, type PublicLedgerKey } from "../ledger/keys.ts";
+import type { LedgerKey, PublicLedgerKey } from "../ledger/keys.ts";
 import type { SealedReceipt } from "../ledger/seal.ts";
 import type { Batch, SignedHead, Store } from "../store/store.ts";
 import { addReceipt, createBatch, isFull, type OpenBatch, toStoreBatch } from "./batch.ts";
-import { Alarm, type Clock, drawEntropy, startClock, systemTime, type TimeSources } from "./clock.ts";
+import { Alarm, type Clock, drawEntropy, StoredTime, startClock, systemTime, type TimeSources } from "./clock.ts";
 import { CommandQueue, type QueueOwner } from "./command-queue.ts";
 import {
   DatabaseUnavailable,
@@ -29,7 +29,6 @@ import { Listeners } from "./listeners.ts";
 import { logFindings, recover, reopen } from "./recovery.ts";
 import { SetAside } from "./set-aside.ts";
 import { SlicedWork, type WorkOwner } from "./sliced-work.ts";
-import { v8Heap } from "./v8-heap.ts";
 
 /** How many due items are settled before others get their turn, and how full a batch may get meanwhile. */
 const settleSlice = 125;
@@ -68,6 +67,8 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
   private readonly deadline: Alarm;
   /** Signs the ledger also when no more receipts come. */
   private readonly headsDue: Alarm;
+  /** Stores the time while nothing else is stored. */
+  private readonly storedTime: StoredTime;
   private nextSeq = 1;
   private readonly rows = { next: 1 };
   /** Raised with each recovery: a commit that was under way before it is ignored. */
@@ -88,7 +89,8 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     this.work = new SlicedWork(this);
     this.deadline = new Alarm(this.time, () => this.isServing && this.queue.run());
     this.headsDue = new Alarm(this.time, () => this.isServing && this.setFlush());
-    this.clock = startClock(0, this.time);
+    this.storedTime = new StoredTime(this.time, () => this.isServing && this.setFlush());
+    this.clock = startClock(Math.floor(this.time.wall()), this.time);
   }
 
   readonly now = (): Millis => this.clock.now();
@@ -188,6 +190,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     this.isServing = false;
     this.deadline.clear();
     this.headsDue.clear();
+    this.storedTime.clear();
     this.queue.run();
     if (wasServing) {
       while (this.state.jobs.length > 0) {
@@ -271,7 +274,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     if (isQuiet) batch.now = this.clock.now();
     const heads = this.ledger.nextHeadAt <= batch.now ? this.ledger.dueHeads(batch.now) : [];
     if (this.ledger.nextHeadAt < Number.POSITIVE_INFINITY) this.headsDue.set(this.ledger.nextHeadAt, this.now);
-    if (isQuiet && heads.length === 0) {
+    if (isQuiet && heads.length === 0 && !this.storedTime.isDue(this.state, batch.now, this.now)) {
       if (batch.waiting.length === 0) return;
       this.batch = createBatch();
       this.deliver(batch.waiting, batch.events);
@@ -287,7 +290,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
       return this.failStep("encoding a batch", fault, batch.waiting);
     }
     // Only these: the closures below keep what they capture in memory until the commit.
-    const { waiting, events } = batch;
+    const { waiting, events, now } = batch;
     const { puts, removes, ended, endedTasks } = stored;
     const rows = puts.length + removes.length + ended.length + endedTasks.length + batch.receipts.length + heads.length;
     const ends = batch.receipts.length === 0 ? null : this.ledger.ends(batch.receipts);
@@ -300,6 +303,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
         this.vitals.commits.push({ ms: performance.now() - began, answered: waiting.length, rows });
         if (this.vitals.commits.length >= notedMax) this.vitals.handOver();
         if (ends !== null) this.ledger.stored(ends);
+        this.storedTime.note(now, this.now);
         this.deliver(waiting, events);
         this.flush();
         if (this.state.jobs.length > 0) this.work.resume();
@@ -353,6 +357,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     this.ready.gathered = [];
     this.deadline.clear();
     this.headsDue.clear();
+    this.storedTime.clear();
     this.dueAt = Number.POSITIVE_INFINITY;
     this.isServing = false;
     if (this.phase === "serving") this.phase = "opening";
@@ -361,20 +366,21 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
 
   /** Opens the store and serves what is in it. Throws if that is not possible; later faults are recovered from. */
   async start(): Promise<void> {
-    const { ledgerKey: openKey = createLedgerKey, heap = v8Heap, log } = this.options;
-    const recovered = await recover(this.store, this.time.wall(), () => (this.key ??= openKey()), heap);
+    const running = this.incarnation > 0 ? this.clock : null;
+    const recovered = await recover(this.options, { time: this.time, running, key: this.key });
+    this.key = recovered.ledgerKey;
     if (this.phase === "closed") return;
-    logFindings(recovered, this.time.wall(), log);
+    logFindings(recovered, this.options.log);
     this.state = recovered.state;
-    this.setAside.apply(this.state, log);
+    this.setAside.apply(this.state, this.options.log);
     this.ledger = new LedgerChain(recovered.ledgerKey, recovered.ledgerHeads);
     this.ledgerKeys = recovered.ledgerKeys;
     this.secret = recovered.secret;
     this.nextSeq = recovered.lastSeq + 1;
     this.lastSeq = recovered.lastSeq;
     this.rows.next = recovered.lastRow + 1;
-    const before = this.phase === "opening" && this.incarnation > 0 ? this.clock.now() : 0;
-    this.clock = startClock(Math.max(recovered.now, before), this.time);
+    this.clock = recovered.clock;
+    this.storedTime.note(this.now(), this.now);
     this.phase = "serving";
     this.isServing = true;
     this.dueAt = nextDeadline(this.state);

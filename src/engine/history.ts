@@ -4,7 +4,7 @@
  */
 import type { Command } from "../kernel/contract/commands.ts";
 import type { Lease } from "../kernel/contract/records.ts";
-import { type Refusal, refuse } from "../kernel/contract/refusals.ts";
+import type { Refusal } from "../kernel/contract/refusals.ts";
 import type { LostLease, Reply } from "../kernel/contract/replies.ts";
 import type { EndedTask } from "../kernel/contract/task-records.ts";
 import { answerForEnded, answerForEndedTask } from "../kernel/kernel.ts";
@@ -18,8 +18,6 @@ export function needsHistory(reply: Reply): boolean {
   switch (reply.type) {
     case "refused":
       return reply.code === "lease_unknown" || reply.code === "task_unknown";
-    case "task_ended":
-      return true;
     case "leases":
       return reply.lost.some(({ lease }) => lease === null);
     default:
@@ -30,10 +28,6 @@ export function needsHistory(reply: Reply): boolean {
 export async function completeReply(history: History, command: Command, reply: Reply): Promise<Reply> {
   const { tenant } = command;
   switch (reply.type) {
-    case "task_ended": {
-      const task = await findEndedTask(history, tenant, reply.taskId);
-      return task === null ? forgotten(reply.taskId) : { type: "task", task, created: false, warnings: [] };
-    }
     case "refused":
       if (reply.code === "task_unknown" && reply.taskId !== undefined)
         return answerForEndedTask(command, reply, await findEndedTask(history, tenant, reply.taskId));
@@ -63,10 +57,6 @@ function answerForTaskLease(command: Command, unknown: Refusal, lease: Lease | n
 
 const above = { role: "supervisor", agentId: null, epoch: null } as const;
 
-function forgotten(taskId: string): Refusal {
-  return refuse("task_unknown", "The task of this idempotency_key has ended, and is forgotten.", { taskId });
-}
-
 export async function endedLeases(history: History, tenant: string, ids: readonly string[]): Promise<Lease[]> {
   const rows = await history.endedLease(tenant, ids);
   return rows.map(({ body }) => readLease(body));
@@ -75,6 +65,18 @@ export async function endedLeases(history: History, tenant: string, ids: readonl
 export async function endedTasks(history: History, tenant: string, ids: readonly string[]): Promise<EndedTask[]> {
   const rows = await history.endedTasks(tenant, ids);
   return rows.map(({ body }) => readEndedTask(body));
+}
+
+/** The ended tasks that were created with these idempotency keys (T12). */
+export async function endedTasksByKey(
+  history: History,
+  tenant: string,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, EndedTask>> {
+  const found = new Map<string, EndedTask>();
+  for (const { body, idempotencyKey } of await history.endedTasksByKey(tenant, keys))
+    if (idempotencyKey !== null) found.set(idempotencyKey, readEndedTask(body));
+  return found;
 }
 
 export async function findEndedTask(history: History, tenant: string, id: string): Promise<EndedTask | null> {

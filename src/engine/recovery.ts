@@ -9,21 +9,34 @@ import {
   type EndedLeases,
   endRestore,
   findStoredConflict,
-  jumpFences,
+  type Handle,
+  jumpAhead,
+  type LostHistory,
   liveHandles,
+  numberBeyond,
   type RestoredRecord,
   type Restoring,
   restoreLeases,
   type State,
 } from "../kernel/kernel.ts";
-import { receiptCounts, tenantsIn } from "../kernel/views.ts";
-import type { LedgerKey, PublicLedgerKey } from "../ledger/keys.ts";
+import { holdsLeases, receiptCounts, tenantsIn } from "../kernel/views.ts";
+import { createLedgerKey, type LedgerKey, type PublicLedgerKey } from "../ledger/keys.ts";
 import { StoreFault } from "../store/faults.ts";
 import type { LedgerHead, LiveRow, Opened, Store } from "../store/store.ts";
-import { describeWallOffset, type TimeSources } from "./clock.ts";
+import {
+  type BootTime,
+  type Clock,
+  ClockJump,
+  clockJumpMsMax,
+  describeWallOffset,
+  type Resumed,
+  resumeTime,
+  startClock,
+  type TimeSources,
+} from "./clock.ts";
 import { leaseLists, readLease, readLeases, readRecord, recordText } from "./codec/record-text.ts";
-import type { EngineLog } from "./engine-types.ts";
-import type { V8Heap } from "./v8-heap.ts";
+import type { EngineLog, EngineOptions } from "./engine-types.ts";
+import { v8Heap } from "./v8-heap.ts";
 
 export const defaultTenant = "default";
 
@@ -32,6 +45,7 @@ interface EngineRecord {
   readonly secret: string;
   readonly restores: number;
   readonly restoredAt: Millis;
+  readonly boot?: BootTime | null;
 }
 
 /** The public half of a key that signs heads. It stays when another takes over, so that old heads can be checked. */
@@ -42,7 +56,8 @@ interface LedgerKeyRecord extends PublicLedgerKey {
 export interface Recovered {
   readonly state: State;
   readonly secret: string;
-  readonly now: Millis;
+  readonly clock: Clock;
+  readonly resumed: Resumed;
   readonly lastSeq: number;
   readonly lastRow: number;
   readonly ledgerKey: LedgerKey;
@@ -57,11 +72,20 @@ interface Own {
   readonly record: EngineRecord;
 }
 
-/** `openKey` is called when the data is ours. What fails lets go of the data, so that it can be tried again. */
-export async function recover(store: Store, wall: Millis, openKey: () => LedgerKey, heap: V8Heap): Promise<Recovered> {
+export interface Recovering {
+  readonly time: TimeSources;
+  /** The clock of this process, which goes on after a failed commit; null at its start. */
+  readonly running: Clock | null;
+  /** The key that this process has signed with; null: it is opened when the data is ours. */
+  readonly key: LedgerKey | null;
+}
+
+/** What fails lets go of the data, so that it can be tried again. */
+export async function recover(options: EngineOptions, recovering: Recovering): Promise<Recovered> {
+  const { store, ledgerKey: openKey = createLedgerKey } = options;
   const opened = await store.open();
   try {
-    return await recoverFrom(store, opened, wall, openKey(), heap);
+    return await recoverFrom(opened, recovering.key ?? openKey(), options, recovering);
   } catch (error) {
     await store.close().catch(() => undefined);
     throw error;
@@ -69,12 +93,13 @@ export async function recover(store: Store, wall: Millis, openKey: () => LedgerK
 }
 
 async function recoverFrom(
-  store: Store,
   opened: Opened,
-  wall: Millis,
   ledgerKey: LedgerKey,
-  heap: V8Heap,
+  options: EngineOptions,
+  recovering: Recovering,
 ): Promise<Recovered> {
+  const { store, heap = v8Heap } = options;
+  const { time } = recovering;
   const others: RestoredRecord[] = [];
   const ledgerKeys: PublicLedgerKey[] = [];
   let own: Own | null = null;
@@ -109,14 +134,19 @@ async function recoverFrom(
   }
   restoring ??= beginRestore(others);
   const state = endRestore(restoring, await past);
-  assertNoConflict(restoring, Math.max(Math.floor(wall), opened.now));
+  const resumed = resumedTime(opened, own, state, recovering, options.clockJumpMsMax);
+  assertNoConflict(restoring, resumed.now);
   const ledgerHeads = await store.ledgerHeads();
   const ledgerFaults = compareLedger(state, ledgerHeads);
+  const clock = startClock(resumed.now, time);
+  const isKeyNew = !isListed(ledgerKeys, ledgerKey);
   return {
-    ...(await begin(store, state, opened, own, ledgerKey, ledgerKeys, wall)),
+    ...(await begin(store, state, opened, own, isKeyNew ? ledgerKey : null, resumed, Math.floor(time.wall()))),
     state,
+    clock,
+    resumed,
     ledgerKey,
-    ledgerKeys: isListed(ledgerKeys, ledgerKey) ? ledgerKeys : [...ledgerKeys, publicPart(ledgerKey)],
+    ledgerKeys: isKeyNew ? [...ledgerKeys, publicPart(ledgerKey)] : ledgerKeys,
     ledgerHeads,
     ledgerFaults,
   };
@@ -145,10 +175,28 @@ async function readPast(store: Store): Promise<EndedLeases> {
   return { leases, from: Math.max(from, await store.earliestEnded()) };
 }
 
+/** L7: the time at which the service goes on. Where leases are alive, a jump ahead may end them only if it is believable. */
+function resumedTime(
+  { now: stored }: Opened,
+  own: Own | null,
+  state: State,
+  { time, running }: Recovering,
+  jumpMsMax = clockJumpMsMax,
+): Resumed {
+  const boot = own?.record.boot ?? null;
+  const before = running?.now() ?? 0;
+  // The process that stored it runs on, and knows best.
+  if (before > 0 && before >= stored) return { now: before, boot, isSameBoot: true, wallAheadMs: 0 };
+  const resumed = resumeTime(stored, boot, time);
+  if (!resumed.isSameBoot && resumed.wallAheadMs > jumpMsMax && holdsLeases(state))
+    throw new ClockJump(resumed.wallAheadMs);
+  return resumed;
+}
+
 /** What an operator should know of what was found. */
-export function logFindings({ now, ledgerFaults }: Recovered, wall: Millis, log: EngineLog): void {
-  const offset = describeWallOffset(now, wall);
-  if (offset !== null) log.warn({ storedTime: new Date(now).toISOString() }, offset);
+export function logFindings({ resumed, ledgerFaults }: Recovered, log: EngineLog): void {
+  const offset = describeWallOffset(resumed);
+  if (offset !== null) log.warn({ time: new Date(resumed.now).toISOString() }, offset);
   for (const fault of ledgerFaults) log.error({}, fault);
 }
 
@@ -187,42 +235,50 @@ function compareLedger(state: State, heads: readonly LedgerHead[]): string[] {
   return faults;
 }
 
-/** The first start makes the default tenant and the secret; a restored backup makes all that is older stale (S6). */
+/**
+ * The first start makes the default tenant and the secret. Where the data was restored since, history may have been lost:
+ * numbers jump, leases are re-issued, and with another secret every older token is stale (L11, S6). All in one commit.
+ */
 async function begin(
   store: Store,
   state: State,
   opened: Opened,
   own: Own | null,
-  key: LedgerKey,
-  keys: readonly PublicLedgerKey[],
+  newKey: LedgerKey | null,
+  { now, boot }: Resumed,
   wall: Millis,
-): Promise<Pick<Recovered, "now" | "lastSeq" | "secret" | "lastRow">> {
-  const { restores, restoredAt, lastSeq } = opened;
-  let lastRow = opened.lastN;
-  const isKnown = own !== null && own.record.restores === restores && own.record.restoredAt === restoredAt;
-  const isKeyKnown = isListed(keys, key);
-  if (isKnown && isKeyKnown) return { now: opened.now, lastSeq, secret: own.record.secret, lastRow };
-  const now = Math.max(Math.floor(wall), opened.now);
+): Promise<Pick<Recovered, "lastSeq" | "secret" | "lastRow">> {
+  const { restores, restoredAt } = opened;
+  let { lastN: lastRow, lastSeq } = opened;
+  const known = own?.record ?? null;
+  const isRestored = known !== null && (known.restores !== restores || known.restoredAt !== restoredAt);
+  const isBootKnown =
+    known !== null && (known.boot?.id ?? null) === (boot?.id ?? null) && known.boot?.zeroAt === boot?.zeroAt;
+  if (isBootKnown && !isRestored && newKey === null) return { lastSeq, secret: known.secret, lastRow };
   const puts: LiveRow[] = [];
-  if (!isKeyKnown) {
-    const record: LedgerKeyRecord = { ...publicPart(key), firstUsedAt: now };
+  const put = (handle: Handle): void => {
+    if (handle.row === 0) handle.row = ++lastRow;
+    puts.push({ n: handle.row, kind: handle.kind, body: recordText(handle.kind, handle.record) });
+  };
+  if (newKey !== null) {
+    const record: LedgerKeyRecord = { ...publicPart(newKey), firstUsedAt: now };
     puts.push({ n: ++lastRow, kind: "ledger_key", body: JSON.stringify(record) });
   }
-  let secret = own?.record.secret ?? "";
-  if (!isKnown) {
-    if (!tenantsIn(state).has(defaultTenant)) createDefaultTenant(state, now);
-    if (own !== null) jumpFences(state);
-    for (const handle of liveHandles(state)) {
-      if (handle.row !== 0 && handle.kind !== "counters") continue;
-      if (handle.row === 0) handle.row = ++lastRow;
-      puts.push({ n: handle.row, kind: handle.kind, body: recordText(handle.kind, handle.record) });
-    }
-    secret = randomBytes(32).toString("base64url");
-    const record: EngineRecord = { secret, restores, restoredAt };
-    puts.push({ n: own?.n ?? ++lastRow, kind: "engine", body: JSON.stringify(record) });
+  if (!tenantsIn(state).has(defaultTenant)) {
+    createDefaultTenant(state, now);
+    for (const handle of liveHandles(state)) if (handle.row === 0) put(handle);
   }
-  await store.commit({ now, puts, removes: [], events: null, ended: [], endedTasks: [], receipts: [], heads: [] });
-  return { now, lastSeq, secret, lastRow };
+  if (isRestored) {
+    const lost: LostHistory = { wall, losses: Math.max(restores - known.restores, 1) };
+    lastSeq = numberBeyond(lastSeq, lost);
+    for (const handle of new Set(jumpAhead(state, lost, now).changes)) put(handle);
+  }
+  const secret = known === null || isRestored ? randomBytes(32).toString("base64url") : known.secret;
+  const record: EngineRecord = { secret, restores, restoredAt, boot };
+  puts.push({ n: own?.n ?? ++lastRow, kind: "engine", body: JSON.stringify(record) });
+  const nothing = { removes: [], events: null, ended: [], endedTasks: [], receipts: [], heads: [] };
+  await store.commit({ ...nothing, now, puts, lastSeq });
+  return { lastSeq, secret, lastRow };
 }
 
 function createDefaultTenant(state: State, now: Millis): void {

@@ -25,6 +25,7 @@ import type { Millis } from "./contract/records.ts";
 import type { Refusal } from "./contract/refusals.ts";
 import type { Reply } from "./contract/replies.ts";
 import type { Receipt } from "./contract/task-records.ts";
+import { type LostHistory, reissueAll } from "./lost-history.ts";
 import { agentOf, findTenant } from "./memory/actors.ts";
 import type { Job } from "./memory/jobs.ts";
 import { type Handle, nextDeadline, type State, type Turn } from "./memory/state.ts";
@@ -33,6 +34,8 @@ import type { Later } from "./requests/sweep.ts";
 import { settleDue } from "./settle.ts";
 
 export { answerForEnded, answerForEndedTask, answerForLateReceipt, dedupeConflict } from "./commands/ended.ts";
+export { answerForRepeated } from "./commands/task-create.ts";
+export { type LostHistory, numberBeyond } from "./lost-history.ts";
 export type { Job } from "./memory/jobs.ts";
 export { createState, type Handle, nextDeadline, type State } from "./memory/state.ts";
 export type { ReadyTask } from "./memory/task-state.ts";
@@ -41,7 +44,6 @@ export {
   beginRestore,
   type EndedLeases,
   endRestore,
-  jumpFences,
   liveHandles,
   type RestoredRecord,
   type Restoring,
@@ -137,6 +139,14 @@ export function answerLater(state: State, { job, reply: answer }: PendingReply, 
 /** Whether work is left that is done in slices. */
 export function hasJobs({ jobs }: State): boolean {
   return jobs.length > 0;
+}
+
+/** L11: to be committed before anything else is decided. */
+export function jumpAhead(state: State, lost: LostHistory, now: Millis): Step {
+  begin(state, Number.POSITIVE_INFINITY);
+  reissueAll(state, lost, now);
+  const { events, changes, receipts, ready } = state;
+  return { events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
 }
 
 export function hasDue(state: State, now: Millis): boolean {

@@ -1,7 +1,6 @@
 /** A kernel from its records alone, and its records again. What is restored goes on as if nothing had happened. */
 import { placeAgent } from "./agents/agent-life.ts";
 import { requestIdOf } from "./contract/ids.ts";
-import { limits } from "./contract/limits.ts";
 import type { Lease, Millis, RecordKind, RecordOf, Request, StoredRecord } from "./contract/records.ts";
 import { countKinds } from "./deciding/admission.ts";
 import { claimOfLease } from "./deciding/manifest.ts";
@@ -14,7 +13,6 @@ import { createEntry, createRequestEntry, createTenantEntry } from "./memory/ent
 import { isAfter, type Moment, noteEnd, restoreWrite } from "./memory/past.ts";
 import {
   type AgentEntry,
-  changed,
   createLeaseEntry,
   createState,
   type Entry,
@@ -35,7 +33,7 @@ import { placeCell } from "./resources/cell-life.ts";
 import { placeResource } from "./resources/resource-life.ts";
 import { isFinal } from "./tasks/task-life.ts";
 import { resumePreemption } from "./tasks/task-preemption.ts";
-import { enterQueue, placeTask, placeTaskKey } from "./tasks/task-queue.ts";
+import { enterQueue, placeTask } from "./tasks/task-queue.ts";
 import { placeTaskType, resumeSpeculation } from "./tasks/task-speculation.ts";
 import { listObligation } from "./tasks/task-states.ts";
 import { placeWorker } from "./tasks/workers.ts";
@@ -118,7 +116,6 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
   each("cell", placeCell);
   each("worker", placeWorker);
   each("task_type", ({ tenant }, record) => placeTaskType(tenant, record));
-  each("task_key", placeTaskKey);
   // In the order of creation, so that what a task depends on is there before it.
   all("task").sort((a, b) => a.record.timestamp - b.record.timestamp);
   each("task", ({ tenant }, record) => placeTask(tenant, record));
@@ -310,7 +307,6 @@ export function* liveHandles(state: State): Generator<Handle> {
       yield task;
       if (task.payload !== null) yield task.payload;
     }
-    yield* tenant.book.created.values();
     yield* tenant.book.types.values();
     yield* tenant.book.workers.values();
     for (const { newest } of tenant.past.names.values()) {
@@ -322,12 +318,4 @@ export function* liveHandles(state: State): Generator<Handle> {
 
 export function snapshot(state: State): StoredRecord[] {
   return Array.from(liveHandles(state), ({ kind, record }) => ({ kind, record }) as StoredRecord);
-}
-
-/** L11, S6: after a restored backup every fence of before must be behind, and every older token with it. */
-export function jumpFences(state: State): void {
-  for (const { counters } of state.tenants.values()) {
-    counters.record = { ...counters.record, fence: counters.record.fence + limits.restoreFenceJump };
-    changed({ state }, counters);
-  }
 }

@@ -21,7 +21,7 @@ import { endLeases, endWait, forget } from "./requests/request-life.ts";
 import { endIfSwept } from "./requests/sweep.ts";
 import { bindFailed, settleCell, teardownFailed } from "./resources/cell-life.ts";
 import { settlePreemption } from "./tasks/task-preemption.ts";
-import { forgetTaskKey, settleTask } from "./tasks/task-queue.ts";
+import { settleTask } from "./tasks/task-queue.ts";
 import { forgetWorkerIfIdle } from "./tasks/workers.ts";
 
 /** Settles at most `limit` items. True: more is due. */
@@ -72,16 +72,13 @@ function nextItem(state: State, now: Millis): DueItem | null {
   const isWaitDue = wait !== undefined && wait.rank <= now;
   if (!isWaitDue && state.unserved.length > 0) return null;
   const entry = isWaitDue ? wait : firstOf(state.ends);
-  return entry === undefined ? null : { tenant: entry.tenantId, kind: entry.kind, id: dueId(entry) };
-}
-
-function dueId(entry: EndEntry): string {
-  return entry.kind === "task_key" ? entry.record.key : entry.record.id;
+  return entry === undefined ? null : { tenant: entry.tenantId, kind: entry.kind, id: entry.record.id };
 }
 
 /** S2: takes a deadline that cannot be settled out of the order, so that all others can be. False: it is not there. */
 export function setAside({ waits, ends }: State, { tenant, kind, id }: DueItem): boolean {
-  const isMeant = (entry: EndEntry): boolean => entry.kind === kind && entry.tenantId === tenant && dueId(entry) === id;
+  const isMeant = (entry: EndEntry): boolean =>
+    entry.kind === kind && entry.tenantId === tenant && entry.record.id === id;
   const wait = waits.heap.find(isMeant);
   if (wait !== undefined) removeFrom(waits, wait);
   const end = ends.heap.find(isMeant);
@@ -125,8 +122,6 @@ function settleEnd(turn: Turn, end: EndEntry): void {
       return forgetIfIdle(turn, end);
     case "task":
       return settleTask(turn, end);
-    case "task_key":
-      return forgetTaskKey(turn, end);
     case "worker":
       return forgetWorkerIfIdle(turn, end);
     case "cell":

@@ -101,6 +101,11 @@ export function tenantsIn({ tenants }: State): ReadonlyMap<string, { readonly re
   return tenants;
 }
 
+/** Whether any lease is alive, so that time decides something. */
+export function holdsLeases({ tenants }: State): boolean {
+  return tenants.values().some(({ leases }) => leases.size > 0);
+}
+
 /** How many receipts each tenant was given numbers for. */
 export function receiptCounts({ tenants }: State): ReadonlyMap<string, number> {
   return new Map(Array.from(tenants, ([id, { counters }]) => [id, counters.record.receipts]));

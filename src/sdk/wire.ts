@@ -432,7 +432,7 @@ export interface NewTaskInput {
   readonly preemptible?: boolean | null | undefined;
   /** The task that this one is a part of. */
   readonly parent_task_id?: string | null | undefined;
-  /** Sent again within a day, the first task is the answer (T12). */
+  /** Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12). */
   readonly idempotency_key?: string | null | undefined;
   /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
   readonly supervisor?: string | null | undefined;
@@ -767,7 +767,7 @@ export interface Task {
   readonly preemptible: boolean;
   /** The task that this one is a part of. */
   readonly parent_task_id: string | null;
-  /** Sent again within a day, the first task is the answer (T12). */
+  /** Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12). */
   readonly idempotency_key: string | null;
   /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
   readonly supervisor: string | null;
@@ -889,7 +889,7 @@ export interface TaskWithReceipts {
   readonly preemptible: boolean;
   /** The task that this one is a part of. */
   readonly parent_task_id: string | null;
-  /** Sent again within a day, the first task is the answer (T12). */
+  /** Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12). */
   readonly idempotency_key: string | null;
   /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
   readonly supervisor: string | null;
@@ -1335,7 +1335,7 @@ export interface OperationInputs {
     readonly preemptible?: boolean | null | undefined;
     /** The task that this one is a part of. */
     readonly parent_task_id?: string | null | undefined;
-    /** Sent again within a day, the first task is the answer (T12). */
+    /** Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12). */
     readonly idempotency_key?: string | null | undefined;
     /** Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out. */
     readonly supervisor?: string | null | undefined;

@@ -10,12 +10,14 @@ import { LeaseTokens } from "./cells/tokens.ts";
 import { EventHub } from "./events/event-hub.ts";
 import { ReceiptSubmission } from "./receipts/receipts.ts";
 import { Polls } from "./tasks/polls.ts";
+import { TaskKeys } from "./tasks/task-keys.ts";
 
 export interface Service {
   readonly engine: Engine;
   readonly requests: RequestWatch;
   readonly polls: Polls;
   readonly receipts: ReceiptSubmission;
+  readonly taskKeys: TaskKeys;
   readonly cells: CellConnections;
   readonly tokens: LeaseTokens;
   readonly keys: Keys;
@@ -50,6 +52,7 @@ export function createService(
     requests: new RequestWatch(engine),
     polls: new Polls(engine),
     receipts: new ReceiptSubmission(engine),
+    taskKeys: new TaskKeys(engine),
     keys: new Keys(engine),
     agentTokens: new AgentTokenCache(engine),
     events: new EventHub(engine),

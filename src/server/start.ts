@@ -17,6 +17,8 @@ export interface ServerOptions extends Partial<Omit<Config, "store">> {
   /** A store of the caller's own is closed with the server. */
   readonly store?: Config["store"] | Store;
   readonly log?: EngineLog;
+  /** How far the wall clock may have jumped ahead where leases are alive (L7). */
+  readonly clockJumpMsMax?: number;
 }
 
 export interface RunningServer {
@@ -36,6 +38,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     store: openStore(store, data),
     encodeEvent: eventText,
     log,
+    ...(options.clockJumpMsMax !== undefined && { clockJumpMsMax: options.clockJumpMsMax }),
     ...(store === "sqlite" && { ledgerKey: () => openLedgerKey(data) }),
   });
   // The edges are many files to read, and the store's thread has enough to do meanwhile.

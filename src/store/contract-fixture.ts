@@ -1,5 +1,14 @@
 /** What the contract suite runs on, and sample rows. */
-import type { Batch, EndedLease, EndedTaskRow, LiveRow, SignedHead, Store, StoredReceipt } from "./store.ts";
+import type {
+  Batch,
+  EndedLease,
+  EndedTaskRow,
+  LiveRow,
+  PackedEvents,
+  SignedHead,
+  Store,
+  StoredReceipt,
+} from "./store.ts";
 
 /** Data on which store objects are created, one after the other or side by side. */
 export interface StoreFixture {
@@ -35,11 +44,26 @@ export function endedLease(number: number, other: Partial<EndedLease> = {}): End
   };
 }
 
+/** Events of tenant t that hold their numbers. */
+export function packedEvents(firstSeq: number, count: number, filler = ""): PackedEvents {
+  const events = Array.from({ length: count }, (_, index) => ["t", { n: firstSeq + index, filler }]);
+  return { firstSeq, count, body: JSON.stringify(events) };
+}
+
 /** A task that ended at the time `number`. */
 export function endedTask(number: number, other: Partial<EndedTaskRow> = {}): EndedTaskRow {
   const id = `T-${String(number).padStart(10, "0")}`;
   const body = JSON.stringify({ number });
-  return { tenant: "t", id, taskType: "code.review", status: "succeeded", endedAt: number, body, ...other };
+  return {
+    tenant: "t",
+    id,
+    taskType: "code.review",
+    status: "succeeded",
+    endedAt: number,
+    idempotencyKey: null,
+    body,
+    ...other,
+  };
 }
 
 /** A receipt with the fields that the store interprets; it was stored at the time `sequence`. */

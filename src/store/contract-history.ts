@@ -1,7 +1,7 @@
 /** The part of the contract about history: ended leases, events, and pruning them. */
 import assert from "node:assert/strict";
 import { describe } from "node:test";
-import { batch, type Check, endedLease, liveRows, row } from "./contract-fixture.ts";
+import { batch, type Check, endedLease, liveRows, packedEvents, row } from "./contract-fixture.ts";
 
 export function describeHistory(name: string, check: Check): void {
   describe(`${name}: ended leases`, () => {
@@ -36,15 +36,83 @@ export function describeHistory(name: string, check: Check): void {
   });
 
   describe(`${name}: events`, () => {
-    check("events after a number come in order, with the row that contains the number", async (_, store) => {
+    check("events after a number come in order, in portions of whole commits", async (_, store) => {
       await store.open();
-      const packed = [1, 4, 7, 10].map((firstSeq) => ({ firstSeq, count: 3, body: `["from ${firstSeq}"]` }));
-      for (const events of packed) await store.commit(batch({ now: 1, events }));
-      assert.deepEqual(await store.eventsAfter({ seq: 0, limit: 100 }), packed);
-      assert.deepEqual(await store.eventsAfter({ seq: 4, limit: 100 }), packed.slice(1));
-      assert.deepEqual(await store.eventsAfter({ seq: 6, limit: 3 }), packed.slice(2, 3));
-      assert.deepEqual(await store.eventsAfter({ seq: 5, limit: 2 }), packed.slice(1, 3));
-      assert.deepEqual(await store.eventsAfter({ seq: 12, limit: 100 }), []);
+      for (const firstSeq of [1, 4, 7, 10]) await store.commit(batch({ now: 1, events: packedEvents(firstSeq, 3) }));
+      const after = async (seq: number, limit: number) => {
+        const { seqs, texts, through } = await store.eventsAfter({ tenant: "t", seq, limit });
+        assert.deepEqual(
+          texts.map((text) => JSON.parse(text).n),
+          seqs,
+        );
+        return [seqs, through];
+      };
+      assert.deepEqual(await after(0, 100), [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], 12]);
+      assert.deepEqual(await after(4, 100), [[5, 6, 7, 8, 9, 10, 11, 12], 12]);
+      assert.deepEqual(await after(6, 3), [[7, 8, 9], 9]);
+      assert.deepEqual(await after(5, 2), [[6, 7, 8, 9], 9]);
+      assert.deepEqual(await after(12, 100), [[], 12]);
+    });
+
+    check("a tenant gets its own events, and what it examined of others", async (_, store) => {
+      await store.open();
+      const body = '[["a",{"n":1}],["t",{"n":2}],["a",{"n":3}]]';
+      await store.commit(batch({ now: 1, events: { firstSeq: 1, count: 3, body } }));
+      const found = await store.eventsAfter({ tenant: "t", seq: 0, limit: 10 });
+      assert.deepEqual([found.seqs, found.texts, found.through], [[2], ['{"n":2}'], 3]);
+      assert.deepEqual((await store.eventsAfter({ tenant: "nobody", seq: 0, limit: 10 })).through, 3);
+    });
+
+    check("L11: numbers jump where history may have been lost, and those jumped over are unknown", async (_, store) => {
+      await store.open();
+      await store.commit(batch({ now: 1, events: packedEvents(1, 3) }));
+      await store.commit(batch({ now: 2, lastSeq: 1_000 }));
+      const known = async (seq: number) => {
+        const { isKnown, next, through } = await store.eventsAfter({ tenant: "t", seq, limit: 10 });
+        return [isKnown, next, through];
+      };
+      assert.deepEqual(await known(3), [true, 1_001, 1_000]);
+      assert.deepEqual(await known(500), [false, 1_001, 1_000]);
+      assert.deepEqual(await known(1_000), [true, 1_001, 1_000]);
+      await store.commit(batch({ now: 3, events: packedEvents(1_001, 2) }));
+      assert.deepEqual(await known(3), [true, 1_001, 1_002]);
+      assert.deepEqual(await known(4), [false, 1_001, 1_002]);
+      assert.deepEqual(await known(999), [false, 1_001, 1_002]);
+      assert.deepEqual(await known(1_000), [true, 1_001, 1_002]);
+      assert.deepEqual(await known(1_001), [true, 1_002, 1_002]);
+      await store.close();
+      assert.equal((await store.open()).lastSeq, 1_002);
+    });
+
+    check("S8: compacted events are read as before, across jumps, and are kept by number", async (_, store) => {
+      await store.open();
+      let seq = 1;
+      for (let row = 0; row < 300; row += 1) {
+        if (row === 150) {
+          seq += 10_000;
+          await store.commit(batch({ now: 1, lastSeq: seq - 1 }));
+        }
+        await store.commit(batch({ now: 1, events: packedEvents(seq, 5, "x".repeat(300)) }));
+        seq += 5;
+      }
+      const all = async () => {
+        const seqs: number[] = [];
+        for (let after = 0; after < seq - 1; ) {
+          const found = await store.eventsAfter({ tenant: "t", seq: after, limit: 100 });
+          assert.ok(found.texts.every((text, index) => JSON.parse(text).n === found.seqs[index]));
+          seqs.push(...found.seqs);
+          after = found.through;
+        }
+        return seqs;
+      };
+      const before = await all();
+      assert.equal(before.length, 1_500);
+      await store.compact();
+      assert.deepEqual(await all(), before);
+      await store.prune({ eventsBefore: 0, eventsKeep: 700, endedBefore: 0, endedKeep: 0 });
+      const kept = await store.eventsAfter({ tenant: "t", seq: seq - 2, limit: 1 });
+      assert.deepEqual(kept.seqs, [seq - 1], "the newest are there");
+      assert.ok(kept.earliest > (before[700] ?? 0), "no more than the limit says are kept");
     });
   });
 

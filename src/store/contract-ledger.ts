@@ -136,6 +136,17 @@ export function describeLedger(name: string, check: Check): void {
       assert.deepEqual(await store.endedTasks("other", ids), [other]);
     });
 
+    check("T12: they are found by the idempotency key of their creation, within their tenant", async (_, store) => {
+      await store.open();
+      const keyed = endedTask(1, { idempotencyKey: "k" });
+      const other = endedTask(2, { idempotencyKey: "k", tenant: "other" });
+      await store.commit(batch({ now: 100, endedTasks: [keyed, other, endedTask(3)] }));
+      assert.deepEqual(await store.endedTasksByKey("t", ["k", "none"]), [keyed]);
+      assert.deepEqual(await store.endedTasksByKey("other", ["k"]), [other]);
+      await store.prune({ eventsBefore: 0, endedBefore: 0, endedKeep: 0, endedTasksBefore: 101, endedTasksKeep: 0 });
+      assert.deepEqual(await store.endedTasksByKey("t", ["k"]), [], "the key is forgotten with its task");
+    });
+
     check("they come in pages, youngest first, by status and by type", async (_, store) => {
       await store.open();
       const mine = Array.from({ length: 20 }, (_, index) =>

@@ -4,6 +4,7 @@
  */
 import { StoreFault, staleEpoch, storeClosed } from "./faults.ts";
 import { toColumns } from "./list-columns.ts";
+import { collectEvents } from "./packed-events.ts";
 import { type Position, positionAfter } from "./sqlite.ts";
 import {
   type Batch,
@@ -178,22 +179,27 @@ class MemoryStore implements Store {
 
   readonly earliestEnded = async (): Promise<Millis> => this.#data.endedFrom;
 
-  readonly eventsAfter: History["eventsAfter"] = async ({ seq, limit }) => {
-    const rows: PackedEvents[] = [];
-    let found = 0;
-    for (const { firstSeq, count, body } of this.#data.events) {
-      if (firstSeq + count - 1 <= seq) continue;
-      if (found >= limit) break;
-      found += firstSeq + count - 1 - Math.max(seq, firstSeq - 1);
-      rows.push({ firstSeq, count, body });
-    }
-    return rows;
+  readonly eventsAfter: History["eventsAfter"] = async (query) => {
+    const { events, position } = this.#data;
+    const { seq } = query;
+    const isKept = events.some(({ firstSeq, count }) => firstSeq <= seq && seq < firstSeq + count);
+    const rows = events.filter(({ firstSeq, count }) => firstSeq + count - 1 > seq);
+    return collectEvents(query, rows, { earliest: this.#earliestSeq, lastSeq: position.lastSeq, isKept });
   };
 
-  readonly earliestSeq = async (): Promise<number> => this.#data.events[0]?.firstSeq ?? this.#disk.position.lastSeq + 1;
+  readonly earliestSeq = async (): Promise<number> => this.#earliestSeq;
+
+  get #earliestSeq(): number {
+    return this.#data.events[0]?.firstSeq ?? this.#disk.position.lastSeq + 1;
+  }
 
   readonly endedTasks: History["endedTasks"] = async (tenant, ids) =>
     this.#data.ledger.endedTasks.filter((task) => task.tenant === tenant && ids.includes(task.id)).map(plainTask);
+
+  readonly endedTasksByKey: History["endedTasksByKey"] = async (tenant, keys) =>
+    this.#data.ledger.endedTasks
+      .filter(({ tenant: its, idempotencyKey: key }) => its === tenant && key !== null && keys.includes(key))
+      .map(plainTask);
 
   readonly endedTaskPage: History["endedTaskPage"] = async ({ tenant, limit, before, status, taskType }) => {
     const tasks = this.#data.ledger.endedTasks
@@ -234,7 +240,15 @@ class MemoryStore implements Store {
     const { eventsBefore, endedBefore, endedKeep, endedTasksBefore = 0, endedTasksKeep = 2 ** 50 } = limits;
     const { events, ended, position, ledger } = this.#data;
     const tasks = ledger.endedTasks;
-    const oldEvents = countWhile(events, (row) => row.at < eventsBefore);
+    const { eventsKeep = 2 ** 50 } = limits;
+    const kept = new Map<number, number>();
+    events.reduceRight((sum, { firstSeq, count }) => {
+      kept.set(firstSeq, sum + count);
+      return sum + count;
+    }, 0);
+    const isOld = (row: MemoryDisk["events"][number]): boolean =>
+      row.at < eventsBefore || (kept.get(row.firstSeq) ?? 0) > eventsKeep;
+    const oldEvents = countWhile(events, isOld);
     const oldEnded = countWhile(ended, (row) => row.at < endedBefore || row.key <= position.lastEnded - endedKeep);
     events.splice(0, oldEvents);
     const gone = ended.splice(0, oldEnded).at(-1);
@@ -244,6 +258,8 @@ class MemoryStore implements Store {
     const endedTasks = tasks.splice(0, oldTasks === -1 ? length : oldTasks).length;
     return { events: oldEvents, ended: oldEnded, endedTasks };
   }
+
+  async compact(): Promise<void> {}
 
   async backup(): Promise<void> {
     throw new StoreFault("memory has no backup: it is gone with its process", { code: "store_unsupported" });

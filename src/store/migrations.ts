@@ -148,6 +148,26 @@ export const migrations: readonly string[] = [
   `,
   // Had views only, which are written at every open.
   "",
+  `
+  -- T12: idempotency keys are found with the live task or, here, with the ended one. They were live rows of their own,
+  -- kept for a day whatever became of the task. The fingerprint moves into the task.
+  CREATE TEMP TABLE moved_keys (tenant TEXT, id TEXT, key TEXT, fingerprint TEXT, PRIMARY KEY (tenant, id)) WITHOUT ROWID;
+  INSERT OR IGNORE INTO moved_keys
+    SELECT body ->> '$.tenant', body ->> '$.taskId', body ->> '$.key', body ->> '$.fingerprint'
+    FROM live WHERE kind = 'task_key';
+  ALTER TABLE ended_tasks ADD COLUMN idempotency_key TEXT;
+  UPDATE ended_tasks SET idempotency_key = k.key, body = json_set(body, '$[0][${taskRow.length}].fingerprint', k.fingerprint)
+    FROM moved_keys AS k WHERE ended_tasks.tenant = k.tenant AND ended_tasks.id = k.id;
+  UPDATE live SET body = json_set(body, '$[${taskRow.length}].fingerprint', k.fingerprint)
+    FROM moved_keys AS k WHERE live.kind = 'task' AND k.tenant = live.body ->> '$[0]' AND k.id = live.body ->> '$[1]';
+  DELETE FROM live WHERE kind = 'task_key';
+  DROP TABLE moved_keys;
+  CREATE INDEX ended_tasks_by_key ON ended_tasks (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
+  `,
+  `
+  -- S8: the oldest rows of "events", many in one and compressed (zstd).
+  CREATE TABLE event_blocks (first_seq INTEGER PRIMARY KEY, count INTEGER, at INTEGER, body BLOB) STRICT;
+  `,
 ];
 
 /** R1, for people with a shell on the database. It costs an insert nothing. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { batch, endedLease, endedTask, liveRows, receipt, signedHead } from "./contract-fixture.ts";
+import { batch, endedLease, endedTask, liveRows, packedEvents, receipt, signedHead } from "./contract-fixture.ts";
 import { createMemoryStore } from "./memory.ts";
 import { createSqliteStore } from "./sqlite.ts";
 import type { Batch, Store } from "./store.ts";
@@ -75,7 +75,7 @@ async function outcome(store: Store, steps: readonly Step[]): Promise<unknown> {
     }
   }
   seen.push(await liveRows(store), await store.earliestSeq(), await store.earliestEnded());
-  seen.push(await store.eventsAfter({ seq: Math.floor(seq / 2), limit: 40 }));
+  seen.push(await store.eventsAfter({ tenant: "t", seq: Math.floor(seq / 2), limit: 40 }));
   seen.push(await store.endedPage({ tenant: "t", limit: 100, before: endedLease(leases - 3).id }));
   seen.push(await store.youngestEnded(50), await store.youngestEnded(1_000));
   seen.push(await store.ledgerHeads(), await store.receiptsAfter({ tenant: "t", sequence: 7, limit: 1_000 }));
@@ -94,7 +94,7 @@ function batchOf(taken: Step & { type: "commit" }, now: number, seq: number, lea
       .filter((n) => n % 2 === 0)
       .map((n) => ({ n, kind: n % 3 === 0 ? "lease" : "agent", body: bodyOf(n) })),
     removes: taken.keys.filter((n) => n % 2 === 1).map((n) => n + 1),
-    events: { firstSeq: seq, count: Math.max(1, taken.keys.length), body: bodyOf(seq) },
+    events: packedEvents(seq, Math.max(1, taken.keys.length)),
     ended: Array.from({ length: taken.ended }, (_, index) =>
       endedLease(leases + index, { endedAt: now - (index % 2), writes: index % 5 !== 0 }),
     ),

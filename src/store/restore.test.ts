@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileS
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { batch, endedLease, liveRows, row } from "./contract-fixture.ts";
+import { batch, endedLease, liveRows, packedEvents, row } from "./contract-fixture.ts";
 import { StoreFault } from "./faults.ts";
 import { restore } from "./restore.ts";
 import { createSqliteStore } from "./sqlite.ts";
@@ -32,7 +32,7 @@ test("a backup taken during writes is one moment of the data, and the writes con
     const puts = Array.from({ length: 100 }, (_, index) => {
       return { n: index + 1, kind: "lease", body: JSON.stringify({ number, filler: "x".repeat(300) }) };
     });
-    return batch({ now: number, puts, events: { firstSeq: number, count: 1, body: `[${number}]` } });
+    return batch({ now: number, puts, events: packedEvents(number, 1) });
   };
   for (let number = 1; number <= 100; number += 1) await store.commit(batchOf(number));
   const file = newPath();
@@ -53,7 +53,7 @@ test("a backup taken during writes is one moment of the data, and the writes con
   const numbers = new Set((await liveRows(restored)).map(({ body }) => Number(JSON.parse(body).number)));
   assert.deepEqual([...numbers], [now]);
   assert.ok(now >= 100 && now <= last);
-  assert.equal((await restored.eventsAfter({ seq: 0, limit: 10_000 })).length, now);
+  assert.equal((await restored.eventsAfter({ tenant: "t", seq: 0, limit: 10_000 })).seqs.length, now);
   await restored.close();
 });
 

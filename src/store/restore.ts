@@ -1,11 +1,11 @@
 /** Puts a backup in place of the data (S6): a command for when no server runs. */
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StoreFault } from "./faults.ts";
 import { checkedVersion } from "./migrations.ts";
 import { numberOf, textOf } from "./rows.ts";
 import { makePlain } from "./sqlite-backup.ts";
-import { type DataFiles, dataFiles, lockFolder, syncPath } from "./sqlite-files.ts";
+import { type DataFiles, dataFiles, lockFolder, makeFolder, syncPath } from "./sqlite-files.ts";
 
 export interface RestoreOptions {
   /** Wall-clock time, in ms. */
@@ -27,7 +27,7 @@ export interface Restored {
  */
 export function restore(backupFile: string, folder: string, options: RestoreOptions): Restored {
   const files = dataFiles(folder);
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   using _lock = lockFolder(files);
   const isThere = existsSync(files.database);
   if (isThere && options.force !== true) {

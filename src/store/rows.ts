@@ -18,6 +18,12 @@ export function numberOf(row: Row | undefined, column: string): number {
   return value;
 }
 
+export function bytesOf(row: Row | undefined, column: string): Uint8Array {
+  const value = row?.[column];
+  if (!(value instanceof Uint8Array)) throw new StoreFault(`column ${column} holds ${typeof value}, not bytes`);
+  return value;
+}
+
 const textOrNull = (row: Row, column: string): string | null => (row[column] === null ? null : textOf(row, column));
 const flag = (row: Row, column: string): boolean => numberOf(row, column) === 1;
 
@@ -38,6 +44,7 @@ export const endedTaskRow = describe<EndedTaskRow>({
   taskType: textOf,
   status: textOf,
   endedAt: numberOf,
+  idempotencyKey: textOrNull,
   body: textOf,
 });
 

@@ -14,8 +14,16 @@ interface Calls extends Pick<Store, QueryName | "ledgerHeads"> {
   /** The next rows of one kind after a key. */
   loadLists(after: number, lists: Loading["lists"]): PackedColumns;
   commit(batch: FlatBatch): void;
+  /** Where history is to be cut off because of its number or its bytes. */
+  findCuts(limits: PruneLimits): HistoryCuts;
   /** One slice; there may be more to delete. */
-  prune(limits: PruneLimits): Pruned & { readonly more: boolean };
+  prune(limits: PruneLimits, cuts: HistoryCuts): Pruned & { readonly more: boolean };
+  /** The oldest rows of events as one block; null where they are too few. */
+  packEvents(): EventBlock | null;
+  /** In place of the rows that it is made of. */
+  storeBlock(block: EventBlock): void;
+  /** Gives some free pages back; returns how many more there are. */
+  giveBack(): number;
   backup(toFile: string): void;
   close(): void;
 }
@@ -32,6 +40,21 @@ export interface Call {
 }
 /** Replies come back in the order of the calls, so they carry no number. */
 export type Answer = { readonly reply: unknown } | { readonly fault: FaultReport };
+
+/** The last keys that are to go; 0: none. */
+export interface HistoryCuts {
+  readonly eventsThrough: number;
+  readonly endedTasksThrough: number;
+}
+
+/** Events of many commits, compressed. */
+export interface EventBlock {
+  readonly firstSeq: number;
+  readonly count: number;
+  /** The time of its last commit. */
+  readonly at: number;
+  readonly body: Uint8Array;
+}
 
 /** Live rows by column: measured, a third of what one object a row costs to clone. */
 export interface RowColumns {

@@ -1,9 +1,11 @@
 /** Queries on history, by a read-only connection in its own thread: they never delay a commit. */
 import { DatabaseSync } from "node:sqlite";
-import { endedLeaseRow, endedTaskRow, numberOf, textOf } from "./rows.ts";
+import { collectEvents, decompress } from "./packed-events.ts";
+import { bytesOf, endedLeaseRow, endedTaskRow, numberOf, type Row, textOf } from "./rows.ts";
 import type { Handlers } from "./sqlite-calls.ts";
 import type { DataFiles } from "./sqlite-files.ts";
 import { type LedgerCalls, prepareLedgerQueries } from "./sqlite-ledger.ts";
+import { prepareRetention } from "./sqlite-retention.ts";
 import type { PackedEvents } from "./store.ts";
 
 /** How many rows a page of ended tasks examines while it searches by status or type. */
@@ -12,15 +14,18 @@ const tasksPerPage = 20_000;
 const afterAllIds = "\u{10ffff}";
 
 type LeaseCalls = "endedLease" | "endedPage" | "youngestEnded" | "earliestEnded" | "eventsAfter" | "earliestSeq";
-type TaskCalls = "endedTasks" | "endedTaskPage";
+type TaskCalls = "endedTasks" | "endedTasksByKey" | "endedTaskPage";
 
 /** Opened by the first query, long after the writer created the tables. */
-export function openReader(files: DataFiles): Handlers<LeaseCalls | TaskCalls | LedgerCalls | "close"> {
+export function openReader(
+  files: DataFiles,
+): Handlers<LeaseCalls | TaskCalls | LedgerCalls | "findCuts" | "packEvents" | "close"> {
   const db = new DatabaseSync(files.database, { readOnly: true, timeout: 5_000 });
   return {
     ...prepareQueries(db),
     ...prepareTaskQueries(db),
     ...prepareLedgerQueries(db),
+    ...prepareRetention(db),
     close: () => db.close(),
   };
 }
@@ -31,37 +36,60 @@ function prepareQueries(db: DatabaseSync): Handlers<LeaseCalls> {
   const youngest = db.prepare("SELECT body FROM ended ORDER BY key DESC LIMIT ?");
   const endedFrom = db.prepare("SELECT ended_from AS value FROM meta");
   // The row before the first wanted number may contain it, because rows are packed.
-  const eventRows = db.prepare(`
-    SELECT first_seq, count, body FROM events
-    WHERE first_seq >= coalesce((SELECT max(first_seq) FROM events WHERE first_seq <= ?1), 0)
-      AND first_seq + count > ?1
-    ORDER BY first_seq`);
-  const firstSeq = db.prepare(
-    "SELECT coalesce((SELECT min(first_seq) FROM events), (SELECT last_seq + 1 FROM meta)) AS value",
-  );
+  const rowsIn = (table: "events" | "event_blocks") =>
+    db.prepare(`
+      SELECT first_seq, count, body FROM ${table}
+      WHERE first_seq >= coalesce((SELECT max(first_seq) FROM ${table} WHERE first_seq <= ?1), 0)
+        AND first_seq + count > ?1
+      ORDER BY first_seq`);
+  const [eventRows, eventBlocks] = [rowsIn("events"), rowsIn("event_blocks")];
+  const firstSeq = db.prepare(`SELECT coalesce(
+    (SELECT min(first_seq) FROM event_blocks), (SELECT min(first_seq) FROM events), (SELECT last_seq + 1 FROM meta)) AS value`);
+  const lastSeq = db.prepare("SELECT last_seq AS value FROM meta");
+  const lastRow = db.prepare(`
+    SELECT max(first_seq + count) AS value FROM (
+      SELECT first_seq, count FROM (SELECT first_seq, count FROM events WHERE first_seq <= ?1 ORDER BY first_seq DESC LIMIT 1)
+      UNION ALL
+      SELECT first_seq, count FROM (
+        SELECT first_seq, count FROM event_blocks WHERE first_seq <= ?1 ORDER BY first_seq DESC LIMIT 1))`);
+  /** Blocks are made of the oldest rows, so they come first. */
+  function* packedAfter(seq: number): Generator<PackedEvents> {
+    for (const row of eventBlocks.iterate(seq + 1)) yield packedOf(row, decompress(bytesOf(row, "body")));
+    for (const row of eventRows.iterate(seq + 1)) yield packedOf(row, textOf(row, "body"));
+  }
   return {
     endedLease: (tenant, ids) => byIds.all(tenant, JSON.stringify(ids)).map(endedLeaseRow.read),
     endedPage: ({ tenant, limit, before = afterAllIds }) => page.all(tenant, before, limit).map(endedLeaseRow.read),
     youngestEnded: (limit) => youngest.all(limit).map((row) => textOf(row, "body")),
     earliestEnded: () => numberOf(endedFrom.get(), "value"),
-    eventsAfter: ({ seq, limit }) => {
-      const packed: PackedEvents[] = [];
-      let found = 0;
-      for (const row of eventRows.iterate(seq + 1)) {
-        if (found >= limit) break;
-        const first = numberOf(row, "first_seq");
-        const count = numberOf(row, "count");
-        found += first + count - Math.max(seq + 1, first);
-        packed.push({ firstSeq: first, count, body: textOf(row, "body") });
+    eventsAfter: (query) => {
+      // One moment of the data: rows become blocks meanwhile.
+      db.exec("BEGIN");
+      try {
+        const end = lastRow.get(query.seq)?.["value"];
+        return collectEvents(query, packedAfter(query.seq), {
+          earliest: numberOf(firstSeq.get(), "value"),
+          lastSeq: numberOf(lastSeq.get(), "value"),
+          isKept: typeof end === "number" && end > query.seq,
+        });
+      } finally {
+        db.exec("COMMIT");
       }
-      return packed;
     },
     earliestSeq: () => numberOf(firstSeq.get(), "value"),
   };
 }
 
+function packedOf(row: Row, body: string): PackedEvents {
+  return { firstSeq: numberOf(row, "first_seq"), count: numberOf(row, "count"), body };
+}
+
 function prepareTaskQueries(db: DatabaseSync): Handlers<TaskCalls> {
   const byIds = db.prepare("SELECT * FROM ended_tasks WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))");
+  const byKeys = db.prepare(`
+    SELECT * FROM ended_tasks INDEXED BY ended_tasks_by_key
+    WHERE tenant = ? AND idempotency_key IS NOT NULL AND idempotency_key IN (SELECT value FROM json_each(?))
+    ORDER BY key`);
   // The inner query bounds the search; the outer one reads only the bodies of what was found.
   const page = db.prepare(`
     SELECT t.* FROM (
@@ -74,6 +102,7 @@ function prepareTaskQueries(db: DatabaseSync): Handlers<TaskCalls> {
   );
   return {
     endedTasks: (tenant, ids) => byIds.all(tenant, JSON.stringify(ids)).map(endedTaskRow.read),
+    endedTasksByKey: (tenant, keys) => byKeys.all(tenant, JSON.stringify(keys)).map(endedTaskRow.read),
     endedTaskPage: ({ tenant, limit, before = afterAllIds, status = null, taskType = null }) => {
       const tasks = page.all(tenant, before, tasksPerPage, status, taskType, limit).map(endedTaskRow.read);
       const last = tasks.at(-1);

@@ -1,13 +1,14 @@
 /** The only connection that writes. It has its own thread, so that an fsync never blocks the engine's loop. */
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { StoreFault, staleEpoch } from "./faults.ts";
 import { type PackedColumns, pack, toColumns } from "./list-columns.ts";
 import { checkedVersion, migrate } from "./migrations.ts";
 import { endedLeaseRow, endedTaskRow, headRow, numberOf, receiptRow } from "./rows.ts";
 import type { Handlers, Reply, RowColumns } from "./sqlite-calls.ts";
-import { type DataFiles, lockFolder, syncPath } from "./sqlite-files.ts";
+import { type DataFiles, lockFolder, makeFolder, syncPath, whyNoRoom } from "./sqlite-files.ts";
 import { ledgerHeads } from "./sqlite-ledger.ts";
+import { prepareCompaction } from "./sqlite-retention.ts";
 
 export const pageBytes = 4096;
 /**
@@ -19,13 +20,23 @@ const checkpointPages = 4_000;
 const logBytesKept = 64 * 1024 * 1024;
 /** Larger ones make the end of a commit slower: SQLite walks the whole cache after it has split a page. */
 const cacheKiB = 8_192;
+const rewrittenBytesMax = 128 * 1024 * 1024;
 /** A person with a shell on the database may lock it for a moment. */
 const busyTimeoutMs = 5_000;
 
-type WriterCalls = "open" | "load" | "loadLists" | "ledgerHeads" | "commit" | "prune" | "close";
+type WriterCalls =
+  | "open"
+  | "load"
+  | "loadLists"
+  | "ledgerHeads"
+  | "commit"
+  | "prune"
+  | "storeBlock"
+  | "giveBack"
+  | "close";
 
 export function openWriter(files: DataFiles): Handlers<WriterCalls> {
-  mkdirSync(files.folder, { recursive: true });
+  makeFolder(files.folder);
   const lock = lockFolder(files);
   let db: DatabaseSync | null = null;
   const close = (): void => {
@@ -48,11 +59,12 @@ export function openWriter(files: DataFiles): Handlers<WriterCalls> {
       ledgerHeads: () => ledgerHeads(opened),
       commit: prepareCommit(opened, meta.epoch),
       prune: preparePrune(opened, meta.epoch),
+      ...prepareCompaction(opened, meta.epoch),
       close,
     };
   } catch (error) {
     close();
-    throw error;
+    throw whyNoRoom(files, error) ?? error;
   }
 }
 
@@ -61,6 +73,8 @@ function openDatabase(files: DataFiles): DatabaseSync {
   const db = new DatabaseSync(files.database, { timeout: busyTimeoutMs });
   try {
     checkedVersion(db);
+    // Before the first table; older data gets it with a VACUUM.
+    if (isNew) db.exec("PRAGMA auto_vacuum = INCREMENTAL");
     db.exec(`
       PRAGMA page_size = ${pageBytes};
       PRAGMA journal_mode = WAL;
@@ -72,10 +86,22 @@ function openDatabase(files: DataFiles): DatabaseSync {
     settleLog(db);
     migrate(db);
     if (isNew) syncPath(files.folder);
+    else allowGivingBack(db);
     return db;
   } catch (error) {
     db.close();
     throw error;
+  }
+}
+
+/** Data of older versions is written once more, so that free space can be given back (S8), if that takes a moment only. */
+function allowGivingBack(db: DatabaseSync): void {
+  const figure = (name: "auto_vacuum" | "page_count"): number => numberOf(db.prepare(`PRAGMA ${name}`).get(), name);
+  if (figure("auto_vacuum") !== 0 || figure("page_count") * pageBytes > rewrittenBytesMax) return;
+  try {
+    db.exec("PRAGMA auto_vacuum = INCREMENTAL; VACUUM");
+  } catch {
+    // It needs room for a copy, and is tried again at the next start.
   }
 }
 
@@ -178,7 +204,11 @@ function preparePrune(db: DatabaseSync, epoch: number): Handlers<"prune">["prune
   // The inner query keeps the search at the old end: only the first rows are examined.
   const oldEvents = db.prepare(`
     DELETE FROM events WHERE first_seq IN (
-      SELECT first_seq FROM (SELECT first_seq, at FROM events ORDER BY first_seq LIMIT ?) WHERE at < ?)`);
+      SELECT first_seq FROM (SELECT first_seq, at FROM events ORDER BY first_seq LIMIT ?) WHERE at < ? OR first_seq <= ?)`);
+  const oldBlocks = db.prepare(`
+    DELETE FROM event_blocks WHERE first_seq IN (
+      SELECT first_seq FROM (SELECT first_seq, at FROM event_blocks ORDER BY first_seq LIMIT ?)
+      WHERE at < ? OR first_seq <= ?)`);
   const oldEnded = db.prepare(`
     DELETE FROM ended WHERE key IN (
       SELECT key FROM (SELECT key, at FROM ended ORDER BY key LIMIT ?)
@@ -187,19 +217,21 @@ function preparePrune(db: DatabaseSync, epoch: number): Handlers<"prune">["prune
   const oldTasks = db.prepare(`
     DELETE FROM ended_tasks WHERE key IN (
       SELECT key FROM (SELECT key, at FROM ended_tasks ORDER BY key LIMIT ?)
-      WHERE at < ? OR key <= (SELECT max(key) FROM ended_tasks) - ?)`);
+      WHERE at < ? OR key <= (SELECT max(key) FROM ended_tasks) - ? OR key <= ?)`);
   const moveEndedFrom = db.prepare("UPDATE meta SET ended_from = max(ended_from, ?) WHERE epoch = ?");
 
-  return ({ eventsBefore, endedBefore, endedKeep, endedTasksBefore = 0, endedTasksKeep = 2 ** 50 }) => {
+  return ({ eventsBefore, endedBefore, endedKeep, endedTasksBefore = 0, endedTasksKeep = 2 ** 50 }, cuts) => {
     db.exec("BEGIN IMMEDIATE");
-    const events = Number(oldEvents.run(eventsPerSlice, eventsBefore).changes);
+    const blocks = Number(oldBlocks.run(eventsPerSlice, eventsBefore, cuts.eventsThrough).changes);
+    const events = blocks + Number(oldEvents.run(eventsPerSlice - blocks, eventsBefore, cuts.eventsThrough).changes);
     let ended = 0;
     let endedFrom = 0;
     for (const { at } of oldEnded.iterate(endedPerSlice, endedBefore, endedKeep)) {
       ended += 1;
       endedFrom = Math.max(endedFrom, Number(at) + 1);
     }
-    const endedTasks = Number(oldTasks.run(tasksPerSlice, endedTasksBefore, endedTasksKeep).changes);
+    const { endedTasksThrough } = cuts;
+    const endedTasks = Number(oldTasks.run(tasksPerSlice, endedTasksBefore, endedTasksKeep, endedTasksThrough).changes);
     if (moveEndedFrom.run(endedFrom, epoch).changes !== 1) throw staleEpoch(epoch);
     db.exec("COMMIT");
     const more = events === eventsPerSlice || ended === endedPerSlice || endedTasks === tasksPerSlice;

@@ -1,5 +1,5 @@
 /** A server's store in a separate process, for tests that kill it or make its disk fail. */
-import { batch, endedLease } from "./contract-fixture.ts";
+import { batch, endedLease, packedEvents } from "./contract-fixture.ts";
 import { StoreFault } from "./faults.ts";
 import { createSqliteStore } from "./sqlite.ts";
 
@@ -31,6 +31,6 @@ async function commitUntilKilled(): Promise<void> {
 function numberedBatch(number: number, fillerBytes: number) {
   const body = JSON.stringify({ number, filler: "x".repeat(fillerBytes) });
   const puts = Array.from({ length: rowsPerBatch }, (_, index) => ({ n: index + 1, kind: "lease", body }));
-  const events = { firstSeq: number, count: 1, body: `[${number}]` };
+  const events = packedEvents(number, 1);
   return batch({ now: number, puts, events, ended: [endedLease(number)] });
 }

@@ -28,6 +28,8 @@ export interface Store extends History {
   commit(batch: Batch): Promise<void>;
   /** Deletes history, never live rows (L16), in slices; commits continue in between. */
   prune(limits: PruneLimits): Promise<Pruned>;
+  /** Compresses old events and gives free space back to the file system (S8), in slices; commits continue in between. */
+  compact(): Promise<void>;
   /** Writes a consistent copy to a file while commits continue (S6). The file appears whole or not at all. */
   backup(toFile: string): Promise<void>;
   /** Waits for commits in flight, then releases the data. Closing a closed store does nothing. */
@@ -82,6 +84,8 @@ export interface Batch {
   /** Deleted by `n`, after the puts. */
   readonly removes: readonly number[];
   readonly events: PackedEvents | null;
+  /** Moves the sequence of events ahead, where history may have been lost (L11). */
+  readonly lastSeq?: number;
   readonly ended: readonly EndedLease[];
   readonly endedTasks: readonly EndedTaskRow[];
   /** Appended to the ledger in this order, and never changed or deleted afterwards (R1). */
@@ -119,6 +123,8 @@ export interface EndedTaskRow {
   readonly taskType: string;
   readonly status: string;
   readonly endedAt: Millis;
+  /** Of its creation; null where it had none. */
+  readonly idempotencyKey: string | null;
   readonly body: string;
 }
 
@@ -168,15 +174,14 @@ export interface History {
   youngestEnded(limit: number): Promise<readonly string[]>;
   /** No lease that ended since this time was pruned; 0 if none ever was. */
   earliestEnded(): Promise<Millis>;
-  /**
-   * Packed rows with all events after `seq`, in order; the first row may contain earlier ones. It stops after the row
-   * that brings the number of events to `limit`.
-   */
-  eventsAfter(query: { readonly seq: number; readonly limit: number }): Promise<readonly PackedEvents[]>;
+  /** A tenant's events after `seq`, in order. */
+  eventsAfter(query: EventsQuery): Promise<EventsAfter>;
   /** The smallest sequence number still kept, or the next one to come if there is none. */
   earliestSeq(): Promise<number>;
   /** Those of the named tasks that have ended and were not pruned, in no particular order. */
   endedTasks(tenant: string, ids: readonly string[]): Promise<readonly EndedTaskRow[]>;
+  /** Those that were created with one of these keys, oldest first (T12). */
+  endedTasksByKey(tenant: string, keys: readonly string[]): Promise<readonly EndedTaskRow[]>;
   /** A tenant's ended tasks, the youngest id first. */
   endedTaskPage(query: EndedTaskPageQuery): Promise<EndedTaskPage>;
   /** Receipts by their ids, in the order of the ledger. If a client used an id twice, both are returned. */
@@ -193,6 +198,27 @@ export interface History {
 
 /** Bytes of receipts that are returned at once: a page ends with the one that passes it, and has a next (R8). */
 export const receiptBytesPerPage = 4 * 1024 * 1024;
+
+export interface EventsQuery {
+  readonly tenant: string;
+  readonly seq: number;
+  /** It stops after the row that brings the number of examined events, of all tenants, to this. */
+  readonly limit: number;
+}
+
+export interface EventsAfter {
+  readonly seqs: readonly number[];
+  /** The events as JSON, as they were stored. */
+  readonly texts: readonly string[];
+  /** The last number that was examined. */
+  readonly through: number;
+  /** The smallest number still kept, or the next one to come if there is none. */
+  readonly earliest: number;
+  /** The first number after `seq` that there is, or the next one to come. */
+  readonly next: number;
+  /** False: `seq` was never given in this history, which jumped over it (L11), or it is forgotten. */
+  readonly isKnown: boolean;
+}
 
 export interface EndedTaskPageQuery {
   readonly tenant: string;
@@ -243,12 +269,17 @@ export interface EndedPageQuery {
 export interface PruneLimits {
   /** Events committed before this are deleted. */
   readonly eventsBefore: Millis;
+  /** And all but the last of this number; absent, any number is kept. The same for bytes: as they are stored, compressed or not. */
+  readonly eventsKeep?: number;
+  readonly eventsBytes?: number;
   /** Ended leases committed before this are deleted, and all but the last `endedKeep` (L16). */
   readonly endedBefore: Millis;
   readonly endedKeep: number;
   /** The same for ended tasks; absent, none of them is deleted. The ledger is never pruned (R1). */
   readonly endedTasksBefore?: Millis;
   readonly endedTasksKeep?: number;
+  /** And about this number of bytes. */
+  readonly endedTasksBytes?: number;
 }
 
 export interface Pruned {

@@ -151,7 +151,7 @@ describe("operating", { concurrency: 3 }, () => {
     assert.equal(well.ok, true);
     assert.deepEqual(
       well.checks.map(({ name }) => name),
-      ["here", "server", "ready", "version", "clock", "key", "commits", "disk"],
+      ["here", "server", "ready", "version", "clock", "time", "key", "commits", "disk"],
     );
     assert.ok(
       well.checks.every(({ status }) => status === "ok" || status === "warning"),

@@ -194,6 +194,9 @@ test("S6: a backup is fetched while the server runs; restored, every older fence
   assert.deepEqual([made.code, made.stderr], [0, ""]);
   assert.equal(statSync(file).mode & 0o077, 0);
   const after = await first.grant("alice", "FILE:/later");
+  const metrics = (await first.get("/metrics")).text;
+  const lastSeen = Number(/^leasehold_last_event (\d+)$/m.exec(metrics)?.[1]);
+  assert.ok(lastSeen > 0);
   assert.equal((await done(t, ["restore", file, "--data", data, "--force"])).code, 3);
   first.child.kill("SIGTERM");
   await first.ended;
@@ -206,9 +209,80 @@ test("S6: a backup is fetched while the server runs; restored, every older fence
   assert.equal((await second.get("/v1/leases", { key: token })).status, 401);
   assert.equal((await second.get(`/v1/leases/${after.id}`)).status, 404);
   assert.equal((await second.get(`/v1/leases/${before.id}`)).status, 200);
+  const { body: reissued } = await second.get<WireLease>(`/v1/leases/${before.id}`);
+  assert.equal(reissued.generation, before.generation + 1, "a live lease is re-issued");
+  assert.ok(reissued.fence > after.fence, "beyond what the backup does not know");
   await second.register("alice");
   const fresh = await second.grant("alice", "FILE:/later");
-  assert.ok(fresh.fence > after.fence);
+  assert.ok(fresh.fence > reissued.fence);
+  for (const lastKnown of [String(lastSeen), String(lastSeen + 1_000)]) {
+    const headers = { "last-event-id": lastKnown };
+    const gone = await fetch(`${second.url}/v1/events`, { headers });
+    const { error, earliest } = (await gone.json()) as { error: string; earliest: number };
+    assert.deepEqual([gone.status, error], [410, "history_pruned"], `event ${lastKnown} is of the lost history`);
+    assert.ok(earliest > lastSeen + 1_000, "what comes is beyond the jump");
+  }
+  second.child.kill("SIGKILL");
+  await second.ended;
+
+  const again = join(place, "again");
+  assert.equal((await done(t, ["restore", file, "--data", again])).code, 0);
+  const third = await listening(t, ["--data", again]);
+  await third.register("alice");
+  const { fence } = await third.grant("alice", "FILE:/later");
+  assert.ok(fence > fresh.fence, "the same backup in a fresh folder gives no fence twice");
+});
+
+test("a data folder that cannot be is refused at once, with one line that says so once", async (t) => {
+  const place = folder(t);
+  const file = join(place, "file");
+  writeFileSync(file, "");
+  for (const [data, why] of [
+    ["/proc/leasehold/x", /the data folder \/proc\/leasehold\/x cannot be made: there can be no folders there/],
+    [file, /is not a folder; name another place with --data/],
+    [join(file, "below"), /is not a folder/],
+  ] as const) {
+    if (data.startsWith("/proc") && process.platform !== "linux") continue;
+    for (const args of [
+      ["--port", "0", "--data", data],
+      ["restore", file, "--data", data],
+    ]) {
+      const { code, stderr } = await done(t, args);
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, /^leasehold: [^\n]+\n$/);
+      assert.match(stderr, why);
+    }
+  }
+});
+
+test("a signal during the start ends it, with code 0", async (t) => {
+  const data = join(folder(t), "data");
+  // Locked by somebody for longer than the start waits: SQLite tries for seconds.
+  const first = await listening(t, ["--data", data]);
+  first.child.kill("SIGKILL");
+  await first.ended;
+  const db = new DatabaseSync(join(data, "leasehold.sqlite"));
+  db.exec("BEGIN IMMEDIATE");
+  const starting = run(t, ["--port", "0", "--data", data, "--log-level", "info"]);
+  await until(() => (existsSync(join(data, "lock.sqlite")) ? true : null), "it has begun");
+  const isLocked = (): true | null => {
+    try {
+      const lock = new DatabaseSync(join(data, "lock.sqlite"), { timeout: 0 });
+      try {
+        lock.exec("BEGIN EXCLUSIVE");
+        return null;
+      } finally {
+        lock.close();
+      }
+    } catch {
+      return true;
+    }
+  };
+  await until(isLocked, "it opens its data");
+  starting.child.kill("SIGTERM");
+  assert.equal(await starting.ended, 0, starting.output.stderr);
+  assert.match(starting.output.stderr, /stopped before it was ready/);
+  db.close();
 });
 
 test("a backup that fails leaves no file and prints one line", async (t) => {

@@ -12,6 +12,7 @@ const flags: Flags = {
       return [flagName(name), { sign, words: text, ...(isList && { many: true as const }) }];
     }),
   ),
+  "accept-clock-jump": { words: "leases may end by a wall clock that has jumped ahead by more than a day" },
   config: { sign: "FILE", words: 'a JSON file with settings, such as {"port": 7200}; LEASEHOLD_CONFIG' },
 };
 
@@ -42,7 +43,13 @@ commands, such as \`keys\`, \`backup\` and \`restore\`, can follow \`npm start -
     // Before anything is opened, so that an early signal is not missed.
     const { promise: stop, resolve } = Promise.withResolvers<NodeJS.Signals>();
     onStopSignals(resolve, () => log.warn("a second signal: ends at once"));
-    const server = await startServer({ ...config, log });
+    const accepted = call.isSet("accept-clock-jump") ? { clockJumpMsMax: Number.POSITIVE_INFINITY } : {};
+    const server = await Promise.race([startServer({ ...config, ...accepted, log }), stop]);
+    if (typeof server === "string") {
+      // As after a kill: what is committed is there at the next start.
+      log.info({ signal: server }, "stopped before it was ready");
+      return;
+    }
     const { url } = server.address;
     const where = config.store === "memory" ? "data in memory only" : `data in ${config.data}`;
     log.info({ url, version, store: config.store, data: config.data }, "listening");
@@ -58,7 +65,8 @@ export const commands: readonly Command[] = [serveCommand];
 
 /** The flags that were given, by name. */
 export function settingsIn(call: Pick<Call, "texts">): Readonly<Record<string, string | readonly string[]>> {
-  const given = Object.entries(flags).flatMap(([flag, { many }]) => {
+  const given = Object.entries(flags).flatMap(([flag, { many, sign }]) => {
+    if (sign === undefined) return [];
     const values = call.texts(flag);
     return values.length === 0 ? [] : [[flag, many === true ? values : (values.at(-1) ?? "")] as const];
   });

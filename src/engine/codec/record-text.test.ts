@@ -78,7 +78,6 @@ const texts: readonly (readonly [RecordKind, string])[] = [
     '["default","T-01jcs8qm5t6w8y0a2b4d6f","queued","code.generate","delegate.root",0,0,1794776391123,7,3,10,900000,30000,{"taskSummary":"Generate Python function for CSV parsing","payloadPointer":"p","expectedOutcomeKind":"artifact_pointer","expectedArtifactMime":"text/x-python","requires":["python"],"intents":[{"predicate":"MUTATES","resource":"FILE:/src/csv.py","units":1,"to":null,"pick":null}],"dependsOn":["T-0"],"concurrencyKey":"k","concurrencyLimit":2,"speculative":true,"preemptible":true,"parentTaskId":"T-9","idempotencyKey":"i","createdBy":"key_1","notBefore":5,"offers":1,"live":[["l",1,"w.1",2,null,null,false]],"past":[["m",0,"w.2",1,"r",true]],"waitingOn":["T-0"],"obligation":["o","OPEN","c",3],"lastWorker":"w.1","lastReceiptId":"r","dedupes":[{"key":"k","fingerprint":"f","receiptId":"r"}],"progress":{"percent":1},"winningReceiptId":"r2","endedAt":9,"endReason":"done"}]',
   ],
   ["payload", '["default","T-01jcs8qm5t6w8y0a2b4d6f","Create a function that reads CSV…",{"language":"python"}]'],
-  ["task_key", '{"tenant":"t","key":"k","taskId":"T-1","fingerprint":"f","forgetAt":1}'],
 ];
 
 test("what version 0.1 stored is read, and written again byte for byte but for newer fields", () => {

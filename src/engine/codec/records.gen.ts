@@ -15,7 +15,7 @@ import {
   type Resource,
   type Tenant,
 } from "../../kernel/contract/records.ts";
-import type { Payload, Task, TaskKey, TaskType, Worker } from "../../kernel/contract/task-records.ts";
+import type { Payload, Task, TaskType, Worker } from "../../kernel/contract/task-records.ts";
 import type { Write } from "../../kernel/contract/write-records.ts";
 import type { ListColumns } from "../../store/store.ts";
 import { constants, isEmpty } from "./stored-values.ts";
@@ -444,6 +444,7 @@ interface TaskRest {
   winningReceiptId?: Task["winningReceiptId"] | undefined;
   endedAt?: Task["endedAt"] | undefined;
   endReason?: Task["endReason"] | undefined;
+  fingerprint?: Task["fingerprint"] | undefined;
 }
 
 export type TaskRow = [
@@ -607,6 +608,7 @@ function taskRest(task: Task): TaskRest {
     winningReceiptId: task.winningReceiptId ?? undefined,
     endedAt: task.endedAt ?? undefined,
     endReason: task.endReason ?? undefined,
+    fingerprint: task.fingerprint ?? undefined,
   };
 }
 
@@ -688,6 +690,7 @@ function taskOf(
     winningReceiptId: rest.winningReceiptId ?? null,
     endedAt: rest.endedAt ?? null,
     endReason: rest.endReason ?? null,
+    fingerprint: rest.fingerprint ?? null,
   };
 }
 
@@ -730,20 +733,6 @@ export function payloadText(record: Payload): string {
 
 export function readPayload(text: string): Payload {
   return payloadOf(JSON.parse(text));
-}
-
-function taskKeyFrom(from: TaskKey): TaskKey {
-  return {
-    tenant: from.tenant,
-    key: from.key,
-    taskId: from.taskId,
-    fingerprint: from.fingerprint,
-    forgetAt: from.forgetAt,
-  };
-}
-
-export function readTaskKey(text: string): TaskKey {
-  return taskKeyFrom(JSON.parse(text));
 }
 
 function taskTypeFrom(from: TaskType): TaskType {
@@ -815,7 +804,6 @@ const writers: { readonly [K in RecordKind]: (record: RecordOf[K]) => string } =
   key: JSON.stringify,
   task: taskText,
   payload: payloadText,
-  task_key: JSON.stringify,
   task_type: JSON.stringify,
   worker: JSON.stringify,
   write: JSON.stringify,
@@ -838,7 +826,6 @@ export const readers: { readonly [K in RecordKind]: (text: string) => RecordOf[K
   key: readKey,
   task: readTask,
   payload: readPayload,
-  task_key: readTaskKey,
   task_type: readTaskType,
   worker: readWorker,
   write: readWrite,

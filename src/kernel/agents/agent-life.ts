@@ -49,7 +49,7 @@ export function takePriority(turn: Turn): number {
   return priority;
 }
 
-/** Called when a lease or request of the agent has ended. */
+/** Called when a lease or request of the agent has ended, and with other signs of its life. */
 export function noteIdle(turn: Turn, entry: AgentEntry): void {
   const { now } = turn;
   if (entry.leaseCount > 0 || entry.open.size > 0 || !entry.alive) return;
@@ -214,9 +214,10 @@ function concerned(agent: Agent, over: readonly string[], since: Millis): Agent 
   return { ...agent, concerns: [...known.values()], concernsCut };
 }
 
+/** Every change of an agent is a sign of its life, also a verdict that gives it nothing (S4). */
 export function updateAgent(turn: Turn, entry: AgentEntry, record: Agent): void {
   const from = visibleState(entry.record);
-  entry.record = record;
+  entry.record = record.idleSince === turn.now ? record : { ...record, idleSince: turn.now };
   entry.priority = entry.record.priority;
   changed(turn, entry);
   const to = visibleState(entry.record);

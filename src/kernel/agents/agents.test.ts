@@ -233,7 +233,7 @@ test("A3: another instance has the same agent and timestamp, and epoch + 1", () 
   const before = world.agent("a");
   world.later(1_000);
   const taken = world.register("a");
-  assert.deepEqual(taken, { ...before, epoch: 2 });
+  assert.deepEqual(taken, { ...before, epoch: 2, idleSince: world.now });
   assert.deepEqual(
     world.events.map(({ type }) => type),
     ["agent.taken_up"],

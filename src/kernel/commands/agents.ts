@@ -9,6 +9,7 @@ import {
   isResting,
   moveAgent,
   moveTo,
+  noteIdle,
   placeAgent,
   takePriority,
   unconcerned,
@@ -190,6 +191,7 @@ export function saveDigest(turn: Turn, agent: AgentEntry, command: SaveDigest): 
   if (agent.digest === null) agent.digest = createEntry("digest", digest);
   else agent.digest.record = digest;
   changed(turn, agent.digest);
+  noteIdle(turn, agent);
   return { type: "digest", digest };
 }
 

@@ -10,7 +10,7 @@ import { limits } from "../contract/limits.ts";
 import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { CreateTask, SetTaskType, TaskInput } from "../contract/task-commands.ts";
-import type { Task, TaskKey, TaskSpec } from "../contract/task-records.ts";
+import type { Task, TaskSpec } from "../contract/task-records.ts";
 import { leavesChoice, needsCells, readIntents } from "../deciding/manifest.ts";
 import { agentOf, requireAbove } from "../memory/actors.ts";
 import { createEntry } from "../memory/entries.ts";
@@ -19,7 +19,7 @@ import type { TaskEntry, TaskTypeEntry } from "../memory/task-state.ts";
 import { laneIdOf } from "../memory/task-state.ts";
 import { taskFingerprint } from "../names/fingerprint.ts";
 import { emitTask, finish } from "../tasks/task-life.ts";
-import { enterQueue, placeTask, placeTaskKey } from "../tasks/task-queue.ts";
+import { enterQueue, placeTask } from "../tasks/task-queue.ts";
 import { placeTaskType } from "../tasks/task-speculation.ts";
 import { firstTaskStatus } from "../tasks/task-states.ts";
 
@@ -32,7 +32,7 @@ export function createTask(turn: Turn, command: CreateTask): Reply {
   const agent = role === "agent" && agentId !== null ? agentOf(turn, { actor, agentId }) : null;
   if (agent !== null && "code" in agent) return agent;
   // First of all, because what was right then need not be so any more: its resources may be bound by now.
-  const repeated = findRepeated(tenant, command.task);
+  const repeated = findRepeated(tenant, command);
   if (repeated !== null) return repeated;
   const spec = readTask(tenant, command.task);
   if ("code" in spec) return spec;
@@ -49,18 +49,21 @@ export function createTask(turn: Turn, command: CreateTask): Reply {
   return { type: "task", task: task.record, created: true, warnings };
 }
 
-function findRepeated({ book, tasks }: TenantEntry, input: TaskInput): Reply | null {
-  const key = input.idempotencyKey === null ? undefined : book.created.get(input.idempotencyKey);
-  if (key === undefined) return null;
-  if (key.record.fingerprint !== taskFingerprint(input)) {
-    return refuse("idempotency_key_reused", "This idempotency_key was used for another task; take a new one.", {
-      field: "idempotency_key",
-      taskId: key.record.taskId,
-    });
-  }
-  const task = tasks.get(key.record.taskId);
-  if (task === undefined) return { type: "task_ended", taskId: key.record.taskId };
-  return { type: "task", task: task.record, created: false, warnings: [] };
+function findRepeated({ book }: TenantEntry, { task: input, asksHistory }: CreateTask): Reply | null {
+  const key = input.idempotencyKey;
+  if (key === null) return null;
+  const task = book.created.get(key);
+  if (task !== undefined) return answerForRepeated(input, task.record);
+  return asksHistory ? { type: "task_key_unknown", key } : null;
+}
+
+/** T12: for a task, alive or ended, that was created with the same key. */
+export function answerForRepeated(input: TaskInput, task: Task): Reply {
+  if (task.fingerprint === taskFingerprint(input)) return { type: "task", task, created: false, warnings: [] };
+  return refuse("idempotency_key_reused", "This idempotency_key was used for another task; take a new one.", {
+    field: "idempotency_key",
+    taskId: task.id,
+  });
 }
 
 function whyNotAdmitted(tenant: TenantEntry, spec: TaskSpec): Refusal | null {
@@ -142,6 +145,7 @@ function addTask(
     winningReceiptId: null,
     endedAt: null,
     endReason: null,
+    fingerprint: spec.idempotencyKey === null ? null : taskFingerprint(input),
   };
   const task = placeTask(tenant, record);
   const { taskBody, inputs } = input;
@@ -153,16 +157,6 @@ function addTask(
       inputs: inputs ?? null,
     });
     changed(turn, task.payload);
-  }
-  if (spec.idempotencyKey !== null) {
-    const key: TaskKey = {
-      tenant: tenant.record.id,
-      key: spec.idempotencyKey,
-      taskId: record.id,
-      fingerprint: taskFingerprint(input),
-      forgetAt: now + limits.taskKeyMemoryMs,
-    };
-    changed(turn, placeTaskKey(turn, key));
   }
   changed(turn, task);
   emitTask(turn, task, "task.created", null, null);

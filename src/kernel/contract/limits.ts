@@ -57,8 +57,14 @@ export const limits = {
   pickMatchesMax: 1_000,
   /** Types with a quota of their own. */
   kindsMax: 256,
-  /** L11: how far a restore jumps ahead; far more than any backup's age in grants, and 2^13 restores fit below 2^53. */
-  restoreFenceJump: 2 ** 40,
+  /**
+   * L11: where history may have been lost, numbers jump to the milliseconds since 2020, times this. That is more than are
+   * given, and stays below 2^53 until 2080. Behind a wall clock that is wrong they jump by a fixed number.
+   */
+  lossEpoch: 1_577_836_800_000,
+  lossNumbersPerMs: 2 ** 12,
+  lossNumberMax: 2 ** 53 - 2 ** 50,
+  lossJump: 2 ** 40,
   // Tasks (T1–T13).
   taskPriorityMax: 1_000,
   /** A task gains a level of priority over one that is younger by this much, so that none is starved. */
@@ -102,7 +108,6 @@ export const limits = {
   speculateShareMax: 1_000,
   /** How many samples make a usual duration, and how quickly it follows. */
   taskSamplesMin: 5,
-  taskKeyMemoryMs: 86_400_000,
   workerIdleMs: 7 * 24 * 3_600_000,
   workerSeenMs: 30_000,
   workerPollsRemembered: 8,

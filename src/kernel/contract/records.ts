@@ -23,7 +23,7 @@ import {
 } from "./field.ts";
 import { limits } from "./limits.ts";
 import { predicates } from "./predicates.ts";
-import type { Payload, Task, TaskKey, TaskType, Worker } from "./task-records.ts";
+import type { Payload, Task, TaskType, Worker } from "./task-records.ts";
 import { type Concern, concern, type Write } from "./write-records.ts";
 
 /** Milliseconds since 1970 by the control plane's clock (L7). */
@@ -389,7 +389,6 @@ export interface RecordOf {
   readonly key: Key;
   readonly task: Task;
   readonly payload: Payload;
-  readonly task_key: TaskKey;
   readonly task_type: TaskType;
   readonly worker: Worker;
   readonly write: Write;

@@ -116,8 +116,8 @@ export const verdicts = {
 
 export const taskReplies = {
   task: { task: record(task), created, warnings },
-  /** The task of a repeated creation has ended: history knows it (T12). */
-  task_ended: { taskId: text() },
+  /** No live task has the creation's idempotency key; an ended one may have it (T12). */
+  task_key_unknown: { key: text() },
   /** `more`: the search was cut short; asking again at once goes on with it. */
   offers: { offers: list(record(offer)), more: hidden(flag()) },
   task_lease: { lease: record(lease), leases, directives: list(choice(directives)) },

@@ -46,6 +46,11 @@ export const taskCommands = {
      * with their ids, the engine looks them up in history and asks again. Ended is final, so this cannot race.
      */
     endedDependencies: hidden(optional(map(choice(taskStatuses)))),
+    /**
+     * An idempotency key that no live task has is answered with `task_key_unknown`: history is asked before it is taken
+     * for a new one (T12).
+     */
+    asksHistory: hidden(optional(flag(), false)),
   },
   cancel_task: { taskId, reason: optional(reason) },
   /** Out of the dead letters, with all its attempts again. */
@@ -85,7 +90,7 @@ export const taskCommands = {
 type Of<K extends keyof typeof taskCommands> = CommandOf<typeof taskCommands, K>;
 /** What most callers have nothing to say about may be missing. */
 type MayLack<C, K extends keyof C> = Omit<C, K> & Partial<Pick<C, K>>;
-export type CreateTask = Of<"create_task">;
+export type CreateTask = MayLack<Of<"create_task">, "asksHistory">;
 export type CancelTask = Of<"cancel_task">;
 export type RedriveTask = Of<"redrive_task">;
 export type PollTasks = MayLack<Of<"poll_tasks">, "acceptTypes">;
@@ -95,5 +100,10 @@ export type SetTaskType = Of<"set_task_type">;
 export type SubmitReceipt = MayLack<Of<"submit_receipt">, "taskOfLease">;
 export type RecoverObligation = Of<"recover_obligation">;
 
-type TaskCommandType = Exclude<keyof typeof taskCommands, "poll_tasks" | "release_task" | "submit_receipt">;
-export type TaskCommand = { [K in TaskCommandType]: Of<K> }[TaskCommandType] | PollTasks | ReleaseTask | SubmitReceipt;
+type TaskCommandType = Exclude<
+  keyof typeof taskCommands,
+  "poll_tasks" | "create_task" | "release_task" | "submit_receipt"
+>;
+export type TaskCommand =
+  | { [K in TaskCommandType]: Of<K> }[TaskCommandType]
+  | (PollTasks | CreateTask | ReleaseTask | SubmitReceipt);

@@ -133,6 +133,8 @@ export const task = {
   winningReceiptId: optional(text()),
   endedAt: optional(time()),
   endReason: optional(text()),
+  /** T12: of a creation with an idempotency key: tells a repetition from another task under the same key. */
+  fingerprint: hidden(optional(text())),
 };
 export interface Task extends Values<typeof task> {}
 
@@ -161,10 +163,6 @@ export interface Payload extends Values<typeof payload> {}
 export interface EndedTask extends Task {
   readonly payload: Payload | null;
 }
-
-/** T12: a creation's idempotency key, remembered for a day, also when the task is over. */
-export const taskKey = { tenant: text(), key: text(), taskId: text(), fingerprint: text(), forgetAt: time() };
-export interface TaskKey extends Values<typeof taskKey> {}
 
 /** A poll that had a request_id: sent again, it gets the same offers (T1). */
 const rememberedPoll = { requestKey: text(), leaseIds: list(text()) };

@@ -102,7 +102,7 @@ export function createResourceEntry(record: Resource, name: ResourceName, node: 
   };
 }
 
-export function createDueEntry<K extends "cell" | "task_key" | "worker">(
+export function createDueEntry<K extends "cell" | "worker">(
   kind: K,
   record: RecordOf[K],
 ): Entry<K> & Ranked & { readonly kind: K } {

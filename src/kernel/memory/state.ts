@@ -14,7 +14,7 @@ import { createRoot, type Mark, type Node } from "../index/resource-tree.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 import type { Job, Sweep } from "./jobs.ts";
 import type { Past, TenantPast } from "./past.ts";
-import type { Parking, ReadyTask, TaskBook, TaskEntry, TaskKeyEntry, WorkerEntry } from "./task-state.ts";
+import type { Parking, ReadyTask, TaskBook, TaskEntry, WorkerEntry } from "./task-state.ts";
 
 /** A record that may have changed. The object stays the same for the record's whole life; `record` is its newest form. */
 export interface Handle<K extends RecordKind = RecordKind> {
@@ -157,7 +157,7 @@ export type Consequence =
   | { readonly type: "readiness_changed" | "quota_freed" };
 
 /** What has a deadline other than a wait's timeout. */
-export type EndEntry = LeaseEntry | RequestEntry | AgentEntry | TaskEntry | TaskKeyEntry | WorkerEntry | CellEntry;
+export type EndEntry = LeaseEntry | RequestEntry | AgentEntry | TaskEntry | WorkerEntry | CellEntry;
 
 export interface State {
   readonly tenants: Map<string, TenantEntry>;

@@ -81,9 +81,6 @@ export interface Parking {
 }
 
 export interface PayloadEntry extends Entry<"payload"> {}
-export interface TaskKeyEntry extends Entry<"task_key">, Ranked {
-  readonly kind: "task_key";
-}
 export interface TaskTypeEntry extends Entry<"task_type"> {}
 
 export interface WorkerEntry extends Entry<"worker">, Ranked {
@@ -131,7 +128,8 @@ export interface ConcurrencyKey {
 export interface TaskBook {
   readonly lanes: Map<string, Lane>;
   readonly keys: Map<string, ConcurrencyKey>;
-  readonly created: Map<string, TaskKeyEntry>;
+  /** Live tasks by the idempotency keys of their creations (T12). */
+  readonly created: Map<string, TaskEntry>;
   readonly types: Map<string, TaskTypeEntry>;
   readonly workers: Map<string, WorkerEntry>;
   /** Receipts with keys or given ids, of tasks that are alive, by `markName` (R3). */

@@ -264,6 +264,9 @@ function leaveIfOver(turn: Turn, task: TaskEntry): void {
   const { lane, key } = task;
   if (--lane.count === 0) tenant.book.lanes.delete(lane.id);
   if (key !== null && --key.count === 0) tenant.book.keys.delete(key.name);
+  const { idempotencyKey } = task.record.spec;
+  if (idempotencyKey !== null && tenant.book.created.get(idempotencyKey) === task)
+    tenant.book.created.delete(idempotencyKey);
 }
 
 /**

@@ -1,9 +1,8 @@
 /** Where a task is found by others, where it stands while it is queued (see memory/task-state.ts), and what moves it. */
-import type { Task, TaskKey, TaskSpec } from "../contract/task-records.ts";
+import type { Task, TaskSpec } from "../contract/task-records.ts";
 import { createHeap, firstOf, rankIn, removeFrom } from "../index/heap.ts";
-import { createDueEntry } from "../memory/entries.ts";
-import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
-import type { ConcurrencyKey, Lane, TaskEntry, TaskKeyEntry } from "../memory/task-state.ts";
+import type { TenantEntry, Turn } from "../memory/state.ts";
+import type { ConcurrencyKey, Lane, TaskEntry } from "../memory/task-state.ts";
 import { createTaskEntry, laneFor, makeReady, rankOf } from "../memory/task-state.ts";
 import { unpark, wakeNext } from "./task-parking.ts";
 import { openToSecond } from "./task-speculation.ts";
@@ -139,6 +138,7 @@ export function placeTask(tenant: TenantEntry, given: Task): TaskEntry {
   tenant.tasks.set(record.id, task);
   task.key = keyFor(tenant, record.spec);
   if (task.key !== null) task.key.count++;
+  if (spec.idempotencyKey !== null) tenant.book.created.set(spec.idempotencyKey, task);
   for (const id of record.waitingOn) awaitTask(tenant, id, task);
   return task;
 }
@@ -167,19 +167,4 @@ export function awaitTask({ tasks }: TenantEntry, id: string, dependent: TaskEnt
   if (awaited === undefined) return;
   awaited.dependents ??= new Set();
   awaited.dependents.add(dependent);
-}
-
-export function placeTaskKey({ state, tenant: { book } }: Turn, record: TaskKey): TaskKeyEntry {
-  const entry = createDueEntry("task_key", record);
-  book.created.set(record.key, entry);
-  rankIn(state.ends, entry, record.forgetAt, 0);
-  return entry;
-}
-
-export function forgetTaskKey(turn: Turn, entry: TaskKeyEntry): void {
-  const { book } = turn.tenant;
-  removeFrom(turn.state.ends, entry);
-  if (book.created.get(entry.record.key) === entry) book.created.delete(entry.record.key);
-  entry.alive = false;
-  changed(turn, entry);
 }

@@ -337,31 +337,6 @@ test("W9: a suspended tenant's tasks are taken back, offered to nobody and annou
   assert.equal(world.offered("w.2").task.id, id);
 });
 
-test("T12: a repeated creation is answered with the first task, alive or over, and another body is refused", () => {
-  const world = createTaskWorld();
-  const wish = { idempotencyKey: "k", taskSummary: "once" };
-  const first = world.create(wish);
-  const again = world.expect("task", world.ask(world.creation(wish)));
-  assert.deepEqual([again.task.id, again.created], [first, false]);
-  const refusal = world.refused("idempotency_key_reused", world.creation({ ...wish, taskSummary: "twice" }));
-  assert.deepEqual([refusal.taskId, refusal.field], [first, "idempotency_key"]);
-  assert.equal(world.tasks().length, 1);
-  world.succeed(world.start("w.1"));
-  assert.deepEqual(world.ask(world.creation(wish)), { type: "task_ended", taskId: first });
-  world.pass(limits.taskKeyMemoryMs);
-  assert.notEqual(world.create(wish), first, "after a day the key is free");
-});
-
-test("T12: a repeated creation stands, though it would not be admitted now", () => {
-  const world = createTaskWorld();
-  const wish = { idempotencyKey: "k", intents: "MUTATES GPU:/0" };
-  const first = world.create(wish);
-  world.declare("GPU:/0", null, "cell-1");
-  world.quotas({ tasksMax: 0 });
-  world.refused("invalid_task", world.creation({ ...wish, idempotencyKey: "other" }));
-  assert.equal(world.create(wish), first);
-});
-
 test("S4: a poll tries a limited number of tasks, says so, and the next one goes on from there", () => {
   const world = createTaskWorld("a");
   world.grant("a", "MUTATES FILE:/x");

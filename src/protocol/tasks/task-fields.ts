@@ -32,7 +32,8 @@ export const taskWords: Words<typeof taskInput> = {
   speculative: "Give it to two workers at once; the first to complete wins (T8).",
   preemptible: "May be asked to make room for a more urgent one (T8).",
   parent_task_id: "The task that this one is a part of.",
-  idempotency_key: "Sent again within a day, the first task is the answer (T12).",
+  idempotency_key:
+    "Sent again while the task is alive, or can be looked up after its end, the first task is the answer (T12).",
   supervisor: "Who gets its policy escalations (T5); its type's, the tenant's or its principal if left out.",
 };
 

@@ -78,7 +78,7 @@ export function taskReplyAnswer(reply: TaskReply | ReadAnswer, context: AnswerCo
     case "ledger_head":
       return answerJson(200, show(views.ledgerHead, reply.head));
     // The caller looks these up in history before they are encoded.
-    case "task_ended":
+    case "task_key_unknown":
     case "receipt":
     case "receipt_known":
       throw new TypeError(`${reply.type} is not an answer yet`);

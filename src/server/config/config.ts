@@ -83,6 +83,7 @@ const levels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as
 const timerMs = integer(100, timerMsMax);
 const ageMs = integer(0, 100 * yearMs);
 const keptMax = integer(0, 1_000_000_000);
+const keptBytes = integer(mebibyte, 2 ** 50);
 
 const table = {
   host: setting("ADDRESS", "127.0.0.1", text, "listen here; beyond loopback only with keys"),
@@ -104,11 +105,15 @@ const table = {
     "how long requests under way may take at shutdown",
   ),
   eventsKeepMs: setting("MS", 7 * dayMs, ageMs, "how long events can be read again"),
+  eventsKeepMax: setting("N", 100_000_000, keptMax, "and at most N of them"),
+  eventsKeepBytes: setting("N", 512 * mebibyte, keptBytes, "and at most N bytes of them, compressed as they are"),
   endedKeepMs: setting("MS", dayMs, ageMs, "how long ended leases can be looked up"),
   endedKeepMax: setting("N", 10_000_000, keptMax, "and at most N of them"),
+  endedKeepBytes: setting("N", 1_024 * mebibyte, keptBytes, "and about N bytes of them"),
   endedTasksKeepMs: setting("MS", 30 * dayMs, ageMs, "how long ended tasks can be looked up"),
   endedTasksKeepMax: setting("N", 10_000_000, keptMax, "and at most N of them; receipts are kept forever"),
-  pruneEveryMs: setting("MS", hourMs, timerMs, "how often older ones are deleted"),
+  endedTasksKeepBytes: setting("N", 1_024 * mebibyte, keptBytes, "and about N bytes of them"),
+  pruneEveryMs: setting("MS", 10 * secondMs, timerMs, "how often older ones are deleted, and events are compressed"),
   artifactBytesMax: setting("N", 64 * mebibyte, integer(1, 2 ** 40), "bytes of one artifact"),
   artifactsTotalBytesMax: setting("N", 10_240 * mebibyte, integer(1, 2 ** 50), "bytes of all artifacts together"),
 };

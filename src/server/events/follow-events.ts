@@ -9,7 +9,7 @@ import { DatabaseUnavailable, ShuttingDown } from "../../engine/engine-types.ts"
 import { parseResourceName } from "../../kernel/views.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import type { Input } from "../../protocol/operation.ts";
-import type { PackedEvents } from "../../store/store.ts";
+import type { EventsAfter } from "../../store/store.ts";
 import type { Service } from "../service.ts";
 import { type EventFilter, matches, type StoredEvent, storedSubjectOf } from "./event-filter.ts";
 import type { Follower } from "./event-hub.ts";
@@ -48,6 +48,8 @@ export function eventQueryOf(input: Input, tenant: string): EventQuery {
 export interface FollowHooks {
   /** From here on events come; before, it may still end with an answer. */
   readonly begun?: (seq: number) => void;
+  /** Called with what gives a portion of events, so that all of it is sent at once. */
+  readonly together?: (give: () => void) => void;
   /** Awaited between portions of stored events, so that a reader sets the pace. */
   readonly pace?: () => Promise<void>;
   /** Called with whether all announced events have been delivered, whenever that changes. */
@@ -57,7 +59,7 @@ export interface FollowHooks {
 export type Deliver = (seq: number, text: string) => void;
 
 /** Events that are read from the store at once. */
-const portion = 1_000;
+const portion = 250;
 /** So near the present, or nearer, a follower joins the live ones. */
 const nearness = 5_000;
 /** So much is set aside for it meanwhile; past that it reads on, and joins again later. */
@@ -171,9 +173,15 @@ class Following implements Follower {
         events.join(this);
       }
       if (this.aside !== null && position >= this.joinedAt) return this.goLive();
-      const rows = await engine.store.eventsAfter({ seq: position, limit: portion });
-      if (isStale()) return;
-      for (const row of rows) this.giveRow(row, round);
+      // One portion at a time, of all who read: the loop has other things to do in between (S8).
+      await events.turns.take(async () => {
+        if (isStale()) return;
+        const found = await engine.store.eventsAfter({ tenant: this.filter.tenant, seq: position, limit: portion });
+        if (isStale()) return;
+        // What was to come next is forgotten by now. It gets 410 when it comes back, and reads the present state.
+        if (position + 1 < found.earliest) return this.end(forgotten(found.earliest));
+        this.giveTogether(() => this.giveStored(found, round));
+      });
       if (isStale()) return;
       await this.hooks.pace?.();
       if (isStale()) return;
@@ -183,35 +191,39 @@ class Following implements Follower {
   private goLive(): void {
     const { aside } = this;
     this.aside = null;
-    for (const { seq, text } of aside ?? []) this.deliver(seq, text);
+    this.giveTogether(() => {
+      for (const { seq, text } of aside ?? []) this.deliver(seq, text);
+    });
     this.hooks.caughtUp?.(true);
   }
 
-  private giveRow({ firstSeq, count, body }: PackedEvents, round: number): void {
-    const packed = JSON.parse(body) as readonly (readonly [tenant: string, event: StoredEvent])[];
-    for (const [index, [tenant, event]] of packed.entries()) {
-      const seq = firstSeq + index;
-      if (seq <= (this.position ?? 0) || tenant !== this.filter.tenant) continue;
-      if (round !== this.round) return;
-      if (matches(this.filter, storedSubjectOf(event))) this.hooks.deliver(seq, JSON.stringify(event));
-    }
-    this.position = Math.max(this.position ?? 0, firstSeq + count - 1);
+  private giveTogether(give: () => void): void {
+    if (this.hooks.together === undefined) give();
+    else this.hooks.together(give);
   }
 
+  private giveStored({ seqs, texts, through }: EventsAfter, round: number): void {
+    const { types, agentId, resource } = this.filter;
+    const wantsAll = types === null && agentId === null && resource === null;
+    for (const [index, seq] of seqs.entries()) {
+      if (round !== this.round) return;
+      const text = texts[index] ?? "";
+      if (wantsAll || matches(this.filter, storedSubjectOf(JSON.parse(text) as StoredEvent)))
+        this.hooks.deliver(seq, text);
+    }
+    this.position = Math.max(this.position ?? 0, through);
+  }
+
+  /** S6: a number that is not of this history: it is forgotten, or the data was restored since it was given. */
   private async findGone(since: number): Promise<Answer | null> {
     const { engine } = this.service;
-    const earliest = await engine.store.earliestSeq();
-    if (since + 1 < earliest) {
-      const detail = "Events after this one are forgotten; read the present state, and follow from `earliest`.";
-      return errorAnswer("history_pruned", detail, { earliest });
-    }
-    if (since > engine.lastSeq) {
-      const detail =
-        "There has been no such event, so the data was restored from a backup since; read the present state, and " +
-        "follow from `earliest`.";
-      return errorAnswer("history_pruned", detail, { earliest });
-    }
-    return null;
+    const found = await engine.store.eventsAfter({ tenant: this.filter.tenant, seq: since, limit: 1 });
+    if (since + 1 < found.earliest) return forgotten(found.earliest);
+    if (since <= engine.lastSeq && found.isKnown) return null;
+    const detail =
+      "There has been no such event, so the data was restored from a backup since; read the present state, and " +
+      "follow from `earliest`.";
+    return errorAnswer("history_pruned", detail, { earliest: since > engine.lastSeq ? found.earliest : found.next });
   }
 
   private end(answer: Answer): void {
@@ -219,6 +231,11 @@ class Following implements Follower {
     this.stop();
     this.hooks.ended(answer);
   }
+}
+
+function forgotten(earliest: number): Answer {
+  const detail = "Events after this one are forgotten; read the present state, and follow from `earliest`.";
+  return errorAnswer("history_pruned", detail, { earliest });
 }
 
 function unavailableAnswer(fault: unknown): Answer {

@@ -81,12 +81,18 @@ export function createEventStreams(
   function follow(response: ServerResponse, socket: Socket, shown: Credentials, query: Subscription): void {
     // Let go of once it has begun, so that the closures below do not keep it.
     let unanswered: ServerResponse | null = response;
+    /** Frames of a portion of stored events, which are one write. */
+    let together: string[] | null = null;
     const stream: Stream = { socket, shown, isCaughtUp: false };
     const stop = followEvents(
       service,
       query,
       (seq, text) => {
         if (socket.destroyed) return;
+        if (together !== null) {
+          together.push(`id: ${seq}\ndata: ${text}\n\n`);
+          return;
+        }
         socket.write(frameOf(seq, text));
         if (socket.writableLength <= bufferedBytesMax) return;
         service.counts.refuse("slow_reader");
@@ -98,6 +104,12 @@ export function createEventStreams(
           if (unanswered !== null) begin(unanswered, socket, seq);
           unanswered = null;
           enlist(stream);
+        },
+        together: (give) => {
+          together = [];
+          give();
+          if (together.length > 0 && !socket.destroyed) socket.write(together.join(""));
+          together = null;
         },
         pace: () => drained(socket),
         caughtUp: (isSo) => {
@@ -157,7 +169,7 @@ function readEventQuery(request: FastifyRequest, { tenant }: Caller): Subscripti
   const read = readHttp(operation, operation, { params, query: query as RawQuery, body: undefined });
   if (!read.ok) return faultAnswer(read);
   const lastId = headers["last-event-id"];
-  if (lastId !== undefined && lastId !== "" && !(typeof lastId === "string" && /^\d{1,15}$/.test(lastId))) {
+  if (lastId !== undefined && lastId !== "" && !(typeof lastId === "string" && /^\d{1,16}$/.test(lastId))) {
     const detail = "Last-Event-ID is not the id of an event; send the last one that came, or leave it out.";
     return errorAnswer("invalid_request", detail, { field: "Last-Event-ID" });
   }

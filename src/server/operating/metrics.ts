@@ -87,6 +87,11 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
   meters.gauge("leasehold_keys", "Keys.", () => engine.peek(keysIn).size);
   meters.gauge("leasehold_last_event", "Sequence number of the last durable event.", () => engine.lastSeq);
   meters.gauge("leasehold_ready", "1 while commands are served.", () => (engine.isServing ? 1 : 0));
+  meters.gauge(
+    "leasehold_clock_offset_seconds",
+    "How far the wall clock is ahead of the service's time, which leases go by (L7).",
+    () => (Date.now() - engine.now()) / 1_000,
+  );
   meters.gauge("leasehold_connections", "Open connections.", server.connections);
   meters.gauge(
     "leasehold_held_polls",

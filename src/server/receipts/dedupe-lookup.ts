@@ -1,9 +1,10 @@
 /**
- * Looks up in the ledger whether receipts' keys and ids were used before. All lookups of one turn share one query. A key is
+ * Looks up in the ledger whether receipts' keys and ids were used before. A key is
  * held until its receipt is durable, so that no other receipt with it can slip in between.
  */
 import type { Engine } from "../../engine/engine.ts";
 import { readReceipt } from "../../ledger/seal.ts";
+import { BatchedLookup } from "../answering/batched-lookup.ts";
 
 export interface KnownReceipt {
   readonly receiptId: string;
@@ -31,15 +32,10 @@ export function findBefore(
   return undefined;
 }
 
-interface Query {
-  readonly marks: Set<string>;
-  readonly answer: Promise<FoundReceipts>;
-}
-
 export class DedupeLookup {
   private readonly engine: Engine;
   private readonly held = new Map<string, Promise<void>>();
-  private readonly asking = new Map<string, Query>();
+  private readonly lookup = new BatchedLookup<readonly KnownReceipt[]>((tenant, marks) => this.query(tenant, marks));
 
   constructor(engine: Engine) {
     this.engine = engine;
@@ -62,18 +58,7 @@ export class DedupeLookup {
   }
 
   async find(tenant: string, marks: readonly string[]): Promise<FoundReceipts> {
-    let asking = this.asking.get(tenant);
-    if (asking === undefined) {
-      const all = new Set<string>();
-      const answer = new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
-        this.asking.delete(tenant);
-        return this.query(tenant, all);
-      });
-      asking = { marks: all, answer };
-      this.asking.set(tenant, asking);
-    }
-    for (const mark of marks) asking.marks.add(mark);
-    const found = await asking.answer;
+    const found = await this.lookup.find(tenant, marks);
     return new Map(marks.map((mark) => [mark, found.get(mark) ?? []]));
   }
 

@@ -1,21 +1,23 @@
-/** Creating tasks, one or many: what they depend on may have ended, and then history says how (T12). */
+/** Creating tasks, one or many: what they depend on, or what they repeat, may have ended; history says how (T12). */
 import type { Engine } from "../../engine/engine.ts";
 import type { Decision, Outlet } from "../../engine/engine-types.ts";
-import { completeReply, endedTasks, needsHistory } from "../../engine/history.ts";
+import { endedTasks } from "../../engine/history.ts";
 import { unstamped } from "../../kernel/contract/commands.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
 import type { Reply } from "../../kernel/contract/replies.ts";
 import type { CreateTask } from "../../kernel/contract/task-commands.ts";
 import type { TaskStatus } from "../../kernel/contract/task-records.ts";
+import { answerForRepeated } from "../../kernel/kernel.ts";
 import { type Answer, faultAnswer } from "../../protocol/answers/answer.ts";
 import type { CreateTasks } from "../../protocol/answers/queries.ts";
 import { createdAnswer } from "../../protocol/tasks/task-json.ts";
 import type { RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
 import { Results } from "../answering/results.ts";
+import type { TaskKeys } from "./task-keys.ts";
 
 export function runCreateTask({ service, operation, command, respond }: RunRequest<CreateTask>): null {
-  createTask(service.engine, command, {
+  createTask(service, command, {
     encode({ reply, now }) {
       service.counts.note(reply);
       return operation.encode(reply, { now });
@@ -28,7 +30,7 @@ export function runCreateTask({ service, operation, command, respond }: RunReque
 
 /** All are submitted in one turn, and answered when all are durable. */
 export function runCreateTasks({ service, command, respond }: RunRequest<CreateTasks>): null {
-  const { engine, counts } = service;
+  const { counts } = service;
   const { tenant, actor, items } = command;
   const results = new Results(service, items.length, respond);
   for (const [index, item] of items.entries()) {
@@ -39,7 +41,7 @@ export function runCreateTasks({ service, command, respond }: RunRequest<CreateT
     }
     const task = item.value;
     const create = { type: "create_task", tenant, actor, entropy: unstamped, task, endedDependencies: null } as const;
-    createTask<Answer>(engine, create, {
+    createTask<Answer>(service, create, {
       encode({ reply, now }) {
         counts.note(reply);
         return createdAnswer(reply, { now });
@@ -55,28 +57,50 @@ interface EncodingOutlet<T> extends Outlet<T> {
   readonly encode: (decided: Decision) => T;
 }
 
+interface Creating {
+  readonly engine: Engine;
+  readonly taskKeys: TaskKeys;
+}
+
 /** Submits at once, and reads history only where the kernel asks for it. */
-export function createTask<T>(engine: Engine, command: CreateTask, outlet: EncodingOutlet<T>): void {
-  engine.submit(command, new Creation(engine, command, outlet));
+export function createTask<T>(creating: Creating, command: CreateTask, outlet: EncodingOutlet<T>): void {
+  const { engine, taskKeys } = creating;
+  const { idempotencyKey: key } = command.task;
+  if (key === null) return engine.submit(command, new Creation(creating, command, outlet));
+  taskKeys.hold(command.tenant, key, (release) => {
+    const released = {
+      encode: outlet.encode.bind(outlet),
+      send: (encoded: T) => {
+        release();
+        outlet.send(encoded);
+      },
+      fail: (fault: Error) => {
+        release();
+        outlet.fail(fault);
+      },
+    };
+    const asking = { ...command, asksHistory: true };
+    engine.submit(asking, new Creation(creating, asking, released));
+  });
 }
 
 class Creation<T> implements Outlet<T | null> {
-  private readonly engine: Engine;
+  private readonly creating: Creating;
   private readonly outlet: EncodingOutlet<T>;
   /** Null as soon as it is not needed: a task may be large, and this object stays until the commit (0013). */
   private command: CreateTask | null;
   /** The decision that history has to complete. */
   private unsettled: Decision | null = null;
 
-  constructor(engine: Engine, command: CreateTask, outlet: EncodingOutlet<T>) {
-    this.engine = engine;
+  constructor(creating: Creating, command: CreateTask, outlet: EncodingOutlet<T>) {
+    this.creating = creating;
     this.outlet = outlet;
     this.command = command;
   }
 
   encode(decided: Decision): T | null {
     const { reply } = decided;
-    if (isUnknownDependency(reply) || (reply.type !== "task" && needsHistory(reply))) {
+    if (isUnknownDependency(reply) || reply.type === "task_key_unknown") {
       this.unsettled = decided;
       return null;
     }
@@ -96,19 +120,23 @@ class Creation<T> implements Outlet<T | null> {
   }
 
   private async complete(command: CreateTask, decided: Decision): Promise<void> {
-    const { engine, outlet } = this;
+    const { creating, outlet } = this;
+    const { engine, taskKeys } = creating;
+    const { tenant, task } = command;
+    const again = (changed: CreateTask): void => engine.submit(changed, new Creation(creating, changed, outlet));
     if (!isUnknownDependency(decided.reply)) {
-      const reply = await completeReply(engine.store, command, decided.reply);
-      return outlet.send(outlet.encode({ ...decided, reply }));
+      const known = await taskKeys.find(tenant, task.idempotencyKey ?? "");
+      if (known === null) return again({ ...command, asksHistory: false });
+      return outlet.send(outlet.encode({ ...decided, reply: answerForRepeated(task, known) }));
     }
-    const ended = await endedTasks(engine.store, command.tenant, decided.reply.missing ?? []);
+    const ended = await endedTasks(engine.store, tenant, decided.reply.missing ?? []);
     if (ended.length === 0) return outlet.send(outlet.encode(decided));
     // What was found stays found; another one may have ended meanwhile, and is looked up next (T12).
     const statuses: Readonly<Record<string, TaskStatus>> = {
       ...command.endedDependencies,
       ...Object.fromEntries(ended.map(({ id, status }) => [id, status] as const)),
     };
-    createTask(engine, { ...command, endedDependencies: statuses }, outlet);
+    again({ ...command, endedDependencies: statuses });
   }
 }
 

@@ -1,0 +1,35 @@
+/** Faults in what follows where history may have been lost (L11, S6). */
+import type { Mutant } from "./planted.ts";
+
+export const historyMutants: readonly Mutant[] = [
+  {
+    name: "a restore jumps by a fixed number, whatever the wall clock says",
+    file: "lost-history.ts",
+    find: "if (byWall > known && byWall <= limits.lossNumberMax) return byWall;",
+    replace: "if (byWall > 2 ** 53) return byWall;",
+  },
+  {
+    name: "a wall clock that is behind gives known numbers again",
+    file: "lost-history.ts",
+    find: "if (byWall > known && byWall <= limits.lossNumberMax)",
+    replace: "if (byWall > 0 && byWall <= limits.lossNumberMax)",
+  },
+  {
+    name: "several known losses jump as one",
+    file: "lost-history.ts",
+    find: "return known + losses * limits.lossJump;",
+    replace: "return known + Math.min(losses, 1) * limits.lossJump;",
+  },
+  {
+    name: "the leases of agents keep their fences after a restore",
+    file: "lost-history.ts",
+    find: "for (const agent of tenant.agents.values()) reissueLeases(turn, agent);",
+    replace: "",
+  },
+  {
+    name: "a task does not know the fence that its lease got with a restore",
+    file: "lost-history.ts",
+    find: "if (reissueLeases(turn, task) > 0) noteReissued(turn, task);",
+    replace: "reissueLeases(turn, task);",
+  },
+];
