@@ -192,15 +192,31 @@ function codesShownBy({ properties = {} }: Node): readonly unknown[] {
   return error?.enum ?? [];
 }
 
-/** Schemas with a title stand among the components, once; other schemas refer to them. */
+/**
+ * Schemas with a title stand among the components, once; other schemas refer to them. That one of them may be null here
+ * is said here: a component that is null in one place would be null wherever it is used.
+ */
 function reference(schema: Node, schemas: Record<string, Json>): Json {
-  const { title } = schema;
+  const { title, type } = schema;
   if (title === undefined) return inline(schema, schemas);
+  if (Array.isArray(type) && type.includes("null")) {
+    return { anyOf: [reference(withoutNull(schema), schemas), { type: "null" }] };
+  }
   if (!Object.hasOwn(schemas, title)) {
     schemas[title] = {}; // Taken, before what is inside asks for it.
     schemas[title] = inline(schema, schemas);
   }
   return { $ref: `#/components/schemas/${title}` };
+}
+
+function withoutNull(schema: Node): Node {
+  const { type = [], enum: values, ...rest } = schema;
+  const [only, ...more] = [type].flat().filter((one) => one !== "null");
+  return {
+    ...rest,
+    ...(only !== undefined && { type: more.length === 0 ? only : [only, ...more] }),
+    ...(values && { enum: values.filter((value) => value !== null) }),
+  };
 }
 
 function inline(schema: Node, schemas: Record<string, Json>): Json {
