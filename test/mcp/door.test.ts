@@ -14,6 +14,8 @@ function bodyOf(name: string, args: object): string {
 interface Raw {
   readonly status: number;
   readonly text: string;
+  /** Names and values as they came, in turn. */
+  readonly headers: readonly string[];
 }
 
 /** Unlike fetch, it can send any Host and Origin. */
@@ -22,7 +24,7 @@ function send(url: string, headers: Readonly<Record<string, string>>, body: stri
     const sent = request(url, { method, headers: { ...json, ...headers } }, (response) => {
       let text = "";
       response.on("data", (chunk: Buffer) => (text += chunk.toString()));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text, headers: response.rawHeaders }));
     });
     sent.on("error", reject);
     sent.end(body);
@@ -86,6 +88,29 @@ test("a request that is not MCP gets an MCP error, and never a 5xx", async (t) =
     ["what is below", send(`${url}/elsewhere`, {}, "{}"), 404],
   ];
   for (const [name, sent, status] of cases) assert.equal((await sent).status, status, name);
+});
+
+test("a reply has one Cache-Control, and Allow lists what is served: POST alone", async (t) => {
+  const { address } = await serve(t);
+  for (const path of ["/mcp", "/mcp/legivellum"]) {
+    const reply = await send(`${address.url}${path}`, {}, bodyOf("list_agents", {}));
+    const policies = reply.headers.filter((_, index, all) => all[index - 1]?.toLowerCase() === "cache-control");
+    assert.deepEqual(policies, ["no-store, no-transform"], path);
+    for (const method of ["GET", "DELETE", "OPTIONS"]) {
+      const { headers } = await fetch(`${address.url}${path}`, { method });
+      assert.equal(headers.get("allow"), "POST, OPTIONS", `${method} ${path}`);
+    }
+  }
+});
+
+test("a list of one is said in the singular", async (t) => {
+  const { address, register } = await serve(t);
+  const { call } = await overHttp(t, address.url);
+  assert.equal((await call("list_agents")).text, "No agents.");
+  await register("a");
+  assert.equal((await call("list_agents")).text, "1 agent.");
+  await register("b");
+  assert.equal((await call("list_agents")).text, "2 agents.");
 });
 
 test("a foreign page cannot reach it, by DNS rebinding or by a cross-origin request", async (t) => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { type IncomingMessage, request } from "node:http";
 import { test } from "node:test";
 import type { Operation, Route } from "../../src/protocol/operation.ts";
 import { operations } from "../../src/protocol/operations.ts";
@@ -190,4 +191,18 @@ test("two tenants lease the same name at once without a conflict", async (t) => 
   assert.notEqual(here.id, there.id);
   assert.equal((await post("/v1/revoke", { resource_prefix: "FILE:/same", reason: "r" })).status, 200);
   assert.equal((await post(`/v1/leases/${there.id}/heartbeat`, {}, { tenant: "acme" })).status, 200);
+});
+
+test("every 401 says how to authenticate, over HTTP and for a WebSocket", async (t) => {
+  const { get, post, address } = await serve(t);
+  await post("/v1/keys", { role: "operator" });
+  const challenge = 'Bearer realm="leasehold"';
+  assert.equal((await get("/v1/leases")).headers.get("www-authenticate"), challenge);
+  assert.equal((await get("/v1/leases", { key: "lhk_no" })).headers.get("www-authenticate"), challenge);
+  assert.equal((await get("/healthz")).headers.get("www-authenticate"), null);
+  const upgrade = await new Promise<IncomingMessage>((resolve, reject) => {
+    const headers = { connection: "Upgrade", upgrade: "websocket" };
+    request(`${address.url}/v1/stream`, { headers }, resolve).on("error", reject).end();
+  });
+  assert.deepEqual([upgrade.statusCode, upgrade.headers["www-authenticate"]], [401, challenge]);
 });

@@ -2,7 +2,7 @@
 import type { Operation, Tag } from "../../protocol/operation.ts";
 import { operations } from "../../protocol/operations.ts";
 import type { Body } from "../control-plane.ts";
-import { listIn } from "../sentences.ts";
+import { counted } from "../sentences.ts";
 import { type Tool, toolsIn } from "../tool.ts";
 import type { Toolset } from "../toolsets.ts";
 
@@ -54,8 +54,13 @@ function restTool({ name, tag, summary, description }: Operation): readonly Tool
       const lists = Object.keys(body).filter((field) => Array.isArray(body[field]));
       const [only] = lists;
       if (lists.length !== 1 || only === undefined) return "Done; the structured content shows the new state.";
-      return `${listIn(body, only).length} ${only.replaceAll("_", " ")}.`;
+      return counted(body, only, singular(only.replaceAll("_", " ")), `No ${only.replaceAll("_", " ")}.`);
     },
   };
   return toolsIn(setOf[tag] ?? "operating", [spec]);
+}
+
+/** Of the names of lists in answers: agents, task types, keys. */
+function singular(nouns: string): string {
+  return nouns.replace(/s$/, "");
 }

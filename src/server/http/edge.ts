@@ -115,6 +115,9 @@ const originNotAllowed = errorAnswer(
   "Pages of this origin may not call the server; start it with --allowed-origin to let them.",
 );
 
+/** Every 401 says how to authenticate (RFC 9110, 11.6.1). */
+const challenge = 'Bearer realm="leasehold"';
+
 export const jsonType = "application/json; charset=utf-8";
 
 /** Writes answers as HTTP: head and body leave in one piece, with no more headers than a client has use for. */
@@ -133,6 +136,7 @@ export function sendAnswer(response: ServerResponse, answer: Answer): void {
     "no-store",
   ];
   if (retryAfter !== null) headers.push("Retry-After", String(retryAfter));
+  if (status === 401) headers.push("WWW-Authenticate", challenge);
   response.writeHead(status, headers);
   response.end(body);
 }
@@ -173,6 +177,7 @@ export function sendRaw(socket: Duplex, answer: Answer, headers: readonly string
     "Cache-Control: no-store",
     "Connection: close",
     ...(retryAfter === null ? [] : [`Retry-After: ${retryAfter}`]),
+    ...(status === 401 ? [`WWW-Authenticate: ${challenge}`] : []),
     ...headers,
   ];
   socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);

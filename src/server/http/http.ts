@@ -177,7 +177,7 @@ function admission(options: HttpOptions, whom: "anyone" | "known") {
 
 function letPageRead({ raw }: FastifyReply, origin: string): void {
   raw.setHeader("Access-Control-Allow-Origin", origin);
-  raw.setHeader("Access-Control-Expose-Headers", "Retry-After");
+  raw.setHeader("Access-Control-Expose-Headers", "Retry-After, WWW-Authenticate");
   raw.setHeader("Vary", "Origin");
 }
 

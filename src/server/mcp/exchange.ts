@@ -25,7 +25,9 @@ export function webRequest({ raw, body }: FastifyRequest, signal: AbortSignal): 
 /** Resolves when all has been handed over, or nobody is there any more. */
 export async function sendResponse(response: Response, raw: ServerResponse, signal: AbortSignal): Promise<void> {
   if (raw.destroyed || raw.headersSent) return;
-  raw.writeHead(response.status, { "Cache-Control": "no-store", ...Object.fromEntries(response.headers) });
+  // In the place of the SDK's own, so that there is one. Streams must not be changed on their way either.
+  const headers = { ...Object.fromEntries(response.headers), "cache-control": "no-store, no-transform" };
+  raw.writeHead(response.status, headers);
   if (response.body === null) {
     raw.end();
     return;

@@ -16,7 +16,8 @@ import { createLostAnswers } from "./lost-answers.ts";
 import { createPresence, type PresenceOptions } from "./presence.ts";
 
 export const mcpPaths = ["/mcp", "/mcp/legivellum"] as const;
-export const mcpMethods = ["GET", "POST", "DELETE"] as const;
+/** GET and DELETE are for sessions, and there are none. */
+export const mcpMethods = ["POST"] as const;
 /** Beside those of all of HTTP, for pages of allowed origins. */
 export const mcpHeaders = "mcp-protocol-version, mcp-method, mcp-name, mcp-session-id";
 
