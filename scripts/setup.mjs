@@ -9,7 +9,7 @@
 // modules.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -35,7 +35,7 @@ function isInstalled() {
   const npmRecord = join(modules, ".package-lock.json");
   if (!existsSync(npmRecord) || statSync(npmRecord).mtimeMs < statSync(lockFile).mtimeMs) return false;
   if (!existsSync(projectNode)) return false;
-  writeFileSync(stampFile, lockDigest());
+  writeStamp();
   return true;
 }
 
@@ -52,6 +52,12 @@ async function install() {
     process.stderr.write(result.output);
     fail("npm could not install the dependencies; its output is above.");
   }
+  writeStamp();
+}
+
+/** As a new file: in a copy of node_modules that was made of hard links, the old one is that of every copy. */
+function writeStamp() {
+  rmSync(stampFile, { force: true });
   writeFileSync(stampFile, lockDigest());
 }
 

@@ -1,5 +1,5 @@
 /** The meters of one `/metrics`. What can be read is read when somebody looks; the rest is counted in plain numbers. */
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
 
 type Labels = Readonly<Record<string, string>>;
 type Values = Iterable<readonly [labels: Labels, value: number]>;
