@@ -16,6 +16,7 @@ const once: ReadonlySet<OperationName> = new Set<OperationName>([
   "report_violation",
   "revoke",
   "redrive_task",
+  "recover_obligation",
   "create_tenant",
   "create_key",
   "delete_key",

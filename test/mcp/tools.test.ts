@@ -74,11 +74,12 @@ test("each tool is listed, and answers a call with its output schema or an error
     if (isError) assert.ok(isErrorCode(String(body.error)), `${tool.name}: ${text}`);
     else assert.ok(text.length > 0 && text.length < 2_000, tool.name);
   }
-  // All succeed but those that come too late, or name a missing key, cell or token.
+  // All succeed but those that come too late, or name a missing key, cell, obligation or token.
   assert.deepEqual([...refusals].sort(), [
     ["delete_key", "key_unknown"],
     ["escalate_task", "already_completed"],
     ["readmit_cell", "cell_unknown"],
+    ["recover_obligation", "obligation_unknown"],
     ["redrive_task", "task_not_dead"],
     ["verify_token", "token_invalid"],
   ]);
