@@ -69,9 +69,18 @@ export function pendingFaults(
 
 /** Rules that the name of a test cites. */
 export function testedRules(sources: readonly Source[]): ReadonlySet<string> {
+  return new Set(sources.flatMap(testNamesIn).flatMap(numbersIn));
+}
+
+/** The names of a file's tests, as they are written there; `…` stands for each expression in a template. */
+export function testNamesIn({ text }: Source): readonly string[] {
   const call = /\b(?:test|it|describe|suite)\(\s*("(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`)/g;
-  const names = sources.flatMap(({ text }) => [...text.matchAll(call)].map(([, name = ""]) => name));
-  return new Set(names.flatMap(numbersIn));
+  return [...text.matchAll(call)].map(([, name = ""]) =>
+    name
+      .slice(1, -1)
+      .replace(/\$\{[^}]*\}/g, "…")
+      .replace(/\\(.)/g, "$1"),
+  );
 }
 
 function citedIn(source: Source): readonly string[] {
