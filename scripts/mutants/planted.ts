@@ -280,8 +280,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "keys are forgotten with the first newer request that ends",
     file: "requests/request-life.ts",
-    find: "if (remembered.size > limits.requestMemoryPerAgentMax) {",
-    replace: "if (remembered.size > 1) {",
+    find: "if (remembered.size > limits.requestMemoryPerTenantMax)",
+    replace: "if (remembered.size > 1)",
   },
   {
     name: "the key of a wait that timed out stays taken",

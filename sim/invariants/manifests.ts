@@ -70,14 +70,14 @@ function checkWhole(store: RecordStore, request: Request): void {
   }
 }
 
-/** W10: a limited number per agent is remembered; the oldest are forgotten first. */
-function checkMemory({ request: requests }: RecordStore, { tenant, agentId }: Request): void {
+/** W10: a limited number per tenant is remembered; the oldest are forgotten first. */
+function checkMemory({ request: requests }: RecordStore, { tenant }: Request): void {
   let remembered = 0;
   for (const one of requests.values()) {
-    if (one.forgetAt !== null && one.agentId === agentId && one.tenant === tenant) remembered++;
+    if (one.forgetAt !== null && one.tenant === tenant) remembered++;
   }
-  if (remembered > limits.requestMemoryPerAgentMax)
-    violated("W10", `${remembered} ended requests are remembered`, agentId);
+  if (remembered > limits.requestMemoryPerTenantMax)
+    violated("W10", `${remembered} ended requests are remembered`, tenant);
 }
 
 function checkSteady(before: Request, after: Request): void {

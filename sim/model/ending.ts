@@ -1,5 +1,5 @@
 /** How leases and requests end. The caller serves the waiters once everything that ends has ended (L6). */
-import { rememberedMs, rememberedPerAgent } from "./numbers.ts";
+import { rememberedMs, rememberedPerTenant } from "./numbers.ts";
 import { addConcerns, noteEnd, pauseIfBare } from "./observing.ts";
 import {
   agentOf,
@@ -53,7 +53,7 @@ export function endAllOf(tenant: ModelTenant, agentId: string, now: number): voi
   for (const lease of leasesOf(tenant, agentId)) endLease(tenant, lease, now, { version: null });
 }
 
-/** W10: ten minutes, or until 32 newer ones of the agent have ended. */
+/** W10: ten minutes, or until that many newer ones of the tenant have ended. */
 function remember(tenant: ModelTenant, request: ModelRequest, now: number): void {
   if (request.passing) {
     tenant.requests = tenant.requests.filter((one) => one !== request);
@@ -61,10 +61,8 @@ function remember(tenant: ModelTenant, request: ModelRequest, now: number): void
   }
   request.forgetAt = now + rememberedMs;
   request.endedInOrder = ++tenant.lastEnded;
-  const ended = tenant.requests
-    .filter((one) => one.agentId === request.agentId && one.forgetAt !== null)
-    .sort((a, b) => b.endedInOrder - a.endedInOrder);
-  const forgotten = ended.slice(rememberedPerAgent);
+  const ended = tenant.requests.filter((one) => one.forgetAt !== null).sort((a, b) => b.endedInOrder - a.endedInOrder);
+  const forgotten = ended.slice(rememberedPerTenant);
   tenant.requests = tenant.requests.filter((one) => !forgotten.includes(one));
 }
 

@@ -18,6 +18,6 @@ export const ttlMsMin = 100;
 export const heldMs = 15_000;
 /** W10: "for ten minutes or until 32 newer ones of the agent have ended" */
 export const rememberedMs = 600_000;
-export const rememberedPerAgent = 32;
+export const rememberedPerTenant = 20_000;
 /** S4: "forgotten after a week without lease or request" */
 export const agentIdleMs = 7 * 24 * 3_600_000;

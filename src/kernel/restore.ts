@@ -123,6 +123,12 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
   // Appending in order is what makes each list at a node cheap to rebuild.
   all("request").sort((a, b) => a.record.arrival - b.record.arrival);
   each("request", restoreRequest);
+  const ended = all("request").filter(({ record }) => record.forgetAt !== null);
+  for (const { record } of ended.sort((a, b) => (a.record.forgetAt ?? 0) - (b.record.forgetAt ?? 0))) {
+    const { tenant } = turnOf(turns, record.tenant);
+    const request = tenant.requests.get(record.id);
+    if (request !== undefined) tenant.remembered.add(request);
+  }
   return { state, turns, writes: all("write"), unordered: new Set(), crowded: new Set(), patterns: [] };
 }
 

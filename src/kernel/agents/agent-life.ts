@@ -91,6 +91,7 @@ export function forgetIfIdle(turn: Turn, entry: AgentEntry): void {
   const { epoch } = entry.record;
   if (tenant.counters.record.epochFloor < epoch) updateCounters(turn, { epochFloor: epoch });
   for (const request of entry.remembered) {
+    tenant.remembered.delete(request);
     removeFrom(state.ends, request);
     tenant.requests.delete(request.record.id);
     request.alive = false;

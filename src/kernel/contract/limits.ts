@@ -37,9 +37,9 @@ export const limits = {
   assumptionsMax: 1_024,
   /** L9: how long a missed lease is held for an agent that restarts. */
   heldMs: 15_000,
-  /** W10: how long, and how many per agent, granted keys are remembered after their leases have ended. */
+  /** W10: how long, and how many of a tenant, granted keys are remembered after their leases have ended. */
   requestMemoryMs: 600_000,
-  requestMemoryPerAgentMax: 32,
+  requestMemoryPerTenantMax: 20_000,
   /** S4: an agent without lease or request is forgotten after a week. */
   agentIdleMs: 7 * 24 * 3_600_000,
   leaseTimeWindowMs: 24 * 3_600_000,

@@ -26,6 +26,7 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
     resources: new Map(),
     cells: new Map(),
     picking: new Map(),
+    remembered: new Set(),
     kindUnits: null,
     tasks: new TextMap<TaskEntry>(recordId, idHash),
     book: createTaskBook(),

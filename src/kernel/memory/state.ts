@@ -120,6 +120,8 @@ export interface TenantEntry extends Entry<"tenant"> {
   readonly cells: Map<string, CellEntry>;
   /** Waiting requests that may be granted another resource than the one they wait for, with their patterns. */
   readonly picking: Map<RequestEntry, readonly ResourceName[]>;
+  /** Ended requests that are remembered (W10), in the order in which they ended. */
+  readonly remembered: Set<RequestEntry>;
   /** Units leased and waited for by type, where the tenant has a quota on one (G2); null where it has none. */
   kindUnits: Map<string, number> | null;
   readonly tasks: TextMap<TaskEntry>;

@@ -244,26 +244,29 @@ export function noteEndedLease(turn: Turn, request: RequestEntry, lease: Lease):
 }
 
 function remember(turn: Turn, agent: AgentEntry, request: RequestEntry): void {
-  const { state, now } = turn;
-  const { remembered } = agent;
+  const { state, tenant, now } = turn;
+  const { remembered } = tenant;
   updateRequest(turn, request, { forgetAt: now + limits.requestMemoryMs });
+  agent.remembered.add(request);
   remembered.add(request);
   rankIn(state.ends, request, now + limits.requestMemoryMs, request.record.arrival);
-  if (remembered.size > limits.requestMemoryPerAgentMax) {
-    let oldest = request;
-    for (const one of remembered) if (isForgottenBefore(one.record, oldest.record)) oldest = one;
-    forget(turn, oldest);
-  }
+  if (remembered.size > limits.requestMemoryPerTenantMax) forget(turn, oldestOf(remembered) ?? request);
 }
 
-function isForgottenBefore(a: Request, b: Request): boolean {
-  const [aAt, bAt] = [a.forgetAt ?? 0, b.forgetAt ?? 0];
-  return aAt !== bAt ? aAt < bAt : a.arrival < b.arrival;
+/** Of those that ended at the same time, the one that arrived first: a restored kernel forgets the same. */
+function oldestOf(remembered: ReadonlySet<RequestEntry>): RequestEntry | null {
+  let oldest: RequestEntry | null = null;
+  for (const one of remembered) {
+    if (oldest !== null && one.record.forgetAt !== oldest.record.forgetAt) break;
+    if (oldest === null || one.record.arrival < oldest.record.arrival) oldest = one;
+  }
+  return oldest;
 }
 
 export function forget(turn: Turn, request: RequestEntry): void {
   const { holder } = request;
   removeFrom(turn.state.ends, request);
+  turn.tenant.remembered.delete(request);
   if (holder.kind === "agent") {
     holder.remembered.delete(request);
     if (request.record.key !== null && holder.keys.get(request.record.key) === request)

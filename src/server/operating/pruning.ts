@@ -66,7 +66,8 @@ export function startPruning(engine: Engine, keep: Keep, log: EngineLog): () => 
       gone = { events: 0, ended: 0, endedTasks: 0 };
       loggedAt = now;
     } catch (fault) {
-      log.warn({ err: fault }, "old history could not be forgotten; it is tried again later");
+      // A server that stops closes its store, whatever is under way.
+      if (engine.isServing) log.warn({ err: fault }, "old history could not be forgotten; it is tried again later");
     } finally {
       isBusy = false;
     }
