@@ -65,8 +65,7 @@ function occurrences({ file, find }: Mutant): number {
 function makeCopy(): string {
   const copy = mkdtempSync(join(tmpdir(), "leasehold-mutants-"));
   copies.push(copy);
-  for (const path of ["src/kernel", "sim", "package.json"])
-    cpSync(join(root, path), join(copy, path), { recursive: true });
+  for (const path of ["src", "sim", "package.json"]) cpSync(join(root, path), join(copy, path), { recursive: true });
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
   return copy;
 }
@@ -83,7 +82,7 @@ async function work(copy: string, queue: Mutant[]): Promise<Result[]> {
       sound.replace(find, () => replace),
     );
     const began = performance.now();
-    const verdict = await runTests(copy);
+    const verdict = await (mutant.tests === undefined ? runTests(copy) : runFiles(copy, "its tests", mutant.tests));
     writeFileSync(path, sound);
     const result = { mutant, verdict, ms: performance.now() - began };
     print(result);

@@ -100,6 +100,7 @@ const situations = [
   "A4 grant with an update",
   "strategy switched",
   "restored from records",
+  "S2 a step threw",
   "restored between two slices",
   "L11 re-issued after a restore",
   "twins compared",

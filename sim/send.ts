@@ -7,13 +7,24 @@ import type { KernelEvent } from "../src/kernel/contract/events.ts";
 import type { Lease } from "../src/kernel/contract/records.ts";
 import type { Reply } from "../src/kernel/contract/replies.ts";
 import type { EndedTask } from "../src/kernel/contract/task-records.ts";
-import { apply, hasDue, type Step as KernelStep, nextDeadline, settle, snapshot } from "../src/kernel/kernel.ts";
+import {
+  apply,
+  hasDue,
+  type Step as KernelStep,
+  nextDeadline,
+  type Outcome,
+  restore,
+  settle,
+  snapshot,
+} from "../src/kernel/kernel.ts";
 import type { TaskEntry } from "../src/kernel/memory/task-state.ts";
+import { isPlanted, throwAtChange } from "../src/kernel/testing/planted-faults.ts";
 import { count } from "./counters.ts";
 import { checkBindings } from "./invariants/cells.ts";
 import { checkInvariants } from "./invariants/check.ts";
 import { type Step, violated } from "./invariants/step.ts";
-import { fingerprint, keep } from "./record-store.ts";
+import { allRecords, fingerprint, keep } from "./record-store.ts";
+import { endedSince } from "./restarts.ts";
 import { noteEvents, noteReply } from "./situations.ts";
 import { noteTasks } from "./tasks/situations.ts";
 import type { SimLedger, World } from "./world.ts";
@@ -28,7 +39,10 @@ export function send(world: World, command: Command): Reply {
   const isCompared = isSettled && random.chance(world.size === "small" ? 0.05 : 0.005);
   const before = isCompared ? fingerprint(snapshot(world.state)) : "";
 
-  const outcome = apply(world.state, command, world.now);
+  const outcome =
+    world.seed % 16 === (world.hasTasks ? 14 : 11) && random.chance(0.02)
+      ? applyAfterFault(world, command)
+      : apply(world.state, command, world.now);
   const { reply, events, changes } = outcome;
   if (isSettled && changesNothing(command, reply)) {
     if (events.length > 0 || changes.length > 0) {
@@ -50,6 +64,25 @@ export function send(world: World, command: Command): Reply {
   noteReply(world, command, reply);
   finish(world, outcome, { command, reply, settled: true });
   return reply;
+}
+
+/** S2: the step throws somewhere in the middle. Memory is dropped, and the caller asks again; the store knows nothing of it. */
+function applyAfterFault(world: World, command: Command): Outcome {
+  const ended = endedSince(world);
+  const disarm = throwAtChange(world.state, world.random.between(1, 6));
+  try {
+    const outcome = apply(world.state, command, world.now);
+    // The step changed less than that.
+    disarm();
+    return outcome;
+  } catch (fault) {
+    if (!isPlanted(fault)) throw fault;
+  }
+  const stored = allRecords(world.store);
+  world.state = restore(stored, ended);
+  if (fingerprint(snapshot(world.state)) !== fingerprint(stored)) violated("S2", "memory is not what is stored");
+  count(world.counters, "S2 a step threw");
+  return apply(world.state, command, world.now);
 }
 
 /** A few at a time, with the invariants between, as long as something is due. */

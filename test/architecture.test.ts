@@ -160,6 +160,23 @@ test("no files of src/ import values of each other in a circle", () => {
   assert.deepEqual(importCycles(sources.filter(({ path }) => !isTest(path))), []);
 });
 
+/** V8 throws from about 100,000 arguments on, in the middle of whatever the call belongs to (S2). */
+const spreadCall = /\.(?:push|unshift)\(\s*\.\.\.|Math\.(?:max|min)\(\s*\.\.\./;
+const servingAreas = ["kernel", "engine", "store", "server", "ledger", "protocol"];
+
+function spreadFaults({ path, text }: Source): readonly string[] {
+  const isServing = servingAreas.some((area) => path.startsWith(`src/${area}/`));
+  if (!isServing || isTest(path) || /\/testing\/|\/contract-?/.test(path)) return [];
+  return text.split("\n").flatMap((line, at) => (spreadCall.test(line) ? [`${path}:${at + 1}: ${line.trim()}`] : []));
+}
+
+test("S2: where commands are served no list is spread into the arguments of a call", () => {
+  assert.deepEqual(sources.flatMap(spreadFaults), []);
+  assert.equal(spreadFaults({ path: "src/kernel/a.ts", text: "freed.push(...names);" }).length, 1);
+  assert.equal(spreadFaults({ path: "src/server/a.ts", text: "return Math.max(...times);" }).length, 1);
+  assert.deepEqual(spreadFaults({ path: "src/kernel/a.ts", text: "const all = [...names];" }), []);
+});
+
 test("the kernel cannot reach a clock, chance, a timer or the process", () => {
   assert.deepEqual(sources.flatMap(kernelFaults), []);
 });

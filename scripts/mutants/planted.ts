@@ -4,6 +4,7 @@
  */
 import { cellMutants } from "./planted-cells.ts";
 import { historyMutants } from "./planted-history.ts";
+import { longStepMutants } from "./planted-long-steps.ts";
 import { observingMutants } from "./planted-observing.ts";
 import { taskMutants } from "./planted-tasks.ts";
 
@@ -14,6 +15,8 @@ export interface Mutant {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
+  /** The tests that must find it, where those of the kernel cannot. */
+  readonly tests?: readonly string[];
 }
 
 export const mutants: readonly Mutant[] = [
@@ -21,6 +24,7 @@ export const mutants: readonly Mutant[] = [
   ...cellMutants,
   ...historyMutants,
   ...observingMutants,
+  ...longStepMutants,
 
   // Time (L3, L4, L9, L10)
   {

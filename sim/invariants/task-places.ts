@@ -52,7 +52,7 @@ function checkPlace(state: Step["state"], { book }: TenantEntry, task: TaskEntry
 }
 
 /** What it is parked on is live, lists it, and conflicts with it. */
-function checkParked({ field, waiters }: TenantView, task: TaskEntry): void {
+function checkParked({ field, waiters, tenant }: TenantView, task: TaskEntry): void {
   const { record, parking, open, lane } = task;
   if (parking === null) {
     if (open.size !== 1) violated("T10", "a task is parked on nothing", record);
@@ -67,8 +67,17 @@ function checkParked({ field, waiters }: TenantView, task: TaskEntry): void {
     if (!lane.ready.heap.some((one) => one.parking === parking)) violated("T10", "nothing will wake a task", record);
     return;
   }
-  if (parkedOn.parked !== parking)
-    violated("T10", "what a task is parked on does not list it", record, parkedOn.record);
+  if (parkedOn.parked !== parking) violated("T10", "what a task is parked on does not list it", record);
+  if (parkedOn.kind === "kind") {
+    const { name, units } = parkedOn;
+    const wanted = record.spec.intents.reduce((sum, intent) => {
+      const own = [intent.resource, intent.to].filter((one) => one?.startsWith(`${name}:`)).length;
+      return sum + own * intent.units;
+    }, 0);
+    if (units + wanted <= (tenant.quotas.kinds[name] ?? Number.POSITIVE_INFINITY))
+      violated("G2", "a task is parked on a quota that has room for it", record, parkedOn.units);
+    return;
+  }
   if (!parkedOn.alive) violated("T10", "a task is parked on something that has ended", record, parkedOn.record);
   const claims = claimsOf(record.spec.intents);
   switch (parkedOn.kind) {

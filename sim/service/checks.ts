@@ -1,9 +1,12 @@
 /** What must hold in the end, read from the disk alone: live tasks, ended tasks and the ledger. */
 import { isDeepStrictEqual } from "node:util";
-import { readEndedTask, readRecord } from "../../src/engine/codec/record-text.ts";
+import { readEndedTask, readRecord, recordText } from "../../src/engine/codec/record-text.ts";
+import type { StoredRecord } from "../../src/kernel/contract/records.ts";
 import type { EndedTask, Receipt, Task } from "../../src/kernel/contract/task-records.ts";
+import { snapshot } from "../../src/kernel/kernel.ts";
 import { readStoredReceipt } from "../../src/ledger/seal.ts";
 import { verifyLedger } from "../../src/ledger/verify.ts";
+import type { LiveRow } from "../../src/store/store.ts";
 import { count } from "../counters.ts";
 import { violated } from "../invariants/step.ts";
 import { tenant } from "./flaky-service.ts";
@@ -11,7 +14,9 @@ import type { ServiceWorld } from "./service-world.ts";
 
 export async function checkService(world: ServiceWorld, tasks: number): Promise<{ receipts: number; dead: number }> {
   const { disk } = world.service;
-  await world.service.ask(() => null); // Waits until everything decided is on the disk.
+  // Answered when everything decided is on the disk.
+  const held = await world.service.ask((state) => snapshot(state));
+  checkMemory(held, disk.live.values());
   const receipts = disk.ledger.receipts.map((row) => readStoredReceipt(row).receipt);
   const live = [...disk.live.values()].flatMap(({ n, kind, body }) => {
     const stored = kind === "task" ? readRecord(kind, body, n) : null;
@@ -29,6 +34,16 @@ export async function checkService(world: ServiceWorld, tasks: number): Promise<
   const dead = live.filter(({ status }) => status === "dead").length;
   count(world.counters, "service: tasks dead", dead);
   return { receipts: receipts.length, dead };
+}
+
+/** S2: whatever threw or failed, memory is what is stored. */
+function checkMemory(held: readonly StoredRecord[], rows: Iterable<LiveRow>): void {
+  // Read once more, because a record that has just been made has its fields in another order than one that was stored.
+  const plain = (kind: string, body: string): string => JSON.stringify([kind, readRecord(kind, body, 0).record]);
+  const stored: string[] = [];
+  for (const { kind, body } of rows) if (kind !== "engine" && kind !== "ledger_key") stored.push(plain(kind, body));
+  const inMemory = held.map(({ kind, record }) => plain(kind, recordText(kind, record)));
+  if (!isDeepStrictEqual(inMemory.sort(), stored.sort())) violated("S2", "memory is not what is stored");
 }
 
 /** Each task was created once, although creations were repeated, and each has ended or is a dead letter. */

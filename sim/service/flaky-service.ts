@@ -12,6 +12,7 @@ import type { Reply } from "../../src/kernel/contract/replies.ts";
 import type { CreateTask, ReceiptInput } from "../../src/kernel/contract/task-commands.ts";
 import type { Receipt } from "../../src/kernel/contract/task-records.ts";
 import type { State } from "../../src/kernel/kernel.ts";
+import { throwAtChange } from "../../src/kernel/testing/planted-faults.ts";
 import { createLedgerKey, type LedgerKey } from "../../src/ledger/keys.ts";
 import { ReceiptSubmission } from "../../src/server/receipts/receipts.ts";
 import { createTask } from "../../src/server/tasks/creating-tasks.ts";
@@ -83,6 +84,12 @@ export class FlakyService {
   failNextCommit(how: "lost" | "stored"): void {
     this.disk.failNextCommit = how;
     count(this.counters, `service: commit fails, ${how}`);
+  }
+
+  /** The kernel throws at the nth change from now on, in the middle of a step (S2). */
+  throwAtChange(nth: number): void {
+    this.engine.peek((state) => throwAtChange(state, nth));
+    count(this.counters, "service: a step throws");
   }
 
   /** Like kill -9: the batch under way is stored or not, and nobody is answered. */

@@ -62,8 +62,9 @@ function follow(turn: Turn, consequence: Consequence): void {
       return unparkFrom(turn, consequence.resource);
     case "task_fits":
       return wakeWaitingTask(turn, consequence.task);
+    case "kind_freed":
+      return unparkFrom(turn, consequence.kind);
     case "readiness_changed":
-    case "quota_freed":
       return unbarAll(turn);
   }
 }

@@ -150,8 +150,10 @@ function offerTasks(
 }
 
 /** G2: for the task itself, and for all that its manifest names. */
-function isWithinQuota({ book, leases, record }: TenantEntry, task: TaskEntry): boolean {
-  let more = 1;
+function isWithinQuota({ book, leases, waitingClaims, record }: TenantEntry, task: TaskEntry): boolean {
+  let more = 1 + waitingClaims;
+  // What it waits for itself is what it is to get.
+  for (const { claims } of task.open) more -= claims.length;
   for (const { to } of task.record.spec.intents) more += to === null ? 1 : 2;
   const isWithin = leases.size + more <= record.quotas.leasesMax;
   if (!isWithin) book.isLeaseQuotaFull = true;

@@ -32,6 +32,7 @@ import { forgetEnds } from "../memory/past.ts";
 import { changed, emit, type State, type Turn } from "../memory/state.ts";
 import { announceAll } from "../memory/task-state.ts";
 import { answerAfter, type Later, suspension, sweep } from "../requests/sweep.ts";
+import { unparkFrom } from "../tasks/task-parking.ts";
 import { unbarAll } from "../tasks/task-queue.ts";
 
 /** S8: before history is pruned. */
@@ -150,8 +151,11 @@ export function setTenantQuotas(state: State, command: SetTenantQuotas, now: Mil
   const refusal = checkValues(tenantQuotas, quotas) ?? checkKinds(quotas.kinds);
   if (refusal !== null) return refusal;
   const reply = changeTenant(turn, { quotas });
+  const former = tenant.kindUnits;
   countKinds(tenant);
   unbarAll(turn);
+  // Parked on what no longer counts; the first of them show whether the new quotas let them run.
+  for (const kind of former?.values() ?? []) unparkFrom(turn, kind);
   return reply;
 }
 

@@ -17,13 +17,17 @@ import {
   type TenantEntry,
   type Turn,
 } from "../memory/state.ts";
+import type { KindEntry } from "../memory/task-state.ts";
 import type { ResourceName } from "../names/resource-name.ts";
 import type { LinkedClaim, Manifest } from "./manifest.ts";
 
 /** Whenever the quotas are set, and for what is restored: all that is there, by type. */
 export function countKinds(tenant: TenantEntry): void {
-  tenant.kindUnits = noKinds(tenant.record.quotas) ? null : new Map();
+  const { quotas } = tenant.record;
+  tenant.kindUnits = noKinds(quotas) ? null : new Map();
   if (tenant.kindUnits === null) return;
+  for (const name of Object.keys(quotas.kinds))
+    tenant.kindUnits.set(name, { kind: "kind", name, units: 0, parked: null });
   for (const { record } of tenant.leases.values()) addKind(tenant, record.resource, record.units);
   for (const { claims } of tenant.requests.values()) {
     for (const { name, intent } of claims) addKind(tenant, name.text, intent.units);
@@ -37,19 +41,27 @@ export function noKinds({ kinds }: TenantQuotas): boolean {
 
 /** Only where `kindUnits` is not null. */
 export function addKind({ kindUnits }: TenantEntry, resource: string, units: number): void {
-  const kind = kindOf(resource);
-  kindUnits?.set(kind, (kindUnits.get(kind) ?? 0) + units);
+  const kind = kindUnits?.get(kindOf(resource));
+  if (kind !== undefined) kind.units += units;
 }
 
-/** Tasks that the quota kept from running are tried again. */
-export function takeKind(turn: Turn, resource: string, units: number): void {
-  const { tenant } = turn;
-  addKind(tenant, resource, -units);
-  if (tenant.book.barred.size > 0) turn.state.consequences.push({ type: "quota_freed" });
+/** Tasks that the quota kept from running are tried again, one by one. */
+export function takeKind({ state, tenant }: Turn, resource: string, units: number): void {
+  const kind = tenant.kindUnits?.get(kindOf(resource));
+  if (kind === undefined) return;
+  kind.units -= units;
+  if (kind.parked !== null) state.consequences.push({ type: "kind_freed", kind });
 }
 
 function kindOf(resource: string): string {
   return resource.slice(0, resource.indexOf(":"));
+}
+
+export interface OverKind {
+  readonly kind: string;
+  readonly most: number;
+  readonly entry: KindEntry;
+  readonly wanted: number;
 }
 
 /** The type of which the claims would take too much, and how much there may be. What the holder waits for is its own. */
@@ -57,15 +69,16 @@ export function findOverKind(
   { kindUnits, record }: TenantEntry,
   claims: readonly LinkedClaim[],
   waiting: Holder["open"] | null = null,
-): { readonly kind: string; readonly most: number } | null {
+): OverKind | null {
   if (kindUnits === null) return null;
   const wanted = new Map<string, number>();
   const add = (kind: string, units: number): void => void wanted.set(kind, (wanted.get(kind) ?? 0) + units);
   for (const { claim } of claims) add(claim.name.type, claim.intent.units);
   for (const { claims } of waiting ?? []) for (const { name, intent } of claims) add(name.type, -intent.units);
   for (const [kind, units] of wanted) {
-    const most = Object.hasOwn(record.quotas.kinds, kind) ? record.quotas.kinds[kind] : undefined;
-    if (most !== undefined && (kindUnits.get(kind) ?? 0) + units > most) return { kind, most };
+    const entry = kindUnits.get(kind);
+    const most = record.quotas.kinds[kind] ?? 0;
+    if (entry !== undefined && entry.units + units > most) return { kind, most, entry, wanted: units };
   }
   return null;
 }

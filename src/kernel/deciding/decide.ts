@@ -76,8 +76,8 @@ export function displacesUnits({ claims }: Pick<Manifest, "claims">): boolean {
 /** G2: first the tenant's quota, then the resource's capacity. */
 function findDenial(tenant: TenantEntry, agent: AgentEntry, { claims }: Manifest, now: Millis): Refusal | null {
   const { quotas } = tenant.record;
-  if (tenant.leases.size + claims.length > quotas.leasesMax)
-    return deny("quota", `The tenant may hold ${quotas.leasesMax} leases.`);
+  if (tenant.leases.size + tenant.waitingClaims + claims.length > quotas.leasesMax)
+    return deny("quota", `The tenant may hold ${quotas.leasesMax} leases, those that requests wait for included.`);
   let patterns = tenant.patternCount;
   for (const { claim } of claims) if (claim.name.wild) patterns++;
   if (patterns > quotas.patternsMax && patterns > tenant.patternCount) {

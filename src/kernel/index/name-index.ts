@@ -28,11 +28,15 @@ export class NameIndex<T> {
     if (root === undefined) return;
     const node = nodeFor(root, name);
     const here = this.members.get(node);
-    if (here === undefined) return tidy(node);
+    if (here === undefined) return this.dropIf(tidy(node), name);
     if (here.items.delete(item)) this.size--;
     if (here.items.size > 0) return;
     this.members.delete(node);
-    setMark(node, null);
+    this.dropIf(setMark(node, null), name);
+  }
+
+  private dropIf(isEmpty: boolean, { type }: ResourceName): void {
+    if (isEmpty) this.roots.delete(type);
   }
 
   /** Each item once for each of its own names that overlaps. */
@@ -42,7 +46,7 @@ export class NameIndex<T> {
     if (root === undefined) return found;
     search(root, name, {
       visit: (node) => {
-        found.push(...(this.members.get(node)?.items ?? []));
+        for (const item of this.members.get(node)?.items ?? []) found.push(item);
         return false;
       },
       below: (_node, { marks }) => (marks > 0 ? "enter" : "skip"),

@@ -250,11 +250,12 @@ export function eachWaitingBelow({ waitingChildren }: Branch, visit: (node: Node
   }
 }
 
-export function take(side: Side, item: Placed): void {
+/** True: the tree is empty now. */
+export function take(side: Side, item: Placed): boolean {
   const node = item.node;
-  if (node === null) return;
+  if (node === null) return false;
   unlink(side, node, item);
-  tidy(node);
+  return tidy(node);
 }
 
 /** To another list of its node, or to another place in its list. */
@@ -311,13 +312,14 @@ export function waitingFrom(branch: Branch, weakest: Strength): number {
   return waitingExclusive + waitingProviding + (weakest === SHARED ? waitingShared : 0);
 }
 
-export function setMark(node: Node, mark: Mark | null): void {
+/** True: the tree is empty now. */
+export function setMark(node: Node, mark: Mark | null): boolean {
   const by = (mark === null ? 0 : 1) - (node.mark === null ? 0 : 1);
   node.mark = mark;
   for (let above = node.parent; above !== null && by !== 0; above = above.parent) {
     if (above.branch !== null) above.branch.marks += by;
   }
-  if (mark === null) tidy(node);
+  return mark === null && tidy(node);
 }
 
 /** What is newest below each node above this one. Times only grow, and what is newest goes last. */
@@ -327,13 +329,14 @@ export function touch(node: Node, at: number): void {
   }
 }
 
-/** Removes a node that nothing stands on or below, and then its parent if that has become one. */
-export function tidy(node: Node): void {
+/** Removes a node that nothing stands on or below, and then its parent if that has become one. True: nothing is left. */
+export function tidy(node: Node): boolean {
   const { parent, branch } = node;
-  if (parent === null || branch !== null || node.mark !== null) return;
-  if (!isEmpty(node) || (node.waiting !== null && !isEmpty(node.waiting))) return;
+  if (branch !== null || node.mark !== null) return false;
+  if (!isEmpty(node) || (node.waiting !== null && !isEmpty(node.waiting))) return false;
+  if (parent === null) return true;
   const siblings = parent.branch;
-  if (siblings === null) return;
+  if (siblings === null) return false;
   if (node.wild) {
     siblings.patterns = siblings.patterns?.filter((pattern) => pattern !== node) ?? null;
     if (siblings.patterns?.length === 0) siblings.patterns = null;
@@ -344,6 +347,7 @@ export function tidy(node: Node): void {
   }
   if (siblings.only === null && siblings.literals === null && siblings.patterns === null) {
     parent.branch = null;
-    tidy(parent);
+    return tidy(parent);
   }
+  return false;
 }

@@ -31,6 +31,7 @@ function lateNamesOf({ book }: TenantEntry, task: TaskEntry, { predicate, resour
     const name = canonicalName(text);
     const lateName: LateName = {
       task,
+      type: name.type,
       node: null,
       strength: strengths[predicate],
       order: task.priority,
@@ -52,7 +53,9 @@ function lateRoot(lateNames: Map<string, Node>, type: string): Node {
 }
 
 export function dropLateResult({ book }: TenantEntry, task: TaskEntry): void {
-  for (const lateName of book.lateResults.get(task) ?? []) take("held", lateName);
+  for (const lateName of book.lateResults.get(task) ?? []) {
+    if (take("held", lateName)) book.lateNames.delete(lateName.type);
+  }
   book.lateResults.delete(task);
 }
 

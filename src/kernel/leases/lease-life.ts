@@ -14,12 +14,14 @@ import {
   after,
   changed,
   createLeaseEntry,
+  dropRoot,
   emit,
   enterSeniors,
   freeNameOf,
   type Holder,
   isTaskLease,
   type LeaseEntry,
+  nameOf,
   nextFence,
   type ResourceEntry,
   rootOf,
@@ -237,7 +239,7 @@ export function finishLease(
   }
   if (entry.wild) tenant.patternCount--;
   if (tenant.kindUnits !== null) takeKind(turn, entry.record.resource, entry.record.units);
-  take("held", entry);
+  if (take("held", entry)) dropRoot(tenant, nameOf(entry).type);
   unlinkFromHolder(entry);
   addLeaseTime(turn, now - entry.record.acquiredAt);
   emitLease(turn, entry, endedEvents[as], reason);
@@ -255,7 +257,7 @@ export function finishLease(
 }
 
 /** There is room under the quota again: held polls are tried once more (T1, G2). */
-function offerAgain(turn: Turn): void {
+export function offerAgain(turn: Turn): void {
   turn.tenant.book.isLeaseQuotaFull = false;
   announceAll(turn);
 }

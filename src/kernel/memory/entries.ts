@@ -32,6 +32,7 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
     book: createTaskBook(),
     past: createTenantPast(),
     waitingCount: 0,
+    waitingClaims: 0,
     patternCount: 0,
     seniors: createHeap(),
     sweeps: [],

@@ -196,7 +196,7 @@ function forget({ state, tenant }: Place, entry: PastEntry): void {
   if (name.lastWrite === entry) name.lastWrite = null;
   if (name.newest !== null) return;
   past.names.delete(name.text);
-  setMark(name.node, null);
+  if (setMark(name.node, null)) past.roots.delete(canonicalName(name.text).type);
 }
 
 /**

@@ -14,7 +14,7 @@ import { createRoot, type Mark, type Node } from "../index/resource-tree.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 import type { Job, Sweep } from "./jobs.ts";
 import type { Past, TenantPast } from "./past.ts";
-import type { Parking, ReadyTask, TaskBook, TaskEntry, WorkerEntry } from "./task-state.ts";
+import type { KindEntry, Parking, ReadyTask, TaskBook, TaskEntry, WorkerEntry } from "./task-state.ts";
 
 /** A record that may have changed. The object stays the same for the record's whole life; `record` is its newest form. */
 export interface Handle<K extends RecordKind = RecordKind> {
@@ -123,11 +123,13 @@ export interface TenantEntry extends Entry<"tenant"> {
   /** Ended requests that are remembered (W10), in the order in which they ended. */
   readonly remembered: Set<RequestEntry>;
   /** Units leased and waited for by type, where the tenant has a quota on one (G2); null where it has none. */
-  kindUnits: Map<string, number> | null;
+  kindUnits: Map<string, KindEntry> | null;
   readonly tasks: TextMap<TaskEntry>;
   readonly book: TaskBook;
   readonly past: TenantPast;
   waitingCount: number;
+  /** Intents of all waiting requests; each becomes a lease. */
+  waitingClaims: number;
   patternCount: number;
   /** Holders that have or had something, by age; see deciding/seniority.ts. */
   readonly seniors: Heap<Senior>;
@@ -156,7 +158,9 @@ export type Consequence =
   /** The manifest of a task that waits for it would fit now (T10). */
   | { readonly type: "task_fits"; readonly task: TaskEntry }
   /** A fence, a quota or a cell no longer stands in the way of tasks that somebody had to act for. */
-  | { readonly type: "readiness_changed" | "quota_freed" };
+  | { readonly type: "readiness_changed" }
+  /** Units of a type that the tenant has a quota on; tasks may be parked on it. */
+  | { readonly type: "kind_freed"; readonly kind: KindEntry };
 
 /** What has a deadline other than a wait's timeout. */
 export type EndEntry = LeaseEntry | RequestEntry | AgentEntry | TaskEntry | WorkerEntry | CellEntry;
@@ -243,6 +247,18 @@ export function rootOf(tenant: TenantEntry, type: string): Node {
   const root = createRoot();
   tenant.roots.set(type, root);
   return root;
+}
+
+/** Empty trees that are kept, because most types come again; agents can invent any number of others (S4). */
+const emptyRootsMax = 64;
+
+/** The tree of this type has become empty. */
+export function dropRoot(tenant: TenantEntry, type: string): void {
+  if (tenant.roots.size <= emptyRootsMax) return;
+  tenant.roots.delete(type);
+  if (tenant.lastRootType !== type) return;
+  tenant.lastRootType = "";
+  tenant.lastRoot = undefined;
 }
 
 /** All live leases of a holder, by fence: an order that a restored kernel finds again. */

@@ -26,8 +26,17 @@ import {
   type Turn,
 } from "./state.ts";
 
-/** What a task's manifest waits for: a lease, a request ahead of it, or units of a counted resource (C6). */
-export type Obstacle = LeaseEntry | RequestEntry | ResourceEntry;
+/** What a task's manifest waits for: a lease, a request ahead of it, units of a counted resource (C6), a quota (G2). */
+export type Obstacle = LeaseEntry | RequestEntry | ResourceEntry | KindEntry;
+
+/** A type of resources that the tenant has a quota on: units leased and waited for. */
+export interface KindEntry {
+  readonly kind: "kind";
+  readonly name: string;
+  units: number;
+  /** Tasks that wait for the quota. */
+  parked: Parking | null;
+}
 
 export type TaskPlace = "delayed" | "dependent" | "ready" | "keyed" | "parked" | "barred" | "none";
 
@@ -70,13 +79,14 @@ export interface Parking {
   origin:
     | { readonly kind: "lease"; readonly resource: string; readonly strength: Strength }
     | { readonly kind: "resource"; readonly resource: string }
+    | { readonly kind: "kind"; readonly name: string }
     | null;
   readonly lanes: Map<Lane, Heap<TaskEntry>>;
   /** All of them by age. */
   readonly oldest: Heap<Listed>;
   /** Those that a worker had before (T7). */
   readonly returning: Set<TaskEntry>;
-  /** The fewest units that any of them wants of a counted resource. */
+  /** The fewest units that any of them wants of a counted resource, or of a type with a quota. */
   unitsMin: number;
 }
 
@@ -100,6 +110,8 @@ export interface Listed extends Ranked {
 /** One name that a lost attempt had leased. */
 export interface LateName extends Placed {
   readonly task: TaskEntry;
+  /** Of its resource. */
+  readonly type: string;
 }
 
 /** Ready tasks of one type and one set of required capabilities, the next one first. */

@@ -72,7 +72,7 @@ export function observationOf(turn: Turn, requests: readonly RequestEntry[]): Ob
   for (const { record } of requests) {
     if (record.observeSince === null) continue;
     since = Math.min(since ?? record.observeSince, record.observeSince);
-    asked.push(...resourcesOf(record.intents));
+    for (const resource of resourcesOf(record.intents)) asked.push(resource);
   }
   const [{ holder } = { holder: null }] = requests;
   return since === null || holder?.kind !== "agent" ? null : observe(turn, holder, since, asked);

@@ -19,12 +19,14 @@ import {
   endLease,
   expiryFor,
   type GrantTerms,
+  offerAgain,
   updateLease,
 } from "../leases/lease-life.ts";
 import { createRequestEntry } from "../memory/entries.ts";
 import {
   type AgentEntry,
   changed,
+  dropRoot,
   emit,
   enterSeniors,
   freeName,
@@ -96,6 +98,7 @@ export function enqueue({ state, tenant }: Turn, request: RequestEntry): void {
   if (record.picked.length > 0) tenant.picking.set(request, patternsOf(record.intents));
   if (holder.senior === null) enterSeniors(tenant, holder);
   tenant.waitingCount++;
+  tenant.waitingClaims += request.claims.length;
   if (holder.open === noRequests) (holder as TaskEntry).open = new Set();
   holder.open.add(request);
   rankIn(state.waits, request, record.timeoutAt, record.arrival);
@@ -111,7 +114,7 @@ function leaveQueue(turn: Turn, request: RequestEntry): void {
 function dequeue(turn: Turn, request: RequestEntry): void {
   const { state, tenant } = turn;
   for (const claim of request.claims) {
-    take("waiting", claim);
+    if (take("waiting", claim)) dropRoot(tenant, claim.name.type);
     if (claim.counted !== null) {
       claim.counted.waitingUnits -= claim.intent.units;
       if (claim.counted.parked !== null) state.consequences.push({ type: "units_freed", resource: claim.counted });
@@ -119,6 +122,8 @@ function dequeue(turn: Turn, request: RequestEntry): void {
     if (claim.name.wild) tenant.patternCount--;
     if (tenant.kindUnits !== null) takeKind(turn, claim.name.text, claim.intent.units);
   }
+  tenant.waitingClaims -= request.claims.length;
+  if (tenant.book.isLeaseQuotaFull) offerAgain(turn);
   request.claims.length = 0;
   if (request.record.picked.length > 0) tenant.picking.delete(request);
   tenant.waitingCount--;

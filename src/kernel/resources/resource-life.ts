@@ -11,6 +11,7 @@ import { createResourceEntry } from "../memory/entries.ts";
 import type { Sweep } from "../memory/jobs.ts";
 import {
   changed,
+  dropRoot,
   emit,
   findRoot,
   type Holder,
@@ -149,7 +150,7 @@ function findUsers(
 export function removeResource(tenant: TenantEntry, entry: ResourceEntry): void {
   entry.alive = false;
   tenant.resources.delete(entry.record.name);
-  setMark(entry.node, null);
+  if (setMark(entry.node, null)) dropRoot(tenant, entry.name.type);
 }
 
 export function changeResource(

@@ -80,7 +80,8 @@ function explainQueued(tenant: TenantEntry, task: TaskEntry, now: Millis): Waiti
   if (isLeaseTimeUsedUp(tenant, now)) {
     reasons.push({ kind: "quota", detail: "The tenant's lease time for today is used up." });
   }
-  reasons.push(...explainManifest(tenant, task), ...explainWorkers(tenant, task, now));
+  for (const reason of explainManifest(tenant, task)) reasons.push(reason);
+  for (const reason of explainWorkers(tenant, task, now)) reasons.push(reason);
   if (reasons.length === 0) {
     const ahead = countAhead(tenant, task);
     reasons.push({

@@ -25,6 +25,12 @@ export function claimManifest(turn: Turn, task: TaskEntry): readonly LinkedClaim
     bar(tenant, task);
     return null;
   }
+  const over = findOverKind(tenant, claims, task.open);
+  if (over !== null) {
+    giveUpPlace(turn, task);
+    park(task, over.entry);
+    return null;
+  }
   const [request] = task.open;
   if (request !== undefined) return takeTurn(turn, task, request, claims);
   const obstacle = obstacleTo(tenant, task, claims);
@@ -50,7 +56,7 @@ function obstacleTo(tenant: TenantEntry, task: TaskEntry, claims: readonly Linke
 export function canRunNow(tenant: TenantEntry, task: TaskEntry): boolean {
   if (isKeyFull(task)) return false;
   const claims = claimsOf(tenant, task.record.spec.intents);
-  if (isBarred(tenant, task, claims)) return false;
+  if (isBarred(tenant, task, claims) || findOverKind(tenant, claims, task.open) !== null) return false;
   const [request] = task.open;
   return request === undefined ? obstacleTo(tenant, task, claims) === null : fits(tenant, request);
 }
@@ -60,7 +66,8 @@ export function canRunNow(tenant: TenantEntry, task: TaskEntry): boolean {
  * tenant may have (W9, C6, G2).
  */
 function isBarred(tenant: TenantEntry, task: TaskEntry, claims: readonly LinkedClaim[]): boolean {
-  if (findOverKind(tenant, claims, task.open) !== null) return true;
+  const over = findOverKind(tenant, claims, task.open);
+  if (over !== null && over.wanted > over.most) return true;
   if (tenant.resources.size === 0) return false;
   if (needsCells(tenant, claims)) return true;
   return claims.some(({ claim }) => {

@@ -41,6 +41,8 @@ function originOf(obstacle: Obstacle): Parking["origin"] {
       return { kind: "lease", resource: obstacle.record.resource, strength: obstacle.strength };
     case "resource":
       return { kind: "resource", resource: obstacle.record.name };
+    case "kind":
+      return { kind: "kind", name: obstacle.name };
     case "request":
       return null;
   }
@@ -52,6 +54,7 @@ function enter(parking: Parking, task: TaskEntry): void {
   rankIn(parking.oldest, task.age, task.priority, 0);
   const { origin } = parking;
   if (origin?.kind === "resource") parking.unitsMin = Math.min(parking.unitsMin, unitsOf(task, origin.resource));
+  if (origin?.kind === "kind") parking.unitsMin = Math.min(parking.unitsMin, unitsOfKind(task, origin.name));
   // Those that a worker had before are few, and are found by that worker in any lane's place (T7).
   if (task.record.lastWorker !== null) {
     parking.returning.add(task);
@@ -68,6 +71,14 @@ function enter(parking: Parking, task: TaskEntry): void {
 function unitsOf({ record }: TaskEntry, name: string): number {
   let units = 0;
   for (const intent of record.spec.intents) if (intent.resource === name || intent.to === name) units += intent.units;
+  return units;
+}
+
+function unitsOfKind({ record }: TaskEntry, kind: string): number {
+  let units = 0;
+  for (const intent of record.spec.intents) {
+    for (const name of [intent.resource, intent.to]) if (name?.startsWith(`${kind}:`)) units += intent.units;
+  }
   return units;
 }
 
@@ -147,6 +158,9 @@ function successorOf(task: TaskEntry, former: Parking): Obstacle | null {
 function isSuccessor(obstacle: Obstacle, task: TaskEntry, { origin, unitsMin }: Parking): boolean {
   if (origin?.kind === "lease" && obstacle.kind === "lease") {
     return obstacle.record.resource === origin.resource && obstacle.strength >= origin.strength;
+  }
+  if (origin?.kind === "kind" && obstacle.kind === "kind") {
+    return obstacle.name === origin.name && unitsOfKind(task, origin.name) <= unitsMin;
   }
   if (origin?.kind !== "resource" || obstacle.kind !== "resource") return false;
   return obstacle.record.name === origin.resource && unitsOf(task, origin.resource) <= unitsMin;

@@ -5,8 +5,11 @@ export class PlantedFault extends Error {
   override readonly name = "PlantedFault";
 }
 
-/** The nth change that is recorded from now on, in whichever step, throws; what came before it in that step is done. */
-export function throwAtChange(state: State, nth: number): void {
+/**
+ * The nth change that is recorded from now on, in whichever step, throws; what came before it in that step is done.
+ * Returns what takes the fault out again.
+ */
+export function throwAtChange(state: State, nth: number): () => void {
   let changes = state.changes;
   let left = nth;
   Object.defineProperty(state, "changes", {
@@ -22,4 +25,10 @@ export function throwAtChange(state: State, nth: number): void {
       changes = list;
     },
   });
+  return () =>
+    Object.defineProperty(state, "changes", { configurable: true, enumerable: true, writable: true, value: [] });
+}
+
+export function isPlanted(fault: unknown): boolean {
+  return fault instanceof Error && (fault instanceof PlantedFault || isPlanted(fault.cause));
 }

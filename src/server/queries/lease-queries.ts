@@ -108,7 +108,7 @@ export async function listRequests({ engine }: Service, query: QueryOf<"list_req
     reply: async (found, nextCursor) => {
       const requests: OpenRequest[] = [];
       for (let done = 0; done < found.length; done += describedAtOnce) {
-        requests.push(...(await describe(engine, tenant, found.slice(done, done + describedAtOnce))));
+        for (const one of await describe(engine, tenant, found.slice(done, done + describedAtOnce))) requests.push(one);
       }
       return { type: "request_page", requests, nextCursor };
     },

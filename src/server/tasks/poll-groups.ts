@@ -67,6 +67,9 @@ function inOrder(texts: readonly string[]): readonly string[] {
   return texts.length > 1 ? [...new Set(texts)].sort() : texts;
 }
 
+/** Tasks may have any number of types; what is remembered of them is only a short cut (S4). */
+const rememberedMax = 1_024;
+
 export class PollGroups<P extends Waiting> {
   private readonly groups = new Map<string, PollGroup<P>>();
   /** Groups by a task's type and requirements; filled on demand, cleared when a group is added or removed. */
@@ -119,6 +122,7 @@ export class PollGroups<P extends Waiting> {
     const key = requires.length === 0 ? taskType : [taskType, ...requires].join(between);
     let found = this.byRequires.get(key);
     if (found === undefined) {
+      if (this.byRequires.size >= rememberedMax) this.byRequires.clear();
       found = [...this.groups.values()].filter((group) => group.suits(task));
       this.byRequires.set(key, found);
     }

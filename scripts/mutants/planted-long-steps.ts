@@ -1,0 +1,82 @@
+/** Faults in steps over very many records (L14), in steps that throw (S2), and in the search of broad patterns (C5). */
+import type { Mutant } from "./planted.ts";
+
+const ofTheEngine = ["src/engine/step-faults.test.ts"];
+
+export const longStepMutants: readonly Mutant[] = [
+  {
+    name: "a lease that is being revoked is still honoured",
+    file: "commands/holding.ts",
+    find: "if (sweeps.length === 0 || lease === undefined || !endIfSwept(turn, lease)) return lease;",
+    replace: "if (sweeps.length >= 0) return lease;",
+  },
+  {
+    name: "a sweep ends what began after it",
+    file: "requests/sweep.ts",
+    find: 'if (lease.record.state === "CLOSING" || lease.order > this.fence) return null;',
+    replace: 'if (lease.record.state === "CLOSING") return null;',
+  },
+  {
+    name: "a waiter is granted what is being fenced",
+    file: "requests/queue.ts",
+    find: 'if (request.record.state !== "WAITING" || isRequestSwept(tenant, request) || !fits(tenant, request)) continue;',
+    replace: 'if (request.record.state !== "WAITING" || !fits(tenant, request)) continue;',
+  },
+  {
+    name: "what a crash cut short is not completed",
+    file: "unfinished.ts",
+    find: "if (!isCutShort(tenant)) return;",
+    replace: "if (isCutShort(tenant)) return;",
+  },
+  {
+    name: "a task leaves before its dependents know how it ended",
+    file: "tasks/task-life.ts",
+    find: "task.leaseCount > 0 || task.dependents !== null) return;",
+    replace: "task.leaseCount > 0) return;",
+  },
+  {
+    name: "an older holder is overlooked",
+    file: "deciding/seniority.ts",
+    find: "if (left < 0 || obstructs(older.holder, claims, place)) return false;",
+    replace: "if (left < 0) return false;",
+  },
+  {
+    name: "waiters below a broad pattern are not counted",
+    file: "deciding/obstacles.ts",
+    find: "if (waiting > 0) eachWaitingBelow(branch, (one) => addWaitingAt(obstacles, one, weakest, holder, place));",
+    replace: "",
+  },
+  {
+    name: "conflicting leases are restored without a word",
+    file: "stored-conflicts.ts",
+    find: "const found = conflictAt(node, now);",
+    replace: "const found = now < 0 ? conflictAt(node, now) : null;",
+  },
+  {
+    name: "a quota by type does not wake the tasks that wait for it",
+    file: "deciding/admission.ts",
+    find: 'if (kind.parked !== null) state.consequences.push({ type: "kind_freed", kind });',
+    replace: "",
+  },
+  {
+    name: "an exception in the kernel leaves memory as it is",
+    file: "../engine/engine.ts",
+    find: "if (isFirst) this.drop();",
+    replace: "",
+    tests: ofTheEngine,
+  },
+  {
+    name: "a store that is open is opened again",
+    file: "../engine/engine.ts",
+    find: "await this.store.close().catch(() => undefined);",
+    replace: "",
+    tests: ofTheEngine,
+  },
+  {
+    name: "a deadline that throws is tried for ever",
+    file: "../engine/set-aside.ts",
+    find: "const failuresMax = 2;",
+    replace: "const failuresMax = Number.POSITIVE_INFINITY;",
+    tests: ofTheEngine,
+  },
+];
