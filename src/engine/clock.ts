@@ -162,25 +162,32 @@ const timeStoredEveryMs = 4_000;
 /** L7: when the time is to be stored. What a restart in another boot cannot know is what has passed since. */
 export class StoredTime {
   private readonly alarm: Alarm;
-  private at: Millis = 0;
+  /** What was stored last. */
+  at: Millis = 0;
+  /** Whether the alarm is set. Both are fields, because every commit uses them. */
+  isWatched = false;
 
   constructor(time: TimeSources, ring: () => void) {
-    this.alarm = new Alarm(time, ring);
+    this.alarm = new Alarm(time, () => {
+      this.isWatched = false;
+      ring();
+    });
   }
 
-  note(at: Millis, now: () => Millis): void {
-    this.at = at;
-    this.alarm.set(at + timeStoredEveryMs, now);
+  watch(now: () => Millis): void {
+    this.isWatched = true;
+    this.alarm.set(this.at + timeStoredEveryMs, now);
   }
 
-  /** Asked where nothing else is to be stored. The alarm is set again with the next commit. */
+  /** Asked where nothing else is to be stored. While no lease is alive, the next commit sets the alarm again. */
   isDue(state: State, at: Millis, now: () => Millis): boolean {
     const dueAt = this.at + timeStoredEveryMs;
-    if (dueAt > at) this.alarm.set(dueAt, now);
+    if (dueAt > at) this.watch(now);
     return dueAt <= at && holdsLeases(state);
   }
 
   clear(): void {
+    this.isWatched = false;
     this.alarm.clear();
   }
 }

@@ -303,7 +303,8 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
         this.vitals.commits.push({ ms: performance.now() - began, answered: waiting.length, rows });
         if (this.vitals.commits.length >= notedMax) this.vitals.handOver();
         if (ends !== null) this.ledger.stored(ends);
-        this.storedTime.note(now, this.now);
+        this.storedTime.at = now;
+        if (!this.storedTime.isWatched) this.storedTime.watch(this.now);
         this.deliver(waiting, events);
         this.flush();
         if (this.state.jobs.length > 0) this.work.resume();
@@ -380,7 +381,8 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     this.lastSeq = recovered.lastSeq;
     this.rows.next = recovered.lastRow + 1;
     this.clock = recovered.clock;
-    this.storedTime.note(this.now(), this.now);
+    this.storedTime.at = this.now();
+    this.storedTime.watch(this.now);
     this.phase = "serving";
     this.isServing = true;
     this.dueAt = nextDeadline(this.state);

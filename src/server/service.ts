@@ -9,8 +9,8 @@ import { CellConnections } from "./cells/connections.ts";
 import { LeaseTokens } from "./cells/tokens.ts";
 import { EventHub } from "./events/event-hub.ts";
 import { ReceiptSubmission } from "./receipts/receipts.ts";
+import { TaskKeys } from "./tasks/creating-tasks.ts";
 import { Polls } from "./tasks/polls.ts";
-import { TaskKeys } from "./tasks/task-keys.ts";
 
 export interface Service {
   readonly engine: Engine;

@@ -1,20 +1,20 @@
 /** Creating tasks, one or many: what they depend on, or what they repeat, may have ended; history says how (T12). */
 import type { Engine } from "../../engine/engine.ts";
 import type { Decision, Outlet } from "../../engine/engine-types.ts";
-import { endedTasks } from "../../engine/history.ts";
+import { endedTasks, endedTasksByKey } from "../../engine/history.ts";
 import { unstamped } from "../../kernel/contract/commands.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
 import type { Reply } from "../../kernel/contract/replies.ts";
 import type { CreateTask } from "../../kernel/contract/task-commands.ts";
-import type { TaskStatus } from "../../kernel/contract/task-records.ts";
+import type { EndedTask, TaskStatus } from "../../kernel/contract/task-records.ts";
 import { answerForRepeated } from "../../kernel/kernel.ts";
 import { type Answer, faultAnswer } from "../../protocol/answers/answer.ts";
 import type { CreateTasks } from "../../protocol/answers/queries.ts";
 import { createdAnswer } from "../../protocol/tasks/task-json.ts";
+import { BatchedLookup } from "../answering/batched-lookup.ts";
 import type { RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
 import { Results } from "../answering/results.ts";
-import type { TaskKeys } from "./task-keys.ts";
 
 export function runCreateTask({ service, operation, command, respond }: RunRequest<CreateTask>): null {
   createTask(service, command, {
@@ -142,4 +142,41 @@ class Creation<T> implements Outlet<T | null> {
 
 function isUnknownDependency(reply: Reply): reply is Refusal {
   return reply.type === "refused" && reply.code === "dependency_unknown";
+}
+
+/**
+ * T12: idempotency keys of creations. The kernel knows those of live tasks; for ended ones the store answers. A key is
+ * held while it is looked up, so that of two creations at once the second one finds the task of the first.
+ */
+export class TaskKeys {
+  private readonly lookup: BatchedLookup<EndedTask>;
+  /** By key: what waits for it to be free again. */
+  private readonly held = new Map<string, (() => void)[]>();
+
+  constructor(engine: Engine) {
+    this.lookup = new BatchedLookup((tenant, keys) => endedTasksByKey(engine.store, tenant, [...keys]));
+  }
+
+  /** Runs at once, or when nobody holds the key any more; until `release` it is held. */
+  hold(tenant: string, key: string, run: (release: () => void) => void): void {
+    const name = `${tenant}\n${key}`;
+    const start = (): void => run(() => this.release(name));
+    const waiting = this.held.get(name);
+    if (waiting !== undefined) {
+      waiting.push(start);
+      return;
+    }
+    this.held.set(name, []);
+    start();
+  }
+
+  private release(name: string): void {
+    const next = this.held.get(name)?.shift();
+    if (next === undefined) this.held.delete(name);
+    else next();
+  }
+
+  async find(tenant: string, key: string): Promise<EndedTask | null> {
+    return (await this.lookup.find(tenant, [key])).get(key) ?? null;
+  }
 }
