@@ -149,6 +149,14 @@ export class Deadline {
   };
 }
 
+const marginMsMin = 25;
+const marginMsMax = 2_000;
+
+/** How long before its end a lease is not used any more: a tenth of what it lasts, within bounds. */
+export function marginMsOf(lastsMs: number): number {
+  return Math.min(Math.max(lastsMs / 10, marginMsMin), marginMsMax);
+}
+
 /** How often a deadline reads the clocks: a twentieth of what the lease lasts, within bounds. */
 export function tickMs(lastsMs: number, max: number): number {
   return Math.min(Math.max(lastsMs / 20, everyMsMin), max);

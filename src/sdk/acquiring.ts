@@ -33,6 +33,8 @@ export interface AcquireOptions {
 export interface AcquireSteps {
   /** Called after each DIE, before the pause: lets go of what is held. Throws to give up. */
   readonly rollBack: (died: Died) => Promise<void>;
+  /** Called when it is told WAIT, DIE or PAUSED, before it lets go: saves a checkpoint (A2). */
+  readonly stopped?: ((wanted: readonly Intent[]) => Promise<void>) | null;
   /** Whether to keep trying while the server is away, which is right for work that held the leases before (A7). */
   readonly outlasts: boolean;
 }
@@ -73,9 +75,11 @@ export async function acquireLeases(
       const first = await submit(actor, input, signal);
       if (first.answer.verdict === "GRANTED") return { answer: first.answer, sentAt: first.sentAt };
       onWait?.(first.answer);
+      void steps.stopped?.(intents);
       return await waitFor(actor, first.answer, signal);
     } catch (error) {
       if (!(error instanceof LeaseholdError)) throw error;
+      if (error.code === "die" || error.code === "paused") await steps.stopped?.(intents);
       const hasWaited = error.code === "wait_timeout" && endAt - performance.now() < lastWaitMsMin;
       const mayAgain = comesBack.includes(error.code) || (steps.outlasts && outlasted.includes(error.code));
       if (leftMs === 0 || hasWaited || !mayAgain) throw error;

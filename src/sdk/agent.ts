@@ -4,16 +4,9 @@
  */
 import type { Manifest } from "./acquiring.ts";
 import type { Actor } from "./actor.ts";
+import { Checkpoints, type DigestSource } from "./checkpoints.ts";
 import type { CallOptions, Client, OperationInput } from "./client.ts";
-import {
-  type DigestFile,
-  type DigestInput,
-  type DigestStore,
-  openDigestStore,
-  type Resumed,
-  type SavedDigest,
-  type VerifiedLease,
-} from "./digest.ts";
+import type { DigestFile, DigestInput, Merge, Resumed, SavedDigest, VerifiedLease } from "./digest.ts";
 import { LeaseholdError } from "./errors.ts";
 import { type Hold, type HoldOptions, holdUntilReleased } from "./hold.ts";
 import { drawKey, type OperationName } from "./idempotency.ts";
@@ -27,6 +20,22 @@ export interface AgentOptions {
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** Where its checkpoints are kept beside the server. */
   readonly digestFile?: string | undefined;
+  /**
+   * What to save whenever the agent is told WAIT, DIE or PAUSED, or loses its leases (A2); null: nothing this time. Left
+   * out: checkpoints are saved by `saveDigest` only.
+   */
+  readonly digest?: DigestSource | undefined;
+  /** Called for checkpoints that could not be saved by themselves. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+export interface ResumeOptions extends CallOptions {
+  /** Called before the work goes on where the digest's strategy is MERGE. */
+  readonly merge?: Merge | undefined;
+}
+
+export interface ResumeWorkOptions extends WithLeaseOptions, Pick<ResumeOptions, "merge"> {
+  readonly assumptions?: DigestInput["assumptions"];
 }
 
 type WithoutAgent<N extends OperationName> = Omit<OperationInput<N>, "agent_id">;
@@ -34,25 +43,44 @@ type WithoutAgent<N extends OperationName> = Omit<OperationInput<N>, "agent_id">
 export class Agent implements Actor {
   readonly client: Client;
   readonly agentId: string;
-  private readonly digestFile: string | null;
+  private readonly checkpoints: Checkpoints;
   private readonly works: Works;
   private present: Pick<RegisteredAgent, "agent_token" | "epoch" | "priority_timestamp">;
   private phase: AgentState;
-  private digests: DigestStore | null = null;
+  private found: readonly VerifiedLease[] = [];
 
-  private constructor(client: Client, registered: RegisteredAgent, digestFile: string | null, isDrawn: boolean) {
+  private constructor(client: Client, registered: RegisteredAgent, options: AgentOptions) {
     this.client = client;
     this.agentId = registered.agent_id;
     this.present = registered;
     this.phase = registered.state;
-    this.digestFile = digestFile;
-    this.works = new Works({ mayHoldMore: !isDrawn });
+    const { id, digestFile, digest, onError } = options;
+    this.checkpoints = new Checkpoints({
+      file: digestFile ?? null,
+      source: digest ?? null,
+      identify: () => ({ identity: this.identity(), phase: this.phase }),
+      send: (saved, call) => this.call("save_digest", saved, call),
+      onError: onError ?? (() => undefined),
+    });
+    this.works = new Works({
+      mayHoldMore: id !== undefined,
+      ...(digest !== undefined && { checkpoint: (wanted) => this.checkpoints.saveFromSource(wanted) }),
+    });
   }
 
-  static async register(client: Client, { id, labels, digestFile }: AgentOptions): Promise<Agent> {
+  /** One with a name may exist, and hold leases: what is true of them is asked before it works (L8). */
+  static async register(client: Client, options: AgentOptions): Promise<Agent> {
+    const { id, labels } = options;
     const agentId = id ?? drawKey("agt");
     const registered = await client.call("register_agent", { agent_id: agentId, ...(labels && { labels }) });
-    return new Agent(client, registered, digestFile ?? null, id === undefined);
+    const agent = new Agent(client, registered, options);
+    if (id !== undefined) agent.found = await agent.verifyAll();
+    return agent;
+  }
+
+  /** What it held when it was taken up here, by the server's word (L8). */
+  get takenUp(): readonly VerifiedLease[] {
+    return this.found;
   }
 
   get token(): string {
@@ -111,77 +139,92 @@ export class Agent implements Actor {
     return leases.filter((lease): lease is VerifiedLease => lease.state !== "UNKNOWN");
   }
 
-  /** On disk first, so that a crash in between leaves the newer one; then on the server. */
-  async saveDigest(input: DigestInput, options: CallOptions = {}): Promise<SavedDigest> {
-    const digest: SavedDigest = {
-      checkpoint_id: input.checkpointId ?? drawKey("ckp"),
-      resume_point: input.resumePoint,
-      context: input.context ?? null,
-      intent_backlog: input.intentBacklog ?? [],
-      resolution_strategy: input.resolutionStrategy ?? "RETRY",
-    };
-    if (this.digestFile !== null) {
-      const store = await this.store();
-      await store.writeDigestFile(this.digestFile, this.fileOf(digest, input.assumptions ?? []));
-    }
-    const { context, ...rest } = digest;
-    await this.call("save_digest", context === null ? rest : { ...rest, context }, options);
-    return digest;
+  /** On disk and on the server, after those that were saved before. */
+  saveDigest(input: DigestInput, options: CallOptions = {}): Promise<SavedDigest> {
+    return this.checkpoints.save(input, options);
   }
 
   /** The work is done, and there is nothing to take up. */
-  async dropDigestFile(): Promise<void> {
-    if (this.digestFile === null) return;
-    const store = await this.store();
-    await store.removeDigestFile(this.digestFile);
+  dropDigestFile(): Promise<void> {
+    return this.checkpoints.drop();
   }
 
   /**
    * Takes the work up from its checkpoint: null where there is none. Rejects with AssumptionFailed where what it relied
-   * on has changed; then the digest is dropped, on disk too, and the agent plans again (A5).
+   * on has changed; then the digest is dropped, on disk too, and the agent plans again (A5). A strategy of ABORT ends the
+   * unit of work; with MERGE, `merge` is called first (A2).
    */
   async resume(
     assumptions?: readonly { readonly resource: string; readonly version: string }[],
-    options: CallOptions = {},
+    { merge, ...options }: ResumeOptions = {},
   ): Promise<Resumed | null> {
-    const file = this.digestFile === null ? null : await (await this.store()).readDigestFile(this.digestFile);
-    const mine = file !== null && file.identity.agent_id === this.agentId ? file : null;
-    const assumed = assumptions ?? mine?.assumptions ?? [];
-    let answer: OperationAnswers["resume_agent"] | null;
+    const file = await this.checkpoints.read(this.agentId);
+    const assumed = assumptions ?? file?.assumptions ?? [];
+    let answer = await this.takeUp(assumed, options);
+    const isOnDiskOnly = answer === null;
+    if (answer === null) {
+      if (file === null) return null;
+      // Only the disk has it: what it assumes is judged like that of any other.
+      await this.checkpoints.send(file.digest, options);
+      answer = await this.takeUp(assumed, options);
+      if (answer === null) throw new TypeError("a digest that was just saved is there");
+    }
+    const digest = newerOf(file, answer);
+    const isAborted = digest.resolution_strategy === "ABORT";
+    if (isAborted) {
+      await this.transition("ABORTED", options);
+      await this.dropDigestFile();
+    }
+    const observationUpdate = isOnDiskOnly ? null : answer.observation_update;
+    const leases = isAborted ? [] : await this.verifyAll(undefined, options);
+    const resumed = { digest, observationUpdate, leases, isAborted };
+    if (digest.resolution_strategy === "MERGE") await merge?.(resumed);
+    return resumed;
+  }
+
+  /**
+   * `resume`, and then the work under the leases of the digest's backlog, acquired again (A2). null where there was nothing
+   * to take up, or its strategy is ABORT. `held` is null where the backlog is empty.
+   */
+  async resumeWork<T>(
+    body: (held: Held | null, resumed: Resumed) => Promise<T> | T,
+    { merge, assumptions, ...options }: ResumeWorkOptions = {},
+  ): Promise<T | null> {
+    const { signal } = options;
+    const resumed = await this.resume(assumptions, { signal, ...(merge !== undefined && { merge }) });
+    if (resumed === null || resumed.isAborted) return null;
+    const { resolution_strategy: strategy, intent_backlog: backlog } = resumed.digest;
+    if (strategy === "MERGE" && merge === undefined)
+      throw new TypeError("The digest's strategy is MERGE: give resumeWork a `merge` function.");
+    if (backlog.length === 0) return body(null, resumed);
+    return this.withLease(backlog, (held) => body(held, resumed), options);
+  }
+
+  /** null: the server has no checkpoint of it. */
+  private async takeUp(
+    assumptions: DigestFile["assumptions"],
+    options: CallOptions,
+  ): Promise<OperationAnswers["resume_agent"] | null> {
     try {
-      answer = await this.call("resume_agent", assumed.length === 0 ? {} : { assumptions: assumed }, options);
+      const answer = await this.call("resume_agent", assumptions.length === 0 ? {} : { assumptions }, options);
+      this.present = { ...this.present, epoch: answer.epoch, agent_token: answer.agent_token };
+      return answer;
     } catch (error) {
       if (!(error instanceof LeaseholdError)) throw error;
+      if (error.code === "digest_unknown") return null;
       if (error.code === "assumption_failed") {
         const { epoch, agent_token } = error.body as Pick<RegisteredAgent, "epoch" | "agent_token">;
         this.present = { ...this.present, epoch, agent_token };
         this.phase = "PLANNING";
         await this.dropDigestFile();
       }
-      if (error.code !== "digest_unknown") throw error;
-      answer = null;
+      throw error;
     }
-    if (answer !== null) this.present = { ...this.present, epoch: answer.epoch, agent_token: answer.agent_token };
-    if (answer === null && mine === null) return null;
-    const digest = newerOf(mine, answer);
-    const leases = await this.verifyAll(undefined, options);
-    return { digest, observationUpdate: answer?.observation_update ?? null, leases };
   }
 
-  private fileOf(digest: SavedDigest, assumptions: DigestFile["assumptions"]): DigestFile {
+  private identity(): DigestFile["identity"] {
     const { epoch, priority_timestamp } = this.present;
-    return {
-      version: "1.0",
-      identity: { agent_id: this.agentId, priority_timestamp, epoch },
-      recovery: { last_phase: this.phase, pending_intents: digest.intent_backlog },
-      digest,
-      assumptions,
-    };
-  }
-
-  private async store(): Promise<DigestStore> {
-    this.digests ??= await openDigestStore();
-    return this.digests;
+    return { agent_id: this.agentId, priority_timestamp, epoch };
   }
 }
 
@@ -189,12 +232,7 @@ export class Agent implements Actor {
  * The file is written first, so where the two differ it is the newer one, unless another instance has worked on since,
  * which the epoch tells: each registration and resumption of this one raised it once.
  */
-function newerOf(file: DigestFile | null, answer: OperationAnswers["resume_agent"] | null): SavedDigest {
-  if (answer === null) {
-    if (file === null) throw new TypeError("one of the two is there");
-    return file.digest;
-  }
-  const { digest, epoch } = answer;
+function newerOf(file: DigestFile | null, { digest, epoch }: OperationAnswers["resume_agent"]): SavedDigest {
   if (file === null || file.digest.checkpoint_id === digest.checkpoint_id) return digest;
   const takenUpSince = epoch - file.identity.epoch;
   return takenUpSince <= ownTakeUps ? file.digest : digest;

@@ -30,14 +30,19 @@ export type SavedDigest = Pick<
   "checkpoint_id" | "resume_point" | "context" | "intent_backlog" | "resolution_strategy"
 >;
 
-/** A work that goes on. */
+/** A work that goes on, or that has ended because its digest says so. */
 export interface Resumed {
   readonly digest: SavedDigest;
   /** What happened since to the resources that it names or assumed; null where the server knew of no checkpoint. */
   readonly observationUpdate: ObservationUpdate | null;
   /** What the agent still holds, by the server's word (L8). */
   readonly leases: readonly VerifiedLease[];
+  /** The digest's strategy is ABORT: the unit of work has ended, and the agent holds nothing (A2). */
+  readonly isAborted: boolean;
 }
+
+/** Brings the work in line with what others did meanwhile, before it goes on (MERGE). */
+export type Merge = (resumed: Resumed) => Promise<void> | void;
 
 export type VerifiedLease = Pick<Lease, "id" | "state" | "resource" | "predicate" | "fence" | "expires_in_ms">;
 

@@ -8,7 +8,7 @@
  */
 
 import type { Mark } from "../keeper/clock.ts";
-import { beatShare, Deadline, Heartbeat, tickMs } from "../keeper/lease-keeper.ts";
+import { beatShare, Deadline, Heartbeat, marginMsOf, tickMs } from "../keeper/lease-keeper.ts";
 import { type Actor, askAs } from "./actor.ts";
 import { LeaseholdError } from "./errors.ts";
 import type { LeaseholdEvent } from "./events.ts";
@@ -34,9 +34,6 @@ export interface Budget {
   readonly renewals?: number | undefined;
 }
 
-/** A tenth of the TTL, within these. */
-const marginMsMin = 25;
-const marginMsMax = 2_000;
 const tickMsMax = 500;
 const attemptMsMin = 10;
 /** Work that is over before this costs no stream of events. */
@@ -72,7 +69,7 @@ export class Holding implements RenewalHost, Watcher {
     this.actor = actor;
     this.held = leases.map((lease) => new HeldLease(lease, sentAt, time));
     this.ttlMs = Math.min(...leases.map(({ ttl }) => ttl));
-    this.marginMs = marginMs ?? Math.min(Math.max(this.ttlMs / 10, marginMsMin), marginMsMax);
+    this.marginMs = marginMs ?? marginMsOf(this.ttlMs);
     this.beganAt = time.mark();
     this.budget = budget;
     this.jumps = time.jumps;

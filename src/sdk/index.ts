@@ -2,9 +2,10 @@
 
 export type { Clock } from "../keeper/clock.ts";
 export type { AcquireOptions, Manifest } from "./acquiring.ts";
-export { Agent, type AgentOptions } from "./agent.ts";
+export { Agent, type AgentOptions, type ResumeOptions, type ResumeWorkOptions } from "./agent.ts";
+export type { DigestSource } from "./checkpoints.ts";
 export * from "./client.ts";
-export type { DigestFile, DigestInput, Resumed, SavedDigest, VerifiedLease } from "./digest.ts";
+export type { DigestFile, DigestInput, Merge, Resumed, SavedDigest, VerifiedLease } from "./digest.ts";
 export * from "./errors.ts";
 export type { EventsOptions, LeaseholdEvent } from "./events.ts";
 export type { Hold, HoldOptions } from "./hold.ts";

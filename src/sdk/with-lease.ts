@@ -104,15 +104,23 @@ async function runOnce<T>(
 ): Promise<Outcome<T>> {
   const { actor } = work;
   const rollBack = (died: Died): Promise<void> => letGo(work, options, died);
-  const { answer, sentAt } = await acquireLeases(actor, manifest, options, { rollBack, outlasts: attempt > 1 });
+  const { checkpoint: stopped } = work.works;
+  const { answer, sentAt } = await acquireLeases(actor, manifest, options, {
+    rollBack,
+    stopped,
+    outlasts: attempt > 1,
+  });
   const { signal } = options;
   const holding = new Holding(actor, answer.leases, sentAt, options);
   const versions = new Map<string, string>();
   work.begin(holding);
   const letGoOfSignal = onAbort(signal, () => holding.cancel(signal?.reason));
+  const intents = intentsOf(manifest);
+  // At once, and not when the work has come to its end: it may never.
+  if (stopped !== null) onAbort(holding.signal, () => void stopped(intents));
   await holding.begin();
 
-  const names = intentsOf(manifest).map(({ resource }) => resource);
+  const names = intents.map(({ resource }) => resource);
   const held = heldOf(work, holding, names, versions, attempt, answer);
   const ran = await run(body, held, work);
   holding.finish();
@@ -121,7 +129,10 @@ async function runOnce<T>(
 
   const released = await release(actor, holding, versions);
   const lost = holding.lost ?? released;
-  if (lost !== null) await lookUpReason(actor, lost);
+  if (lost !== null) {
+    if (stopped !== null && !holding.signal.aborted) await stopped(intents);
+    await lookUpReason(actor, lost);
+  }
   if (ran.type === "failed" && signal?.aborted === true) return { type: "failed", error: givenUp(signal, ran.error) };
   // A wound is found out about late, often at the release; whatever the work has done since, it was done without a lease.
   if (lost?.reason === "wounded" && mayBeginAgain(lost, options)) return { type: "again", lost };

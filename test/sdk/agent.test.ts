@@ -81,7 +81,7 @@ test("a checkpoint that only the disk has, because the server was down, is the o
   proxy.hush();
   await assert.rejects(before.saveDigest({ resumePoint: "two", checkpointId: "2" }, { timeoutMs: 50 }));
   proxy.heal();
-  const resumed = await (await client.agent({ id: "a", digestFile })).resume();
+  const resumed = await (await clientFor(t, proxy.url).agent({ id: "a", digestFile })).resume();
   assert.equal(resumed?.digest.resume_point, "two");
   assert.notEqual(resumed?.observationUpdate, null);
 });

@@ -2,6 +2,7 @@
  * A digest on disk, always whole: written to a file beside it, synced, renamed over it, and the folder synced, so that
  * neither a crash of the program nor one of the machine leaves half of it (A2). For Node, Bun and Deno.
  */
+import { randomUUID } from "node:crypto";
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { DigestFile } from "../digest.ts";
@@ -9,9 +10,10 @@ import type { DigestFile } from "../digest.ts";
 export async function writeDigestFile(path: string, file: DigestFile): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true });
-  const beside = `${path}.${globalThis.process.pid}.tmp`;
+  // A name that no other save has, of this process or of one with the same id in another container.
+  const beside = `${path}.${randomUUID()}.tmp`;
   try {
-    const handle = await open(beside, "w", 0o600);
+    const handle = await open(beside, "wx", 0o600);
     try {
       await handle.writeFile(`${JSON.stringify(file, null, 2)}\n`);
       await handle.sync();
