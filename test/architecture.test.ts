@@ -53,7 +53,7 @@ const reach: Readonly<Record<string, Reach>> = {
   // It also works on the data itself, while no server runs on it.
   cli: {
     areas: [
-      ...["guard", "names", "protocol", "sdk", "cell", "server", "mcp", "token", "engine", "store", "ledger"],
+      ...["guard", "names", "protocol", "sdk", "keeper", "cell", "server", "mcp", "token", "engine", "store", "ledger"],
       "kernel/views.ts",
     ],
     typesOf: ["kernel"],

@@ -48,13 +48,36 @@ export async function acquire(actor: Actor & Acting, claim: Claim, out: Output):
     onWait: noteOnce(out),
   };
   try {
-    // A request that died holds nothing yet, and the agent's other leases are not this command's to release.
-    return await acquireLeases(actor, intents, options, { rollBack: () => Promise.resolve(), outlasts: false });
+    return await acquireLeases(actor, intents, options, { rollBack: (died) => rollBack(actor, died), outlasts: false });
   } catch (error) {
     if (!givenUp.aborted) throw notGranted(error, conflictCode);
     await leaveNothing(actor);
     const signal = givenUp.reason as NodeJS.Signals;
     throw new Failure(`given up because of ${signal}`, signalCode(constants.signals[signal]), { cause: error });
+  }
+}
+
+/**
+ * W5: nothing is retried while the agent holds something, which older work may wait for. What it holds belongs to a command
+ * around this one, or to a script, and only they can undo what they did under it: so this one ends, and says when to
+ * come back.
+ */
+async function rollBack({ client, agentId, token }: Actor, died: Died): Promise<void> {
+  const { leases } = await client.call("verify_all", { agent_id: agentId }, { token });
+  const held = leases.filter(({ state }) => state === "ACTIVE" || state === "BINDING" || state === "HELD").length;
+  if (held > 0) throw new HeldMeanwhile(died, held);
+}
+
+class HeldMeanwhile extends Died {
+  constructor({ code, detail, status, body }: Died, held: number) {
+    const hint = (body as { readonly retry_after_ms?: unknown }).retry_after_ms;
+    const leases = held === 1 ? "a lease" : `${held} leases`;
+    super({
+      code,
+      detail: `DIE: ${detail} The agent holds ${leases}: release, and try again in ${hint} ms.`,
+      status,
+      body,
+    });
   }
 }
 
@@ -74,7 +97,8 @@ function noteOnce(out: Output): (verdict: Waiting | Died) => void {
 function notGranted(error: unknown, code: number): unknown {
   if (!(error instanceof LeaseholdError) || serverErrorCode(error) !== exitCodes.notGranted) return error;
   const { blockedBy, detail, body } = error;
-  const why = blockedBy.length === 0 ? detail : blockedWords(blockedBy);
+  const isToRelease = error instanceof HeldMeanwhile;
+  const why = blockedBy.length === 0 ? detail : `${blockedWords(blockedBy)}${isToRelease ? `. ${detail}` : ""}`;
   return new Failure(`not granted: ${why}`, code, { cause: error, body });
 }
 

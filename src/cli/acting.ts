@@ -30,20 +30,35 @@ export async function actingAgent(call: Call, client: Client): Promise<Acting> {
   const agentId = agentNamed(call);
   const { LEASEHOLD_AGENT_TOKEN } = call.environment;
   if (agentId === null) return register(client, null);
-  if (LEASEHOLD_AGENT_TOKEN) return { agentId, token: LEASEHOLD_AGENT_TOKEN, isNew: false };
+  const token = LEASEHOLD_AGENT_TOKEN || null;
   try {
-    await client.call("get_agent", { agent_id: agentId });
-    return { agentId, token: null, isNew: false };
+    // What it holds is verified before it works (L8): a restart may have been announced for it.
+    await client.call("verify_all", { agent_id: agentId }, { token });
+    return { agentId, token, isNew: false };
   } catch (error) {
-    if (!isServerError(error) || (error.code !== "agent_unknown" && error.code !== "forbidden")) throw error;
-    return register(client, agentId);
+    const isOurs = token === null && isServerError(error);
+    if (!isOurs || (error.code !== "agent_unknown" && error.code !== "forbidden")) throw error;
   }
+  const registered = await register(client, agentId);
+  await client.call("verify_all", { agent_id: agentId }, asAgent(registered));
+  return registered;
 }
 
 export async function register(client: Client, agentId: string | null): Promise<Acting> {
   const labels = { tool: "leasehold", host: label(hostname()), user: label(userName()), pid: String(process.pid) };
   const registered = await client.call("register_agent", { ...(agentId !== null && { agent_id: agentId }), labels });
   return { agentId: registered.agent_id, token: registered.agent_token, isNew: true };
+}
+
+/**
+ * L9: a command that acts as the agent of the environment has died, and may be run again. What the agent holds is kept back
+ * for it. A server that is away is not waited for.
+ */
+export async function announceRestart(call: Call, client: Client): Promise<void> {
+  const agentId = agentNamed(call);
+  if (agentId === null) return;
+  const options = { timeoutMs: 3_000, retries: 1, ...agentToken(call) };
+  await client.call("restart_agent", { agent_id: agentId }, options).catch(() => undefined);
 }
 
 /** For calls about what is named by its own id: with the agent's token, where the environment has one. */

@@ -8,7 +8,7 @@ import { checkoutFolder } from "./private-files.ts";
 import { covers } from "./targets.ts";
 import { type Action, actionOf } from "./tools.ts";
 import { markWrite, noteRead, noteSeen, readWriteMark, seenVersion, versionOf } from "./versions.ts";
-import { blockedReason, changedReason, staleReason, unguardedNotice, unreachableReason } from "./words.ts";
+import { blockedReason, changedReason, earlyReason, staleReason, unguardedNotice, unreachableReason } from "./words.ts";
 
 export async function before(call: HookCall): Promise<HookAnswer> {
   const { payload, settings } = call;
@@ -59,8 +59,10 @@ async function decide(call: HookCall, { intents, files, outside, isClear }: Plan
     case "blocked": {
       // W5: after DIE a session releases all, so that no other waits for it while it tries again.
       const released = verdict.isDead && call.settings.onDie === "release" ? await releaseAll(call) : 0;
-      return denied(blockedReason(verdict.blockers, verdict.total, verdict.isDead, released));
+      return denied(blockedReason(verdict.blockers, verdict.total, verdict.retryAfterMs, released));
     }
+    case "early":
+      return denied(earlyReason(verdict.leftMs));
     case "granted": {
       const stale = staleFiles(call, files);
       const names = stale.map(({ target }) => target.resource);

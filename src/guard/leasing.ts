@@ -7,6 +7,7 @@
 import { join } from "node:path";
 import type { Blocker, Lease, ObservationUpdate } from "../sdk/wire.ts";
 import type { Answer, ControlPlane } from "./control-plane.ts";
+import { hintLeftMs, rememberHint } from "./hints.ts";
 import type { Intent } from "./intents.ts";
 import { readPrivate, remove, writePrivate } from "./private-files.ts";
 import { callAs, isRegistered, type Session } from "./session.ts";
@@ -21,7 +22,11 @@ export type Verdict =
       readonly isDead: boolean;
       readonly blockers: readonly Blocker[];
       readonly total: number;
+      /** After DIE: when to ask again (W5); null where nothing was said. */
+      readonly retryAfterMs: number | null;
     }
+  /** It got DIE, and the time to ask again has not come; the server was not asked. */
+  | { readonly kind: "early"; readonly leftMs: number }
   | { readonly kind: "refused"; readonly detail: string };
 
 /** A4: what another agent did to it while this one could not see it. */
@@ -34,6 +39,8 @@ export interface Asking {
 }
 
 const holdingFile = "holding";
+/** A hint that is over sooner is waited for by the hook itself. */
+const hintWaitMsMax = 1_000;
 /** What keeps everybody else out. */
 const writing: ReadonlySet<string> = new Set(["MUTATES", "DELETES", "RENAMES"]);
 
@@ -49,6 +56,10 @@ export async function lease(
   const isHeld = (name: string) => held.some((own) => writing.has(own.predicate) && covers(own.resource, name));
   const intents = wanted.filter(({ resource, to }) => !(isHeld(resource) && (to === undefined || isHeld(to))));
   if (intents.length === 0) return { kind: "granted", changes: [] };
+  const names = intents.flatMap(({ resource, to }) => (to === undefined ? [resource] : [resource, to]));
+  const leftMs = hintLeftMs(session, names);
+  if (leftMs > hintWaitMsMax) return { kind: "early", leftMs };
+  if (leftMs > 0) await new Promise((resolve) => setTimeout(resolve, leftMs));
   const claim = { agent_id: session.agentId, intents, wait_timeout_ms: waitMs };
   const terms = { ttl_ms: settings.ttlMs, hold_ms: waitMs, purpose };
   noteHolding(session);
@@ -65,6 +76,7 @@ export async function lease(
     await callAs(asking, "DELETE", `/v1/requests/${encodeURIComponent(request)}`);
   }
   const blocked = blockedBy(body, error === "die");
+  if (blocked?.kind === "blocked" && blocked.retryAfterMs !== null) rememberHint(session, names, blocked.retryAfterMs);
   if (blocked !== null) return blocked;
   if (error !== "wait_timeout") {
     return { kind: "refused", detail: String(detail ?? error ?? `the server answers ${status}`) };
@@ -74,10 +86,12 @@ export async function lease(
   return blockedBy(dry.body, false) ?? { kind: "refused", detail: "it was held until just now; try again" };
 }
 
-function blockedBy({ blocked_by: by, blocked_by_total: total }: Answer["body"], isDead: boolean): Verdict | null {
+function blockedBy(body: Answer["body"], isDead: boolean): Verdict | null {
+  const { blocked_by: by, blocked_by_total: total, retry_after_ms: hint } = body;
   if (!Array.isArray(by) || by.length === 0) return null;
   const blockers = by as readonly Blocker[];
-  return { kind: "blocked", isDead, blockers, total: typeof total === "number" ? total : by.length };
+  const retryAfterMs = isDead && typeof hint === "number" ? hint : null;
+  return { kind: "blocked", isDead, blockers, total: typeof total === "number" ? total : by.length, retryAfterMs };
 }
 
 /** Written before anything is asked for, so that it is there whenever the agent may hold something. */

@@ -104,6 +104,10 @@ async function registered(session: Session, server: ControlPlane, refused: strin
     if ((status !== 200 && status !== 201) || typeof token !== "string") {
       throw new Refused(`${String(detail ?? error ?? status)}`);
     }
+    // It exists, and may hold leases: what is true of them is asked before it works (L8).
+    if (status === 200) {
+      await server.call("POST", `/v1/agents/${encodeURIComponent(agentId)}/verify-all`, {}, { token });
+    }
     writePrivate(path, JSON.stringify({ agentId, token, url: server.url } satisfies Registered));
     return token;
   } finally {

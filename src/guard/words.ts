@@ -5,7 +5,13 @@ import type { Change } from "./leasing.ts";
 const purposeLengthMax = 120;
 const shownMax = 3;
 
-export function blockedReason(blockers: readonly Blocker[], total: number, isDead: boolean, released: number): string {
+/** `retryAfterMs`: when to ask again, after DIE. */
+export function blockedReason(
+  blockers: readonly Blocker[],
+  total: number,
+  retryAfterMs: number | null,
+  released: number,
+): string {
   const shown = blockers.slice(0, shownMax).map(holderWords);
   const more = total - shown.length;
   const first = blockers[0]?.resource ?? "it";
@@ -13,12 +19,20 @@ export function blockedReason(blockers: readonly Blocker[], total: number, isDea
     `Leasehold: ${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`,
     "Do not write there by another way. Go on with other work, and when the lease has ended read the file again and then make your change;",
     `\`leasehold ls ${quoted(first)}\` shows who holds it.`,
-    ...(isDead && released > 0
+    ...(retryAfterMs === null ? [] : [`Try again in ${remaining(retryAfterMs)} at the earliest.`]),
+    ...(released > 0
       ? [
           `To avoid a deadlock, your own ${released === 1 ? "lease was" : `${released} leases were`} given back: read those files again before you change them.`,
         ]
       : []),
   ].join(" ");
+}
+
+export function earlyReason(leftMs: number): string {
+  return (
+    `Leasehold: older work holds it, and it is too early to ask again: wait ${remaining(leftMs)}. ` +
+    "Go on with other work, and then read the file again before you change it."
+  );
 }
 
 function holderWords({ resource, agent_id: agent, lease_id: lease, expires_in_ms: left, ...terms }: Blocker): string {

@@ -4,12 +4,14 @@
  * If it is killed instead, the leases run out by themselves, and soon, because their TTL is the short one.
  */
 
+import type { Mark } from "../keeper/clock.ts";
 import { beatShare, Heartbeat } from "../keeper/lease-keeper.ts";
 import { acting } from "../protocol/operating/roles.ts";
 import type { Input, Operation } from "../protocol/operation.ts";
 import type { Client, OperationInput, OperationName } from "../sdk/client.ts";
 import { LeaseholdError } from "../sdk/errors.ts";
 import { drawKey } from "../sdk/idempotency.ts";
+import { sleep } from "../sdk/timing.ts";
 import type { Body, ControlPlane, Credential, Reply } from "./control-plane.ts";
 import { Holdings } from "./holdings.ts";
 import { limits } from "./limits.ts";
@@ -36,7 +38,9 @@ export class Session implements ControlPlane {
   readonly defaults = { ttlMs: null, waitTimeoutMs: limits.waitTimeoutMsDefault };
   private readonly options: SessionOptions;
   private readonly tokens = new Map<string, string>();
-  private readonly holdings = new Holdings();
+  private readonly holdings: Holdings;
+  /** When an agent may ask again for a resource, after DIE (W5). */
+  private readonly hints = new Map<string, number>();
   private readonly heartbeat: Heartbeat;
   private current: string | null = null;
   private registering: Promise<string> | null = null;
@@ -45,6 +49,7 @@ export class Session implements ControlPlane {
 
   constructor(options: SessionOptions) {
     this.options = options;
+    this.holdings = new Holdings(options.client.time);
     this.heartbeat = new Heartbeat({
       send: () => this.beatAll(),
       lastsMs: () => this.beatEveryMs(),
@@ -75,6 +80,8 @@ export class Session implements ControlPlane {
     const isActing = operation.roles === acting && operation.name !== "register_agent";
     const actor = agentId ?? this.holdings.agentOf(input);
     const token = agentToken ?? (isActing ? this.tokenOf(actor) : null);
+    const claims = operation.name === "acquire" ? hintKeys(actor ?? "", input) : [];
+    await this.untilDue(claims, signal);
     let answered = await this.send(operation, input, token, signal);
     const { error } = answered.body;
     // A key that only registers agents may read, and act on what is not known here, as the present agent.
@@ -84,6 +91,8 @@ export class Session implements ControlPlane {
       answered = await this.send(operation, input, own, signal);
     }
     await this.learn(operation, input, actor, answered);
+    const { retry_after_ms: hintMs } = answered.body;
+    if (error === "die" && typeof hintMs === "number") this.remember(claims, hintMs);
     this.isActive ||= isActing;
     return answered;
   }
@@ -97,8 +106,23 @@ export class Session implements ControlPlane {
     return this.holdings.notices();
   }
 
-  /** Everything is let go of: tasks go back to the queue, waits end, leases are released. */
-  async end(): Promise<void> {
+  /** A model may ask again too early after DIE; the process does not (W5). */
+  private async untilDue(claims: readonly string[], signal: AbortSignal): Promise<void> {
+    const now = performance.now();
+    for (const [key, at] of this.hints) if (at <= now) this.hints.delete(key);
+    const leftMs = Math.max(0, ...claims.map((key) => (this.hints.get(key) ?? now) - now));
+    if (leftMs > 0) await sleep(leftMs, signal);
+  }
+
+  private remember(claims: readonly string[], hintMs: number): void {
+    for (const key of claims) this.hints.set(key, performance.now() + hintMs);
+  }
+
+  /**
+   * Everything is let go of: tasks go back to the queue, waits end, leases are released. Where the agent has a name, under
+   * which it can be taken up again, and the process is only `stopped`, its leases are kept back for that (L9).
+   */
+  async end(how: "over" | "stopped" = "over"): Promise<void> {
     if (this.isEnded) return;
     this.isEnded = true;
     if (this.heartbeat.isUnderWay) await this.heartbeat.now();
@@ -109,8 +133,10 @@ export class Session implements ControlPlane {
       ...this.holdings.taskLeases().map((lease_id) => client.call("release_task", { lease_id }, as(null))),
       ...this.holdings.waits().map(([request_id, agent]) => client.call("cancel_request", { request_id }, as(agent))),
     ]);
-    const agents = this.holdings.agents();
-    await Promise.allSettled(agents.map((agent_id) => client.call("release_all", { agent_id }, as(agent_id))));
+    const kept = how === "stopped" ? this.options.agentId : null;
+    const letGo = (agent_id: string): Promise<unknown> =>
+      client.call(agent_id === kept ? "restart_agent" : "release_all", { agent_id }, as(agent_id));
+    await Promise.allSettled(this.holdings.agents().map(letGo));
   }
 
   private tokenOf(agentId: string | null): string | null {
@@ -127,18 +153,26 @@ export class Session implements ControlPlane {
     return agent_id;
   }
 
-  private async send(operation: Operation, input: Input, token: string | null, signal: AbortSignal): Promise<Reply> {
+  private async send(
+    operation: Operation,
+    input: Input,
+    token: string | null,
+    signal: AbortSignal,
+  ): Promise<TimedReply> {
     const name = operation.name as OperationName;
+    const { client } = this.options;
     try {
       const typed = input as unknown as OperationInput<"acquire">;
-      const body = await this.withServer(() => this.options.client.call(name as "acquire", typed, { signal, token }));
+      const asked = await this.withServer(() => client.ask(name as "acquire", typed, { signal, token }));
+      const { answer: body, sentAt } = asked;
       const isEmpty = name === "poll_tasks" && Object.keys(body).length === 0;
-      return { status: isEmpty ? 204 : 200, body: body as unknown as Body };
+      return { status: isEmpty ? 204 : 200, body: body as unknown as Body, sentAt };
     } catch (error) {
       if (!(error instanceof LeaseholdError)) throw error;
       const { status, body, code, detail } = error;
-      if (status !== null && isBody(body)) return { status, body };
-      return { status: 503, body: { error: code, detail } };
+      const sentAt = client.time.mark();
+      if (status !== null && isBody(body)) return { status, body, sentAt };
+      return { status: 503, body: { error: code, detail }, sentAt };
     }
   }
 
@@ -153,7 +187,12 @@ export class Session implements ControlPlane {
     }
   }
 
-  private async learn({ name }: Operation, input: Input, actor: string | null, { status, body }: Reply): Promise<void> {
+  private async learn(
+    { name }: Operation,
+    input: Input,
+    actor: string | null,
+    { status, body, sentAt }: TimedReply,
+  ): Promise<void> {
     const { agent_token: token, agent_id: registered } = body;
     const agentId =
       name === "register_agent" && typeof registered === "string" ? registered : (actor ?? this.current ?? "");
@@ -165,15 +204,15 @@ export class Session implements ControlPlane {
     }
     if (name === "register_agent") this.current = agentId;
     if (name === "register_agent" || name === "resume_agent") await this.adopt(agentId);
-    this.holdings.learn(name, input, agentId, body);
+    this.holdings.learn(name, input, agentId, body, sentAt);
     this.heartbeat.within(this.beatEveryMs());
   }
 
   /** What the agent held before is this process's to keep from now on (A3). */
   private async adopt(agentId: string): Promise<void> {
     const token = this.tokenOf(agentId);
-    const { leases } = await this.options.client.call("verify_all", { agent_id: agentId }, { token });
-    this.holdings.adopt(agentId, leases);
+    const { answer, sentAt } = await this.options.client.ask("verify_all", { agent_id: agentId }, { token });
+    this.holdings.adopt(agentId, answer.leases, sentAt);
   }
 
   private beatEveryMs(): number {
@@ -185,12 +224,16 @@ export class Session implements ControlPlane {
     const { client } = this.options;
     const activity = this.isActive;
     this.isActive = false;
+    this.holdings.expire();
+    await this.releaseAbandoned();
     for (const agent_id of this.holdings.agents()) {
       const lease_ids = this.holdings.leasesOf(agent_id);
       const token = this.tokenOf(agent_id);
       try {
         // Without names, so that the grant of a wait is collected too (W8); what is missing then was lost.
-        const all = await this.withServer(() => client.call("heartbeat_all", { agent_id, activity }, { token }));
+        const beat = { agent_id, activity };
+        const { answer: all, sentAt } = await this.withServer(() => client.ask("heartbeat_all", beat, { token }));
+        this.holdings.extend(all.leases, sentAt);
         const alive = new Set(all.leases.map(({ id }) => id));
         const missing = lease_ids.filter((id) => !alive.has(id));
         if (missing.length === 0) continue;
@@ -202,14 +245,41 @@ export class Session implements ControlPlane {
     }
     for (const lease_id of this.holdings.taskLeases()) {
       try {
-        const { directives } = await this.withServer(() => client.call("heartbeat_task", { lease_id }));
-        this.holdings.direct(lease_id, directives);
+        const { answer, sentAt } = await this.withServer(() => client.ask("heartbeat_task", { lease_id }));
+        this.holdings.extendTask(lease_id, answer.expires_in_ms, sentAt);
+        this.holdings.direct(lease_id, answer.directives);
       } catch (error) {
         if (isRefusal(error)) this.holdings.loseTask(lease_id, error.code);
       }
     }
     return this.beatEveryMs();
   }
+
+  /** The model knows these as lost; a heartbeat for all would keep them alive for nobody. */
+  private async releaseAbandoned(): Promise<void> {
+    const { client } = this.options;
+    const byAgent = Map.groupBy(this.holdings.takeAbandoned(), ([, agentId]) => agentId);
+    for (const [agent_id, entries] of byAgent) {
+      const lease_ids = entries.map(([id]) => id);
+      try {
+        await client.call("release_all", { agent_id, lease_ids }, { token: this.tokenOf(agent_id) });
+      } catch (error) {
+        if (!isRefusal(error)) this.holdings.putBackAbandoned(lease_ids, agent_id);
+      }
+    }
+  }
+}
+
+interface TimedReply extends Reply {
+  readonly sentAt: Mark;
+}
+
+/** What a hint after DIE is remembered by: the agent and each resource that it asked for. */
+function hintKeys(agentId: string, { intents, dry_run: isDry }: Input): readonly string[] {
+  if (!Array.isArray(intents) || isDry === true) return [];
+  return (intents as readonly { readonly resource?: unknown }[]).map(
+    ({ resource }) => `${agentId} ${String(resource)}`,
+  );
 }
 
 /** The server's word on what is so, and not on whether it can say. */

@@ -33,7 +33,7 @@ export interface AcquireOptions {
 export interface AcquireSteps {
   /** Called after each DIE, before the pause: lets go of what is held. Throws to give up. */
   readonly rollBack: (died: Died) => Promise<void>;
-  /** Called when it is told WAIT, DIE or PAUSED, before it lets go: saves a checkpoint (A2). */
+  /** Called when it gets WAIT, DIE or PAUSED, before it lets go: saves a checkpoint (A2). */
   readonly stopped?: ((wanted: readonly Intent[]) => Promise<void>) | null;
   /** Whether to keep trying while the server is away, which is right for work that held the leases before (A7). */
   readonly outlasts: boolean;

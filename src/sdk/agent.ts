@@ -21,7 +21,7 @@ export interface AgentOptions {
   /** Where its checkpoints are kept beside the server. */
   readonly digestFile?: string | undefined;
   /**
-   * What to save whenever the agent is told WAIT, DIE or PAUSED, or loses its leases (A2); null: nothing this time. Left
+   * What to save whenever the agent gets WAIT, DIE or PAUSED, or loses its leases (A2); null: nothing this time. Left
    * out: checkpoints are saved by `saveDigest` only.
    */
   readonly digest?: DigestSource | undefined;

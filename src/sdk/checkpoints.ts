@@ -7,7 +7,7 @@ import { type DigestFile, type DigestInput, type DigestStore, openDigestStore, t
 import { drawKey } from "./idempotency.ts";
 import type { Intent, OperationInputs } from "./wire.ts";
 
-/** What a checkpoint is made of when the agent is stopped: told WAIT, DIE or PAUSED, or without its leases. */
+/** What a checkpoint is made of when the agent is stopped: after WAIT, DIE or PAUSED, or without its leases. */
 export type DigestSource = () => Promise<DigestInput | null> | DigestInput | null;
 
 type SaveInput = Omit<OperationInputs["save_digest"], "agent_id">;

@@ -205,6 +205,52 @@ describe("leasehold run", { concurrency: 4 }, () => {
     await stopped(file);
     assert.deepEqual(await held("X:/left"), []);
   });
+
+  test("L9: a command that fails is run again under the same lease, and its agent's restart is announced", async () => {
+    const file = join(folder.path, "restarts");
+    const script = `echo x >> ${file}; echo "$LEASEHOLD_FENCE"; test $(wc -l < ${file}) -ge 3`;
+    const args = ["run", "--agent", "restarter", "--restart", "5", "X:/restart", ...sh(script)];
+    const { code, stdout, stderr } = await server.line(args);
+    assert.equal(code, 0, stderr);
+    const fences = stdout.trim().split("\n");
+    assert.deepEqual([fences.length, new Set(fences).size], [3, 1]);
+    assert.match(stderr, /restart 2 of 5/);
+    const page = await fetch(
+      `${server.url}/v1/events?since=0&follow=false&agent_id=restarter&types=agent.transitioned`,
+    );
+    assert.match(await page.text(), /DIE_RESTART/);
+    assert.deepEqual(await held("X:/restart"), []);
+  });
+
+  test("L9: restarts are bounded, and a signal ends the command for good", async () => {
+    const bounded = await server.line(["run", "--restart", "1", "X:/bounded", ...sh("echo run; exit 3")]);
+    assert.deepEqual([bounded.code, bounded.stdout], [3, "run\nrun\n"]);
+    const running = server.begin(["run", "--restart", "9", "X:/signalled", ...sh("echo up; sleep 30")]);
+    await isUp(running, "up");
+    running.child.kill("SIGTERM");
+    const { code, stdout } = await running.ended;
+    assert.deepEqual([code, stdout], [143, "up\n"]);
+  });
+
+  test("W5: inside a command, DIE is not retried while the agent holds something; with --restart all begins again", async () => {
+    const acquired = await server.json<{ leases: Lease[] }>(["acquire", "--agent", "elder", "X:/elder", "--ttl", "5m"]);
+    const inner = `"${process.execPath}" "${binary}" run X:/elder -w 20s -- echo both`;
+    const alone = await server.line(["run", "X:/outer", ...sh(inner)]);
+    assert.equal(alone.code, 107);
+    assert.match(alone.stderr, /elder holds MUTATES X:\/elder.*release, and try again in \d+ ms/s);
+    const running = server.begin(["run", "--restart", "50", "X:/outer", ...sh(inner)]);
+    await until(() => (running.output.stderr.includes("restart 1 of 50") ? true : null), "it is rolled back");
+    await until(async () => ((await held("X:/outer")).length === 0 ? true : null), "it lets go before it begins again");
+    await server.line(["release", ...acquired.leases.map(({ id }) => id)]);
+    const { code, stdout } = await running.ended;
+    assert.deepEqual([code, stdout], [0, "both\n"]);
+  });
+
+  test("L8: a command that acts as an existing agent verifies it first, so that it can work after an announced restart", async () => {
+    await server.json(["acquire", "--agent", "returned", "X:/returned/a", "--ttl", "5m"]);
+    await fetch(`${server.url}/v1/agents/returned/restart`, { method: "POST" });
+    assert.equal((await server.line(["run", "--agent", "returned", "X:/returned/b", "--", "true"])).code, 0);
+  });
 });
 
 describe("observation updates", () => {

@@ -108,6 +108,27 @@ describe("tasks", () => {
     assert.equal((await show(id)).status, "canceled");
   });
 
+  test("L9: when a command that acts as an agent dies, the agent's restart is announced", async () => {
+    await server.json(["acquire", "--agent", "tasker", "X:/tasker", "--ttl", "5m"]);
+    const id = await add("crashing", "--principal", "boss");
+    const script = 'test "$LEASEHOLD_AGENT_ID" = tasker && exit 9';
+    await server.line(work("crashing", script, "--agent", "tasker", "--no-retry"));
+    assert.equal((await show(id)).status, "failed");
+    const { state } = await server.json<{ state: string }>(["agents", "tasker"]);
+    assert.equal(state, "DIE_RESTART");
+  });
+
+  test("T3: --accept-if declines an offer before it is accepted, and takes a later one", async () => {
+    const id = await add("picky", "--principal", "boss");
+    const file = join(folder.path, "ready");
+    const running = server.begin(work("picky", "echo done", "--accept-if", `grep -q ${id} && test -e ${file}`));
+    await until(() => (running.output.stderr.includes("declined") ? true : null), "it declines");
+    assert.deepEqual((await show(id)).receipts, []);
+    writeFileSync(file, "");
+    assert.equal((await running.ended).code, 0);
+    assert.equal((await show(id)).status, "succeeded");
+  });
+
   test("SIGTERM drains: the running command completes, and the worker exits with 0", async () => {
     const id = await add("drain");
     const running = server.begin(["work", "-t", "drain", "--", "sh", "-c", "echo up >&2; sleep 0.5; echo done"]);

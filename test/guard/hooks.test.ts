@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { GuardedTool } from "../../src/guard/payload.ts";
@@ -199,6 +199,22 @@ test("a session that gets DIE releases what it holds, so that no cycle can form 
   assert.match(denied ?? "", /claude-elder holds .* your own lease was given back/);
   assert.deepEqual(await held("claude-younger"), []);
   assert.equal((await call("claude", "PreToolUse", "elder", "Edit", { file_path: at("src/y.ts") })).denied, null);
+});
+
+test("W5: a session that knows when to come back does not ask the server earlier, and says when", async () => {
+  await call("claude", "PreToolUse", "first", "Edit", { file_path: at("src/hint.ts") });
+  const again = () => call("claude", "PreToolUse", "second", "Edit", { file_path: at("src/hint.ts") });
+  const { denied } = await again();
+  assert.match(denied ?? "", /Try again in \d+ s at the earliest/);
+  const folder = join(project.state, "sessions", `claude-${Buffer.from("second").toString("hex")}`, "main", "hints");
+  const [name = ""] = readdirSync(folder);
+  writeFileSync(join(folder, name), String(Date.now() + 30_000));
+  const { body: before } = await fixture.get<{ attempts?: number }>("/v1/agents/claude-second");
+  assert.match((await again()).denied ?? "", /too early to ask again: wait (29|30) s/);
+  const { body: after } = await fixture.get<{ attempts?: number }>("/v1/agents/claude-second");
+  assert.deepEqual(after, before, "the server was not asked");
+  writeFileSync(join(folder, name), String(Date.now() - 1));
+  assert.match((await again()).denied ?? "", /claude-first holds/, "when the time has come it asks again");
 });
 
 test("a file that changed since it was read is not overwritten: it is leased, read again, and then written", async () => {

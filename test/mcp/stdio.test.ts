@@ -8,6 +8,7 @@ import { Session } from "../../src/mcp/session.ts";
 import { tools } from "../../src/mcp/tools.ts";
 import { createClient } from "../../src/sdk/client.ts";
 import { makeFolder } from "../cli/harness.ts";
+import { proxyTo } from "../sdk/harness.ts";
 import { pause, serve, until } from "../server/harness.ts";
 import { type Body, firstLease, mutates, overStdio } from "./harness.ts";
 
@@ -128,6 +129,75 @@ test("a server that does not answer is reported to the model with advice, and tr
   const { isError, body, sentence } = (await look?.run({ resource: "FILE:/a" }, session, t.signal)) ?? noTool;
   assert.deepEqual([isError, body.error, asked], [true, "unreachable", 1]);
   assert.match(sentence, /is the server running/);
+});
+
+test("A7: out of reach of the server past the TTL, the model learns of it at its next call that its lease is lost", async (t) => {
+  const server = await serve(t);
+  const { get } = server;
+  const proxy = await proxyTo(t, server);
+  const client = createClient({ url: proxy.url, retries: 0, timeoutMs: 200 });
+  const session = new Session({ client, agentId: "cut", labels: {}, ensureServer: async () => undefined, beatMs: 50 });
+  t.after(() => session.end());
+  const use = (name: string, args: object) => tools.find((one) => one.name === name)?.run(args, session, t.signal);
+  const granted = await use("acquire_leases", { intents: mutates("FILE:/a"), ttl_ms: 1_000 });
+  const { id } = firstLease(granted?.body ?? {});
+  proxy.hush();
+  const notice = await until(async () => {
+    await use("who_holds", { resource: "FILE:/a" });
+    return session.notices()[0] ?? null;
+  }, "it learns of it");
+  assert.match(notice, new RegExp(`^LOST: FILE:/a \\(${id}\\), the server could not be reached before its end`));
+  proxy.heal();
+  const state = await until(async () => {
+    const { body } = await get<{ state: string }>(`/v1/leases/${id}`);
+    return body.state === "ACTIVE" ? null : body.state;
+  }, "what the model knows as lost does not live on");
+  assert.ok(state === "RELEASED" || state === "EXPIRED", state);
+});
+
+test("W5: after DIE the process holds an early attempt back until the server's hint is over", async (t) => {
+  const { address, register, grant } = await serve(t);
+  await register("older");
+  await grant("older", "FILE:/a");
+  const asked: { readonly at: number; readonly hintMs: number }[] = [];
+  const listening: typeof fetch = async (url, init) => {
+    const at = performance.now();
+    const response = await fetch(url, init);
+    if (!String(url).endsWith("/v1/acquire")) return response;
+    const { retry_after_ms: hintMs } = (await response.clone().json()) as { retry_after_ms: number };
+    asked.push({ at, hintMs });
+    return response;
+  };
+  const client = createClient({ url: address.url, fetch: listening, transport: "http" });
+  const session = new Session({ client, agentId: "younger", labels: {}, ensureServer: async () => undefined });
+  t.after(() => session.end());
+  const acquire = tools.find(({ name }) => name === "acquire_leases");
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const { body } = (await acquire?.run({ intents: mutates("FILE:/a") }, session, t.signal)) ?? noTool;
+    assert.equal(body.error, "die");
+  }
+  asked.slice(1).forEach(({ at }, index) => {
+    const before = asked[index];
+    assert.ok(at - (before?.at ?? 0) >= (before?.hintMs ?? 0), "not before the hint is over");
+  });
+  assert.equal(asked.length, 3);
+});
+
+test("L9: ended by a signal, the process announces the restart of a named agent, and the next one takes its lease up", async (t) => {
+  const { address, get } = await serve(t);
+  const args = ["--agent", "phoenix", "--toolsets", "leases"];
+  const first = await overStdio(t, { url: address.url, args });
+  const { id } = firstLease(await first.do("acquire_leases", { intents: mutates("FILE:/a"), ttl_ms: 2_000 }));
+  process.kill(first.pid, "SIGTERM");
+  const held = await until(async () => {
+    const { body } = await get<{ state: string }>(`/v1/leases/${id}`);
+    return body.state === "ACTIVE" ? null : body.state;
+  }, "it runs out");
+  assert.equal(held, "HELD");
+  const second = await overStdio(t, { url: address.url, args });
+  await second.do("heartbeat_leases");
+  const { body } = await get<{ state: string }>(`/v1/leases/${id}`);
+  assert.equal(body.state, "ACTIVE");
 });
 
 const noTool = { isError: false, body: {} as Body, sentence: "" };

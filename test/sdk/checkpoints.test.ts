@@ -28,7 +28,7 @@ async function untilSaved(client: Client, agentId: string, resumePoint: string) 
   }, `${resumePoint} is saved`);
 }
 
-test("A2: an agent with a digest source saves a checkpoint when it is told WAIT, DIE and PAUSED, and when it loses its lease", async (t) => {
+test("A2: an agent with a digest source saves a checkpoint when it gets WAIT, DIE and PAUSED, and when it loses its lease", async (t) => {
   const { address } = await serve(t);
   const client = clientFor(t, address.url);
   let step = "";

@@ -16,8 +16,9 @@ const mcpCommand: Command = {
   usage: "[--agent ID] [--toolsets NAMES] [--data DIR]",
   about: `It talks to a running server, or starts one in its own process if none answers at an address of this machine; other
 processes then use that one, and take its place when it ends. It acts for one agent, which it registers when that is
-first needed: it keeps alive what the agent holds as long as it lives, and lets go of everything at its end. docs/mcp.md
-has the tools, and how the usual clients are configured.`,
+first needed: it keeps alive what the agent holds as long as it lives, and lets go of everything at its end. Ended by a
+signal as an agent with a name (--agent), it announces a restart instead, so that the next process can take the leases up.
+docs/mcp.md has the tools, and how the usual clients are configured.`,
   flags: {
     agent: agentFlag,
     toolsets: { sign: "NAMES", words: `offer only some of ${toolsets.join(", ")}; commas between` },
@@ -51,8 +52,12 @@ has the tools, and how the usual clients are configured.`,
       ensureServer: () => embedded.ensure(),
     });
     await embedded.ensure();
-    await untilStopped((stop) => serveOverStdio({ session, sets, version, note }, stop));
-    await session.end();
+    let how: "over" | "stopped" = "over";
+    await untilStopped(async (stop) => {
+      await serveOverStdio({ session, sets, version, note }, stop);
+      if (stop.aborted) how = "stopped";
+    });
+    await session.end(how);
     await embedded.close();
   },
 };

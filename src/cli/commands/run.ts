@@ -16,6 +16,7 @@ import { manifestFlags, readManifest } from "../manifest.ts";
 import { Failure, isServerError, UsageProblem } from "../problem.ts";
 import { type Child, startChild } from "../supervision/child.ts";
 import { findCommand } from "../supervision/find-command.ts";
+import { Restarts } from "../supervision/restarts.ts";
 import { PassedSignals } from "../supervision/signals.ts";
 import { supervise } from "../supervision/supervise.ts";
 import { Watchdog } from "../supervision/watchdog-link.ts";
@@ -28,6 +29,7 @@ const marginMsMax = 1_000;
 /** A lease that was taken away is not ours to use: little time to tidy up. */
 const takenGraceMsMax = 1_000;
 const tellMsMax = 500;
+const restartsMax = 10_000;
 
 const runCommand: Command = {
   name: "run",
@@ -39,6 +41,11 @@ const runCommand: Command = {
 when it ends; its exit code is passed on, and so are standard input and signals. If the leases are lost, or could be,
 because the server cannot be reached, the command and all of its process group are ended before the leases are:
 SIGTERM, --grace, SIGKILL; the exit code is then ${exitCodes.leaseLost}. A watchdog process does so even if this one was killed.
+
+With --restart a command that fails is run again under the same leases, after a pause that doubles from 0.5 s to 30 s; its
+agent's restart is announced for that time. A \`leasehold run\` or \`acquire\` inside the command does not wait for older work
+while the agent holds something: it ends with ${exitCodes.notGranted} (DIE), so that the command can end too. Then all leases are given back
+before it is run again.
 
 The command finds in its environment LEASEHOLD_LEASE_IDS (commas between), LEASEHOLD_FENCE (the highest of its fences:
 show it to whatever you write to), LEASEHOLD_EXPIRES_AT (as of the start), and LEASEHOLD_AGENT_ID,
@@ -56,10 +63,12 @@ command ends.`,
     },
     ttl: { sign: "TIME", words: "how long the leases outlive a crash of this machine [30s]" },
     grace: { sign: "TIME", words: "between SIGTERM and SIGKILL [5s], at most a quarter of the ttl" },
+    restart: { sign: "N", words: "run the command again when it fails, N times at most [0], under the same leases" },
     agent: agentFlag,
     purpose: { sign: "TEXT", words: "why, for those whom it blocks [the command's name]" },
   },
   examples: [
+    ["leasehold run --restart 5 QUEUE:/mail -- ./consumer", "started again when it crashes, without losing its turn"],
     ["leasehold run src/auth.ts -- ./rename-login.sh", "no other agent changes that file meanwhile"],
     ["leasehold run -x dist/ -s src/ -- npm run build", "to write one folder, and see no changes in the other"],
     ["leasehold run -n -E 0 DEPLOY:/prod -- ./deploy.sh", "if somebody deploys already, that is fine"],
@@ -80,26 +89,32 @@ command ends.`,
     const signals = new PassedSignals();
     const acting = await actingAgent(call, client);
     const watchdog = new Watchdog();
-    try {
-      const { out } = call;
-      const actor = { client, ...acting };
-      const claim = { intents, ttlMs, waitMs, purpose, givenUp: signals.early, conflictCode };
+    const { out } = call;
+    const max = call.integer("restart", 0, restartsMax) ?? 0;
+    const restarts = new Restarts({ max, stopped: signals.ending, note: (text) => out.note(text) });
+    const actor = { client, ...acting };
+    const claim = { intents, ttlMs, waitMs, purpose, givenUp: signals.early, conflictCode };
+    const onceGranted = async (): Promise<number> => {
       const granted = await acquire(actor, claim, out);
       const { answer } = granted;
       for (const warning of answer.warnings) out.note(warning);
       noteChanges(out, answer);
       const changes = new ChangesFile(answer);
       try {
-        const { code, lost } = await runUnderLeases(actor, granted, { watchdog, graceMs }, (onGroup) =>
-          startChild([command, ...args], {
-            env: { ...call.environment, ...environmentFor(call, acting, answer), LEASEHOLD_CHANGES: changes.path },
-            stdin: "inherit",
-            stdout: "inherit",
-            onGroup: (group) => {
-              onGroup(group);
-              signals.to(group);
-            },
-          }),
+        const { code, lost } = await runUnderLeases(
+          actor,
+          granted,
+          { watchdog, graceMs, restarts, signals },
+          (onGroup) =>
+            startChild([command, ...args], {
+              env: { ...call.environment, ...environmentFor(call, acting, answer), LEASEHOLD_CHANGES: changes.path },
+              stdin: "inherit",
+              stdout: "inherit",
+              onGroup: (group) => {
+                onGroup(group);
+                signals.to(group);
+              },
+            }),
         );
         if (lost === null) return code;
         await lookUpHolders(actor, lost).catch(() => undefined);
@@ -108,6 +123,11 @@ command ends.`,
         changes.delete();
         await letGo(call, acting, client, answer);
       }
+    };
+    try {
+      let code = await onceGranted();
+      while (Restarts.isRollBack(code) && (await restarts.again(code))) code = await onceGranted();
+      return code;
     } finally {
       watchdog.dismiss();
       signals.stop();
@@ -115,11 +135,18 @@ command ends.`,
   },
 };
 
+interface Supervision {
+  readonly watchdog: Watchdog;
+  readonly graceMs: number;
+  readonly restarts: Restarts;
+  readonly signals: PassedSignals;
+}
+
 /** The exit code, and why the command was stopped; null where it came to its own end. */
 async function runUnderLeases(
   actor: Actor,
   { answer: { leases }, sentAt }: Timed<Granted>,
-  { watchdog, graceMs }: { readonly watchdog: Watchdog; readonly graceMs: number },
+  { watchdog, graceMs, restarts, signals }: Supervision,
   start: (onGroup: (group: number) => void) => Promise<Child>,
 ): Promise<{ readonly code: number; readonly lost: LeaseLost | null }> {
   const ttlMs = Math.min(...leases.map(({ ttl }) => ttl));
@@ -131,15 +158,22 @@ async function runUnderLeases(
   const isTaken = (): boolean => holding.lost !== null && holding.lost.reason !== "no_contact";
   try {
     await holding.begin();
-    holding.assertHeld();
-    const { code } = await supervise({
-      watchdog,
-      signal: holding.signal,
-      limits: () => ({ termInMs: holding.remainingMs(), graceMs: isTaken() ? takenGraceMs : graceFittingMs }),
-      everyMs: Math.min(tellMsMax, ttlMs / 10),
-      start,
-    });
-    return { code, lost: holding.lost };
+    for (;;) {
+      holding.assertHeld();
+      const { code } = await supervise({
+        watchdog,
+        signal: holding.signal,
+        limits: () => ({ termInMs: holding.remainingMs(), graceMs: isTaken() ? takenGraceMs : graceFittingMs }),
+        everyMs: Math.min(tellMsMax, ttlMs / 10),
+        start,
+      });
+      signals.to(0);
+      watchdog.tell(0, 0, 0, false);
+      if (holding.lost !== null || Restarts.isRollBack(code)) return { code, lost: holding.lost };
+      const mayAgain =
+        restarts.isLeft(code) && (await restarts.announced(actor, () => restarts.again(code, holding.signal)));
+      if (!mayAgain) return { code, lost: holding.lost };
+    }
   } finally {
     holding.finish();
   }

@@ -6,6 +6,7 @@ import type { Client } from "../../sdk/client.ts";
 import { TaskFailed, type TaskOutcome } from "../../sdk/task-outcome.ts";
 import type { TaskContext } from "../../sdk/task-run.ts";
 import type { Offer, OfferedTask } from "../../sdk/wire.ts";
+import { agentFlag, agentNamed, announceRestart } from "../acting.ts";
 import type { Call, Command } from "../command.ts";
 import { Failure, UsageProblem } from "../problem.ts";
 import { onStopSignals } from "../stop-signals.ts";
@@ -42,7 +43,8 @@ input, and any exit code but 0 declines. The task then goes back to the queue wi
 for 5 s.
 
 The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, LEASEHOLD_FENCE, LEASEHOLD_LEASE_IDS
-(those of the task's manifest) and LEASEHOLD_URL.`,
+(those of the task's manifest) and LEASEHOLD_URL. Commands that act as an agent (--agent, LEASEHOLD_AGENT_ID) leave its
+leases behind when they die: its restart is announced, so that the next attempt can take them up.`,
   flags: {
     type: { sign: "TYPE", short: "t", words: "the kind of tasks to do", many: true },
     capability: { sign: "CAP", short: "c", words: "what this worker can do", many: true },
@@ -53,6 +55,7 @@ The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, L
     limit: { sign: "TIME", words: "a command that runs longer is stopped, and its task tried again" },
     grace: { sign: "TIME", words: "between SIGTERM and SIGKILL [5s]" },
     drain: { sign: "TIME", words: "how long running tasks may take when draining [1h]" },
+    agent: agentFlag,
     "no-retry": { words: "a failure is final" },
   },
   examples: [
@@ -135,11 +138,14 @@ async function runOne(
   context: TaskContext,
   graceMs: number,
 ): Promise<TaskOutcome> {
-  const env = { ...call.environment, ...environmentFor(call, task, context) };
+  const agentId = agentNamed(call);
+  const agent = agentId === null ? {} : { LEASEHOLD_AGENT_ID: agentId };
+  const env = { ...call.environment, ...environmentFor(call, task, context), ...agent };
   const input = `${JSON.stringify(task)}\n`;
   const { code, stdout, stderrTail } = await runForTask(command, env, input, context, graceMs);
   context.signal.throwIfAborted();
   if (code !== 0) {
+    await announceRestart(call, client);
     const tail = stderrTail.trim();
     throw new TaskFailed(`exit code ${code}${tail === "" ? "" : `\n${tail}`}`, { retry: !call.isSet("no-retry") });
   }

@@ -6,6 +6,7 @@ const ending: ReadonlySet<string> = new Set(["SIGINT", "SIGTERM", "SIGHUP", "SIG
 
 export class PassedSignals {
   private readonly controller = new AbortController();
+  private readonly told = new AbortController();
   private group = 0;
 
   constructor() {
@@ -13,12 +14,17 @@ export class PassedSignals {
     process.on("SIGTSTP", this.suspend);
   }
 
-  /** Fires with the signal that ends us while there is no command yet. */
+  /** Fires with the first signal that is to end us, whether or not there is a command. */
+  get ending(): AbortSignal {
+    return this.told.signal;
+  }
+
+  /** Fires with the signal that ends us while there is no command. */
   get early(): AbortSignal {
     return this.controller.signal;
   }
 
-  /** From now on signals go to this group. */
+  /** From now on signals go to this group; 0: to none. */
   to(group: number): void {
     this.group = group;
   }
@@ -29,6 +35,7 @@ export class PassedSignals {
   }
 
   private readonly pass = (signal: NodeJS.Signals): void => {
+    if (ending.has(signal)) this.told.abort(signal);
     if (this.group !== 0) signalGroup(this.group, signal);
     else if (ending.has(signal)) this.controller.abort(signal);
   };
