@@ -180,8 +180,9 @@ function commandFor(
     case "saveDigest": {
       const intentBacklog = manifestFor(world, tenant, agent, actor).intents;
       const context = { files: random.below(9), notes: ["half done"] };
-      const digest = { checkpointId: "c-1", resumePoint: "tests", context, intentBacklog, resolutionStrategy: "RETRY" };
-      return { ...asked, type: "save_digest", agentId, digest };
+      const assumptions = assumptionsFor(world, tenant);
+      const words = { checkpointId: "c-1", resumePoint: "tests", context, resolutionStrategy: "RETRY" };
+      return { ...asked, type: "save_digest", agentId, digest: { ...words, intentBacklog, assumptions } };
     }
     case "resume":
       return { ...asked, type: "resume_agent", agentId, assumptions: assumptionsFor(world, tenant) };

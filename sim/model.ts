@@ -83,7 +83,8 @@ function decide(model: Model, command: Command, now: number): Prediction {
           resource,
           ...(to == null ? [] : [to]),
         ]);
-        agent.digest = { savedAt: now, backlog };
+        const { assumptions } = command.digest;
+        agent.digest = { savedAt: now, backlog, assumptions };
         agent.idleSince = now;
         return { type: "digest" };
       });
@@ -91,10 +92,11 @@ function decide(model: Model, command: Command, now: number): Prediction {
       return forAgent(tenant, command, (agent) => {
         if (agent.digest === null) return refused("digest_unknown");
         const { savedAt } = agent.digest;
-        const assumptions = command.assumptions.map((one) => judge(tenant, agent, one));
+        const all = command.assumptions.length > 0 ? command.assumptions : agent.digest.assumptions;
+        const assumptions = all.map((one) => judge(tenant, agent, one));
         takeUp(tenant, agent, now, step);
         const since = Math.min(agent.pausedAt ?? savedAt, savedAt);
-        const assumed = command.assumptions.map((one) => one.resource);
+        const assumed = all.map((one) => one.resource);
         const observation = observe(tenant, agent, since, assumed);
         if (assumptions.includes("failed")) replan(tenant, agent, now, step);
         return { type: "resumed", observation, assumptions };

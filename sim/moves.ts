@@ -186,6 +186,7 @@ export function commandFor(move: Move, board: Board, known: Targets, entropy: re
           context: { note: move.nth },
           intentBacklog: move.intents.map((intent) => intentFor(intent, board)),
           resolutionStrategy: "RETRY",
+          assumptions: move.flag ? [] : [{ resource, version: `v${move.nth % 3}` }],
         },
       };
     case "resume_agent":

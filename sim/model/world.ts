@@ -83,7 +83,11 @@ export interface ModelAgent {
   attempts: number;
   epoch: number;
   idleSince: number;
-  digest: { readonly savedAt: number; readonly backlog: readonly string[] } | null;
+  digest: {
+    readonly savedAt: number;
+    readonly backlog: readonly string[];
+    readonly assumptions: readonly { readonly resource: string; readonly version: string }[];
+  } | null;
   pausedAt: number | null;
   /** What it waited for, died for or lost, until an update had it while the agent held it. */
   concerns: { readonly resource: string; readonly since: number }[];

@@ -198,6 +198,7 @@ const digest = {
   context: null,
   intentBacklog: [],
   resolutionStrategy: "RETRY",
+  assumptions: [],
 };
 
 function acquire({ actor, agentId, intents, ttlMs, waitMs, word }: Words) {

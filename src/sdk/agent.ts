@@ -159,13 +159,15 @@ export class Agent implements Actor {
     { merge, ...options }: ResumeOptions = {},
   ): Promise<Resumed | null> {
     const file = await this.checkpoints.read(this.agentId);
-    const assumed = assumptions ?? file?.assumptions ?? [];
+    // The server knows those that were saved with its own digest.
+    const isNewest = file !== null && this.epoch - file.identity.epoch < ownTakeUps;
+    const assumed = assumptions ?? (isNewest ? file.assumptions : []);
     let answer = await this.takeUp(assumed, options);
     const isOnDiskOnly = answer === null;
     if (answer === null) {
       if (file === null) return null;
       // Only the disk has it: what it assumes is judged like that of any other.
-      await this.checkpoints.send(file.digest, options);
+      await this.checkpoints.send(file.digest, file.assumptions, options);
       answer = await this.takeUp(assumed, options);
       if (answer === null) throw new TypeError("a digest that was just saved is there");
     }

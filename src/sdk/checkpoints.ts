@@ -41,9 +41,10 @@ export class Checkpoints {
       intent_backlog: input.intentBacklog ?? [],
       resolution_strategy: input.resolutionStrategy ?? "RETRY",
     };
+    const { assumptions = [] } = input;
     return this.inTurn(async () => {
-      await this.write(digest, input.assumptions ?? []);
-      await this.send(digest, options);
+      await this.write(digest, assumptions);
+      await this.send(digest, assumptions, options);
       return digest;
     });
   }
@@ -60,8 +61,13 @@ export class Checkpoints {
     }
   }
 
-  async send({ context, ...rest }: SavedDigest, options: CallOptions): Promise<void> {
-    await this.options.send(context === null ? rest : { ...rest, context }, options);
+  async send(
+    { context, ...rest }: SavedDigest,
+    assumptions: DigestFile["assumptions"],
+    options: CallOptions,
+  ): Promise<void> {
+    const more = assumptions.length === 0 ? rest : { ...rest, assumptions };
+    await this.options.send(context === null ? more : { ...more, context }, options);
   }
 
   async read(agentId: string): Promise<DigestFile | null> {

@@ -12,7 +12,7 @@ export interface DigestInput {
   readonly resolutionStrategy?: Digest["resolution_strategy"] | undefined;
   /** Drawn if left out. */
   readonly checkpointId?: string | undefined;
-  /** What the work relies on; checked when it is taken up, and kept with the file only. */
+  /** What the work relies on; judged when it is taken up, here or elsewhere (A5). */
   readonly assumptions?: readonly { readonly resource: string; readonly version: string }[] | undefined;
 }
 

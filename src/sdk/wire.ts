@@ -122,6 +122,13 @@ export interface Digest {
   readonly intent_backlog: readonly Intent[];
   /** What to do at resume (A2). */
   readonly resolution_strategy: "RETRY" | "ABORT" | "MERGE";
+  /** What the work relies on; judged at resume (A5). */
+  readonly assumptions: readonly {
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
+    readonly resource: string;
+    /** What the resource is now (a hash, or any text), for agents that resume later. */
+    readonly version: string;
+  }[];
   /** Older is smaller; it stays for the unit of work. */
   readonly priority_timestamp: number;
   /** When it was saved. */
@@ -1087,6 +1094,16 @@ export interface OperationInputs {
     readonly intent_backlog?: readonly Intent[] | null | undefined;
     /** RETRY if left out. */
     readonly resolution_strategy?: "RETRY" | "ABORT" | "MERGE" | null | undefined;
+    /** What the work relies on; judged at resume, unless that names its own (A5). */
+    readonly assumptions?:
+      | readonly {
+          /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
+          readonly resource: string;
+          /** What the resource is now (a hash, or any text), for agents that resume later. */
+          readonly version: string;
+        }[]
+      | null
+      | undefined;
   };
   readonly get_digest: {
     /** The agent's id. */

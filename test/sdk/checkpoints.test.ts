@@ -117,6 +117,29 @@ test("A2: a digest that only the disk has is given to the server, which judges i
   assert.equal((await there.call("get_digest", { agent_id: "a" })).resume_point, "half", "the server has it again");
 });
 
+test("A5: what only the disk assumes is judged against what the server knows", async (t) => {
+  const { address } = await serve(t);
+  const digestFile = digestFileFor(t);
+  const before = await clientFor(t, address.url).agent({ id: "a", digestFile });
+  await before.saveDigest({ resumePoint: "half", assumptions: [{ resource: file, version: "v1" }] });
+  const { address: changed } = await serve(t);
+  const client = clientFor(t, changed.url);
+  const agent = await client.agent({ id: "a", digestFile });
+  await client.withLease(file, ({ setVersion }) => setVersion(file, "v2"));
+  await assert.rejects(agent.resume(), withCode("assumption_failed"));
+  assert.deepEqual(readdirSync(join(digestFile, "..")), []);
+});
+
+test("A5: another instance, without the file, resumes with the assumptions that were saved", async (t) => {
+  const { address } = await serve(t);
+  const client = clientFor(t, address.url);
+  const before = await client.agent({ id: "a" });
+  await before.saveDigest({ resumePoint: "half", assumptions: [{ resource: file, version: "v1" }] });
+  await client.withLease(file, ({ setVersion }) => setVersion(file, "v2"));
+  const after = await clientFor(t, address.url).agent({ id: "a" });
+  await assert.rejects(after.resume(), withCode("assumption_failed"));
+});
+
 test("A2: at resume RETRY acquires the backlog again, ABORT ends the unit, and MERGE merges first", async (t) => {
   const { address } = await serve(t);
   const client = clientFor(t, address.url);

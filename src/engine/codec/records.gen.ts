@@ -150,6 +150,7 @@ function digestFrom(from: Digest): Digest {
     context: from.context,
     intentBacklog: from.intentBacklog.map(intentFrom),
     resolutionStrategy: from.resolutionStrategy,
+    assumptions: from.assumptions ?? none,
     priority: from.priority,
     savedAt: from.savedAt,
   };

@@ -194,6 +194,7 @@ test("A2: a digest is stored as sent, in canonical names, with the timestamp and
       { predicate: "RENAMES", resource: "FILE:/a", to: "FILE:/b" },
     ],
     resolutionStrategy: "MERGE",
+    assumptions: [{ resource: "FILE:/e\u0301", version: "v1" }],
   });
   assert.deepEqual(digest, {
     tenant: "t1",
@@ -206,6 +207,7 @@ test("A2: a digest is stored as sent, in canonical names, with the timestamp and
       { predicate: "RENAMES", resource: "FILE:/a", units: 1, to: "FILE:/b", pick: null },
     ],
     resolutionStrategy: "MERGE",
+    assumptions: [{ resource: "FILE:/\u00e9", version: "v1" }],
     priority: world.agent("a").priority,
     savedAt: world.now,
   });

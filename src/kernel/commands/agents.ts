@@ -216,9 +216,21 @@ function readDigest(input: DigestInput): Omit<Digest, "tenant" | "agentId" | "pr
       pick: pick ?? null,
     });
   }
+  const assumptions = readAssumptions(input.assumptions);
+  if ("code" in assumptions) return assumptions;
   const { checkpointId, resumePoint, context } = input;
   const resolutionStrategy = resolutionStrategies.find((one) => one === input.resolutionStrategy) ?? "RETRY";
-  return { checkpointId, resumePoint, context, intentBacklog, resolutionStrategy };
+  return { checkpointId, resumePoint, context, intentBacklog, resolutionStrategy, assumptions };
+}
+
+function readAssumptions(given: readonly Assumption[]): readonly Assumption[] | Refusal {
+  const assumed: Assumption[] = [];
+  for (const [index, { resource, version }] of given.entries()) {
+    const name = readName(resource, `assumptions.${index}.resource`);
+    if ("code" in name) return name;
+    assumed.push({ resource: name.text, version });
+  }
+  return assumed;
 }
 
 /** A3 to A5, in one step: nothing can come between the judgement, the new epoch and the end of a digest that failed. */
@@ -226,13 +238,10 @@ export function resumeAgent(turn: Turn, agent: AgentEntry, command: ResumeAgent)
   if (agent.digest === null) return refuse("digest_unknown", "The agent has no checkpoint; start from planning.");
   const refusal = checkValue("assumptions", commands.resume_agent.assumptions, command.assumptions);
   if (refusal !== null) return refusal;
-  const assumed: Assumption[] = [];
-  for (const [index, { resource, version }] of command.assumptions.entries()) {
-    const name = readName(resource, `assumptions.${index}.resource`);
-    if ("code" in name) return name;
-    assumed.push({ resource: name.text, version });
-  }
   const digest = agent.digest.record;
+  const named = readAssumptions(command.assumptions);
+  if ("code" in named) return named;
+  const assumed = named.length > 0 ? named : digest.assumptions;
   const assumptions = assumed.map((one) => judge(turn, agent, one, digest.savedAt));
   takeUp(turn, agent, null);
   const leases = leasesOf(agent).map((lease) => lease.record);

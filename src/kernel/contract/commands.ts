@@ -78,6 +78,11 @@ export interface CommandBase {
 /** A command of a table of descriptions, by its type. */
 export type CommandOf<C, K extends keyof C> = CommandBase & { readonly type: K } & Values<C[K]>;
 
+/** A5: the resource is still at this version. */
+export const assumption = { resource: resourceName, version };
+export interface Assumption extends Values<typeof assumption> {}
+const noAssumptions: readonly Assumption[] = [];
+
 export const digestInput = {
   checkpointId: text({ min: 1, max: limits.keyLengthMax, error: "invalid_digest" }),
   resumePoint: text({ min: 1, max: limits.keyLengthMax, error: "invalid_digest" }),
@@ -87,13 +92,10 @@ export const digestInput = {
     [] as readonly IntentInput[],
   ),
   resolutionStrategy: optional(uncheckedChoice(resolutionStrategies, { error: "invalid_digest" }), "RETRY"),
+  /** Judged at resume, unless that names its own (A5). */
+  assumptions: optional(list(record(assumption), { max: limits.assumptionsMax }), noAssumptions),
 };
 export interface DigestInput extends Values<typeof digestInput> {}
-
-/** A5: the resource is still at this version. */
-export const assumption = { resource: resourceName, version };
-export interface Assumption extends Values<typeof assumption> {}
-const noAssumptions: readonly Assumption[] = [];
 
 const ttl = { min: limits.ttlMsMin };
 const activity = optional(flag(), false);

@@ -311,6 +311,8 @@ export function checkDigest(input: DigestInput): Refusal | null {
     input.resolutionStrategy !== "MERGE"
   )
     return outOfBounds("resolution_strategy", digestInput.resolutionStrategy);
+  if (input.assumptions !== null && input.assumptions.length > 1024)
+    return outOfBounds("assumptions", digestInput.assumptions);
   return null;
 }
 

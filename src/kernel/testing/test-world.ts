@@ -349,6 +349,7 @@ export const plainDigest: DigestInput = {
   context: null,
   intentBacklog: [],
   resolutionStrategy: "RETRY",
+  assumptions: [],
 };
 
 export function actor(role: Role): Actor {

@@ -26,6 +26,7 @@ export const saveDigest = command({
       context: "Whatever the agent needs to go on; any JSON, up to 256 KiB.",
       intent_backlog: "What it still has to acquire.",
       resolution_strategy: "RETRY if left out.",
+      assumptions: "What the work relies on; judged at resume, unless that names its own (A5).",
     }),
   },
   roles: acting,

@@ -125,6 +125,7 @@ export const digest = record(
     context: "Whatever the agent saved.",
     intent_backlog: "What it still has to acquire.",
     resolution_strategy: "What to do at resume (A2).",
+    assumptions: "What the work relies on; judged at resume (A5).",
     saved_at: "When it was saved.",
   }),
   { title: "Digest" },

@@ -94,6 +94,7 @@ export const sampleDigest = sampleOf(digest, {
   context: { branch: "rename-login" },
   intentBacklog: intents,
   resolutionStrategy: "RETRY",
+  assumptions: [{ resource: "FILE:/src/auth.ts", version: "v1" }],
   priority: 1_763_240_391_123,
   savedAt: sampleNow,
 });
