@@ -1,8 +1,22 @@
 /** An agent's own life: registering, checkpoints, taking work up again. */
+import type { Body } from "../control-plane.ts";
 import { listIn, named, textIn, updateSentence } from "../sentences.ts";
 import { toolsIn } from "../tool.ts";
 
 const stateSentence = "{agent_id} is in {state}.";
+
+/** A2: what the checkpoint itself says is to be done with it. */
+function strategySentence({ digest }: Body): string {
+  const { resolution_strategy: strategy } = (digest ?? {}) as { readonly resolution_strategy?: unknown };
+  switch (strategy) {
+    case "ABORT":
+      return " Its strategy is ABORT: do not go on; call transition_agent with ABORTED.";
+    case "MERGE":
+      return " Its strategy is MERGE: bring your work in line with what changed, then acquire its intent_backlog again.";
+    default:
+      return " Acquire its intent_backlog again, then go on from resume_point.";
+  }
+}
 
 export const agentTools = toolsIn("leases", [
   {
@@ -11,7 +25,7 @@ export const agentTools = toolsIn("leases", [
     description:
       "Call this first, once: it gives you the agent_id that the other tools act for, and your place in line. Give an " +
       "agent_id of your own to be found again after a restart; if that agent exists you take it over, its leases " +
-      "included, and the older instance is shut out. Keep agent_token: some keys need it for every call. " +
+      "included, and the older instance is shut out: call verify_all then, before you work. Keep agent_token: some keys need it for every call. " +
       "`leasehold mcp` registers by itself, so there you need this only to choose a name.",
     sentence: "You are {agent_id}, epoch {epoch}; send this agent_id with the other calls.",
   },
@@ -45,7 +59,7 @@ export const agentTools = toolsIn("leases", [
       const unknown = judged.filter(({ outcome }) => outcome === "unverified");
       const read =
         unknown.length === 0 ? "" : ` Unverified, read again: ${named(unknown, ({ resource }) => resource)}.`;
-      return `Taken up, epoch ${textIn(body, "epoch")}.${updateSentence(body)}${read}`;
+      return `Taken up, epoch ${textIn(body, "epoch")}.${updateSentence(body)}${read}${strategySentence(body)}`;
     },
   },
   {
