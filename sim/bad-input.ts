@@ -53,7 +53,14 @@ function wrongCommands(world: World, tenant: SimTenant, agent: SimAgent): readon
   const leaseId = leases.at(-1)?.id ?? "lse_none";
   const boundId = leases.find((lease) => lease.cell !== null)?.id ?? leaseId;
   const closingId = leases.find((lease) => lease.state === "CLOSING")?.id ?? boundId;
-  const digest = { checkpointId: "c", resumePoint: "r", context: {}, intentBacklog: [], resolutionStrategy: "HOPE", assumptions: [] };
+  const digest = {
+    checkpointId: "c",
+    resumePoint: "r",
+    context: {},
+    intentBacklog: [],
+    resolutionStrategy: "HOPE",
+    assumptions: [],
+  };
   const key = { id: "k", hash: "h", role: "agent", tenant: tenantId, label: "x".repeat(300) } as const;
   return [
     { ...asked, type: "release_lease", leaseId, version: "v".repeat(1_025) },

@@ -206,7 +206,11 @@ test("A2: at resume the model learns what the checkpoint's strategy asks of it",
   const session = new Session({ client, agentId: "resuming", labels: {}, ensureServer: async () => undefined });
   t.after(() => session.end());
   const use = (name: string, args: object) => tools.find((one) => one.name === name)?.run(args, session, t.signal);
-  const asked = { RETRY: /acquire its intent_backlog/i, ABORT: /transition_agent with ABORTED/, MERGE: /in line with what/ };
+  const asked = {
+    RETRY: /acquire its intent_backlog/i,
+    ABORT: /transition_agent with ABORTED/,
+    MERGE: /in line with what/,
+  };
   for (const [strategy, words] of Object.entries(asked)) {
     await use("checkpoint", { checkpoint_id: strategy, resume_point: "half", resolution_strategy: strategy });
     assert.match((await use("resume", {}))?.sentence ?? "", words);

@@ -197,10 +197,7 @@ export const agent = {
 export interface Agent extends Values<typeof agent> {}
 
 export const resolutionStrategies = ["RETRY", "ABORT", "MERGE"] as const;
-
 const assumed = { resource: text(), version: text() };
-interface Assumed extends Values<typeof assumed> {}
-
 /** A2: an agent's checkpoint. */
 export const digest = {
   tenant: hidden(text()),
@@ -210,8 +207,7 @@ export const digest = {
   context: json(),
   intentBacklog: list(record(intent)),
   resolutionStrategy: choice(resolutionStrategies),
-  /** What the work relies on, judged at resume (A5). */
-  assumptions: optional(list(record(assumed)), [] as readonly Assumed[]),
+  assumptions: optional(list(record(assumed)), [] as readonly Values<typeof assumed>[]),
   priority: named("priority_timestamp", integer()),
   savedAt: time(),
 };
