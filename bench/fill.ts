@@ -54,6 +54,7 @@ function acquireCommand(index: number, ttlMs: number): Acquire {
     intents: [{ predicate: "MUTATES", resource }],
     ttlMs,
     waitTimeoutMs: 0,
+    standbyMs: 0,
     idleTimeoutMs: null,
     purpose: null,
     tokens: false,

@@ -43,6 +43,7 @@ function acquireCommand(resource: string, agent: number, predicate: string): Acq
     intents: [{ predicate, resource }],
     ttlMs: 60_000,
     waitTimeoutMs: 0,
+    standbyMs: 0,
     idleTimeoutMs: null,
     purpose: "bench",
     tokens: false,

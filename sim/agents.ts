@@ -110,7 +110,8 @@ function repeat(world: World, agent: SimAgent): void {
   const last = agent.sent.at(-1);
   if (last === undefined) return;
   const reply = send(world, { ...last, actor: actorOf(agent), entropy: entropyOf(world) });
-  if (reply.type === "granted" || reply.type === "waiting") count(world.counters, "W10 repeated and answered");
+  if (reply.type === "granted" || reply.type === "waiting" || reply.type === "standby")
+    count(world.counters, "W10 repeated and answered");
   learn(agent, reply);
 }
 
@@ -150,7 +151,7 @@ function commandFor(
         versions: random.chance(0.3) ? { [leaseId]: "v2" } : null,
       };
     case "renew":
-      return { ...asked, type: "renew_lease", leaseId, generation: random.pick([null, null, 1, 2]) };
+      return { ...asked, type: "renew_lease", activity: false, leaseId, generation: random.pick([null, null, 1, 2]) };
     case "transfer":
       return {
         ...asked,
@@ -170,7 +171,7 @@ function commandFor(
     case "cancel":
       return { ...asked, type: "cancel_request", requestId };
     case "collect":
-      return { ...asked, type: "collect_request", requestId };
+      return { ...asked, type: "collect_request", collect: null, requestId };
     case "verify":
       return { ...asked, type: "verify_all", agentId, leaseIds };
     case "restart":
@@ -245,6 +246,7 @@ export function learn(agent: SimAgent, reply: Reply): void {
       agent.leases = [...agent.leases, ...reply.leases.map((lease) => lease.id)].slice(-8);
       break;
     case "waiting":
+    case "standby":
       agent.requests = [...agent.requests, reply.requestId].filter((id) => id !== "").slice(-6);
       break;
     case "leases":

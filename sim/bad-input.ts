@@ -87,7 +87,7 @@ function wrongCommands(world: World, tenant: SimTenant, agent: SimAgent): readon
     { ...asked, type: "report_violation", agentId, leaseId, resource: leases.at(-1)?.resource ?? "FILE:/none" },
     { ...asked, type: "create_key", key },
     { ...asked, type: "delete_key", keyId: "no such key" },
-    { ...asked, type: "collect_request", requestId: "req_none" },
+    { ...asked, type: "collect_request", collect: null, requestId: "req_none" },
     { ...asked, type: "heartbeat", leaseId: boundId, activity: true },
     { ...asked, type: "heartbeat", leaseId: closingId, activity: true },
     { ...asked, type: "bind_confirmed", cellId: null, leaseId, generation: 1, coordinate: null, reason: null },

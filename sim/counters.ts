@@ -18,7 +18,7 @@ export function addAll(counters: Counters, more: Iterable<readonly [string, numb
 /** Codes that the kernel never refuses with: of tokens, of what it answers with PAUSED, and of reading receipts. */
 const notOfTheKernel: readonly string[] = ["resource_fenced", "receipt_unknown"];
 
-const verdicts = ["granted", "waiting", "died", "paused"];
+const verdicts = ["granted", "waiting", "standby", "died", "paused"];
 
 const events = [
   "lease.binding",
@@ -35,6 +35,7 @@ const events = [
   "lease.expired",
   "lease.revoked",
   "request.waiting",
+  "request.standing_by",
   "request.granted",
   "request.timed_out",
   "request.canceled",

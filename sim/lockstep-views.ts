@@ -2,7 +2,7 @@
 
 import type { RecordKind, RecordOf } from "../src/kernel/contract/records.ts";
 import { type State, snapshot } from "../src/kernel/kernel.ts";
-import { blankTenant, type Model, type ModelTenant, queue } from "./model.ts";
+import { blankTenant, type Model, type ModelTenant, queue, standbys } from "./model.ts";
 
 export type Records = { readonly [K in RecordKind]: RecordOf[K][] };
 
@@ -41,8 +41,9 @@ export function modelView(model: Model): unknown {
       .sort(),
     byFence: [...tenant.leases].sort((a, b) => a.fence - b.fence).map((lease) => lease.id),
     waiting: queue(tenant).map((request) => `${request.id} ${request.agentId} until ${request.timeoutAt}`),
+    standby: standbys(tenant).map((request) => `${request.id} ${request.agentId} until ${request.timeoutAt}`),
     remembered: tenant.requests
-      .filter((request) => request.state !== "WAITING" && !request.passing)
+      .filter(({ state, passing }) => state !== "WAITING" && state !== "STANDBY" && !passing)
       .map((request) => `${request.id} ${request.state} until ${request.forgetAt}`)
       .sort(),
     agents: tenant.agents
@@ -75,8 +76,12 @@ export function kernelView(records: Records, modelIdOf: ReadonlyMap<string, stri
       .filter((request) => request.state === "WAITING")
       .sort((a, b) => age(a.agentId) - age(b.agentId) || a.arrival - b.arrival)
       .map((request) => `${id(request.id)} ${request.agentId} until ${request.timeoutAt}`),
+    standby: records.request
+      .filter((request) => request.state === "STANDBY")
+      .sort((a, b) => (priorityOf.get(a.agentId) ?? 0) - (priorityOf.get(b.agentId) ?? 0))
+      .map((request) => `${id(request.id)} ${request.agentId} until ${request.timeoutAt}`),
     remembered: records.request
-      .filter((request) => request.state !== "WAITING")
+      .filter((request) => request.state !== "WAITING" && request.state !== "STANDBY")
       .map((request) => `${id(request.id)} ${request.state} until ${request.forgetAt}`)
       .sort(),
     agents: records.agent

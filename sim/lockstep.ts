@@ -114,7 +114,7 @@ function translated(command: Command, ids: ReadonlyMap<string, string>): Command
 
 function predicted(expected: Prediction, reply: Reply): unknown {
   if ("requestId" in reply && reply.requestId === "") return { type: expected.type };
-  const { blockers, ...rest } = expected;
+  const { blockers, changes: _, ...rest } = expected;
   if (reply.type === "paused" && rest.code?.split(" or ").includes(reply.reason))
     return { ...rest, code: reply.reason };
   // Which 16 of more blockers are listed is not specified.
@@ -140,6 +140,8 @@ function answered(game: Lockstep, reply: Reply): Record<string, unknown> {
       };
     case "waiting":
       return { type: reply.type, requestId: id(reply.requestId), position: reply.position, ...blockers() };
+    case "standby":
+      return { type: reply.type, requestId: id(reply.requestId), ...blockers() };
     case "died":
       return { type: reply.type, ...blockers() };
     case "paused":

@@ -16,6 +16,7 @@ export function manifestFor(world: World, tenant: SimTenant, agent: SimAgent, ac
     intents: intentsFor(world, tenant),
     ttlMs: random.pick([null, null, random.pick([100, 1_000]), 3_000, 8_000, 20_000, 60_000, 400_000]),
     waitTimeoutMs: random.pick([null, null, 0, 50, 1_000, 6_000, 40_000, 700_000]),
+    standbyMs: random.chance(0.3) ? random.pick([1, 500, 5_000, 55_000]) : 0,
     idleTimeoutMs: random.chance(0.15) ? random.pick([100, 2_000, 9_000]) : null,
     purpose: random.pick(purposes),
     tokens: random.chance(0.2),

@@ -14,7 +14,7 @@ import { tenantDefaults } from "./model/numbers.ts";
 import { judge, observe, pauseIfBare } from "./model/observing.ts";
 import { declare, fence, isUnderPrefix, reset, revoke, withdraw } from "./model/resources.ts";
 import { nextDue, settleTenant } from "./model/time.ts";
-import { queue, serve } from "./model/waiting.ts";
+import { queue, serve, standbys } from "./model/waiting.ts";
 import {
   agentOf,
   beginUnit,
@@ -27,7 +27,7 @@ import {
   refused,
 } from "./model/world.ts";
 
-export { queue } from "./model/waiting.ts";
+export { queue, standbys } from "./model/waiting.ts";
 export type { Model, ModelLease, ModelRequest, ModelTenant, Prediction } from "./model/world.ts";
 
 export function createModel(): Model {
@@ -41,7 +41,7 @@ export function predict(model: Model, command: Command, now: number): Prediction
   const trial = structuredClone(model);
   const prediction = decide(trial, command, now);
   const dry = command.type === "acquire" && command.dryRun;
-  if (!dry && prediction.type !== "refused") model.tenants = trial.tenants;
+  if (!dry && (prediction.type !== "refused" || prediction.changes)) model.tenants = trial.tenants;
   return prediction;
 }
 
@@ -75,6 +75,7 @@ function decide(model: Model, command: Command, now: number): Prediction {
         const isPaused = command.type === "pause_agent";
         if (agent.pausedByOperator !== isPaused) agent.idleSince = now;
         agent.pausedByOperator = isPaused;
+        serve(tenant, now, step);
         return { type: "agent" };
       });
     case "save_digest":
@@ -111,8 +112,9 @@ function decide(model: Model, command: Command, now: number): Prediction {
       if (request === undefined) return passingRequest(tenant, command.requestId, command);
       const not = whyNot(tenant, command.actor, request.agentId);
       if (not !== null) return refused(not);
-      if (command.type === "collect_request") return present(tenant, request);
-      if (request.state === "WAITING") endRequest(tenant, request, "CANCELED", now);
+      if (command.type === "collect_request") return present(tenant, request, command.collect ?? true);
+      const isOpen = request.state === "WAITING" || request.state === "STANDBY";
+      if (isOpen) endRequest(tenant, request, "CANCELED", now);
       // Granted while the cancellation was in flight: nobody will collect it.
       for (const lease of tenant.leases.filter((one) => one.request === request && one.claimBy !== null)) {
         endLease(tenant, lease, now, { version: null });
@@ -131,7 +133,7 @@ function decide(model: Model, command: Command, now: number): Prediction {
       const not = whyNot(tenant, command.actor, lease.agentId);
       if (not !== null) return refused(not === "forbidden" ? "not_lease_holder" : not);
       if (command.type === "heartbeat") return heartbeat(tenant, lease, command.activity, now);
-      if (command.type === "renew_lease") return renew(tenant, lease, command.generation, now, step);
+      if (command.type === "renew_lease") return renew(tenant, lease, command, now, step);
       if (command.type === "downgrade_lease") return downgrade(tenant, lease, command, now, step);
       if (command.type === "release_lease") {
         release(tenant, [lease], () => command.version, now, step);
@@ -180,15 +182,15 @@ function decide(model: Model, command: Command, now: number): Prediction {
       if (tenant.suspended === (command.type === "suspend_tenant")) return { type: "tenant" };
       tenant.suspended = !tenant.suspended;
       if (!tenant.suspended) return { type: "tenant" };
-      for (const request of queue(tenant)) {
+      for (const request of [...queue(tenant), ...standbys(tenant)]) {
         request.pausedBecause = "tenant_suspended";
         endRequest(tenant, request, "PAUSED", now);
       }
-      for (const lease of tenant.leases) endLease(tenant, lease, now);
+      for (const lease of tenant.leases) endLease(tenant, lease, now, "revoked");
       return { type: "tenant" };
     case "set_tenant_settings": {
       const settings = { ...tenant.settings, ...command.settings };
-      const waits = tenant.requests.some((request) => request.state === "WAITING");
+      const waits = tenant.requests.some(({ state }) => state === "WAITING" || state === "STANDBY");
       if (settings.strategy !== tenant.settings.strategy && waits) return refused("strategy_in_use");
       tenant.settings = settings;
       return { type: "tenant" };

@@ -65,6 +65,7 @@ function movesOf(weightOf: Readonly<Record<Verb, number>>): fc.Arbitrary<Move> {
     intents: fc.array(intent, { minLength: 1, maxLength: 3 }),
     ttl: fc.nat({ max: 7 }),
     wait: fc.nat({ max: 5 }),
+    standby: fc.nat({ max: 6 }),
     idle: fc.nat({ max: 4 }),
     key: fc.nat({ max: 5 }),
     who: fc.nat({ max: 20 }),

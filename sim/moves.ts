@@ -52,6 +52,7 @@ export interface Move {
   }[];
   readonly ttl: number;
   readonly wait: number;
+  readonly standby: number;
   readonly idle: number;
   readonly key: number;
   readonly who: number;
@@ -88,6 +89,7 @@ export const tenantId = "t1";
 
 const ttls = [null, 100, 1_000, 5_000, 20_000, 60_000, 400_000, 50];
 const waits = [null, 0, 500, 5_000, 30_000, 700_000];
+const standbys = [0, 0, 0, 400, 6_000, 55_000, 55_000];
 const idles = [null, null, null, 2_000, 15_000];
 const keys = [null, null, null, "k1", "k2", "k3"];
 
@@ -124,6 +126,7 @@ export function commandFor(move: Move, board: Board, known: Targets, entropy: re
         intents: move.intents.map((intent) => intentFor(intent, board)),
         ttlMs: nth(ttls, move.ttl),
         waitTimeoutMs: nth(waits, move.wait),
+        standbyMs: nth(standbys, move.standby),
         idleTimeoutMs: nth(idles, move.idle),
         purpose: null,
         tokens: false,
@@ -146,7 +149,7 @@ export function commandFor(move: Move, board: Board, known: Targets, entropy: re
       };
     case "renew_lease": {
       const generation = move.flag ? null : lease.generation + (move.ttl === 0 ? 1 : 0);
-      return { ...self(lease.agentId), type: "renew_lease", leaseId: lease.id, generation };
+      return { ...self(lease.agentId), type: "renew_lease", activity: false, leaseId: lease.id, generation };
     }
     case "transfer_lease":
       return {
@@ -165,8 +168,11 @@ export function commandFor(move: Move, board: Board, known: Targets, entropy: re
         version,
       };
     case "cancel_request":
-    case "collect_request":
       return { ...self(request.agentId), type: move.verb, requestId: request.id };
+    case "collect_request": {
+      const collect = move.flag ? null : move.nth % 3 === 0;
+      return { ...self(request.agentId), type: move.verb, requestId: request.id, collect };
+    }
     case "verify_all":
       return { ...self(agentId), type: "verify_all", agentId, leaseIds: named };
     case "restart_agent":

@@ -11,7 +11,7 @@ const habits = {
   revokePrefix: 3,
   fence: 4,
   reset: 10,
-  withdraw: 2,
+  withdraw: 4,
   declare: 10,
   pause: 4,
   unpause: 5,
@@ -21,7 +21,7 @@ const habits = {
   strategy: 10,
   quotas: 6,
   settings: 3,
-  createKey: 3,
+  createKey: 6,
   deleteKey: 2,
   forgetEnds: 5,
 };
@@ -59,7 +59,7 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
     case "withdraw":
       if (isPattern(resource) && random.chance(0.9)) return;
       send(world, { ...asked, type: "withdraw_resource", resource, revoke: random.chance(0.5) });
-      return;
+      return tryToExtend(world, tenant, resource);
     case "declare":
     case "capacity":
       return declare(world, tenant, resource, habit === "capacity");
@@ -93,6 +93,7 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
         { receiptsMax: 1_000_000, receiptBytesMax: 40_000 },
         { receiptsMax: 1_000_000, receiptBytesMax: 1_000_000_000 },
         { receiptsMax: 1_000_000, receiptBytesMax: 1_000_000_000 },
+        { tenantLeaseTimeMsMax: random.pick([null, null, random.between(1_000, 500_000)]) },
       ]);
       send(world, { ...asked, type: "set_tenant_quotas", tenantId, quotas });
       return;
@@ -102,7 +103,11 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
         ...asked,
         type: "set_tenant_settings",
         tenantId,
-        settings: { claimWithinMs: random.between(1, 9_000) },
+        settings: random.pick([
+          { claimWithinMs: random.between(1, 9_000) },
+          { idleTimeoutMsByType: { FILE: random.between(100, 60_000) } },
+          { idleTimeoutMsByType: {} },
+        ]),
       });
       return;
     case "createKey": {
@@ -143,6 +148,15 @@ function repairOf(world: World, tenant: SimTenant): keyof typeof habits | null {
   if (pausedIn(world, tenant) !== undefined) return "unpause";
   if (fencedIn(world, tenant) !== undefined) return "reset";
   return withdrawnIn(world, tenant) === undefined ? null : "declare";
+}
+
+/** The holder of what was withdrawn goes on as before (G12). */
+function tryToExtend(world: World, tenant: SimTenant, resource: string): void {
+  const lease = [...world.store.lease.values()].find((one) => one.tenant === tenant.id && one.resource === resource);
+  if (lease === undefined) return;
+  const asked = { tenant: tenant.id, actor: operator, entropy: entropyOf(world), leaseId: lease.id, activity: true };
+  send(world, { ...asked, type: "heartbeat" });
+  send(world, { ...asked, type: "renew_lease", generation: null });
 }
 
 /** Declares a withdrawn resource again, or a counted one with more or fewer units. */

@@ -117,7 +117,7 @@ function runOut(world: World): void {
     settleInSlices(world);
   }
   compareWithStore(world);
-  const waiting = [...world.store.request.values()].find((request) => request.state === "WAITING");
+  const waiting = [...world.store.request.values()].find(({ state }) => state === "WAITING" || state === "STANDBY");
   if (waiting !== undefined) violated("W4", "every deadline has passed, but a request still waits", waiting);
   const [lease] = world.store.lease.values();
   if (lease !== undefined) violated("L3", "every deadline has passed, but a lease is still live", lease);

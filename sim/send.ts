@@ -149,8 +149,12 @@ function checkEvents(world: World, events: readonly KernelEvent[]): void {
 }
 
 function changesNothing(command: Command, reply: Reply): boolean {
+  // A heartbeat that extends nothing still collects a grant and reports activity (W8, L10).
+  if (command.type === "heartbeat") return reply.type === "refused" && !livesOn.includes(reply.code);
   return reply.type === "refused" || (command.type === "acquire" && command.dryRun);
 }
+
+const livesOn: readonly string[] = ["renew_required", "resource_withdrawn", "lease_denied"];
 
 function remember({ recent, step, now }: World, command: Command): void {
   recent.push({ step, now, command });

@@ -183,6 +183,7 @@ export function commandOf(move: TaskMove, state: State, options: Options, entrop
         intents: (pick(manifests, c) ?? []).map(intentOf),
         ttlMs: 1_000 * (1 + (b % 9)),
         waitTimeoutMs: 3_000 * (b % 3),
+        standbyMs: 0,
         idleTimeoutMs: null,
         purpose: null,
         tokens: false,

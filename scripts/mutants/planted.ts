@@ -6,6 +6,7 @@ import { cellMutants } from "./planted-cells.ts";
 import { historyMutants } from "./planted-history.ts";
 import { longStepMutants } from "./planted-long-steps.ts";
 import { observingMutants } from "./planted-observing.ts";
+import { requestMutants } from "./planted-requests.ts";
 import { taskMutants } from "./planted-tasks.ts";
 
 export interface Mutant {
@@ -25,6 +26,7 @@ export const mutants: readonly Mutant[] = [
   ...historyMutants,
   ...observingMutants,
   ...longStepMutants,
+  ...requestMutants,
 
   // Time (L3, L4, L9, L10)
   {
@@ -235,7 +237,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "waiters are not served when a lease is released",
     file: "memory/state.ts",
-    find: "if (turn.tenant.waitingCount > 0) turn.state.freed.push(nameOf(lease));",
+    find: "if (isAwaited(turn.tenant)) turn.state.freed.push(nameOf(lease));",
     replace: "",
   },
   {

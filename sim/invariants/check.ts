@@ -15,6 +15,7 @@ import {
   createReceiptMemory,
   type ReceiptMemory,
 } from "./receipts.ts";
+import { checkStandbyChanges, checkStandbys } from "./standby.ts";
 import type { Step } from "./step.ts";
 import { checkOffers, checkTaskLeases } from "./task-leases.ts";
 import { checkPlaces } from "./task-places.ts";
@@ -52,6 +53,7 @@ export function checkInvariants(memory: Memory, step: Step, thoroughly: boolean)
   checkTimestamps(memory.timestamps, step);
   checkLeaseChanges(step, memory.wasHeld);
   checkRequestChanges(step);
+  checkStandbyChanges(step);
   checkGrantReply(step);
   checkActor(step);
   checkWounds(step);
@@ -72,6 +74,7 @@ export function checkInvariants(memory: Memory, step: Step, thoroughly: boolean)
     if (thoroughly) {
       checkAllConflicts(view);
       checkAllWaits(view, step);
+      checkStandbys(view, step);
       checkIdleStates(view);
       checkWorkers(view);
       checkChoices(view, step);

@@ -1,5 +1,6 @@
 /** Nothing is live after its end (L3), ended is final (L12), and no agent holds what its state does not allow (A1). */
 import type { Lease } from "../../src/kernel/contract/records.ts";
+import { overlap } from "../model/names.ts";
 import { type Step, violated } from "./step.ts";
 import type { TenantView } from "./tenant-view.ts";
 
@@ -43,12 +44,21 @@ export function checkIdleStates(view: TenantView): void {
 const mayBecome: Readonly<Record<Lease["state"], readonly Lease["state"][]>> = {
   BINDING: ["BINDING", "ACTIVE", "CLOSING"],
   ACTIVE: ["ACTIVE", "HELD", "CLOSING"],
-  HELD: ["HELD", "ACTIVE", "CLOSING"],
+  HELD: ["HELD", "ACTIVE", "BINDING", "CLOSING"],
   CLOSING: ["CLOSING"],
   RELEASED: [],
   EXPIRED: [],
   REVOKED: [],
 };
+
+/** G12: nothing extends a lease that covers something withdrawn. */
+function checkNotWithdrawn({ store, command }: Step, lease: Lease): void {
+  if (command?.type !== "heartbeat" && command?.type !== "heartbeat_all" && command?.type !== "renew_lease") return;
+  for (const { tenant, name, withdrawn } of store.resource.values()) {
+    if (!withdrawn || tenant !== lease.tenant || !overlap(name, lease.resource)) continue;
+    violated("G12", "a lease on a withdrawn resource was extended", lease);
+  }
+}
 
 export function checkLeaseChanges(step: Step, wasHeld: Set<string>): void {
   for (const change of step.changes) {
@@ -69,6 +79,10 @@ export function checkLeaseChanges(step: Step, wasHeld: Set<string>): void {
     if (after.state === "ACTIVE" && after.cellBy !== null)
       violated("G6", "a lease is ACTIVE before its cell bound it", after);
     if (before === null) continue;
+    if (before.state === "HELD" && after.state === "ACTIVE" && after.cell !== null) {
+      violated("L9", "a bound lease was revived before its cell had set it up again", before, after);
+    }
+    if (after.expiresAt > before.expiresAt && after.state !== "BINDING") checkNotWithdrawn(step, after);
     if (before.state === "HELD" && after.state === "ACTIVE" && !before.verified) {
       violated("L9", "a held lease was revived without VERIFY_ALL", before, after);
     }

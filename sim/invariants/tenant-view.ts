@@ -17,6 +17,8 @@ export interface TenantView {
   readonly field: Field<Lease>;
   /** In the order in which they are served: of arrival, or of age under Wound-Wait. */
   readonly waiters: readonly Waiter[];
+  /** W14. */
+  readonly standbys: readonly Waiter[];
   readonly agents: ReadonlyMap<string, Agent>;
   readonly tasks: ReadonlyMap<string, Task>;
   /** The timestamp of a holder: of an agent's unit of work, or of a task (W1, T10). */
@@ -53,20 +55,22 @@ export function viewsOf(store: RecordStore): TenantView[] {
   for (const agent of store.agent.values()) views.get(agent.tenant)?.agents.set(agent.id, agent);
   for (const resource of store.resource.values()) views.get(resource.tenant)?.resources.set(resource.name, resource);
   for (const request of store.request.values()) {
-    if (request.state === "WAITING") views.get(request.tenant)?.requests.push(request);
+    if (request.state === "WAITING" || request.state === "STANDBY") views.get(request.tenant)?.requests.push(request);
   }
   return [...views.values()].map(({ tenant, leases, requests, agents, tasks, resources }) => {
     const byAge = tenant.settings.strategy === "wound_wait";
     const priorityOf = (holder: string) => agents.get(holder)?.priority ?? tasks.get(holder)?.timestamp;
-    const waiters = requests.map((request) => ({
+    const open = requests.map((request) => ({
       request,
       agentId: request.holder,
       claims: claimsOf(request.intents, request.picked),
       priority: priorityOf(request.holder) ?? Number.NaN,
     }));
-    waiters.sort((a, b) => (byAge ? a.priority - b.priority : 0) || a.request.arrival - b.request.arrival);
+    open.sort((a, b) => (byAge ? a.priority - b.priority : 0) || a.request.arrival - b.request.arrival);
     const capacityOf = (name: string) => resources.get(name)?.capacity ?? null;
-    return { tenant, field: { leases, capacityOf }, waiters, agents, tasks, priorityOf, resources };
+    const waiters = open.filter(({ request }) => request.state === "WAITING");
+    const standbys = open.filter(({ request }) => request.state === "STANDBY");
+    return { tenant, field: { leases, capacityOf }, waiters, standbys, agents, tasks, priorityOf, resources };
   });
 }
 

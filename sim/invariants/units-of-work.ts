@@ -48,7 +48,8 @@ export function checkDeath(view: TenantView, { command, reply, events }: Step): 
   if (!older) violated("W2", "the oldest unit of work of its tenant died", command, reply);
 
   // With `pick`, the obstacle is on the picked resource: the event names it, and a dry run has no event.
-  const died = events.find((event) => event.type === "request.died");
+  // One that names a request stood by until now (W14).
+  const died = events.filter((event) => event.type === "request.died").find((event) => event.requestId === null);
   if (died === undefined && command.intents.some(({ pick }) => pick === "any")) return;
   let at = 0;
   const claims = command.intents.flatMap(({ predicate: wish, resource, units, to }) => {

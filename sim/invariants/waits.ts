@@ -26,15 +26,17 @@ export function checkOvertaking(view: TenantView, step: Step): void {
   for (const change of step.changes) {
     if (change.kind !== "request" || change.after?.tenant !== view.tenant.id) continue;
     const { before, after } = change;
-    if (before !== null && before.state !== "WAITING") continue;
+    // What stood by comes after every waiter (W14).
+    const stoodBy = before?.state === "STANDBY";
+    if (before !== null && before.state !== "WAITING" && !stoodBy) continue;
     if (after.state !== "GRANTED" && after.state !== "BINDING") continue;
     const priority = view.agents.get(after.agentId)?.priority ?? 0;
     const byAge = view.tenant.settings.strategy === "wound_wait";
     // A waiter that arrived in this step came after what the step settled first.
     const cameBefore = view.waiters.filter((waiter) => !isNew(step, waiter.request));
-    const ahead = cameBefore.filter((waiter) =>
-      byAge && waiter.priority !== priority ? waiter.priority < priority : waiter.request.arrival < after.arrival,
-    );
+    const isAhead = (waiter: Waiter) =>
+      byAge && waiter.priority !== priority ? waiter.priority < priority : waiter.request.arrival < after.arrival;
+    const ahead = stoodBy ? cameBefore : cameBefore.filter(isAhead);
     // Its own new leases must not count as covering what it asked for.
     const leases = view.field.leases.filter((lease) => !after.leaseIds.includes(lease.id));
     const field = { ...view.field, leases };

@@ -2,6 +2,7 @@
 import type { Acquire } from "../../src/kernel/contract/commands.ts";
 import { type Predicate, predicates } from "../../src/kernel/contract/predicates.ts";
 import { type Claim, type InTheWay, inTheWay, isFree, unitsIn } from "./conflicts.ts";
+import { dieStandby } from "./ending.ts";
 import { toldWith } from "./leases.ts";
 import { ttlMsMin } from "./numbers.ts";
 import { blindSince, pause } from "./observing.ts";
@@ -18,6 +19,7 @@ import {
   type ModelTenant,
   type Prediction,
   refused,
+  standbyOf,
   waitingOf,
 } from "./world.ts";
 
@@ -31,13 +33,14 @@ export function acquire(
   const wrong = faultOf(command);
   if (wrong !== null) return refused(wrong);
 
-  const body = JSON.stringify([command.intents, command.ttlMs, command.waitTimeoutMs, command.idleTimeoutMs]);
+  const { intents, ttlMs, waitTimeoutMs, standbyMs, idleTimeoutMs } = command;
+  const body = JSON.stringify([intents, ttlMs, waitTimeoutMs, standbyMs, idleTimeoutMs]);
   const known = tenant.requests.find(
     (one) =>
       one.key !== null &&
       one.key === command.requestKey &&
       one.agentId === agent.id &&
-      (one.state === "WAITING" || one.state === "GRANTED"), // Refusals are not remembered.
+      (one.state === "WAITING" || one.state === "STANDBY" || one.state === "GRANTED"), // Refusals are not remembered.
   );
   if (known !== undefined && !command.dryRun)
     return known.body === body ? present(tenant, known) : refused("request_id_reused");
@@ -81,6 +84,7 @@ export function acquire(
     pausedBecause: "",
     live: 0,
     endedInOrder: 0,
+    ends: [],
     forgetAt: null,
   };
   tenant.requests.push(request);
@@ -90,6 +94,7 @@ export function acquire(
   if (tenant.settings.strategy === "wound_wait") wound(tenant, request, now);
   const blocking = inTheWay(fieldOf(tenant), agent.id, claims, respected);
   if (isFree(blocking)) {
+    dieStandby(tenant, agent.id, now);
     request.observeSince = blindSince(agent, resources);
     const leases = grant(tenant, request, now, step, null);
     request.passing = request.key === null;
@@ -99,30 +104,47 @@ export function acquire(
   }
   const blockers = idsOf(atFirst);
   if (tenant.settings.strategy === "wait_die" && !mayWait(tenant, atFirst, agent.id)) {
-    tenant.requests = tenant.requests.filter((one) => one !== request);
     pause(agent, resources, now);
+    // W14: it has neither a lease nor another request, this one apart.
+    const isAlone = leasesOf(tenant, agent.id).length === 0 && waitingOf(tenant, agent.id).length === 1;
+    if (standbyMs > 0 && isAlone && standbyOf(tenant, agent.id) === undefined) {
+      request.state = "STANDBY";
+      request.timeoutAt = now + standbyMs;
+      return present(tenant, request);
+    }
+    tenant.requests = tenant.requests.filter((one) => one !== request);
     agent.attempts++;
     return { type: "died", blockers };
   }
   if (waitTimeout === 0) return { ...refused("would_wait"), blockers };
+  dieStandby(tenant, agent.id, now);
   pause(agent, resources, now);
   serve(tenant, now, step);
   return present(tenant, request);
 }
 
 /** W10: a known key is answered from the request's present state, which also collects a grant (W8). */
-export function present(tenant: ModelTenant, request: ModelRequest): Prediction {
+export function present(tenant: ModelTenant, request: ModelRequest, collects = true): Prediction {
   if (request.state === "GRANTED") {
-    for (const lease of tenant.leases) if (lease.request === request) lease.claimBy = null;
+    if (request.live === 0) return refused(`lease_${worstEnd(request)}`);
+    for (const lease of tenant.leases) if (collects && lease.request === request) lease.claimBy = null;
     const leaseIds = request.claims.map((_, index) => `${request.id}.${index}`);
     return { type: "granted", requestId: request.id, leaseIds, ...toldWith(tenant, [request]) };
   }
   if (request.state === "TIMED_OUT") return refused("wait_timeout");
   if (request.state === "CANCELED") return refused("request_canceled");
   if (request.state === "PAUSED") return { type: "paused", code: request.pausedBecause };
+  if (request.state === "STANDBY" || request.state === "DIED") {
+    const blockers = idsOf(inTheWay(fieldOf(tenant), request.agentId, request.claims, queue(tenant), "covered"));
+    return request.state === "DIED" ? { type: "died", blockers } : { type: "standby", requestId: request.id, blockers };
+  }
   const ahead = aheadOf(tenant, request);
   const blocking = inTheWay(fieldOf(tenant), request.agentId, request.claims, ahead);
   return { type: "waiting", requestId: request.id, position: 1 + blocking.requests.length, blockers: idsOf(blocking) };
+}
+
+function worstEnd({ ends }: ModelRequest): ModelRequest["ends"][number] {
+  return ends.find((end) => end === "revoked") ?? ends.find((end) => end === "expired") ?? "released";
 }
 
 function idsOf({ leases, requests }: InTheWay<ModelLease, ModelRequest>): string[] {

@@ -1,5 +1,5 @@
 /** The life of agents (A1 to A5, L8, L9), as the table of A1 has it. */
-import { endAllOf } from "./ending.ts";
+import { cancelStandby, endAllOf } from "./ending.ts";
 import { observe } from "./observing.ts";
 import { serve } from "./waiting.ts";
 import {
@@ -51,6 +51,7 @@ export function register(tenant: ModelTenant, id: string, now: number, step: num
 export function takeUp(tenant: ModelTenant, agent: ModelAgent, now: number, step: number): void {
   agent.epoch++;
   agent.idleSince = now;
+  cancelStandby(tenant, agent.id, now);
   for (const lease of leasesOf(tenant, agent.id).sort((a, b) => a.fence - b.fence)) {
     lease.generation++;
     fenceAnew(tenant, lease, step);

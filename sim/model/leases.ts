@@ -1,7 +1,9 @@
 /** Commands on a held lease (L4, L5, L13 to L15, G8). */
+import type { RenewLease } from "../../src/kernel/contract/commands.ts";
 import { type Predicate, predicates } from "../../src/kernel/contract/predicates.ts";
 import { claimsConflict, inTheWay, unitsIn } from "./conflicts.ts";
-import { endLease, leaveRequest, noteIdle } from "./ending.ts";
+import { dieStandby, endLease, leaveRequest, noteIdle } from "./ending.ts";
+import { overlap } from "./names.ts";
 import { noteEnd, observe, type PredictedObservation, pauseIfBare } from "./observing.ts";
 import { aheadOf, queue, serve } from "./waiting.ts";
 import {
@@ -50,6 +52,12 @@ export function toldWith(
 
 export function heartbeat(tenant: ModelTenant, lease: ModelLease, activity: boolean, now: number): Prediction {
   if (lease.state === "HELD" && !lease.verified) return refused("verify_required");
+  if (isWithdrawn(tenant, lease)) {
+    // A sign of life all the same.
+    if (lease.state === "ACTIVE") collect(tenant, lease);
+    if (lease.state === "ACTIVE" && activity) for (const half of halvesOf(lease)) half.activeAt = now;
+    return { ...refused("resource_withdrawn"), changes: true };
+  }
   for (const half of halvesOf(lease)) {
     // Its holder was restarting, so it does not count as idle.
     if (activity || half.state === "HELD") half.activeAt = now;
@@ -59,18 +67,25 @@ export function heartbeat(tenant: ModelTenant, lease: ModelLease, activity: bool
   return { type: "lease", leaseIds: [lease.id], ...toldWith(tenant, [collect(tenant, lease)]) };
 }
 
+/** G12: it covers something that was withdrawn. */
+function isWithdrawn(tenant: ModelTenant, lease: ModelLease): boolean {
+  const withdrawn = tenant.resources.filter((resource) => resource.withdrawn);
+  return halvesOf(lease).some((half) => withdrawn.some(({ name }) => overlap(half.resource, name)));
+}
+
 export function renew(
   tenant: ModelTenant,
   lease: ModelLease,
-  generation: number | null,
+  { generation, activity }: RenewLease,
   now: number,
   step: number,
 ): Prediction {
   if (lease.state === "HELD" && !lease.verified) return refused("verify_required");
+  if (isWithdrawn(tenant, lease)) return refused("resource_withdrawn");
   if (generation !== null && generation !== lease.generation) return refused("stale_generation");
   for (const half of halvesOf(lease)) {
+    if (activity || half.state === "HELD") half.activeAt = now;
     half.state = "ACTIVE";
-    half.activeAt = now;
     half.expiresAt = now + half.ttl;
     half.generation++;
     fenceAnew(tenant, half, step);
@@ -151,12 +166,13 @@ export function transfer(
   );
   if (waitsForItself(tenant, receiver.id, halvesOf(lease))) return refused("transfer_refused");
   if (clashes || someWaitIsTurned(tenant, halvesOf(lease))) return refused("transfer_refused");
+  dieStandby(tenant, receiver.id, now);
   for (const half of halvesOf(lease)) {
     noteEnd(tenant, { ...half, agentId: giver, claimBy: null }, now, version);
     fenceAnew(tenant, half, step);
     half.generation++;
     half.claimBy = null;
-    leaveRequest(tenant, half, now);
+    leaveRequest(tenant, half, "released", now);
   }
   noteIdle(tenant, giver, now);
   completeIfDone(tenant, giver, now);

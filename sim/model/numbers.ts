@@ -9,6 +9,7 @@ export const tenantDefaults: TenantSettings = {
   waitTimeoutMsMax: 600_000,
   claimWithinMs: 10_000,
   retryMsBase: 50,
+  idleTimeoutMsByType: {},
   retryMsCap: 5_000,
   supervisor: null,
 };

@@ -2,7 +2,7 @@
 import { inTheWay } from "./conflicts.ts";
 import { endLease, endRequest } from "./ending.ts";
 import { isPattern, isUnder, overlap } from "./names.ts";
-import { aheadOf, queue, serve } from "./waiting.ts";
+import { aheadOf, queue, serve, standbys } from "./waiting.ts";
 import {
   agentOf,
   fieldOf,
@@ -71,7 +71,7 @@ export function revoke(
   step: number,
 ): Prediction {
   const before = tenant.leases.length;
-  for (const lease of tenant.leases.filter(applies)) endLease(tenant, lease, now);
+  for (const lease of tenant.leases.filter(applies)) endLease(tenant, lease, now, "revoked");
   const count = before - tenant.leases.length;
   serve(tenant, now, step);
   return { type: "revoked", count };
@@ -92,11 +92,12 @@ function known(tenant: ModelTenant, name: string): ModelResource {
 }
 
 function clear(tenant: ModelTenant, name: string, now: number): void {
-  for (const lease of tenant.leases.filter((one) => overlap(one.resource, name))) endLease(tenant, lease, now);
+  for (const lease of tenant.leases.filter((one) => overlap(one.resource, name)))
+    endLease(tenant, lease, now, "revoked");
 }
 
 function dismissWaiters(tenant: ModelTenant, name: string, why: string, now: number): void {
-  for (const request of queue(tenant)) {
+  for (const request of [...queue(tenant), ...standbys(tenant)]) {
     if (!request.claims.some((claim) => overlap(claim.resource, name))) continue;
     request.pausedBecause = why;
     endRequest(tenant, request, "PAUSED", now);

@@ -1,8 +1,8 @@
 /** What is due (L3, L9, L10, W4, W8, S4), found by checking every deadline. */
-import { endLease, endRequest } from "./ending.ts";
+import { dieStandby, endLease, endRequest } from "./ending.ts";
 import { agentIdleMs, heldMs } from "./numbers.ts";
 import { serve } from "./waiting.ts";
-import { agentOf, leasesOf, type ModelLease, type ModelRequest, type ModelTenant, waitingOf } from "./world.ts";
+import { agentOf, hasSomething, type ModelLease, type ModelRequest, type ModelTenant } from "./world.ts";
 
 interface Due {
   readonly at: number;
@@ -13,6 +13,9 @@ interface Due {
 export function settleTenant(tenant: ModelTenant, now: number, step: number): void {
   for (const request of tenant.requests.filter((one) => one.state === "WAITING" && one.timeoutAt <= now)) {
     endRequest(tenant, request, "TIMED_OUT", now);
+  }
+  for (const request of tenant.requests.filter((one) => one.state === "STANDBY" && one.timeoutAt <= now)) {
+    dieStandby(tenant, request.agentId, now);
   }
   serve(tenant, now, step);
   for (;;) {
@@ -27,7 +30,9 @@ export function settleTenant(tenant: ModelTenant, now: number, step: number): vo
 
 /** The tenant's next deadline. */
 export function nextDue(tenant: ModelTenant): number {
-  const waits = tenant.requests.filter((one) => one.state === "WAITING").map((request) => request.timeoutAt);
+  const waits = tenant.requests
+    .filter((one) => one.state === "WAITING" || one.state === "STANDBY")
+    .map((request) => request.timeoutAt);
   return Math.min(...waits, ...dueItems(tenant, 0).map((due) => due.at));
 }
 
@@ -38,9 +43,9 @@ function dueItems(tenant: ModelTenant, now: number): Due[] {
     items.push(endOf(tenant, lease, now));
     // W8: the grant was not collected. Its leases have the same deadline and end one after the other.
     const { claimBy } = lease;
-    if (claimBy !== null) items.push({ at: claimBy, happen: () => endLease(tenant, lease, now) });
+    if (claimBy !== null) items.push({ at: claimBy, happen: () => endLease(tenant, lease, now, "expired") });
     if (lease.idleTimeout !== null && lease.state === "ACTIVE") {
-      items.push({ at: lease.activeAt + lease.idleTimeout, happen: () => endLease(tenant, lease, now) });
+      items.push({ at: lease.activeAt + lease.idleTimeout, happen: () => endLease(tenant, lease, now, "revoked") });
     }
   }
   for (const request of tenant.requests) {
@@ -48,7 +53,7 @@ function dueItems(tenant: ModelTenant, now: number): Due[] {
     items.push({ at: request.forgetAt, happen: () => forget(tenant, request) });
   }
   for (const agent of tenant.agents) {
-    if (leasesOf(tenant, agent.id).length > 0 || waitingOf(tenant, agent.id).length > 0) continue;
+    if (hasSomething(tenant, agent.id)) continue;
     items.push({
       at: agent.idleSince + agentIdleMs,
       happen: () => {
@@ -68,12 +73,13 @@ function forget(tenant: ModelTenant, request: ModelRequest): void {
 
 /** L3 or L9: a lease of a restarting agent is held once before it expires. */
 function endOf(tenant: ModelTenant, lease: ModelLease, now: number): Due {
-  if (lease.state === "HELD") return { at: lease.heldUntil ?? 0, happen: () => endLease(tenant, lease, now) };
+  if (lease.state === "HELD")
+    return { at: lease.heldUntil ?? 0, happen: () => endLease(tenant, lease, now, "expired") };
   return {
     at: lease.expiresAt,
     happen: () => {
       const mayBeHeld = agentOf(tenant, lease.agentId).restarting && lease.heldUntil === null;
-      if (!mayBeHeld) return endLease(tenant, lease, now);
+      if (!mayBeHeld) return endLease(tenant, lease, now, "expired");
       for (const half of lease.pair === null ? [lease] : [lease, lease.pair]) {
         half.state = "HELD";
         half.claimBy = null;

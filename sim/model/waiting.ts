@@ -4,7 +4,15 @@
  */
 import { claimsConflict, type InTheWay, inTheWay, isFree, unitsIn, unitsLeft } from "./conflicts.ts";
 import { endLease } from "./ending.ts";
-import { agentOf, fieldOf, isOlder, type ModelLease, type ModelRequest, type ModelTenant } from "./world.ts";
+import {
+  agentOf,
+  capacityOf,
+  fieldOf,
+  isOlder,
+  type ModelLease,
+  type ModelRequest,
+  type ModelTenant,
+} from "./world.ts";
 
 /** The waiting requests, in the order in which they are served. */
 export function queue(tenant: ModelTenant): ModelRequest[] {
@@ -26,9 +34,30 @@ export function serve(tenant: ModelTenant, now: number, step: number): void {
     const next = queue(tenant).find((request) => {
       return isFree(inTheWay(fieldOf(tenant), request.agentId, request.claims, aheadOf(tenant, request)));
     });
+    if (next === undefined) break;
+    grant(tenant, next, now, step, now + tenant.settings.claimWithinMs);
+  }
+  for (;;) {
+    const next = standbys(tenant).find((request) => mayBeGranted(tenant, request));
     if (next === undefined) return;
     grant(tenant, next, now, step, now + tenant.settings.claimWithinMs);
   }
+}
+
+/** What stands by, the oldest first (W14). */
+export function standbys(tenant: ModelTenant): ModelRequest[] {
+  const age = (request: ModelRequest) => agentOf(tenant, request.agentId).priority;
+  return tenant.requests.filter((request) => request.state === "STANDBY").sort((a, b) => age(a) - age(b));
+}
+
+/** Whether it would be granted if it came now: nobody held or waited for what it wants. */
+function mayBeGranted(tenant: ModelTenant, { agentId, claims }: ModelRequest): boolean {
+  if (agentOf(tenant, agentId).pausedByOperator) return false;
+  const fits = claims.every(({ resource }) => {
+    const capacity = capacityOf(tenant, resource);
+    return capacity === null || unitsIn(claims, resource) <= capacity;
+  });
+  return fits && isFree(inTheWay(fieldOf(tenant), agentId, claims, queue(tenant)));
 }
 
 /** W6: grants the whole manifest. `claimBy` is set for requests that waited (W8). */
@@ -93,7 +122,7 @@ export function wound(tenant: ModelTenant, request: ModelRequest, now: number): 
     lease.agentId !== request.agentId && isOlder(tenant, request.agentId, lease) && tenant.leases.includes(lease);
   for (const claim of request.claims) {
     for (const lease of tenant.leases.filter((one) => claimsConflict(fieldOf(tenant), claim, one))) {
-      if (isYounger(lease)) endLease(tenant, lease, now);
+      if (isYounger(lease)) endLease(tenant, lease, now, "revoked");
     }
   }
   for (const name of new Set(request.claims.map((claim) => claim.resource))) {
@@ -101,7 +130,7 @@ export function wound(tenant: ModelTenant, request: ModelRequest, now: number): 
       .filter((lease) => lease.resource === name)
       .sort((a, b) => agentOf(tenant, b.agentId).priority - agentOf(tenant, a.agentId).priority || b.fence - a.fence);
     for (const lease of youngestFirst) {
-      if (isYounger(lease) && isTooMuch(tenant, request, lease)) endLease(tenant, lease, now);
+      if (isYounger(lease) && isTooMuch(tenant, request, lease)) endLease(tenant, lease, now, "revoked");
     }
   }
 }

@@ -34,7 +34,7 @@ export interface ModelLease extends Claim {
 }
 
 /** How a request ended that was not granted; kept so that its agent can still ask. */
-export type Fate = "TIMED_OUT" | "CANCELED" | "PAUSED";
+export type Fate = "TIMED_OUT" | "CANCELED" | "PAUSED" | "DIED";
 
 export interface ModelRequest {
   readonly id: string;
@@ -49,14 +49,16 @@ export interface ModelRequest {
   readonly ttl: number;
   readonly idleTimeout: number | null;
   readonly arrival: number;
-  readonly timeoutAt: number;
+  timeoutAt: number;
   /** Since when its agent could not see what it asks for (A4). */
   observeSince: number | null;
-  state: "WAITING" | "GRANTED" | Fate;
+  state: "WAITING" | "STANDBY" | "GRANTED" | Fate;
   /** Why it was PAUSED. */
   pausedBecause: string;
   /** The number of its live leases; once it is 0, the request is remembered until `forgetAt`. */
   live: number;
+  /** How its leases ended (W10); one that was transferred was released. */
+  ends: ("released" | "expired" | "revoked")[];
   /** The order in which the agent's granted requests ended, so that the oldest are forgotten first. */
   endedInOrder: number;
   forgetAt: number | null;
@@ -138,6 +140,8 @@ export interface Prediction {
   readonly count?: number;
   readonly observation?: PredictedObservation;
   readonly assumptions?: readonly string[];
+  /** A refusal that counts as a sign of life (W8). */
+  readonly changes?: boolean;
 }
 
 export function refused(code: string): Prediction {
@@ -170,6 +174,17 @@ export function leasesOf(tenant: ModelTenant, agentId: string): ModelLease[] {
 
 export function waitingOf(tenant: ModelTenant, agentId: string): ModelRequest[] {
   return tenant.requests.filter((request) => request.state === "WAITING" && request.agentId === agentId);
+}
+
+/** W14: what the agent stands by for. */
+export function standbyOf(tenant: ModelTenant, agentId: string): ModelRequest | undefined {
+  return tenant.requests.find((request) => request.state === "STANDBY" && request.agentId === agentId);
+}
+
+/** A lease, or a request that waits or stands by. */
+export function hasSomething(tenant: ModelTenant, agentId: string): boolean {
+  if (leasesOf(tenant, agentId).length > 0 || waitingOf(tenant, agentId).length > 0) return true;
+  return standbyOf(tenant, agentId) !== undefined;
 }
 
 /** L11: greater than every earlier fence. */

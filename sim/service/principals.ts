@@ -82,6 +82,7 @@ export async function runAgent(world: ServiceWorld, agentId: string): Promise<vo
         intents: [{ predicate: "MUTATES", resource }],
         ttlMs: random.pick([500, 4_000]),
         waitTimeoutMs: 2_000,
+        standbyMs: 0,
         idleTimeoutMs: null,
         purpose: null,
         tokens: false,

@@ -42,6 +42,7 @@ interface Words {
   number: number | null;
   ttlMs: number | null;
   waitMs: number | null;
+  standbyMs: number | null;
 }
 
 const operator: Actor = { role: "operator", agentId: null, epoch: null };
@@ -63,6 +64,7 @@ const phrases = {
   number: "\\d+",
   ttl: time,
   wait: time,
+  standby: time,
 };
 
 type Build = (words: Words, cast: Cast) => CommandDraft;
@@ -77,14 +79,23 @@ const sentences: readonly (readonly [template: string, build: Build])[] = [
   ["{agent} is resumed", ({ agentId }) => ({ type: "resume_agent", actor: operator, agentId, assumptions: [] })],
 
   // Requests.
-  ["{agent} acquires {manifest}[ for {ttl}][ waiting at most {wait}][ under key {word}]", (words) => acquire(words)],
+  [
+    "{agent} acquires {manifest}[ for {ttl}][ waiting at most {wait}][ standing by at most {standby}][ under key {word}]",
+    (words) => acquire(words),
+  ],
   ["{agent} tries {manifest}", (words) => ({ ...acquire(words), dryRun: true })],
-  ["{agent} asks for {request}", ({ actor, requestId }) => ({ type: "collect_request", actor, requestId })],
+  [
+    "{agent} asks for {request}",
+    ({ actor, requestId }) => ({ type: "collect_request", collect: null, actor, requestId }),
+  ],
   ["{agent} cancels {request}", ({ actor, requestId }) => ({ type: "cancel_request", actor, requestId })],
 
   // Leases.
   ["{agent} heartbeats {lease}", ({ actor, leaseId }) => ({ type: "heartbeat", actor, leaseId, activity: false })],
-  ["{agent} renews {lease}", ({ actor, leaseId }) => ({ type: "renew_lease", actor, leaseId, generation: null })],
+  [
+    "{agent} renews {lease}",
+    ({ actor, leaseId }) => ({ type: "renew_lease", activity: false, actor, leaseId, generation: null }),
+  ],
   [
     "{agent} releases {lease}[ at version {word}]",
     ({ actor, leaseId, word }) => ({ type: "release_lease", actor, leaseId, version: word }),
@@ -201,7 +212,7 @@ const digest = {
   assumptions: [],
 };
 
-function acquire({ actor, agentId, intents, ttlMs, waitMs, word }: Words) {
+function acquire({ actor, agentId, intents, ttlMs, waitMs, standbyMs, word }: Words) {
   return {
     type: "acquire",
     actor,
@@ -209,6 +220,7 @@ function acquire({ actor, agentId, intents, ttlMs, waitMs, word }: Words) {
     intents,
     ttlMs,
     waitTimeoutMs: waitMs,
+    standbyMs: standbyMs ?? 0,
     idleTimeoutMs: null,
     purpose: null,
     tokens: false,
@@ -282,6 +294,7 @@ function readWords(groups: { readonly [phrase in keyof typeof phrases]?: string 
     number: groups.number === undefined ? null : Number(groups.number),
     ttlMs: millisOf(groups.ttl),
     waitMs: millisOf(groups.wait),
+    standbyMs: millisOf(groups.standby),
   };
 }
 

@@ -20,6 +20,8 @@ export function replyLine(reply: Reply): string {
     }
     case "waiting":
       return words("WAIT", reply.requestId, behind(reply.blockers));
+    case "standby":
+      return words("STANDBY", reply.requestId, behind(reply.blockers));
     case "died":
       return words(
         "DIE",
@@ -97,7 +99,7 @@ export function eventLine(event: KernelEvent): string {
     case "agent.transitioned":
       return `${event.type} ${event.agentId} ${event.from} → ${event.to}`;
     case "request.died":
-      return words(event.type, event.agentId, `attempt ${event.attempt}`);
+      return words(event.type, event.agentId, event.requestId, `attempt ${event.attempt}`);
     case "receipt.stored":
       return words(event.type, receiptText(event.receipt));
     default:
@@ -162,7 +164,7 @@ function requestText({ id, state, agentId, timeoutAt, fateReason }: Request, ali
   return words(
     id,
     state,
-    `${agentId}${state === "WAITING" ? `, until ${moment(timeoutAt)}` : ""}`,
+    `${agentId}${state === "WAITING" || state === "STANDBY" ? `, until ${moment(timeoutAt)}` : ""}`,
     reasonOf(fateReason),
   );
 }

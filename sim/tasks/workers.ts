@@ -207,7 +207,7 @@ function leaseCommand(world: World, worker: SimWorker, habit: "release" | "gener
   const one = leases.length > 0 ? random.pick(leases).id : leaseId;
   return random.pick<Command>([
     { ...asked, type: "heartbeat", leaseId: one, activity: true },
-    { ...asked, type: "renew_lease", leaseId: one, generation: null },
+    { ...asked, type: "renew_lease", activity: false, leaseId: one, generation: null },
     { ...asked, type: "release_lease", leaseId: one, version: null },
     { ...asked, type: "transfer_lease", version: null, leaseId: one, toAgentId: "agent-0" },
     { ...asked, type: "downgrade_lease", version: null, leaseId: one, predicate: "CONSUMES" },

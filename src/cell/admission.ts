@@ -15,7 +15,7 @@ import {
   type Verified,
   verifyDecoded,
 } from "../token/index.ts";
-import type { Binding, Cut, Pass } from "./binding.ts";
+import type { Binding, CellLease, Cut, Pass } from "./binding.ts";
 import type { CellClock } from "./clock.ts";
 import { type AccessFailure, type EndCode, ended } from "./failure.ts";
 import { peerProgram } from "./peer-program.ts";
@@ -54,7 +54,7 @@ export function whenAdmitted(admitted: Admitted | Promise<Admitted>, act: (admit
 
 export class Admission {
   readonly bindings = new Map<string, Binding>();
-  private readonly endedLeases = new Map<string, EndCode>();
+  private readonly endedLeases = new Map<string, { readonly code: EndCode; readonly generation: number }>();
   /** Only what was good is remembered, so that junk cannot fill it. */
   private readonly proven = new Map<string, Proven>();
   private readonly options: AdmissionOptions;
@@ -65,6 +65,7 @@ export class Admission {
 
   add(binding: Binding): void {
     this.bindings.set(binding.lease.id, binding);
+    this.endedLeases.delete(binding.lease.id);
   }
 
   remove(binding: Binding): void {
@@ -73,11 +74,19 @@ export class Admission {
       const [oldest] = this.endedLeases.keys();
       if (oldest !== undefined) this.endedLeases.delete(oldest);
     }
-    this.endedLeases.set(binding.lease.id, binding.endedAs ?? "lease_revoked");
+    const { id, generation } = binding.lease;
+    this.endedLeases.set(id, { code: binding.endedAs ?? "lease_revoked", generation });
   }
 
   endOf(leaseId: string): EndCode | null {
-    return this.bindings.get(leaseId)?.endedAs ?? this.endedLeases.get(leaseId) ?? null;
+    return this.bindings.get(leaseId)?.endedAs ?? this.endedLeases.get(leaseId)?.code ?? null;
+  }
+
+  /** How it ended, if it did; null also for a later generation of what ran out: it was held, and is bound again (L9). */
+  endOfGeneration({ id, generation }: CellLease): EndCode | null {
+    const end = this.endedLeases.get(id);
+    if (end === undefined) return null;
+    return end.code === "lease_expired" && generation > end.generation ? null : end.code;
   }
 
   /** As `admit`, for an operation that comes by a connection: its program is searched for only if the token names one. */

@@ -85,6 +85,10 @@ export class CellCore {
     await this.start();
     if (this.isLeaving) throw new CellFailure("cell_not_ready", leavingFault);
     const hosted = this.find(lease.resource);
+    const before = hosted.find(lease.id)?.binding;
+    // Bound again after it ran out (L9): once the older binding is torn down.
+    if (before?.endedAs === "lease_expired" && lease.generation > before.lease.generation)
+      await hosted.tearDown(before);
     const known = hosted.find(lease.id);
     if (known !== null) {
       const { generation, fence } = known.binding.lease;
@@ -92,7 +96,7 @@ export class CellCore {
         return await this.bound(hosted, known.binding, lease, ttlMs);
       throw new CellFailure("stale_generation", `The lease is at generation ${generation}.`);
     }
-    const end = hosted.admission.endOf(lease.id);
+    const end = hosted.admission.endOfGeneration(lease);
     if (end !== null) throw new CellFailure(end, "The lease has ended here already.");
     if (this.clock.now() >= lease.expiresAt)
       throw new CellFailure("lease_expired", "The lease has ended before it was bound.");

@@ -5,7 +5,7 @@ import { acquireLeases } from "../sdk/acquiring.ts";
 import type { Actor } from "../sdk/actor.ts";
 import type { Timed } from "../sdk/client.ts";
 import { Died, LeaseholdError } from "../sdk/errors.ts";
-import type { Granted, Intent, Waiting } from "../sdk/wire.ts";
+import type { Granted, Intent, Standby, Waiting } from "../sdk/wire.ts";
 import type { Acting } from "./acting.ts";
 import type { Call, Flags } from "./command.ts";
 import { exitCodes, serverErrorCode, signalCode } from "./exit-codes.ts";
@@ -82,7 +82,7 @@ class HeldMeanwhile extends Died {
 }
 
 /** Once, and only at a terminal. */
-function noteOnce(out: Output): (verdict: Waiting | Died) => void {
+function noteOnce(out: Output): (verdict: Waiting | Standby | Died) => void {
   let wasSaid = false;
   return (verdict) => {
     if (wasSaid || !process.stderr.isTTY) return;

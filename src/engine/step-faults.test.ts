@@ -35,6 +35,7 @@ const acquire = (agentId: string, resources: readonly string[], ttlMs = 60_000):
   intents: resources.map((resource) => ({ predicate: "MUTATES", resource })),
   ttlMs,
   waitTimeoutMs: null,
+  standbyMs: 0,
   idleTimeoutMs: null,
   purpose: null,
   tokens: false,

@@ -15,18 +15,36 @@ import type { Consequence, State, Turn } from "./memory/state.ts";
 import type { ResourceName } from "./names/resource-name.ts";
 import { serve } from "./requests/queue.ts";
 import { noteEndedLease } from "./requests/request-life.ts";
+import { serveStandby } from "./requests/standby.ts";
 import { taskLeaseEnded } from "./tasks/task-life.ts";
 import { unparkFrom } from "./tasks/task-parking.ts";
 import { unbarAll, wakeUnqueued, wakeWaitingTask } from "./tasks/task-queue.ts";
 
 export function conclude(turn: Turn): void {
+  const { consequences, freed: names } = turn.state;
+  if (consequences.length === 0 && names.length === 0) return;
+  const freed = serveWaiters(turn);
+  if (freed.length === 0 || turn.tenant.standby.count === 0) return;
+  serveStandby(turn, freed);
+  followUp(turn);
+}
+
+/** Follows up, and serves waiters until nothing more is freed. Returns all that was: what stands by comes after (W14). */
+export function serveWaiters(turn: Turn): readonly ResourceName[] {
   const { state } = turn;
   if (state.consequences.length > 0) followUp(turn);
+  if (state.freed.length === 0) return nothing;
+  const freed: ResourceName[] = [];
   while (state.freed.length > 0) {
-    serve(turn, takeFreed(state));
+    const names = takeFreed(state);
+    for (const name of names) freed.push(name);
+    serve(turn, names);
     followUp(turn);
   }
+  return freed;
 }
+
+const nothing: readonly ResourceName[] = [];
 
 export function followUp(turn: Turn): void {
   const { consequences } = turn.state;

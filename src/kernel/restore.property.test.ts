@@ -71,7 +71,7 @@ function stateWithLeases(): State {
   apply(state, { ...asked, type: "create_tenant", tenantId: "t" }, beginning);
   apply(state, { ...asked, type: "register_agent", agentId: "a", labels: null }, beginning);
   const intents = [{ predicate: "MUTATES", resource: "FILE:/x" }];
-  const terms = { ttlMs: 1_000, waitTimeoutMs: 0, idleTimeoutMs: null, purpose: null, requestKey: null };
+  const terms = { ttlMs: 1_000, waitTimeoutMs: 0, standbyMs: 0, idleTimeoutMs: null, purpose: null, requestKey: null };
   apply(state, { ...asked, ...terms, type: "acquire", agentId: "a", intents, tokens: false, dryRun: false }, beginning);
   return state;
 }

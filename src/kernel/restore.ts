@@ -29,6 +29,8 @@ import type { TaskEntry } from "./memory/task-state.ts";
 import { canonicalName, type ResourceName } from "./names/resource-name.ts";
 import { rememberMarks } from "./receipts/receipts.ts";
 import { enqueue } from "./requests/request-life.ts";
+import { isOpen } from "./requests/request-states.ts";
+import { enterStandby } from "./requests/standby-index.ts";
 import { placeCell } from "./resources/cell-life.ts";
 import { placeResource } from "./resources/resource-life.ts";
 import { isFinal } from "./tasks/task-life.ts";
@@ -146,10 +148,19 @@ export function endRestore(restoring: Restoring, ended: EndedLeases): State {
   state.ready = [];
   // A crash between two slices may have left waiters unserved; trying all of them once is harmless otherwise.
   for (const tenant of state.tenants.values()) {
-    for (const { claims } of tenant.requests.values()) {
-      if (claims.length > 0) state.unserved.push({ tenant, names: claims.map(({ name }) => name) });
+    for (const { record, claims } of tenant.requests.values()) {
+      if (record.state !== "WAITING") continue;
+      state.unserved.push({ tenant, names: claims.map(({ name }) => name), to: "waiters" });
     }
-    for (const names of tenant.picking.values()) state.unserved.push({ tenant, names });
+    for (const names of tenant.picking.values()) state.unserved.push({ tenant, names, to: "waiters" });
+  }
+  for (const tenant of state.tenants.values()) {
+    if (tenant.standby.count === 0) continue;
+    const names: ResourceName[] = [];
+    for (const { record, claims } of tenant.requests.values()) {
+      if (record.state === "STANDBY") for (const { name } of claims) names.push(name);
+    }
+    state.unserved.push({ tenant, names, to: "standby" });
   }
   for (const turn of turns.values()) resumeUnfinished(turn);
   return state;
@@ -195,7 +206,8 @@ function restoreRequest(turn: Turn, record: Request): RequestEntry {
   turn.tenant.requests.set(record.id, request);
   if (record.state === "WAITING") enqueue(turn, request);
   if (holder.kind === "task") return request;
-  const holdsKey = record.state === "WAITING" || record.state === "BINDING" || record.state === "GRANTED";
+  if (record.state === "STANDBY") enterStandby(turn, request, holder);
+  const holdsKey = isOpen(record) || record.state === "GRANTED";
   if (record.key !== null && holdsKey) holder.keys.set(record.key, request);
   if (record.state === "BINDING") holder.open.add(request);
   if (record.forgetAt !== null) {

@@ -2,12 +2,11 @@
  * What is due by now. Waits whose timeout has passed end before anything is granted (L3); then everything else is
  * settled in the order of its deadline, each end together with the grants that it makes possible (L6).
  */
-import { conclude, followUp, takeFreed } from "./aftermath.ts";
+import { conclude, followUp, serveWaiters, takeFreed } from "./aftermath.ts";
 import { forgetIfIdle } from "./agents/agent-life.ts";
-import { limits } from "./contract/limits.ts";
 import type { Millis } from "./contract/records.ts";
 import { firstOf, removeFrom } from "./index/heap.ts";
-import { dueOf, emitLease, heldLease, updateLease } from "./leases/lease-life.ts";
+import { dueOf, emitLease, heldLease, mayBeHeld, updateLease } from "./leases/lease-life.ts";
 import {
   type EndEntry,
   type LeaseEntry,
@@ -16,8 +15,10 @@ import {
   type State,
   type Turn,
 } from "./memory/state.ts";
+import type { ResourceName } from "./names/resource-name.ts";
 import { serve } from "./requests/queue.ts";
 import { endLeases, endWait, forget } from "./requests/request-life.ts";
+import { endStandby, serveStandby } from "./requests/standby.ts";
 import { endIfSwept } from "./requests/sweep.ts";
 import { bindFailed, settleCell, teardownFailed } from "./resources/cell-life.ts";
 import { settlePreemption } from "./tasks/task-preemption.ts";
@@ -89,9 +90,10 @@ export function setAside({ waits, ends }: State, { tenant, kind, id }: DueItem):
 /** Others may have stood behind it; they are served when all due waits have ended. */
 function endWaitDue(turn: Turn, wait: RequestEntry): void {
   const { state, tenant } = turn;
+  if (wait.record.state === "STANDBY" && wait.holder.kind === "agent") return endStandby(turn, wait, wait.holder);
   endWait(turn, wait, "TIMED_OUT", null);
   followUp(turn);
-  if (state.freed.length > 0) state.unserved.push({ tenant, names: takeFreed(state) });
+  if (state.freed.length > 0) state.unserved.push({ tenant, names: takeFreed(state), to: "waiters" });
 }
 
 function serveOne(state: State, now: Millis): void {
@@ -102,8 +104,22 @@ function serveOne(state: State, now: Millis): void {
   }
   if (freed === undefined) return;
   const turn = { state, tenant: freed.tenant, now };
+  if (freed.to === "standby") {
+    turn.tenant.standby.freed = [];
+    serveStandby(turn, freed.names);
+    return conclude(turn);
+  }
   serve(turn, freed.names);
-  conclude(turn);
+  if (turn.tenant.standby.count === 0) return conclude(turn);
+  deferToStandby(turn, freed.names);
+  deferToStandby(turn, serveWaiters(turn));
+}
+
+/** What stands by comes after all waiters of its tenant (W14), so its names are collected until they were served. */
+function deferToStandby({ state, tenant }: Turn, names: readonly ResourceName[]): void {
+  const { freed } = tenant.standby;
+  if (freed.length === 0 && names.length > 0) state.unserved.push({ tenant, names: freed, to: "standby" });
+  for (const name of names) freed.push(name);
 }
 
 function turnOf(state: State, tenantId: string, now: Millis): Turn {
@@ -142,7 +158,7 @@ function settleLease(turn: Turn, lease: LeaseEntry): void {
     case "idle":
       return endLeases(turn, [lease], "REVOKED", "idle");
     case "expired":
-      if (isHeldForRestart(lease)) return hold(turn, lease);
+      if (mayBeHeld(lease)) return hold(turn, lease);
       if (lease.holder.kind === "task" && settlePreemption(turn, lease.holder, lease)) return;
       return endLeases(turn, [lease], "EXPIRED", null);
     case "ended":
@@ -150,16 +166,10 @@ function settleLease(turn: Turn, lease: LeaseEntry): void {
   }
 }
 
-/** L9: the leases of an agent that announced a restart, once. */
-function isHeldForRestart({ holder, record }: LeaseEntry): boolean {
-  if (record.state !== "ACTIVE" || holder.kind !== "agent") return false;
-  return holder.record.restarting && record.heldUntil === null;
-}
-
 /** L9: nobody else gets it for a while, but it is not honoured. */
 function hold(turn: Turn, lease: LeaseEntry): void {
-  const heldUntil = lease.record.expiresAt + limits.heldMs;
-  if (heldUntil <= turn.now) return endLeases(turn, [lease], "EXPIRED", null);
-  updateLease(turn, lease, heldLease(lease.record, heldUntil));
+  const held = heldLease(lease.record, false);
+  if ((held.heldUntil ?? 0) <= turn.now) return endLeases(turn, [lease], "EXPIRED", null);
+  updateLease(turn, lease, held);
   emitLease(turn, lease, "lease.held", null);
 }

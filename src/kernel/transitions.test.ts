@@ -8,7 +8,7 @@ import type { AgentState, Cell, Lease, LeaseState, RequestState } from "./contra
 import type { Offer } from "./contract/replies.ts";
 import type { Obligation, TaskStatus } from "./contract/task-records.ts";
 import { type LeaseMove, leaseTransitions } from "./leases/lease-life.ts";
-import type { Transitions } from "./memory/state.ts";
+import type { Transitions } from "./memory/transitions.ts";
 import { type RequestMove, requestTransitions } from "./requests/request-states.ts";
 import { type CellMove, cellTransitions } from "./resources/cell-states.ts";
 import { type ObligationMove, obligationTransitions, type TaskMove, taskTransitions } from "./tasks/task-states.ts";
@@ -68,9 +68,12 @@ walk<LeaseState, LeaseMove>("lease", leaseTransitions, (state, move) => {
         return move === "close" ? world.active("a", "MUTATES GPU:/0") : world.grant("a", "MUTATES FILE:/x", short);
       case "HELD": {
         const lease =
-          move === "close" ? world.active("a", "MUTATES GPU:/0") : world.grant("a", "MUTATES FILE:/x", short);
+          move === "close" || move === "rebind"
+            ? world.active("a", "MUTATES GPU:/0")
+            : world.grant("a", "MUTATES FILE:/x", short);
         world.restart("a");
         world.pass(lease.ttl);
+        world.beat("c1");
         return lease;
       }
       case "CLOSING": {
@@ -103,9 +106,10 @@ walk<LeaseState, LeaseMove>("lease", leaseTransitions, (state, move) => {
         case "bind":
           world.ask({ type: "bind_confirmed", ...report });
           return;
+        case "rebind":
         case "extend":
           world.verify("a");
-          world.ask({ type: "renew_lease", actor: world.as("a"), leaseId, generation: null });
+          world.ask({ type: "renew_lease", activity: false, actor: world.as("a"), leaseId, generation: null });
           return;
         case "hold":
           world.restart("a");
@@ -131,8 +135,10 @@ walk<RequestState, RequestMove>("request", requestTransitions, (state, move) => 
   world.enrol("c1", ["GPU:/0"]);
   const isBound = state === "BINDING" || state === "BIND_FAILED" || move === "bind";
   const name = isBound ? "GPU:/0" : "FILE:/x";
-  const holder = isBound ? world.active("young", `MUTATES ${name}`) : world.grant("young", `MUTATES ${name}`);
-  const { requestId } = world.waits("old", `MUTATES ${name}`, { key: "k" });
+  const standsBy = state === "STANDBY" || state === "DIED";
+  const [holderId, agentId] = standsBy ? ["old", "young"] : ["young", "old"];
+  const holder = isBound ? world.active(holderId, `MUTATES ${name}`) : world.grant(holderId, `MUTATES ${name}`);
+  const { requestId } = world[standsBy ? "standsBy" : "waits"](agentId, `MUTATES ${name}`, { key: "k" });
   const free = (): void => {
     if (world.lease(holder.id) === undefined) return;
     world.release(holder.id);
@@ -152,6 +158,9 @@ walk<RequestState, RequestMove>("request", requestTransitions, (state, move) => 
       case "grant":
         free();
         return report("bind_confirmed");
+      case "die":
+        world.pass(limits.standbyMsMax);
+        return;
       case "time_out":
         world.pass(world.request(requestId)?.waitTimeout ?? 0);
         return;
@@ -166,6 +175,8 @@ walk<RequestState, RequestMove>("request", requestTransitions, (state, move) => 
   };
   const way: Readonly<Record<RequestState, readonly RequestMove[]>> = {
     WAITING: [],
+    STANDBY: [],
+    DIED: ["die"],
     BINDING: ["bind"],
     GRANTED: ["grant"],
     TIMED_OUT: ["time_out"],

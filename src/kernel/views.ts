@@ -15,12 +15,14 @@ import { type Handle, type ResourceEntry, type State, type TenantEntry, taskPref
 import type { ResourceName } from "./names/resource-name.ts";
 import { dedupeMarksOf, findMark, markName } from "./receipts/receipts.ts";
 import { describeRequest } from "./requests/describe.ts";
+import { isOpen } from "./requests/request-states.ts";
 import { explainTask, type WaitingFor } from "./tasks/task-explain.ts";
 
 export { NameIndex } from "./index/name-index.ts";
 export { namesOverlap } from "./names/pattern.ts";
 export { parseResourceName, type ResourceName } from "./names/resource-name.ts";
 export { dedupeMarksOf } from "./receipts/receipts.ts";
+export { isOpen } from "./requests/request-states.ts";
 
 /** The caller, and the tenant that it reads. */
 export interface Reader {
@@ -148,11 +150,7 @@ export function findDigest(state: State, { tenant: id, actor }: Reader, agentId:
 /** A request that is not decided, with what is in its way. */
 export interface OpenRequest {
   readonly request: Request;
-  readonly wait: Extract<Reply, { readonly type: "waiting" }>;
-}
-
-export function isOpen({ state }: Request): boolean {
-  return state === "WAITING" || state === "BINDING";
+  readonly wait: Extract<Reply, { readonly type: "waiting" | "standby" }>;
 }
 
 /** Null where it is decided: to describe a granted one would collect it (W8). */
@@ -161,7 +159,7 @@ export function describeOpen(state: State, tenantId: string, requestId: string):
   const entry = tenant?.requests.get(requestId);
   if (tenant === undefined || entry === undefined || !isOpen(entry.record)) return null;
   const wait = describeRequest({ state, tenant, now: 0 }, entry);
-  return wait.type === "waiting" ? { request: entry.record, wait } : null;
+  return wait.type === "waiting" || wait.type === "standby" ? { request: entry.record, wait } : null;
 }
 
 export interface HostedResource {

@@ -8,7 +8,7 @@ import type { Timed } from "./client.ts";
 import { aborted, Died, type LeaseholdCode, LeaseholdError } from "./errors.ts";
 import { drawKey } from "./idempotency.ts";
 import { onAbort, sleep } from "./timing.ts";
-import type { Granted, Intent, OperationInputs, Waiting } from "./wire.ts";
+import type { Granted, Intent, OperationInputs, Standby, Waiting } from "./wire.ts";
 
 /** One resource, or all that one step needs. A name alone is to be changed (MUTATES). */
 export type Manifest = string | Intent | readonly (string | Intent)[];
@@ -27,7 +27,7 @@ export interface AcquireOptions {
   /** Gives up the wait, or the work. */
   readonly signal?: AbortSignal | undefined;
   /** Called when it has to wait or to come back, with what stands in the way. */
-  readonly onWait?: ((verdict: Waiting | Died) => void) | undefined;
+  readonly onWait?: ((verdict: Waiting | Standby | Died) => void) | undefined;
 }
 
 export interface AcquireSteps {
@@ -120,7 +120,7 @@ async function submit(
   actor: Actor,
   input: AcquireInput,
   signal: AbortSignal | undefined,
-): Promise<Timed<Granted | Waiting>> {
+): Promise<Timed<Granted | Waiting | Standby>> {
   const asked = askAs(actor, "acquire", input);
   return orUndo(asked, signal, async ({ answer }) => {
     if (answer.verdict === "GRANTED") return release(actor, answer);
@@ -129,7 +129,11 @@ async function submit(
 }
 
 /** WAIT ends in a grant, or in an error that says how (W2). */
-async function waitFor(actor: Actor, waiting: Waiting, signal: AbortSignal | undefined): Promise<Timed<Granted>> {
+async function waitFor(
+  actor: Actor,
+  waiting: Waiting | Standby,
+  signal: AbortSignal | undefined,
+): Promise<Timed<Granted>> {
   const { request_id: requestId } = waiting;
   if (requestId === null) throw new TypeError("a request that waits has an id");
   const asks = async (): Promise<Timed<Granted>> => {

@@ -517,7 +517,7 @@ export interface OpenRequest {
   readonly request_id: string;
   /** The agent's id. */
   readonly agent_id: string;
-  readonly state: "WAITING" | "BINDING";
+  readonly state: "WAITING" | "STANDBY" | "BINDING";
   /** What is needed: granted together or not at all. */
   readonly intents: readonly Intent[];
   /** Why, in the agent's words; shown to callers that conflict with it. */
@@ -528,8 +528,8 @@ export interface OpenRequest {
   readonly wait_timeout_ms: number;
   /** How long it can still wait; needs no clock of yours. */
   readonly times_out_in_ms: number;
-  /** 1 for the first in line; 0 while cells set the leases up. */
-  readonly position: number;
+  /** 1 for the first in line; 0 while cells set the leases up. Absent in STANDBY. */
+  readonly position?: number;
   /** At most 16, leases first. */
   readonly blocked_by: readonly Blocker[];
   /** How many there are, listed or not. */
@@ -701,6 +701,19 @@ export interface SetTaskType {
   /** Who gets their policy escalations (T5). */
   readonly supervisor: string | null;
   /** What was capped (L2). */
+  readonly warnings?: readonly string[];
+}
+export interface Standby {
+  readonly verdict: "STANDBY";
+  /** For the question after the request; null for a dry run. */
+  readonly request_id: string | null;
+  /** At most 16, leases first. */
+  readonly blocked_by: readonly Blocker[];
+  /** How many there are, listed or not. */
+  readonly blocked_by_total: number;
+  readonly wait_timeout_ms: number;
+  /** Once granted, ask for the request or send a heartbeat within this time. */
+  readonly claim_within_ms: number;
   readonly warnings?: readonly string[];
 }
 export interface StoredReceipts {
@@ -956,6 +969,8 @@ export interface Tenant {
     readonly retry_ms_cap: number;
     /** Who gets policy escalations of tasks that name no other (T5); null: each task's principal. */
     readonly supervisor: string | null;
+    /** Idle timeouts by the type of resource, such as `GPU`; holders can only ask for shorter ones; replaces what there was (L10). */
+    readonly idle_timeout_ms_by_type: Readonly<Record<string, number>>;
   };
   readonly quotas: {
     /** Leases alive at once. */
@@ -1138,6 +1153,8 @@ export interface OperationInputs {
     readonly ttl_ms?: number | null | undefined;
     /** How long to wait in line; 0 to not wait; capped, 30000 by default. */
     readonly wait_timeout_ms?: number | null | undefined;
+    /** Where the verdict would be DIE, and the agent holds nothing: how long to stand by for a grant instead (W14). */
+    readonly standby_ms?: number | null | undefined;
     /** Revoke the leases after this long without reported activity. */
     readonly idle_timeout_ms?: number | null | undefined;
     /** Why, in the agent's words; shown to callers that conflict with it. */
@@ -1150,10 +1167,14 @@ export interface OperationInputs {
     readonly request_id?: string | null | undefined;
     /** How long the server may hold its answer until there is something new. */
     readonly hold_ms?: number | null | undefined;
+    /** False: an answer that leaves at the end of a hold does not collect the grant (W8); the client sends a heartbeat when it has it. */
+    readonly collect?: boolean | null | undefined;
   };
   readonly get_request: {
     /** The `request_id` of the reply, not the caller's own. */
     readonly request_id: string;
+    /** Whether the answer collects a grant (W8). Left out: it does if the agent asks, and not if a supervisor's or operator's key does. */
+    readonly collect?: boolean | null | undefined;
     /** How long the server may hold its answer until there is something new. */
     readonly hold_ms?: number | null | undefined;
   };
@@ -1188,6 +1209,8 @@ export interface OperationInputs {
     readonly lease_id: string;
     /** The generation the caller has; another one is refused. */
     readonly generation?: number | null | undefined;
+    /** Whether the agent is working, for idle detection (L10). */
+    readonly activity?: boolean | null | undefined;
   };
   readonly release_lease: {
     /** The lease's id. */
@@ -1648,6 +1671,8 @@ export interface OperationInputs {
     readonly retry_ms_cap?: number | null | undefined;
     /** Who gets policy escalations of tasks that name no other (T5); null: each task's principal. */
     readonly supervisor?: string | null | undefined;
+    /** Idle timeouts by the type of resource, such as `GPU`; holders can only ask for shorter ones; replaces what there was (L10). */
+    readonly idle_timeout_ms_by_type?: Readonly<Record<string, number>> | null | undefined;
   };
   readonly set_tenant_quotas: {
     /** The tenant's id. */
@@ -1737,8 +1762,8 @@ export interface OperationAnswers {
         }
     )[];
   };
-  readonly acquire: Granted | Waiting;
-  readonly get_request: Granted | Waiting;
+  readonly acquire: Granted | Waiting | Standby;
+  readonly get_request: Granted | Waiting | Standby;
   readonly list_requests: {
     readonly requests: readonly OpenRequest[];
     /** null on the last page. */
@@ -1749,6 +1774,8 @@ export interface OperationAnswers {
   readonly heartbeat_all: {
     readonly leases: readonly Lease[];
     readonly lost: readonly LeaseEnd[];
+    /** Of `leases`, those that keep their present end, and why. */
+    readonly not_extended?: readonly LeaseEnd[];
     readonly directives: readonly string[];
     /** What others did to the resources that concern the agent while it was not executing (A4). */
     readonly observation_update?: ObservationUpdate;
@@ -2035,6 +2062,7 @@ export type ErrorCode =
   | "tenant_suspended"
   | "request_id_reused"
   | "paused"
+  | "resource_withdrawn"
   | "resource_fenced"
   | "request_timeout"
   | "artifact_too_large"
@@ -2144,6 +2172,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   tenant_suspended: false,
   request_id_reused: false,
   paused: false,
+  resource_withdrawn: false,
   resource_fenced: false,
   request_timeout: true,
   artifact_too_large: false,
@@ -2175,6 +2204,7 @@ export type EventType =
   | "lease.expired"
   | "lease.revoked"
   | "request.waiting"
+  | "request.standing_by"
   | "request.granted"
   | "request.timed_out"
   | "request.canceled"

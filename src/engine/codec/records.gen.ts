@@ -36,6 +36,7 @@ function tenantSettingsFrom(from: Tenant["settings"]): Tenant["settings"] {
     retryMsBase: from.retryMsBase ?? 50,
     retryMsCap: from.retryMsCap ?? 5000,
     supervisor: from.supervisor ?? null,
+    idleTimeoutMsByType: from.idleTimeoutMsByType ?? {},
   };
 }
 
@@ -225,6 +226,8 @@ function requestFrom(from: Request): Request {
     leaseIds: from.leaseIds,
     ended: from.ended,
     fateReason: from.fateReason ?? null,
+    attempt: from.attempt ?? null,
+    retryAfterMs: from.retryAfterMs ?? null,
     forgetAt: from.forgetAt ?? null,
   };
 }
@@ -240,6 +243,7 @@ interface LeaseRest {
   tokens?: Lease["tokens"] | undefined;
   idleTimeout?: Lease["idleTimeout"] | undefined;
   activeAt?: Lease["activeAt"] | undefined;
+  bookedAt?: Lease["bookedAt"] | undefined;
   claimBy?: Lease["claimBy"] | undefined;
   heldUntil?: Lease["heldUntil"] | undefined;
   verified?: Lease["verified"] | undefined;
@@ -247,6 +251,7 @@ interface LeaseRest {
   cell?: Lease["cell"] | undefined;
   cellBy?: Lease["cellBy"] | undefined;
   coordinate?: Lease["coordinate"] | undefined;
+  tornDown?: Lease["tornDown"] | undefined;
   closingAs?: Lease["closingAs"] | undefined;
   endedAt?: Lease["endedAt"] | undefined;
   endReason?: Lease["endReason"] | undefined;
@@ -298,6 +303,7 @@ function leaseRest(lease: Lease): LeaseRest {
   if (lease.tokens) rest.tokens = lease.tokens;
   if (lease.idleTimeout !== null) rest.idleTimeout = lease.idleTimeout;
   if (lease.activeAt !== lease.acquiredAt) rest.activeAt = lease.activeAt;
+  if (lease.bookedAt !== null) rest.bookedAt = lease.bookedAt;
   if (lease.claimBy !== null) rest.claimBy = lease.claimBy;
   if (lease.heldUntil !== null) rest.heldUntil = lease.heldUntil;
   if (lease.verified) rest.verified = lease.verified;
@@ -305,6 +311,7 @@ function leaseRest(lease: Lease): LeaseRest {
   if (lease.cell !== null) rest.cell = lease.cell;
   if (lease.cellBy !== null) rest.cellBy = lease.cellBy;
   if (lease.coordinate !== null) rest.coordinate = lease.coordinate;
+  if (lease.tornDown) rest.tornDown = lease.tornDown;
   if (lease.closingAs !== null) rest.closingAs = lease.closingAs;
   if (lease.endedAt !== null) rest.endedAt = lease.endedAt;
   if (lease.endReason !== null) rest.endReason = lease.endReason;
@@ -340,6 +347,7 @@ function leaseOf(
     tokens: rest.tokens ?? false,
     idleTimeout: rest.idleTimeout ?? null,
     activeAt: rest.activeAt ?? acquiredAt,
+    bookedAt: rest.bookedAt ?? null,
     claimBy: rest.claimBy ?? null,
     heldUntil: rest.heldUntil ?? null,
     verified: rest.verified ?? false,
@@ -347,6 +355,7 @@ function leaseOf(
     cell: rest.cell ?? null,
     cellBy: rest.cellBy ?? null,
     coordinate: rest.coordinate ?? null,
+    tornDown: rest.tornDown ?? false,
     closingAs: rest.closingAs ?? null,
     endedAt: rest.endedAt ?? null,
     endReason: rest.endReason ?? null,

@@ -40,6 +40,7 @@ export function acquire(agentId: string, resource: string, change: Partial<Acqui
     intents: [{ predicate: "MUTATES", resource }],
     ttlMs: null,
     waitTimeoutMs: null,
+    standbyMs: 0,
     idleTimeoutMs: null,
     purpose: null,
     tokens: false,

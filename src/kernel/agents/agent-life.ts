@@ -7,17 +7,16 @@ import { createAgentEntry } from "../memory/entries.ts";
 import { isSwept } from "../memory/jobs.ts";
 import {
   type AgentEntry,
-  after,
   changed,
   emit,
   freshPriority,
   type LeaseEntry,
   leaveSeniors,
   type TenantEntry,
-  type Transitions,
   type Turn,
   updateCounters,
 } from "../memory/state.ts";
+import { after, type Transitions } from "../memory/transitions.ts";
 
 export function isUnitOver({ state }: Agent): boolean {
   return state === "COMPLETED" || state === "ABORTED";
@@ -52,10 +51,14 @@ export function takePriority(turn: Turn): number {
 /** Called when a lease or request of the agent has ended, and with other signs of its life. */
 export function noteIdle(turn: Turn, entry: AgentEntry): void {
   const { now } = turn;
-  if (entry.leaseCount > 0 || entry.open.size > 0 || !entry.alive) return;
+  if (hasSomething(entry) || !entry.alive) return;
   if (entry.record.idleSince === now) return;
   entry.record = { ...entry.record, idleSince: now };
   changed(turn, entry);
+}
+
+function hasSomething({ leaseCount, open, standby }: AgentEntry): boolean {
+  return leaseCount > 0 || open.size > 0 || standby !== null;
 }
 
 /** New, or restored. */
@@ -76,7 +79,7 @@ function scheduleForgetting({ state }: Turn, entry: AgentEntry): void {
 
 export function forgetIfIdle(turn: Turn, entry: AgentEntry): void {
   const { state, tenant, now } = turn;
-  if (entry.leaseCount > 0 || entry.open.size > 0) {
+  if (hasSomething(entry)) {
     rankIn(state.ends, entry, now + limits.agentIdleMs, entry.record.priority);
     return;
   }

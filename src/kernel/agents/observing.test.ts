@@ -68,8 +68,8 @@ test("A4, W8: a grant that is collected by a heartbeat, of one or of all, or by 
         : way === "heartbeat_all"
           ? { type: way, actor, agentId: "a", leaseIds: null, activity: false }
           : way === "renew_lease"
-            ? { type: way, actor, leaseId, generation: null }
-            : { type: way, actor, requestId },
+            ? { type: way, actor, leaseId, generation: null, activity: false }
+            : { type: way, actor, requestId, collect: null },
     );
     assert.ok("observation" in reply, way);
     assert.deepEqual(news(reply.observation), ["b MUTATES FILE:/x v2"], way);

@@ -15,7 +15,7 @@ import { decide } from "../deciding/decide.ts";
 import { leavesChoice, type Manifest, needsCells, readManifest } from "../deciding/manifest.ts";
 import type { Obstacles } from "../deciding/obstacles.ts";
 import { pickNames } from "../deciding/picking.ts";
-import { diedVerdict, predict } from "../deciding/verdicts.ts";
+import { diedVerdict, predict, retryAfter } from "../deciding/verdicts.ts";
 import {
   type AgentEntry,
   emit,
@@ -27,6 +27,9 @@ import {
 } from "../memory/state.ts";
 import { describeRequest } from "../requests/describe.ts";
 import { addRequest, attachLeases, beginLeases, emitRequest, endLeases, enqueue } from "../requests/request-life.ts";
+import type { FirstRequestState } from "../requests/request-states.ts";
+import { endStandby, mayStandBy } from "../requests/standby.ts";
+import { enterStandby } from "../requests/standby-index.ts";
 import { endIfSwept } from "../requests/sweep.ts";
 
 export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply {
@@ -48,7 +51,7 @@ export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply 
   const manifest = picked.type === "manifest" ? picked : asked;
   const decision =
     picked.type === "manifest" ? decide(tenant, agent, picked, now) : (findStandingBar(tenant, agent) ?? picked);
-  if (command.dryRun) return predict(tenant, agent, decision, manifest, command, now);
+  if (command.dryRun) return predict(turn, agent, decision, manifest, command, mayStandBy(turn, agent, command));
   switch (decision.type) {
     case "refused":
       return decision;
@@ -56,6 +59,7 @@ export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply 
       becomePaused(turn, agent, false, resourcesOf(manifest.intents));
       return decision;
     case "die":
+      if (mayStandBy(turn, agent, command)) return describeRequest(turn, standBy(turn, agent, manifest, command));
       return die(turn, agent, manifest, decision.obstacles, command);
     case "grant":
       if (decision.wounds.length > 0) return wound(turn, agent, manifest, decision, command);
@@ -88,6 +92,7 @@ function wound(
 }
 
 function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acquire): Reply {
+  if (agent.standby !== null) endStandby(turn, agent.standby, agent);
   const suffix = suffixFrom(turn.now, command.entropy);
   const requestId = `req_${suffix}`;
   const { pausedAt, concerns } = agent.record;
@@ -124,6 +129,7 @@ function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acqui
 }
 
 function startWaiting(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acquire): RequestEntry {
+  if (agent.standby !== null) endStandby(turn, agent.standby, agent);
   becomePaused(turn, agent, false, resourcesOf(manifest.intents));
   const id = `req_${suffixFrom(turn.now, command.entropy)}`;
   const request = requestOf(turn, agent, manifest, id, command);
@@ -132,8 +138,26 @@ function startWaiting(turn: Turn, agent: AgentEntry, manifest: Manifest, command
   return request;
 }
 
-function requestOf(turn: Turn, agent: AgentEntry, manifest: Manifest, id: string, command: Acquire): RequestEntry {
-  const request = addRequest(turn, agent, {
+/** W14. What it was picked for now does not matter: it is picked again when something is freed. */
+function standBy(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acquire): RequestEntry {
+  becomePaused(turn, agent, false, resourcesOf(manifest.intents));
+  const id = `req_${suffixFrom(turn.now, command.entropy)}`;
+  const terms = { ...manifest, picked: [], waitTimeout: command.standbyMs };
+  const request = requestOf(turn, agent, terms, id, command, "STANDBY");
+  enterStandby(turn, request, agent);
+  emitRequest(turn, request, "request.standing_by", null);
+  return request;
+}
+
+function requestOf(
+  turn: Turn,
+  agent: AgentEntry,
+  manifest: Manifest,
+  id: string,
+  command: Acquire,
+  state: FirstRequestState = "WAITING",
+): RequestEntry {
+  const terms = {
     id,
     agentId: agent.record.id,
     key: command.requestKey,
@@ -147,7 +171,8 @@ function requestOf(turn: Turn, agent: AgentEntry, manifest: Manifest, id: string
     waitTimeout: manifest.waitTimeout,
     observeSince: blindSince(agent, manifest.intents),
     warnings: manifest.warnings,
-  });
+  };
+  const request = addRequest(turn, agent, terms, state);
   if (command.requestKey !== null) agent.keys.set(command.requestKey, request);
   return request;
 }
@@ -165,6 +190,8 @@ function die(turn: Turn, agent: AgentEntry, manifest: Manifest, obstacles: Obsta
     agentId: agent.record.id,
     attempt,
     resources,
+    requestId: null,
   });
-  return diedVerdict(tenant, agent.record.priority, attempt, obstacles, command);
+  const hint = retryAfter(tenant, attempt, obstacles, now, command.entropy[1]);
+  return diedVerdict(agent.record.priority, attempt, obstacles, hint);
 }

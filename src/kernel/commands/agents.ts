@@ -39,7 +39,8 @@ import { emitLease, reissue, updateLease } from "../leases/lease-life.ts";
 import { agentOf, isAbove, requireAbove } from "../memory/actors.ts";
 import { createEntry } from "../memory/entries.ts";
 import { isSwept, type Sweep } from "../memory/jobs.ts";
-import { type AgentEntry, changed, emit, leasesOf, type Turn } from "../memory/state.ts";
+import { type AgentEntry, changed, emit, freeName, leasesOf, type RequestEntry, type Turn } from "../memory/state.ts";
+import { endRequest } from "../requests/request-life.ts";
 import { answerAfter, type Later, sweep } from "../requests/sweep.ts";
 import { ownLeases } from "./holding.ts";
 
@@ -84,6 +85,8 @@ export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
 export function takeUp(turn: Turn, agent: AgentEntry, labels: Readonly<Record<string, string>> | null): void {
   const { epoch, labels: before } = agent.record;
   updateAgent(turn, agent, { ...agent.record, epoch: epoch + 1, labels: labels ?? before });
+  // The older instance stood by; the newer one may acquire something else at once (W14).
+  if (agent.standby !== null) endRequest(turn, agent.standby, "CANCELED", "taken_up");
   for (const lease of leasesOf(agent)) {
     if (lease.record.state === "CLOSING" || isSwept(turn.tenant, lease)) continue;
     reissue(turn, lease, lease.record);
@@ -135,7 +138,7 @@ export function transitionAgent(turn: Turn, agent: AgentEntry, command: Transiti
 function letGo(turn: Turn, agent: AgentEntry, reason: string): Sweep {
   return sweep(turn, {
     find: (most) =>
-      agent.leaseCount + agent.open.size > most ? null : { requests: [...agent.open], leases: leasesOf(agent) },
+      agent.leaseCount + agent.open.size > most ? null : { requests: requestsOf(agent), leases: leasesOf(agent) },
     leaseEnd: ({ holder }) => (holder === agent ? { as: "RELEASED", reason } : null),
     requestEnd: ({ holder }) => (holder === agent ? { fate: "CANCELED", reason } : null),
   });
@@ -144,6 +147,10 @@ function letGo(turn: Turn, agent: AgentEntry, reason: string): Sweep {
 function afterLettingGo(turn: Turn, agent: AgentEntry, letting: Sweep | null): Reply | Later<Reply> {
   const { record } = agent;
   return answerAfter(turn, letting, () => ({ type: "agent", agent: record, created: false }));
+}
+
+function requestsOf({ open, standby }: AgentEntry): readonly RequestEntry[] {
+  return standby === null ? [...open] : [standby, ...open];
 }
 
 export function restartAgent(turn: Turn, agent: AgentEntry): Reply {
@@ -162,6 +169,8 @@ export function pauseAgent(turn: Turn, command: PauseAgent): Reply {
     updateAgent(turn, agent, { ...agent.record, pausedByOperator });
     const type = pausedByOperator ? "agent.paused" : "agent.unpaused";
     emit(turn, { type, tenant: tenant.record.id, at: now, agent: agent.record });
+    // While it was paused it could not be granted what it stands by for.
+    if (!pausedByOperator) for (const { name } of agent.standby?.claims ?? []) freeName(turn, name);
   }
   return { type: "agent", agent: agent.record, created: false };
 }
@@ -174,7 +183,7 @@ export function verifyAll(turn: Turn, agent: AgentEntry, command: VerifyAll): Re
     if (lease.record.state === "HELD" && !lease.record.verified)
       updateLease(turn, lease, { ...lease.record, verified: true });
   }
-  return { type: "leases", leases: found.map((lease) => lease.record), lost };
+  return { type: "leases", leases: found.map((lease) => lease.record), lost, notExtended: [] };
 }
 
 export function saveDigest(turn: Turn, agent: AgentEntry, command: SaveDigest): Reply {

@@ -14,7 +14,7 @@ import { updateLease } from "../leases/lease-life.ts";
 import { mayActAsCell } from "../memory/actors.ts";
 import type { CellEntry, LeaseEntry, TenantEntry, Turn } from "../memory/state.ts";
 import { endLeases } from "../requests/request-life.ts";
-import { bindFailed, emitCell, finishGone, leasesOfCell, placeCell } from "../resources/cell-life.ts";
+import { bindFailed, emitCell, finishGone, holdTornDown, leasesOfCell, placeCell } from "../resources/cell-life.ts";
 import { firstCellState, moveCell } from "../resources/cell-states.ts";
 import { takeInventory } from "./cells.ts";
 
@@ -92,6 +92,11 @@ function reconcileOne(turn: Turn, lease: LeaseEntry, binding: CellBinding | null
       return;
     case "ACTIVE":
     case "HELD":
+      // It is reserved all the same, until its agent is back or too late (L9).
+      if (record.state === "HELD" && isTornDownInTime(binding)) {
+        if (binding === null) holdTornDown(turn, lease);
+        return;
+      }
       // Nobody can use it any more, and the cell has nothing of it left that would have to be torn down.
       if (binding === null) return finishGone(turn, lease, "REVOKED", lost);
       if (binding.endedAs === null && !isAhead(binding, record)) return;
@@ -104,6 +109,11 @@ function reconcileOne(turn: Turn, lease: LeaseEntry, binding: CellBinding | null
     case "REVOKED":
       throw new Error(`An ended lease is still in the index: ${record.id}`);
   }
+}
+
+/** The cell has nothing of it left, or is tearing down what ran out. */
+function isTornDownInTime(binding: CellBinding | null): boolean {
+  return binding === null || binding.endedAs === "lease_expired";
 }
 
 /** It was set up, and is to be set up once more before its manifest is granted. */
@@ -129,7 +139,8 @@ function whatToDo(
     alive.add(record.id);
     if (record.state === "BINDING") bind.push(record);
     else if (record.state === "CLOSING") teardown.push({ leaseId: record.id, code: endCodeOf(record) });
-    else update.push(record);
+    // There is nothing to update where it was torn down (L9).
+    else if (!record.tornDown) update.push(record);
   }
   for (const leaseId of believed.keys()) if (!alive.has(leaseId)) teardown.push({ leaseId, code: "lease_revoked" });
   return { bind, update, teardown };

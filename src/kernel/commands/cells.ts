@@ -34,6 +34,7 @@ import {
   emitCell,
   finishGone,
   hear,
+  holdTornDown,
   leasesOfCell,
   loseCell,
   notReadyEnd,
@@ -118,6 +119,11 @@ export function cellEnded(turn: Turn, _cell: CellEntry, command: CellEnded): Rep
   const lease = turn.tenant.leases.get(command.leaseId);
   if (lease === undefined || lease.record.cell !== command.cellId) return { type: "done" };
   const isExpired = command.code === "lease_expired";
+  if (isExpired && command.failure === null) {
+    // A late report of what was torn down before it is set up again (L9).
+    if (lease.record.state === "BINDING" && command.generation < lease.record.generation) return { type: "done" };
+    if (holdTornDown(turn, lease)) return { type: "done" };
+  }
   const code = command.code.slice(0, limits.reasonLengthMax);
   if (lease.record.state === "BINDING") bindFailed(turn, lease, code);
   const { state: standing, closingAs, endReason } = lease.record;

@@ -10,10 +10,11 @@ import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { ReceiptInput } from "../contract/task-commands.ts";
 import type { EndedTask, Task } from "../contract/task-records.ts";
+import { endedRefusal } from "../deciding/extension.ts";
 import { isAbove } from "../memory/actors.ts";
 import { receiptFingerprint } from "../names/fingerprint.ts";
 import { findMark } from "../receipts/receipts.ts";
-import { endedRefusal, notHolder } from "./holding.ts";
+import { notHolder } from "./holding.ts";
 import { notDead, whyNotPrincipal } from "./tasks.ts";
 
 export function answerForEnded(command: Command, unknown: Refusal, ended: Lease | null): Reply {

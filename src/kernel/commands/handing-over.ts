@@ -7,6 +7,7 @@ import { readPredicate, strengths, strengthsConflict } from "../contract/predica
 import type { Lease, Millis } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
+import { endedRefusal } from "../deciding/extension.ts";
 import { claimOfLease, lastPlace, ownUnits } from "../deciding/manifest.ts";
 import { addObstacles, createObstacles } from "../deciding/obstacles.ts";
 import { eachAt } from "../index/placed-lists.ts";
@@ -32,8 +33,9 @@ import {
 import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
 import { noteEndedLease } from "../requests/request-life.ts";
+import { endStandby } from "../requests/standby.ts";
 import { answerAfter, type Later, noRequestEnd, sweep } from "../requests/sweep.ts";
-import { completeIfDone, endedRefusal } from "./holding.ts";
+import { completeIfDone } from "./holding.ts";
 
 export function transferLease(turn: Turn, lease: LeaseEntry, command: TransferLease): Reply {
   const { tenant, now } = turn;
@@ -55,6 +57,7 @@ export function transferLease(turn: Turn, lease: LeaseEntry, command: TransferLe
   if (giver.kind === "task") return ofTask(lease);
   const tooLong = checkValue("version", commands.transfer_lease.version, command.version);
   if (tooLong !== null) return tooLong;
+  if (receiver.standby !== null) endStandby(turn, receiver.standby, receiver);
   const { state: before } = receiver.record;
   if (before !== "PAUSED" && before !== "EXECUTING" && before !== "VERIFYING") {
     moveAgent(turn, receiver, "grant", inUnit(turn, receiver));

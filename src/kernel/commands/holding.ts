@@ -12,10 +12,10 @@ import {
   type ReleaseLease,
   type RenewLease,
 } from "../contract/commands.ts";
-import type { EndedLeaseState, Lease, Millis } from "../contract/records.ts";
-import { type Refusal, type RefusalCode, refuse } from "../contract/refusals.ts";
-import type { LostLease, Reply } from "../contract/replies.ts";
-import { emitLease, expiryFor, extendedLease, extensionFor, reissue, updateLease } from "../leases/lease-life.ts";
+import { type Refusal, refuse } from "../contract/refusals.ts";
+import type { LostLease, NotExtended, Reply } from "../contract/replies.ts";
+import { whyNotExtended, whyNotRenewed } from "../deciding/extension.ts";
+import { emitLease, extendedLease, rebindingLease, reissue, updateLease } from "../leases/lease-life.ts";
 import { isAbove, whyNotItsWorker } from "../memory/actors.ts";
 import { isSwept } from "../memory/jobs.ts";
 import {
@@ -24,7 +24,6 @@ import {
   type LeaseEntry,
   leasesOf,
   type RequestEntry,
-  type TenantEntry,
   type Turn,
   withLinked,
 } from "../memory/state.ts";
@@ -35,8 +34,11 @@ import { endIfSwept } from "../requests/sweep.ts";
 import { noteReissued } from "../tasks/task-life.ts";
 
 export function heartbeat(turn: Turn, lease: LeaseEntry, command: Heartbeat): Reply {
-  const refusal = whyNotExtended(turn.tenant, lease.record, turn.now);
-  if (refusal !== null) return refusal;
+  const refusal = whyNotExtended(turn.tenant, lease, turn.now);
+  if (refusal !== null) {
+    noteLife(turn, lease, command.activity);
+    return refusal;
+  }
   const collected = extend(turn, lease, command.activity);
   const observation = collected === null ? null : observationOf(turn, [collected]);
   return { type: "lease", lease: lease.record, ...(observation !== null && { observation }) };
@@ -46,22 +48,39 @@ export function heartbeatAll(turn: Turn, agent: AgentEntry, command: HeartbeatAl
   const { tenant, now } = turn;
   const { found, lost } = ownLeases(turn, agent, command.leaseIds);
   const kept: LeaseEntry[] = [];
+  const notExtended: NotExtended[] = [];
   const collected = new Set<RequestEntry>();
   for (const lease of found) {
-    const refusal = whyNotExtended(tenant, lease.record, now);
-    // A bound lease lives on as it is: it is renewed, never extended (G8).
-    if (refusal === null) {
-      const request = extend(turn, lease, command.activity);
+    const { id, state } = lease.record;
+    const refusal = whyNotExtended(tenant, lease, now);
+    if (refusal === null || state === "ACTIVE" || state === "BINDING") {
+      // Not extended, it lives on as it is: renewed instead (G8), withdrawn (G12), or out of lease time (L10).
+      const request = (refusal === null ? extend : noteLife)(turn, lease, command.activity);
       if (request !== null) collected.add(request);
-    } else if (refusal.code !== "renew_required") {
-      lost.push({ id: lease.record.id, lease: lease.record, code: refusal.code });
+      if (refusal !== null) notExtended.push({ id, state, code: refusal.code });
+    } else {
+      lost.push({ id, lease: lease.record, code: refusal.code });
       continue;
     }
     kept.push(lease);
   }
   const observation = collected.size === 0 ? null : observationOf(turn, [...collected]);
   const leases = kept.map((lease) => lease.record);
-  return { type: "leases", leases, lost, ...(observation !== null && { observation }) };
+  return { type: "leases", leases, lost, notExtended, ...(observation !== null && { observation }) };
+}
+
+/**
+ * A heartbeat that extends nothing is a sign of life all the same: it collects the grant (W8), and reports activity (L10).
+ * The request that it collects, if it does.
+ */
+function noteLife(turn: Turn, lease: LeaseEntry, activity: boolean): RequestEntry | null {
+  if (lease.record.state !== "ACTIVE") return null;
+  const collected = lease.record.claimBy === null ? null : lease.request;
+  if (collected !== null) collect(turn, collected);
+  if (activity) {
+    for (const one of withLinked(turn.tenant, lease)) updateLease(turn, one, { ...one.record, activeAt: turn.now });
+  }
+  return collected;
 }
 
 export interface OwnLeases {
@@ -83,45 +102,6 @@ export function ownLeases(turn: Turn, agent: AgentEntry, leaseIds: readonly stri
   return { found, lost };
 }
 
-const closingCodes: Readonly<Record<EndedLeaseState, RefusalCode>> = {
-  RELEASED: "lease_released",
-  EXPIRED: "lease_expired",
-  REVOKED: "lease_revoked",
-};
-
-/** The refusal that a lease's end calls for (L4, G9). */
-export function endedRefusal(id: string, state: EndedLeaseState, reason: string | null): Refusal {
-  const detail = `The lease has ended (${state.toLowerCase()}${reason === null ? "" : `: ${reason}`}); acquire again.`;
-  return refuse(closingCodes[state], detail, reason === null ? { leaseId: id } : { leaseId: id, problem: reason });
-}
-
-function whyNotExtended(tenant: TenantEntry, lease: Lease, now: Millis): Refusal | null {
-  const { id } = lease;
-  if (lease.state === "CLOSING") return endedRefusal(id, lease.closingAs ?? "RELEASED", lease.endReason);
-  if (lease.state === "HELD" && !lease.verified) return verifyRequired(id);
-  const isBound =
-    lease.state === "BINDING" ||
-    lease.cell !== null ||
-    (lease.linkedTo !== null && tenant.leases.get(lease.linkedTo)?.record.cell != null);
-  if (isBound) {
-    return refuse("renew_required", "A lease on a bound resource is not extended; renew it.", { leaseId: id });
-  }
-  return whyTimeIsUp(tenant, lease, now);
-}
-
-/** A lease that was held past its quota on lease time cannot be brought back (L9, L10). */
-function whyTimeIsUp(tenant: TenantEntry, lease: Lease, now: Millis): Refusal | null {
-  if (expiryFor(tenant, lease.acquiredAt, now, lease.ttl) > now) return null;
-  return refuse("lease_denied", "The lease has used up its lease time; acquire again.", {
-    leaseId: lease.id,
-    reason: "quota",
-  });
-}
-
-function verifyRequired(leaseId: string): Refusal {
-  return refuse("verify_required", "The lease is held for a restart; call verify-all first.", { leaseId });
-}
-
 /** Both halves of a rename, and a sign of life for the whole grant (C7, W8): the request that it collects, if it does. */
 export function extend(turn: Turn, lease: LeaseEntry, activity: boolean): RequestEntry | null {
   const { tenant } = turn;
@@ -139,48 +119,40 @@ export function extend(turn: Turn, lease: LeaseEntry, activity: boolean): Reques
 }
 
 function extendOne(turn: Turn, lease: LeaseEntry, activity: boolean): void {
-  const { tenant, now } = turn;
-  const { record } = lease;
-  const expiresAt = extensionFor(tenant, lease, now);
-  const wasHeld = record.state === "HELD";
-  // An agent that comes back from a restart was not idle meanwhile (L9, L10).
-  const activeAt = activity || wasHeld ? now : record.activeAt;
-  updateLease(turn, lease, extendedLease(record, expiresAt, activeAt));
+  const wasHeld = lease.record.state === "HELD";
+  updateLease(turn, lease, extendedLease(turn, lease, activity));
   if (wasHeld) emitLease(turn, lease, "lease.revived", null);
 }
 
 /** G8: a fresh grant under the same id; with it every older token and fence is stale. */
 export function renewLease(turn: Turn, lease: LeaseEntry, command: RenewLease): Reply {
   const { tenant, now } = turn;
-
-  const { record } = lease;
-  if (record.state === "CLOSING") return endedRefusal(record.id, record.closingAs ?? "RELEASED", record.endReason);
-  if (record.state === "HELD" && !record.verified) return verifyRequired(record.id);
-  if (record.state === "BINDING") {
-    return refuse("renew_required", "The lease is still being set up; renew it once it is active.", {
-      leaseId: record.id,
-    });
-  }
+  const { record, holder } = lease;
+  const together = holder.kind === "task" ? leasesOfAttempt(tenant, holder, lease) : withLinked(tenant, lease);
+  const refusal = whyNotRenewed(tenant, lease, together, now);
+  if (refusal !== null) return refusal;
   if (command.generation !== null && command.generation !== record.generation) {
     return refuse("stale_generation", `The lease is at generation ${record.generation}; renew from that one.`, {
       leaseId: record.id,
       generation: record.generation,
     });
   }
-  const timeIsUp = whyTimeIsUp(tenant, record, now);
-  if (timeIsUp !== null) return timeIsUp;
-  const collected = lease.record.claimBy === null ? null : lease.request;
+  // The heartbeat that has collected a bound lease was refused, and could not tell what had changed (A4).
+  const isFirst = record.claimBy !== null || (record.cell !== null && record.generation === 1);
+  const collected = isFirst ? lease.request : null;
   if (collected !== null) collect(turn, collected);
-  const together =
-    lease.holder.kind === "task" ? leasesOfAttempt(tenant, lease.holder, lease) : withLinked(tenant, lease);
-  for (const one of together) {
-    const expiresAt = extensionFor(tenant, one, now);
-    reissue(turn, one, extendedLease(one.record, expiresAt, now));
-    emitLease(turn, one, "lease.renewed", null);
-  }
-  if (lease.holder.kind === "task") noteReissued(turn, lease.holder);
+  for (const one of together) renewOne(turn, one, command.activity);
+  if (holder.kind === "task") noteReissued(turn, holder);
   const observation = collected === null ? null : observationOf(turn, [collected]);
   return { type: "lease", lease: lease.record, ...(observation !== null && { observation }) };
+}
+
+/** What a cell has torn down while it was HELD is set up again before it is honoured (L9). */
+function renewOne(turn: Turn, lease: LeaseEntry, activity: boolean): void {
+  const { state, cell } = lease.record;
+  const rebinds = state === "HELD" && cell !== null;
+  reissue(turn, lease, rebinds ? rebindingLease(turn, lease.record) : extendedLease(turn, lease, activity));
+  emitLease(turn, lease, rebinds ? "lease.binding" : "lease.renewed", null);
 }
 
 export function releaseLease(turn: Turn, lease: LeaseEntry, command: ReleaseLease): Reply {
@@ -201,7 +173,7 @@ export function releaseAll(turn: Turn, agent: AgentEntry, command: ReleaseAll): 
     return Object.hasOwn(versions, record.resource) ? (versions[record.resource] ?? null) : null;
   };
   release(turn, agent, found, versionOf);
-  return { type: "leases", leases: found.map((lease) => lease.record), lost };
+  return { type: "leases", leases: found.map((lease) => lease.record), lost, notExtended: [] };
 }
 
 function release(

@@ -1,7 +1,7 @@
 /** Asking for a request, and canceling it (W4, W8, W10). */
 
 import { pauseIfBare } from "../agents/agent-life.ts";
-import type { CancelRequest, CollectRequest } from "../contract/commands.ts";
+import type { Actor, CancelRequest, CollectRequest } from "../contract/commands.ts";
 import { leaseIdWith, suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
 import { refuse } from "../contract/refusals.ts";
@@ -18,7 +18,9 @@ export function collectRequest(turn: Turn, command: CollectRequest): Reply {
   const request = tenant.requests.get(command.requestId);
   if (request !== undefined) {
     endRequestIfSwept(turn, request);
-    return mayActForHolder(command.actor, request.holder) ?? describeRequest(turn, request);
+    const { holder } = request;
+    const collects = command.collect ?? isOwn(command.actor);
+    return mayActForHolder(command.actor, holder) ?? describeRequest(turn, request, collects);
   }
   const leases = leasesGrantedAtOnce(turn, command.requestId);
   const [first] = leases;
@@ -32,6 +34,14 @@ export function collectRequest(turn: Turn, command: CollectRequest): Reply {
     warnings: [],
     observation: null,
   };
+}
+
+/**
+ * W8: the agent itself, or the caller without a credential, who on loopback is everybody. A supervisor or operator with a
+ * key looks, and collects nothing.
+ */
+function isOwn({ role, keyId }: Actor): boolean {
+  return role === "agent" || keyId === undefined;
 }
 
 function requestUnknown() {
@@ -63,6 +73,7 @@ export function cancelRequest(turn: Turn, command: CancelRequest): Reply {
   endRequestIfSwept(turn, request);
   switch (request.record.state) {
     case "WAITING":
+    case "STANDBY":
       endWait(turn, request, "CANCELED", null);
       break;
     case "BINDING":
@@ -75,6 +86,7 @@ export function cancelRequest(turn: Turn, command: CancelRequest): Reply {
       if (request.holder.kind === "agent") pauseIfBare(turn, request.holder);
       break;
     }
+    case "DIED":
     case "TIMED_OUT":
     case "CANCELED":
     case "PAUSED":

@@ -14,9 +14,10 @@ import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import { lastPlace, readName } from "../deciding/manifest.ts";
 import { isObstructed } from "../deciding/obstacles.ts";
+import { eachAt } from "../index/placed-lists.ts";
 import { emitLease } from "../leases/lease-life.ts";
 import { requireAbove } from "../memory/actors.ts";
-import { type AgentEntry, freeName, type Holder, nameOf, type Turn } from "../memory/state.ts";
+import { type AgentEntry, freeName, type Holder, nameOf, type Turn, type WaitingClaim } from "../memory/state.ts";
 import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
 import { answerAfter, type Later } from "../requests/sweep.ts";
@@ -63,6 +64,11 @@ export function declareResource(turn: Turn, name: ResourceName, command: Declare
   changeResource(turn, entry, { ...said, capacity, cell, withdrawn: false }, "resource.declared");
   freeName(turn, name);
   turn.state.consequences.push({ type: "units_freed", resource: entry }, { type: "readiness_changed" });
+  // A task that waits for more units than there are now gives its place up when it is tried (C6, T10).
+  eachAt(entry.node.waiting, (item) => {
+    const { holder } = (item as WaitingClaim).request;
+    if (holder.kind === "task") turn.state.consequences.push({ type: "task_fits", task: holder });
+  });
   return { type: "resource", resource: entry.record, created: known === undefined };
 }
 

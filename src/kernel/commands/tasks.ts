@@ -14,6 +14,7 @@ import {
   taskCommands,
 } from "../contract/task-commands.ts";
 import type { Task } from "../contract/task-records.ts";
+import { whyNotLonger } from "../deciding/extension.ts";
 import { isAbove } from "../memory/actors.ts";
 import { isTaskLease, type LeaseEntry, type Turn } from "../memory/state.ts";
 import { attemptOf, leasesOfAttempt, type TaskEntry, updateTask } from "../memory/task-state.ts";
@@ -40,11 +41,15 @@ export function findTaskLease(turn: Turn, command: HeartbeatTask | ReleaseTask):
 }
 
 export function heartbeatTask(turn: Turn, { lease, task }: TaskLease, command: HeartbeatTask): Reply {
-  const { tenant } = turn;
+  const { tenant, now } = turn;
   const tooLarge = checkValue("progress", taskCommands.heartbeat_task.progress, command.progress);
   if (tooLarge !== null) return tooLarge;
   const attempt = attemptOf(task, lease);
   if (attempt?.canceled) return { type: "task_lease", lease: lease.record, leases: [], directives: ["cancel"] };
+  for (const one of leasesOfAttempt(tenant, task, lease)) {
+    const refusal = whyNotLonger(tenant, one, now);
+    if (refusal !== null) return refusal;
+  }
   const isPreempted = askToMakeRoom(turn, task, lease);
   extend(turn, lease, true);
   if (command.progress !== undefined && command.progress !== null)

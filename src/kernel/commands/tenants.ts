@@ -125,10 +125,12 @@ export function setTenantSettings(state: State, command: SetTenantSettings, now:
   if ("code" in turn) return turn;
   const { tenant } = turn;
   const settings: TenantSettings = { ...tenant.record.settings, ...command.settings };
-  const refusal = checkValues(tenantSettings, settings);
+  const refusal =
+    checkValues(tenantSettings, settings) ??
+    checkTypes(settings.idleTimeoutMsByType, "invalid_settings", "idle_timeout_ms_by_type");
   if (refusal !== null) return refusal;
-  if (settings.strategy !== tenant.record.settings.strategy && tenant.waitingCount > 0) {
-    return refuse("strategy_in_use", "Requests are waiting; the strategy is switched only while nobody waits.", {
+  if (settings.strategy !== tenant.record.settings.strategy && tenant.waitingCount + tenant.standby.count > 0) {
+    return refuse("strategy_in_use", "Requests wait or stand by; the strategy is switched only while none does.", {
       field: "strategy",
     });
   }
@@ -148,7 +150,7 @@ export function setTenantQuotas(state: State, command: SetTenantQuotas, now: Mil
   if ("code" in turn) return turn;
   const { tenant } = turn;
   const quotas: TenantQuotas = { ...tenant.record.quotas, ...command.quotas };
-  const refusal = checkValues(tenantQuotas, quotas) ?? checkKinds(quotas.kinds);
+  const refusal = checkValues(tenantQuotas, quotas) ?? checkTypes(quotas.kinds, "invalid_quotas", "kinds");
   if (refusal !== null) return refusal;
   const reply = changeTenant(turn, { quotas });
   const former = tenant.kindUnits;
@@ -161,11 +163,11 @@ export function setTenantQuotas(state: State, command: SetTenantQuotas, now: Mil
 
 const kindPattern = /^[A-Z][A-Z0-9_]*$/;
 
-/** Tasks are not resources that one could have too many of: they have a quota of their own. */
-function checkKinds(kinds: TenantQuotas["kinds"]): Refusal | null {
-  const wrong = Object.keys(kinds).find((kind) => !kindPattern.test(kind) || kind === "TASK");
+/** Tasks are not resources that one could have too many of: they have a quota and heartbeats of their own. */
+function checkTypes(byType: object, code: "invalid_quotas" | "invalid_settings", field: string): Refusal | null {
+  const wrong = Object.keys(byType).find((type) => !kindPattern.test(type) || type === "TASK");
   if (wrong === undefined) return null;
-  return refuse("invalid_quotas", `${wrong.slice(0, 64)} is not the type of a resource.`, { field: "kinds" });
+  return refuse(code, `${wrong.slice(0, 64)} is not the type of a resource.`, { field });
 }
 
 /** A turn of the tenant that the command is about, which need not be the operator's own. */

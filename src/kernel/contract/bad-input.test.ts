@@ -166,7 +166,7 @@ const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>
   ],
   forbidden: ({ world, wait, lease }) => [
     { ...world.acquire("old", "MUTATES FILE:/free"), actor: world.as("young") },
-    { type: "collect_request", actor: world.as("young"), requestId: wait.requestId },
+    { type: "collect_request", collect: null, actor: world.as("young"), requestId: wait.requestId },
     { type: "cancel_request", actor: world.as("young"), requestId: wait.requestId },
     { type: "verify_all", actor: world.as("young"), agentId: "old", leaseIds: null },
     { type: "verify_all", actor: world.as("young"), agentId: "never", leaseIds: null },
@@ -200,7 +200,7 @@ const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>
     { type: "revoke", target: { leaseId: "lse_never" }, reason: "x" },
   ],
   request_unknown: () => [
-    { type: "collect_request", requestId: "req_never" },
+    { type: "collect_request", collect: null, requestId: "req_never" },
     { type: "cancel_request", requestId: "" },
   ],
   resource_unknown: ({ world }) => [
@@ -219,23 +219,31 @@ const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>
   lease_revoked: ({ world }) => [{ type: "heartbeat", leaseId: closing(world, "revoked"), activity: true }],
   wait_timeout: ({ world, wait }) => {
     world.pass(50_000);
-    return [{ type: "collect_request", requestId: wait.requestId }];
+    return [{ type: "collect_request", collect: null, requestId: wait.requestId }];
   },
   request_canceled: ({ world, wait }) => {
     world.cancel(wait.requestId);
-    return [{ type: "collect_request", requestId: wait.requestId }];
+    return [{ type: "collect_request", collect: null, requestId: wait.requestId }];
   },
   lease_denied: ({ world }) => {
     world.declare("GPU:/0", 2);
     return [world.acquire("young", "MUTATES GPU:/0 x3")];
   },
   would_wait: ({ world }) => [world.acquire("old", "CONSUMES FILE:/x", { waitTimeoutMs: 0 })],
-  renew_required: ({ world }) => [{ type: "heartbeat", leaseId: bound(world), activity: true }],
+  renew_required: ({ world }) => {
+    const leaseId = bound(world);
+    world.collect(`req_${leaseId.slice(4)}`);
+    return [{ type: "heartbeat", leaseId, activity: false }];
+  },
+  resource_withdrawn: ({ world, lease }) => {
+    world.withdraw(lease.resource);
+    return [{ type: "heartbeat", leaseId: lease.id, activity: false }];
+  },
   verify_required: ({ world }) => {
     world.restart("young");
     return [world.acquire("young", "MUTATES FILE:/free")];
   },
-  stale_generation: ({ lease }) => [{ type: "renew_lease", leaseId: lease.id, generation: 7 }],
+  stale_generation: ({ lease }) => [{ type: "renew_lease", activity: false, leaseId: lease.id, generation: 7 }],
   invalid_transition: () => [{ type: "transition_agent", agentId: "young", to: "PLANNING" }],
   not_weaker: ({ lease }) => [{ type: "downgrade_lease", version: null, leaseId: lease.id, predicate: "DELETES" }],
   transfer_refused: ({ world, lease }) => {

@@ -158,18 +158,24 @@ export const commands = {
     }),
     ttlMs: optional(integer({ ...ttl, error: "invalid_ttl" })),
     waitTimeoutMs: optional(integer({ error: "invalid_wait_timeout" })),
+    /** W14: where the verdict would be DIE, it may stand by for this long; 0: it does not. */
+    standbyMs: optional(integer({ max: limits.standbyMsMax, error: "invalid_wait_timeout" }), 0),
     idleTimeoutMs: optional(integer({ ...ttl, error: "invalid_idle_timeout" })),
     purpose: optional(purpose),
     tokens: optional(flag(), false),
     dryRun: optional(flag(), false),
     requestKey,
   },
-  /** Asks for a request's present state; a granted one is thereby collected (W8). */
-  collect_request: { requestId },
+  /** Asks for a request's present state; a granted one is thereby collected, if its agent asks (W8). */
+  collect_request: {
+    requestId,
+    /** null: its agent collects, and a caller with another key does not. */
+    collect: optional(flag()),
+  },
   cancel_request: { requestId },
   heartbeat: { leaseId, activity },
   heartbeat_all: { agentId, leaseIds, activity },
-  renew_lease: { leaseId, generation: optional(integer({ min: 1 })) },
+  renew_lease: { leaseId, generation: optional(integer({ min: 1 })), activity },
   release_lease: { leaseId, version: optional(version) },
   release_all: {
     agentId,

@@ -26,13 +26,26 @@ export const events = {
     fields: { lease: record(lease), reason },
   },
   request: {
-    types: ["request.waiting", "request.granted", "request.timed_out", "request.canceled", "request.paused"],
+    types: [
+      "request.waiting",
+      "request.standing_by",
+      "request.granted",
+      "request.timed_out",
+      "request.canceled",
+      "request.paused",
+    ],
     fields: { request: record(request), reason },
   },
-  /** A DIE leaves no request behind, so its event names the agent and what it wanted. */
+  /** A DIE at once leaves no request behind, so its event names the agent and what it wanted. */
   died: {
     types: ["request.died"],
-    fields: { agentId: text(), attempt: integer(), resources: list(text()) },
+    fields: {
+      agentId: text(),
+      attempt: integer(),
+      resources: list(text()),
+      /** Of one that stood by (W14). */
+      requestId: omitted(optional(text())),
+    },
   },
   agent: {
     types: ["agent.registered", "agent.taken_up", "agent.paused", "agent.unpaused", "agent.forgotten"],

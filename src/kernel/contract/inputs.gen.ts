@@ -321,6 +321,11 @@ export function checkTerms(input: Acquire): Refusal | null {
     return outOfBounds("ttl_ms", commands.acquire.ttlMs);
   if (input.waitTimeoutMs !== null && (!Number.isSafeInteger(input.waitTimeoutMs) || input.waitTimeoutMs < 0))
     return outOfBounds("wait_timeout_ms", commands.acquire.waitTimeoutMs);
+  if (
+    input.standbyMs !== null &&
+    (!Number.isSafeInteger(input.standbyMs) || input.standbyMs < 0 || input.standbyMs > 55000)
+  )
+    return outOfBounds("standby_ms", commands.acquire.standbyMs);
   if (input.idleTimeoutMs !== null && (!Number.isSafeInteger(input.idleTimeoutMs) || input.idleTimeoutMs < 100))
     return outOfBounds("idle_timeout_ms", commands.acquire.idleTimeoutMs);
   if (input.purpose !== null && exceedsCharacters(input.purpose, 1024))

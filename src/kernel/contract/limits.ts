@@ -37,6 +37,8 @@ export const limits = {
   assumptionsMax: 1_024,
   /** L9: how long a missed lease is held for an agent that restarts. */
   heldMs: 15_000,
+  /** W14: how long a request may stand by; a held answer ends then too. */
+  standbyMsMax: 55_000,
   /** W10: how long, and how many of a tenant, granted keys are remembered after their leases have ended. */
   requestMemoryMs: 600_000,
   requestMemoryPerTenantMax: 20_000,

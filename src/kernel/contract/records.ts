@@ -18,13 +18,26 @@ import {
   text,
   time,
   uncheckedChoice,
-  usual,
   type Values,
 } from "./field.ts";
 import { limits } from "./limits.ts";
 import { predicates } from "./predicates.ts";
 import type { Payload, Task, TaskType, Worker } from "./task-records.ts";
+import type { Tenant } from "./tenant-records.ts";
 import { type Concern, concern, type Write } from "./write-records.ts";
+
+export {
+  quotasDefault,
+  type Strategy,
+  settingsDefault,
+  strategies,
+  type Tenant,
+  type TenantQuotas,
+  type TenantSettings,
+  tenant,
+  tenantQuotas,
+  tenantSettings,
+} from "./tenant-records.ts";
 
 /** Milliseconds since 1970 by the control plane's clock (L7). */
 export type Millis = number;
@@ -56,6 +69,8 @@ export const lease = {
   /** Idle detection (L10): without reported activity for this long the lease is revoked. */
   idleTimeout: hidden(optional(integer())),
   activeAt: hidden(optionalLike(time(), "acquiredAt")),
+  /** Until when its time is booked on the tenant's quota (L10). */
+  bookedAt: hidden(optional(time())),
   /** A grant that ended a wait must be collected by then (W8); null once it is. */
   claimBy: hidden(optional(time())),
   /** HELD (L9) ends then; kept afterwards as the mark that the one resurrection window was used. */
@@ -68,6 +83,8 @@ export const lease = {
   cell: hidden(optional(text())),
   cellBy: hidden(optional(time())),
   coordinate: omitted(optional(text())),
+  /** HELD, and its cell has torn the binding down: reviving it binds again (L9). */
+  tornDown: hidden(optional(flag(), false)),
   /** While CLOSING: how it will end. Once ended: when, why, and what its holder reported (A6). */
   closingAs: hidden(optional(choice(endedLeaseStates))),
   endedAt: hidden(optional(time())),
@@ -105,13 +122,15 @@ export const intent = {
 export interface Intent extends Values<typeof intent> {}
 
 /**
- * WAITING holds nothing. BINDING has leases that cells are setting up. The others are outcomes, remembered for a
- * while for callers that ask late.
+ * WAITING and STANDBY hold nothing. BINDING has leases that cells are setting up. The others are outcomes, remembered
+ * for a while for callers that ask late.
  */
 export const requestStates = [
   "WAITING",
+  "STANDBY",
   "BINDING",
   "GRANTED",
+  "DIED",
   "TIMED_OUT",
   "CANCELED",
   "PAUSED",
@@ -148,6 +167,9 @@ export const request = {
   ended: hidden(list(record(lease))),
   /** Why it was PAUSED, or could not be bound. */
   fateReason: hidden(optional(text())),
+  /** Of one that stood by and DIED: which attempt that was, and the hint that it got (W5, W14). */
+  attempt: hidden(optional(integer())),
+  retryAfterMs: hidden(optional(integer())),
   /** Once nothing of it is alive, it is remembered until then. */
   forgetAt: hidden(optional(time())),
 };
@@ -213,68 +235,6 @@ export const digest = {
 };
 export interface Digest extends Values<typeof digest> {}
 
-export const strategies = ["wait_die", "wound_wait"] as const;
-export type Strategy = (typeof strategies)[number];
-
-const setting = (usual: number, min = 1) => optional(integer({ min, error: "invalid_settings" }), usual);
-
-/** What an operator can set for a tenant; each has the service's default. */
-export const tenantSettings = {
-  strategy: optional(choice(strategies, { error: "invalid_settings" }), "wait_die"),
-  ttlMsDefault: setting(60_000, limits.ttlMsMin),
-  ttlMsMax: setting(300_000, limits.ttlMsMin),
-  waitTimeoutMsDefault: setting(30_000),
-  waitTimeoutMsMax: setting(600_000),
-  claimWithinMs: setting(10_000),
-  retryMsBase: setting(50),
-  retryMsCap: setting(5_000),
-  /** Who gets policy escalations of tasks that name nobody else (T5); null: each task's principal. */
-  supervisor: optional(text({ min: 1, max: limits.keyLengthMax, error: "invalid_settings" })),
-};
-export interface TenantSettings extends Values<typeof tenantSettings> {}
-export const settingsDefault = usual(tenantSettings) as TenantSettings;
-
-const quota = (usual: number) => optional(integer({ error: "invalid_quotas" }), usual);
-const noKinds: Readonly<Record<string, number>> = {};
-
-export const tenantQuotas = {
-  leasesMax: quota(2_000_000),
-  waitersMax: quota(200_000),
-  agentsMax: quota(1_000_000),
-  resourcesMax: quota(100_000),
-  /** Leases on patterns, alive at once: other searches must step around them (S4). */
-  patternsMax: quota(10_000),
-  tasksMax: quota(2_000_000),
-  /** Receipts in the ledger, in number and in bytes (R8): what was accepted can still be completed beyond them. */
-  receiptsMax: quota(100_000_000),
-  receiptBytesMax: quota(100 * 2 ** 30),
-  /** The longest that one lease may live, however often it is extended (L10); null: no limit. */
-  leaseTimeMsMax: optional(integer({ error: "invalid_quotas" })),
-  /** Lease time of all of the tenant's leases together, per day (L10); null: no limit. */
-  tenantLeaseTimeMsMax: optional(integer({ error: "invalid_quotas" })),
-  /** Units of live leases by the resources' type ({"GPU": 4}); a type that is not named has no limit (G2). */
-  kinds: optional(
-    map(integer({ max: limits.unitsMax, error: "invalid_quotas" }), {
-      max: limits.kindsMax,
-      keyMax: limits.labelLengthMax,
-      error: "invalid_quotas",
-    }),
-    noKinds,
-  ),
-};
-export interface TenantQuotas extends Values<typeof tenantQuotas> {}
-export const quotasDefault = usual(tenantQuotas) as TenantQuotas;
-
-export const tenant = {
-  id: named("tenant_id", text()),
-  suspended: flag(),
-  suspendReason: named("reason", optional(text())),
-  settings: record(tenantSettings),
-  quotas: record(tenantQuotas),
-  createdAt: time(),
-};
-export interface Tenant extends Values<typeof tenant> {}
-
 /** What only ever grows, apart from the tenant's settings because it changes with every grant. */
 export const counters = {
   tenant: text(),
@@ -283,7 +243,7 @@ export const counters = {
   arrival: integer(),
   /** The greatest epoch of an agent that was forgotten; one that registers again begins above it (A3). */
   epochFloor: integer(),
-  /** Lease time used by ended leases in the present window (L10). */
+  /** Lease time booked in the present window (L10). */
   leaseTimeMs: integer(),
   windowStart: time(),
   /** Receipts in the tenant's ledger: the last one's sequence number (R6). */

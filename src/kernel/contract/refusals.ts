@@ -70,6 +70,7 @@ export const refusalCodes = [
   "transfer_refused",
   "request_id_reused",
   "resource_fenced",
+  "resource_withdrawn",
   "resource_in_use",
   "strategy_in_use",
   "tenant_exists",

@@ -16,7 +16,7 @@ import {
   time,
   type Values,
 } from "./field.ts";
-import { agent, cell, digest, key, lease, resource, tenant } from "./records.ts";
+import { agent, cell, digest, key, lease, leaseStates, resource, tenant } from "./records.ts";
 import type { Refusal, RefusalCode } from "./refusals.ts";
 import { obligation, payload, receipt, task, taskTypeRecord } from "./task-records.ts";
 import { write } from "./write-records.ts";
@@ -74,6 +74,10 @@ const lostLease = {
 };
 export interface LostLease extends Values<typeof lostLease> {}
 
+/** A lease that lives, and that a heartbeat did not extend: with which code. */
+const notExtended = { id: text(), state: choice(leaseStates), code: text<RefusalCode>() };
+export interface NotExtended extends Values<typeof notExtended> {}
+
 /** A task offered to a worker: its lease, and those of its manifest (T10). */
 const offer = {
   task: record(task),
@@ -105,6 +109,8 @@ export const verdicts = {
     claimWithinMs: integer(),
     warnings,
   },
+  /** W14: it would have died, and stands by for at most `waitTimeoutMs` from when it was submitted. */
+  standby: { requestId: text(), ...blocked, waitTimeoutMs: integer(), claimWithinMs: integer(), warnings },
   died: {
     retryAfterMs: integer(),
     attempt: integer({ min: 1 }),
@@ -132,7 +138,12 @@ export const taskReplies = {
 export const otherReplies = {
   agent: { agent: record(agent), created },
   lease: { lease: record(lease) },
-  leases: { leases, lost: list(record(lostLease)) },
+  leases: {
+    leases,
+    lost: list(record(lostLease)),
+    /** Of heartbeats: those of `leases` that keep their present end. */
+    notExtended: omitted(optional(list(record(notExtended)), [])),
+  },
   digest: { digest: record(digest) },
   /** One assumption failed: the digest is dropped, and the agent is in PLANNING (A5). */
   resumed: {

@@ -6,7 +6,7 @@
  * quotas counts nothing.
  */
 import { limits } from "../contract/limits.ts";
-import type { Millis, Resource, TenantQuotas } from "../contract/records.ts";
+import type { Lease, Millis, Resource, TenantQuotas } from "../contract/records.ts";
 import type { PauseReason, Verdict } from "../contract/replies.ts";
 import { search } from "../index/resource-search.ts";
 import {
@@ -29,7 +29,9 @@ export function countKinds(tenant: TenantEntry): void {
   for (const name of Object.keys(quotas.kinds))
     tenant.kindUnits.set(name, { kind: "kind", name, units: 0, parked: null });
   for (const { record } of tenant.leases.values()) addKind(tenant, record.resource, record.units);
-  for (const { claims } of tenant.requests.values()) {
+  for (const { record, claims } of tenant.requests.values()) {
+    // What stands by reserves nothing (W14).
+    if (record.state !== "WAITING") continue;
     for (const { name, intent } of claims) addKind(tenant, name.text, intent.units);
   }
 }
@@ -83,12 +85,24 @@ export function findOverKind(
   return null;
 }
 
-/** L10: of tasks as of agents. */
-export function isLeaseTimeUsedUp({ record, counters }: TenantEntry, now: Millis): boolean {
-  const { tenantLeaseTimeMsMax: most } = record.quotas;
+/** L10: of tasks as of agents; with what a live lease has used since it was booked last. */
+export function isLeaseTimeUsedUp(tenant: TenantEntry, now: Millis, lease: Lease | null = null): boolean {
+  const { tenantLeaseTimeMsMax: most } = tenant.record.quotas;
   if (most === null) return false;
-  const { windowStart, leaseTimeMs } = counters.record;
-  return windowStart === now - (now % limits.leaseTimeWindowMs) && leaseTimeMs >= most;
+  return leaseTimeUsed(tenant, now) + (lease === null ? 0 : unbookedTime(lease, now)) >= most;
+}
+
+export function leaseTimeUsed({ counters: { record } }: TenantEntry, now: Millis): number {
+  return record.windowStart === windowAt(now) ? record.leaseTimeMs : 0;
+}
+
+/** What lies before midnight belongs to yesterday, whose quota is over. */
+export function unbookedTime({ bookedAt, acquiredAt }: Lease, now: Millis): number {
+  return now - Math.max(bookedAt ?? acquiredAt, windowAt(now));
+}
+
+export function windowAt(now: Millis): Millis {
+  return now - (now % limits.leaseTimeWindowMs);
 }
 
 /** Why nothing can be leased until somebody acts (W9): a suspended tenant, a paused agent, a fence, a cell that is not ready. */

@@ -339,7 +339,7 @@ test("L13: an id guessed across tenants is answered exactly like an unknown one"
   }
   for (const type of ["collect_request", "cancel_request"] as const) {
     const [known, unknown] = [wait.requestId, "req_never"].map((requestId) =>
-      other.refused("request_unknown", { type, actor, requestId }),
+      other.refused("request_unknown", { type, actor, requestId, collect: null } as Parameters<World["ask"]>[0]),
     );
     assert.deepEqual(known, unknown);
   }

@@ -113,7 +113,7 @@ function waitOrRefuse(
       blockersTotal: obstaclesTotal(obstacles),
     });
   }
-  if (tenant.waitingCount >= tenant.record.quotas.waitersMax) {
+  if (tenant.waitingCount + tenant.standby.count >= tenant.record.quotas.waitersMax) {
     return deny("quota", `The tenant may have ${tenant.record.quotas.waitersMax} requests waiting.`);
   }
   return { type: "wait", obstacles, wounds };

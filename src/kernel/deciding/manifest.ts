@@ -154,12 +154,13 @@ function findDuplicate(intents: readonly Intent[]): number | null {
 
 /** Tells a repeated request from another one under the same key (W10). Not secret: two 32-bit FNV-1a sums will do. */
 function fingerprintOf(command: Acquire, intents: readonly Intent[]): string {
-  const { ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, tokens } = command;
-  // Without a choice it is the sum that was taken before there was one: stored requests are found again.
+  const { ttlMs, waitTimeoutMs, standbyMs, idleTimeoutMs, purpose, tokens } = command;
+  // Without a choice and standby it is the sum that was taken before there was one: stored requests are found again.
   const asked = leavesChoice(intents)
     ? intents
     : intents.map(({ predicate, resource, units, to }) => ({ predicate, resource, units, to }));
-  return fingerprint(JSON.stringify([asked, ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, tokens]));
+  const terms = [asked, ttlMs, waitTimeoutMs, idleTimeoutMs, purpose, tokens];
+  return fingerprint(JSON.stringify(standbyMs === 0 ? terms : [...terms, standbyMs]));
 }
 
 /** An intent on its way to a lease: its name parsed, its strength where it will stand. */

@@ -27,7 +27,10 @@ for (const folder of ["flat", "deep"] as const) {
     assert.equal(refusal.blockersTotal, count + 1);
     const wait = world.waits("oldest", pattern);
     assert.deepEqual([wait.position, wait.blockersTotal, wait.blockers.length], [2, count + 1, 16]);
-    const again = world.expect("waiting", world.ask({ type: "collect_request", requestId: wait.requestId }));
+    const again = world.expect(
+      "waiting",
+      world.ask({ type: "collect_request", collect: null, requestId: wait.requestId }),
+    );
     assert.deepEqual([again.position, again.blockersTotal, again.blockers.length], [2, count + 1, 16]);
     assert.ok(looked < count, `${looked} leases looked at`);
   });

@@ -1,27 +1,23 @@
-/** Verdicts that leave nothing behind, in full: DIE with its hint (W5), a dry run (W12), and who stands in the way (W11). */
+/** Verdicts in full: DIE with its hint (W5), a dry run (W12), and who stands in the way (W11). */
 import { decidingPriority, isUnitOver } from "../agents/agent-life.ts";
 import type { Acquire } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
 import type { Lease, Millis, Request } from "../contract/records.ts";
 import type { Blocker, Reply, Verdict } from "../contract/replies.ts";
-import type { AgentEntry, TenantEntry } from "../memory/state.ts";
+import type { AgentEntry, TenantEntry, Turn } from "../memory/state.ts";
 import type { Decision } from "./decide.ts";
 import type { Manifest } from "./manifest.ts";
 import { type Obstacles, obstaclesTotal } from "./obstacles.ts";
 
 export function diedVerdict(
-  tenant: TenantEntry,
   priority: number,
   attempt: number,
   obstacles: Obstacles,
-  command: Acquire,
-): Verdict {
-  const { retryMsBase, retryMsCap } = tenant.record.settings;
-  const delay = Math.min(retryMsCap, retryMsBase * 2 ** Math.min(attempt - 1, 40));
-  const jitter = command.entropy[1] % (Math.floor(delay / 2) + 1);
+  retryAfterMs: number,
+): Extract<Verdict, { readonly type: "died" }> {
   return {
     type: "died",
-    retryAfterMs: delay + jitter,
+    retryAfterMs,
     attempt,
     priority,
     blockers: blockersOf(obstacles),
@@ -29,27 +25,39 @@ export function diedVerdict(
   };
 }
 
+/** W5: when to come again. `luck` is a random number, for the jitter. */
+export function retryAfter(
+  tenant: TenantEntry,
+  attempt: number,
+  _obstacles: Obstacles,
+  _now: Millis,
+  luck: number,
+): number {
+  const { retryMsBase, retryMsCap } = tenant.record.settings;
+  const delay = Math.min(retryMsCap, retryMsBase * 2 ** Math.min(attempt - 1, 40));
+  return delay + (luck % (Math.floor(delay / 2) + 1));
+}
+
 /** W12: the verdict as it would be, from the same decision. */
 export function predict(
-  tenant: TenantEntry,
+  { tenant, now }: Turn,
   agent: AgentEntry,
   decision: Decision,
   manifest: Manifest,
   command: Acquire,
-  now: Millis,
+  standsBy: boolean,
 ): Reply {
   switch (decision.type) {
     case "refused":
     case "paused":
       return decision;
-    case "die":
-      return diedVerdict(
-        tenant,
-        decidingPriority(tenant, agent, now),
-        isUnitOver(agent.record) ? 1 : agent.record.attempts + 1,
-        decision.obstacles,
-        command,
-      );
+    case "die": {
+      const { obstacles } = decision;
+      if (standsBy) return standbyVerdict(tenant, { ...manifest, id: "", waitTimeout: command.standbyMs }, obstacles);
+      const attempt = isUnitOver(agent.record) ? 1 : agent.record.attempts + 1;
+      const hint = retryAfter(tenant, attempt, obstacles, now, command.entropy[1]);
+      return diedVerdict(decidingPriority(tenant, agent, now), attempt, obstacles, hint);
+    }
     case "grant":
       return { type: "granted", requestId: "", leases: [], warnings: manifest.warnings, observation: null };
     case "wait":
@@ -72,6 +80,15 @@ export function waitingVerdict(
     claimWithinMs: tenant.record.settings.claimWithinMs,
     warnings,
   };
+}
+
+export function standbyVerdict(
+  tenant: TenantEntry,
+  terms: Pick<Request, "id" | "waitTimeout" | "warnings">,
+  obstacles: Obstacles,
+): Extract<Verdict, { readonly type: "standby" }> {
+  const { position: _, ...verdict } = waitingVerdict(tenant, terms, obstacles);
+  return { ...verdict, type: "standby" };
 }
 
 /** W11: up to 16, holders first, each by its number, so that the list does not depend on how the search went. */

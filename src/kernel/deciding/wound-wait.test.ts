@@ -59,7 +59,10 @@ test("W7: an older requester goes ahead of younger waiters, whenever it comes", 
   const [young, mid] = [world.waits("young", "MUTATES FILE:/x"), world.waits("mid", "MUTATES FILE:/x")];
   const old = world.waits("old", "MUTATES FILE:/x");
   assert.deepEqual([young.position, mid.position, old.position], [1, 1, 1]);
-  const now = world.expect("waiting", world.ask({ type: "collect_request", requestId: young.requestId }));
+  const now = world.expect(
+    "waiting",
+    world.ask({ type: "collect_request", collect: null, requestId: young.requestId }),
+  );
   assert.equal(now.position, 3);
   world.release(lease.id);
   assert.deepEqual(

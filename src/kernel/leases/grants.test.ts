@@ -131,8 +131,8 @@ test("G8: on a bound resource there is no extension: a heartbeat answers renew_r
   const lease = bind(world, "a", 10_000);
   const unbound = world.grant("a", "MUTATES FILE:/x", { ttlMs: 10_000 });
   world.later(1_000);
-  world.refused("renew_required", { type: "heartbeat", actor: world.as("a"), leaseId: lease.id, activity: true });
-  const { leases, lost } = world.heartbeatAll("a");
+  world.refused("renew_required", { type: "heartbeat", actor: world.as("a"), leaseId: lease.id, activity: false });
+  const { leases, lost, notExtended } = world.heartbeatAll("a");
   assert.deepEqual(
     leases.map(({ id, expiresAt }) => [id, expiresAt]),
     [
@@ -141,6 +141,7 @@ test("G8: on a bound resource there is no extension: a heartbeat answers renew_r
     ],
   );
   assert.deepEqual(lost, []);
+  assert.deepEqual(notExtended, [{ id: lease.id, state: "ACTIVE", code: "renew_required" }]);
 });
 
 test("G8: a renewal is a fresh grant under the same id: next generation, new fence, new end, nothing else", () => {
@@ -154,7 +155,6 @@ test("G8: a renewal is a fresh grant under the same id: next generation, new fen
     generation: 2,
     fence: renewed.fence,
     expiresAt: world.now + 10_000,
-    activeAt: world.now,
   });
   assert.ok(renewed.fence > lease.fence);
 });
@@ -164,7 +164,7 @@ test("G8: a renewal from an older generation is refused with the present one: it
   const { id: leaseId } = world.grant("a", "MUTATES FILE:/x");
   world.renew(leaseId, 1);
   for (const generation of [1, 3]) {
-    const ask = { type: "renew_lease", actor: world.as("a"), leaseId, generation } as const;
+    const ask = { type: "renew_lease", activity: false, actor: world.as("a"), leaseId, generation } as const;
     assert.equal(world.refused("stale_generation", ask).generation, 2);
   }
   assert.equal(world.renew(leaseId, 2).generation, 3);
@@ -201,7 +201,7 @@ test("G9: every end has its own code, and no end is untyped", () => {
     const [actor, leaseId] = [world.as("a"), lease.id];
     const asks: readonly Ask[] = [
       { type: "heartbeat", actor, leaseId, activity: false },
-      { type: "renew_lease", actor, leaseId, generation: null },
+      { type: "renew_lease", activity: false, actor, leaseId, generation: null },
       { type: "transfer_lease", version: null, actor, leaseId, toAgentId: "a" },
       { type: "downgrade_lease", version: null, actor, leaseId, predicate: "CONSUMES" },
     ];
@@ -211,21 +211,6 @@ test("G9: every end has its own code, and no end is untyped", () => {
     world.tornDown(lease);
     for (const ask of asks) assert.equal(world.expect("refused", world.askHistory(ask)).code, code, "once it ended");
   }
-});
-
-test("G12: a withdrawn resource gives no new leases; the live ones run out, or are revoked on demand", () => {
-  const world = createWorld("a", "b");
-  world.declare("GPU:/0", 4);
-  const lease = world.grant("a", "MUTATES GPU:/0", { ttlMs: 10_000 });
-  world.withdraw("GPU:/0");
-  assert.equal(world.pauses("b", "MUTATES GPU:/0").reason, "resource_withdrawn");
-  assert.equal(world.pauses("b", "CONSUMES GPU:/**").reason, "resource_withdrawn");
-  world.later(5_000);
-  assert.equal(world.heartbeat(lease.id).state, "ACTIVE");
-  world.withdraw("GPU:/0", true);
-  assert.deepEqual([world.ended(lease.id).state, world.ended(lease.id).endReason], ["REVOKED", "resource_withdrawn"]);
-  world.declare("GPU:/0", 4);
-  world.grant("b", "MUTATES GPU:/0");
 });
 
 test("L12: on a bound resource a lease is BINDING until its cell has set it up, then ACTIVE; the reply is WAIT, position 0", () => {
@@ -251,7 +236,7 @@ test("L12: while it binds, the resource is taken, and the lease is neither renew
   world.dies("b", "CONSUMES GPU:/0");
   const [actor, leaseId] = [world.as("a"), lease?.id ?? ""];
   world.refused("renew_required", { type: "heartbeat", actor, leaseId, activity: false });
-  world.refused("renew_required", { type: "renew_lease", actor, leaseId, generation: null });
+  world.refused("renew_required", { type: "renew_lease", activity: false, actor, leaseId, generation: null });
   world.refused("renew_required", { type: "transfer_lease", version: null, actor, leaseId, toAgentId: "b" });
   world.refused("renew_required", { type: "downgrade_lease", version: null, actor, leaseId, predicate: "CONSUMES" });
 });
@@ -331,7 +316,7 @@ for (const [what, answer, undo] of undoings) {
     assert.equal(world.lease(file?.id ?? ""), undefined, "what was not bound is free");
     assert.equal(world.lease(gpu?.id ?? "")?.state, "CLOSING");
     assert.equal(world.lease(other?.id ?? "")?.state, "CLOSING");
-    const reply = world.ask({ type: "collect_request", requestId: wait.requestId });
+    const reply = world.ask({ type: "collect_request", collect: null, requestId: wait.requestId });
     assert.equal(reply.type === "refused" ? reply.code : reply.type, answer);
     if (reply.type === "refused" && answer === "lease_denied") assert.equal(reply.reason, "bind_failed");
     world.tornDown(found(gpu, "lease"));
@@ -399,7 +384,10 @@ for (const [what, fail] of [
     fail(world, lease);
     assert.equal(world.ended(lease.id).state, "RELEASED");
     assert.equal(world.resource("GPU:/0")?.fenced, true);
-    const fate = world.expect("paused", world.ask({ type: "collect_request", requestId: wait.requestId }));
+    const fate = world.expect(
+      "paused",
+      world.ask({ type: "collect_request", collect: null, requestId: wait.requestId }),
+    );
     assert.equal(fate.reason, "resource_fenced");
     assert.equal(world.pauses("old", "MUTATES GPU:/0").reason, "resource_fenced");
     world.reset("GPU:/0");

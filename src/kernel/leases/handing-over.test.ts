@@ -87,15 +87,6 @@ test("L15: a receiver at work goes on as it was, and its deaths are not forgiven
   assert.equal(world.dies("c", "MUTATES FILE:/c").attempt, 2);
 });
 
-test("L15, W10: for the request through which the giver got it, the lease is over", () => {
-  const world = createWorld("a", "b");
-  const [lease] = world.grants("a", "MUTATES FILE:/a", { key: "k" }).leases;
-  world.transfer(lease?.id ?? "", "b");
-  const [repeated] = world.grants("a", "MUTATES FILE:/a", { key: "k" }).leases;
-  assert.deepEqual([repeated?.state, repeated?.endReason, repeated?.agentId], ["RELEASED", "transferred", "a"]);
-  assert.equal(world.lease(lease?.id ?? "")?.agentId, "b");
-});
-
 test("L15, C7: a rename is handed over as a whole", () => {
   const world = createWorld("a", "b");
   const { leases } = world.grants("a", "RENAMES FILE:/a > FILE:/b");

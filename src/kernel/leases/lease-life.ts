@@ -4,14 +4,13 @@ import type { LeaseEvent } from "../contract/events.ts";
 import { leaseIdWith } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
 import { EXCLUSIVE, type Predicate, strengths } from "../contract/predicates.ts";
-import type { EndedLeaseState, Lease, LeaseState, Millis } from "../contract/records.ts";
-import { addKind, takeKind } from "../deciding/admission.ts";
+import type { EndedLeaseState, Lease, LeaseState, Millis, TenantSettings } from "../contract/records.ts";
+import { addKind, leaseTimeUsed, takeKind, unbookedTime, windowAt } from "../deciding/admission.ts";
 import { type Claim, cellOf } from "../deciding/manifest.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
 import { append, move, type Node, nodeFor, take } from "../index/resource-tree.ts";
 import { forgetOld, noteEnd } from "../memory/past.ts";
 import {
-  after,
   changed,
   createLeaseEntry,
   dropRoot,
@@ -26,11 +25,11 @@ import {
   type ResourceEntry,
   rootOf,
   type TenantEntry,
-  type Transitions,
   type Turn,
   updateCounters,
 } from "../memory/state.ts";
 import { announceAll, attemptOf } from "../memory/task-state.ts";
+import { after, type Transitions } from "../memory/transitions.ts";
 import { contestLateResults } from "./late-results.ts";
 
 /** What a manifest's leases have in common. */
@@ -75,8 +74,9 @@ export function beginLease(
     expiresAt: expiryFor(tenant, now, now, terms.ttl),
     ttl: terms.ttl,
     tokens: terms.tokens,
-    idleTimeout: terms.idleTimeout,
+    idleTimeout: idleTimeoutFor(tenant.record.settings, claim.name.text, terms.idleTimeout),
     activeAt: now,
+    bookedAt: null,
     claimBy: terms.claimBy,
     heldUntil: null,
     verified: false,
@@ -84,6 +84,7 @@ export function beginLease(
     cell,
     cellBy: cell === null ? null : now + limits.bindMs,
     coordinate: null,
+    tornDown: false,
     closingAs: null,
     endedAt: null,
     endReason: null,
@@ -95,6 +96,26 @@ export function beginLease(
   changed(turn, entry);
   emitLease(turn, entry, terms.binds ? "lease.binding" : "lease.granted", null);
   return entry;
+}
+
+/** Books what the lease has lived since it was booked last, on the present day; returns until when it is booked. */
+export function bookLeaseTime(turn: Turn, lease: Lease): Millis | null {
+  const { tenant, now } = turn;
+  if (tenant.record.quotas.tenantLeaseTimeMsMax === null) return lease.bookedAt;
+  const leaseTimeMs = leaseTimeUsed(tenant, now) + unbookedTime(lease, now);
+  updateCounters(turn, { windowStart: windowAt(now), leaseTimeMs });
+  return now;
+}
+
+/** The shorter of what the holder wants and what the tenant forces on the resource's type. */
+export function idleTimeoutFor(settings: TenantSettings, resource: string, wanted: number | null): number | null {
+  const { idleTimeoutMsByType: forced } = settings;
+  for (const _ in forced) {
+    const type = resource.slice(0, resource.indexOf(":"));
+    const most = Object.hasOwn(forced, type) ? (forced[type] ?? null) : null;
+    return most === null || wanted === null ? (most ?? wanted) : Math.min(most, wanted);
+  }
+  return wanted;
 }
 
 /** Heartbeats reach no further than the quota on one lease's whole time (L10). */
@@ -205,7 +226,7 @@ export function endLease(
   version: string | null,
 ): void {
   const { record } = entry;
-  if (record.cell !== null && record.state !== "CLOSING") {
+  if (record.cell !== null && record.state !== "CLOSING" && !record.tornDown) {
     updateLease(turn, entry, closingLease(record, as, reason, version, turn.now + limits.teardownMs));
     emitLease(turn, entry, "lease.closing", reason);
     if (as !== "RELEASED") noteLost(turn, entry, record);
@@ -241,7 +262,7 @@ export function finishLease(
   if (tenant.kindUnits !== null) takeKind(turn, entry.record.resource, entry.record.units);
   if (take("held", entry)) dropRoot(tenant, nameOf(entry).type);
   unlinkFromHolder(entry);
-  addLeaseTime(turn, now - entry.record.acquiredAt);
+  bookLeaseTime(turn, entry.record);
   emitLease(turn, entry, endedEvents[as], reason);
   state.past.endedCount++;
   // Nobody observes the lease of a task itself; it only counts among the ended ones (A4).
@@ -262,16 +283,6 @@ export function offerAgain(turn: Turn): void {
   announceAll(turn);
 }
 
-/** L10: lease time of the whole tenant, by the day. */
-function addLeaseTime(turn: Turn, ms: number): void {
-  const { tenant, now } = turn;
-  if (tenant.record.quotas.tenantLeaseTimeMsMax === null) return;
-  const { counters } = tenant;
-  const windowStart = now - (now % limits.leaseTimeWindowMs);
-  const used = counters.record.windowStart === windowStart ? counters.record.leaseTimeMs : 0;
-  updateCounters(turn, { windowStart, leaseTimeMs: used + ms });
-}
-
 export function emitLease(turn: Turn, entry: LeaseEntry, type: LeaseEvent["type"], reason: string | null): void {
   // The events of a task tell of its lease (T10).
   if (isTaskLease(entry.record)) return;
@@ -283,8 +294,9 @@ export function emitLease(turn: Turn, entry: LeaseEntry, type: LeaseEvent["type"
  *
  *              bind            hold
  *   BINDING ────────► ACTIVE ────────► HELD        on a bound resource it begins as BINDING, otherwise as ACTIVE
- *      │              │    ▲             │
- *      │              │    └── extend ───┤         HELD: its agent restarts, and nobody else gets it for a while
+ *      │  ▲           │    ▲             │
+ *      │  │           │    └── extend ───┤         HELD: its agent restarts, and nobody else gets it for a while
+ *      │  └───────────┼──── rebind ──────┤         a bound one is set up again
  *      │ close        │ close            │ close
  *      ├──────────────┴──────────────────┴───► CLOSING    while a cell tears it down
  *      │ revoke       │ release, expire, revoke   │ as it was to end
@@ -292,19 +304,19 @@ export function emitLease(turn: Turn, entry: LeaseEntry, type: LeaseEvent["type"
  *   REVOKED        RELEASED | EXPIRED | REVOKED
  */
 
-export type LeaseMove = "bind" | "extend" | "hold" | "close" | "release" | "expire" | "revoke";
+export type LeaseMove = "bind" | "rebind" | "extend" | "hold" | "close" | "release" | "expire" | "revoke";
 
 const no = "refused";
 
 // biome-ignore format: a table, one row per state
 export const leaseTransitions: Transitions<LeaseState, LeaseMove> = {
-  BINDING:  { bind: "ACTIVE", extend: no,       hold: no,     close: "CLOSING", release: no,         expire: no,        revoke: "REVOKED" },
-  ACTIVE:   { bind: no,       extend: "ACTIVE", hold: "HELD", close: "CLOSING", release: "RELEASED", expire: "EXPIRED", revoke: "REVOKED" },
-  HELD:     { bind: no,       extend: "ACTIVE", hold: no,     close: "CLOSING", release: "RELEASED", expire: "EXPIRED", revoke: "REVOKED" },
-  CLOSING:  { bind: no,       extend: no,       hold: no,     close: no,        release: "RELEASED", expire: "EXPIRED", revoke: "REVOKED" },
-  RELEASED: { bind: no,       extend: no,       hold: no,     close: no,        release: no,         expire: no,        revoke: no },
-  EXPIRED:  { bind: no,       extend: no,       hold: no,     close: no,        release: no,         expire: no,        revoke: no },
-  REVOKED:  { bind: no,       extend: no,       hold: no,     close: no,        release: no,         expire: no,        revoke: no },
+  BINDING:  { bind: "ACTIVE", rebind: no,        extend: no,       hold: no,     close: "CLOSING", release: no,         expire: no,        revoke: "REVOKED" },
+  ACTIVE:   { bind: no,       rebind: no,        extend: "ACTIVE", hold: "HELD", close: "CLOSING", release: "RELEASED", expire: "EXPIRED", revoke: "REVOKED" },
+  HELD:     { bind: no,       rebind: "BINDING", extend: "ACTIVE", hold: no,     close: "CLOSING", release: "RELEASED", expire: "EXPIRED", revoke: "REVOKED" },
+  CLOSING:  { bind: no,       rebind: no,        extend: no,       hold: no,     close: no,        release: "RELEASED", expire: "EXPIRED", revoke: "REVOKED" },
+  RELEASED: { bind: no,       rebind: no,        extend: no,       hold: no,     close: no,        release: no,         expire: no,        revoke: no },
+  EXPIRED:  { bind: no,       rebind: no,        extend: no,       hold: no,     close: no,        release: no,         expire: no,        revoke: no },
+  REVOKED:  { bind: no,       rebind: no,        extend: no,       hold: no,     close: no,        release: no,         expire: no,        revoke: no },
 };
 
 const endMoves = { RELEASED: "release", EXPIRED: "expire", REVOKED: "revoke" } as const;
@@ -317,14 +329,42 @@ export function boundLease(
   return { ...lease, ...times, state: after(leaseTransitions, lease.state, "bind") };
 }
 
-/** A heartbeat or a renewal: its holder is there, and has collected it. */
-export function extendedLease(lease: Lease, expiresAt: Millis, activeAt: Millis): Lease {
+/** A heartbeat or a renewal: its holder is there, and has collected it. Both book its time and apply the tenant's settings. */
+export function extendedLease(turn: Turn, entry: LeaseEntry, activity: boolean): Lease {
+  const { tenant, now } = turn;
+  const { record: lease } = entry;
   const state = after(leaseTransitions, lease.state, "extend");
-  return { ...lease, state, expiresAt, activeAt, claimBy: null, verified: false };
+  const idleTimeout = idleTimeoutFor(tenant.record.settings, lease.resource, lease.idleTimeout);
+  // An agent that comes back from a restart was not idle meanwhile (L9); a timeout that is new begins now (L10).
+  const isActive = activity || lease.state === "HELD" || idleTimeout !== lease.idleTimeout;
+  return {
+    ...lease,
+    state,
+    expiresAt: extensionFor(tenant, entry, now),
+    activeAt: isActive ? now : lease.activeAt,
+    idleTimeout,
+    bookedAt: bookLeaseTime(turn, lease),
+    claimBy: null,
+    verified: false,
+  };
 }
 
-export function heldLease(lease: Lease, heldUntil: Millis): Lease {
-  return { ...lease, state: after(leaseTransitions, lease.state, "hold"), heldUntil, claimBy: null };
+/** L9: the leases of an agent that announced a restart are held after their expiry, once. */
+export function mayBeHeld({ holder, record }: LeaseEntry): boolean {
+  if (record.state !== "ACTIVE" || holder.kind !== "agent") return false;
+  return holder.record.restarting && record.heldUntil === null;
+}
+
+/** L9: a held lease on a cell is revived by setting it up again. */
+export function rebindingLease(turn: Turn, lease: Lease): Lease {
+  const state = after(leaseTransitions, lease.state, "rebind");
+  const cellBy = turn.now + limits.bindMs;
+  return { ...lease, state, cellBy, coordinate: null, tornDown: false, verified: false };
+}
+
+export function heldLease(lease: Lease, tornDown: boolean): Lease {
+  const state = after(leaseTransitions, lease.state, "hold");
+  return { ...lease, state, heldUntil: lease.expiresAt + limits.heldMs, claimBy: null, tornDown };
 }
 
 export function closingLease(

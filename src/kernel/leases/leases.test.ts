@@ -235,7 +235,7 @@ test("L8: VERIFY_ALL tells the truth about each lease, ended, foreign and unknow
     world.grant("b", "MUTATES FILE:/c"),
   ];
   world.later(100);
-  assert.deepEqual(world.verify("a"), { type: "leases", leases: [live], lost: [] });
+  assert.deepEqual(world.verify("a"), { type: "leases", leases: [live], lost: [], notExtended: [] });
   const named = world.verify("a", [live.id, ended.id, foreign.id, "lse_never", live.id]);
   assert.deepEqual(named.leases, [live]);
   assert.deepEqual(
@@ -286,7 +286,7 @@ test("L9: a held lease is not honoured: heartbeat, renewal, transfer and downgra
   world.pass(1_000);
   const [actor, leaseId] = [world.as("a"), lease.id];
   world.refused("verify_required", { type: "heartbeat", actor, leaseId, activity: false });
-  world.refused("verify_required", { type: "renew_lease", actor, leaseId, generation: null });
+  world.refused("verify_required", { type: "renew_lease", activity: false, actor, leaseId, generation: null });
   world.refused("verify_required", { type: "transfer_lease", version: null, actor, leaseId, toAgentId: "b" });
   world.refused("verify_required", { type: "downgrade_lease", version: null, actor, leaseId, predicate: "CONSUMES" });
   const all = world.heartbeatAll("a");
@@ -480,7 +480,7 @@ test("L12: ended is final: nothing is done to a released lease again", () => {
   const actor = world.as("a");
   for (const ask of [
     { type: "heartbeat", actor, leaseId: id, activity: true },
-    { type: "renew_lease", actor, leaseId: id, generation: 1 },
+    { type: "renew_lease", activity: false, actor, leaseId: id, generation: 1 },
     { type: "transfer_lease", version: null, actor, leaseId: id, toAgentId: "b" },
     { type: "downgrade_lease", version: null, actor, leaseId: id, predicate: "CONSUMES" },
   ] as const) {
@@ -497,8 +497,8 @@ test("L13: a stranger may not heartbeat, renew, transfer, downgrade or release a
   const { id: leaseId } = world.grant("a", "MUTATES FILE:/a");
   for (const stranger of [world.as("b"), actor("agent"), actor("reader"), actor("worker")]) {
     world.refused("not_lease_holder", { type: "heartbeat", actor: stranger, leaseId, activity: true });
-    world.refused("not_lease_holder", { type: "renew_lease", actor: stranger, leaseId, generation: null });
     const its = { actor: stranger, leaseId, version: null };
+    world.refused("not_lease_holder", { ...its, type: "renew_lease", activity: false, generation: null });
     world.refused("not_lease_holder", { ...its, type: "transfer_lease", toAgentId: "b" });
     world.refused("not_lease_holder", { ...its, type: "downgrade_lease", predicate: "CONSUMES" });
     world.refused("not_lease_holder", { ...its, type: "release_lease" });
@@ -514,7 +514,7 @@ test("L13: a supervisor may do all of it for the agent", () => {
   const { id: leaseId } = world.grant("a", "MUTATES FILE:/a");
   const asSupervisor = { actor: supervisor, leaseId };
   world.expect("lease", world.ask({ type: "heartbeat", ...asSupervisor, activity: true }));
-  world.expect("lease", world.ask({ type: "renew_lease", ...asSupervisor, generation: 1 }));
+  world.expect("lease", world.ask({ type: "renew_lease", activity: false, ...asSupervisor, generation: 1 }));
   world.expect("lease", world.ask({ type: "downgrade_lease", version: null, ...asSupervisor, predicate: "PROVIDES" }));
   world.expect("lease", world.ask({ type: "transfer_lease", version: null, ...asSupervisor, toAgentId: "b" }));
   world.expect("lease", world.ask({ type: "release_lease", ...asSupervisor, version: null }));

@@ -52,7 +52,7 @@ export interface LeaseEntry extends Placed, Ranked, Entry<"lease"> {
   parked: Parking | null;
 }
 
-/** One intent of a waiting request, at its place in the index. */
+/** One intent of a request that waits or stands by, at its place in the index. */
 export interface WaitingClaim extends Placed {
   readonly request: RequestEntry;
   readonly name: ResourceName;
@@ -77,6 +77,8 @@ export interface AgentEntry extends Ranked, Entry<"agent"> {
   leaseCount: number;
   /** Requests that wait or bind. */
   readonly open: Set<RequestEntry>;
+  /** The request that stands by (W14). While there is one, the agent has no lease and nothing open. */
+  standby: RequestEntry | null;
   /** Granted and open requests by their idempotency keys (W10). */
   readonly keys: Map<string, RequestEntry>;
   /** Requests that have ended, but can still be asked for. */
@@ -130,6 +132,7 @@ export interface TenantEntry extends Entry<"tenant"> {
   waitingCount: number;
   /** Intents of all waiting requests; each becomes a lease. */
   waitingClaims: number;
+  readonly standby: Standby;
   patternCount: number;
   /** Holders that have or had something, by age; see deciding/seniority.ts. */
   readonly seniors: Heap<Senior>;
@@ -137,13 +140,24 @@ export interface TenantEntry extends Entry<"tenant"> {
   readonly sweeps: Sweep[];
 }
 
+/** Requests that stand by (W14), in trees of their own: no search for what is in the way meets them. */
+export interface Standby {
+  readonly roots: Map<string, Node>;
+  count: number;
+  /** How many of them leave the choice of a resource open. */
+  picks: number;
+  /** Names that were freed while settling; they are tried for once all waiters were served. */
+  freed: ResourceName[];
+}
+
 export interface CountersEntry extends Entry<"counters"> {}
 export interface KeyEntry extends Entry<"key"> {}
 
-/** Names whose waiters are served together. */
+/** Names that are served together, to waiters or to what stands by. */
 export interface Freed {
   readonly tenant: TenantEntry;
   readonly names: readonly ResourceName[];
+  readonly to: "waiters" | "standby";
 }
 
 /**
@@ -283,11 +297,15 @@ export function updateCounters(turn: Turn, change: Partial<Counters>): void {
 
 /** Their waiters are served at the end of the turn (L6, W3). */
 export function freeName({ state, tenant }: Turn, name: ResourceName): void {
-  if (tenant.waitingCount > 0) state.freed.push(name);
+  if (isAwaited(tenant)) state.freed.push(name);
 }
 
 export function freeNameOf(turn: Turn, lease: LeaseEntry): void {
-  if (turn.tenant.waitingCount > 0) turn.state.freed.push(nameOf(lease));
+  if (isAwaited(turn.tenant)) turn.state.freed.push(nameOf(lease));
+}
+
+function isAwaited({ waitingCount, standby }: TenantEntry): boolean {
+  return waitingCount > 0 || standby.count > 0;
 }
 
 /** W1: the time in ms, counted up where that is not yet unique. */
@@ -310,26 +328,6 @@ export const taskPrefix = "TASK:/";
 
 export function nameOf(entry: LeaseEntry): ResourceName {
   return canonicalName(entry.record.resource);
-}
-
-/** State machines as tables. Their type makes them total: a state or a move without an answer does not compile. */
-export type Transitions<State extends string, Move extends string> = Readonly<
-  Record<State, Readonly<Record<Move, State | "refused">>>
->;
-
-/** Where a move leads. Callers refuse what is refused before they move, so that to come here with it is a bug. */
-export function after<State extends string, Move extends string>(
-  table: Transitions<State, Move>,
-  from: State,
-  move: Move,
-): State {
-  const to: State | "refused" = table[from][move];
-  if (!isState(to)) throw new Error(`${from} refuses "${move}"`);
-  return to;
-}
-
-function isState<State extends string>(to: State | "refused"): to is State {
-  return to !== "refused";
 }
 
 export const recordId = ({ record }: { readonly record: { readonly id: string } }): string => record.id;

@@ -1,26 +1,32 @@
 /** What a request is answered with: its present state, from the queue or from memory (W4, W8, W10). */
 import { observe, resourcesOf } from "../agents/observing.ts";
-import type { Lease, Millis } from "../contract/records.ts";
+import type { EndedLeaseState, Lease, Millis, Request } from "../contract/records.ts";
 import { deny, refuse } from "../contract/refusals.ts";
 import type { Observation, PauseReason, Reply } from "../contract/replies.ts";
+import { endedRefusal } from "../deciding/extension.ts";
 import { unitsClaimed } from "../deciding/manifest.ts";
 import { addObstacles, createObstacles, isFree } from "../deciding/obstacles.ts";
-import { waitingVerdict } from "../deciding/verdicts.ts";
+import { diedVerdict, standbyVerdict, waitingVerdict } from "../deciding/verdicts.ts";
 import { updateLease } from "../leases/lease-life.ts";
 import type { RequestEntry, TenantEntry, Turn } from "../memory/state.ts";
 import { liveLeasesOf } from "./request-life.ts";
+import { obstaclesOf } from "./standby.ts";
 
-/** Answers from the present state. Asking for a granted request collects it (W8). */
-export function describeRequest(turn: Turn, request: RequestEntry): Reply {
+/** Answers from the present state. Asking for a granted request collects it (W8), unless the caller only looks. */
+export function describeRequest(turn: Turn, request: RequestEntry, collects = true): Reply {
   const { tenant } = turn;
   const { record } = request;
   switch (record.state) {
     case "WAITING":
       return describeWait(tenant, request);
+    case "STANDBY":
+    case "DIED":
+      return describeStandby(turn, request);
     case "BINDING":
       return { ...waitingVerdict(tenant, record, createObstacles()), position: 0 };
     case "GRANTED":
-      collect(turn, request);
+      if (record.ended.length > 0 && record.ended.length === record.leaseIds.length) return describeEnd(record);
+      if (collects) collect(turn, request);
       return {
         type: "granted",
         requestId: record.id,
@@ -51,6 +57,23 @@ function pauseReasonOf(fate: string | null): PauseReason {
   return fate === "tenant_suspended" || fate === "resource_withdrawn" || fate === "cell_not_ready"
     ? fate
     : "resource_fenced";
+}
+
+/** W10: nothing of the grant is left. Of several ends it names one that the holder did not want. */
+function describeEnd({ ended }: Request): Reply {
+  const byForce = ended.find(({ state }) => state === "REVOKED") ?? ended.find(({ state }) => state === "EXPIRED");
+  const lease = byForce ?? ended[0];
+  if (lease === undefined) throw new Error("A grant without leases cannot have ended.");
+  return endedRefusal(lease.id, lease.state as EndedLeaseState, lease.endReason);
+}
+
+/** It stands by, or did until it died (W14). */
+function describeStandby(turn: Turn, request: RequestEntry): Reply {
+  const { record, holder } = request;
+  if (holder.kind !== "agent") throw new Error(`A task cannot stand by: ${record.id}`);
+  const obstacles = obstaclesOf(turn, request, holder);
+  if (record.state === "STANDBY") return standbyVerdict(turn.tenant, record, obstacles);
+  return diedVerdict(holder.priority, record.attempt ?? 1, obstacles, record.retryAfterMs ?? 0);
 }
 
 function describeWait(tenant: TenantEntry, request: RequestEntry): Reply {

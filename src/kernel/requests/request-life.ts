@@ -40,29 +40,37 @@ import {
   type WaitingClaim,
 } from "../memory/state.ts";
 import { noRequests, type TaskEntry } from "../memory/task-state.ts";
-import { firstRequestState, moveRequest } from "./request-states.ts";
+import { type FirstRequestState, moveRequest } from "./request-states.ts";
+import { leaveStandby } from "./standby-index.ts";
 
 /** What a request asks for; it begins the same for all. */
 type RequestTerms = Omit<
   Request,
   | ("tenant" | "holder" | "state" | "arrival" | "submittedAt" | "timeoutAt")
-  | ("leaseIds" | "ended" | "fateReason" | "forgetAt")
+  | ("leaseIds" | "ended" | "fateReason" | "attempt" | "retryAfterMs" | "forgetAt")
 >;
 
-export function addRequest(turn: Turn, holder: Holder, terms: RequestTerms): RequestEntry {
+export function addRequest(
+  turn: Turn,
+  holder: Holder,
+  terms: RequestTerms,
+  state: FirstRequestState = "WAITING",
+): RequestEntry {
   const { tenant, now } = turn;
   updateCounters(turn, { arrival: tenant.counters.record.arrival + 1 });
   const record: Request = {
     ...terms,
     tenant: tenant.record.id,
     holder: holder.holderId,
-    state: firstRequestState,
+    state,
     arrival: tenant.counters.record.arrival,
     submittedAt: now,
     timeoutAt: now + terms.waitTimeout,
     leaseIds: [],
     ended: [],
     fateReason: null,
+    attempt: null,
+    retryAfterMs: null,
     forgetAt: null,
   };
   const request = createRequestEntry(record, holder);
@@ -158,10 +166,16 @@ export function beginLeases(
 
 /** A waiter's turn has come (W3). Unless it collects the grant in time, it loses it (W8). */
 export function grantWaiter(turn: Turn, request: RequestEntry): void {
-  const { tenant, now } = turn;
-  const { record, holder } = request;
   dequeue(turn, request);
-  const claims = claimsOf(tenant, record.intents, record.picked);
+  grantRequest(turn, request, request.record.picked);
+}
+
+/** One that waited or stood by, and has left that place. */
+export function grantRequest(turn: Turn, request: RequestEntry, picked: readonly string[]): void {
+  const { tenant, now } = turn;
+  if (picked.length > 0) updateRequest(turn, request, { picked });
+  const { record, holder } = request;
+  const claims = claimsOf(tenant, record.intents, picked);
   const terms: GrantTerms = {
     suffix: suffixOf(record.id),
     ttl: record.ttl,
@@ -228,17 +242,23 @@ const fates = {
  */
 export function endWait(turn: Turn, request: RequestEntry, fate: keyof typeof fates, reason: string | null): void {
   if (request.record.state === "WAITING") leaveQueue(turn, request);
+  else if (request.record.state === "STANDBY") leaveStandby(turn, request);
   else request.holder.open.delete(request);
   const { holder } = request;
   if (holder.kind === "task") {
     // Nobody asks for it by its id: the task tells where it stands.
     return removeRequest(turn, request);
   }
-  if (request.record.key !== null) holder.keys.delete(request.record.key);
   moveRequest(turn, request, fates[fate].move, { fateReason: reason });
   emitRequest(turn, request, fates[fate].event, reason);
-  remember(turn, holder, request);
-  noteIdle(turn, holder);
+  rememberEnd(turn, holder, request);
+}
+
+/** Of a request that was not granted: its key is free, its fate can be asked for. */
+export function rememberEnd(turn: Turn, agent: AgentEntry, request: RequestEntry): void {
+  if (request.record.key !== null) agent.keys.delete(request.record.key);
+  remember(turn, agent, request);
+  noteIdle(turn, agent);
 }
 
 /** A granted request keeps what its leases ended as, so that a repeated or late question is answered (W10). */
@@ -341,8 +361,9 @@ export function endBinding(
   }
 }
 
-/** Ends what a request waits for or binds. */
+/** Ends what a request waits, stands by or binds for. */
 export function endRequest(turn: Turn, request: RequestEntry, fate: "CANCELED" | "PAUSED", reason: string): void {
-  if (request.record.state === "WAITING") endWait(turn, request, fate, reason);
-  else if (request.record.state === "BINDING") endBinding(turn, request, fate, reason);
+  const { state } = request.record;
+  if (state === "WAITING" || state === "STANDBY") endWait(turn, request, fate, reason);
+  else if (state === "BINDING") endBinding(turn, request, fate, reason);
 }

@@ -7,6 +7,7 @@ import { type Job, type LeaseEnd, type RequestEnd, type Sweep, sweepOver } from 
 import type { LeaseEntry, RequestEntry, TenantEntry, Turn } from "../memory/state.ts";
 import { withLinked } from "../memory/state.ts";
 import { endLeases, endRequest } from "./request-life.ts";
+import { isOpen } from "./request-states.ts";
 
 export interface Targets {
   /** All of them, in the order in which they end; null: there are more than `most`. */
@@ -93,8 +94,7 @@ class SlicedSweep implements Sweep {
   }
 
   requestEnd(request: RequestEntry): RequestEnd | null {
-    const { state, arrival } = request.record;
-    if ((state !== "WAITING" && state !== "BINDING") || arrival > this.arrival) return null;
+    if (!isOpen(request.record) || request.record.arrival > this.arrival) return null;
     return this.targets.requestEnd(request);
   }
 

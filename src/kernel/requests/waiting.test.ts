@@ -337,7 +337,7 @@ test("W4: a wait ends at its timeout, not a millisecond later, and holds nothing
   assert.equal(stateOf(world, wait), "WAITING");
   world.pass(1);
   assert.deepEqual(world.happened, ["request.timed_out"]);
-  const ask = { type: "collect_request", actor: world.as("old"), requestId: wait.requestId } as const;
+  const ask = { type: "collect_request", collect: null, actor: world.as("old"), requestId: wait.requestId } as const;
   world.refused("wait_timeout", ask);
   assert.deepEqual(
     world.leases().map(({ agentId }) => agentId),
@@ -382,7 +382,7 @@ test("W4: a cancelled wait is over, holds nothing, and is cancelled only once", 
   const wait = world.waits("old", "MUTATES FILE:/x");
   world.cancel(wait.requestId);
   assert.deepEqual(world.happened, ["request.canceled"]);
-  world.refused("request_canceled", { type: "collect_request", requestId: wait.requestId });
+  world.refused("request_canceled", { type: "collect_request", collect: null, requestId: wait.requestId });
   const before = records(world.base.state);
   world.cancel(wait.requestId);
   assert.equal(records(world.base.state), before);
@@ -412,9 +412,9 @@ test("W4: how a wait ended can be asked for ten minutes", () => {
   const { requestId } = world.waits("old", "MUTATES FILE:/x", { waitTimeoutMs: 1_000 });
   world.pass(1_000);
   world.later(limits.requestMemoryMs - 1);
-  world.refused("wait_timeout", { type: "collect_request", requestId });
+  world.refused("wait_timeout", { type: "collect_request", collect: null, requestId });
   world.later(1);
-  world.refused("request_unknown", { type: "collect_request", requestId });
+  world.refused("request_unknown", { type: "collect_request", collect: null, requestId });
 });
 
 test("W5: DIE's hint doubles from base to cap, and jitter adds up to half of it", () => {
@@ -599,7 +599,7 @@ test("W9: suspending a tenant revokes all it holds, ends all its waits as PAUSED
   world.suspend("unpaid");
   assert.deepEqual(world.leases(), []);
   assert.deepEqual([world.ended(lease.id).state, world.ended(lease.id).endReason], ["REVOKED", "tenant_suspended"]);
-  const fate = world.expect("paused", world.ask({ type: "collect_request", requestId: wait.requestId }));
+  const fate = world.expect("paused", world.ask({ type: "collect_request", collect: null, requestId: wait.requestId }));
   assert.equal(fate.reason, "tenant_suspended");
   world.unsuspend();
   world.grant("old", "MUTATES FILE:/x");
@@ -618,7 +618,7 @@ test("W9: a wait for a resource that is fenced or withdrawn meanwhile ends as PA
     const wide = world.waits("old", "CONSUMES FILE:/**");
     act(world);
     for (const { requestId } of [wait, wide]) {
-      const fate = world.expect("paused", world.ask({ type: "collect_request", requestId }));
+      const fate = world.expect("paused", world.ask({ type: "collect_request", collect: null, requestId }));
       assert.equal(fate.reason, reason);
     }
     assert.ok(world.leases().every(({ agentId }) => agentId === "young"));
@@ -645,45 +645,6 @@ test("W10: a waiting request sent again is the same request, at its place in the
   assert.deepEqual(world.waits("mid", "MUTATES FILE:/x", { key: "k" }), wait);
   world.release(lease.id);
   assert.equal(world.grants("mid", "MUTATES FILE:/x", { key: "k" }).requestId, wait.requestId);
-});
-
-test("W10: a granted request whose leases have ended is still GRANTED, with their final states, for ten minutes", () => {
-  const world = createWorld("a");
-  const { leases } = world.grants("a", ["MUTATES FILE:/x", "MUTATES FILE:/y"], { key: "k", ttlMs: 100 });
-  world.release(leases[0]?.id ?? "", "v7");
-  world.pass(100);
-  const ask = () => world.ask(world.acquire("a", ["MUTATES FILE:/x", "MUTATES FILE:/y"], { key: "k", ttlMs: 100 }));
-  world.later(limits.requestMemoryMs - 1);
-  assert.deepEqual(
-    world.expect("granted", ask()).leases.map(({ state, version }) => [state, version]),
-    [
-      ["RELEASED", "v7"],
-      ["EXPIRED", null],
-    ],
-  );
-  assert.deepEqual(world.leases(), []);
-  world.later(1);
-  assert.equal(world.expect("granted", ask()).leases[0]?.state, "ACTIVE");
-});
-
-test("W10, S4: a key is remembered however many requests of its agent follow, up to the tenant's number", () => {
-  const world = createWorld("a", "b");
-  const grant = (key: string) => world.grants("a", "MUTATES FILE:/x", { key });
-  const other = world.grants("b", "MUTATES FILE:/b", { key: "first" });
-  const first = grant("first");
-  world.releaseAll("a");
-  for (let n = 1; n < limits.requestMemoryPerTenantMax; n++) {
-    grant(`k${n}`);
-    world.releaseAll("a");
-  }
-  assert.equal(grant("first").requestId, first.requestId);
-  grant("one more");
-  assert.equal(grant("first").requestId, first.requestId, "one that is alive pushes nothing out");
-  world.base.state = restore(snapshot(world.base.state));
-  world.releaseAll("a");
-  assert.equal(world.requests().length, limits.requestMemoryPerTenantMax + 1);
-  assert.notEqual(grant("first").requestId, first.requestId, "the oldest is forgotten, also by a restored kernel");
-  assert.equal(world.grants("b", "MUTATES FILE:/b", { key: "first" }).requestId, other.requestId, "a live one never");
 });
 
 test("W10: the same key with another body is refused, whatever the difference", () => {
@@ -737,9 +698,9 @@ test("W10: refusals are not remembered: after DIE, timeout, cancellation or PAUS
   world.withdraw("FILE:/young");
   world.pauses("a", "MUTATES FILE:/young", { key });
   world.grants("a", "MUTATES FILE:/free", { key });
-  world.refused("wait_timeout", { type: "collect_request", requestId: timedOut.requestId });
-  world.refused("request_canceled", { type: "collect_request", requestId: canceled.requestId });
-  world.expect("paused", world.ask({ type: "collect_request", requestId: paused.requestId }));
+  world.refused("wait_timeout", { type: "collect_request", collect: null, requestId: timedOut.requestId });
+  world.refused("request_canceled", { type: "collect_request", collect: null, requestId: canceled.requestId });
+  world.expect("paused", world.ask({ type: "collect_request", collect: null, requestId: paused.requestId }));
   assert.equal(world.lease(lease.id)?.state, "ACTIVE");
 });
 
@@ -748,12 +709,12 @@ test("W10: a request without a key is found by its id while its leases live", ()
   const grant = world.grants("a", ["MUTATES FILE:/x", "MUTATES FILE:/y"]);
   assert.deepEqual(world.collect(grant.requestId).leases, grant.leases);
   const { requestId } = grant;
-  world.refused("forbidden", { type: "collect_request", actor: world.as("b"), requestId });
+  world.refused("forbidden", { type: "collect_request", collect: null, actor: world.as("b"), requestId });
   world.refused("forbidden", { type: "cancel_request", actor: world.as("b"), requestId });
   world.cancel(requestId);
   assert.equal(world.leases().length, 2, "what was granted is not cancelled any more");
   world.releaseAll("a");
-  world.refused("request_unknown", { type: "collect_request", requestId });
+  world.refused("request_unknown", { type: "collect_request", collect: null, requestId });
 });
 
 const idOf = ({ leaseId, requestId }: Blocker) => leaseId ?? requestId;
@@ -868,7 +829,7 @@ test("W11: who waits behind is not in the way, also of a broad pattern", () => {
   for (let n = 0; n < 40; n++) world.grant("holder", `CONSUMES FILE:/d/${n % 5}/f${n}`);
   const wide = world.waits("wide", "MUTATES FILE:/d/**");
   world.waits("last", "MUTATES FILE:/d/4/f39");
-  const now = world.expect("waiting", world.ask({ type: "collect_request", requestId: wide.requestId }));
+  const now = world.expect("waiting", world.ask({ type: "collect_request", collect: null, requestId: wide.requestId }));
   assert.deepEqual([now.position, now.blockersTotal], [1, 40]);
 });
 

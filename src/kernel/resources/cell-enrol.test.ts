@@ -77,12 +77,13 @@ const comparison: Readonly<Record<KernelState, Readonly<Record<CellSays, Then>>>
     "a later generation": closes,
     "ended there": closes,
   },
+  // L9: it is reserved, whether its cell has torn it down already or not.
   HELD: {
-    nothing: over,
+    nothing: ["HELD", "none"],
     bound: ["HELD", "update"],
     "an older generation": ["HELD", "update"],
     "a later generation": closes,
-    "ended there": closes,
+    "ended there": ["HELD", "update"],
   },
   CLOSING: {
     nothing: over,

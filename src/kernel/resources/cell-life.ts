@@ -10,7 +10,15 @@ import { limits } from "../contract/limits.ts";
 import type { Cell, EndedLeaseState } from "../contract/records.ts";
 import { whyNotReady } from "../deciding/admission.ts";
 import { eachAt } from "../index/placed-lists.ts";
-import { finishLease, updateLease } from "../leases/lease-life.ts";
+import {
+  boundLease,
+  emitLease,
+  expiryFor,
+  finishLease,
+  heldLease,
+  mayBeHeld,
+  updateLease,
+} from "../leases/lease-life.ts";
 import { createDueEntry } from "../memory/entries.ts";
 import type { RequestEnd } from "../memory/jobs.ts";
 import {
@@ -27,6 +35,7 @@ import {
   withLinked,
 } from "../memory/state.ts";
 import { endBinding, endLeases, finishBinding } from "../requests/request-life.ts";
+import { standbyNodeOf } from "../requests/standby-index.ts";
 import { sweep } from "../requests/sweep.ts";
 import { moveCell, scheduleSilence } from "./cell-states.ts";
 import { fence } from "./resource-life.ts";
@@ -98,9 +107,10 @@ export function readinessChanged(turn: Turn, resources: readonly ResourceEntry[]
   }
   if (notReady.size > 0) {
     // Of its very name: who waits for a pattern over it wants nothing from its cell.
-    const isMeant = ({ node }: WaitingClaim): boolean => notReady.has(node?.mark as ResourceEntry);
+    const names = new Set(Array.from(notReady, ({ record }) => record.name));
+    const isMeant = ({ name }: WaitingClaim): boolean => names.has(name.text);
     sweep(turn, {
-      find: (most) => findWaiters(notReady, most),
+      find: (most) => findWaiters(tenant, notReady, most),
       leaseEnd: () => null,
       requestEnd: ({ claims }) => (claims.some(isMeant) ? notReadyEnd : null),
     });
@@ -111,12 +121,15 @@ export function readinessChanged(turn: Turn, resources: readonly ResourceEntry[]
 export const notReadyEnd: RequestEnd = { fate: "PAUSED", reason: "cell_not_ready" };
 
 function findWaiters(
+  tenant: TenantEntry,
   resources: Iterable<ResourceEntry>,
   most: number,
 ): { requests: RequestEntry[]; leases: LeaseEntry[] } | null {
   const waiters = new Set<RequestEntry>();
-  for (const { node } of resources) {
-    eachAt(node.waiting, (claim) => waiters.add((claim as WaitingClaim).request));
+  for (const { node, name } of resources) {
+    for (const heads of [node.waiting, standbyNodeOf(tenant, name)?.waiting ?? null]) {
+      eachAt(heads, (claim) => waiters.add((claim as WaitingClaim).request));
+    }
     if (waiters.size > most) return null;
   }
   return { requests: [...waiters].sort((a, b) => a.record.arrival - b.record.arrival), leases: [] };
@@ -124,11 +137,18 @@ function findWaiters(
 
 export function bound(turn: Turn, lease: LeaseEntry, coordinate: string | null): void {
   updateLease(turn, lease, { ...lease.record, coordinate, cellBy: null });
-  if (lease.request !== null) finishBinding(turn, lease.request);
+  if (lease.request?.record.state === "BINDING") return finishBinding(turn, lease.request);
+  // It was HELD, and is set up again (L9).
+  const { tenant, now } = turn;
+  const { acquiredAt, ttl } = lease.record;
+  const times = { acquiredAt, expiresAt: expiryFor(tenant, acquiredAt, now, ttl), activeAt: now, claimBy: null };
+  updateLease(turn, lease, boundLease(lease.record, times));
+  emitLease(turn, lease, "lease.revived", null);
 }
 
 export function bindFailed(turn: Turn, lease: LeaseEntry, reason: string): void {
-  if (lease.request !== null) endBinding(turn, lease.request, "BIND_FAILED", reason);
+  if (lease.request?.record.state === "BINDING") return endBinding(turn, lease.request, "BIND_FAILED", reason);
+  endLeases(turn, [lease], "REVOKED", reason);
 }
 
 /** G7: an end that nobody could confirm becomes a hard refusal to lease, not a silent risk. */
@@ -140,6 +160,22 @@ export function teardownFailed(turn: Turn, lease: LeaseEntry, reason: string): v
 export function tornDown(turn: Turn, lease: LeaseEntry): void {
   const { closingAs, endReason, version } = lease.record;
   finishLease(turn, lease, closingAs ?? "REVOKED", endReason, version);
+}
+
+/**
+ * L9: its cell has torn it down at its expiry, and its agent restarts: nobody else gets the resource for a while. The
+ * cell's clock may be a little ahead of ours. False: there is no such reason to hold it.
+ */
+export function holdTornDown(turn: Turn, lease: LeaseEntry): boolean {
+  const { record } = lease;
+  if (record.state === "HELD") {
+    updateLease(turn, lease, { ...record, coordinate: null, tornDown: true });
+    return true;
+  }
+  if (!mayBeHeld(lease)) return false;
+  updateLease(turn, lease, { ...heldLease(record, true), coordinate: null });
+  emitLease(turn, lease, "lease.held", null);
+  return true;
 }
 
 /** Ends a lease that its cell has already torn down, with the other half of its rename. */

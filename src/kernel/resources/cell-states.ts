@@ -10,7 +10,8 @@
  */
 import type { Cell } from "../contract/records.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
-import { after, type CellEntry, changed, type Transitions, type Turn } from "../memory/state.ts";
+import { type CellEntry, changed, type Turn } from "../memory/state.ts";
+import { after, type Transitions } from "../memory/transitions.ts";
 import { textHash } from "../names/resource-name.ts";
 
 export type CellMove = "enrol" | "hear" | "leave" | "fall_silent";

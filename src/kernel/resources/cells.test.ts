@@ -20,7 +20,10 @@ for (const [why, ready, fault, expected] of [
     assert.equal(world.resource("GPU:/0")?.fault, expected);
     assert.equal(world.lease(lease.id)?.state, "ACTIVE", "what is leased goes on");
     assert.equal(world.request(wait.requestId)?.state, "PAUSED");
-    const paused = world.expect("paused", world.ask({ type: "collect_request", requestId: wait.requestId }));
+    const paused = world.expect(
+      "paused",
+      world.ask({ type: "collect_request", collect: null, requestId: wait.requestId }),
+    );
     assert.equal(paused.reason, "cell_not_ready");
     const { reason, detail, resource } = world.pauses("old", "MUTATES GPU:/0");
     assert.deepEqual([reason, resource], ["cell_not_ready", "GPU:/0"]);

@@ -27,6 +27,7 @@ import {
 import { namesOverlap } from "../names/pattern.ts";
 import type { ResourceName } from "../names/resource-name.ts";
 import { liveLeasesOf } from "../requests/request-life.ts";
+import { eachStandbyNode } from "../requests/standby-index.ts";
 import { sweep } from "../requests/sweep.ts";
 
 export function addResource(tenant: TenantEntry, name: ResourceName, now: Millis): ResourceEntry {
@@ -112,10 +113,16 @@ export function clear(turn: Turn, name: ResourceName, reason: string, leasesToo:
     find: (most) => findUsers(tenant, name, most, leasesToo),
     leaseEnd: (lease) => (leasesToo && isMeant(lease) ? { as: "REVOKED", reason } : null),
     requestEnd: (request) => {
-      const isWaited = request.claims.some((claim) => namesOverlap(name, claim.name));
+      const isWaited = request.claims.some((claim) => isWaitedFor(claim, name));
       return isWaited || liveLeasesOf(tenant, request).some(isMeant) ? { fate: "PAUSED", reason } : null;
     },
   });
+}
+
+/** One that stands by and leaves the choice open can still be granted another (W14). */
+function isWaitedFor({ request, intent, name: wanted }: WaitingClaim, name: ResourceName): boolean {
+  if (request.record.state === "STANDBY" && intent.pick !== null) return false;
+  return namesOverlap(name, wanted);
 }
 
 function findUsers(
@@ -139,6 +146,11 @@ function findUsers(
       hasEnough: areTooMany,
     });
   }
+  eachStandbyNode(tenant, name, ({ waiting }) => {
+    eachAt(waiting, (claim) => {
+      if (isWaitedFor(claim as WaitingClaim, name)) requests.add((claim as WaitingClaim).request);
+    });
+  });
   if (areTooMany()) return null;
   leases.sort((a, b) => a.order - b.order);
   const inOrder = [...requests].sort((a, b) => a.record.arrival - b.record.arrival);

@@ -98,7 +98,7 @@ export function giveUpPlace(turn: Turn, task: TaskEntry): void {
 /** Queues for the resources, if W2 lets a request of this age wait. True: they are its own at once (W7). */
 function insist(turn: Turn, task: TaskEntry, claims: readonly LinkedClaim[]): boolean {
   const { tenant } = turn;
-  if (tenant.waitingCount >= tenant.record.quotas.waitersMax) return false;
+  if (tenant.waitingCount + tenant.standby.count >= tenant.record.quotas.waitersMax) return false;
   if (tenant.record.settings.strategy === "wait_die") {
     const isOldest = isEldest(tenant, claims, task, task.priority, lastPlace);
     if (!isOldest && obstaclesOf(tenant, task, claims).oldest < task.priority) return false;

@@ -35,7 +35,7 @@ test("T8: renewing or reclaiming does not win time either", () => {
   const { world, offer } = createAsked();
   const by = world.now + grace;
   world.pass(1_000);
-  world.ask({ type: "renew_lease", leaseId: offer.lease.id, generation: null });
+  world.ask({ type: "renew_lease", activity: false, leaseId: offer.lease.id, generation: null });
   assert.equal(world.lease(offer.lease.id)?.expiresAt, by);
   world.polls("w.1", { reclaim: true });
   assert.equal(world.lease(offer.lease.id)?.expiresAt, by);

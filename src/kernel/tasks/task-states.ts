@@ -14,8 +14,9 @@
  * dead again (T13), and there its custodian may end it as succeeded or failed; a second attempt is offered and accepted without a change of status (T8).
  */
 import type { Obligation, Task, TaskStatus } from "../contract/task-records.ts";
-import { after, changed, type TenantEntry, type Transitions, type Turn } from "../memory/state.ts";
+import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
 import { type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { after, type Transitions } from "../memory/transitions.ts";
 import { ownObligationPrefix } from "../receipts/principals.ts";
 
 export type TaskMove =

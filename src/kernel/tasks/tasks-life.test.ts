@@ -301,7 +301,7 @@ test("T10: what works on leases works on a task's: renewed, released and revoked
   const offer = world.start("w.1");
   const renewed = world.expect(
     "lease",
-    world.ask({ type: "renew_lease", leaseId: offer.lease.id, generation: 1 }),
+    world.ask({ type: "renew_lease", activity: false, leaseId: offer.lease.id, generation: 1 }),
   ).lease;
   assert.ok(renewed.fence > offer.lease.fence);
   assert.equal(now().live[0]?.fence, renewed.fence);

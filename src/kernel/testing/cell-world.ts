@@ -1,7 +1,7 @@
 /** Verbs for the tests of cells, in the world of test-world.ts: cells that enrol, beat and end, and who leases on them. */
 import type { Actor, EnrolCell } from "../contract/commands.ts";
 import type { Cell, CellBinding, CellResource, Lease } from "../contract/records.ts";
-import { type AskOf, createWorld, found, type Intents, type ReplyOf, type World } from "./test-world.ts";
+import { type AskOf, createWorld, found, type Intents, type ReplyOf, type Terms, type World } from "./test-world.ts";
 
 export type CellWorld = ReturnType<typeof createCellWorld>;
 
@@ -67,13 +67,13 @@ export function createCellWorld(...agents: readonly string[]) {
     cell: (cellId: string): Cell =>
       found(world.base.state.tenants.get("t1")?.cells.get(cellId), `cell ${cellId}`).record,
     /** BINDING; and then set up and collected. */
-    binding: (agentId: string, intents: Intents): Lease => {
-      const { requestId } = world.waits(agentId, intents);
+    binding: (agentId: string, intents: Intents, terms: Terms = {}): Lease => {
+      const { requestId } = world.waits(agentId, intents, terms);
       const [leaseId = ""] = found(world.request(requestId), "request").leaseIds;
       return found(world.lease(leaseId), "lease");
     },
-    active(agentId: string, intents: Intents): Lease {
-      const lease = this.binding(agentId, intents);
+    active(agentId: string, intents: Intents, terms: Terms = {}): Lease {
+      const lease = this.binding(agentId, intents, terms);
       world.bound(lease);
       world.collect(`req_${lease.id.slice(4)}`);
       return found(world.lease(lease.id), "lease");

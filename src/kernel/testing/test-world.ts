@@ -54,6 +54,7 @@ export type ReplyOf<T extends Reply["type"]> = Extract<Reply, { readonly type: T
 export interface Terms {
   readonly ttlMs?: number;
   readonly waitTimeoutMs?: number;
+  readonly standbyMs?: number;
   readonly idleTimeoutMs?: number;
   readonly purpose?: string;
   readonly tokens?: boolean;
@@ -137,6 +138,7 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
     intents: (typeof intents === "string" ? [intents] : intents).map(intentOf),
     ttlMs: terms.ttlMs ?? null,
     waitTimeoutMs: terms.waitTimeoutMs ?? null,
+    standbyMs: terms.standbyMs ?? 0,
     idleTimeoutMs: terms.idleTimeoutMs ?? null,
     purpose: terms.purpose ?? null,
     tokens: terms.tokens ?? false,
@@ -262,12 +264,17 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
       expect("granted", perform(acquire(agentId, intents, terms))),
     waits: (agentId: string, intents: Intents, terms?: Terms): ReplyOf<"waiting"> =>
       expect("waiting", perform(acquire(agentId, intents, terms))),
+    /** For 20 s where the terms name no time. */
+    standsBy: (agentId: string, intents: Intents, terms: Terms = {}): ReplyOf<"standby"> =>
+      expect("standby", perform(acquire(agentId, intents, { standbyMs: 20_000, ...terms }))),
     dies: (agentId: string, intents: Intents, terms?: Terms): ReplyOf<"died"> =>
       expect("died", perform(acquire(agentId, intents, terms))),
     pauses: (agentId: string, intents: Intents, terms?: Terms): ReplyOf<"paused"> =>
       expect("paused", perform(acquire(agentId, intents, terms))),
+    /** Whatever became of it. */
+    asks: (requestId: string): Reply => perform({ type: "collect_request", collect: null, requestId }),
     collect: (requestId: string): ReplyOf<"granted"> =>
-      expect("granted", perform({ type: "collect_request", requestId })),
+      expect("granted", perform({ type: "collect_request", collect: null, requestId })),
     cancel: (requestId: string): void => void expect("done", perform({ type: "cancel_request", requestId })),
 
     // Holding.
@@ -276,7 +283,8 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
     heartbeatAll: (agentId: string, leaseIds: readonly string[] | null = null): ReplyOf<"leases"> =>
       expect("leases", perform({ type: "heartbeat_all", actor: as(agentId), agentId, leaseIds, activity: false })),
     renew: (leaseId: string, generation: number | null = null): Lease =>
-      expect("lease", perform({ type: "renew_lease", actor: holderOf(leaseId), leaseId, generation })).lease,
+      expect("lease", perform({ type: "renew_lease", activity: false, actor: holderOf(leaseId), leaseId, generation }))
+        .lease,
     release: (leaseId: string, version: string | null = null): Lease =>
       expect("lease", perform({ type: "release_lease", actor: holderOf(leaseId), leaseId, version })).lease,
     releaseAll: (agentId: string, leaseIds: readonly string[] | null = null): ReplyOf<"leases"> =>

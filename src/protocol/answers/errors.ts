@@ -183,6 +183,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   tenant_suspended: refused(423, "An operator has to resume the tenant first."),
   request_id_reused: refused(422, "Use a new `request_id`, or send exactly what was sent under this one."),
   paused: refused(423, "Neither waiting nor retrying helps until somebody acts; `reason` says why."),
+  resource_withdrawn: refused(423, "The lease keeps its present end: finish before it, and release."),
   resource_fenced: refused(423, "An operator has to reset the resource first."),
 
   // Refused before the request was decoded.

@@ -44,6 +44,7 @@ test("VERIFY_ALL tells the truth about each, and nothing about another's (L8, L1
   const others = sampleLease({ id: "lse_4" });
   const { value } = answerOf("verify_all", {
     type: "leases",
+    notExtended: [],
     leases: [sampleLease()],
     lost: [
       { id: "lse_2", lease: ended, code: null },
@@ -67,16 +68,21 @@ test("VERIFY_ALL tells the truth about each, and nothing about another's (L8, L1
 test("a heartbeat of all names what was extended and what was lost (L4)", () => {
   const held = sampleLease({ id: "lse_2", state: "HELD" });
   const lost = [{ id: "lse_2", lease: held, code: "verify_required" }] as const;
-  const { value } = answerOf("heartbeat_all", { type: "leases", leases: [sampleLease()], lost });
+  const { value } = answerOf("heartbeat_all", { type: "leases", leases: [sampleLease()], lost, notExtended: [] });
   assert.deepEqual(Object.keys(value), ["leases", "lost", "directives"]);
   assert.deepEqual(value.lost, [{ id: "lse_2", state: "HELD", error: "verify_required" }]);
+  const kept = { id: "lse_3", state: "ACTIVE", code: "resource_withdrawn" } as const;
+  const drained = answerOf("heartbeat_all", { type: "leases", leases: [], lost: [], notExtended: [kept] }).value;
+  assert.deepEqual((drained as Record<string, unknown>)["not_extended"], [
+    { id: "lse_3", state: "ACTIVE", error: "resource_withdrawn" },
+  ]);
 });
 
 test("a release answers id and state, one or many (L5)", () => {
   const lease = sampleLease({ state: "RELEASED" });
   assert.deepEqual(answerOf("release_lease", { type: "lease", lease }).value, { id: lease.id, state: "RELEASED" });
   const lost = [{ id: "lse_9", lease: null, code: null }];
-  const { value } = answerOf("release_all", { type: "leases", leases: [lease], lost });
+  const { value } = answerOf("release_all", { type: "leases", leases: [lease], lost, notExtended: [] });
   assert.deepEqual(value, {
     leases: [
       { id: lease.id, state: "RELEASED" },
@@ -101,7 +107,13 @@ test("resuming answers digest, epoch, token and update; a failed assumption all 
 test("what lets an agent go on carries the update: a heartbeat, one of all, and a transition (A4)", () => {
   const { observation } = resumed;
   const beat = answerOf("heartbeat", { type: "lease", lease: sampleLease(), observation });
-  const beats = answerOf("heartbeat_all", { type: "leases", leases: [sampleLease()], lost: [], observation });
+  const beats = answerOf("heartbeat_all", {
+    type: "leases",
+    leases: [sampleLease()],
+    lost: [],
+    notExtended: [],
+    observation,
+  });
   const moved = answerOf("transition_agent", { type: "agent", agent: sampleAgent(), created: false, observation });
   for (const { value } of [beat, beats, moved]) {
     assert.deepEqual(value.observation_update, { since: "2026-11-15T20:59:46.123Z", truncated: false, changes: [] });

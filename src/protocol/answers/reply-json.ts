@@ -49,6 +49,8 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
       return answer(200, grantedForm, asked(reply), context);
     case "waiting":
       return answer(202, waitingForm, asked(reply), context);
+    case "standby":
+      return answer(202, standbyForm, asked(reply), context);
     case "died": {
       const retryAfter = inSeconds(reply.retryAfterMs);
       return { ...answer(statusOf("die"), diedForm, reply, context), code: "die", retryAfter };
@@ -58,10 +60,8 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "lease":
       if (reply.observation == null) return answer(200, leaseForm, reply.lease, context);
       return answerJson(200, { ...leaseForm.object(reply.lease, context), ...updateOf(reply) });
-    case "leases": {
-      const { leases, lost, observation = null } = reply;
-      return answer(200, heartbeatsForm, { leases, lost: lost.map(shownLost), observation }, context);
-    }
+    case "leases":
+      return answer(200, heartbeatsForm, heartbeatsOf(reply), context);
     case "agent":
       return answerJson(reply.created ? 201 : 200, { ...agentObject(reply.agent), ...updateOf(reply) });
     case "digest":
@@ -187,6 +187,11 @@ function ended({ id, state }: Lease): LeaseEnd {
   return { id, state, code: null };
 }
 
+function heartbeatsOf({ leases, lost, notExtended, observation = null }: Extract<Reply, { readonly type: "leases" }>) {
+  const kept = notExtended === null || notExtended.length === 0 ? null : notExtended;
+  return { leases, lost: lost.map(shownLost), notExtended: kept, observation };
+}
+
 /** `error` says why one that is alive could not be served (`renew_required`, `verify_required`). */
 function shownLost(lost: LostLease): LeaseEnd {
   const { id, code } = lost;
@@ -204,6 +209,7 @@ function isShown(lost: LostLease): lost is LostLease & { readonly lease: Lease }
 
 const grantedForm = formOf<object>(views.granted);
 const waitingForm = formOf<object>(views.waiting);
+const standbyForm = formOf<object>(views.standby);
 const diedForm = formOf<object>(views.died);
 const pausedForm = formOf<object>(views.paused);
 const leaseEndForm = formOf<LeaseEnd>(views.leaseEnd);

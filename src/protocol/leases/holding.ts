@@ -8,7 +8,7 @@ import { acting, reading } from "../operating/roles.ts";
 import { ok, operationsOf } from "../operation.ts";
 import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
-import { list, record, text } from "../schema/schema.ts";
+import { list, record, sometimes, text } from "../schema/schema.ts";
 import * as shapes from "./shapes.ts";
 
 const { command, query } = operationsOf("Holding");
@@ -34,7 +34,7 @@ export const heartbeat = command({
     "that ended a wait, it answers with the observation update (A4).",
   example: { ...example, activity: true },
   replies: [ok(shapes.keptLease, "The lease, extended.")],
-  errors: [...ends, "renew_required", "verify_required"],
+  errors: [...ends, "renew_required", "verify_required", "resource_withdrawn", "lease_denied"],
 });
 
 export const heartbeatAll = command({
@@ -49,6 +49,9 @@ export const heartbeatAll = command({
       record({
         leases: list(shapes.lease),
         lost: list(shapes.leaseEnd),
+        not_extended: sometimes(
+          list(shapes.leaseEnd, { description: "Of `leases`, those that keep their present end, and why." }),
+        ),
         directives: list(text({ description: "What the holder is asked to do." })),
         ...shapes.update,
       }),
@@ -64,7 +67,9 @@ const pausedByCell = ok(shapes.paused, "PAUSED: its cell does not answer.", 423)
 export const renewLease = command({
   name: "renew_lease",
   path: "/v1/leases/{lease_id}/renew",
-  fields: inputs(commands.renew_lease, { generation: "The generation the caller has; another one is refused." }),
+  fields: inputs(commands.renew_lease, {
+    generation: "The generation the caller has; another one is refused.",
+  }),
   roles: acting,
   summary: "Issues a lease again",
   description:
@@ -74,7 +79,15 @@ export const renewLease = command({
     ok(shapes.keptLease, "The lease, issued again; on a bound resource, once its cell has taken it."),
     pausedByCell,
   ],
-  errors: [...ends, "stale_generation", "renew_required", "verify_required", "resource_fenced"],
+  errors: [
+    ...ends,
+    "stale_generation",
+    "renew_required",
+    "verify_required",
+    "resource_fenced",
+    "resource_withdrawn",
+    "lease_denied",
+  ],
 });
 
 export const transferLease = command({

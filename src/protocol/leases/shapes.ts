@@ -72,12 +72,16 @@ const waitWords = {
 
 export const granted = record(parts(views.granted, waitWords), { title: "Granted" });
 export const waiting = record(parts(views.waiting, waitWords), { title: "Waiting" });
+export const standby = record(parts(views.standby, waitWords), {
+  title: "Standby",
+  description: "It reserves nothing; at the end of `wait_timeout_ms` it ends in DIE (W14).",
+});
 export const died = record(parts(views.died, waitWords), { title: "Died" });
 export const paused = record(parts(views.paused), { title: "Paused" });
 
 const { lease_ids: _leaseIds, ...openProperties } = outputs(requestFields, {
   request_id: "For the question after the request.",
-  state: "WAITING, or BINDING while cells set the leases up.",
+  state: "WAITING, STANDBY (W14), or BINDING while cells set the leases up.",
   submitted_at: "When it was submitted.",
   wait_timeout_ms: "How long it waits at most.",
 });
@@ -85,9 +89,10 @@ const { lease_ids: _leaseIds, ...openProperties } = outputs(requestFields, {
 export const openRequest = record(
   {
     ...openProperties,
-    state: choice(["WAITING", "BINDING"]),
+    state: choice(["WAITING", "STANDBY", "BINDING"]),
     times_out_in_ms: integer({ description: "How long it can still wait; needs no clock of yours." }),
-    ...parts(only(verdicts.waiting, "position", "blockers", "blockersTotal"), waitWords),
+    position: sometimes(integer({ description: `${waitWords.position} Absent in STANDBY.` })),
+    ...parts(only(verdicts.waiting, "blockers", "blockersTotal"), waitWords),
   },
   { title: "OpenRequest", description: "A request that waits, and what it waits for." },
 );

@@ -31,7 +31,7 @@ export function openRequestObject({ request, wait }: OpenRequest, now: Millis): 
   return {
     ...shown,
     times_out_in_ms: Math.max(0, request.timeoutAt - now),
-    position: wait.position,
+    ...(wait.type === "waiting" && { position: wait.position }),
     blocked_by: wait.blockers.map((one) => show(blocker, one, { now })),
     blocked_by_total: wait.blockersTotal,
   };

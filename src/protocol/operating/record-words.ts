@@ -10,6 +10,8 @@ export const settingsWords: Words<typeof tenantSettings> = {
   wait_timeout_ms_max: "What a wait's timeout is capped at.",
   claim_within_ms: "How soon a grant that ended a wait must be collected (W8).",
   retry_ms_base: "The first term of DIE's hint (W5).",
+  idle_timeout_ms_by_type:
+    "Idle timeouts by the type of resource, such as `GPU`; holders can only ask for shorter ones; replaces what there was (L10).",
   retry_ms_cap: "What that hint is capped at, before jitter.",
   supervisor: "Who gets policy escalations of tasks that name no other (T5); null: each task's principal.",
 };

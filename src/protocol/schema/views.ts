@@ -34,6 +34,7 @@ export const granted = {
   requestId,
 };
 export const waiting = { verdict: fixed("WAIT"), ...verdicts.waiting, requestId };
+export const standby = { verdict: fixed("STANDBY"), ...verdicts.standby, requestId };
 export const died = {
   verdict: fixed("DIE"),
   error: fixed("die"),
@@ -70,6 +71,7 @@ export const leaseEnd = {
 export const heartbeats = {
   leases: list(record(lease)),
   lost: list(record(leaseEnd)),
+  notExtended: omitted(optional(list(record(leaseEnd)))),
   directives: { ...list(text()), fixed: [] },
   observation: observationUpdate,
 };

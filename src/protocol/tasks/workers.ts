@@ -72,7 +72,7 @@ export const heartbeatTask = command({
     "And those of its manifest. `directives` asks the worker to stop (`cancel`) or to make room (`preempt`).",
   example: { lease_id: "lse_01jcs8qm5t6w8y0a2b4d6f", progress: { percent: 40 } },
   replies: [ok(shapes.taskLease, "Extended.")],
-  errors: [...ends, "invalid_task", "tenant_suspended"],
+  errors: [...ends, "invalid_task", "tenant_suspended", "resource_withdrawn", "lease_denied"],
   refine: ({ progress }) => (progress === undefined || progress === null ? null : findJsonFault(progress, "progress")),
 });
 

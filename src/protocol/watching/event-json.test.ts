@@ -33,8 +33,12 @@ test("an event is type, time and what it is about; nothing is null that can be l
     ],
     [{ ...happened, type: "request.waiting", request, reason: null }, { request: show(requestFields, request) }],
     [
-      { ...happened, type: "request.died", agentId: 'a"b', attempt: 2, resources: ["FILE:/a"] },
+      { ...happened, type: "request.died", agentId: 'a"b', attempt: 2, resources: ["FILE:/a"], requestId: null },
       { agent_id: 'a"b', attempt: 2, resources: ["FILE:/a"] },
+    ],
+    [
+      { ...happened, type: "request.died", agentId: "a", attempt: 1, resources: ["FILE:/a"], requestId: "req_1" },
+      { agent_id: "a", attempt: 1, resources: ["FILE:/a"], request_id: "req_1" },
     ],
     [{ ...happened, type: "agent.registered", agent }, { agent: agentObject(agent) }],
     [

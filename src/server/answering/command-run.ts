@@ -134,6 +134,9 @@ export class RequestWatch {
         case "request.canceled":
         case "request.paused":
           this.wake(event.request.id, false);
+          break;
+        case "request.died":
+          if (event.requestId !== null) this.wake(event.requestId, false);
       }
     }
   }
@@ -141,12 +144,14 @@ export class RequestWatch {
 
 /** An acquire, or the question about its request: `hold_ms` is how long its answer may be held while it waits. */
 export function runHeld({ service, operation, command, input, respond }: RunRequest<Command>): (() => void) | null {
-  const { hold_ms: holdMs } = input;
+  const { hold_ms: holdMs, collect } = input;
   if (typeof holdMs !== "number" || holdMs <= 0) {
     service.engine.submit(command, new CommandRun(service, operation, command, respond));
     return null;
   }
   const run = new HeldRun(service, operation, command, respond);
+  // A caller that acquires is there to collect; one that asks for a request says so, or is its agent (W8).
+  run.collect = typeof collect === "boolean" ? collect : command.type === "acquire" ? true : null;
   run.heldUntil = service.engine.now() + holdMs;
   service.engine.submit(command, run);
   return () => run.drop();
@@ -155,11 +160,12 @@ export function runHeld({ service, operation, command, input, respond }: RunRequ
 class HeldRun extends CommandRun {
   /** By the engine's clock; 0: not any more. */
   heldUntil: Millis = 0;
+  collect: boolean | null = null;
   private stopWaiting: (() => void) | null = null;
 
   override send(decided: Decision): void {
     const { reply } = decided;
-    if (reply.type === "waiting" && this.heldUntil > 0) this.hold(reply.requestId);
+    if ((reply.type === "waiting" || reply.type === "standby") && this.heldUntil > 0) this.hold(reply.requestId);
     else super.send(decided);
   }
 
@@ -171,7 +177,8 @@ class HeldRun extends CommandRun {
 
   /**
    * Waits for the request's end or the end of the hold, and then asks for the request: only that collects a grant (W8), so a
-   * client that went away in between loses it to the next in line.
+   * client that went away in between loses it to the next in line. A frozen client looks the same as
+   * one that is there: it can ask with `collect: false`, and send a heartbeat once it has the answer.
    */
   private hold(requestId: string): void {
     const { engine, requests } = this.service;
@@ -180,7 +187,10 @@ class HeldRun extends CommandRun {
       this.stopWaiting?.();
       // After the end of the hold the answer leaves even if the request still waits; before it, it is held again.
       if (isLast) this.heldUntil = 0;
-      engine.submit({ type: "collect_request", tenant, actor, requestId, entropy: unstamped }, this);
+      engine.submit(
+        { type: "collect_request", collect: this.collect, tenant, actor, requestId, entropy: unstamped },
+        this,
+      );
     };
     const timer = setTimeout(() => collect(true), Math.max(this.heldUntil - engine.now(), 0));
     const unwatch = requests.watch(requestId, collect);
@@ -195,7 +205,7 @@ class HeldRun extends CommandRun {
 /** Counts of what was decided, kept as plain numbers because every request counts. */
 export class Counts {
   /** Answers to an acquire, or to the question about its request. */
-  readonly verdicts = { granted: 0, waiting: 0, died: 0, paused: 0 };
+  readonly verdicts = { granted: 0, waiting: 0, standby: 0, died: 0, paused: 0 };
   /** By code: the kernel's refusals, and those of the edge itself. */
   readonly refusals = new Map<string, number>();
 
@@ -203,6 +213,7 @@ export class Counts {
     switch (reply.type) {
       case "granted":
       case "waiting":
+      case "standby":
       case "died":
       case "paused":
         this.verdicts[reply.type]++;

@@ -160,6 +160,8 @@ export class CellConnections {
       if (order.op === "bind" || order.op === "teardown") {
         this.vitals.onAnswered?.(order.op, (performance.now() - began) / 1_000);
       }
+      // A caller that revives a held lease need not wait longer (L9).
+      if (order.op === "bind" && !done.ok) this.renewals.note(order.lease, done);
       const report = reportFor(link, lease, order, done);
       // Late or repeated, it is refused, and nothing has changed.
       if (report !== null) this.submit(link, report, () => undefined);

@@ -48,8 +48,12 @@ async function changeLease({ engine, cells }: Service, command: LeaseChange): Pr
   if (reply.type !== "lease" || reply.lease.cell === null || isUnchanged(before, reply.lease)) return decided;
   const taken = await cells.awaitTaken(reply.lease);
   switch (taken.type) {
-    case "taken":
-      return decided;
+    case "taken": {
+      if (reply.lease.state !== "BINDING") return decided;
+      // It was held, and is set up again (L9): the answer has it as it is now, with its coordinate.
+      const lease = await engine.ask((state) => findRecord(state, tenant, "lease", leaseId));
+      return lease === undefined ? decided : { ...decided, reply: { ...reply, lease } };
+    }
     case "silent":
       throw notReady(
         reply.lease.resource,

@@ -48,14 +48,16 @@ export function createPresence(service: Service, options: PresenceOptions = usua
   /** Asking for it collects it; if it was granted, it is kept until the time is up, and then given back. */
   const collect = (caller: Caller, agentId: string, requestId: string, leftUntil: number): void => {
     const { tenant, actor } = caller;
-    engine.command({ type: "collect_request", tenant, actor, requestId, entropy: unstamped }).then(({ reply }) => {
-      if (reply.type !== "granted") return;
-      const leaseIds = reply.leases.map(({ id }) => id);
-      const release = { agentId, leaseIds, versions: null, entropy: unstamped };
-      keep(caller, agentId, requestId, leftUntil, () => {
-        engine.command({ type: "release_all", tenant, actor, ...release }).catch(ignore);
-      });
-    }, ignore);
+    engine
+      .command({ type: "collect_request", collect: true, tenant, actor, requestId, entropy: unstamped })
+      .then(({ reply }) => {
+        if (reply.type !== "granted") return;
+        const leaseIds = reply.leases.map(({ id }) => id);
+        const release = { agentId, leaseIds, versions: null, entropy: unstamped };
+        keep(caller, agentId, requestId, leftUntil, () => {
+          engine.command({ type: "release_all", tenant, actor, ...release }).catch(ignore);
+        });
+      }, ignore);
   };
 
   const keep = (caller: Caller, agentId: string, requestId: string, until: number, then: () => void, stop = ignore) => {

@@ -1,0 +1,119 @@
+/** What asking for a request does and says: collecting (W8), and answers after its end (W10). */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { limits } from "../contract/limits.ts";
+import { restore, snapshot } from "../kernel.ts";
+import { createCellWorld } from "../testing/cell-world.ts";
+import { createWorld } from "../testing/test-world.ts";
+
+const x = "MUTATES FILE:/x";
+const heartbeatOf = (leaseId: string) => ({ type: "heartbeat", leaseId, activity: false }) as const;
+
+test("W8: a heartbeat collects the grant of a bound lease, alone and among all", () => {
+  for (const beat of ["heartbeat", "heartbeat_all"] as const) {
+    const world = createCellWorld("old", "young");
+    world.enrol("c1", ["GPU:/0"]);
+    const held = world.active("young", "MUTATES GPU:/0");
+    const { requestId } = world.waits("old", "MUTATES GPU:/0");
+    world.release(held.id);
+    world.tornDown(held);
+    const leaseId = world.request(requestId)?.leaseIds[0] ?? "";
+    world.bound(world.lease(leaseId) ?? held);
+    assert.equal(world.lease(leaseId)?.claimBy, world.now + 10_000);
+    if (beat === "heartbeat") world.ask({ ...heartbeatOf(leaseId), actor: world.as("old") });
+    else assert.equal(world.heartbeatAll("old").leases.length, 1);
+    assert.equal(world.lease(leaseId)?.claimBy, null);
+    world.pass(10_000);
+    assert.equal(world.lease(leaseId)?.state, "ACTIVE");
+  }
+});
+
+test("W8: a supervisor's or operator's look does not collect; the agent's does, and an answer may say that it does not", () => {
+  const world = createWorld("old", "young");
+  const held = world.grant("young", x);
+  const { requestId } = world.waits("old", x);
+  world.release(held.id);
+  const claim = () => world.leases()[0]?.claimBy;
+  for (const role of ["supervisor", "operator"] as const) {
+    const actor = { role, agentId: null, epoch: null, keyId: "key_1" };
+    world.expect("granted", world.ask({ type: "collect_request", actor, requestId, collect: null }));
+    assert.notEqual(claim(), null, role);
+  }
+  world.expect("granted", world.ask({ type: "collect_request", actor: world.as("old"), requestId, collect: false }));
+  assert.notEqual(claim(), null);
+  world.expect("granted", world.ask({ type: "collect_request", actor: world.as("old"), requestId, collect: null }));
+  assert.equal(claim(), null);
+});
+
+test("W10: a lapsed grant is answered with lease_expired, by its id and by its key", () => {
+  const world = createWorld("old", "young");
+  const held = world.grant("young", x);
+  const { requestId } = world.waits("old", x, { key: "k" });
+  world.release(held.id);
+  world.pass(10_000);
+  const byId = world.refused("lease_expired", { type: "collect_request", requestId, collect: null });
+  assert.equal(byId.problem, "unclaimed");
+  world.refused("lease_expired", world.acquire("old", x, { key: "k" }));
+});
+
+test("W10: a revoked or released grant is answered so", () => {
+  const world = createWorld("a");
+  const revoked = world.grant("a", x, { key: "k" });
+  world.revoke({ leaseId: revoked.id });
+  world.refused("lease_revoked", world.acquire("a", x, { key: "k" }));
+  const released = world.grant("a", x, { key: "k2" });
+  world.release(released.id);
+  world.refused("lease_released", world.acquire("a", x, { key: "k2" }));
+});
+
+test("W10: a granted request whose leases have ended is answered with how, for ten minutes", () => {
+  const world = createWorld("a");
+  const { leases } = world.grants("a", ["MUTATES FILE:/x", "MUTATES FILE:/y"], { key: "k", ttlMs: 100 });
+  world.release(leases[0]?.id ?? "", "v7");
+  const ask = () => world.acquire("a", ["MUTATES FILE:/x", "MUTATES FILE:/y"], { key: "k", ttlMs: 100 });
+  assert.deepEqual(
+    world.expect("granted", world.ask(ask())).leases.map(({ state, version }) => [state, version]),
+    [
+      ["RELEASED", "v7"],
+      ["ACTIVE", null],
+    ],
+    "while some of it is left, it is granted",
+  );
+  world.pass(100);
+  world.later(limits.requestMemoryMs - 1);
+  assert.equal(world.refused("lease_expired", ask()).leaseId, leases[1]?.id);
+  assert.deepEqual(world.leases(), []);
+  world.later(1);
+  assert.equal(world.expect("granted", world.ask(ask())).leases[0]?.state, "ACTIVE");
+});
+
+test("W10, S4: a key is remembered however many requests of its agent follow, up to the tenant's number", () => {
+  const world = createWorld("a", "b");
+  const grant = (key: string) => world.grants("a", "MUTATES FILE:/x", { key });
+  const isRemembered = () => world.refused("lease_released", world.acquire("a", "MUTATES FILE:/x", { key: "first" }));
+  const other = world.grants("b", "MUTATES FILE:/b", { key: "first" });
+  const first = grant("first");
+  world.releaseAll("a");
+  for (let n = 1; n < limits.requestMemoryPerTenantMax; n++) {
+    grant(`k${n}`);
+    world.releaseAll("a");
+  }
+  isRemembered();
+  grant("one more");
+  // One that is alive pushes nothing out.
+  isRemembered();
+  world.base.state = restore(snapshot(world.base.state));
+  world.releaseAll("a");
+  assert.equal(world.requests().length, limits.requestMemoryPerTenantMax + 1);
+  assert.notEqual(grant("first").requestId, first.requestId, "the oldest is forgotten, also by a restored kernel");
+  assert.equal(world.grants("b", "MUTATES FILE:/b", { key: "first" }).requestId, other.requestId, "a live one never");
+});
+
+test("L15, W10: for the request through which the giver got it, the lease is over", () => {
+  const world = createWorld("a", "b");
+  const [lease] = world.grants("a", "MUTATES FILE:/a", { key: "k" }).leases;
+  world.transfer(lease?.id ?? "", "b");
+  const { problem } = world.refused("lease_released", world.acquire("a", "MUTATES FILE:/a", { key: "k" }));
+  assert.equal(problem, "transferred");
+  assert.equal(world.lease(lease?.id ?? "")?.agentId, "b");
+});
