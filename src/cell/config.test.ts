@@ -22,7 +22,7 @@ test("a faulty resource is reported in one clear line, and does not stop the oth
     [7, /^resources\[1\] is not an object/],
     [
       { ...good, resource: "GPU:/b", driver: "warp" },
-      /driver is "warp"; there is http, tcp, process, files, memory, exec, webhook/,
+      /driver is "warp"; there is http, tcp, udp, process, files, memory, exec, webhook/,
     ],
     [{ ...good, resource: "GPU:/b", driver: "constructor" }, /driver is "constructor"/],
     [{ ...good, resource: "gpu" }, /resources\[1\]\.resource is "gpu"; give TYPE:\/path/],

@@ -73,6 +73,11 @@ export function ended(code: EndCode): AccessFailure {
   return { code, detail: endDetails[code] };
 }
 
+/** As holders get it, at every gateway. */
+export function failureText({ code, detail, caveat }: AccessFailure): string {
+  return JSON.stringify({ error: code, detail, caveat });
+}
+
 /** The sentence of whatever was thrown. */
 export function reasonOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);

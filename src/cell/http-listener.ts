@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Duplex } from "node:stream";
 import type { Access, Admission, Admitted } from "./admission.ts";
 import type { Cut } from "./binding.ts";
-import { type AccessFailure, accessStatuses } from "./failure.ts";
+import { type AccessFailure, accessStatuses, failureText } from "./failure.ts";
 import { type Listening, listen } from "./listening.ts";
 import { closeWith, resetSocket } from "./reset-socket.ts";
 
@@ -140,8 +140,4 @@ function refuseUnreadable(
   else if (error.code === "ERR_HTTP_REQUEST_TIMEOUT") {
     refuseUpgrade(socket, { code: "request_timeout", detail: "The head of the request did not come in time." });
   } else refuseUpgrade(socket, { code: "invalid_request", detail: "The request is not well-formed HTTP." });
-}
-
-function failureText({ code, detail, caveat }: AccessFailure): string {
-  return JSON.stringify({ error: code, detail, caveat });
 }

@@ -3,6 +3,7 @@
  * that the configuration allows, and within limits (G13).
  */
 import { type ChildProcess, execFile, type SpawnOptions, spawn } from "node:child_process";
+import { resolve } from "node:path";
 import type { Writable } from "node:stream";
 import { promisify } from "node:util";
 import { passedEnvironment, readPassed } from "./environment.ts";
@@ -23,6 +24,13 @@ export interface LaunchOptions {
 
 const accountPattern = /^(?:\d{1,9}|[A-Za-z_][A-Za-z0-9_.-]{0,31})$/;
 const accountHint = "give a name or a number";
+
+/** A program that is named with a slash is taken from the configuration's folder; others are searched for in PATH. */
+export function readCommand(fields: Fields, name: string, folder: string): readonly string[] | null {
+  const [program, ...args] = fields.command(name) ?? [];
+  if (program === undefined) return null;
+  return [program.includes("/") ? resolve(folder, program) : program, ...args];
+}
 
 /** `isGrouped`: the programs are put into control groups, which count a tree of processes. */
 export function readLaunchOptions(fields: Fields, isGrouped: boolean): LaunchOptions {

@@ -19,8 +19,8 @@ export function pump(from: Readable, to: Writable, pass: Pass, way: Way): void {
 }
 
 /** All of it as text, up to a size. */
-export async function readAll(from: AsyncIterable<Buffer>, bytesMax: number, tooLong: string): Promise<string> {
-  const chunks: Buffer[] = [];
+export async function readAll(from: AsyncIterable<Uint8Array>, bytesMax: number, tooLong: string): Promise<string> {
+  const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of from) {
     length += chunk.length;

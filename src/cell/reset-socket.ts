@@ -21,7 +21,7 @@ export function resetSocket(socket: Socket): void {
  * Says why, and is gone: a client that never closes its side would otherwise keep its place among the connections.
  * What it still sends is read and dropped, because unread bytes turn the close into a reset that loses the last word.
  */
-export function closeWith(socket: Duplex, lastWord: string): void {
+export function closeWith(socket: Duplex, lastWord: string | Buffer): void {
   if (!socket.writable && !socket.writableEnded) return void socket.destroy();
   if (!socket.writableEnded) socket.end(lastWord);
   socket.removeAllListeners("data");

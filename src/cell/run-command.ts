@@ -1,5 +1,6 @@
 /** Runs a command of the user's to its end: limited in time and in what it may print, and with nothing left of it. */
 import type { ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { NothingBegun } from "./driver.ts";
 import type { Launcher } from "./launching.ts";
 import { ProcessTree } from "./process-tree.ts";
@@ -7,11 +8,8 @@ import { ProcessTree } from "./process-tree.ts";
 interface CommandRun {
   readonly launcher: Launcher;
   readonly command: readonly string[];
-  readonly environment: Readonly<Record<string, string>>;
-  /** Given on standard input. */
-  readonly input: string;
-  /** Unique to this run. */
-  readonly mark: string;
+  /** What it is about, as LEASEHOLD_… in its environment and as JSON on standard input. */
+  readonly facts: Readonly<Record<string, string | number>>;
   readonly signal: AbortSignal;
 }
 
@@ -20,10 +18,12 @@ const graceMs = 200;
 const killMs = 5_000;
 
 /** What it printed; throws if it failed, with the last line that it said. */
-export async function runCommand(asked: CommandRun): Promise<string> {
-  const { launcher, command, environment, input, mark, signal } = asked;
+export async function runForLease({ launcher, command, facts, signal }: CommandRun): Promise<string> {
   signal.throwIfAborted();
   const [program = ""] = command;
+  const variables = Object.entries(facts).map(([name, value]) => [`LEASEHOLD_${name.toUpperCase()}`, String(value)]);
+  const environment = Object.fromEntries(variables) as Record<string, string>;
+  const mark = [facts["cell"], facts["resource"], facts["event"], randomUUID()].join("|");
   const child = launcher.launch({ command, environment, mark, output: "pipe" });
   const tree = new ProcessTree(mark);
   if (child.pid !== undefined) tree.lead(child.pid);
@@ -35,7 +35,7 @@ export async function runCommand(asked: CommandRun): Promise<string> {
   }
   // A command need not read its input.
   child.stdin?.on("error", () => {});
-  child.stdin?.end(input);
+  child.stdin?.end(`${JSON.stringify(facts)}\n`);
   try {
     const { code, by } = await exitOf(child, signal);
     if (code === 0) return output.stdout;

@@ -2,13 +2,11 @@
  * `exec`: the user's own commands bind and tear down. Each gets the lease in its environment and as JSON on standard
  * input; exit code 0 means done. The first line that `bind` prints is where to connect.
  */
-import { randomUUID } from "node:crypto";
-import { resolve } from "node:path";
 import type { Binding } from "../binding.ts";
 import { Driver, type Operations, type ProbeResult } from "../driver.ts";
 import type { Fields } from "../fields.ts";
-import { Launcher, type LaunchOptions, readLaunchOptions } from "../launching.ts";
-import { runCommand } from "../run-command.ts";
+import { Launcher, type LaunchOptions, readCommand, readLaunchOptions } from "../launching.ts";
+import { runForLease } from "../run-command.ts";
 
 interface ExecOptions {
   readonly launch: LaunchOptions;
@@ -19,12 +17,7 @@ interface ExecOptions {
 }
 
 export function readExecOptions(fields: Fields, folder: string): ExecOptions {
-  /** A program that is named with a slash is taken from the configuration's folder; others are searched for in PATH. */
-  const read = (name: string): readonly string[] | null => {
-    const [program, ...args] = fields.command(name) ?? [];
-    if (program === undefined) return null;
-    return [program.includes("/") ? resolve(folder, program) : program, ...args];
-  };
+  const read = (name: string): readonly string[] | null => readCommand(fields, name, folder);
   const [bind, teardown, probe, reset] = [read("bind"), read("teardown"), read("probe"), read("reset")];
   const missing = bind === null ? "bind" : teardown === null ? "teardown" : null;
   if (missing !== null && fields.faults.length === 0) {
@@ -77,11 +70,6 @@ export class ExecDriver extends Driver<ExecOptions> {
     binding: Binding | null,
     signal: AbortSignal,
   ): Promise<string> {
-    const lease = this.leaseJson(event, binding);
-    const environment: Record<string, string> = {};
-    for (const [name, value] of Object.entries(lease)) environment[`LEASEHOLD_${name.toUpperCase()}`] = String(value);
-    const mark = `${this.place.cell}|${this.place.resource}|${event}|${randomUUID()}`;
-    const input = `${JSON.stringify(lease)}\n`;
-    return runCommand({ launcher: this.launcher, command, environment, input, mark, signal });
+    return runForLease({ launcher: this.launcher, command, facts: this.leaseJson(event, binding), signal });
   }
 }

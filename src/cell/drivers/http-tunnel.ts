@@ -6,7 +6,8 @@ import type { Pass } from "../binding.ts";
 import type { AccessFailure } from "../failure.ts";
 import { refuseUpgrade } from "../http-listener.ts";
 import { pump } from "../pump.ts";
-import { resetSocket } from "../reset-socket.ts";
+import { closeWith, resetSocket } from "../reset-socket.ts";
+import { closeFrame, FrameBorders } from "./websocket-frames.ts";
 
 export class Tunnel {
   private readonly request: IncomingMessage;
@@ -15,11 +16,15 @@ export class Tunnel {
   private readonly head: Buffer;
   private question: ClientRequest | null = null;
   private upstream: Socket | null = null;
+  /** Of a WebSocket, whose frames can carry the failure (G9); other protocols are only reset. */
+  private readonly borders: FrameBorders | null;
+  private isCut = false;
 
-  constructor(request: IncomingMessage, socket: Duplex, head: Buffer) {
+  constructor(request: IncomingMessage, socket: Duplex, head: Buffer, protocol: string) {
     this.request = request;
     this.socket = socket;
     this.head = head;
+    this.borders = protocol.toLowerCase() === "websocket" ? new FrameBorders() : null;
   }
 
   open(question: ClientRequest, pass: Pass): void {
@@ -40,9 +45,15 @@ export class Tunnel {
     question.end();
   }
 
-  /** With the typed answer as long as there is none from the service. */
+  /**
+   * With the typed answer as long as there is none from the service, then with a close frame. In the middle of a frame,
+   * or where earlier ones still wait for a client that does not read, there is only the reset.
+   */
   cut(failure: AccessFailure): void {
+    this.isCut = true;
     if (this.upstream === null) refuseUpgrade(this.socket, failure);
+    else if (this.borders?.canClose === true && this.socket.writableLength === 0)
+      closeWith(this.socket, closeFrame(failure));
     else resetSocket(this.request.socket);
     this.drop();
   }
@@ -52,12 +63,22 @@ export class Tunnel {
     const { socket } = this;
     this.upstream = upstream;
     upstream.on("error", () => upstream.destroy());
-    upstream.on("close", () => socket.destroy());
+    upstream.on("close", () => {
+      // Nothing can be done under the lease any more; the client may take its time with the close frame.
+      if (this.isCut) pass.close();
+      else socket.destroy();
+    });
     socket.write(switching(answer));
-    if (head.length > 0 && pass.take(head.length, "out")) socket.write(head);
+    if (head.length > 0 && pass.take(head.length, "out")) {
+      socket.write(head);
+      this.borders?.pass(head);
+    }
     if (this.head.length > 0 && pass.take(this.head.length, "in")) upstream.write(this.head);
     pump(socket, upstream, pass, "in");
     pump(upstream, socket, pass, "out");
+    upstream.on("data", (chunk: Buffer) => {
+      if (pass.cutBy === null) this.borders?.pass(chunk);
+    });
   }
 
   private drop(): void {

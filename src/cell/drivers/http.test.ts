@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { request as ask, type ClientRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { test } from "node:test";
-import { WebSocket, WebSocketServer } from "ws";
 import type { CellLease } from "../binding.ts";
 import type { Bound } from "../core.ts";
 import {
@@ -55,11 +54,8 @@ const service = await startHttp((request, response) => {
     response.end(JSON.stringify({ method, url, headers, body: Buffer.concat(chunks).toString() }));
   });
 });
-const sockets = new WebSocketServer({ server: service.server, path: "/socket" });
-sockets.on("connection", (socket) => socket.on("message", (data) => socket.send(String(data))));
 atEnd(() => {
   for (const stop of streams) stop();
-  for (const client of sockets.clients) client.terminate();
 });
 
 function makeHttpCell(options: object = {}): TestCell {
@@ -246,38 +242,6 @@ test("G4: a stream under a narrowed token ends at the token's own end", async ()
   assert.equal(await stream.ended, "ECONNRESET");
   assert.equal(await codeOf(fetch(coordinate, bearer(short))), "401 caveat_failed");
   assert.equal(await codeOf(fetch(coordinate, bearer(token))), "200 ok");
-});
-
-test("G6: a WebSocket passes both ways, and is cut at the end of the lease", async () => {
-  const cell = makeHttpCell();
-  const { coordinate, token, lease } = await boundTo(cell);
-  const url = `${coordinate.replace("http", "ws")}/socket`;
-  const socket = new WebSocket(url, bearer(token));
-  await once(socket, "open");
-  socket.send("hello");
-  const [data] = (await once(socket, "message")) as [Buffer];
-  assert.equal(String(data), "hello");
-  const closed = once(socket, "close");
-  socket.on("error", () => {});
-  await cell.core.teardown(lease.id);
-  const [code] = (await closed) as [number];
-  assert.equal(code, 1006);
-  const refused = new WebSocket(url, bearer(token));
-  const [, answer] = (await once(refused, "unexpected-response")) as [unknown, IncomingMessage];
-  assert.equal(answer.statusCode, 410);
-  refused.on("error", () => {});
-  refused.terminate();
-  await eventually(() => sockets.clients.size === 0);
-});
-
-test("G4: operations of a token that may only read do not include an upgrade", async () => {
-  const { coordinate, token } = await boundTo(makeHttpCell());
-  const read = narrowed(token, { type: "operations", operations: ["read"] });
-  const socket = new WebSocket(`${coordinate.replace("http", "ws")}/socket`, bearer(read));
-  socket.on("error", () => {});
-  const [, answer] = (await once(socket, "unexpected-response")) as [unknown, IncomingMessage];
-  assert.equal(answer.statusCode, 401);
-  socket.terminate();
 });
 
 test("a large body goes through whole in both directions, and a body that is cut in the middle is not passed on as complete", async () => {

@@ -10,7 +10,6 @@ import {
   type ServerResponse,
 } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
-import { connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { whenAdmitted } from "../admission.ts";
 import type { Binding, CellLease, Cut, Pass } from "../binding.ts";
@@ -28,6 +27,7 @@ import {
 import { bareHost, type Listening, readListening } from "../listening.ts";
 import { pump, watchService } from "../pump.ts";
 import { type RequestTarget, readTarget } from "../request-target.ts";
+import { probeService, reach, readProbe, type ServiceProbe } from "../service-probe.ts";
 import { type Framing, framingOf, upgradeOf } from "./http-framing.ts";
 import { answerHeaders, questionHeaders } from "./http-headers.ts";
 import { Tunnel } from "./http-tunnel.ts";
@@ -39,9 +39,10 @@ interface HttpOptions {
   readonly answerMs: number;
   /** Protocols that a request may change to. */
   readonly upgrades: readonly string[];
+  readonly probe: ServiceProbe | null;
 }
 
-export function readHttpOptions(fields: Fields): HttpOptions {
+export function readHttpOptions(fields: Fields, folder: string): HttpOptions {
   const upgrades = fields.list("upgrades") ?? ["websocket"];
   if (upgrades.some((protocol) => /^h2c?$/i.test(protocol))) {
     fields.fault("upgrades", "has HTTP/2, whose requests nobody would check; give protocols such as websocket");
@@ -51,6 +52,7 @@ export function readHttpOptions(fields: Fields): HttpOptions {
     listening: readListening(fields),
     answerMs: fields.integer("answer_ms", [1, 3_600_000], 30_000),
     upgrades,
+    probe: readProbe(fields, folder),
   };
 }
 
@@ -102,10 +104,11 @@ export class HttpDriver extends Driver<HttpOptions> {
     this.dropPool(binding.lease.id);
   }
 
-  async probe(): Promise<ProbeResult> {
+  async probe(signal: AbortSignal): Promise<ProbeResult> {
     const open = this.inFlight();
     if (open > 0) return { clean: false, detail: `${open} connections are open` };
-    return await reach(this.options.target);
+    const { probe, target } = this.options;
+    return await (probe === null ? reach(target) : probeService(probe, this.leaseJson("probe", null), signal));
   }
 
   async reset(): Promise<void> {
@@ -162,7 +165,7 @@ export class HttpDriver extends Driver<HttpOptions> {
     if (typeof protocol !== "string") return refuseUpgrade(socket, protocol);
     const target = readTarget(request.url ?? "");
     if (target === null) return refuseUpgrade(socket, pathRefused);
-    const tunnel = new Tunnel(request, socket, head);
+    const tunnel = new Tunnel(request, socket, head, protocol);
     const admitted = this.admit(request, "connect", target, (failure) => tunnel.cut(failure));
     whenAdmitted(admitted, (pass) => {
       if ("code" in pass) return refuseUpgrade(socket, pass);
@@ -213,19 +216,4 @@ export class HttpDriver extends Driver<HttpOptions> {
   private watch(question: ClientRequest, pass: Pass): void {
     watchService(question, ["response", "upgrade", "close"], this.options.answerMs, (failure) => pass.cut(failure));
   }
-}
-
-/** Whether something listens there. */
-export function reach(target: URL): Promise<ProbeResult> {
-  const port = Number(target.port || (target.protocol === "https:" ? 443 : 80));
-  const socket = connect({ host: bareHost(target), port });
-  return new Promise((resolve) => {
-    socket.on("connect", () => {
-      socket.destroy();
-      resolve({ clean: true, detail: "the service answers" });
-    });
-    socket.on("error", ({ message }) => {
-      resolve({ clean: false, detail: `the service cannot be reached: ${message}` });
-    });
-  });
 }

@@ -7,6 +7,7 @@ import { HttpDriver, readHttpOptions } from "./http.ts";
 import { MemoryDriver, readMemoryOptions } from "./memory.ts";
 import { ProcessDriver, readProcessOptions } from "./process.ts";
 import { readTcpOptions, TcpDriver } from "./tcp.ts";
+import { readUdpOptions, UdpDriver } from "./udp.ts";
 import { readWebhookOptions, WebhookDriver } from "./webhook.ts";
 
 export type MakeDriver = (place: DriverPlace) => Driver;
@@ -14,6 +15,7 @@ export type MakeDriver = (place: DriverPlace) => Driver;
 export const drivers = {
   http: driver(readHttpOptions, HttpDriver),
   tcp: driver(readTcpOptions, TcpDriver),
+  udp: driver(readUdpOptions, UdpDriver),
   process: driver(readProcessOptions, ProcessDriver),
   files: driver(readFilesOptions, FilesDriver),
   memory: driver(readMemoryOptions, MemoryDriver),

@@ -7,28 +7,30 @@ import { tokenLimits } from "../../token/index.ts";
 import { whenAdmitted } from "../admission.ts";
 import type { Pass } from "../binding.ts";
 import { Driver, type Operations, type ProbeResult } from "../driver.ts";
-import type { AccessFailure } from "../failure.ts";
+import { type AccessFailure, failureText } from "../failure.ts";
 import type { Fields } from "../fields.ts";
 import { addressPattern, bareHost, type Listening, listen, readListening } from "../listening.ts";
 import { pump, watchService } from "../pump.ts";
 import { closeWith, resetSocket } from "../reset-socket.ts";
-import { reach } from "./http.ts";
+import { probeService, reach, readProbe, type ServiceProbe } from "../service-probe.ts";
 
 interface TcpOptions {
   readonly target: URL;
   readonly listening: Listening;
   readonly connectMs: number;
+  readonly probe: ServiceProbe | null;
 }
 
 /** How long a token may be on its way. */
 const firstLineMs = 5_000;
 const lineEnd = 0x0a;
 
-export function readTcpOptions(fields: Fields): TcpOptions {
+export function readTcpOptions(fields: Fields, folder: string): TcpOptions {
   return {
     target: fields.address("target", addressPattern, "give host:port", "tcp://"),
     listening: readListening(fields),
     connectMs: fields.integer("connect_ms", [1, 3_600_000], 5_000),
+    probe: readProbe(fields, folder),
   };
 }
 
@@ -49,9 +51,10 @@ export class TcpDriver extends Driver<TcpOptions> {
     return `tcp://${this.address}`;
   }
 
-  async probe(): Promise<ProbeResult> {
+  async probe(signal: AbortSignal): Promise<ProbeResult> {
     if (this.sockets.size > 0) return { clean: false, detail: `${this.sockets.size} connections are open` };
-    return await reach(this.options.target);
+    const { probe, target } = this.options;
+    return await (probe === null ? reach(target) : probeService(probe, this.leaseJson("probe", null), signal));
   }
 
   async reset(): Promise<void> {
@@ -130,6 +133,6 @@ export class TcpDriver extends Driver<TcpOptions> {
   }
 }
 
-function refuse(socket: Socket, { code, detail, caveat }: AccessFailure): void {
-  closeWith(socket, `${JSON.stringify({ error: code, detail, caveat })}\n`);
+function refuse(socket: Socket, failure: AccessFailure): void {
+  closeWith(socket, `${failureText(failure)}\n`);
 }
