@@ -1595,6 +1595,10 @@ export interface OperationInputs {
     readonly source_system?: string | null | undefined;
     /** Stored at this time or later; ISO 8601. */
     readonly since?: string | null | undefined;
+    /** Only receipts that were stored after this one. */
+    readonly after_receipt_id?: string | null | undefined;
+    /** asc, the oldest first, unless desc is sent: the newest first. A cursor is of one order. */
+    readonly sort?: "asc" | "desc" | null | undefined;
     /** At most this many; 100 if left out. */
     readonly limit?: number | null | undefined;
     /** The `next_cursor` of the page before. */

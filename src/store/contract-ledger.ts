@@ -58,6 +58,14 @@ export function describeLedger(name: string, check: Check): void {
       assert.deepEqual([first.receipts.length, first.next], [15, 29]);
       const second = await store.receiptsPage({ tenant: "t", limit: 15, phase: "accepted", after: first.next ?? 0 });
       assert.deepEqual([second.receipts.map(({ sequence }) => sequence), second.next], [[31, 33, 35, 37, 39], null]);
+      const newestFirst = { newestFirst: true };
+      assert.deepEqual(await found(newestFirst), all.toReversed());
+      assert.deepEqual(await found({ ...newestFirst, since: 35, before: 38 }), all.slice(34, 37).reverse());
+      assert.deepEqual(await found({ ...newestFirst, taskId: receipt(7).taskId, after: 7 }), [all[7]]);
+      const last = await store.receiptsPage({ tenant: "t", limit: 15, phase: "accepted", ...newestFirst });
+      assert.deepEqual([last.receipts.length, last.next], [15, 11]);
+      const earlier = await store.receiptsPage({ tenant: "t", limit: 15, phase: "accepted", ...newestFirst, before: 11 });
+      assert.deepEqual([earlier.receipts.map(({ sequence }) => sequence), earlier.next], [[9, 7, 5, 3, 1], null]);
     });
 
     check("it is read as it was written, in order, and never pruned (R1)", async (_, store) => {

@@ -220,12 +220,13 @@ class MemoryStore implements Store {
     );
 
   readonly receiptsPage: History["receiptsPage"] = async (query) => {
-    const { tenant, limit, after = 0, taskId, phase, recipientAi, sourceSystem, since = 0 } = query;
-    const matching = this.#data.ledger.receipts
-      .filter((one) => one.tenant === tenant && one.sequence > after && one.storedAt >= since)
+    const { tenant, limit, after = 0, before = 2 ** 50, newestFirst, taskId, phase, since = 0 } = query;
+    const { recipientAi, sourceSystem } = query;
+    const found = this.#data.ledger.receipts
+      .filter((one) => one.tenant === tenant && one.sequence > after && one.sequence < before && one.storedAt >= since)
       .filter((one) => agrees(taskId, one.taskId) && agrees(phase, one.phase))
-      .filter((one) => agrees(recipientAi, one.recipientAi) && agrees(sourceSystem, one.sourceSystem))
-      .slice(0, limit);
+      .filter((one) => agrees(recipientAi, one.recipientAi) && agrees(sourceSystem, one.sourceSystem));
+    const matching = (newestFirst === true ? found.reverse() : found).slice(0, limit);
     const receipts = upToBytes(matching);
     const isCut = receipts.length >= limit || receipts.length < matching.length;
     return { receipts, next: isCut ? (receipts.at(-1)?.sequence ?? null) : null };

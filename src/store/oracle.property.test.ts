@@ -80,6 +80,7 @@ async function outcome(store: Store, steps: readonly Step[]): Promise<unknown> {
   seen.push(await store.youngestEnded(50), await store.youngestEnded(1_000));
   seen.push(await store.ledgerHeads(), await store.receiptsAfter({ tenant: "t", sequence: 7, limit: 1_000 }));
   seen.push(await store.receiptsPage({ tenant: "t", limit: 20, phase: "progress", since: now - 5 }));
+  seen.push(await store.receiptsPage({ tenant: "t", limit: 20, newestFirst: true, after: 3, before: 90 }));
   seen.push(await store.signedHeads({ tenant: "t", sequence: 3, limit: 5 }));
   seen.push(await store.endedTaskPage({ tenant: "t", limit: 30, status: "failed" }));
   return seen;

@@ -45,37 +45,50 @@ export function prepareLedgerQueries(db: DatabaseSync): Handlers<LedgerCalls> {
 function preparePage(db: DatabaseSync): Handlers<"receiptsPage">["receiptsPage"] {
   const last = db.prepare("SELECT coalesce(max(sequence), 0) AS value FROM receipts WHERE tenant = ?");
   const timeOf = db.prepare("SELECT stored_at FROM receipts WHERE tenant = ? AND sequence = ?");
-  const slice = db.prepare(`
-    SELECT * FROM receipts INDEXED BY receipts_by_sequence
-    WHERE tenant = ?1 AND sequence > ?2 AND sequence <= ?3
-      AND (?4 IS NULL OR phase = ?4) AND (?5 IS NULL OR recipient_ai = ?5) AND (?6 IS NULL OR source_system = ?6)
-    ORDER BY sequence LIMIT ?7`);
-  // A task's receipts are adjacent in their index, so there is nothing to bound.
-  const ofTask = db.prepare(`
-    SELECT * FROM receipts INDEXED BY receipts_by_task
-    WHERE tenant = ?1 AND task_id = ?8 AND sequence > ?2 AND sequence <= ?3
-      AND (?4 IS NULL OR phase = ?4) AND (?5 IS NULL OR recipient_ai = ?5) AND (?6 IS NULL OR source_system = ?6)
-    ORDER BY key LIMIT ?7`);
+  const oldestFirst = prepareSearch(db, "ASC");
+  const newestFirst = prepareSearch(db, "DESC");
 
-  return ({ tenant, limit, after = 0, taskId, phase = null, recipientAi = null, sourceSystem = null, since }) => {
+  return (query) => {
+    const { tenant, limit, after = 0, taskId, phase = null, recipientAi = null, sourceSystem = null, since } = query;
     const high = numberOf(last.get(tenant), "value");
     const isOld = (sequence: number): boolean => {
       const row = timeOf.get(tenant, sequence);
       return row === undefined || numberOf(row, "stored_at") < (since ?? 0);
     };
+    // All that can match lies above `start` and up to `end`; one page examines a part of it, from its one end on.
     const start = since === undefined ? after : lastOld(after, high, isOld);
-    const end = taskId === undefined ? Math.min(start + receiptsPerPage, high) : high;
+    const end = Math.min(high, (query.before ?? high + 1) - 1);
+    const isDown = query.newestFirst === true;
+    const part = taskId === undefined ? receiptsPerPage : high;
+    const from = isDown ? Math.max(start, end - part) : start;
+    const to = isDown ? end : Math.min(start + part, end);
     const filters = [phase, recipientAi, sourceSystem] as const;
+    const search = isDown ? newestFirst : oldestFirst;
     const rows =
       taskId === undefined
-        ? slice.iterate(tenant, start, end, ...filters, limit)
-        : ofTask.iterate(tenant, start, end, ...filters, limit, taskId);
+        ? search.all.iterate(tenant, from, to, ...filters, limit)
+        : search.ofTask.iterate(tenant, from, to, ...filters, limit, taskId);
     const receipts = upToBytes(rows, receiptBytesPerPage);
     const found = receipts.at(-1);
     const bytes = receipts.reduce((sum, { body }) => sum + body.length, 0);
     const isCut = receipts.length >= limit || bytes >= receiptBytesPerPage;
     if (isCut && found !== undefined) return { receipts, next: found.sequence };
-    return { receipts, next: end < high ? end : null };
+    if (isDown) return { receipts, next: from > start ? from + 1 : null };
+    return { receipts, next: to < end ? to : null };
+  };
+}
+
+function prepareSearch(db: DatabaseSync, order: "ASC" | "DESC") {
+  const matching = `sequence > ?2 AND sequence <= ?3
+      AND (?4 IS NULL OR phase = ?4) AND (?5 IS NULL OR recipient_ai = ?5) AND (?6 IS NULL OR source_system = ?6)`;
+  return {
+    all: db.prepare(`
+      SELECT * FROM receipts INDEXED BY receipts_by_sequence
+      WHERE tenant = ?1 AND ${matching} ORDER BY sequence ${order} LIMIT ?7`),
+    // A task's receipts are adjacent in their index, so there is nothing to bound.
+    ofTask: db.prepare(`
+      SELECT * FROM receipts INDEXED BY receipts_by_task
+      WHERE tenant = ?1 AND task_id = ?8 AND ${matching} ORDER BY key ${order} LIMIT ?7`),
   };
 }
 

@@ -188,7 +188,7 @@ export interface History {
   receiptsById(tenant: string, ids: readonly string[]): Promise<readonly StoredReceipt[]>;
   /** Receipts by their dedupe keys, in the order of the ledger; several senders may have used the same one (R3). */
   receiptsByDedupe(tenant: string, keys: readonly string[]): Promise<readonly StoredReceipt[]>;
-  /** A search through a tenant's ledger, oldest first. */
+  /** A search through a tenant's ledger, oldest first unless asked otherwise. */
   receiptsPage(query: ReceiptPageQuery): Promise<ReceiptPage>;
   /** The ledger after a sequence number. It may stop before `limit`, but is empty only at the end. */
   receiptsAfter(query: ReceiptsAfterQuery): Promise<readonly StoredReceipt[]>;
@@ -238,8 +238,11 @@ export interface EndedTaskPage {
 export interface ReceiptPageQuery {
   readonly tenant: string;
   readonly limit: number;
-  /** `next` of the page before. */
+  /** Only those with a greater sequence number: `next` of the page before, where the oldest are first. */
   readonly after?: number;
+  /** Only those with a smaller one: `next` of the page before, where the newest are first. */
+  readonly before?: number;
+  readonly newestFirst?: boolean;
   readonly taskId?: string;
   readonly phase?: string;
   readonly recipientAi?: string;

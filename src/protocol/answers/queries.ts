@@ -66,6 +66,8 @@ interface QueryFields {
     readonly sourceSystem: string | null;
     /** A time. */
     readonly since: number | null;
+    readonly afterReceiptId: string | null;
+    readonly sort: "asc" | "desc" | null;
   };
   readonly list_obligations: Paging & {
     readonly state: Obligation["state"] | null;

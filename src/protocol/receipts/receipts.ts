@@ -148,21 +148,26 @@ export const listReceipts = query({
         recipientAi: name,
         sourceSystem: name,
         since: optional(text({ max: limits.timeLengthMax })),
+        afterReceiptId: optional(receiptId),
+        sort: optional(choice(["asc", "desc"])),
       },
       {
         phase: "Only receipts of this phase.",
         recipient_ai: "Only receipts for this principal.",
         source_system: "Only receipts of this worker.",
         since: "Stored at this time or later; ISO 8601.",
+        after_receipt_id: "Only receipts that were stored after this one.",
+        sort: "asc, the oldest first, unless desc is sent: the newest first. A cursor is of one order.",
       },
     ),
     ...paging,
   },
   roles: following,
   summary: "Searches the ledger",
-  description: "The oldest first. A page may be short where few match, and still have a next one.",
+  description: "The oldest first, or the newest. A page may be short where few match, and still have a next one.",
   example: { task_id: "T-01jcs8qm5t6w8y0a2b4d6f", phase: "complete", limit: 50 },
   replies: [ok(page("receipts", shapes.receipt), "One page.")],
+  errors: ["receipt_unknown"],
   refine: ({ since }) =>
     since === undefined || since === null || !Number.isNaN(Date.parse(since))
       ? null
@@ -178,5 +183,7 @@ export const listReceipts = query({
     since: input.since === undefined || input.since === null ? null : Date.parse(input.since),
     limit: input.limit ?? limits.pageDefault,
     cursor: input.cursor ?? null,
+    afterReceiptId: input.after_receipt_id ?? null,
+    sort: input.sort ?? null,
   }),
 });

@@ -63,19 +63,27 @@ async function effectsOf(engine: Engine, tenant: string, { receipt }: ShownRecei
 
 export function listReceipts({ engine }: Service, query: QueryOf<"list_receipts">): Promise<QueryResult> {
   return answerFromStore(engine, query, async () => {
-    const after = readCursor("receipts", query.cursor);
-    const { tenant, limit, taskId, phase, recipientAi, sourceSystem, since } = query;
+    const { tenant, limit, taskId, phase, recipientAi, sourceSystem, since, afterReceiptId } = query;
+    const newestFirst = query.sort === "desc";
+    const list = newestFirst ? "newest_receipts" : "receipts";
+    const cursor = Number(readCursor(list, query.cursor) ?? 0);
+    const seen = afterReceiptId === null ? null : await findReceipt(engine.store, tenant, afterReceiptId);
+    if (afterReceiptId !== null && seen === null)
+      return refuse("receipt_unknown", "There is no such receipt.", { field: "after_receipt_id" });
+    const after = Math.max(seen?.receipt.sequence ?? 0, newestFirst ? 0 : cursor);
     const page = await engine.store.receiptsPage({
       tenant,
       limit,
-      ...(after !== null && { after: Number(after) }),
+      after,
+      newestFirst,
+      ...(newestFirst && cursor > 0 && { before: cursor }),
       ...(taskId !== null && { taskId }),
       ...(phase !== null && { phase }),
       ...(recipientAi !== null && { recipientAi }),
       ...(sourceSystem !== null && { sourceSystem }),
       ...(since !== null && { since }),
     });
-    const nextCursor = page.next === null ? null : cursorFor("receipts", String(page.next));
+    const nextCursor = page.next === null ? null : cursorFor(list, String(page.next));
     return { type: "receipt_page", receipts: page.receipts.map(readStoredReceipt), nextCursor };
   });
 }
