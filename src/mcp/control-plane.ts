@@ -21,11 +21,28 @@ export interface Defaults {
   readonly waitTimeoutMs: number | null;
 }
 
+/** What is staged for a task: bytes of the artifact store, with what their sender says of them. */
+export interface Staging {
+  readonly taskId: string;
+  readonly mime: string;
+  readonly role: string;
+  readonly receiptId: string | null;
+}
+
+/** The artifact store, for tools; each call is judged by the credential's role. */
+export interface Depot {
+  stage(staging: Staging, bytes: Uint8Array, credential: Credential): Promise<Reply>;
+  get(artifactId: string, credential: Credential): Promise<Reply>;
+  list(taskId: string, role: string | null, credential: Credential): Promise<Reply>;
+}
+
 /** One caller's way in. It lives as long as one call over HTTP, and as long as the process over stdio. */
 export interface ControlPlane {
   readonly defaults: Defaults;
   /** The credential's own; null where only the server knows it. */
   readonly tenant: string | null;
+  /** null: out of reach. */
+  readonly depot: Depot | null;
   /** The agent that calls are for where they name none; null where nobody is known. */
   agentId(agentToken: string | null): Promise<string | null>;
   /** The worker that polls where none is named. */

@@ -2,6 +2,7 @@
 import { createMcpHandler, type McpServerFactory } from "@modelcontextprotocol/server";
 import type { ControlPlane } from "./control-plane.ts";
 import { instructions, legivellumInstructions } from "./instructions.ts";
+import { answerPlain } from "./legivellum/plain.ts";
 import { legivellumTools } from "./legivellum/tools.ts";
 import { createMcpServer, type Offering, offer } from "./serve.ts";
 import { type Role, selectTools, tools } from "./tools.ts";
@@ -17,6 +18,8 @@ export interface RequestContext {
 
 export interface Endpoint {
   open(request: Request, context: RequestContext): Promise<Response>;
+  /** The answer to a program that does not speak MCP; null where the message is MCP's. */
+  plain(message: unknown, context: RequestContext, signal: AbortSignal): Promise<object | null>;
   close(): Promise<void>;
 }
 
@@ -31,6 +34,7 @@ export function createMcpEndpoint({ version, bodyBytesMax }: { version: string; 
   return {
     open: (request, context) =>
       handler.fetch(request, { authInfo: { token: "", clientId: "", scopes: [], extra: { context } } }),
+    plain: (message, context, signal) => answerPlain(message, offeredTo(context, version), context.plane, signal),
     close: () => handler.close(),
   };
 }

@@ -11,6 +11,6 @@ others may touch, call acquire_leases and go on only when it says GRANTED; call 
 Files are FILE:/<repository>/<path>. Ask for all that a step needs in one call. As a worker: lease_next, accept_task,
 work, report_progress, complete_task or escalate_task.`;
 
-export const legivellumInstructions = `Tasks and receipts under the names of AsyncGate and ReceiptGate. As a worker:
+export const legivellumInstructions = `Tasks, receipts and artifacts under the names of AsyncGate, ReceiptGate and DepotGate. As a worker:
 asyncgate.lease_next, asyncgate.start_task (accepts it), asyncgate.report_progress, asyncgate.complete or asyncgate.fail.
 An error about a lease means that the task is no longer yours: stop, and drop the result.`;

@@ -33,6 +33,8 @@ const beatMsMin = 30;
 const lettingGoMs = 3_000;
 
 export class Session implements ControlPlane {
+  /** The artifact store is for programs of LegiVellum, which speak HTTP. */
+  readonly depot = null;
   readonly tenant = null;
   /** The process beats, so the TTL is the server's own: if the process dies, others need not wait long. */
   readonly defaults = { ttlMs: null, waitTimeoutMs: limits.waitTimeoutMsDefault };

@@ -8,6 +8,8 @@ import { v8Heap } from "../engine/v8-heap.ts";
 import { MasterKeys } from "../token/node/master-keys.ts";
 import { ArtifactFiles } from "./artifacts/artifact-files.ts";
 import { createArtifactHandlers } from "./artifacts/artifacts.ts";
+import { depotOf } from "./artifacts/depot.ts";
+import { StagedArtifacts } from "./artifacts/staged-artifacts.ts";
 import { hashSecret } from "./auth/authenticate.ts";
 import { createReaders } from "./auth/may-read.ts";
 import { type Config, NoKeys } from "./config/config.ts";
@@ -54,7 +56,13 @@ export async function composeServer(
     bytesMax: config.artifactBytesMax,
     totalBytesMax: config.artifactsTotalBytesMax,
   });
-  const mcp = createMcp({ service, isLoopback: onLoopback, version });
+  const staged = new StagedArtifacts(join(folder, "staged"), artifactFiles, config.artifactBytesMax);
+  const mcp = createMcp({
+    service,
+    depotFor: (callerFor) => depotOf(service, staged, callerFor),
+    isLoopback: onLoopback,
+    version,
+  });
   const { app, server } = createHttp({
     service,
     gate,

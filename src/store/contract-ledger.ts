@@ -64,7 +64,13 @@ export function describeLedger(name: string, check: Check): void {
       assert.deepEqual(await found({ ...newestFirst, taskId: receipt(7).taskId, after: 7 }), [all[7]]);
       const last = await store.receiptsPage({ tenant: "t", limit: 15, phase: "accepted", ...newestFirst });
       assert.deepEqual([last.receipts.length, last.next], [15, 11]);
-      const earlier = await store.receiptsPage({ tenant: "t", limit: 15, phase: "accepted", ...newestFirst, before: 11 });
+      const earlier = await store.receiptsPage({
+        tenant: "t",
+        limit: 15,
+        phase: "accepted",
+        ...newestFirst,
+        before: 11,
+      });
       assert.deepEqual([earlier.receipts.map(({ sequence }) => sequence), earlier.next], [[9, 7, 5, 3, 1], null]);
     });
 

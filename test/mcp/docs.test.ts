@@ -12,7 +12,7 @@ test("docs/mcp.md has every tool in its toolset, and no other", () => {
     assert.ok(row.includes(`\`${name}\``), `${set} lacks ${name}`);
   }
   for (const { name } of legivellumTools) assert.ok(text.includes(`\`${name}\``), name);
-  const named = [...text.matchAll(/`((?:asyncgate|receiptgate)\.\w+)`/g)].map(([, name]) => name);
+  const named = [...text.matchAll(/`((?:asyncgate|receiptgate|depotgate)\.\w+)`/g)].map(([, name]) => name);
   const known = legivellumTools.map(({ name }) => name);
   assert.deepEqual(
     named.filter((name) => name !== undefined && !known.includes(name)),

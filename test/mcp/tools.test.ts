@@ -17,14 +17,14 @@ test("every command and query of the protocol has a tool", () => {
 
 test("tool names are accepted by every client: short, of letters, digits and underscores, and unique", () => {
   for (const { name } of tools) assert.match(name, /^[a-z][a-z0-9_]{2,40}$/);
-  for (const { name } of legivellumTools) assert.match(name, /^(asyncgate|receiptgate)\.[a-z_]{3,40}$/);
+  for (const { name } of legivellumTools) assert.match(name, /^(asyncgate|receiptgate|depotgate)\.[a-z_]{3,40}$/);
   const names = [...tools, ...legivellumTools].map(({ name }) => name);
   assert.equal(new Set(names).size, names.length);
 });
 
-test("exactly the queries have the read-only hint", () => {
+test("exactly the tools that only look have the read-only hint", () => {
   for (const { name, annotations, operations: asked } of [...tools, ...legivellumTools]) {
-    const looks = asked.every(({ kind }) => kind === "query");
+    const looks = asked.every(({ kind, method }) => kind === "query" || (kind === "edge" && method === "GET"));
     assert.equal(annotations.readOnlyHint, looks, name);
     assert.ok(!(annotations.readOnlyHint && annotations.destructiveHint), name);
     assert.equal(annotations.openWorldHint, false);

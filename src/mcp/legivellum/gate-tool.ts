@@ -4,7 +4,7 @@
  * argument; and a `trace_id` is taken and not used.
  */
 
-import type { Input } from "../../protocol/operation.ts";
+import type { Input, Operation } from "../../protocol/operation.ts";
 import { checkOf } from "../../protocol/schema/check.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import {
@@ -16,22 +16,30 @@ import {
   type TSchema,
   text,
 } from "../../protocol/schema/schema.ts";
-import type { Body, Reply } from "../control-plane.ts";
+import type { Body, Credential, Depot, Reply } from "../control-plane.ts";
 import { inputSchemaOf, outputSchemaOf } from "../schemas.ts";
 import { type Sentence, sentenceOf } from "../sentences.ts";
 import {
   annotationsFor,
   keyed,
   operationNamed,
-  refused,
   refusedWith,
   said,
   type Tool,
+  type ToolResult,
   type ToolSpec,
 } from "../tool.ts";
+import { refusalIn } from "./vocabulary.ts";
 
 /** Asks for an operation by name, as the caller. */
 export type Ask = (operation: string, input: Input) => Promise<Reply>;
+
+/** What an answer is made of, beside its body and the arguments. */
+export interface AnswerContext {
+  readonly status: number;
+  /** The credential's own; empty where only the server knows it. */
+  readonly tenant: string;
+}
 
 export interface GateToolSpec extends Pick<ToolSpec, "name" | "title" | "effect" | "description" | "keyField"> {
   /** All that it may ask for; the first, unless `ask` does it otherwise. */
@@ -40,9 +48,11 @@ export interface GateToolSpec extends Pick<ToolSpec, "name" | "title" | "effect"
   /** From its fields to the operation's; left out: they are the same. */
   readonly input?: (args: Input) => Input;
   readonly ask?: (ask: Ask, input: Input) => Promise<Reply>;
+  /** For what is in no operation's input: artifacts. It is asked instead. */
+  readonly depot?: (depot: Depot, input: Input, credential: Credential) => Promise<Reply>;
   readonly shape: TSchema;
   /** From the operation's answer to its own; left out: it is the same. */
-  readonly output?: (body: Body, args: Input) => Body;
+  readonly output?: (body: Body, args: Input, context: AnswerContext) => Body;
   readonly sentence: Sentence;
 }
 
@@ -55,6 +65,9 @@ const shared: TProperties = {
 export const words = (description: string) => optional(text({ maxLength: limits.keyLengthMax, description }));
 export const many = (description: string) => optional(integer({ minimum: 1, maximum: limits.pageMax, description }));
 export const principal = (description: string) => text({ minLength: 1, maxLength: limits.keyLengthMax, description });
+export const cursorField = optional(
+  text({ maxLength: limits.cursorLengthMax, description: "The cursor of the page before." }),
+);
 export const receiptId = text({ minLength: 1, maxLength: limits.idLengthMax, description: "The receipt's id." });
 
 export function gateTool(spec: GateToolSpec): Tool {
@@ -69,12 +82,15 @@ export function gateTool(spec: GateToolSpec): Tool {
     operations,
     inputSchema: inputSchemaOf(fields),
     outputSchema: outputSchemaOf([{ status: 200, description: "", schema: shape }]),
-    annotations: annotationsFor(title, effect ?? (operations.every(({ kind }) => kind === "query") ? "reads" : "sets")),
+    annotations: annotationsFor(title, effect ?? (operations.every(reads) ? "reads" : "sets")),
     async run(given, plane, signal) {
       const checked = checkOf(schema)(given ?? {});
-      if (!checked.ok) return refused(checked);
+      if (!checked.ok) {
+        const { code, detail, field } = checked;
+        return refusedIn({ error: code, detail, ...(field !== "" && { field }) });
+      }
       const { tenant_id: tenant, auth_token: token, trace_id: _unused, ...args } = checked.value as Input;
-      if (typeof tenant === "string" && plane.tenant !== null && tenant !== plane.tenant) return refusedWith(mismatch);
+      if (typeof tenant === "string" && plane.tenant !== null && tenant !== plane.tenant) return refusedIn(mismatch);
       const credential = { agentId: null, agentToken: typeof token === "string" ? token : null };
       const ask: Ask = async (operationName, input) => {
         const operation = operationNamed(operationName);
@@ -83,13 +99,29 @@ export function gateTool(spec: GateToolSpec): Tool {
         return { status: 400, body: { error: fault.code, detail: fault.detail, field: fault.field } };
       };
       const input = keyed(spec, said(spec.input?.(args) ?? args), plane);
-      const reply = await (spec.ask?.(ask, input) ?? ask(spec.operations[0], input));
-      if (reply.status >= 400) return refusedWith(reply.body);
-      const body = output?.(reply.body, args) ?? reply.body;
+      const reply = await (spec.depot === undefined
+        ? (spec.ask?.(ask, input) ?? ask(spec.operations[0], input))
+        : plane.depot === null
+          ? { status: 404, body: noDepot }
+          : spec.depot(plane.depot, input, credential));
+      const { phase = null } = spec.operations.includes("submit_receipt") ? input : {};
+      if (reply.status >= 400) return refusedIn(reply.body, phase);
+      const answered = { status: reply.status, tenant: plane.tenant ?? "" };
+      const body = output?.(reply.body, args, answered) ?? reply.body;
       return { isError: false, body, sentence: sentenceOf(sentence, body) };
     },
   };
 }
+
+function reads({ kind, method }: Operation): boolean {
+  return kind === "query" || (kind === "edge" && method === "GET");
+}
+
+function refusedIn(body: Body, phase: unknown = null): ToolResult {
+  return refusedWith(refusalIn(body, phase));
+}
+
+const noDepot: Body = { error: "not_found", detail: "There is no store of artifacts in reach." };
 
 const mismatch: Body = {
   error: "tenant_mismatch",
@@ -105,8 +137,8 @@ export function health(name: string, service: string): Tool {
     description: "Says whether the service answers.",
     operations: ["get_ledger_head"],
     fields: {},
-    shape: record({ status: choice(["healthy"]), service: text() }),
-    output: () => ({ status: "healthy", service }),
+    shape: record({ status: choice(["healthy"]), service: text(), version: text(), instance_id: text() }),
+    output: (_body, _args, { tenant }) => ({ status: "healthy", service, version: "1", instance_id: tenant }),
     sentence: "It is well.",
   });
 }

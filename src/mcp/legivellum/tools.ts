@@ -1,5 +1,7 @@
 /** The tools of `/mcp/legivellum`. */
-import { asyncgateTools } from "./asyncgate.ts";
+import { taskerTools } from "./asyncgate-tasker.ts";
+import { workerTools } from "./asyncgate-worker.ts";
+import { depotgateTools } from "./depotgate.ts";
 import { receiptgateTools } from "./receiptgate.ts";
 
-export const legivellumTools = [...asyncgateTools, ...receiptgateTools];
+export const legivellumTools = [...taskerTools, ...workerTools, ...receiptgateTools, ...depotgateTools];

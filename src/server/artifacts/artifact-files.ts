@@ -110,7 +110,7 @@ async function sizeOf(path: string): Promise<number | null> {
   return (await unlessMissing(stat(path)))?.size ?? null;
 }
 
-async function unlessMissing<T>(found: Promise<T>): Promise<T | null> {
+export async function unlessMissing<T>(found: Promise<T>): Promise<T | null> {
   try {
     return await found;
   } catch (fault) {

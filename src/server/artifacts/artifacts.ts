@@ -90,7 +90,7 @@ export function createArtifactHandlers(
   };
 }
 
-function problemAnswer(problem: PutProblem, bytesMax: number): Answer {
+export function problemAnswer(problem: PutProblem, bytesMax: number): Answer {
   const details: Readonly<Record<PutProblem, string>> = {
     artifact_too_large: `An artifact has at most ${bytesMax} bytes here; keep larger ones elsewhere.`,
     artifact_mismatch: "The bytes do not have the checksum in Leasehold-Sha256; send them again.",
@@ -99,7 +99,10 @@ function problemAnswer(problem: PutProblem, bytesMax: number): Answer {
   return errorAnswer(problem, details[problem]);
 }
 
-const unknownArtifact = errorAnswer("artifact_unknown", "There is no artifact with this checksum in the tenant.");
+export const unknownArtifact = errorAnswer(
+  "artifact_unknown",
+  "There is no artifact with this checksum in the tenant.",
+);
 const noChecksum = errorAnswer("invalid_request", "Leasehold-Sha256 is not a SHA-256 in lower-case hex; correct it.", {
   field: "Leasehold-Sha256",
 });

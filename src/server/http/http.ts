@@ -14,7 +14,7 @@ import { limits } from "../../protocol/schema/limits.ts";
 import { Refused } from "../answering/faults.ts";
 import { authenticate } from "../auth/authenticate.ts";
 import { dispatch } from "../dispatch.ts";
-import { mcpMethods, mcpPaths } from "../mcp/routes.ts";
+import { legivellumPaths, mcpMethods, mcpPaths } from "../mcp/routes.ts";
 import type { Caller, Service } from "../service.ts";
 import { type Gate, sendAnswer, sendRaw } from "./edge.ts";
 import { answerForError, answerForParserError } from "./errors.ts";
@@ -114,7 +114,8 @@ function addMcpRoute(app: FastifyInstance, options: HttpOptions, url: string): v
   app.register((scope, _options, done) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, parsed) => parsed(null, body));
-    scope.route({ method: [...mcpMethods], url, onRequest: admission(options, "known"), handler: options.mcp });
+    const whom = legivellumPaths.some((path) => path === url) ? "named later" : "known";
+    scope.route({ method: [...mcpMethods], url, onRequest: admission(options, whom), handler: options.mcp });
     done();
   });
 }
@@ -150,8 +151,11 @@ function handlerFor({ service }: HttpOptions, operation: Operation, route: Route
   };
 }
 
-/** Before the body is read: whether the caller may come in, as whom, and how often. */
-function admission(options: HttpOptions, whom: "anyone" | "known") {
+/**
+ * Before the body is read: whether the caller may come in, as whom, and how often. Programs of LegiVellum may show their
+ * credential in `X-API-Key`, or only in the arguments of a call: then the handler asks who it is ("named later").
+ */
+function admission(options: HttpOptions, whom: "anyone" | "known" | "named later") {
   const { service, gate, isLoopback } = options;
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const { raw } = request;
@@ -163,8 +167,11 @@ function admission(options: HttpOptions, whom: "anyone" | "known") {
     const turnedAway = gate.check(raw);
     if (turnedAway !== null) return refuse(options, reply, turnedAway);
     if (headers.origin !== undefined && gate.lets(headers.origin)) letPageRead(reply, headers.origin);
-    if (whom === "known") {
-      const found = authenticate(service, headers, isLoopback);
+    const apiKey = headers["x-api-key"];
+    if (whom === "known" || (whom === "named later" && (headers.authorization ?? apiKey) !== undefined)) {
+      const isApiKey = whom === "named later" && headers.authorization === undefined;
+      const shown = isApiKey ? { ...headers, authorization: `Bearer ${String(apiKey)}` } : headers;
+      const found = authenticate(service, shown, isLoopback);
       if (!("actor" in found)) return refuse(options, reply, found);
       const tooMany = service.limiter.take(found.meter);
       if (tooMany !== null) return refuse(options, reply, tooMany);

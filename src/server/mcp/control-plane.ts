@@ -1,10 +1,11 @@
 /** The control plane for MCP tools within the same process, as the caller of the request or as its agent. */
 import { tenantsIn } from "../../kernel/views.ts";
-import type { Body, ControlPlane, Reply } from "../../mcp/control-plane.ts";
+import type { Body, ControlPlane, Depot, Reply } from "../../mcp/control-plane.ts";
 import { limits } from "../../mcp/limits.ts";
 import { type Answer, bodyObject, errorAnswer } from "../../protocol/answers/answer.ts";
 import { acting } from "../../protocol/operating/roles.ts";
 import type { Input, Operation } from "../../protocol/operation.ts";
+import type { CallerFor } from "../artifacts/depot.ts";
 import { authenticate, isCaller } from "../auth/authenticate.ts";
 import { dispatch } from "../dispatch.ts";
 import type { Caller, Service } from "../service.ts";
@@ -13,6 +14,7 @@ import type { Presence } from "./presence.ts";
 
 export interface ControlPlaneOptions {
   readonly service: Service;
+  readonly depotFor: (callerFor: CallerFor) => Depot;
   readonly caller: Caller;
   readonly isLoopback: boolean;
   readonly presence: Presence;
@@ -24,6 +26,7 @@ export interface ControlPlaneOptions {
 /** For one request: nothing is kept between two of them. */
 export function controlPlaneFor({
   service,
+  depotFor,
   caller,
   isLoopback,
   presence,
@@ -39,6 +42,7 @@ export function controlPlaneFor({
   const { ttlMsMax, waitTimeoutMsMax } = boundsOf(service, caller);
 
   return {
+    depot: depotFor(callerFor),
     tenant: caller.tenant,
     defaults: {
       ttlMs: Math.min(limits.ttlMsDefault, ttlMsMax),

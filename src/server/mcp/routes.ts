@@ -4,18 +4,22 @@
  * way. Admission (gate, keys, rates) is that of all of HTTP.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { tokenIn } from "../../mcp/legivellum/plain.ts";
 import { readToolsets, type Toolset, toolsets } from "../../mcp/toolsets.ts";
-import { errorAnswer } from "../../protocol/answers/answer.ts";
+import { type Answer, answerJson, errorAnswer } from "../../protocol/answers/answer.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import { internalError } from "../answering/faults.ts";
+import { authenticate, isCaller } from "../auth/authenticate.ts";
 import { sendAnswer } from "../http/edge.ts";
-import type { Service } from "../service.ts";
-import { controlPlaneFor } from "./control-plane.ts";
-import { sendResponse, webRequest } from "./exchange.ts";
+import type { Caller, Service } from "../service.ts";
+import { type ControlPlaneOptions, controlPlaneFor } from "./control-plane.ts";
+import { acceptsStream, sendResponse, webRequest, withoutStream } from "./exchange.ts";
 import { createLostAnswers } from "./lost-answers.ts";
 import { createPresence, type PresenceOptions } from "./presence.ts";
 
-export const mcpPaths = ["/mcp", "/mcp/legivellum"] as const;
+/** Programs of LegiVellum add `/mcp` to whatever address they are given. */
+export const legivellumPaths = ["/mcp/legivellum", "/mcp/legivellum/mcp"] as const;
+export const mcpPaths = ["/mcp", ...legivellumPaths] as const;
 /** GET and DELETE are for sessions, and there are none. */
 export const mcpMethods = ["POST"] as const;
 /** Beside those of all of HTTP, for pages of allowed origins. */
@@ -23,6 +27,7 @@ export const mcpHeaders = "mcp-protocol-version, mcp-method, mcp-name, mcp-sessi
 
 export interface McpOptions {
   readonly service: Service;
+  readonly depotFor: ControlPlaneOptions["depotFor"];
   readonly isLoopback: boolean;
   readonly version: string;
   /** For tests. */
@@ -35,7 +40,7 @@ export interface Mcp {
   close(): Promise<void>;
 }
 
-export function createMcp({ service, isLoopback, version, presence: presenceOptions }: McpOptions): Mcp {
+export function createMcp({ service, depotFor, isLoopback, version, presence: presenceOptions }: McpOptions): Mcp {
   const presence = createPresence(service, presenceOptions);
   const lostAnswers = createLostAnswers();
   // The SDK takes half a second to load, and most servers never need it.
@@ -44,8 +49,12 @@ export function createMcp({ service, isLoopback, version, presence: presenceOpti
   const underWay = new Set<Promise<void>>();
 
   async function answer(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const { caller } = request;
-    if (caller === null) throw new TypeError("admission comes before the handler");
+    const { headers } = request;
+    const isLegivellum = legivellumPaths.some((path) => path === request.routeOptions.url);
+    const message = isLegivellum ? messageIn(request.body) : null;
+    const caller = request.caller ?? callerNaming(headers, message);
+    if (!isCaller(caller)) return sendAnswer(reply.raw, caller);
+    const takesStream = acceptsStream(headers);
     const sets = toolsetsIn(request.query);
     if (sets === undefined) return sendAnswer(reply.raw, unknownToolset);
     const gone = new AbortController();
@@ -53,12 +62,27 @@ export function createMcp({ service, isLoopback, version, presence: presenceOpti
       if (!reply.raw.writableFinished) gone.abort();
     });
     loading ??= load(version);
-    const { open } = await loading;
-    const plane = controlPlaneFor({ service, caller, isLoopback, presence, lostAnswers, gone: gone.signal });
-    const isLegivellum = request.routeOptions.url === mcpPaths[1];
-    const web = webRequest(request, gone.signal);
-    const response = await open(web, { plane, sets, role: caller.actor.role, isLegivellum });
-    await sendResponse(response, reply.raw, gone.signal);
+    const { open, plain } = await loading;
+    const plane = controlPlaneFor({ service, depotFor, caller, isLoopback, presence, lostAnswers, gone: gone.signal });
+    const context = { plane, sets, role: caller.actor.role, isLegivellum };
+    if (isLegivellum && !takesStream && headers["mcp-protocol-version"] === undefined) {
+      const answered = await plain(message, context, gone.signal);
+      if (answered !== null) return sendAnswer(reply.raw, answerJson(200, answered));
+    }
+    const response = await open(webRequest(request, gone.signal), context);
+    await sendResponse(takesStream ? response : await withoutStream(response), reply.raw, gone.signal);
+  }
+
+  /** Who is named by the arguments alone; admission has let the request in as nobody (S5). */
+  function callerNaming(headers: FastifyRequest["headers"], message: unknown): Caller | Answer {
+    const token = tokenIn(message);
+    const shown = token === null ? headers : { ...headers, authorization: `Bearer ${token}` };
+    const found = authenticate(service, shown, isLoopback);
+    if (!isCaller(found)) {
+      service.counts.refuse("unauthorized");
+      return found;
+    }
+    return service.limiter.take(found.meter) ?? found;
   }
 
   return {
@@ -93,6 +117,15 @@ type Loaded = Awaited<ReturnType<typeof load>>;
 async function load(version: string) {
   const { createMcpEndpoint } = await import("../../mcp/endpoint.ts");
   return createMcpEndpoint({ version, bodyBytesMax: limits.bodyBytesMax });
+}
+
+/** null where it is not JSON, which the SDK then says. */
+function messageIn(body: unknown): unknown {
+  try {
+    return Buffer.isBuffer(body) ? JSON.parse(body.toString()) : null;
+  } catch {
+    return null;
+  }
 }
 
 /** `?toolsets=leases,tasks`; null where nothing is said, undefined where it makes no sense. */
