@@ -61,7 +61,7 @@ export async function lease(
   if (leftMs > hintWaitMsMax) return { kind: "early", leftMs };
   if (leftMs > 0) await new Promise((resolve) => setTimeout(resolve, leftMs));
   const claim = { agent_id: session.agentId, intents, wait_timeout_ms: waitMs };
-  const terms = { ttl_ms: settings.ttlMs, hold_ms: waitMs, purpose };
+  const terms = { ttl_ms: settings.ttlMs, hold_ms: waitMs, standby_ms: waitMs, purpose };
   noteHolding(session);
   const { status, body } = await callAs(asking, "POST", "/v1/acquire", { ...claim, ...terms }, waitMs);
   if (status === 200) {

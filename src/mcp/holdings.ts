@@ -219,7 +219,7 @@ export class Holdings {
   private judge(body: Body, agentId: string, sentAt: Mark): void {
     const { verdict, request_id: request } = body;
     if (typeof request !== "string") return; // A dry run holds nothing.
-    if (verdict === "WAIT") return void this.waiting.set(request, agentId);
+    if (verdict === "WAIT" || verdict === "STANDBY") return void this.waiting.set(request, agentId);
     this.waiting.delete(request);
     for (const { id, resource, agent_id, ttl, expires_in_ms: lifeMs } of listIn<Lease>(body, "leases")) {
       this.leases.set(id, { agentId: agent_id, resource, ttlMs: ttl, lifeMs, since: sentAt });

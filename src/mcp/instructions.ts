@@ -3,7 +3,7 @@ export const instructions = `Leasehold lets agents that work on the same things 
 others may touch, call acquire_leases and go on only when it says GRANTED; call release_leases when you are done.
 
 - GRANTED: the leases are yours until they expire; every call you make for your agent extends them.
-- WAIT: you hold nothing yet. Call await_request with the request_id, again and again, until it is GRANTED.
+- WAIT or STANDBY: you hold nothing yet. Call await_request with the request_id, again and again, until it is GRANTED.
 - DIE: older work is in the way. Undo what you changed, call release_leases, wait retry_after_ms, then ask again.
 - PAUSED: nothing helps until a person acts. Stop and tell your user why.
 - An error about a lease (lease_expired, lease_revoked, stale_epoch) means it is no longer yours: stop work on it.

@@ -7,6 +7,8 @@ export const limits = {
   pollHoldMsDefault: 10_000,
   /** A model comes back to a wait only after a while of thinking. */
   waitTimeoutMsDefault: 300_000,
+  /** Older work is in the way and nothing is held: it stands by before it gets DIE (W14). */
+  standbyMsDefault: 55_000,
   /** Over HTTP nobody beats between two calls of a model, so its leases last as long as they may. */
   ttlMsDefault: 300_000,
 } as const;

@@ -7,9 +7,9 @@ const namedMax = 5;
 
 export function verdictSentence(body: Body): string {
   const { verdict, request_id: request } = body;
-  if (verdict === "WAIT") {
+  if (verdict === "WAIT" || verdict === "STANDBY") {
     return (
-      `WAIT: you hold nothing yet. In the way: ${blockersOf(body)}. ` +
+      `${verdict}: you hold nothing yet. In the way: ${blockersOf(body)}. ` +
       `Ask again now: await_request with request_id ${String(request)}; do not touch the resources before GRANTED.`
     );
   }

@@ -24,6 +24,8 @@ export interface AcquireOptions {
   /** Why, for those who are in each other's way. */
   readonly purpose?: string | undefined;
   readonly tokens?: boolean | undefined;
+  /** Whether to stand by where it would get DIE and the agent holds nothing (W14); true if left out. */
+  readonly standby?: boolean | undefined;
   /** Gives up the wait, or the work. */
   readonly signal?: AbortSignal | undefined;
   /** Called when it has to wait or to come back, with what stands in the way. */
@@ -48,6 +50,8 @@ const timeoutMsDefault = 300_000;
 /** After a wait that ran out, before the next attempt. */
 const pauseMsBase = 100;
 const pauseMsCap = 5_000;
+/** The server's own limit. */
+const standbyMsMax = 55_000;
 /** With less time than this left, a wait that is over is not begun again. */
 const lastWaitMsMin = 50;
 /** What is waited for at most at once; the server has a cap of its own. */
@@ -102,7 +106,7 @@ export function intentsOf(manifest: Manifest): readonly Intent[] {
 type AcquireInput = OperationInputs["acquire"];
 
 function inputOf(actor: Actor, intents: readonly Intent[], options: AcquireOptions, leftMs: number): AcquireInput {
-  const { ttlMs, idleTimeoutMs, purpose, tokens } = options;
+  const { ttlMs, idleTimeoutMs, purpose, tokens, standby = true } = options;
   return {
     agent_id: actor.agentId,
     intents,
@@ -111,6 +115,7 @@ function inputOf(actor: Actor, intents: readonly Intent[], options: AcquireOptio
     ...(idleTimeoutMs !== undefined && { idle_timeout_ms: idleTimeoutMs }),
     ...(purpose !== undefined && { purpose }),
     ...(tokens !== undefined && { tokens }),
+    ...(standby && leftMs > 0 && { standby_ms: Math.floor(Math.min(leftMs, standbyMsMax)) }),
     ...(leftMs !== Number.POSITIVE_INFINITY && { wait_timeout_ms: Math.floor(Math.min(leftMs, waitMsMax)) }),
   };
 }

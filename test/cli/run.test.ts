@@ -105,9 +105,11 @@ describe("leasehold run", { concurrency: 4 }, () => {
     await until(async () => {
       const { agents } = await server.json<{ agents: { state: string }[] }>(["agents", "--state", "PAUSED"]);
       return agents.length > 0 ? true : null;
-    }, "it got a time to come back");
+    }, "it stands by");
     await server.line(["release", leases[0]?.id ?? ""]);
-    assert.deepEqual(await waiting.ended, { code: 0, stdout: "ran\n", stderr: "" });
+    const { code, stdout, stderr } = await waiting.ended;
+    assert.deepEqual([code, stdout], [0, "ran\n"]);
+    assert.match(stderr, /changed by others since .*first MUTATES X:\/soon/s, "A4: what happened while it waited");
   });
 
   test("interrupted while it waits, it leaves no request and exits with the signal's code", async () => {

@@ -22,7 +22,11 @@ async function liveThrough(older: Caller, younger: Caller, name: string): Promis
   await younger.do("release_leases", { ...two, versions: { [firstLease(held).id]: "sha256:9f2c" } });
   assert.equal((await awaited).verdict, "GRANTED");
 
-  const died = await younger.call("acquire_leases", { ...two, intents: mutates(file) });
+  const standing = await younger.call("acquire_leases", { ...two, intents: mutates(file), hold_ms: 0 });
+  assert.equal(standing.body.verdict, "STANDBY", "W14: it holds nothing, so it stands by before it dies");
+  assert.match(standing.text, /await_request with request_id req_/);
+  await younger.do("cancel_request", { request_id: standing.body.request_id });
+  const died = await younger.call("acquire_leases", { ...two, intents: mutates(file), standby_ms: 0 });
   assert.deepEqual([died.isError, died.body.verdict, died.body.error], [true, "DIE", "die"]);
   assert.match(died.text, /release_leases, wait \d+ ms, and call acquire_leases again/);
   await older.do("release_leases", one);

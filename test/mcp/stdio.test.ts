@@ -173,7 +173,7 @@ test("W5: after DIE the process holds an early attempt back until the server's h
   t.after(() => session.end());
   const acquire = tools.find(({ name }) => name === "acquire_leases");
   for (let attempt = 0; attempt < 3; attempt++) {
-    const { body } = (await acquire?.run({ intents: mutates("FILE:/a") }, session, t.signal)) ?? noTool;
+    const { body } = (await acquire?.run({ intents: mutates("FILE:/a"), standby_ms: 0 }, session, t.signal)) ?? noTool;
     assert.equal(body.error, "die");
   }
   asked.slice(1).forEach(({ at }, index) => {

@@ -161,7 +161,7 @@ test("A4: GRANTED after a pause says in its sentence what others changed meanwhi
   await server.register("young");
   const held = await server.grant("old", "FILE:/x");
   const acquire = { agent_id: "young", intents: [{ predicate: "MUTATES", resource: "FILE:/x" }] };
-  assert.match((await mcp.call("acquire_leases", acquire)).text, /^DIE/);
+  assert.match((await mcp.call("acquire_leases", { ...acquire, standby_ms: 0 })).text, /^DIE/);
   await server.post(`/v1/leases/${held.id}/release`, { version: "v2" });
   const { text } = await mcp.call("acquire_leases", acquire);
   assert.match(text, /^GRANTED: .* CHANGED meanwhile: old MUTATES FILE:\/x \(now v2\)\. Read these again/);

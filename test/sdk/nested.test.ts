@@ -157,6 +157,23 @@ test("W7: a wound is told apart from an operator's revocation, which does not be
   assert.deepEqual([revocation.reason, revocation.said], ["revoked", "enough"]);
 });
 
+test("W14: work that older work is in the way of stands by, and begins as soon as it fits, without a hint to wait for", async (t) => {
+  const { address } = await serve(t);
+  const client = clientFor(t, address.url);
+  const older = await client.agent({ id: "older" });
+  const younger = await client.agent({ id: "younger" });
+  const verdicts: string[] = [];
+  let standing: Promise<string> | undefined;
+  await older.withLease("X:/1", async () => {
+    const onWait = (verdict: object): void =>
+      void verdicts.push("verdict" in verdict ? String(verdict.verdict) : "DIE");
+    standing = younger.withLease("X:/1", () => "begun", { onWait });
+    await until(() => (verdicts.length > 0 ? true : null), "it stands by");
+  });
+  assert.equal(await standing, "begun");
+  assert.deepEqual(verdicts, ["STANDBY"]);
+});
+
 test("W4: after a wait that ran out it pauses before it asks again, longer each time", async (t) => {
   const { address } = await serve(t);
   const asked: { readonly at: number; readonly waitMs: unknown }[] = [];

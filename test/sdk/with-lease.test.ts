@@ -94,6 +94,7 @@ test("a younger agent that dies comes back with the same timestamp until it gets
   let wait: Promise<void> | undefined;
   await older.withLease(file, async () => {
     wait = younger.withLease(file, () => void order.push("younger"), {
+      standby: false,
       onWait: (verdict) => {
         if (verdict instanceof Died) died.push(verdict);
       },

@@ -29,10 +29,14 @@ function described(operation: string, field: string, description: string) {
 
 /** What a model leaves out is filled for somebody who cannot keep time. */
 function patient(input: Input, { defaults }: ControlPlane): Input {
+  const { wait_timeout_ms: waitMs } = input;
+  const isNow = waitMs === 0;
   return filled(input, {
     hold_ms: limits.holdMsDefault,
     ttl_ms: defaults.ttlMs,
     wait_timeout_ms: defaults.waitTimeoutMs,
+    // Where it is not to wait, it does not stand by either.
+    standby_ms: isNow ? 0 : limits.standbyMsDefault,
   });
 }
 
@@ -48,7 +52,7 @@ export const leaseTools = toolsIn("leases", [
       "`TYPE:/path`, such as `FILE:/shop/src/auth.ts`; `FILE:/shop/src/**` is a folder and all below it. Predicates: " +
       "MUTATES to change, CONSUMES to read what must not change meanwhile, DELETES, RENAMES (with `to`), PROVIDES to " +
       "create or offer, DEPENDS_ON for what must stay. Say in `purpose` what for: others see it. " +
-      "GRANTED: go on, and call release_leases when done. WAIT: you hold nothing; call await_request with the " +
+      "GRANTED: go on, and call release_leases when done. STANDBY or WAIT: you hold nothing; call await_request with the " +
       "request_id until it is GRANTED. DIE: undo what you changed, call release_leases, wait retry_after_ms, ask " +
       "again. PAUSED: nothing helps until somebody acts; stop and tell your user. Never touch what was not GRANTED.",
     fields: {
@@ -70,7 +74,7 @@ export const leaseTools = toolsIn("leases", [
     title: "Wait for a request",
     operation: "get_request",
     description:
-      "Call this after acquire_leases answered WAIT, with its request_id, and again as long as the answer is WAIT; each " +
+      "Call this after acquire_leases answered WAIT or STANDBY, with its request_id, and again as long as it does; each " +
       "call is answered within 45 s. Do not pause between calls: a grant that nobody collects goes to the next in line. " +
       "GRANTED gives you the leases; wait_timeout or request_canceled mean that the request is over, so acquire again.",
     fields: { ...fieldsOf("get_request"), hold_ms: holdField(limits.holdMsDefault) },
