@@ -170,9 +170,10 @@ function makeRoom(
   const holders: LeaseEntry[] = [];
   each(resource.node.exclusive, (lease) => holders.push(lease as LeaseEntry));
   // A lease that is wounded already, or whose other half is, frees its units anyway (C7).
+  const otherHalves = new Set<string | null>();
+  for (const { record } of wounds) otherHalves.add(record.linkedTo);
   const isGone = (lease: LeaseEntry): boolean => {
-    if (lease.record.cell !== null) return false;
-    return wounds.has(lease) || [...wounds].some(({ record }) => record.linkedTo === lease.record.id);
+    return lease.record.cell === null && (wounds.has(lease) || otherHalves.has(lease.record.id));
   };
   const younger = holders.filter((lease) => lease.holder !== holder && canWound(lease, priority) && !isGone(lease));
   let held = resource.heldUnits;

@@ -10,6 +10,30 @@ function createWoundWait(...agents: readonly string[]): World {
 
 const stateOf = (world: World, { requestId }: { readonly requestId: string }) => world.request(requestId)?.state;
 
+test("C5, W7: making room among many units looks at each wounded lease a bounded number of times", () => {
+  const count = 200;
+  const agents = Array.from({ length: count }, (_, n) => `young${n}`);
+  const world = createWorld("old", ...agents);
+  world.settings({ strategy: "wound_wait" });
+  world.declare("GPU:/0", count);
+  for (const agent of agents) world.grants(agent, ["MUTATES GPU:/0", `MUTATES FILE:/d/${agent}`]);
+  let looked = 0;
+  for (const entry of world.base.state.tenants.get("t1")?.leases.values() ?? []) {
+    let { record } = entry;
+    Object.defineProperty(entry, "record", {
+      get() {
+        looked++;
+        return record;
+      },
+      set(changed: typeof record) {
+        record = changed;
+      },
+    });
+  }
+  world.grants("old", ["MUTATES FILE:/d/**", `MUTATES GPU:/0 x${count}`]);
+  assert.ok(looked < 100 * count, `${looked} looks`);
+});
+
 test("W7: an older requester revokes the younger holder in its way, which learns why, and is granted at once", () => {
   const world = createWoundWait("old", "young");
   const lease = world.grant("young", "MUTATES FILE:/x");
