@@ -5,6 +5,7 @@
 import { errorCodes, errors } from "../../src/protocol/answers/errors.ts";
 import type { Operation } from "../../src/protocol/operation.ts";
 import { operations } from "../../src/protocol/operations.ts";
+import { gatewayStatuses } from "../../src/protocol/resources/gateway-codes.ts";
 import type { Node } from "../../src/protocol/schema/schema.ts";
 import { eventTypes, leaseStates, predicates, roles, wireAgentStates } from "../../src/protocol/schema/vocabulary.ts";
 
@@ -25,6 +26,8 @@ export function wireText(): string {
   const answers = callable.map((operation) => `  readonly ${operation.name}: ${answerText(operation, named)};`);
   const routes = callable.map(({ name, method, path }) => `  ${name}: { method: "${method}", path: "${path}" },`);
   const retryable = errorCodes.map((code) => `  ${code}: ${errors[code].retryable},`);
+  const gatewayCodes = Object.entries(gatewayStatuses);
+  const statuses = gatewayCodes.map(([code, status]) => `  ${code}: ${status},`);
   return [
     "/** Written by scripts/generate.ts from src/protocol. Run `npm run generate` to write it again. */",
     "",
@@ -46,6 +49,11 @@ export function wireText(): string {
     "",
     "/** Whether the same request, sent again later, can succeed. */",
     `export const retryable: Readonly<Record<ErrorCode, boolean>> = {\n${retryable.join("\n")}\n};`,
+    "",
+    `export type GatewayCode = ${gatewayCodes.map(([code]) => `| "${code}"`).join(" ")};`,
+    "",
+    "/** What the gateways of cells refuse and fail with, and the status of that in HTTP. */",
+    `export const gatewayStatuses: Readonly<Record<GatewayCode, number>> = {\n${statuses.join("\n")}\n};`,
     "",
     `export type EventType = ${eventTypes.map((type) => `| "${type}"`).join(" ")};`,
     "",

@@ -1,6 +1,6 @@
 /** How a cell fails, in closed lists: towards the control plane, and towards holders of tokens (G9). */
 import type { CellEndCode } from "../protocol/resources/cell-link.ts";
-import type { TokenFailureCode } from "../token/index.ts";
+import type { GatewayCode } from "../protocol/resources/gateway-codes.ts";
 
 /** How a lease ends, as its holder sees it. */
 export type EndCode = CellEndCode;
@@ -28,36 +28,8 @@ export class CellFailure extends Error {
   }
 }
 
-/** What an operation at a gateway can be answered with, and the status of that in HTTP. */
-export const accessStatuses = {
-  invalid_request: 400,
-  token_invalid: 401,
-  stale_token: 401,
-  caveat_failed: 401,
-  program_not_allowed: 403,
-  path_not_allowed: 403,
-  environment_not_allowed: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  request_timeout: 408,
-  run_timeout: 408,
-  conflict: 409,
-  lease_expired: 410,
-  lease_released: 410,
-  lease_revoked: 410,
-  payload_too_large: 413,
-  range_not_satisfiable: 416,
-  resource_fenced: 423,
-  driver_failed: 500,
-  upstream_failed: 502,
-  too_many_connections: 503,
-  too_many_runs: 503,
-  cell_not_ready: 503,
-  upstream_timeout: 504,
-} as const satisfies Record<TokenFailureCode | EndCode, number> & Record<string, number>;
-
 export interface AccessFailure {
-  readonly code: keyof typeof accessStatuses;
+  readonly code: GatewayCode;
   readonly detail: string;
   readonly caveat?: string;
 }

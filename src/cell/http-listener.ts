@@ -1,9 +1,11 @@
 /** What the gateways that speak HTTP have in common: the listener, the token of a request, typed answers. */
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import { gatewayStatuses } from "../protocol/resources/gateway-codes.ts";
 import type { Access, Admission, Admitted } from "./admission.ts";
 import type { Cut } from "./binding.ts";
-import { type AccessFailure, accessStatuses, failureText } from "./failure.ts";
+import { type AccessFailure, failureText } from "./failure.ts";
 import { type Listening, listen } from "./listening.ts";
 import { closeWith, resetSocket } from "./reset-socket.ts";
 
@@ -93,7 +95,7 @@ export function answerFailure(response: ServerResponse, failure: AccessFailure):
   const body = failureText(failure);
   // The rest of a request's body is not waited for.
   response.shouldKeepAlive = response.shouldKeepAlive && response.req.complete;
-  response.writeHead(accessStatuses[failure.code], {
+  response.writeHead(gatewayStatuses[failure.code], {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(body),
     ...(failure.code === "token_invalid" ? { "www-authenticate": "Bearer" } : {}),
@@ -127,7 +129,7 @@ export function whenOver(response: ServerResponse, act: () => void): () => void 
 
 export function refuseUpgrade(socket: Duplex, failure: AccessFailure): void {
   const body = failureText(failure);
-  const head = `HTTP/1.1 ${accessStatuses[failure.code]} Refused\r\nContent-Type: application/json\r\n`;
+  const head = `HTTP/1.1 ${gatewayStatuses[failure.code]} Refused\r\nContent-Type: application/json\r\n`;
   closeWith(socket, `${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
 }
 

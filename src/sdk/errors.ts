@@ -2,7 +2,14 @@
  * What a call can end with beside its answer. `code` is one of a closed list: the server's own codes, and the few that
  * only the caller's side can know. What carries more than a sentence has a class of its own.
  */
-import { type Blocker, type ErrorCode, type ObservationUpdate, retryable as retryableCodes } from "./wire.ts";
+import {
+  type Blocker,
+  type ErrorCode,
+  type GatewayCode,
+  gatewayStatuses,
+  type ObservationUpdate,
+  retryable as retryableCodes,
+} from "./wire.ts";
 
 export type SdkCode =
   /** No answer came, from this address at least. */
@@ -17,7 +24,8 @@ export type SdkCode =
   /** Work went on, or would have, without its leases. */
   | "lease_lost";
 
-export type LeaseholdCode = ErrorCode | SdkCode;
+/** Of the server, of a cell's gateway, and of this side. */
+export type LeaseholdCode = ErrorCode | GatewayCode | SdkCode;
 
 export interface Failure {
   readonly code: LeaseholdCode;
@@ -50,7 +58,7 @@ export class LeaseholdError extends Error {
     this.detail = detail;
     this.status = status;
     this.body = body;
-    this.retryable = isErrorCode(code) ? retryableCodes[code] : code === "unreachable" || code === "timeout";
+    this.retryable = isRetryable(code);
     this.outcomeUnknown = outcomeUnknown;
     this.retryAfterMs = numberIn(body, "retry_after_ms") ?? retryAfterMs ?? null;
   }
@@ -76,17 +84,24 @@ export class Died extends LeaseholdError {
   }
 }
 
-class WithReason extends LeaseholdError {
+/** PAUSED: neither waiting nor retrying helps until somebody acts (W9). */
+export class Paused extends LeaseholdError {
   get reason(): string {
     return this.reasonSaid ?? "";
   }
 }
 
-/** PAUSED: neither waiting nor retrying helps until somebody acts (W9). */
-export class Paused extends WithReason {}
+/** There is no lease to work under: it was denied, or it has ended (G9). What differs is what to do about it. */
+export abstract class LeaseFailure extends LeaseholdError {
+  abstract readonly reason: string;
+}
 
-/** Not for this tenant, this resource or this agent (G2). */
-export class Denied extends WithReason {}
+/** Not for this tenant, this resource or this agent (G2), or not with this token at a cell's gateway (G5). */
+export class Denied extends LeaseFailure {
+  get reason(): string {
+    return this.reasonSaid ?? "";
+  }
+}
 
 /** The events after that one are forgotten: read the present state, and follow from `earliest`. */
 export class HistoryPruned extends LeaseholdError {
@@ -151,6 +166,13 @@ export function aborted(signal: AbortSignal, outcomeUnknown: boolean): Leasehold
 /** Of these the server cannot say whether the command was committed (S2). */
 function isOutcomeUnknown(code: ErrorCode): boolean {
   return code === "database_unavailable" || code === "internal_error" || code === "shutting_down";
+}
+
+/** A gateway's own trouble passes; its refusals stay. */
+function isRetryable(code: LeaseholdCode): boolean {
+  if (isErrorCode(code)) return retryableCodes[code];
+  if (Object.hasOwn(gatewayStatuses, code)) return gatewayStatuses[code as GatewayCode] >= 502;
+  return code === "unreachable" || code === "timeout";
 }
 
 export function isErrorCode(text: string): text is ErrorCode {

@@ -10,7 +10,9 @@ export * from "./errors.ts";
 export type { EventsOptions, LeaseholdEvent } from "./events.ts";
 export type { Hold, HoldOptions } from "./hold.ts";
 export type { Budget } from "./holding.ts";
+export type { FileData, FileEntry, LeaseFile, LeaseMemory, Part } from "./lease-bytes.ts";
 export { type LeaseEndCode, LeaseLost, type LossReason } from "./lease-lost.ts";
+export type { LeaseDatagrams, LeaseSocket } from "./lease-streams.ts";
 export { LiveLease, type LiveNarrowing } from "./live-lease.ts";
 export {
   type EscalationClass,

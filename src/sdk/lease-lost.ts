@@ -1,6 +1,6 @@
 /** Losing a lease: how it ended, why, and who has the resource now. */
 import { type Actor, askAs } from "./actor.ts";
-import { LeaseholdError } from "./errors.ts";
+import { LeaseFailure, LeaseholdError } from "./errors.ts";
 import type { Lease, LeaseEnd } from "./wire.ts";
 
 /** How a lease ends, in the codes that cells use too (G9). A closed list. */
@@ -43,7 +43,7 @@ export interface Loss {
   readonly cause?: unknown;
 }
 
-export class LeaseLost extends LeaseholdError {
+export class LeaseLost extends LeaseFailure {
   reason: LossReason;
   readonly end: LeaseEndCode;
   /** The server's own reason, where it has one: "maintenance", "idle", "cell_lost_binding". */

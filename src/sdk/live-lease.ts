@@ -2,9 +2,13 @@
  * A lease in use: what it is now, its present token, and its end. Tokens change with every renewal (G8), so none is
  * kept by the user: each request takes the one of the moment, and none is handed out once the lease may have ended.
  */
+import { LeaseholdError } from "./errors.ts";
+import { Gateway } from "./gateway.ts";
 import type { HeldLease } from "./held-lease.ts";
 import type { Holding } from "./holding.ts";
+import { LeaseFile, LeaseMemory } from "./lease-bytes.ts";
 import { LeaseLost } from "./lease-lost.ts";
+import type { LeaseDatagrams, LeaseSocket } from "./lease-streams.ts";
 import { type Narrowing, narrow } from "./tokens.ts";
 import type { Predicate } from "./wire.ts";
 
@@ -16,10 +20,12 @@ export interface LiveNarrowing extends Narrowing {
 export class LiveLease {
   private readonly holding: Holding;
   private readonly held: HeldLease;
+  private readonly gateway: Gateway;
 
   constructor(holding: Holding, held: HeldLease) {
     this.holding = holding;
     this.held = held;
+    this.gateway = new Gateway(holding, held);
   }
 
   get id(): string {
@@ -51,13 +57,7 @@ export class LiveLease {
 
   /** The present one. Throws the LeaseLost once the lease may have ended, by the clocks at this moment. */
   get token(): string {
-    this.holding.assertHeld();
-    if (this.holding.isOver)
-      throw new LeaseLost({ reason: "released", detail: "The lease was given back.", leases: [this.held.lease] });
-    const { token, resource } = this.held.lease;
-    if (token === undefined)
-      throw new TypeError(`The lease on ${resource} has no token: no cell hosts it. Ask for one with tokens: true.`);
-    return token;
+    return this.gateway.token;
   }
 
   /** Fires when the lease is lost, with the LeaseLost as its reason, or when the work is to stop. */
@@ -100,75 +100,37 @@ export class LiveLease {
 
   /**
    * A request to where the resource is, with the token of the moment. One that meets a renewal half-way, and is refused
-   * for its stale token, had no effect: it is sent again with the new one. When the lease is lost, it is cut.
+   * for its stale token, had no effect: it is sent again with the new one. When the lease is lost, it and the reading of
+   * its answer fail with the LeaseLost.
    */
-  async fetch(path: string | URL = "", init: RequestInit = {}): Promise<Response> {
-    const url = this.urlOf(path);
-    const shown = this.token;
-    const response = await this.send(url, init, shown);
-    const code = await codeIn(response);
-    if (code === "stale_token") {
-      await this.holding.refresh(this.held);
-      const { token } = this;
-      if (token === shown || !mayBeSentAgain(init.body)) return response;
-      void response.body?.cancel();
-      return this.send(url, init, token);
-    }
-    // Whether that is so, the server knows: behind a gateway anybody may say anything.
-    if (code !== null && endCodes.has(code)) void this.holding.refresh(this.held);
-    return response;
+  fetch(path: string | URL = "", init: RequestInit = {}): Promise<Response> {
+    return this.gateway.fetch(path, init);
   }
 
-  private async send(url: URL, init: RequestInit, token: string): Promise<Response> {
-    const headers = new Headers(init.headers);
-    const isTheirs = headers.has("authorization");
-    if (isTheirs) headers.set("leasehold-token", token);
-    else headers.set("authorization", `Bearer ${token}`);
-    const signals = [this.signal, ...(init.signal ? [init.signal] : [])];
-    const fetcher = this.holding.actor.client.fetcher;
-    return fetcher(url, {
-      ...init,
-      headers,
-      signal: AbortSignal.any(signals),
-      // The platform takes Authorization off when it is sent elsewhere, and would leave the other.
-      ...(isTheirs && { redirect: "manual" as const }),
-    });
+  /** A file or folder of a leased folder; without a path all of a leased range. Driver `files`. */
+  file(path = ""): LeaseFile {
+    return new LeaseFile(this.gateway, path);
   }
 
-  /** The token is shown to nobody else. */
-  private urlOf(path: string | URL): URL {
-    const { coordinate } = this;
-    if (coordinate === null) throw new TypeError(`No cell hosts ${this.resource}: there is nothing to connect to.`);
-    const base = new URL(coordinate);
-    const url = new URL(path, base.href.endsWith("/") ? base : `${base.href}/`);
-    if (url.origin !== base.origin) throw new TypeError(`${url.origin} is not where ${this.resource} is.`);
-    return url;
+  /** Driver `memory`. */
+  get memory(): LeaseMemory {
+    return new LeaseMemory(this.gateway);
+  }
+
+  /** A connection to the service, once the gateway has taken the token. Driver `tcp`; not in browsers. */
+  async connect(): Promise<LeaseSocket> {
+    const { connectThrough } = await import("./node/lease-socket.ts").catch(notHere);
+    return await connectThrough(this.gateway);
+  }
+
+  /** A flow of datagrams to the target and back. Driver `udp`; not in browsers. */
+  async datagrams(): Promise<LeaseDatagrams> {
+    const { openDatagrams } = await import("./node/lease-datagrams.ts").catch(notHere);
+    return await openDatagrams(this.gateway);
   }
 }
 
-const endCodes: ReadonlySet<string> = new Set([
-  "lease_expired",
-  "lease_revoked",
-  "lease_released",
-  "resource_fenced",
-] satisfies LeaseLost["end"][]);
-
-/** null if it is not a refusal by a cell; its body stays readable. */
-async function codeIn(response: Response): Promise<string | null> {
-  const { status, headers } = response;
-  if (status !== 401 && status !== 410 && status !== 423) return null;
-  if (headers.get("content-type")?.includes("json") !== true) return null;
-  try {
-    const { error } = (await response.clone().json()) as { readonly error?: unknown };
-    return typeof error === "string" ? error : null;
-  } catch {
-    return null;
-  }
-}
-
-/** A stream can be read once. */
-function mayBeSentAgain(body: RequestInit["body"]): boolean {
-  return (
-    !(body instanceof ReadableStream) && !(typeof body === "object" && body !== null && Symbol.asyncIterator in body)
-  );
+function notHere(cause: unknown): never {
+  const detail = "This platform has neither TCP nor UDP sockets for programs.";
+  throw new LeaseholdError({ code: "closed", detail, cause });
 }

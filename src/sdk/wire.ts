@@ -2193,6 +2193,60 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   internal_error: true,
 };
 
+export type GatewayCode =
+  | "invalid_request"
+  | "token_invalid"
+  | "stale_token"
+  | "caveat_failed"
+  | "program_not_allowed"
+  | "path_not_allowed"
+  | "environment_not_allowed"
+  | "not_found"
+  | "method_not_allowed"
+  | "request_timeout"
+  | "run_timeout"
+  | "conflict"
+  | "lease_expired"
+  | "lease_released"
+  | "lease_revoked"
+  | "payload_too_large"
+  | "range_not_satisfiable"
+  | "resource_fenced"
+  | "driver_failed"
+  | "upstream_failed"
+  | "too_many_connections"
+  | "too_many_runs"
+  | "cell_not_ready"
+  | "upstream_timeout";
+
+/** What the gateways of cells refuse and fail with, and the status of that in HTTP. */
+export const gatewayStatuses: Readonly<Record<GatewayCode, number>> = {
+  invalid_request: 400,
+  token_invalid: 401,
+  stale_token: 401,
+  caveat_failed: 401,
+  program_not_allowed: 403,
+  path_not_allowed: 403,
+  environment_not_allowed: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  run_timeout: 408,
+  conflict: 409,
+  lease_expired: 410,
+  lease_released: 410,
+  lease_revoked: 410,
+  payload_too_large: 413,
+  range_not_satisfiable: 416,
+  resource_fenced: 423,
+  driver_failed: 500,
+  upstream_failed: 502,
+  too_many_connections: 503,
+  too_many_runs: 503,
+  cell_not_ready: 503,
+  upstream_timeout: 504,
+};
+
 export type EventType =
   | "lease.binding"
   | "lease.granted"

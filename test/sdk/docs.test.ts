@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { serve } from "./harness.ts";
+import { startLab } from "./lab.ts";
 import { service, startCell } from "./real-cell.ts";
 
 const sdk = new URL("../../src/sdk/index.ts", import.meta.url).href;
@@ -14,6 +15,7 @@ test("every example in docs/sdk.md runs and exits", async (t) => {
   const server = await serve(t);
   const behind = await service(t);
   await startCell(t, server.address.url, behind.url, ["GPU:/lab/a", "GPU:/lab/b"]);
+  await startLab(t, server.address.url);
   const folder = mkdtempSync(join(tmpdir(), "leasehold-docs-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const text = readFileSync(new URL("../../docs/sdk.md", import.meta.url), "utf8");
@@ -45,4 +47,8 @@ test("every example in docs/sdk.md runs and exits", async (t) => {
   assert.ok(outputs.some((said) => said.includes("agent_unknown 404 false")));
   assert.ok(outputs.some((said) => said.includes("200 under fence")));
   assert.ok(outputs.some((said) => said.includes("only read")));
+  assert.ok(outputs.some((said) => said.includes("title: May")));
+  assert.ok(outputs.some((said) => said.includes("7 bytes of the region")));
+  assert.ok(outputs.some((said) => said.includes("echo: select 1")));
+  assert.ok(outputs.some((said) => said.includes("echo: logins:1|c")));
 });

@@ -9,11 +9,15 @@ export interface Behind {
   readonly url: string;
   /** The open responses of `/stream`. */
   readonly streams: Set<ServerResponse>;
+  /** Requests of `/hang`, which are never answered. */
+  readonly hanging: Set<ServerResponse>;
 }
 
 export async function service(t: TestContext): Promise<Behind> {
   const streams = new Set<ServerResponse>();
+  const hanging = new Set<ServerResponse>();
   const server = createServer(async (request, response) => {
+    if (request.url === "/hang") return void hanging.add(response);
     if (request.url === "/stream") {
       streams.add(response);
       response.on("close", () => streams.delete(response));
@@ -30,12 +34,21 @@ export async function service(t: TestContext): Promise<Behind> {
     server.closeAllConnections();
     server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, streams };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, streams, hanging };
 }
 
 export async function startCell(t: TestContext, url: string, target: string, names: readonly string[]): Promise<void> {
   const resources = names.map((resource) => ({ resource, driver: "http", options: { target } }));
-  const config = readCellConfig(JSON.stringify({ cell: "lab-1", resources }), "/lab-1.json");
+  await startCellWith(t, url, "lab-1", resources);
+}
+
+export async function startCellWith(
+  t: TestContext,
+  url: string,
+  cell: string,
+  resources: readonly object[],
+): Promise<void> {
+  const config = readCellConfig(JSON.stringify({ cell, resources }), `/${cell}.json`);
   const told = new AbortController();
   const welcomed = Promise.withResolvers<void>();
   const ended = runCell({

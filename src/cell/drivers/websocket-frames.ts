@@ -2,7 +2,8 @@
  * The frames of a WebSocket as they pass (RFC 6455 §5.2), as far as it takes to know where one ends: only there a frame
  * of our own can be put between them.
  */
-import { type AccessFailure, accessStatuses } from "../failure.ts";
+import { gatewayStatuses } from "../../protocol/resources/gateway-codes.ts";
+import type { AccessFailure } from "../failure.ts";
 
 const closeOpcode = 0x8;
 const reasonBytesMax = 123;
@@ -49,6 +50,6 @@ export class FrameBorders {
 export function closeFrame({ code }: AccessFailure): Buffer {
   const reason = Buffer.from(code).subarray(0, reasonBytesMax);
   const status = Buffer.alloc(2);
-  status.writeUInt16BE(4_000 + accessStatuses[code]);
+  status.writeUInt16BE(4_000 + gatewayStatuses[code]);
   return Buffer.concat([Buffer.from([0x80 | closeOpcode, status.length + reason.length]), status, reason]);
 }
