@@ -45,6 +45,10 @@ describe("operating", { concurrency: 3 }, () => {
     const paused = await server.line(["acquire", "X:/paused", "--agent", "ops-1"]);
     assert.deepEqual([paused.code, paused.stdout], [107, ""]);
     assert.equal((await server.json<Agent>(["agents", "unpause", "ops-1"])).paused_by_operator, false);
+    // L9: announced by its supervisor; verify-all ends it.
+    assert.equal((await server.json<Agent>(["agents", "restart", "ops-1"])).state, "DIE_RESTART");
+    await server.line(["verify", "--agent", "ops-1"]);
+    assert.notEqual((await server.json<Agent>(["agents", "ops-1"])).state, "DIE_RESTART");
     const { agents } = await server.json<{ agents: Agent[] }>(["agents", "--state", "PAUSED"]);
     assert.ok(agents.some(({ agent_id: id }) => id === "ops-1"));
     for (const one of agents) assertFits(shapes.agent, one);

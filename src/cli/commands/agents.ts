@@ -63,6 +63,16 @@ export const commands: readonly Command[] = [
     },
   },
   {
+    name: "agents restart",
+    summary: "announces that an agent restarts: leases that it misses meanwhile are held for it",
+    usage: "ID",
+    about:
+      "For 15 s after its expiry a missed lease is reserved and not honoured (L9). The agent ends this with verify-all " +
+      "(`leasehold verify`), and its next heartbeats or renewals revive what was held.",
+    examples: [["leasehold agents restart refactorer-7", "before a supervisor restarts it"]],
+    run: async (call) => call.out.row(await call.ask("restart_agent", { agent_id: call.word }), columns),
+  },
+  {
     name: "agents pause",
     summary: "pauses an agent: what it acquires is answered PAUSED",
     usage: "ID",

@@ -5,7 +5,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, type ReadStream } from "node:fs";
-import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 export interface ArtifactLimits {
@@ -19,7 +19,10 @@ export interface StoredArtifact {
   readonly size: number;
 }
 
-export type PutProblem = "artifact_too_large" | "artifact_mismatch" | "artifact_space_exhausted";
+export type PutProblem = "artifact_too_large" | "artifact_mismatch" | "artifact_space_exhausted" | "disk_full";
+
+/** How a file gets its bytes; tests have their own, which finds no space. */
+type Write = (file: FileHandle, chunk: Buffer) => Promise<unknown>;
 
 /** No tenant's id begins with a dot. */
 const unfinishedName = ".unfinished";
@@ -30,13 +33,32 @@ export class ArtifactFiles {
   /** What there is and what is being written, once it was counted. */
   private used: Promise<{ bytes: number }> | null = null;
 
-  constructor(folder: string, limits: ArtifactLimits) {
+  private readonly write: Write;
+
+  constructor(folder: string, limits: ArtifactLimits, write: Write = (file, chunk) => file.write(chunk)) {
     this.folder = folder;
     this.limits = limits;
+    this.write = write;
   }
 
-  /** Reads to the end, or to the limit. `expected`: the checksum that was announced, if one was. */
+  /**
+   * Reads to the end, or to the limit. `expected`: the checksum that was announced, if one was. A full disk is a problem
+   * to answer with, not a fault: one that is thrown while the bytes are read would end the connection without an answer.
+   */
   async put(
+    tenant: string,
+    bytes: AsyncIterable<Buffer>,
+    expected: string | null,
+  ): Promise<StoredArtifact | PutProblem> {
+    try {
+      return await this.store(tenant, bytes, expected);
+    } catch (fault) {
+      if (isDiskFull(fault)) return "disk_full";
+      throw fault;
+    }
+  }
+
+  private async store(
     tenant: string,
     bytes: AsyncIterable<Buffer>,
     expected: string | null,
@@ -56,7 +78,12 @@ export class ArtifactFiles {
         if (size > this.limits.bytesMax) return "artifact_too_large";
         if (used.bytes > this.limits.totalBytesMax) return "artifact_space_exhausted";
         hash.update(chunk);
-        await file.write(chunk);
+        try {
+          await this.write(file, chunk);
+        } catch (fault) {
+          if (isDiskFull(fault)) return "disk_full";
+          throw fault;
+        }
       }
       const sha256 = hash.digest("hex");
       if (expected !== null && expected !== sha256) return "artifact_mismatch";
@@ -104,6 +131,10 @@ export class ArtifactFiles {
     })();
     return this.used;
   }
+}
+
+function isDiskFull(fault: unknown): boolean {
+  return fault instanceof Error && "code" in fault && (fault.code === "ENOSPC" || fault.code === "EDQUOT");
 }
 
 async function sizeOf(path: string): Promise<number | null> {

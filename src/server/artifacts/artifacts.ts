@@ -67,6 +67,7 @@ export function createArtifactHandlers(
       if (Number(raw.headers["content-length"] ?? 0) > bytesMax)
         return refuse(raw, response, problemAnswer("artifact_too_large", bytesMax));
       const stored = await files.put(tenant, raw, expected ?? null);
+      if (stored === "disk_full") service.log.error({ tenant }, "an artifact was refused: the disk is full");
       if (typeof stored === "string") return refuse(raw, response, problemAnswer(stored, bytesMax));
       const { sha256, size } = stored;
       sendAnswer(response, answerJson(201, { pointer: `leasehold://artifacts/${sha256}`, sha256, size }));
@@ -95,8 +96,9 @@ export function problemAnswer(problem: PutProblem, bytesMax: number): Answer {
     artifact_too_large: `An artifact has at most ${bytesMax} bytes here; keep larger ones elsewhere.`,
     artifact_mismatch: "The bytes do not have the checksum in Leasehold-Sha256; send them again.",
     artifact_space_exhausted: "The space for artifacts is used up; an operator can delete some or raise the limit.",
+    disk_full: "The server's disk is full; nothing was kept. An operator has to make room; then send it again.",
   };
-  return errorAnswer(problem, details[problem]);
+  return errorAnswer(problem === "disk_full" ? "artifact_space_exhausted" : problem, details[problem]);
 }
 
 export const unknownArtifact = errorAnswer(
