@@ -17,8 +17,8 @@ const habits = {
   leave: 1,
   end: 12,
   stale: 3,
-  withdraw: 1,
-  readmit: 4,
+  withdraw: 2,
+  readmit: 8,
   stranger: 2,
 };
 

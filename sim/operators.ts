@@ -93,7 +93,7 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
         { receiptsMax: 1_000_000, receiptBytesMax: 40_000 },
         { receiptsMax: 1_000_000, receiptBytesMax: 1_000_000_000 },
         { receiptsMax: 1_000_000, receiptBytesMax: 1_000_000_000 },
-        { tenantLeaseTimeMsMax: random.pick([null, null, random.between(1_000, 500_000)]) },
+        { tenantLeaseTimeMsMax: random.pick([null, null, null, random.between(60_000, 5_000_000)]) },
       ]);
       send(world, { ...asked, type: "set_tenant_quotas", tenantId, quotas });
       return;
