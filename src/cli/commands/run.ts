@@ -98,7 +98,8 @@ command ends.`,
       const granted = await acquire(actor, claim, out);
       const { answer } = granted;
       for (const warning of answer.warnings) out.note(warning);
-      noteChanges(out, answer);
+      // An agent of its own has read nothing yet: there is nothing to read again.
+      if (!acting.isNew) noteChanges(out, answer);
       const changes = new ChangesFile(answer);
       try {
         const { code, lost } = await runUnderLeases(

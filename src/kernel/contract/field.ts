@@ -199,6 +199,11 @@ export function fixed<const T extends string>(value: T): Field<T> {
   return { kind: "choice", values: [value], fixed: value };
 }
 
+/** An answer always has this value, of a field that is described elsewhere. */
+export function always<In, Out>(value: Out, field: Field<In, Out>): Field<In, Out> {
+  return { ...field, fixed: value };
+}
+
 /** Where it is null, the wire has this mark. */
 export function marked<F extends FieldData>(mark: unknown, field: F): F & { readonly mark: unknown } {
   return { ...field, mark };

@@ -3,6 +3,7 @@
  * it, as those of records are from the contract.
  */
 import {
+  always,
   choice,
   fixed,
   flag,
@@ -38,10 +39,10 @@ export const standby = { verdict: fixed("STANDBY"), ...verdicts.standby, request
 export const died = {
   verdict: fixed("DIE"),
   error: fixed("die"),
-  detail: {
-    ...text(),
-    fixed: "An older agent is in the way; roll back, let go of what you hold, and ask again after retry_after_ms.",
-  },
+  detail: always(
+    "An older agent is in the way; roll back, let go of what you hold, and ask again after retry_after_ms.",
+    text(),
+  ),
   ...verdicts.died,
 };
 export const paused = { verdict: fixed("PAUSED"), error: fixed("paused"), ...verdicts.paused };
@@ -72,7 +73,7 @@ export const heartbeats = {
   leases: list(record(lease)),
   lost: list(record(leaseEnd)),
   notExtended: omitted(optional(list(record(leaseEnd)))),
-  directives: { ...list(text()), fixed: [] },
+  directives: always([], list(text())),
   observation: observationUpdate,
 };
 
