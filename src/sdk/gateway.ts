@@ -67,7 +67,10 @@ export class Gateway {
     // Whether that is so, the server knows: behind a gateway anybody may say anything.
     if (code !== null && isEnd(code)) {
       await this.holding.refresh(this.held);
-      if (this.holding.lost !== null) throw this.holding.lost;
+      if (this.holding.lost !== null) {
+        void response.body?.cancel();
+        throw this.holding.lost;
+      }
     }
     return response;
   }

@@ -58,7 +58,7 @@ test("G6, G9: a WebSocket passes both ways, and is closed with the code of the l
 
 test("G6: a WebSocket is closed with the code of whatever ends it, and reset in the middle of a frame", async () => {
   const cell = makeHttpCell();
-  const { coordinate, token, lease } = await boundTo(cell, 1_500);
+  const { coordinate, token, lease } = await boundTo(cell, 3_000);
   const open = async (shown: string, path = "/socket"): Promise<WebSocket> => {
     const socket = new WebSocket(`${coordinate.replace("http", "ws")}${path}`, bearer(shown));
     socket.on("error", () => {});

@@ -136,7 +136,7 @@ test("G9: a wrong or missing token, another path and a narrowed-away operation a
 test("G6, G11: at the end of the lease the flow is cut with the typed code, and nothing reaches the target any more", async () => {
   const cell = makeUdpCell();
   for (const end of ["lease_expired", "lease_revoked", "lease_released", "resource_fenced"] as const) {
-    const bound = await boundTo(cell, end === "lease_expired" ? 1_500 : undefined);
+    const bound = await boundTo(cell, end === "lease_expired" ? 3_000 : undefined);
     const flow = await openFlow(bound);
     await passes(flow, `before ${end}`);
     if (end !== "lease_expired") await cell.core.teardown(bound.lease.id, end);

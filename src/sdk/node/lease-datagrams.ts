@@ -39,8 +39,6 @@ export class DatagramFlow implements LeaseDatagrams {
       this.unread.push(datagram);
       this.wake?.();
     });
-    // A datagram that could not be delivered is lost; the flow goes on.
-    opened.socket.on("error", () => undefined);
     void this.follow();
   }
 
@@ -111,28 +109,37 @@ async function open(
   const lines = linesOf(answer);
   const first = await nextLine(lines);
   if ("error" in first) return first;
-  const { address } = await lookup(hostname.replace(/^\[|\]$/g, ""));
-  const socket = createSocket(isIPv6(address) ? "udp6" : "udp4");
-  socket.on("error", () => undefined);
-  try {
-    await new Promise<void>((connected) => socket.connect(Number(port), address, connected));
-    const joined = await join(socket, first.key ?? "", lines);
-    if (!("error" in joined)) return { asked, lines, socket };
-    socket.close();
-    return joined;
-  } catch (error) {
-    socket.close();
+  const flow = await joined(hostname.replace(/^\[|\]$/g, ""), Number(port), first.key ?? "", lines).catch((error) => {
     asked.destroy();
     throw error;
-  }
+  });
+  return "error" in flow ? flow : { asked, lines, socket: flow };
 }
 
-async function join(socket: Socket, key: string, lines: AsyncIterator<string>): Promise<Line> {
+/** A socket whose address the cell knows as the flow's. */
+async function joined(
+  host: string,
+  port: number,
+  key: string,
+  lines: AsyncIterator<string>,
+): Promise<Socket | GatewayRefusal> {
+  const { address } = await lookup(host);
+  const socket = createSocket(isIPv6(address) ? "udp6" : "udp4");
+  // A datagram that could not be delivered is lost; the flow goes on.
+  socket.on("error", () => undefined);
   const send = (): void => socket.send(key, () => undefined);
-  send();
-  const timer = setInterval(send, joinEveryMs);
+  let timer: NodeJS.Timeout | undefined;
   try {
-    return await nextLine(lines);
+    await new Promise<void>((connected) => socket.connect(port, address, connected));
+    send();
+    timer = setInterval(send, joinEveryMs);
+    const line = await nextLine(lines);
+    if (!("error" in line)) return socket;
+    socket.close();
+    return line;
+  } catch (error) {
+    socket.close();
+    throw error;
   } finally {
     clearInterval(timer);
   }
