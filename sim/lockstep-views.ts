@@ -21,6 +21,7 @@ export function recordsOf(state: State): Records {
     payload: [],
     task_type: [],
     worker: [],
+    foreign_obligation: [],
     write: [],
   };
   for (const { kind, record } of snapshot(state)) (records[kind] as (typeof record)[]).push(record);

@@ -17,7 +17,7 @@ import type {
   StoredRecord,
   Tenant,
 } from "../src/kernel/contract/records.ts";
-import type { Payload, Task, TaskType, Worker } from "../src/kernel/contract/task-records.ts";
+import type { ForeignObligation, Payload, Task, TaskType, Worker } from "../src/kernel/contract/task-records.ts";
 import type { Write } from "../src/kernel/contract/write-records.ts";
 import type { Handle } from "../src/kernel/kernel.ts";
 
@@ -35,6 +35,7 @@ export interface RecordStore {
   readonly payload: Map<string, Payload>;
   readonly task_type: Map<string, TaskType>;
   readonly worker: Map<string, Worker>;
+  readonly foreign_obligation: Map<string, ForeignObligation>;
   readonly write: Map<string, Write>;
 }
 
@@ -58,6 +59,7 @@ export function createRecordStore(): RecordStore {
     payload: new Map(),
     task_type: new Map(),
     worker: new Map(),
+    foreign_obligation: new Map(),
     write: new Map(),
   };
 }
@@ -106,6 +108,7 @@ function storedAs({ kind, record }: StoredRecord): string {
     case "write":
       return `${record.tenant} ${record.resource} ${record.at} ${record.fence}`;
     case "payload":
+    case "foreign_obligation":
       return `${record.tenant} ${record.taskId}`;
     case "task_type":
       return `${record.tenant} ${record.taskType}`;

@@ -41,7 +41,7 @@ export function codecText(): string {
 import { type Predicate, predicates } from "../../kernel/contract/predicates.ts";
 import { type Agent, type Cell, type Counters, type Digest, type Key, type Lease, type LeaseState, leaseStates,
   type RecordKind, type RecordOf, type Request, type Resource, type Tenant } from "../../kernel/contract/records.ts";
-import type { Payload, Task, TaskType, Worker } from "../../kernel/contract/task-records.ts";
+import type { ForeignObligation, Payload, Task, TaskType, Worker } from "../../kernel/contract/task-records.ts";
 import type { Write } from "../../kernel/contract/write-records.ts";
 import type { ListColumns } from "../../store/store.ts";
 import { constants, isEmpty } from "./stored-values.ts";

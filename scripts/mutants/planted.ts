@@ -3,6 +3,7 @@
  * that a mutant whose code has moved on is noticed and brought up to date, and never quietly changes nothing.
  */
 import { cellMutants } from "./planted-cells.ts";
+import { foreignMutants } from "./planted-foreign.ts";
 import { historyMutants } from "./planted-history.ts";
 import { longStepMutants } from "./planted-long-steps.ts";
 import { observingMutants } from "./planted-observing.ts";
@@ -22,6 +23,7 @@ export interface Mutant {
 
 export const mutants: readonly Mutant[] = [
   ...taskMutants,
+  ...foreignMutants,
   ...cellMutants,
   ...historyMutants,
   ...observingMutants,

@@ -3,6 +3,7 @@ import { checkActor, checkWounds } from "./actors.ts";
 import { checkChoices, checkKinds, checkReadiness } from "./cells.ts";
 import { checkAllConflicts, checkNewConflicts } from "./conflicts.ts";
 import { checkFences, type FenceMemory } from "./fences.ts";
+import { checkForeign, type ForeignMemory } from "./foreign.ts";
 import { checkLateCompletes, createGrantMemory, type GrantMemory } from "./late-completes.ts";
 import { checkEnds, checkHeartbeat, checkIdleStates, checkLeaseChanges } from "./lifetimes.ts";
 import { checkGrantReply, checkRequestChanges } from "./manifests.ts";
@@ -32,6 +33,7 @@ export interface Memory {
   readonly wasHeld: Set<string>;
   readonly tasks: TaskMemory;
   readonly receipts: ReceiptMemory;
+  readonly foreign: ForeignMemory;
   readonly grants: GrantMemory;
   readonly ends: EndMemory;
 }
@@ -43,6 +45,7 @@ export function createMemory(): Memory {
     wasHeld: new Set(),
     tasks: createTaskMemory(),
     receipts: createReceiptMemory(),
+    foreign: new Map(),
     grants: createGrantMemory(),
     ends: [],
   };
@@ -60,6 +63,7 @@ export function checkInvariants(memory: Memory, step: Step, thoroughly: boolean)
   checkHeartbeat(step);
   checkTaskChanges(memory.tasks, step);
   checkReceipts(memory.receipts, step);
+  checkForeign(memory.foreign, step);
   checkRepeated(memory.receipts, step);
   checkOffers(step);
   checkSender(step);

@@ -4,6 +4,7 @@
  */
 import type { Reply } from "../../src/kernel/contract/replies.ts";
 import type { EndedTask, Receipt, Task } from "../../src/kernel/contract/task-records.ts";
+import { isForeign } from "./foreign.ts";
 import { isCustodians } from "./late-completes.ts";
 import { type Step, violated } from "./step.ts";
 
@@ -106,6 +107,7 @@ export function checkSender({ command, reply, store, changes }: Step): void {
     violated("L13", "a receipt of another key's worker was accepted", command, worker);
   const submittedBy = actor.keyId ?? null;
   if (receipt.submittedBy !== submittedBy) violated("R7", "a receipt names another credential", command, receipt);
+  if (isForeign(receipt)) return;
   const { fence, leaseId } = command.receipt;
   const change = changes.find((one) => one.kind === "task" && one.before?.id === receipt.taskId);
   if (change?.kind !== "task" || change.before === null) violated("R1", "a receipt changed nothing", command, receipt);
@@ -141,6 +143,7 @@ function checkReceipt(memory: ReceiptMemory, step: Step, receipt: Receipt): void
   const id = `${tenant} ${receipt.id}`;
   if (memory.receipts.has(id)) violated("R1", "a receipt's id was given twice", receipt, memory.receipts.get(id));
   memory.receipts.set(id, receipt);
+  if (isForeign(receipt)) return;
   const task = tallyOf(memory, tenant, taskId);
   if (task.isOver) violated("T13", "a task that has ended took a receipt", receipt);
   const obligation = obligationId === null ? undefined : memory.obligations.get(`${tenant} ${obligationId}`);

@@ -123,11 +123,13 @@ function checkCounts({ tasks, book }: TenantEntry): void {
     if (!isOver) dedupes += record.dedupes.length;
     if (record.obligation !== null && record.obligation.state !== "CLOSED") {
       owed++;
-      const listed = [...(book.custodians.get(record.obligation.custodian) ?? [])].some(
-        (one) => one.record.id === record.id,
-      );
+      const listed = [...(book.custodians.get(record.obligation.custodian) ?? [])].some((one) => one.record === record);
       if (!listed) violated("R5", "an open obligation is in nobody's inbox", record);
     }
+  }
+  for (const { record } of book.foreign.values()) {
+    owed++;
+    dedupes += record.dedupes.length;
   }
   for (const { id, count } of book.lanes.values()) {
     if (lanes.get(id) !== count) violated("T13", `lane ${id} counts ${count} tasks of ${lanes.get(id) ?? 0}`);

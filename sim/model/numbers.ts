@@ -12,6 +12,7 @@ export const tenantDefaults: TenantSettings = {
   idleTimeoutMsByType: {},
   retryMsCap: 5_000,
   supervisor: null,
+  foreignReceipts: false,
 };
 
 export const ttlMsMin = 100;

@@ -139,6 +139,7 @@ export function recordLine({ kind, record }: StoredRecord, alive: boolean): stri
     case "payload":
     case "task_type":
     case "worker":
+    case "foreign_obligation":
     case "write":
       return null;
   }

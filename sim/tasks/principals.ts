@@ -8,6 +8,7 @@ import type { Random } from "../random.ts";
 import { entropyOf, operator, type SimTenant, supervisor, type World } from "../world.ts";
 import { ask } from "./ask.ts";
 import { badTask } from "./bad-tasks.ts";
+import { foreignTurn } from "./foreign.ts";
 import { blankReceipt, blankTask } from "./inputs.ts";
 
 export const taskTypes = ["build", "build", "review", "deploy"];
@@ -41,6 +42,7 @@ export function principalTurn(world: World, tenant: SimTenant): void {
       settings: 6,
       recover: 8,
       discharge: 6,
+      foreign: 14,
       bad: 6,
     })
   ) {
@@ -77,6 +79,8 @@ export function principalTurn(world: World, tenant: SimTenant): void {
       return recover(world, tenant);
     case "discharge":
       return discharge(world, tenant);
+    case "foreign":
+      return foreignTurn(world, tenant);
     case "bad":
       ask(world, badTask(world, tenant));
       return;

@@ -1,8 +1,14 @@
 /** What must have happened to tasks at least once, each with its rule; sim/tasks/situations.ts counts them. */
 export const taskSituations = [
+  "R1 receipt about another's task: accepted",
+  "R1 receipt about another's task: complete",
+  "R1 receipt about another's task: escalate",
+  "R1 receipt about another's task: progress",
   "R3 repeated receipt answered with the first",
   "R5 recovered",
   "R5 discharged",
+  "R7 not its custodian",
+  "R8 no more foreign obligations",
   "T1 leases reclaimed",
   "T1 poll repeated and answered",
   "T2 dead, never accepted",

@@ -33,6 +33,7 @@ import { isOpen } from "./requests/request-states.ts";
 import { enterStandby } from "./requests/standby-index.ts";
 import { placeCell } from "./resources/cell-life.ts";
 import { placeResource } from "./resources/resource-life.ts";
+import { placeForeign } from "./tasks/foreign-obligations.ts";
 import { isFinal } from "./tasks/task-life.ts";
 import { resumePreemption } from "./tasks/task-preemption.ts";
 import { enterQueue, placeTask } from "./tasks/task-queue.ts";
@@ -122,6 +123,7 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
   all("task").sort((a, b) => a.record.timestamp - b.record.timestamp);
   each("task", ({ tenant }, record) => placeTask(tenant, record));
   each("payload", (turn, record) => (taskOf(turn, record.taskId).payload = createEntry("payload", record)));
+  each("foreign_obligation", ({ tenant }, record) => placeForeign(tenant, record));
   // Appending in order is what makes each list at a node cheap to rebuild.
   all("request").sort((a, b) => a.record.arrival - b.record.arrival);
   each("request", restoreRequest);
@@ -327,6 +329,7 @@ export function* liveHandles(state: State): Generator<Handle> {
     }
     yield* tenant.book.types.values();
     yield* tenant.book.workers.values();
+    yield* tenant.book.foreign.values();
     for (const { newest } of tenant.past.names.values()) {
       for (let entry = newest; entry !== null; entry = entry.older) if (entry.stored) yield entry;
     }

@@ -7,7 +7,7 @@ import type { Digest, Key, Lease, Millis, RecordOf, Request, Resource, Tenant } 
 import { type Refusal, refuse } from "./contract/refusals.ts";
 import type { Reply } from "./contract/replies.ts";
 import type { ReceiptInput } from "./contract/task-commands.ts";
-import type { Obligation, Payload, Task, Worker } from "./contract/task-records.ts";
+import type { ForeignObligation, Obligation, Payload, Task, Worker } from "./contract/task-records.ts";
 import { eachAt } from "./index/placed-lists.ts";
 import { findLeases } from "./leases/lease-search.ts";
 import { agentOf, findTenant, mayActFor } from "./memory/actors.ts";
@@ -214,7 +214,7 @@ export function explain({ tenants }: State, tenantId: string, taskId: string, no
 
 /** An obligation that is not closed, and when its custodian's lease ends unless it is extended; null: it holds none. */
 export interface OpenObligation {
-  readonly task: Task;
+  readonly task: Task | ForeignObligation;
   readonly obligation: Obligation;
   readonly deadline: Millis | null;
 }
@@ -228,10 +228,11 @@ export function* openObligations(
   const entry = tenants.get(tenant);
   const custodians = entry?.book.custodians;
   const groups = custodian === null ? custodians?.values() : [custodians?.get(custodian) ?? []];
-  for (const tasks of groups ?? []) {
-    for (const { alive, record } of tasks) {
-      const { obligation, live } = record;
+  for (const owed of groups ?? []) {
+    for (const { alive, record } of owed) {
+      const { obligation } = record;
       if (!alive || obligation === null) continue;
+      const live = "live" in record ? record.live : [];
       const attempt = live.find(({ acceptedAt }) => acceptedAt !== null);
       const lease = attempt === undefined ? undefined : entry?.leases.get(attempt.leaseId);
       yield { task: record, obligation, deadline: lease?.record.expiresAt ?? null };
@@ -253,11 +254,19 @@ export function taskOfReceipt({ tenants }: State, tenant: string, { taskId, leas
   return holder?.kind === "task" ? holder.record.id : null;
 }
 
+/** Whether its task is none that is alive or owed here, but may be one that this system does not own: history is asked first (R1). */
+export function mayBeForeign({ tenants }: State, tenant: string, { taskId, leaseId, fence }: ReceiptInput): boolean {
+  const entry = tenants.get(tenant);
+  if (entry?.record.settings.foreignReceipts !== true || taskId === null) return false;
+  if (leaseId !== null || fence !== null) return false;
+  return entry.tasks.get(taskId) === undefined && !entry.book.foreign.has(taskId);
+}
+
 /** Whether a live task has a receipt with the same key or id: its own, or another that this sender used it for (R3). */
 export function isReceiptKnown(state: State, { tenant, actor }: Reader, receipt: ReceiptInput): boolean {
   const entry = state.tenants.get(tenant);
   const taskId = taskOfReceipt(state, tenant, receipt);
-  const task = taskId === null ? undefined : entry?.tasks.get(taskId);
+  const task = taskId === null ? undefined : (entry?.tasks.get(taskId) ?? entry?.book.foreign.get(taskId));
   if (task !== undefined && findMark(task.record, receipt) !== undefined) return true;
   const names = dedupeMarksOf(receipt).map((mark) => markName(mark, actor.keyId ?? null));
   return names.some((name) => entry?.book.dedupes.has(name) === true);

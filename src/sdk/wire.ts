@@ -462,9 +462,11 @@ export interface Obligation {
   readonly task_type: string;
   readonly task_summary: string | null;
   readonly principal_ai: string;
-  /** The task's. */
+  /** The task's; `accepted` where the task is another system's. */
   readonly status: "queued" | "leased" | "accepted" | "retry_pending" | "succeeded" | "failed" | "canceled" | "dead";
   readonly last_receipt_id: string | null;
+  /** The task is not this system's: what is known of it is what its receipts say (R1). */
+  readonly foreign: boolean;
 }
 export interface ObservationUpdate {
   readonly since: string;
@@ -971,6 +973,8 @@ export interface Tenant {
     readonly supervisor: string | null;
     /** Idle timeouts by the type of resource, such as `GPU`; holders can only ask for shorter ones; replaces what there was (L10). */
     readonly idle_timeout_ms_by_type: Readonly<Record<string, number>>;
+    /** Receipts about tasks that this system does not own are taken into the ledger too (R1). */
+    readonly foreign_receipts: boolean;
   };
   readonly quotas: {
     /** Leases alive at once. */
@@ -989,6 +993,8 @@ export interface Tenant {
     readonly receipts_max: number;
     /** Their size together, about as they are stored (R8). */
     readonly receipt_bytes_max: number;
+    /** Open obligations on tasks that this system does not own (R8). */
+    readonly foreign_obligations_max: number;
     /** The longest that one lease may live, however often it is extended; null: no limit. */
     readonly lease_time_ms_max: number | null;
     /** Lease time of all leases together, per day; null: no limit. */
@@ -1677,6 +1683,8 @@ export interface OperationInputs {
     readonly supervisor?: string | null | undefined;
     /** Idle timeouts by the type of resource, such as `GPU`; holders can only ask for shorter ones; replaces what there was (L10). */
     readonly idle_timeout_ms_by_type?: Readonly<Record<string, number>> | null | undefined;
+    /** Receipts about tasks that this system does not own are taken into the ledger too (R1). */
+    readonly foreign_receipts?: boolean | null | undefined;
   };
   readonly set_tenant_quotas: {
     /** The tenant's id. */
@@ -1697,6 +1705,8 @@ export interface OperationInputs {
     readonly receipts_max?: number | null | undefined;
     /** Their size together, about as they are stored (R8). */
     readonly receipt_bytes_max?: number | null | undefined;
+    /** Open obligations on tasks that this system does not own (R8). */
+    readonly foreign_obligations_max?: number | null | undefined;
     /** The longest that one lease may live, however often it is extended; null: no limit. */
     readonly lease_time_ms_max?: number | null | undefined;
     /** Lease time of all leases together, per day; null: no limit. */

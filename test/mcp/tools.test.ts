@@ -86,7 +86,7 @@ test("each tool is listed, and answers a call with its output schema or an error
 });
 
 test("each tool with a name of AsyncGate or ReceiptGate is listed, and does what those documents say", async (t) => {
-  const { address } = await serve(t);
+  const { address, call: control } = await serve(t);
   const { tools: list, do: run } = await overHttp(t, address.url, { path: "/mcp/legivellum" });
   assert.deepEqual((await list()).map(({ name }) => name).sort(), legivellumTools.map(({ name }) => name).sort());
   const mine = { tenant_id: "default" };
@@ -142,6 +142,12 @@ test("each tool with a name of AsyncGate or ReceiptGate is listed, and does what
   const boot = await run("asyncgate.bootstrap", { agent_id: "worker.codegen-1", max_items: 5, ...mine });
   assert.equal((boot.open_obligations as readonly unknown[]).length, 1);
   await run("receiptgate.bootstrap", { agent_name: "worker.codegen-1", session_id: "s1" });
+  await control("PUT", "/v1/tenants/default/settings", { foreign_receipts: true });
+  await run("receiptgate.submit_receipt", {
+    receipt: { ...accepted, task_id: "elsewhere/1", task_summary: "another's", for_principal: "boss" },
+  });
+  const others = await run("receiptgate.list_inbox", { recipient_ai: "boss", limit: 10 });
+  assert.equal((others.obligations as readonly Body[])[0]?.task_id, "elsewhere/1");
   await run("asyncgate.get_config");
   assert.equal((await run("asyncgate.health")).status, "healthy");
   assert.equal((await run("receiptgate.health")).service, "ReceiptGate");

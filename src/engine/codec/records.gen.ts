@@ -15,7 +15,7 @@ import {
   type Resource,
   type Tenant,
 } from "../../kernel/contract/records.ts";
-import type { Payload, Task, TaskType, Worker } from "../../kernel/contract/task-records.ts";
+import type { ForeignObligation, Payload, Task, TaskType, Worker } from "../../kernel/contract/task-records.ts";
 import type { Write } from "../../kernel/contract/write-records.ts";
 import type { ListColumns } from "../../store/store.ts";
 import { constants, isEmpty } from "./stored-values.ts";
@@ -37,6 +37,7 @@ function tenantSettingsFrom(from: Tenant["settings"]): Tenant["settings"] {
     retryMsCap: from.retryMsCap ?? 5000,
     supervisor: from.supervisor ?? null,
     idleTimeoutMsByType: from.idleTimeoutMsByType ?? {},
+    foreignReceipts: from.foreignReceipts ?? false,
   };
 }
 
@@ -50,6 +51,7 @@ function tenantQuotasFrom(from: Tenant["quotas"]): Tenant["quotas"] {
     tasksMax: from.tasksMax ?? 2000000,
     receiptsMax: from.receiptsMax ?? 100000000,
     receiptBytesMax: from.receiptBytesMax ?? 107374182400,
+    foreignObligationsMax: from.foreignObligationsMax ?? 100000,
     leaseTimeMsMax: from.leaseTimeMsMax ?? null,
     tenantLeaseTimeMsMax: from.tenantLeaseTimeMsMax ?? null,
     kinds: from.kinds ?? {},
@@ -784,6 +786,36 @@ export function readWorker(text: string): Worker {
   return workerFrom(JSON.parse(text));
 }
 
+function foreignObligationDedupesFrom(
+  from: ForeignObligation["dedupes"][number],
+): ForeignObligation["dedupes"][number] {
+  return {
+    key: from.key,
+    fingerprint: from.fingerprint,
+    receiptId: from.receiptId,
+    submittedBy: from.submittedBy ?? null,
+  };
+}
+
+function foreignObligationFrom(from: ForeignObligation): ForeignObligation {
+  return {
+    tenant: from.tenant,
+    taskId: from.taskId,
+    taskType: from.taskType,
+    principalAi: from.principalAi,
+    obligation: from.obligation,
+    attempt: from.attempt,
+    acceptedBy: from.acceptedBy ?? null,
+    receiptId: from.receiptId ?? null,
+    lastReceiptId: from.lastReceiptId,
+    dedupes: from.dedupes === undefined ? none : from.dedupes.map(foreignObligationDedupesFrom),
+  };
+}
+
+export function readForeignObligation(text: string): ForeignObligation {
+  return foreignObligationFrom(JSON.parse(text));
+}
+
 function writeFrom(from: Write): Write {
   return {
     tenant: from.tenant,
@@ -816,6 +848,7 @@ const writers: { readonly [K in RecordKind]: (record: RecordOf[K]) => string } =
   payload: payloadText,
   task_type: JSON.stringify,
   worker: JSON.stringify,
+  foreign_obligation: JSON.stringify,
   write: JSON.stringify,
 };
 
@@ -838,5 +871,6 @@ export const readers: { readonly [K in RecordKind]: (text: string) => RecordOf[K
   payload: readPayload,
   task_type: readTaskType,
   worker: readWorker,
+  foreign_obligation: readForeignObligation,
   write: readWrite,
 };

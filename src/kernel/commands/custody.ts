@@ -103,9 +103,9 @@ export function recoverObligation(turn: Turn, command: RecoverObligation): Reply
     return refuse("obligation_unknown", "There is no open obligation of this id; it may be closed.", {
       field: "obligation_id",
     });
-  if (task.record.obligation?.state !== "OVERDUE")
+  if (task.kind !== "task" || task.record.obligation?.state !== "OVERDUE")
     return refuse("obligation_not_overdue", "The obligation is not overdue: its custodian still answers for it.", {
-      taskId: task.record.id,
+      taskId: task.kind === "task" ? task.record.id : task.record.taskId,
     });
   recoveredReceipt(turn, task, custodian, reason, actor.keyId ?? null);
   moveObligation(turn, task, "recover", custodian);

@@ -9,7 +9,6 @@ import type { PastAttempt, Receipt, ReceiptDraft, ReceiptPhase, TaskAttempt } fr
 import { whyNotWorkerNamed } from "../memory/actors.ts";
 import { isTaskLease, type TenantEntry, type Turn } from "../memory/state.ts";
 import { type TaskEntry, updateTask } from "../memory/task-state.ts";
-import { receiptFingerprint } from "../names/fingerprint.ts";
 import { whyNotWithinLedger } from "../receipts/ledger-quota.ts";
 import {
   custodianOf,
@@ -19,16 +18,7 @@ import {
   whyNotObligation,
   whyNotWorkersToSay,
 } from "../receipts/principals.ts";
-import {
-  appendReceipt,
-  dedupeMarksOf,
-  fillReceipt,
-  findMark,
-  markName,
-  markReceipt,
-  readPhase,
-  type Sender,
-} from "../receipts/receipts.ts";
+import { appendReceipt, fillReceipt, markReceipt, readPhase, type Sender } from "../receipts/receipts.ts";
 import {
   die,
   dropAttempt,
@@ -45,7 +35,8 @@ import { noteDuration, resumeSpeculation, speculateAt } from "../tasks/task-spec
 import { moveObligation, moveTask, openObligation } from "../tasks/task-states.ts";
 import { noteOutcome } from "../tasks/workers.ts";
 import { speaksAsCustodian, submitAsCustodian } from "./custody.ts";
-import { answerForLateReceipt, dedupeConflict } from "./ended.ts";
+import { answerForLateReceipt, findKnown } from "./ended.ts";
+import { submitForeign } from "./foreign-receipts.ts";
 import { liveLease } from "./holding.ts";
 import { taskUnknown } from "./tasks.ts";
 
@@ -57,10 +48,10 @@ export function submitReceipt(turn: Turn, command: SubmitReceipt): Reply {
   if (input.tenantId !== null && input.tenantId !== tenant.record.id)
     return invalidReceipt("tenant_id", "must be the credential's tenant");
   const task = findTask(tenant, command);
-  if ("code" in task) return task;
+  if ("code" in task) return task.code === "task_unknown" ? submitForeign(turn, command, phase, task) : task;
   // A lease that a sweep is about to end speaks for nothing any more (L14).
   if (tenant.sweeps.length > 0) for (const { leaseId } of task.record.live) liveLease(turn, leaseId);
-  const known = findKnown(tenant, task, command);
+  const known = findKnown(tenant, task.record, command);
   if (known !== null) return known;
   if (isFinal(task.record)) return answerForLateReceipt(input, task.record);
   if (speaksAsCustodian(task, input, phase)) return submitAsCustodian(turn, task, command, phase);
@@ -84,17 +75,6 @@ export function submitReceipt(turn: Turn, command: SubmitReceipt): Reply {
   const full = whyNotWithinLedger(tenant, content);
   if (full !== null) return full;
   return { type: "receipt", receipt: write(turn, task, speaker, input, content) };
-}
-
-/** R3: the same key and content is the first receipt again; the same key with other content is refused. */
-function findKnown({ book }: TenantEntry, task: TaskEntry, { actor, receipt: input }: SubmitReceipt): Reply | null {
-  const mark = findMark(task.record, input);
-  if (mark !== undefined) {
-    if (mark.fingerprint !== receiptFingerprint(input)) return dedupeConflict();
-    return { type: "receipt_known", receiptId: mark.receiptId };
-  }
-  const isOfAnother = dedupeMarksOf(input).some((key) => book.dedupes.has(markName(key, actor.keyId ?? null)));
-  return isOfAnother ? dedupeConflict() : null;
 }
 
 function findTask(tenant: TenantEntry, { receipt, taskOfLease = null }: SubmitReceipt): TaskEntry | Refusal {

@@ -1,7 +1,7 @@
 /** Every kind of record with its description, by the name under which it is stored. */
 import type { Fields } from "./field.ts";
 import { agent, cell, counters, digest, key, lease, type RecordKind, request, resource, tenant } from "./records.ts";
-import { payload, task, taskTypeRecord, worker } from "./task-records.ts";
+import { foreignObligation, payload, task, taskTypeRecord, worker } from "./task-records.ts";
 import { write } from "./write-records.ts";
 
 export const recordFields = {
@@ -18,5 +18,6 @@ export const recordFields = {
   payload,
   task_type: taskTypeRecord,
   worker,
+  foreign_obligation: foreignObligation,
   write,
 } satisfies Readonly<Record<RecordKind, Fields>>;

@@ -122,4 +122,6 @@ export const limits = {
   receiptBodyBytesMax: 102_400,
   receiptTextMax: 4_096,
   dedupeKeysPerTaskMax: 256,
+  /** The same for an obligation on a task that this system does not own. */
+  foreignDedupeKeysMax: 16,
 } as const;

@@ -22,7 +22,7 @@ import {
 } from "./field.ts";
 import { limits } from "./limits.ts";
 import { predicates } from "./predicates.ts";
-import type { Payload, Task, TaskType, Worker } from "./task-records.ts";
+import type { ForeignObligation, Payload, Task, TaskType, Worker } from "./task-records.ts";
 import type { Tenant } from "./tenant-records.ts";
 import { type Concern, concern, type Write } from "./write-records.ts";
 
@@ -352,6 +352,7 @@ export interface RecordOf {
   readonly payload: Payload;
   readonly task_type: TaskType;
   readonly worker: Worker;
+  readonly foreign_obligation: ForeignObligation;
   readonly write: Write;
 }
 export type RecordKind = keyof RecordOf;

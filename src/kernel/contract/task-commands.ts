@@ -82,6 +82,8 @@ export const taskCommands = {
      * It is not part of what was sent (R3).
      */
     taskOfLease: hidden(optional(taskId)),
+    /** History does not know its task either, so that it may be about one that this system does not own (R1). */
+    unowned: hidden(optional(flag(), false)),
   },
   /** R5: an overdue obligation gets a new custodian, and is open again. */
   recover_obligation: { obligationId, custodian: principal, reason },
@@ -97,7 +99,7 @@ export type PollTasks = MayLack<Of<"poll_tasks">, "acceptTypes">;
 export type HeartbeatTask = Of<"heartbeat_task">;
 export type ReleaseTask = MayLack<Of<"release_task">, "undelivered">;
 export type SetTaskType = Of<"set_task_type">;
-export type SubmitReceipt = MayLack<Of<"submit_receipt">, "taskOfLease">;
+export type SubmitReceipt = MayLack<Of<"submit_receipt">, "taskOfLease" | "unowned">;
 export type RecoverObligation = Of<"recover_obligation">;
 
 type TaskCommandType = Exclude<

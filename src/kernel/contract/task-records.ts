@@ -102,6 +102,23 @@ export interface Obligation extends Values<typeof obligation> {}
 export const dedupeMark = { key: text(), fingerprint: text(), receiptId: text(), submittedBy: optional(text()) };
 export interface DedupeMark extends Values<typeof dedupeMark> {}
 
+/** R5: an open obligation on a task that this system does not own. Once it is closed, only the ledger has it. */
+export const foreignObligation = {
+  tenant: hidden(text()),
+  taskId: text(),
+  taskType: text(),
+  /** The requester, as its acceptance says. */
+  principalAi: text(),
+  obligation: record(obligation),
+  attempt: integer(),
+  /** Who sent the acceptance, and which receipt that is; null: it was escalated since. */
+  acceptedBy: optional(text()),
+  receiptId: optional(text()),
+  lastReceiptId: text(),
+  dedupes: optional(list(record(dedupeMark)), none),
+};
+export interface ForeignObligation extends Values<typeof foreignObligation> {}
+
 export const task = {
   tenant: hidden(text()),
   id: named("task_id", text()),

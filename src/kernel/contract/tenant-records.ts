@@ -24,6 +24,8 @@ export const tenantSettings = {
   supervisor: optional(text({ min: 1, max: limits.keyLengthMax, error: "invalid_settings" })),
   /** Idle timeouts by the resources' type ({"GPU": 60000}); a holder can only ask for a shorter one (L10). */
   idleTimeoutMsByType: byType({ min: limits.ttlMsMin, error: "invalid_settings" }),
+  /** The ledger takes receipts about tasks that this system does not own (R1). */
+  foreignReceipts: optional(flag(), false),
 };
 export interface TenantSettings extends Values<typeof tenantSettings> {}
 export const settingsDefault = usual(tenantSettings) as TenantSettings;
@@ -41,6 +43,8 @@ export const tenantQuotas = {
   /** Receipts in the ledger, in number and in bytes (R8): what was accepted can still be completed beyond them. */
   receiptsMax: quota(100_000_000),
   receiptBytesMax: quota(100 * 2 ** 30),
+  /** Open obligations on tasks that this system does not own (R8). */
+  foreignObligationsMax: quota(100_000),
   /** The longest that one lease may live, however often it is extended (L10); null: no limit. */
   leaseTimeMsMax: optional(integer({ error: "invalid_quotas" })),
   /** Lease time of all of the tenant's leases together, per day (L10); null: no limit. */

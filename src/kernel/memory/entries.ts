@@ -83,7 +83,7 @@ export function createRequestEntry(record: Request, holder: Holder): RequestEntr
 }
 
 /** Of a record that stands in no index and has no deadline. */
-export function createEntry<K extends "digest" | "key" | "payload" | "task_type">(
+export function createEntry<K extends "digest" | "key" | "payload" | "task_type" | "foreign_obligation">(
   kind: K,
   record: RecordOf[K],
 ): Entry<K> {
@@ -125,6 +125,7 @@ export function createTaskBook(): TaskBook {
     barred: new Set(),
     lateResults: new Map(),
     lateNames: new Map(),
+    foreign: new Map(),
     custodians: new Map(),
     obligations: new Map(),
     readyCount: 0,

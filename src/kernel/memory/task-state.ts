@@ -93,6 +93,12 @@ export interface Parking {
 export interface PayloadEntry extends Entry<"payload"> {}
 export interface TaskTypeEntry extends Entry<"task_type"> {}
 
+/** An open obligation on a task that this system does not own (R5). */
+export interface ForeignEntry extends Entry<"foreign_obligation"> {}
+
+/** What somebody answers for. */
+export type Owed = TaskEntry | ForeignEntry;
+
 export interface WorkerEntry extends Entry<"worker">, Ranked {
   readonly kind: "worker";
   /** Its live task leases. */
@@ -144,18 +150,20 @@ export interface TaskBook {
   readonly created: Map<string, TaskEntry>;
   readonly types: Map<string, TaskTypeEntry>;
   readonly workers: Map<string, WorkerEntry>;
-  /** Receipts with keys or given ids, of tasks that are alive, by `markName` (R3). */
-  readonly dedupes: Map<string, TaskEntry>;
+  /** Receipts with keys or given ids, of tasks that are alive or owed, by `markName` (R3). */
+  readonly dedupes: Map<string, Owed>;
   /** Tasks that wait for somebody to act: a fenced resource, for instance. */
   readonly barred: Set<TaskEntry>;
   /** Tasks with a manifest whose last holder may still come with a late complete (T13), and where they were. */
   readonly lateResults: Map<TaskEntry, readonly LateName[]>;
   /** What those held, in trees of its own by the type of resource, so that a grant meets only what it overlaps (C5). */
   readonly lateNames: Map<string, Node>;
-  /** Tasks with an open obligation, by custodian (R5). */
-  readonly custodians: Map<string, Set<TaskEntry>>;
+  /** Open obligations on tasks that this system does not own, by the task's id (R5). */
+  readonly foreign: Map<string, ForeignEntry>;
+  /** All open obligations, by custodian (R5). */
+  readonly custodians: Map<string, Set<Owed>>;
   /** The same by the obligation's id. */
-  readonly obligations: Map<string, TaskEntry>;
+  readonly obligations: Map<string, Owed>;
   readyCount: number;
   /** A poll got nothing because the tenant may have no more leases; the next end of one wakes held polls. */
   isLeaseQuotaFull: boolean;

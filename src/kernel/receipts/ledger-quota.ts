@@ -47,7 +47,7 @@ export function whyNotWithinLedger({ counters, record }: TenantEntry, draft: Rec
   return quotaExceeded("receipt_bytes_max", receiptBytes, receiptBytesMax);
 }
 
-function quotaExceeded(quota: string, used: number, limit: number): Refusal {
+export function quotaExceeded(quota: string, used: number, limit: number): Refusal {
   return refuse("quota_exceeded", `The tenant's quota ${quota} is used up; its operator can raise it.`, {
     quota,
     used,

@@ -9,12 +9,33 @@ import { wireName } from "../contract/field.ts";
 import { receiptInput } from "../contract/inputs.ts";
 import type { Refusal } from "../contract/refusals.ts";
 import type { ReceiptInput } from "../contract/task-commands.ts";
-import type { ReceiptPhase, TaskAttempt, TaskSpec } from "../contract/task-records.ts";
+import type { ReceiptPhase, Task, TaskAttempt, TaskSpec } from "../contract/task-records.ts";
+import { isAbove } from "../memory/actors.ts";
 import type { TenantEntry } from "../memory/state.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
 
+/** What a receipt is about, as far as it is filled from it: a task, or what is known of one that this system does not own. */
+export interface Subject {
+  readonly record: Pick<Task, "tenant" | "id"> & { readonly spec: SubjectSpec };
+  readonly payload: TaskEntry["payload"];
+}
+
+export type SubjectSpec = Pick<
+  TaskSpec,
+  | "taskType"
+  | "principalAi"
+  | "taskSummary"
+  | "parentTaskId"
+  | "expectedOutcomeKind"
+  | "expectedArtifactMime"
+  | "supervisor"
+>;
+
 /** T5: who gets what the rules escalate: named by the task, its type or the tenant, else its principal. */
-export function supervisorOf({ book, record }: TenantEntry, spec: TaskSpec): string {
+export function supervisorOf(
+  { book, record }: TenantEntry,
+  spec: Pick<TaskSpec, "supervisor" | "taskType" | "principalAi">,
+): string {
   return (
     spec.supervisor ??
     book.types.get(spec.taskType)?.record.supervisor ??
@@ -37,12 +58,12 @@ export function isItselfOrFamily(name: string, workerId: string): boolean {
 }
 
 /**
- * R5: who answers for the task with this acceptance: the executor that it names, or its recipient. A worker's key can
- * only bind itself, so a recipient that is somebody else is only an address.
+ * R5: who answers for the task with this acceptance: the executor that it names, or its recipient. A worker's or agent's
+ * key can only bind itself, so a recipient that is somebody else is only an address.
  */
-export function namedCustodian({ role }: Actor, { forPrincipal, recipientAi }: ReceiptInput, workerId: string): string {
+export function namedCustodian(actor: Actor, { forPrincipal, recipientAi }: ReceiptInput, workerId: string): string {
   if (forPrincipal !== null) return forPrincipal;
-  if (recipientAi === null || (role === "worker" && !isItselfOrFamily(recipientAi, workerId))) return workerId;
+  if (recipientAi === null || (!isAbove(actor) && !isItselfOrFamily(recipientAi, workerId))) return workerId;
   return recipientAi;
 }
 
@@ -57,12 +78,12 @@ type WorkersField = "fromPrincipal" | "forPrincipal" | "taskType" | "taskSummary
  * they say is kept as it is (R2).
  */
 export function whyNotWorkersToSay(
-  { role }: Actor,
+  actor: Actor,
   input: ReceiptInput,
-  { record, payload }: TaskEntry,
+  { record, payload }: Subject,
   workerId: string,
 ): Refusal | null {
-  if (role !== "worker") return null;
+  if (isAbove(actor)) return null;
   const { spec } = record;
   const { fromPrincipal, forPrincipal } = input;
   if (fromPrincipal !== null && fromPrincipal !== spec.principalAi && !isItselfOrFamily(fromPrincipal, workerId))
@@ -109,7 +130,7 @@ export const ownObligationPrefix = "obl_";
  */
 export function whyNotObligation(
   { book }: TenantEntry,
-  { record }: TaskEntry,
+  { record }: { readonly record: Pick<Task, "obligation"> },
   { obligationId }: ReceiptInput,
   phase: ReceiptPhase,
   isBound: boolean,

@@ -340,7 +340,10 @@ test("R5: an open obligation is in one custodian's inbox at a time, and in none 
   const { world, id, offer } = createOffered();
   const inboxes = () => {
     const { custodians } = found(world.base.state.tenants.get("t1"), "tenant").book;
-    return [...custodians].map(([custodian, tasks]) => [custodian, [...tasks].map(({ record }) => record.id)]);
+    return [...custodians].map(([custodian, tasks]) => [
+      custodian,
+      [...tasks].map((one) => (one.kind === "task" ? one.record.id : null)),
+    ]);
   };
   assert.deepEqual(inboxes(), [["w.1", [id]]]);
   world.pass(limits.taskLeaseMsDefault);

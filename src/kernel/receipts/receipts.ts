@@ -26,10 +26,10 @@ import {
   type TaskAttempt,
 } from "../contract/task-records.ts";
 import { emit, type TenantEntry, type Turn, updateCounters } from "../memory/state.ts";
-import { type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { type Owed, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { receiptFingerprint } from "../names/fingerprint.ts";
 import { receiptSize } from "./ledger-quota.ts";
-import { custodianOf, invalidReceipt, supervisorOf } from "./principals.ts";
+import { custodianOf, invalidReceipt, type Subject, supervisorOf } from "./principals.ts";
 
 /** Under which marks a receipt is known again. */
 export function dedupeMarksOf({ dedupeKey, receiptId }: ReceiptInput): string[] {
@@ -79,7 +79,7 @@ export interface Sender {
 export function fillReceipt(
   input: ReceiptInput,
   phase: ReceiptPhase,
-  task: TaskEntry,
+  task: Subject,
   sender: Sender,
   { tenant, now }: Turn,
 ): ReceiptDraft | Refusal {
@@ -129,7 +129,7 @@ function findAbsent(input: ReceiptInput, fields: readonly Nullable[]): Refusal |
 export function contentOf(
   input: ReceiptInput,
   phase: ReceiptPhase,
-  { record, payload }: Pick<TaskEntry, "record" | "payload">,
+  { record, payload }: Subject,
   sender: Sender,
   recipientAi: string,
   now: Millis,
@@ -165,16 +165,16 @@ export function contentOf(
   return draft;
 }
 
-function acceptedOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: Millis): ReceiptDraft | Refusal {
+function acceptedOf(input: ReceiptInput, task: Subject, sender: Sender, now: Millis): ReceiptDraft | Refusal {
   if (input.retryRequested === true) return invalidReceipt("retry_requested", "must be false when a task is accepted");
   return contentOf(input, "accepted", task, sender, input.recipientAi ?? sender.workerId, now);
 }
 
-function progressOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: Millis): ReceiptDraft {
+function progressOf(input: ReceiptInput, task: Subject, sender: Sender, now: Millis): ReceiptDraft {
   return contentOf(input, "progress", task, sender, input.recipientAi ?? task.record.spec.principalAi, now);
 }
 
-function completeOf(input: ReceiptInput, task: TaskEntry, sender: Sender, now: Millis): ReceiptDraft | Refusal {
+function completeOf(input: ReceiptInput, task: Subject, sender: Sender, now: Millis): ReceiptDraft | Refusal {
   const status = completeStatuses.find((one) => one === input.status) satisfies CompleteStatus | undefined;
   if (status === undefined)
     return invalidReceipt("status", `must be ${oneOf(completeStatuses)} when a task is complete`);
@@ -206,7 +206,7 @@ function readOutcomeKind({ outcomeKind, outcomeText }: ReceiptInput, place: stri
 
 function escalateOf(
   input: ReceiptInput,
-  task: TaskEntry,
+  task: Subject,
   sender: Sender,
   supervisor: string,
   now: Millis,
@@ -240,7 +240,7 @@ function findProblem(input: ReceiptInput): Refusal | null {
 /** `source_system` of receipts written by the control plane. */
 export const ownSource = "leasehold";
 
-/** The next one of the tenant's chain. A receipt about an offer that was not accepted is bound to no obligation (R5). */
+/** A receipt about an offer that was not accepted is bound to no obligation (R5). */
 export function appendReceipt(
   turn: Turn,
   task: TaskEntry,
@@ -248,43 +248,59 @@ export function appendReceipt(
   givenId: string | null,
   isBound = true,
 ): Receipt {
+  const receipt = addToLedger(turn, draft, givenId, isBound ? (task.record.obligation?.id ?? null) : null);
+  updateTask(turn, task, { lastReceiptId: receipt.id });
+  return receipt;
+}
+
+/** The next one of the tenant's chain. */
+export function addToLedger(
+  turn: Turn,
+  draft: ReceiptDraft,
+  givenId: string | null,
+  obligationId: string | null,
+): Receipt {
   const { state, tenant, now } = turn;
   const { receipts, receiptBytes } = tenant.counters.record;
   const sequence = receipts + 1;
   updateCounters(turn, { receipts: sequence, receiptBytes: receiptBytes + receiptSize(draft) });
   draft.sequence = sequence;
   draft.id = givenId ?? receiptIdOf(sequence);
-  draft.obligationId = isBound ? (task.record.obligation?.id ?? null) : null;
+  draft.obligationId = obligationId;
   draft.storedAt = now;
   const receipt: Receipt = draft;
   state.receipts.push(receipt);
   emit(turn, { type: "receipt.stored", tenant: tenant.record.id, at: now, receipt });
-  updateTask(turn, task, { lastReceiptId: receipt.id });
   return receipt;
 }
 
 /** So that it is known again (R3). Past its limit a task forgets its first keys; the ledger still has them. */
 export function markReceipt(turn: Turn, task: TaskEntry, input: ReceiptInput, receipt: Receipt): void {
-  const keys = dedupeMarksOf(input);
-  if (keys.length === 0) return;
-  const { id: receiptId, submittedBy } = receipt;
-  const fingerprint = receiptFingerprint(input);
-  const dedupes = [...task.record.dedupes, ...keys.map((key) => ({ key, fingerprint, receiptId, submittedBy }))];
+  const marks = marksOf(input, receipt);
+  if (marks.length === 0) return;
+  const dedupes = [...task.record.dedupes, ...marks];
   updateTask(turn, task, { dedupes: dedupes.slice(-limits.dedupeKeysPerTaskMax) });
   rememberMarks(turn.tenant, task);
   forgetMarks(turn.tenant, task, dedupes.slice(0, -limits.dedupeKeysPerTaskMax));
 }
 
+export function marksOf(input: ReceiptInput, { id: receiptId, submittedBy }: Receipt): DedupeMark[] {
+  const keys = dedupeMarksOf(input);
+  if (keys.length === 0) return [];
+  const fingerprint = receiptFingerprint(input);
+  return keys.map((key) => ({ key, fingerprint, receiptId, submittedBy }));
+}
+
 /** New, or restored. */
-export function rememberMarks({ book }: TenantEntry, task: TaskEntry): void {
-  for (const { key, submittedBy } of task.record.dedupes) book.dedupes.set(markName(key, submittedBy), task);
+export function rememberMarks({ book }: TenantEntry, owed: Owed): void {
+  for (const { key, submittedBy } of owed.record.dedupes) book.dedupes.set(markName(key, submittedBy), owed);
 }
 
 /** The ledger still knows them. */
-export function forgetMarks({ book }: TenantEntry, task: TaskEntry, marks: readonly DedupeMark[]): void {
+export function forgetMarks({ book }: TenantEntry, owed: Owed, marks: readonly DedupeMark[]): void {
   for (const { key, submittedBy } of marks) {
     const name = markName(key, submittedBy);
-    if (book.dedupes.get(name) === task) book.dedupes.delete(name);
+    if (book.dedupes.get(name) === owed) book.dedupes.delete(name);
   }
 }
 

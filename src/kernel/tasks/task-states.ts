@@ -15,7 +15,7 @@
  */
 import type { Obligation, Task, TaskStatus } from "../contract/task-records.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
-import { type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { type Owed, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { after, type Transitions } from "../memory/transitions.ts";
 import { ownObligationPrefix } from "../receipts/principals.ts";
 
@@ -60,7 +60,7 @@ export function moveTask(
 
 /**
  * The obligation of an accepted task (R5): one custodian at a time, in whose inbox it is. Nothing else writes its
- * `state`.
+ * `state`, but for that of a task which this system does not own (foreign-obligations.ts).
  *
  *          hand_over      lapse
  *            ┌──┐      ┌──────────┐         hand_over: given back, escalated, or left to the other of two workers
@@ -114,21 +114,21 @@ function setObligation(turn: Turn, task: TaskEntry, obligation: Obligation): voi
   listObligation(turn.tenant, task);
 }
 
-/** Enters the task among its custodian's, new or restored. */
-export function listObligation({ book }: TenantEntry, task: TaskEntry): void {
-  const { obligation } = task.record;
+/** Enters it among its custodian's, new or restored. */
+export function listObligation({ book }: TenantEntry, owed: Owed): void {
+  const { obligation } = owed.record;
   if (obligation === null || obligation.state === "CLOSED") return;
-  book.obligations.set(obligation.id, task);
+  book.obligations.set(obligation.id, owed);
   const listed = book.custodians.get(obligation.custodian);
-  if (listed === undefined) book.custodians.set(obligation.custodian, new Set([task]));
-  else listed.add(task);
+  if (listed === undefined) book.custodians.set(obligation.custodian, new Set([owed]));
+  else listed.add(owed);
 }
 
-function unlistObligation({ book }: TenantEntry, task: TaskEntry): void {
-  const { obligation } = task.record;
+export function unlistObligation({ book }: TenantEntry, owed: Owed): void {
+  const { obligation } = owed.record;
   if (obligation === null) return;
-  if (book.obligations.get(obligation.id) === task) book.obligations.delete(obligation.id);
+  if (book.obligations.get(obligation.id) === owed) book.obligations.delete(obligation.id);
   const listed = book.custodians.get(obligation.custodian);
-  listed?.delete(task);
+  listed?.delete(owed);
   if (listed?.size === 0) book.custodians.delete(obligation.custodian);
 }

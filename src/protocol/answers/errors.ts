@@ -163,7 +163,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   stale_session: refused(409, "A newer process of the same cell has enrolled: stop this one."),
   probe_required: refused(409, "The resource has a cell: reset it through the cell, which probes it."),
   reset_failed: refused(409, "The cell could not reset it, or its probe did not find it clean; `detail` says why."),
-  complete_without_accept: refused(409, "Send the `accepted` receipt of this lease first."),
+  complete_without_accept: refused(
+    409,
+    "Send the `accepted` receipt of this lease, or of this task of another system, first.",
+  ),
   already_completed: refused(
     409,
     "The task has ended: `winning_receipt_id` is the receipt that ended it; drop your result.",

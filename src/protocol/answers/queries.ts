@@ -5,6 +5,7 @@ import type { Agent, Cell, Key, Lease, LeaseState, Resource, Role, Tenant } from
 import type { Reply } from "../../kernel/contract/replies.ts";
 import type { ReceiptInput, TaskInput } from "../../kernel/contract/task-commands.ts";
 import type {
+  ForeignObligation,
   Obligation,
   Payload,
   ReceiptPhase,
@@ -112,7 +113,7 @@ export interface Waits {
 }
 
 export interface TaskObligation {
-  readonly task: Task;
+  readonly task: Task | ForeignObligation;
   readonly obligation: Obligation;
   /** Absent: it has none. */
   readonly deadline?: number | null;

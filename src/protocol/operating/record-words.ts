@@ -14,6 +14,7 @@ export const settingsWords: Words<typeof tenantSettings> = {
     "Idle timeouts by the type of resource, such as `GPU`; holders can only ask for shorter ones; replaces what there was (L10).",
   retry_ms_cap: "What that hint is capped at, before jitter.",
   supervisor: "Who gets policy escalations of tasks that name no other (T5); null: each task's principal.",
+  foreign_receipts: "Receipts about tasks that this system does not own are taken into the ledger too (R1).",
 };
 
 export const quotasWords: Words<typeof tenantQuotas> = {
@@ -25,6 +26,7 @@ export const quotasWords: Words<typeof tenantQuotas> = {
   tasks_max: "Tasks.",
   receipts_max: "Receipts in the ledger; beyond it, what was accepted can still be completed (R8).",
   receipt_bytes_max: "Their size together, about as they are stored (R8).",
+  foreign_obligations_max: "Open obligations on tasks that this system does not own (R8).",
   lease_time_ms_max: "The longest that one lease may live, however often it is extended; null: no limit.",
   tenant_lease_time_ms_max: "Lease time of all leases together, per day; null: no limit.",
   kinds: "Units of live leases by the type of resource, such as `GPU`; replaces what there was (G2).",

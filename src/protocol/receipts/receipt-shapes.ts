@@ -36,7 +36,8 @@ export const chain = record(
 export const obligation = record(
   parts(taskObligation, {
     ...obligationWords,
-    status: "The task's.",
+    status: "The task's; `accepted` where the task is another system's.",
+    foreign: "The task is not this system's: what is known of it is what its receipts say (R1).",
     deadline_at: "When the custodian's lease ends, unless it is extended; null where it holds none.",
   }),
   {

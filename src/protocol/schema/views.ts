@@ -168,6 +168,8 @@ export const taskObligation = {
   taskId: text(),
   ...only(taskSpec, "taskType", "taskSummary", "principalAi"),
   ...only(task, "status", "lastReceiptId"),
+  /** The task is another system's: only what its receipts say of it is known. */
+  foreign: flag(),
 };
 
 /** What is signed comes first, in the order in which it is signed. */

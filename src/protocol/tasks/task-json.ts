@@ -26,9 +26,14 @@ export function taskObject(task: Task): WireObject {
 }
 
 export function obligationObject({ task, obligation, deadline = null }: TaskObligation): WireObject {
+  if ("taskId" in task) {
+    const here = { status: "accepted", taskSummary: null, closedAt: null, foreign: true };
+    return show(views.taskObligation, { ...task, ...obligation, ...here, deadline });
+  }
   const { id: taskId, spec, status, lastReceiptId } = task;
   const closedAt = obligation.state === "CLOSED" ? task.endedAt : null;
-  return show(views.taskObligation, { ...spec, ...obligation, deadline, closedAt, taskId, status, lastReceiptId });
+  const shown = { ...spec, ...obligation, deadline, closedAt, taskId, status, lastReceiptId, foreign: false };
+  return show(views.taskObligation, shown);
 }
 
 export function workerObject({ worker, leases }: { readonly worker: Worker; readonly leases: number }): WireObject {

@@ -111,7 +111,7 @@ function listOpen(engine: Engine, query: QueryOf<"list_obligations">): Promise<Q
     reader: query,
     name: "obligations",
     items: (state) => openObligations(state, query.tenant, query.custodian),
-    keyOf: ({ task }) => task.id,
+    keyOf: ({ task }) => ("taskId" in task ? task.taskId : task.id),
     isWanted: ({ obligation }) => query.state === null || obligation.state === query.state,
     reply: (obligations, nextCursor) => ({ type: "obligation_page", obligations, nextCursor }),
   });

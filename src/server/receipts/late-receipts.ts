@@ -1,12 +1,12 @@
 /** What history and the ledger say about a receipt that came late, or was sent before (T4, T13, R3). */
 import type { Engine } from "../../engine/engine.ts";
-import { completeReply, findEndedTask, findReceipt, tasksOfEndedLeases } from "../../engine/history.ts";
+import { completeReply, endedTasks, findEndedTask, findReceipt, tasksOfEndedLeases } from "../../engine/history.ts";
 import { unstamped } from "../../kernel/contract/commands.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
 import type { Reply } from "../../kernel/contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../../kernel/contract/task-commands.ts";
 import { answerForLateReceipt, dedupeConflict } from "../../kernel/kernel.ts";
-import { isReceiptKnown, type Reader } from "../../kernel/views.ts";
+import { isReceiptKnown, mayBeForeign, type Reader } from "../../kernel/views.ts";
 import type { ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
 import type { KnownReceipt } from "./dedupe-lookup.ts";
 
@@ -77,3 +77,24 @@ function agrees(sent: ReceiptInput, stored: object): boolean {
 }
 
 const notContent: ReadonlySet<string> = new Set(["leaseId", "fence", "receiptId", "tenantId", "obligationId"]);
+
+/** Tasks of receipts that may be another system's, because the kernel does not know them (R1). */
+export function tasksUnknown(
+  engine: Engine,
+  tenant: string,
+  receipts: readonly (ReceiptInput | null)[],
+): ReadonlySet<string> {
+  const some = engine.peek((state) => receipts.filter((one) => one !== null && mayBeForeign(state, tenant, one)));
+  return new Set(some.flatMap((one) => one?.taskId ?? []));
+}
+
+/** Those of them that history does not know either. */
+export async function withoutOwned(
+  { store }: Engine,
+  tenant: string,
+  tasks: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
+  if (tasks.size === 0) return tasks;
+  const ended = await endedTasks(store, tenant, [...tasks]);
+  return tasks.difference(new Set(ended.map(({ id }) => id)));
+}

@@ -22,7 +22,7 @@ import { answerForFault } from "../answering/faults.ts";
 import { Results } from "../answering/results.ts";
 import type { Service } from "../service.ts";
 import { DedupeLookup, type FoundReceipts, findBefore, type KnownReceipt } from "./dedupe-lookup.ts";
-import { type Finding, findLate, findRepeated } from "./late-receipts.ts";
+import { type Finding, findLate, findRepeated, tasksUnknown, withoutOwned } from "./late-receipts.ts";
 
 /** Gets what became of each receipt, by its place: stored, now or before, or refused, by the kernel or at the edge. */
 export interface ReceiptOutlet<T = unknown> {
@@ -98,7 +98,7 @@ export class ReceiptSubmission {
 
 /** The receipts of one call. */
 class ReceiptCall<T> {
-  /** Some have keys that only the ledger can know. */
+  /** Some have keys that only the ledger can know, or tasks that only history can. */
   readonly isKeyed: boolean;
   private readonly engine: Engine;
   private readonly lookup: DedupeLookup;
@@ -106,6 +106,8 @@ class ReceiptCall<T> {
   private readonly receipts: ReceiptItems;
   private readonly outlet: ReceiptOutlet<T>;
   private readonly marks: readonly (readonly string[])[];
+  /** Tasks that the kernel does not know and that may be another system's; once history was asked, those that are (R1). */
+  private unowned: ReadonlySet<string>;
   private next = 0;
 
   constructor(
@@ -121,7 +123,8 @@ class ReceiptCall<T> {
     this.receipts = receipts;
     this.outlet = outlet;
     this.marks = receipts.some(isKeyed) ? receipts.map((receipt) => this.unknownMarks(receipt)) : [];
-    this.isKeyed = this.marks.some((some) => some.length > 0);
+    this.unowned = tasksUnknown(engine, sender.tenant, receipts);
+    this.isKeyed = this.unowned.size > 0 || this.marks.some((some) => some.length > 0);
   }
 
   /** As many as fit into the batch, and at least one, so that many never block the loop. True: all are decided. */
@@ -150,7 +153,13 @@ class ReceiptCall<T> {
     const wanted = [...new Set(marks.flat())];
     const release = await lookup.hold(sender.tenant, wanted);
     try {
-      const [known, tasks] = await Promise.all([lookup.find(sender.tenant, wanted), this.tasks()]);
+      const found = [
+        lookup.find(sender.tenant, wanted),
+        this.tasks(),
+        withoutOwned(this.engine, sender.tenant, this.unowned),
+      ] as const;
+      const [known, tasks, unowned] = await Promise.all(found);
+      this.unowned = unowned;
       const lastWith = new Map<string, Promise<void>>();
       const all: Promise<void>[] = [];
       for (const [index, receipt] of receipts.entries()) {
@@ -203,7 +212,8 @@ class ReceiptCall<T> {
     after: ((stored: KnownReceipt | null) => void) | null,
   ): Submission<T> {
     const { engine, sender, outlet } = this;
-    return new Submission({ engine, sender, index, outlet, after }, receipt);
+    const unowned = receipt.taskId !== null && this.unowned.has(receipt.taskId);
+    return new Submission({ engine, sender, index, outlet, after, unowned }, receipt);
   }
 
   /** Marks that the kernel does not know; what those that it knows mean, it says itself. */
@@ -225,6 +235,8 @@ interface Sent<T> {
   readonly outlet: ReceiptOutlet<T>;
   /** What was stored, now or before; null: nothing. */
   readonly after: ((stored: KnownReceipt | null) => void) | null;
+  /** History does not know its task (R1). */
+  readonly unowned: boolean;
 }
 
 /** This object is kept until the commit: the receipt itself is not, once it is decided (0013). */
@@ -246,8 +258,18 @@ class Submission<T> implements Outlet<T | null> {
   decide(): void {
     const { receipt, sent, taskOfLease } = this;
     if (receipt === null) throw new TypeError("a receipt is decided once");
-    const { tenant, actor } = sent.sender;
-    sent.engine.submit({ type: "submit_receipt", tenant, actor, receipt, taskOfLease, entropy: unstamped }, this);
+    const { sender, unowned } = sent;
+    const { tenant, actor } = sender;
+    const command = {
+      type: "submit_receipt",
+      tenant,
+      actor,
+      receipt,
+      taskOfLease,
+      unowned,
+      entropy: unstamped,
+    } as const;
+    sent.engine.submit(command, this);
   }
 
   encode(decided: Decision): T | null {
