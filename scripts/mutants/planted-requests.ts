@@ -2,6 +2,90 @@
 import type { Mutant } from "./planted.ts";
 
 export const requestMutants: readonly Mutant[] = [
+  // DIE's hint (W5)
+  {
+    name: "a hint outgrows what the holders take",
+    file: "deciding/verdicts.ts",
+    find: "Math.min(retryMsCap, doubled, Math.max(retryMsBase, likelyMs(obstacles, now)))",
+    replace: "Math.min(retryMsCap, doubled)",
+  },
+  {
+    name: "a hint forgets those that wait ahead",
+    file: "deciding/verdicts.ts",
+    find: "return longest * obstaclesTotal(obstacles);",
+    replace: "return longest;",
+  },
+
+  // Collecting (W8) and what is over (W10)
+  {
+    name: "a heartbeat does not collect a bound lease",
+    file: "commands/holding.ts",
+    find: "  if (collected !== null) collect(turn, collected);\n  if (activity) {",
+    replace: "  if (activity) {",
+  },
+  {
+    name: "a supervisor's read collects",
+    file: "commands/requests.ts",
+    find: 'return role === "agent" || keyId === undefined;',
+    replace: "return role !== null || keyId === undefined;",
+  },
+  {
+    name: "a grant that is over is GRANTED",
+    file: "requests/describe.ts",
+    find: "if (record.ended.length > 0 && record.ended.length === record.leaseIds.length) return describeEnd(record);",
+    replace: "",
+  },
+
+  // Lease time (L10), withdrawal and renewal (G8, G12), held bound leases (L9)
+  {
+    name: "live lease time is not counted",
+    file: "leases/lease-life.ts",
+    find: "    bookedAt: bookLeaseTime(turn, lease),\n",
+    replace: "",
+  },
+  {
+    name: "a lease over midnight is booked whole",
+    file: "deciding/admission.ts",
+    find: "return now - Math.max(bookedAt ?? acquiredAt, windowAt(now));",
+    replace: "return now - (bookedAt ?? acquiredAt);",
+  },
+  {
+    name: "a holder avoids the tenant's idle timeout",
+    file: "leases/lease-life.ts",
+    find: "return most === null || wanted === null ? (most ?? wanted) : Math.min(most, wanted);",
+    replace: "return wanted ?? most;",
+  },
+  {
+    name: "a renewal counts as activity",
+    file: "leases/lease-life.ts",
+    find: 'const isActive = activity || lease.state === "HELD"',
+    replace: 'const isActive = activity || lease.state !== "BINDING"',
+  },
+  {
+    name: "a heartbeat extends what was withdrawn",
+    file: "deciding/extension.ts",
+    find: "  const withdrawn = tenant.resources.size === 0 ? null : whyWithdrawn(tenant, lease);\n  if (withdrawn !== null) return withdrawn;\n",
+    replace: "",
+  },
+  {
+    name: "a renewal skips admission",
+    file: "deciding/extension.ts",
+    find: "whyNotAdmitted(tenant, one) ?? whyTimeIsUp(",
+    replace: "whyTimeIsUp(",
+  },
+  {
+    name: "a held lease on a cell is revived without its cell",
+    file: "commands/holding.ts",
+    find: 'const rebinds = state === "HELD" && cell !== null;',
+    replace: 'const rebinds = state === "HELD" && cell === "";',
+  },
+  {
+    name: "a cell's report ends a lease that is held for a restart",
+    file: "commands/cells.ts",
+    find: '    if (holdTornDown(turn, lease)) return { type: "done" };\n',
+    replace: "",
+  },
+
   // Standby (W14)
   {
     name: "an agent that holds something stands by",

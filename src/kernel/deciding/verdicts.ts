@@ -25,17 +25,35 @@ export function diedVerdict(
   };
 }
 
-/** W5: when to come again. `luck` is a random number, for the jitter. */
+/**
+ * W5: when to come again: doubled with each attempt, but not beyond what the holders are likely to take. `luck` is a random
+ * number, for the jitter.
+ */
 export function retryAfter(
   tenant: TenantEntry,
   attempt: number,
-  _obstacles: Obstacles,
-  _now: Millis,
+  obstacles: Obstacles,
+  now: Millis,
   luck: number,
 ): number {
   const { retryMsBase, retryMsCap } = tenant.record.settings;
-  const delay = Math.min(retryMsCap, retryMsBase * 2 ** Math.min(attempt - 1, 40));
+  const doubled = retryMsBase * 2 ** Math.min(attempt - 1, 40);
+  const delay = Math.min(retryMsCap, doubled, Math.max(retryMsBase, likelyMs(obstacles, now)));
   return delay + (luck % (Math.floor(delay / 2) + 1));
+}
+
+/**
+ * How long all that is in the way is likely to take, one after the other. Met at a random moment, a lease has on average
+ * lived for half of its life; so the present ones say how long leases on these resources last, and nothing is kept.
+ */
+function likelyMs(obstacles: Obstacles, now: Millis): number {
+  let longest = 0;
+  for (const { record } of obstacles.leases) {
+    const lived = now - record.acquiredAt;
+    const left = Math.max(record.expiresAt - now, 0);
+    longest = Math.max(longest, lived + Math.min(lived, left));
+  }
+  return longest * obstaclesTotal(obstacles);
 }
 
 /** W12: the verdict as it would be, from the same decision. */

@@ -420,6 +420,7 @@ test("W4: how a wait ended can be asked for ten minutes", () => {
 test("W5: DIE's hint doubles from base to cap, and jitter adds up to half of it", () => {
   const world = createWorld("old", "young");
   world.grant("old", "MUTATES FILE:/x", { ttlMs: 300_000 });
+  world.later(100_000);
   const hints = Array.from({ length: 9 }, () => world.dies("young", "MUTATES FILE:/x", { entropy: [1, 0] }));
   assert.deepEqual(
     hints.map(({ retryAfterMs }) => retryAfterMs),
@@ -442,6 +443,7 @@ test("W5: the hint follows the tenant's base and cap, and stays a whole number a
   const world = createWorld("old", "young");
   world.settings({ retryMsBase: 7, retryMsCap: 20 });
   world.grant("old", "MUTATES FILE:/x", { ttlMs: 300_000 });
+  world.later(100_000);
   const die = () => world.dies("young", "MUTATES FILE:/x", { entropy: [1, 0] }).retryAfterMs;
   assert.deepEqual([die(), die(), die()], [7, 14, 20]);
   for (let n = 0; n < 3_000; n++) assert.equal(die(), 20);
