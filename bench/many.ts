@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { format, median, type Running, removeFolder, runLoad, runScript, startLeasehold } from "./children.ts";
+import { watchLoop } from "./loop-delay.ts";
 
 const { values } = parseArgs({
   options: {
@@ -80,15 +81,15 @@ async function endAll({ name, agents, path, body, isRight }: Way): Promise<boole
   const isLoaded = name !== "suspend the tenant";
   const load = isLoaded ? runLoad<{ rate: number; p99: number }>("load-http.ts", server.port, 2, 6, "mix") : null;
   await sleep(1_500);
-  await loopDelayMs(server);
+  const blocked = await watchLoop(server.port);
   const began = performance.now();
   const { status, answer } = await call(server, path, body);
   const tookMs = performance.now() - began;
-  const blockedMs = await loopDelayMs(server);
+  const blockedMs = await blocked();
   const left = await leasesLeft(server);
   const beside = load === null ? "" : `, load p99 ${(await load).p99.toFixed(1)} ms`;
   const isDone = status < 300 && left === 0 && isRight(answer);
-  const verdict = isDone && blockedMs < bars.blockedMs ? "" : `: MISSED (${status}, ${left} left)`;
+  const verdict = isDone && blockedMs <= bars.blockedMs ? "" : `: MISSED (${status}, ${left} left)`;
   console.log(
     `${format(leases)} leases, ${name}: answered after ${format(tookMs)} ms, loop blocked ${blockedMs.toFixed(1)} ms (bar ${bars.blockedMs} ms)${beside}${verdict}`,
   );
@@ -158,11 +159,6 @@ async function call({ port }: Running, path: string, body: object | null): Promi
 async function leasesLeft({ port }: Running): Promise<number> {
   const response = await fetch(`http://127.0.0.1:${port}/v1/leases?resource=FILE:/fill/**&limit=1`);
   return ((await response.json()) as { readonly leases: readonly unknown[] }).leases.length;
-}
-
-async function loopDelayMs({ port }: Running): Promise<number> {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  return Number(/^leasehold_loop_delay_seconds\{quantile="1"\} (\S+)/m.exec(text)?.[1]) * 1_000;
 }
 
 function sleep(ms: number): Promise<void> {

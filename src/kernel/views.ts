@@ -83,14 +83,26 @@ export function recordsOf<K extends ListedKind>({ tenants }: State, tenant: stri
   return entry === undefined ? [] : liveRecords(tableOf(entry, kind).values());
 }
 
-/** Of all tenants. */
-export function* allRecords<K extends ListedKind>({ tenants }: State, kind: K): Generator<RecordOf[K]> {
-  for (const tenant of tenants.values()) yield* liveRecords(tableOf(tenant, kind).values());
+/** Of a tenant, or of all. */
+function tenantsOf({ tenants }: State, scope: string | null): Iterable<TenantEntry> {
+  if (scope === null) return tenants.values();
+  const entry = tenants.get(scope);
+  return entry === undefined ? [] : [entry];
 }
 
-export function countRecords({ tenants }: State, kind: ListedKind | "waiter"): number {
+/** Of all tenants, or of one. */
+export function* allRecords<K extends ListedKind>(
+  state: State,
+  kind: K,
+  scope: string | null = null,
+): Generator<RecordOf[K]> {
+  for (const tenant of tenantsOf(state, scope)) yield* liveRecords(tableOf(tenant, kind).values());
+}
+
+export function countRecords(state: State, kind: ListedKind | "waiter", scope: string | null = null): number {
   let sum = 0;
-  for (const tenant of tenants.values()) sum += kind === "waiter" ? tenant.waitingCount : tableOf(tenant, kind).size;
+  for (const tenant of tenantsOf(state, scope))
+    sum += kind === "waiter" ? tenant.waitingCount : tableOf(tenant, kind).size;
   return sum;
 }
 
@@ -179,9 +191,9 @@ export function resourcesByCell({ tenants }: State, tenant: string): ReadonlyMap
 }
 
 /** Live leases on resources of cells. */
-export function countBindings({ tenants }: State): number {
+export function countBindings(state: State, scope: string | null = null): number {
   let count = 0;
-  for (const { resources } of tenants.values()) {
+  for (const { resources } of tenantsOf(state, scope)) {
     for (const entry of resources.values()) if (entry.record.cell !== null) count += leasesOn(entry);
   }
   return count;

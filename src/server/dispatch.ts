@@ -22,8 +22,13 @@ export function dispatch(
   operation: Operation,
   input: Input,
   caller: Caller,
-  respond: Respond,
+  send: Respond,
 ): (() => void) | null {
+  const began = performance.now();
+  const respond: Respond = (answer) => {
+    service.counts.onAnswered?.(operation.name, answer.status, performance.now() - began);
+    send(answer);
+  };
   const { name, roles } = operation;
   const { tenant, actor } = caller;
   if (roles !== "anyone" && !roles.includes(actor.role)) {

@@ -52,7 +52,9 @@ test("the metrics have grants, verdicts, refusals, waits, commits, lateness, del
   assert.ok(value("leasehold_connections") >= 1);
   assert.equal(value("leasehold_held_polls"), 0);
   assert.equal(value("leasehold_event_streams"), 0);
-  assert.ok(value('leasehold_loop_delay_seconds{quantile="0.99"}') >= 0);
+  assert.ok(value('leasehold_loop_delay_seconds_bucket{le="+Inf"}') >= 0);
+  assert.ok(value('leasehold_request_duration_seconds_count{operation="acquire",outcome="ok"}') >= 3);
+  assert.equal(value('leasehold_request_duration_seconds_count{operation="heartbeat",outcome="refused"}'), 1);
   assert.ok(value('leasehold_memory_bytes{kind="rss"}') > 1_000_000);
 });
 

@@ -73,7 +73,9 @@ export const metrics = edge({
   path: "/metrics",
   roles: watching,
   summary: "Shows metrics",
-  description: "In the text format of Prometheus.",
+  description:
+    "In the text format of Prometheus. Operators see the whole server, or the tenant that they name in " +
+    "`Leasehold-Tenant`; everybody else the figures of its own tenant.",
   replies: [{ ...ok(text(), "The metrics."), mediaType: "text/plain" }],
 });
 

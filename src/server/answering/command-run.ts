@@ -208,6 +208,8 @@ export class Counts {
   readonly verdicts = { granted: 0, waiting: 0, standby: 0, died: 0, paused: 0 };
   /** By code: the kernel's refusals, and those of the edge itself. */
   readonly refusals = new Map<string, number>();
+  /** Called with each answer: its operation, its status and how long it took. */
+  onAnswered: ((operation: string, status: number, ms: number) => void) | null = null;
 
   note(reply: Reply): void {
     switch (reply.type) {

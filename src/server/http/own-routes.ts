@@ -3,6 +3,7 @@ import type { FastifyReply } from "fastify";
 import { type Answer, answerJson, errorAnswer } from "../../protocol/answers/answer.ts";
 import { openApiDocument } from "../../protocol/documents/openapi.ts";
 import type { ArtifactHandlers } from "../artifacts/artifacts.ts";
+import { tenantHeader } from "../auth/authenticate.ts";
 import type { Metrics } from "../operating/metrics.ts";
 import type { Service } from "../service.ts";
 import { jsonType, sendAnswer, sendText } from "./edge.ts";
@@ -35,8 +36,10 @@ export function createEdges({ service, metrics, version, events, backup, artifac
       openapi ??= JSON.stringify(openApiDocument(version));
       sendText(reply.raw, 200, jsonType, openapi);
     },
-    metrics: (_request, reply) => {
-      metrics.text().then(
+    metrics: ({ caller, headers }, reply) => {
+      // An operator sees the whole server, or the tenant that it names; everybody else its own tenant.
+      const isWhole = caller?.actor.role === "operator" && headers[tenantHeader] === undefined;
+      metrics.text(isWhole ? null : (caller?.tenant ?? "")).then(
         (text) => sendText(reply.raw, 200, metrics.contentType, text),
         (fault: unknown) => {
           service.log.error({ err: fault }, "the metrics could not be collected");

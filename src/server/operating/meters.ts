@@ -1,51 +1,142 @@
-/** The meters of one `/metrics`. What can be read is read when somebody looks; the rest is counted in plain numbers. */
+/**
+ * The meters of `/metrics`. What can be read is read when somebody looks; the rest is counted in plain numbers. A scrape
+ * changes nothing. Meters of the kind "tenant" are counted for each tenant, and shown to its own readers; operators
+ * see the sum of all tenants, and the meters of the server as well.
+ */
 import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
 
+export type Kind = "tenant" | "server";
+/** A tenant; null: all of them. */
+export type Scope = string | null;
 type Labels = Readonly<Record<string, string>>;
 type Values = Iterable<readonly [labels: Labels, value: number]>;
 
+interface Description {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: string[];
+}
+
+/** Puts a meter into a registry, as it is for the scope. */
+type Placing = (registry: Registry, scope: Scope) => void;
+
 export class Meters {
-  readonly registry = new Registry();
-  private readonly registers = [this.registry];
+  private readonly placings: Record<Kind, Placing[]> = { tenant: [], server: [] };
+  private readonly registries = new Map<Scope, Registry>();
 
-  gauge(name: string, help: string, read: () => number): void {
-    this.gauges(name, help, [], () => [[{}, read()]]);
+  /** In the text format of Prometheus. */
+  text(scope: Scope): Promise<string> {
+    return this.registryOf(scope).metrics();
   }
 
-  gauges(name: string, help: string, labelNames: string[], read: () => Values | Promise<Values>): void {
-    new Gauge({
-      name,
-      help,
-      labelNames,
-      registers: this.registers,
-      async collect() {
-        for (const [labels, value] of await read()) this.set(labels, value);
-      },
+  get contentType(): string {
+    return this.registryOf(null).contentType;
+  }
+
+  gauge(kind: Kind, name: string, help: string, read: (scope: Scope) => number): void {
+    this.gauges(kind, { name, help, labelNames: [] }, (scope) => [[{}, read(scope)]]);
+  }
+
+  gauges(kind: Kind, described: Description, read: (scope: Scope) => Values | Promise<Values>): void {
+    this.placings[kind].push((registry, scope) => {
+      new Gauge({
+        ...described,
+        registers: [registry],
+        async collect() {
+          for (const [labels, value] of await read(scope)) this.set(labels, value);
+        },
+      });
     });
   }
 
-  counters(name: string, help: string, labelNames: string[], read: () => Values): void {
-    new Counter({
-      name,
-      help,
-      labelNames,
-      registers: this.registers,
-      collect() {
-        this.reset();
-        for (const [labels, value] of read()) this.inc(labels, value);
-      },
+  counters(kind: Kind, described: Description, read: (scope: Scope) => Values): void {
+    this.placings[kind].push((registry, scope) => {
+      new Counter({
+        ...described,
+        registers: [registry],
+        collect() {
+          // It is counted elsewhere, and only copied here.
+          this.reset();
+          for (const [labels, value] of read(scope)) this.inc(labels, value);
+        },
+      });
     });
   }
 
-  /** Returns a function that counts one more of a value. */
-  tally(name: string, help: string, label: string): (value: string) => void {
-    const totals = new Map<string, number>();
-    this.counters(name, help, [label], () => labelled(label, totals));
-    return (value) => addOne(totals, value);
+  /** Returns a function that counts one more of a tenant. */
+  total(name: string, help: string): (tenant: string) => void {
+    const totals = new Tally();
+    this.counters("tenant", { name, help, labelNames: [] }, (scope) => [[{}, totals.of(scope).get("") ?? 0]]);
+    return (tenant) => totals.add(tenant, "");
   }
 
-  histogram(name: string, help: string, buckets: number[]): Histogram {
-    return new Histogram({ name, help, buckets, registers: this.registers });
+  /** Returns a function that counts one more of a value, which must be from a closed list. */
+  tally(name: string, help: string, label: string): (tenant: string, value: string) => void {
+    const totals = this.totals(name, help, label);
+    return (tenant, value) => totals.add(tenant, value);
+  }
+
+  /** The same for the caller to count in. */
+  totals(name: string, help: string, label: string): Tally {
+    const totals = new Tally();
+    this.counters("tenant", { name, help, labelNames: [label] }, (scope) => labelled(label, totals.of(scope)));
+    return totals;
+  }
+
+  histogram(name: string, help: string, buckets: number[], labelNames: string[] = []): Histogram<string> {
+    const histogram = new Histogram({ name, help, buckets, labelNames, registers: [] });
+    this.placings.server.push((registry) => registry.registerMetric(histogram));
+    return histogram;
+  }
+
+  /** Returns a function that observes a value of a tenant. */
+  histogramOfTenants(name: string, help: string, buckets: number[]): (tenant: string, value: number) => void {
+    const histograms = new Map<Scope, Histogram>();
+    const histogramOf = (scope: Scope): Histogram => {
+      const histogram = histograms.get(scope) ?? new Histogram({ name, help, buckets, registers: [] });
+      histograms.set(scope, histogram);
+      return histogram;
+    };
+    this.placings.tenant.push((registry, scope) => registry.registerMetric(histogramOf(scope)));
+    return (tenant, value) => {
+      histogramOf(tenant).observe(value);
+      histogramOf(null).observe(value);
+    };
+  }
+
+  private registryOf(scope: Scope): Registry {
+    const known = this.registries.get(scope);
+    if (known !== undefined) return known;
+    const registry = new Registry();
+    const { tenant, server } = this.placings;
+    for (const place of scope === null ? [...tenant, ...server] : tenant) place(registry, scope);
+    this.registries.set(scope, registry);
+    return registry;
+  }
+}
+
+/** How often each value occurred, for each tenant. */
+export class Tally {
+  private readonly byTenant = new Map<string, Map<string, number>>();
+
+  add(tenant: string, value: string): void {
+    addOne(this.ofTenant(tenant), value);
+  }
+
+  /** Where its values are counted. */
+  ofTenant(tenant: string): Map<string, number> {
+    const totals = this.byTenant.get(tenant) ?? new Map<string, number>();
+    this.byTenant.set(tenant, totals);
+    return totals;
+  }
+
+  of(scope: Scope): ReadonlyMap<string, number> {
+    if (scope !== null) return this.byTenant.get(scope) ?? new Map();
+    const sums = new Map<string, number>();
+    for (const totals of this.byTenant.values()) {
+      for (const [value, count] of totals) sums.set(value, (sums.get(value) ?? 0) + count);
+    }
+    return sums;
   }
 }
 

@@ -1,9 +1,8 @@
 /** `/metrics`: what an operator watches, in the text format of Prometheus. Most of it is read when somebody looks. */
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { countRecords, keysIn, type ListedKind, tenantsIn } from "../../kernel/views.ts";
 import type { Service } from "../service.ts";
 import { addCellMetrics, addTaskMetrics } from "./event-metrics.ts";
-import { labelled, Meters } from "./meters.ts";
+import { labelled, Meters, type Scope } from "./meters.ts";
 
 /** What only the server itself can count. */
 export interface ServerCounts {
@@ -13,7 +12,8 @@ export interface ServerCounts {
 }
 
 export interface Metrics {
-  text(): Promise<string>;
+  /** Of a tenant, for its own readers; null: of the whole server, for operators. */
+  text(scope: Scope): Promise<string>;
   readonly contentType: string;
   close(): void;
 }
@@ -21,8 +21,10 @@ export interface Metrics {
 const secondsBuckets = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
 const sizeBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
 
-/** How often the loop's delay is looked at; what is measured is the time between two looks, so this is taken off. */
-const loopLookMs = 10;
+const requestBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60];
+
+/** How often the loop's delay is measured: by how late a timer is that should have fired by now. */
+const loopTimerMs = 10;
 
 const recordGauges: readonly (readonly [name: string, kind: ListedKind | "waiter", help: string])[] = [
   ["leasehold_leases", "lease", "Live leases."],
@@ -38,26 +40,41 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
 
   const noteTask = addTaskMetrics(service, meters);
   const noteCell = addCellMetrics(service, meters);
-  const noteType = meters.tally(
+  const types = meters.totals(
     "leasehold_events_total",
     "What happened: grants, waits, expiries and the rest, by type.",
     "type",
   );
+  // Every event comes by here, so the tenant's counts are looked up only where the tenant changes.
+  let current = { tenant: "", counts: types.ofTenant("") };
   const stopCounting = engine.subscribe((batch) => {
     for (const { event } of batch) {
-      noteType(event.type);
-      if (event.type.startsWith("lease.")) continue;
+      const { type, tenant } = event;
+      if (tenant !== current.tenant) current = { tenant, counts: types.ofTenant(tenant) };
+      current.counts.set(type, (current.counts.get(type) ?? 0) + 1);
+      if (type.startsWith("lease.")) continue;
       noteTask(event);
       noteCell(event);
     }
   });
-  meters.counters(
-    "leasehold_verdicts_total",
-    "Answers to an acquire, or to the question after its request.",
-    ["verdict"],
-    () => labelled("verdict", Object.entries(counts.verdicts)),
+  const verdicts = "Answers to an acquire, or to the question after its request.";
+  meters.counters("server", { name: "leasehold_verdicts_total", help: verdicts, labelNames: ["verdict"] }, () =>
+    labelled("verdict", Object.entries(counts.verdicts)),
   );
-  meters.counters("leasehold_refusals_total", "Refusals, by code.", ["code"], () => labelled("code", counts.refusals));
+  const refusals = "Refusals, by code.";
+  meters.counters("server", { name: "leasehold_refusals_total", help: refusals, labelNames: ["code"] }, () =>
+    labelled("code", counts.refusals),
+  );
+  const requestSeconds = meters.histogram(
+    "leasehold_request_duration_seconds",
+    "From when a request was understood to its answer, the time that it was held included, by operation and outcome.",
+    requestBuckets,
+    ["operation", "outcome"],
+  );
+  counts.onAnswered = (operation, status, ms) => {
+    const outcome = status < 400 ? "ok" : status < 500 ? "refused" : "failed";
+    requestSeconds.observe({ operation, outcome }, ms / 1_000);
+  };
 
   const commitSeconds = meters.histogram(
     "leasehold_commit_seconds",
@@ -81,68 +98,73 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
   };
 
   for (const [name, kind, help] of recordGauges) {
-    meters.gauge(name, help, () => engine.peek((state) => countRecords(state, kind)));
+    meters.gauge("tenant", name, help, (scope) => engine.peek((state) => countRecords(state, kind, scope)));
   }
-  meters.gauge("leasehold_tenants", "Tenants.", () => engine.peek(tenantsIn).size);
-  meters.gauge("leasehold_keys", "Keys.", () => engine.peek(keysIn).size);
-  meters.gauge("leasehold_last_event", "Sequence number of the last durable event.", () => engine.lastSeq);
-  meters.gauge("leasehold_ready", "1 while commands are served.", () => (engine.isServing ? 1 : 0));
+  meters.gauge("server", "leasehold_tenants", "Tenants.", () => engine.peek(tenantsIn).size);
+  meters.gauge("server", "leasehold_keys", "Keys.", () => engine.peek(keysIn).size);
+  meters.gauge("server", "leasehold_last_event", "Sequence number of the last durable event.", () => engine.lastSeq);
+  meters.gauge("tenant", "leasehold_ready", "1 while commands are served.", () => (engine.isServing ? 1 : 0));
   meters.gauge(
+    "server",
     "leasehold_clock_offset_seconds",
     "How far the wall clock is ahead of the service's time, which leases go by (L7).",
     () => (Date.now() - engine.now()) / 1_000,
   );
-  meters.gauge("leasehold_connections", "Open connections.", server.connections);
+  meters.gauge("server", "leasehold_connections", "Open connections.", server.connections);
   meters.gauge(
+    "server",
     "leasehold_held_polls",
     "Answers that are held until something happens.",
     () => service.requests.size + service.polls.size,
   );
-  meters.gauge("leasehold_event_streams", "Open streams of server-sent events.", server.eventStreams);
-  meters.gauge("leasehold_stream_connections", "Open WebSockets.", server.streamConnections);
+  meters.gauge("server", "leasehold_event_streams", "Open streams of server-sent events.", server.eventStreams);
+  meters.gauge("server", "leasehold_stream_connections", "Open WebSockets.", server.streamConnections);
 
-  const delay = monitorEventLoopDelay({ resolution: loopLookMs });
-  delay.enable();
-  addLoopDelay(meters, delay);
+  const stopTiming = addLoopDelay(meters);
   addProcess(meters, version);
   return {
-    text() {
+    text(scope) {
       engine.vitals.handOver();
-      return meters.registry.metrics();
+      return meters.text(scope);
     },
-    contentType: meters.registry.contentType,
+    contentType: meters.contentType,
     close() {
-      delay.disable();
+      stopTiming();
       stopCounting();
+      counts.onAnswered = null;
       engine.vitals.onNoted = null;
       service.cells.vitals.onAnswered = null;
     },
   };
 }
 
-/** Since the last scrape: a peak of last week says nothing about today. */
-function addLoopDelay(meters: Meters, delay: ReturnType<typeof monitorEventLoopDelay>): void {
-  const help = "How long the event loop was held up, since the last scrape.";
-  meters.gauges("leasehold_loop_delay_seconds", help, ["quantile"], () => {
-    const seconds = [50, 99, 100].map((quantile) => {
-      const late = Math.max(0, delay.percentile(quantile) / 1e9 - loopLookMs / 1e3);
-      return [{ quantile: String(quantile / 100) }, late] as const;
-    });
-    delay.reset();
-    return seconds;
-  });
+/** A histogram, so that no scrape takes anything away from the next one. Returns how to stop. */
+function addLoopDelay(meters: Meters): () => void {
+  const help = "How late the event loop is: by how much a timer of 10 ms fires too late.";
+  const late = meters.histogram("leasehold_loop_delay_seconds", help, secondsBuckets);
+  let last = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    late.observe(Math.max(0, now - last - loopTimerMs) / 1_000);
+    last = now;
+  }, loopTimerMs);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 function addProcess(meters: Meters, version: string): void {
-  meters.gauges("leasehold_memory_bytes", "Memory of the process, by kind.", ["kind"], () => {
+  const memory = { name: "leasehold_memory_bytes", help: "Memory of the process, by kind.", labelNames: ["kind"] };
+  meters.gauges("server", memory, () => {
     const { rss, heapUsed, heapTotal, external } = process.memoryUsage();
     return labelled("kind", Object.entries({ rss, heapUsed, heapTotal, external }));
   });
-  meters.counters("process_cpu_seconds_total", "Processor time of the process.", [], () => {
+  const cpu = { name: "process_cpu_seconds_total", help: "Processor time of the process.", labelNames: [] };
+  meters.counters("server", cpu, () => {
     const { user, system } = process.cpuUsage();
     return [[{}, (user + system) / 1e6]];
   });
   const startedAt = Math.round(Date.now() / 1_000 - process.uptime());
-  meters.gauge("process_start_time_seconds", "When the process began.", () => startedAt);
-  meters.gauges("leasehold_info", "Always 1.", ["version"], () => [[{ version }, 1]]);
+  meters.gauge("server", "process_start_time_seconds", "When the process began.", () => startedAt);
+  const info = { name: "leasehold_info", help: "Always 1.", labelNames: ["version"] };
+  meters.gauges("server", info, () => [[{ version }, 1]]);
 }
