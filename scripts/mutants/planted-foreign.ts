@@ -21,6 +21,12 @@ export const foreignMutants: readonly Mutant[] = [
     replace: "if (!isAbove(actor) && writer === null)",
   },
   {
+    name: "foreign: another of the family believes that it has accepted the task",
+    file: "commands/foreign-receipts.ts",
+    find: "if (isAbove(actor) || writer === before.acceptedBy)",
+    replace: "if (isAbove(actor) || writer !== null)",
+  },
+  {
     name: "foreign: open obligations have no quota",
     file: "commands/foreign-receipts.ts",
     find: "return size < foreignObligationsMax ? null",

@@ -85,8 +85,7 @@ function accept(
       "for_principal",
       `must be ${before.obligation.custodian}, who answers for it until it is escalated`,
     );
-  // Said before, without a key: the first answer stands.
-  if (before !== null && before.receiptId !== null) return { type: "receipt_known", receiptId: before.receiptId };
+  if (before !== null && before.receiptId !== null) return repeated(actor, input, before, before.receiptId, writer);
   const full = before === null ? whyNoneMore(tenant) : null;
   if (full !== null) return full;
   const about = before ?? {
@@ -106,6 +105,19 @@ function accept(
     openForeign(turn, { ...about, acceptedBy, receiptId, lastReceiptId: receiptId }, input, receipt);
   } else noteForeign(turn, open, input, receipt);
   return { type: "receipt", receipt };
+}
+
+/** Said before, without a key: the first answer stands. It is not the answer to another of the custodian's family. */
+function repeated(
+  actor: Actor,
+  input: ReceiptInput,
+  before: ForeignObligation,
+  receiptId: string,
+  writer: string | null,
+): Reply {
+  if (isAbove(actor) || writer === before.acceptedBy)
+    return whyNotWorkersToSay(actor, input, subjectOf(before), writer ?? "") ?? { type: "receipt_known", receiptId };
+  return refuse("forbidden", `${before.acceptedBy} has accepted this task for ${before.obligation.custodian}.`);
 }
 
 /** What follows an acceptance: by the custodian, or by the one who accepted it. */

@@ -164,9 +164,12 @@ test("R7: a worker's key and an agent's token speak for others' tasks only in th
 });
 
 test("R7: who accepted in its family's name speaks for it until it is escalated", () => {
-  const { world, send, refused } = createLedger();
+  const { world, send, refused, known } = createLedger();
   send("accepted", { ...accepted, forPrincipal: "worker.x" });
   refused("forbidden", "complete", { status: "success", sourceSystem: "worker.x-2" });
+  // Another of the family does not get the first one's answer, or both would do the work.
+  refused("forbidden", "accepted", { ...accepted, sourceSystem: "worker.x-2", forPrincipal: "worker.x" });
+  assert.equal(known("accepted", { ...accepted, forPrincipal: "worker.x" }), world.receipts[0]?.id);
   assert.equal(refused("invalid_receipt", "accepted", { ...accepted, forPrincipal: "worker" }).field, "for_principal");
   send("escalate", { ...handed, sourceSystem: "worker.x-1" });
   refused("forbidden", "complete", { status: "success", sourceSystem: "worker.x-1" });
