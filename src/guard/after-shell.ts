@@ -6,7 +6,7 @@ import { type HookAnswer, pass } from "./answers.ts";
 import { unmarkCommit } from "./commit-marks.ts";
 import type { HookCall } from "./hook-call.ts";
 import { judgeUnleased } from "./judging.ts";
-import { renew } from "./leasing.ts";
+import { renew, reportActivity } from "./leasing.ts";
 import { checkoutFolder, readPrivateJson, remove } from "./private-files.ts";
 import { pictureFile } from "./shell-plan.ts";
 import { shellWrites } from "./shell-writes.ts";
@@ -24,12 +24,12 @@ export async function afterShell(call: HookCall, command: string): Promise<HookA
     const repository = findRepository(folder);
     if (repository !== null) unmarkCommit(checkoutFolder(repository, environment), session.agentId);
   }
-  const held = await renew(call, true);
-  for (const { path } of [...writes.mutated, ...writes.deleted]) noteIfHeld(call, path, held);
-  for (const [from, to] of [...writes.renamed, ...writes.copied]) {
-    noteIfHeld(call, from.path, held);
-    noteIfHeld(call, to.path, held);
-  }
+  const held = await renew(call);
+  const named = [...writes.mutated, ...writes.deleted, ...writes.renamed.flat(), ...writes.copied.flat()];
+  await reportActivity(
+    call,
+    named.flatMap(({ path }) => noteIfHeld(call, path, held) ?? []),
+  );
   const file = pictureFile(session.agentFolder, payload.toolUseId, command);
   const earlier = readPrivateJson<Earlier>(file, { root: "string", picture: "object" });
   if (earlier === null) return pass;
@@ -52,13 +52,14 @@ async function judge(
   const targets = changed
     .map((path) => targetOf(join(repository.root, path), "/", { isLink: true }))
     .filter((target): target is Target => !isOutside(target));
+  const active: Lease[] = [];
   const unasked = targets.filter((target) => {
-    if (held.some(({ resource }) => covers(resource, target.resource))) {
-      noteWritten(call, target);
-      return false;
-    }
-    return !isOthersWrite(checkout, target, call.session.agentId);
+    const own = held.find(({ resource }) => covers(resource, target.resource));
+    if (own === undefined) return !isOthersWrite(checkout, target, call.session.agentId);
+    if (noteWritten(call, target)) active.push(own);
+    return false;
   });
+  await reportActivity(call, active);
   return await judgeUnleased(call, repository, unasked);
 }
 
@@ -69,10 +70,13 @@ function isOthersWrite(checkout: string, { path }: Target, agentId: string): boo
   return mark.state === "writing" ? Date.now() - mark.at < writingMsMax : mark.version === versionOf(path);
 }
 
-function noteIfHeld(call: HookCall, path: string, held: readonly Lease[]): void {
-  if (/[*?]/.test(path)) return;
+/** The lease that covers it, if it was changed. */
+function noteIfHeld(call: HookCall, path: string, held: readonly Lease[]): Lease | null {
+  if (/[*?]/.test(path)) return null;
   const target = targetOf(path, "/");
-  if (!isOutside(target) && held.some(({ resource }) => covers(resource, target.resource))) noteWritten(call, target);
+  if (isOutside(target)) return null;
+  const own = held.find(({ resource }) => covers(resource, target.resource));
+  return own !== undefined && noteWritten(call, target) ? own : null;
 }
 
 interface Earlier {

@@ -1,9 +1,10 @@
 /** After a tool has run: what its files are now is noted, and its leases are kept alive. */
+import type { Lease } from "../sdk/wire.ts";
 import { type HookAnswer, pass } from "./answers.ts";
 import { Unreachable } from "./control-plane.ts";
 import type { HookCall } from "./hook-call.ts";
 import { planWrites, type TargetFile } from "./intents.ts";
-import { renew, takeKept } from "./leasing.ts";
+import { renew, reportActivity, takeKept } from "./leasing.ts";
 import { covers, type Target } from "./targets.ts";
 import { actionOf } from "./tools.ts";
 import { noteWritten } from "./versions.ts";
@@ -24,7 +25,7 @@ async function afterTool(call: HookCall): Promise<HookAnswer> {
   try {
     switch (action.kind) {
       case "read":
-        await renew(call, true);
+        await renew(call);
         return pass;
       case "write":
         return await afterWrite(call, planWrites(action, payload.cwd).files);
@@ -40,12 +41,15 @@ async function afterTool(call: HookCall): Promise<HookAnswer> {
 
 /** The tool may have asked its user meanwhile, for longer than the lease lasted. */
 async function afterWrite(call: HookCall, files: readonly TargetFile[]): Promise<HookAnswer> {
-  const held = await renew(call, true);
+  const held = await renew(call);
   const unleased: Target[] = [];
+  const changed: Lease[] = [];
   for (const { target } of files) {
-    if (held.some(({ resource }) => covers(resource, target.resource))) noteWritten(call, target);
-    else unleased.push(target);
+    const own = held.find(({ resource }) => covers(resource, target.resource));
+    if (own === undefined) unleased.push(target);
+    else if (noteWritten(call, target)) changed.push(own);
   }
+  await reportActivity(call, changed);
   const [first] = unleased;
   if (first === undefined) return pass;
   return await (await import("./judging.ts")).judgeUnleased(call, first.repository, unleased);

@@ -23,7 +23,7 @@ export async function before(call: HookCall): Promise<HookAnswer> {
     // Before it reads, and not after: what is written in between must count as not seen.
     for (const path of action.paths) noteRead(call.session.agentFolder, path, payload.cwd);
     // Reading does not depend on the server.
-    await renew(call, true).catch(() => []);
+    await renew(call).catch(() => []);
     return pass;
   }
   try {
@@ -47,7 +47,7 @@ async function decide(call: HookCall, { intents, files, outside, isClear }: Plan
       : `Leasehold: not guarded, because it is not in a repository: ${outside.slice(0, 5).join(", ")}`;
   if (intents.length === 0) {
     // A command without known writes may run for long: what its session holds must outlast it.
-    await renew(call, false).catch((error: unknown) => {
+    await renew(call).catch((error: unknown) => {
       if (!isClear || !(error instanceof Unreachable)) throw error;
     });
     return { ...pass, notice };
@@ -71,7 +71,8 @@ async function decide(call: HookCall, { intents, files, outside, isClear }: Plan
       if (missed.length > 0) return denied(changedReason(missed));
       if (verdict.changes.length > 0) keepForAfter(call.session, changedReason(verdict.changes));
       for (const { target } of files) {
-        const mark = { agentId: call.session.agentId, state: "writing", version: "", at: Date.now() } as const;
+        const version = versionOf(target.path);
+        const mark = { agentId: call.session.agentId, state: "writing", version, at: Date.now() } as const;
         markWrite(checkoutFolder(target.repository, call.environment), target.path, mark);
       }
       return { ...pass, notice };

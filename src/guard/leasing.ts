@@ -52,7 +52,7 @@ export async function lease(
   waitMs = asking.settings.waitMs,
 ): Promise<Verdict> {
   const { settings, session } = asking;
-  const held = await renew(asking, false);
+  const held = await renew(asking);
   const isHeld = (name: string) => held.some((own) => writing.has(own.predicate) && covers(own.resource, name));
   const intents = wanted.filter(({ resource, to }) => !(isHeld(resource) && (to === undefined || isHeld(to))));
   if (intents.length === 0) return { kind: "granted", changes: [] };
@@ -105,12 +105,19 @@ function mayHold(session: Session): boolean {
 }
 
 /** All that it holds, for another TTL. */
-export async function renew(asking: Asking, isActive: boolean): Promise<readonly Lease[]> {
+export async function renew(asking: Asking): Promise<readonly Lease[]> {
   if (!mayHold(asking.session)) return [];
-  const heartbeat = { agent_id: asking.session.agentId, activity: isActive };
-  const { status, body } = await callAs(asking, "POST", "/v1/heartbeat", heartbeat);
+  const { status, body } = await callAs(asking, "POST", "/v1/heartbeat", { agent_id: asking.session.agentId });
   const { leases } = body as { readonly leases?: readonly Lease[] };
   return status === 200 && Array.isArray(leases) ? leases : [];
+}
+
+/** L10: files of these leases were changed. To read a file, or to hold it, is not activity. */
+export async function reportActivity(asking: Asking, leases: readonly Lease[]): Promise<void> {
+  if (leases.length === 0) return;
+  const ids = [...new Set(leases.map(({ id }) => id))];
+  const heartbeat = { agent_id: asking.session.agentId, lease_ids: ids, activity: true };
+  await callAs(asking, "POST", "/v1/heartbeat", heartbeat);
 }
 
 /** Gives all back; how many there were. */

@@ -55,14 +55,20 @@ function markPath(checkout: string, path: string): string {
   return join(checkout, "writes", fileName(path));
 }
 
-export function noteWritten({ session, environment }: HookCall, target: Target): void {
+/** Whether it is another file than before the tool ran, or than the session has seen. */
+export function noteWritten({ session, environment }: HookCall, target: Target): boolean {
+  const checkout = checkoutFolder(target.repository, environment);
+  const earlier = readWriteMark(checkout, target.path);
+  const isOwn = earlier?.agentId === session.agentId;
+  const known = isOwn ? earlier.version : seenVersion(session.agentFolder, target.path);
   const version = versionOf(target.path);
   noteSeen(session.agentFolder, target.path, version);
   // For the version that is reported at the end (A6).
   const wrote: WrittenFile = { resource: target.resource, path: target.path };
   writePrivate(join(session.agentFolder, wroteFolder, fileName(target.path)), JSON.stringify(wrote));
   const mark = { agentId: session.agentId, state: "written", version, at: Date.now() } as const;
-  markWrite(checkoutFolder(target.repository, environment), target.path, mark);
+  markWrite(checkout, target.path, mark);
+  return version !== known;
 }
 
 export function noteRead(agentFolder: string, path: string, cwd: string): void {

@@ -46,7 +46,6 @@ export class Session implements ControlPlane {
   private readonly heartbeat: Heartbeat;
   private current: string | null = null;
   private registering: Promise<string> | null = null;
-  private isActive = false;
   private isEnded = false;
 
   constructor(options: SessionOptions) {
@@ -95,7 +94,6 @@ export class Session implements ControlPlane {
     await this.learn(operation, input, actor, answered);
     const { retry_after_ms: hintMs } = answered.body;
     if (error === "die" && typeof hintMs === "number") this.remember(claims, hintMs);
-    this.isActive ||= isActing;
     return answered;
   }
 
@@ -224,8 +222,6 @@ export class Session implements ControlPlane {
 
   private async beatAll(): Promise<number> {
     const { client } = this.options;
-    const activity = this.isActive;
-    this.isActive = false;
     this.holdings.expire();
     await this.releaseAbandoned();
     for (const agent_id of this.holdings.agents()) {
@@ -233,8 +229,7 @@ export class Session implements ControlPlane {
       const token = this.tokenOf(agent_id);
       try {
         // Without names, so that the grant of a wait is collected too (W8); what is missing then was lost.
-        const beat = { agent_id, activity };
-        const { answer: all, sentAt } = await this.withServer(() => client.ask("heartbeat_all", beat, { token }));
+        const { answer: all, sentAt } = await this.withServer(() => client.ask("heartbeat_all", { agent_id }, { token }));
         this.holdings.extend(all.leases, sentAt);
         const alive = new Set(all.leases.map(({ id }) => id));
         const missing = lease_ids.filter((id) => !alive.has(id));

@@ -54,6 +54,20 @@ test("a held call sends heartbeats for its agent while it lasts", async (t) => {
   assert.equal(await endOf(), last, "and then no more");
 });
 
+test("L10: heartbeats that are sent for a model are not activity", async (t) => {
+  const { service, register, post, get } = await serve(t);
+  await register("a");
+  const acquire = { agent_id: "a", intents: mutates("FILE:/a"), idle_timeout_ms: 200 };
+  const { body } = await post<{ leases: readonly { id: string }[] }>("/v1/acquire", acquire);
+  const presence = createPresence(service, { beatMs: 20, thinkMs: 1_000 });
+  t.after(() => presence.close());
+  const leave = presence.enter(operator, "a");
+  t.after(leave);
+  const lease = () => get<{ state: string; reason?: string }>(`/v1/leases/${body.leases[0]?.id}`);
+  const ended = await until(async () => ((await lease()).body.state === "ACTIVE" ? null : lease()), "it has ended");
+  assert.equal(ended.body.state, "REVOKED");
+});
+
 async function waiting(t: Parameters<typeof serve>[0], thinkMs: number) {
   const server = await serve(t);
   const { service, register, grant, post } = server;

@@ -108,8 +108,8 @@ export const leaseTools = toolsIn("leases", [
     operation: "heartbeat_all",
     description:
       "Extends your leases by their TTL from now. Every call that you make over HTTP does it too, and `leasehold mcp` " +
-      "does it by itself; call it during long work without other calls. STOP work on everything " +
-      "that `lost` names: it belongs to others now.",
+      "does it by itself; call it during long work without other calls, and with `activity` after you have changed " +
+      "what has an idle timeout. STOP work on everything that `lost` names: it belongs to others now.",
     sentence: (body) => {
       const lost = listIn<{ id: string; state: string }>(body, "lost");
       const kept = listIn<Lease>(body, "leases");

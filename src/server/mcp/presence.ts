@@ -34,7 +34,7 @@ export function createPresence(service: Service, options: PresenceOptions = usua
   const attended = new Map<string, Map<string, () => void>>();
 
   const beat = async ({ tenant, actor }: Caller, agentId: string): Promise<number> => {
-    const beating = { agentId, leaseIds: null, activity: true, entropy: unstamped };
+    const beating = { agentId, leaseIds: null, activity: false, entropy: unstamped };
     await engine.command({ type: "heartbeat_all", tenant, actor, ...beating });
     return beatMs;
   };
