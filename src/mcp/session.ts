@@ -229,7 +229,9 @@ export class Session implements ControlPlane {
       const token = this.tokenOf(agent_id);
       try {
         // Without names, so that the grant of a wait is collected too (W8); what is missing then was lost.
-        const { answer: all, sentAt } = await this.withServer(() => client.ask("heartbeat_all", { agent_id }, { token }));
+        const { answer: all, sentAt } = await this.withServer(() =>
+          client.ask("heartbeat_all", { agent_id }, { token }),
+        );
         this.holdings.extend(all.leases, sentAt);
         const alive = new Set(all.leases.map(({ id }) => id));
         const missing = lease_ids.filter((id) => !alive.has(id));

@@ -76,8 +76,10 @@ function shapeFaults({ kind, rules, tests, sentences }: Row): readonly string[] 
   ];
 }
 
-function ruleFaults({ rules, sentences }: Row, document: string): readonly string[] {
+function ruleFaults({ kind, rules, sentences }: Row, document: string): readonly string[] {
+  const isMarked = rules.some((rule) => textOfRule(document, rule)?.includes("◆") === true);
   return [
+    ...(kind === "missing" && !isMarked ? ["is not kept, but none of its rules has a mark ◆"] : []),
     ...rules.filter((rule) => textOfRule(document, rule) === null).map((rule) => `cites ${rule}, which does not exist`),
     ...sentences
       .filter(({ rule, text }) => textOfRule(document, rule)?.includes(text) !== true)
