@@ -239,7 +239,7 @@ export const taskMutants: readonly Mutant[] = [
   // Receipts and workers (R2–R5, T1)
   {
     name: "tasks: the same key with other content is the first receipt",
-    file: "commands/submit-receipt.ts",
+    file: "commands/ended.ts",
     find: "if (mark.fingerprint !== receiptFingerprint(input)) return dedupeConflict();",
     replace: "",
   },
@@ -270,8 +270,8 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "receipts: a worker says that the task was another",
     file: "receipts/principals.ts",
-    find: 'if (role !== "worker") return null;',
-    replace: "if (role !== 'reader') return null;",
+    find: "if (isAbove(actor)) return null;",
+    replace: "if (actor.role !== 'reader') return null;",
   },
   {
     name: "receipts: any obligation will do",
@@ -318,8 +318,8 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "receipts: an obligation that is not overdue is recovered",
     file: "commands/custody.ts",
-    find: 'if (task.record.obligation?.state !== "OVERDUE")',
-    replace: "if (task.record.obligation === null)",
+    find: 'if (task.kind !== "task" || task.record.obligation?.state !== "OVERDUE")',
+    replace: 'if (task.kind !== "task" || task.record.obligation === null)',
   },
   {
     name: "receipts: no quota on the ledger",
