@@ -150,8 +150,8 @@ export const requestMutants: readonly Mutant[] = [
   {
     name: "a death after standing by is not counted",
     file: "requests/standby.ts",
-    find: "becomePaused(turn, agent, true);",
-    replace: "becomePaused(turn, agent, false);",
+    find: "becomePaused(turn, agent, true, ",
+    replace: "becomePaused(turn, agent, false, ",
   },
   {
     name: "a restored kernel forgets what stands by",
@@ -162,7 +162,7 @@ export const requestMutants: readonly Mutant[] = [
   {
     name: "a fenced resource is stood by for",
     file: "resources/resource-life.ts",
-    find: "if ((claim as WaitingClaim).intent.pick === null) requests.add(",
-    replace: "if ((claim as WaitingClaim).intent.pick !== null) requests.add(",
+    find: "if (isWaitedFor(claim as WaitingClaim, name)) requests.add(",
+    replace: "if (!isWaitedFor(claim as WaitingClaim, name)) requests.add(",
   },
 ];
