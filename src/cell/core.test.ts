@@ -76,6 +76,22 @@ test("a late bind or renewal of an ended lease is refused with how it ended", as
   await cell.core.teardown("lease-nobody-knows");
 });
 
+test("L9: a lease that ran out here is bound again as a later generation, once the older binding is torn down", async () => {
+  const cell = makeExecCell({ teardown: "sleep 0.2" });
+  const lease = newLease(resource, 800);
+  await cell.core.bind(lease);
+  await eventually(() => cell.calls().length === 2);
+  await failsWith("lease_expired", cell.core.bind(lease));
+  const again = renewed(lease);
+  const { token } = await cell.core.bind(again);
+  assert.deepEqual(cell.calls(), [`bind ${lease.id}`, `teardown ${lease.id}`, `bind ${lease.id}`]);
+  const shown = inspect(token);
+  assert(!("code" in shown));
+  assert.equal(shown.claims.generation, again.generation);
+  await cell.core.teardown(lease.id, "lease_revoked");
+  await failsWith("lease_revoked", cell.core.bind({ ...again, generation: again.generation + 1 }));
+});
+
 test("G8: an older generation neither binds nor renews; the same one again is answered", async () => {
   const { core } = makeExecCell({});
   const lease = newLease(resource);
