@@ -85,7 +85,7 @@ export const cellMutants: readonly Mutant[] = [
   {
     name: "cells: who waits is left waiting when the cell goes",
     file: "resources/cell-life.ts",
-    find: "eachAt(resource.node.waiting, (claim) => paused.add((claim as WaitingClaim).request));",
+    find: "eachAt(heads, (claim) => waiters.add((claim as WaitingClaim).request));",
     replace: "",
   },
   {
@@ -147,7 +147,7 @@ export const cellMutants: readonly Mutant[] = [
   {
     name: "picking: a crash leaves what was freed elsewhere unserved",
     file: "restore.ts",
-    find: "for (const names of tenant.picking.values()) state.unserved.push({ tenant, names });",
+    find: 'for (const names of tenant.picking.values()) state.unserved.push({ tenant, names, to: "waiters" });',
     replace: "",
   },
   {
@@ -167,7 +167,7 @@ export const cellMutants: readonly Mutant[] = [
   {
     name: "kinds: what has ended is counted for ever",
     file: "deciding/admission.ts",
-    find: "addKind(tenant, resource, -units);",
+    find: "kind.units -= units;",
     replace: "",
   },
   {

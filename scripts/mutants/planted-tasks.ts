@@ -116,7 +116,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: a young task waits for the old",
     file: "tasks/task-manifest.ts",
-    find: "if (obstaclesOf(tenant, task, claims).oldest < task.priority) return false;",
+    find: "if (!isOldest && obstaclesOf(tenant, task, claims).oldest < task.priority) return false;",
     replace: "",
   },
 

@@ -58,21 +58,21 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a lease is held twice",
-    file: "settle.ts",
+    file: "leases/lease-life.ts",
     find: "return holder.record.restarting && record.heldUntil === null;",
     replace: "return holder.record.restarting;",
   },
   {
     name: "a hold that is long over still begins",
     file: "settle.ts",
-    find: 'if (heldUntil <= turn.now) return endLeases(turn, [lease], "EXPIRED", null);',
+    find: 'if ((held.heldUntil ?? 0) <= turn.now) return endLeases(turn, [lease], "EXPIRED", null);',
     replace: "",
   },
   {
     name: "a held lease is revived without VERIFY_ALL",
-    file: "commands/holding.ts",
-    find: 'if (lease.state === "HELD" && !lease.verified) return verifyRequired(id);',
-    replace: "",
+    file: "deciding/extension.ts",
+    find: 'if (lease.state !== "HELD" || lease.verified) return null;',
+    replace: "return null;",
   },
   {
     name: "a capped TTL is not capped",
@@ -134,14 +134,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a node at which somebody waits is tidied away",
     file: "index/resource-tree.ts",
-    find: "if (!isEmpty(node) || (node.waiting !== null && !isEmpty(node.waiting))) return;",
-    replace: "if (!isEmpty(node)) return;",
+    find: "if (!isEmpty(node) || (node.waiting !== null && !isEmpty(node.waiting))) return false;",
+    replace: "if (!isEmpty(node)) return false;",
   },
   {
     name: "a node with others below it is tidied away",
     file: "index/resource-tree.ts",
-    find: "if (parent === null || branch !== null || node.mark !== null) return;",
-    replace: "if (parent === null || node.mark !== null) return;",
+    find: "if (branch !== null || node.mark !== null) return false;",
+    replace: "if (node.mark !== null) return false;",
   },
   {
     name: "names whose hashes collide are one",
@@ -209,8 +209,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "the young wait and the old die",
     file: "deciding/decide.ts",
-    find: "if (obstacles.oldest < priority)",
-    replace: "if (obstacles.oldest > priority)",
+    find: "if (!isOldest && obstacles.oldest < priority)",
+    replace: "if (!isOldest && obstacles.oldest > priority)",
   },
   {
     name: "a young reader overtakes an old writer that waits",
@@ -294,14 +294,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: "the key of a wait that timed out stays taken",
     file: "requests/request-life.ts",
-    find: "if (request.record.key !== null) holder.keys.delete(request.record.key);\n  moveRequest",
-    replace: "moveRequest",
+    find: "if (request.record.key !== null) agent.keys.delete(request.record.key);",
+    replace: "",
   },
   {
     name: "seventeen blockers are named",
     file: "deciding/verdicts.ts",
-    find: ".slice(0, limits.blockersListedMax)\n",
-    replace: ".slice(0, limits.blockersListedMax + 1)\n",
+    find: "leases.slice(0, limits.blockersListedMax)",
+    replace: "leases.slice(0, limits.blockersListedMax + 1)",
   },
   {
     name: "the old is wounded by the young",
@@ -362,20 +362,20 @@ export const mutants: readonly Mutant[] = [
   {
     name: "the older instance's leases are not re-issued",
     file: "commands/agents.ts",
-    find: 'if (lease.record.state === "CLOSING") continue;',
+    find: 'if (lease.record.state === "CLOSING" || isSwept(turn.tenant, lease)) continue;',
     replace: "continue;",
   },
   {
     name: "an agent that holds a lease is forgotten",
     file: "agents/agent-life.ts",
-    find: "if (entry.leaseCount > 0 || entry.open.size > 0) {",
-    replace: "if (entry.open.size > 0) {",
+    find: "return leaseCount > 0 || open.size > 0 || standby !== null;",
+    replace: "return open.size > 0 || standby !== null;",
   },
   {
     name: "the last lease of a quota is denied",
     file: "deciding/decide.ts",
-    find: "tenant.leases.size + claims.length > quotas.leasesMax",
-    replace: "tenant.leases.size + claims.length >= quotas.leasesMax",
+    find: "tenant.leases.size + tenant.waitingClaims + claims.length > quotas.leasesMax",
+    replace: "tenant.leases.size + tenant.waitingClaims + claims.length >= quotas.leasesMax",
   },
   {
     name: "a failed teardown frees the resource",
