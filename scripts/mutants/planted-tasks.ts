@@ -323,7 +323,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     name: "receipts: no quota on the ledger",
-    file: "receipts/ledger-quota.ts",
+    file: "deciding/admission.ts",
     find: 'if (draft.phase === "complete" || draft.phase === "escalate") return null;',
     replace: "if (draft.phase) return null;",
   },

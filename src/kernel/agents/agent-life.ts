@@ -14,6 +14,7 @@ import {
   leaveSeniors,
   type TenantEntry,
   type Turn,
+  takePriority,
   updateCounters,
 } from "../memory/state.ts";
 import { after, type Transitions } from "../memory/transitions.ts";
@@ -40,13 +41,6 @@ export function inUnit(turn: Turn, { record }: AgentEntry): Agent {
 
 /** Nothing for an update: no pause, and nothing that it waited for or lost (A4). */
 export const unconcerned = { pausedAt: null, concerns: [], concernsCut: false } as const;
-
-export function takePriority(turn: Turn): number {
-  const { tenant, now } = turn;
-  const priority = freshPriority(tenant, now);
-  updateCounters(turn, { priority });
-  return priority;
-}
 
 /** Called when a lease or request of the agent has ended, and with other signs of its life. */
 export function noteIdle(turn: Turn, entry: AgentEntry): void {

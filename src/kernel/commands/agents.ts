@@ -11,7 +11,6 @@ import {
   moveTo,
   noteIdle,
   placeAgent,
-  takePriority,
   unconcerned,
   updateAgent,
 } from "../agents/agent-life.ts";
@@ -39,7 +38,16 @@ import { emitLease, reissue, updateLease } from "../leases/lease-life.ts";
 import { agentOf, isAbove, requireAbove } from "../memory/actors.ts";
 import { createEntry } from "../memory/entries.ts";
 import { isSwept, type Sweep } from "../memory/jobs.ts";
-import { type AgentEntry, changed, emit, freeName, leasesOf, type RequestEntry, type Turn } from "../memory/state.ts";
+import {
+  type AgentEntry,
+  changed,
+  emit,
+  freeName,
+  leasesOf,
+  type RequestEntry,
+  type Turn,
+  takePriority,
+} from "../memory/state.ts";
 import { endRequest } from "../requests/request-life.ts";
 import { answerAfter, type Later, sweep } from "../requests/sweep.ts";
 import { ownLeases } from "./holding.ts";

@@ -12,32 +12,15 @@ import {
   type SubmitReceipt,
   taskCommands,
 } from "../contract/task-commands.ts";
-import type { Obligation, PastAttempt, Receipt, ReceiptPhase } from "../contract/task-records.ts";
+import type { Obligation, Receipt, ReceiptPhase } from "../contract/task-records.ts";
+import { whyNotWithinLedger } from "../deciding/admission.ts";
 import { agentOf, isAbove, requireAbove, whyNotWorkerNamed } from "../memory/actors.ts";
 import type { Turn } from "../memory/state.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
-import { whyNotWithinLedger } from "../receipts/ledger-quota.ts";
 import { invalidReceipt, whyNotObligation, whyNotWorkersToSay } from "../receipts/principals.ts";
 import { appendReceipt, fillReceipt, markReceipt, recoveredReceipt } from "../receipts/receipts.ts";
 import { emitTask, finish, statusAfter } from "../tasks/task-life.ts";
 import { moveObligation } from "../tasks/task-states.ts";
-
-/**
- * It names no attempt, nobody has the task, and its source is the custodian. One that had lost the task before must name
- * the obligation: otherwise this may be its late result, to which T13 applies.
- */
-export function speaksAsCustodian(
-  { record }: TaskEntry,
-  { leaseId, fence, sourceSystem, obligationId }: ReceiptInput,
-  phase: ReceiptPhase,
-): boolean {
-  const { obligation, live, past } = record;
-  if (phase === "accepted" || leaseId !== null || fence !== null || live.length > 0) return false;
-  if (obligation === null || obligation.state === "CLOSED") return false;
-  if (sourceSystem !== null && sourceSystem !== obligation.custodian) return false;
-  const isMeant = ({ workerId }: PastAttempt): boolean => sourceSystem === null || workerId === sourceSystem;
-  return obligationId !== null || !past.some((one) => one.acceptedAt !== null && isMeant(one));
-}
 
 export function submitAsCustodian(turn: Turn, task: TaskEntry, command: SubmitReceipt, phase: ReceiptPhase): Reply {
   const { tenant } = turn;

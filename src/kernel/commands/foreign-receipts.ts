@@ -8,10 +8,10 @@ import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
 import type { ForeignObligation, Receipt, ReceiptDraft, ReceiptPhase } from "../contract/task-records.ts";
+import { quotaExceeded, whyNotWithinLedger } from "../deciding/admission.ts";
 import { agentOf, isAbove, whyNotWorker } from "../memory/actors.ts";
 import type { TenantEntry, Turn } from "../memory/state.ts";
 import type { ForeignEntry } from "../memory/task-state.ts";
-import { quotaExceeded, whyNotWithinLedger } from "../receipts/ledger-quota.ts";
 import {
   invalidReceipt,
   namedCustodian,

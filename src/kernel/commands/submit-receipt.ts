@@ -6,14 +6,15 @@ import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
 import type { PastAttempt, Receipt, ReceiptDraft, ReceiptPhase, TaskAttempt } from "../contract/task-records.ts";
+import { whyNotWithinLedger } from "../deciding/admission.ts";
 import { whyNotWorkerNamed } from "../memory/actors.ts";
 import { isTaskLease, type TenantEntry, type Turn } from "../memory/state.ts";
 import { type TaskEntry, updateTask } from "../memory/task-state.ts";
-import { whyNotWithinLedger } from "../receipts/ledger-quota.ts";
 import {
   custodianOf,
   invalidReceipt,
   namedCustodian,
+  speaksAsCustodian,
   supervisorOf,
   whyNotObligation,
   whyNotWorkersToSay,
@@ -34,7 +35,7 @@ import {
 import { noteDuration, resumeSpeculation, speculateAt } from "../tasks/task-speculation.ts";
 import { moveObligation, moveTask, openObligation } from "../tasks/task-states.ts";
 import { noteOutcome } from "../tasks/workers.ts";
-import { speaksAsCustodian, submitAsCustodian } from "./custody.ts";
+import { submitAsCustodian } from "./custody.ts";
 import { answerForLateReceipt, findKnown } from "./ended.ts";
 import { submitForeign } from "./foreign-receipts.ts";
 import { liveLease } from "./holding.ts";

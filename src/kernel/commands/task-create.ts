@@ -2,7 +2,6 @@
  * Creating tasks (T12): once per idempotency key, delayed, or after others; and what holds for a type of task (T6). Each
  * fault in a description names its field and what is wrong with it, and nothing is guessed (S3).
  */
-import { takePriority } from "../agents/agent-life.ts";
 import { invalid } from "../contract/bounds.ts";
 import { taskIdFrom } from "../contract/ids.ts";
 import { checkTask, checkTaskType, checkTaskTypeSettings, taskSpecOf } from "../contract/inputs.gen.ts";
@@ -14,7 +13,7 @@ import type { Task, TaskSpec } from "../contract/task-records.ts";
 import { leavesChoice, needsCells, readIntents } from "../deciding/manifest.ts";
 import { agentOf, requireAbove } from "../memory/actors.ts";
 import { createEntry } from "../memory/entries.ts";
-import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
+import { changed, type TenantEntry, type Turn, takePriority } from "../memory/state.ts";
 import type { TaskEntry, TaskTypeEntry } from "../memory/task-state.ts";
 import { laneIdOf } from "../memory/task-state.ts";
 import { taskFingerprint } from "../names/fingerprint.ts";

@@ -313,6 +313,12 @@ export function freshPriority(tenant: TenantEntry, now: Millis): number {
   return Math.max(tenant.counters.record.priority + 1, now);
 }
 
+export function takePriority(turn: Turn): number {
+  const priority = freshPriority(turn.tenant, turn.now);
+  updateCounters(turn, { priority });
+  return priority;
+}
+
 /** Both halves of a rename, or just the lease (C7). */
 export function withLinked(tenant: TenantEntry, entry: LeaseEntry): LeaseEntry[] {
   const other = entry.record.linkedTo === null ? undefined : tenant.leases.get(entry.record.linkedTo);

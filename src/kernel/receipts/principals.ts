@@ -9,7 +9,7 @@ import { wireName } from "../contract/field.ts";
 import { receiptInput } from "../contract/inputs.ts";
 import type { Refusal } from "../contract/refusals.ts";
 import type { ReceiptInput } from "../contract/task-commands.ts";
-import type { ReceiptPhase, Task, TaskAttempt, TaskSpec } from "../contract/task-records.ts";
+import type { PastAttempt, ReceiptPhase, Task, TaskAttempt, TaskSpec } from "../contract/task-records.ts";
 import { isAbove } from "../memory/actors.ts";
 import type { TenantEntry } from "../memory/state.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
@@ -148,4 +148,21 @@ export function whyNotObligation(
     return invalidReceipt("obligation_id", `must not begin with ${ownObligationPrefix}, as the ledger's own ids do`);
   if (obligation?.id === obligationId) return invalidReceipt("obligation_id", "is closed; give the new one another id");
   return book.obligations.has(obligationId) ? invalidReceipt("obligation_id", "is another task's obligation") : null;
+}
+
+/**
+ * It names no attempt, nobody has the task, and its source is the custodian. One that had lost the task before must name
+ * the obligation: otherwise this may be its late result, to which T13 applies.
+ */
+export function speaksAsCustodian(
+  { record }: TaskEntry,
+  { leaseId, fence, sourceSystem, obligationId }: ReceiptInput,
+  phase: ReceiptPhase,
+): boolean {
+  const { obligation, live, past } = record;
+  if (phase === "accepted" || leaseId !== null || fence !== null || live.length > 0) return false;
+  if (obligation === null || obligation.state === "CLOSED") return false;
+  if (sourceSystem !== null && sourceSystem !== obligation.custodian) return false;
+  const isMeant = ({ workerId }: PastAttempt): boolean => sourceSystem === null || workerId === sourceSystem;
+  return obligationId !== null || !past.some((one) => one.acceptedAt !== null && isMeant(one));
 }

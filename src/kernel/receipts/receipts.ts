@@ -3,6 +3,7 @@
  * invariants are checked, field by field. Nothing is stored of a receipt that breaks one. What is stored is added to the
  * ledger (R1), with the receipts that the rules call for by themselves (T5).
  */
+
 import { blank, wireName } from "../contract/field.ts";
 import { checkReceipt, receiptDraftOf } from "../contract/inputs.gen.ts";
 import { receiptInput } from "../contract/inputs.ts";
@@ -25,10 +26,10 @@ import {
   type Task,
   type TaskAttempt,
 } from "../contract/task-records.ts";
+import { receiptSize } from "../deciding/admission.ts";
 import { emit, type TenantEntry, type Turn, updateCounters } from "../memory/state.ts";
 import { type Owed, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { receiptFingerprint } from "../names/fingerprint.ts";
-import { receiptSize } from "./ledger-quota.ts";
 import { custodianOf, invalidReceipt, type Subject, supervisorOf } from "./principals.ts";
 
 /** Under which marks a receipt is known again. */
