@@ -311,7 +311,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     name: "receipts: a late result passes as a custodian's word",
-    file: "commands/custody.ts",
+    file: "receipts/principals.ts",
     find: "return obligationId !== null || !past.some((one) => one.acceptedAt !== null && isMeant(one));",
     replace: "void [past, isMeant, obligationId];\n  return true;",
   },

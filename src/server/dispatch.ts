@@ -26,7 +26,8 @@ export function dispatch(
 ): (() => void) | null {
   const began = performance.now();
   const respond: Respond = (answer) => {
-    service.counts.onAnswered?.(operation.name, answer.status, performance.now() - began);
+    const ms = performance.now() - began;
+    service.counts.answered?.push({ operation: operation.name, status: answer.status, ms });
     send(answer);
   };
   const { name, roles } = operation;

@@ -10,7 +10,7 @@ import type { Acquire } from "../contract/commands.ts";
 import { suffixFrom } from "../contract/ids.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Reply, Verdict } from "../contract/replies.ts";
-import { findStandingBar } from "../deciding/admission.ts";
+import { findBar } from "../deciding/admission.ts";
 import { decide } from "../deciding/decide.ts";
 import { leavesChoice, type Manifest, needsCells, readManifest } from "../deciding/manifest.ts";
 import type { Obstacles } from "../deciding/obstacles.ts";
@@ -50,7 +50,7 @@ export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply 
   const picked = leavesChoice(asked.intents) ? pickNames(tenant, agent, asked, now) : asked;
   const manifest = picked.type === "manifest" ? picked : asked;
   const decision =
-    picked.type === "manifest" ? decide(tenant, agent, picked, now) : (findStandingBar(tenant, agent) ?? picked);
+    picked.type === "manifest" ? decide(tenant, agent, picked, now) : (findBar(tenant, agent, []) ?? picked);
   if (command.dryRun) return predict(turn, agent, decision, manifest, command, mayStandBy(turn, agent, command));
   switch (decision.type) {
     case "refused":

@@ -21,7 +21,7 @@ import {
 } from "../memory/state.ts";
 import type { KindEntry } from "../memory/task-state.ts";
 import type { ResourceName } from "../names/resource-name.ts";
-import type { LinkedClaim, Manifest } from "./manifest.ts";
+import type { LinkedClaim } from "./manifest.ts";
 
 /** Whenever the quotas are set, and for what is restored: all that is there, by type. */
 export function countKinds(tenant: TenantEntry): void {
@@ -110,18 +110,14 @@ export function windowAt(now: Millis): Millis {
 /** Why nothing can be leased until somebody acts (W9): a suspended tenant, a paused agent, a fence, a cell that is not ready. */
 export type Bar = Extract<Verdict, { readonly type: "paused" }>;
 
-/** W9: somebody must act first, whatever is asked for. */
-export function findStandingBar(tenant: TenantEntry, agent: AgentEntry): Bar | null {
+/** W9: somebody must act first, whatever is asked for, or for one of these names. */
+export function findBar(tenant: TenantEntry, agent: AgentEntry, claims: readonly LinkedClaim[]): Bar | null {
   if (tenant.record.suspended) return bar("tenant_suspended", "The tenant is suspended; its operator can resume it.");
-  if (!agent.record.pausedByOperator) return null;
-  return bar("agent_paused", "The agent was paused; a supervisor can unpause it.");
-}
-
-export function findBar(tenant: TenantEntry, { claims }: Manifest): Bar | null {
+  if (agent.record.pausedByOperator) return bar("agent_paused", "The agent was paused; a supervisor can unpause it.");
   if (tenant.resources.size === 0) return null;
   for (const { claim } of claims) {
-    const bar = barOn(tenant, claim.name);
-    if (bar !== null) return bar;
+    const found = barOn(tenant, claim.name);
+    if (found !== null) return found;
   }
   return null;
 }

@@ -14,7 +14,7 @@ import {
   type TenantEntry,
   withLinked,
 } from "../memory/state.ts";
-import { type Bar, findBar, findOverKind, findStandingBar, isLeaseTimeUsedUp } from "./admission.ts";
+import { type Bar, findBar, findOverKind, isLeaseTimeUsedUp } from "./admission.ts";
 import { type Claim, lastPlace, type Manifest, ownUnits, placeOf, unitsAhead, unitsClaimed } from "./manifest.ts";
 import {
   addObstacles,
@@ -39,8 +39,7 @@ const noWounds: readonly LeaseEntry[] = [];
 const plainGrant: Decision = { type: "grant", wounds: noWounds };
 
 export function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifest, now: Millis): Decision {
-  const barred =
-    findStandingBar(tenant, agent) ?? findBar(tenant, manifest) ?? findDenial(tenant, agent, manifest, now);
+  const barred = findBar(tenant, agent, manifest.claims) ?? findDenial(tenant, agent, manifest, now);
   if (barred !== null) return barred;
   const { claims } = manifest;
   const isWaitDie = tenant.record.settings.strategy === "wait_die";

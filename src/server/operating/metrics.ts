@@ -71,9 +71,15 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
     requestBuckets,
     ["operation", "outcome"],
   );
-  counts.onAnswered = (operation, status, ms) => {
-    const outcome = status < 400 ? "ok" : status < 500 ? "refused" : "failed";
-    requestSeconds.observe({ operation, outcome }, ms / 1_000);
+  counts.answered = [];
+  const takeAnswers = (): void => {
+    const answered = counts.answered ?? [];
+    if (answered.length === 0) return;
+    counts.answered = [];
+    for (const { operation, status, ms } of answered) {
+      const outcome = status < 400 ? "ok" : status < 500 ? "refused" : "failed";
+      requestSeconds.observe({ operation, outcome }, ms / 1_000);
+    }
   };
 
   const commitSeconds = meters.histogram(
@@ -120,26 +126,27 @@ export function createMetrics(service: Service, server: ServerCounts, version: s
   meters.gauge("server", "leasehold_event_streams", "Open streams of server-sent events.", server.eventStreams);
   meters.gauge("server", "leasehold_stream_connections", "Open WebSockets.", server.streamConnections);
 
-  const stopTiming = addLoopDelay(meters);
+  const stopTiming = addLoopDelay(meters, takeAnswers);
   addProcess(meters, version);
   return {
     text(scope) {
       engine.vitals.handOver();
+      takeAnswers();
       return meters.text(scope);
     },
     contentType: meters.contentType,
     close() {
       stopTiming();
       stopCounting();
-      counts.onAnswered = null;
+      counts.answered = null;
       engine.vitals.onNoted = null;
       service.cells.vitals.onAnswered = null;
     },
   };
 }
 
-/** A histogram, so that no scrape takes anything away from the next one. Returns how to stop. */
-function addLoopDelay(meters: Meters): () => void {
+/** A histogram, so that no scrape takes anything away from the next one. Calls back with each tick. Returns how to stop. */
+function addLoopDelay(meters: Meters, onTick: () => void): () => void {
   const help = "How late the event loop is: by how much a timer of 10 ms fires too late.";
   const late = meters.histogram("leasehold_loop_delay_seconds", help, secondsBuckets);
   let last = performance.now();
@@ -147,6 +154,7 @@ function addLoopDelay(meters: Meters): () => void {
     const now = performance.now();
     late.observe(Math.max(0, now - last - loopTimerMs) / 1_000);
     last = now;
+    onTick();
   }, loopTimerMs);
   timer.unref();
   return () => clearInterval(timer);

@@ -6,7 +6,7 @@ import type { Refusal } from "../../kernel/contract/refusals.ts";
 import type { Reply } from "../../kernel/contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../../kernel/contract/task-commands.ts";
 import { answerForLateReceipt, dedupeConflict } from "../../kernel/kernel.ts";
-import { isReceiptKnown, mayBeForeign, type Reader } from "../../kernel/views.ts";
+import { isReceiptKnown, type Reader } from "../../kernel/views.ts";
 import type { ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
 import type { KnownReceipt } from "./dedupe-lookup.ts";
 
@@ -78,17 +78,7 @@ function agrees(sent: ReceiptInput, stored: object): boolean {
 
 const notContent: ReadonlySet<string> = new Set(["leaseId", "fence", "receiptId", "tenantId", "obligationId"]);
 
-/** Tasks of receipts that may be another system's, because the kernel does not know them (R1). */
-export function tasksUnknown(
-  engine: Engine,
-  tenant: string,
-  receipts: readonly (ReceiptInput | null)[],
-): ReadonlySet<string> {
-  const some = engine.peek((state) => receipts.filter((one) => one !== null && mayBeForeign(state, tenant, one)));
-  return new Set(some.flatMap((one) => one?.taskId ?? []));
-}
-
-/** Those of them that history does not know either. */
+/** Those of the tasks that history does not know either. */
 export async function withoutOwned(
   { store }: Engine,
   tenant: string,

@@ -11,7 +11,7 @@ import { type Actor, unstamped } from "../../kernel/contract/commands.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
 import type { ReceiptInput, SubmitReceipt } from "../../kernel/contract/task-commands.ts";
-import { dedupeMarksOf, isReceiptKnown, taskOfReceipt } from "../../kernel/views.ts";
+import { dedupeMarksOf, isReceiptKnown, mayBeForeign, taskOfReceipt } from "../../kernel/views.ts";
 import { type Answer, answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
 import type { SubmitReceipts } from "../../protocol/answers/queries.ts";
 import { receiptForm, receiptMarkForm, type ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
@@ -22,7 +22,7 @@ import { answerForFault } from "../answering/faults.ts";
 import { Results } from "../answering/results.ts";
 import type { Service } from "../service.ts";
 import { DedupeLookup, type FoundReceipts, findBefore, type KnownReceipt } from "./dedupe-lookup.ts";
-import { type Finding, findLate, findRepeated, tasksUnknown, withoutOwned } from "./late-receipts.ts";
+import { type Finding, findLate, findRepeated, withoutOwned } from "./late-receipts.ts";
 
 /** Gets what became of each receipt, by its place: stored, now or before, or refused, by the kernel or at the edge. */
 export interface ReceiptOutlet<T = unknown> {
@@ -123,7 +123,9 @@ class ReceiptCall<T> {
     this.receipts = receipts;
     this.outlet = outlet;
     this.marks = receipts.some(isKeyed) ? receipts.map((receipt) => this.unknownMarks(receipt)) : [];
-    this.unowned = tasksUnknown(engine, sender.tenant, receipts);
+    const { tenant } = sender;
+    const unknown = engine.peek((state) => receipts.filter((one) => one !== null && mayBeForeign(state, tenant, one)));
+    this.unowned = new Set(unknown.flatMap((one) => one?.taskId ?? []));
     this.isKeyed = this.unowned.size > 0 || this.marks.some((some) => some.length > 0);
   }
 
