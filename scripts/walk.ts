@@ -82,7 +82,7 @@ async function measure(inspector: Inspector, walk: (name: string) => Promise<voi
   for (let round = 0; round < warmUps; round++) await walk(`warm-${round}`);
   await inspector.post("Profiler.takePreciseCoverage");
   await new Promise((resolve) => setTimeout(resolve, idleMs));
-  // What runs on timers while nothing is asked is no part of the way.
+  // What runs on timers does so without a request, so it does not count.
   const idle = functionsIn(await inspector.post("Profiler.takePreciseCoverage"));
   let functions: ReadonlySet<string> | null = null;
   for (let round = 0; round < rounds; round++) {
