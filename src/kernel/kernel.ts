@@ -33,13 +33,14 @@ import type { ReadyTask } from "./memory/task-state.ts";
 import type { Later } from "./requests/sweep.ts";
 import { settleDue } from "./settle.ts";
 
-export { answerForEnded, answerForEndedTask, answerForLateReceipt, dedupeConflict } from "./commands/ended.ts";
+export { answerForEnded, answerForEndedTask, answerForLateReceipt } from "./commands/ended.ts";
 export { answerForRepeated } from "./commands/task-create.ts";
 export { type LostHistory, numberBeyond } from "./lost-history.ts";
 export type { Job } from "./memory/jobs.ts";
 export { createState, type Handle, nextDeadline, type State } from "./memory/state.ts";
 export type { ReadyTask } from "./memory/task-state.ts";
 export { receiptFingerprint } from "./names/fingerprint.ts";
+export { dedupeConflict } from "./receipts/receipts.ts";
 export {
   beginRestore,
   type EndedLeases,

@@ -8,13 +8,12 @@ import type { Actor, Command } from "../contract/commands.ts";
 import type { EndedLeaseState, Lease } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
-import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
+import type { ReceiptInput } from "../contract/task-commands.ts";
 import type { EndedTask, Task } from "../contract/task-records.ts";
 import { endedRefusal } from "../deciding/extension.ts";
 import { isAbove } from "../memory/actors.ts";
-import type { TenantEntry } from "../memory/state.ts";
 import { receiptFingerprint } from "../names/fingerprint.ts";
-import { dedupeMarksOf, findMark, markName } from "../receipts/receipts.ts";
+import { dedupeConflict, findMark } from "../receipts/receipts.ts";
 import { notHolder } from "./holding.ts";
 import { notDead, whyNotPrincipal } from "./tasks.ts";
 
@@ -50,27 +49,6 @@ export function answerForLateReceipt(receipt: ReceiptInput, ended: Task): Reply 
   if (mark === undefined) return alreadyCompleted(ended);
   if (mark.fingerprint !== receiptFingerprint(receipt)) return dedupeConflict();
   return { type: "receipt_known", receiptId: mark.receiptId };
-}
-
-/** R3: the same key and content is the first receipt again; the same key with other content is refused. */
-export function findKnown(
-  { book }: TenantEntry,
-  record: Pick<Task, "dedupes">,
-  { actor, receipt: input }: SubmitReceipt,
-): Reply | null {
-  const mark = findMark(record, input);
-  if (mark !== undefined) {
-    if (mark.fingerprint !== receiptFingerprint(input)) return dedupeConflict();
-    return { type: "receipt_known", receiptId: mark.receiptId };
-  }
-  const isOfAnother = dedupeMarksOf(input).some((key) => book.dedupes.has(markName(key, actor.keyId ?? null)));
-  return isOfAnother ? dedupeConflict() : null;
-}
-
-export function dedupeConflict(): Refusal {
-  return refuse("dedupe_conflict", "Another receipt has this dedupe_key or receipt_id; take a new one.", {
-    field: "dedupe_key",
-  });
 }
 
 function alreadyCompleted({ id, status, winningReceiptId }: Task): Refusal {

@@ -20,10 +20,9 @@ import {
   whyNotObligation,
   whyNotWorkersToSay,
 } from "../receipts/principals.ts";
-import { addToLedger, fillReceipt, ownIdPrefix, receiptIdOf } from "../receipts/receipts.ts";
+import { addToLedger, fillReceipt, findKnown, ownIdPrefix, receiptIdOf } from "../receipts/receipts.ts";
 import { closeForeign, noteForeign, openForeign } from "../tasks/foreign-obligations.ts";
 import { meetWorker } from "../tasks/workers.ts";
-import { findKnown } from "./ended.ts";
 
 /** LegiVellum's word for what is not there: the type of a task that names none. */
 const noType = "NA";

@@ -19,7 +19,7 @@ import {
   whyNotObligation,
   whyNotWorkersToSay,
 } from "../receipts/principals.ts";
-import { appendReceipt, fillReceipt, markReceipt, readPhase, type Sender } from "../receipts/receipts.ts";
+import { appendReceipt, fillReceipt, findKnown, markReceipt, readPhase, type Sender } from "../receipts/receipts.ts";
 import {
   die,
   dropAttempt,
@@ -36,7 +36,7 @@ import { noteDuration, resumeSpeculation, speculateAt } from "../tasks/task-spec
 import { moveObligation, moveTask, openObligation } from "../tasks/task-states.ts";
 import { noteOutcome } from "../tasks/workers.ts";
 import { submitAsCustodian } from "./custody.ts";
-import { answerForLateReceipt, findKnown } from "./ended.ts";
+import { answerForLateReceipt } from "./ended.ts";
 import { submitForeign } from "./foreign-receipts.ts";
 import { liveLease } from "./holding.ts";
 import { taskUnknown } from "./tasks.ts";

@@ -9,8 +9,9 @@ import { checkReceipt, receiptDraftOf } from "../contract/inputs.gen.ts";
 import { receiptInput } from "../contract/inputs.ts";
 import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
-import type { Refusal } from "../contract/refusals.ts";
-import type { ReceiptInput } from "../contract/task-commands.ts";
+import { type Refusal, refuse } from "../contract/refusals.ts";
+import type { Reply } from "../contract/replies.ts";
+import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
 import {
   type CompleteStatus,
   completeStatuses,
@@ -45,6 +46,27 @@ export function findMark({ dedupes }: Pick<Task, "dedupes">, input: ReceiptInput
   if (dedupes.length === 0) return undefined;
   const marks = dedupeMarksOf(input);
   return dedupes.find(({ key }) => marks.includes(key));
+}
+
+/** R3: the same key and content is the first receipt again; the same key with other content is refused. */
+export function findKnown(
+  { book }: TenantEntry,
+  record: Pick<Task, "dedupes">,
+  { actor, receipt: input }: SubmitReceipt,
+): Reply | null {
+  const mark = findMark(record, input);
+  if (mark !== undefined) {
+    if (mark.fingerprint !== receiptFingerprint(input)) return dedupeConflict();
+    return { type: "receipt_known", receiptId: mark.receiptId };
+  }
+  const isOfAnother = dedupeMarksOf(input).some((key) => book.dedupes.has(markName(key, actor.keyId ?? null)));
+  return isOfAnother ? dedupeConflict() : null;
+}
+
+export function dedupeConflict(): Refusal {
+  return refuse("dedupe_conflict", "Another receipt has this dedupe_key or receipt_id; take a new one.", {
+    field: "dedupe_key",
+  });
 }
 
 /** What a mark is known as beyond its task: a key is its sender's own, so that nobody uses up another's; an id is the tenant's. */
