@@ -239,7 +239,7 @@ export const taskMutants: readonly Mutant[] = [
   // Receipts and workers (R2–R5, T1)
   {
     name: "tasks: the same key with other content is the first receipt",
-    file: "commands/ended.ts",
+    file: "receipts/receipts.ts",
     find: "if (mark.fingerprint !== receiptFingerprint(input)) return dedupeConflict();",
     replace: "",
   },
