@@ -59,6 +59,7 @@ async function sendAgain({ input }: PendingAcquire, connection: Connection): Pro
 function compareGrants(first: Answer, second: Answer, pending: PendingAcquire, violations: Violations): void {
   const grants = ({ body }: Answer): string => JSON.stringify((body.leases ?? []).map(idAndFence));
   if (second.status === 200 && grants(first) === grants(second)) return;
+  if (second.status === 410 && overCodes.includes(second.body.error ?? "")) return;
   violations.add("W10", "a request was granted twice", { pending, first, second });
 }
 
@@ -76,6 +77,7 @@ export async function repeatAcknowledged(
   await inParallel(chosen, async (known) => {
     const answer = await connection.call("acquire", { ...known.input });
     repeats.repeated++;
+    if (isOver(known, answer)) return;
     const lease = answer.body.leases?.find(({ id }) => id === known.id);
     const isSame = answer.status === 200 && lease?.fence === known.fence;
     if (!isSame) return violations.add("W10", "a repeated request shows another grant", { known, answer });
@@ -85,8 +87,17 @@ export async function repeatAcknowledged(
   });
 }
 
+/** All leases of the grant have ended: 410 says how, and nothing is granted again. */
+function isOver({ end, doubts, expiresAt }: AckedLease, { status, body }: Answer): boolean {
+  if (status !== 410 || !overCodes.includes(body.error ?? "")) return false;
+  return end !== null || doubts.size > 0 || expiresAt <= Date.now() + clocksApartMs;
+}
+
+const overCodes = ["lease_released", "lease_expired", "lease_revoked"];
+/** How far the server's time may be ahead of the wall clock here. */
+const clocksApartMs = 1_000;
 const repeatedLiveMax = 60;
-/** The server remembers 32 ended requests of an agent; the last few are certainly among them. */
+/** Each is remembered for ten minutes. */
 const repeatedEndedPerAgent = 3;
 
 function chooseToRepeat(leases: readonly AckedLease[], random: Random): AckedLease[] {
