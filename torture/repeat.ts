@@ -35,7 +35,7 @@ export async function settlePending(
   model.pending.clear();
 }
 
-/** W2: it got WAIT, so the request exists and has not died. */
+/** W2: it got WAIT, so the request exists and has not died; it may have been granted, and the lease may be over. */
 async function checkPromisedWait(
   { requestId, input }: PendingAcquire,
   connection: Connection,
@@ -44,7 +44,7 @@ async function checkPromisedWait(
   if (requestId === null) return;
   const answer = await connection.call("get_request", { request_id: requestId });
   const { status, body } = answer;
-  const isKept = status === 200 || status === 202 || body.error === "wait_timeout";
+  const isKept = status === 200 || status === 202 || body.error === "wait_timeout" || isOverAnswer(answer);
   if (!isKept) violations.add("W2", "an acknowledged WAIT is lost", { requestId, input, answer });
 }
 
@@ -59,7 +59,7 @@ async function sendAgain({ input }: PendingAcquire, connection: Connection): Pro
 function compareGrants(first: Answer, second: Answer, pending: PendingAcquire, violations: Violations): void {
   const grants = ({ body }: Answer): string => JSON.stringify((body.leases ?? []).map(idAndFence));
   if (second.status === 200 && grants(first) === grants(second)) return;
-  if (second.status === 410 && overCodes.includes(second.body.error ?? "")) return;
+  if (isOverAnswer(second)) return;
   violations.add("W10", "a request was granted twice", { pending, first, second });
 }
 
@@ -88,9 +88,13 @@ export async function repeatAcknowledged(
 }
 
 /** All leases of the grant have ended: 410 says how, and nothing is granted again. */
-function isOver({ end, doubts, expiresAt }: AckedLease, { status, body }: Answer): boolean {
-  if (status !== 410 || !overCodes.includes(body.error ?? "")) return false;
+function isOver({ end, doubts, expiresAt }: AckedLease, answer: Answer): boolean {
+  if (!isOverAnswer(answer)) return false;
   return end !== null || doubts.size > 0 || expiresAt <= Date.now() + clocksApartMs;
+}
+
+function isOverAnswer({ status, body }: Answer): boolean {
+  return status === 410 && overCodes.includes(body.error ?? "");
 }
 
 const overCodes = ["lease_released", "lease_expired", "lease_revoked"];
