@@ -101,8 +101,8 @@ export const observingMutants: readonly Mutant[] = [
   {
     name: "a grant that was never collected counts as seen",
     file: "memory/past.ts",
-    find: "lease.version, lease.claimBy === null));",
-    replace: "lease.version, true));",
+    find: "lease.version, lease.claimBy === null);",
+    replace: "lease.version, true);",
   },
   {
     name: "a search for patterns skips what is newest",
@@ -113,13 +113,13 @@ export const observingMutants: readonly Mutant[] = [
   {
     name: "the last write of a name is forgotten with the others",
     file: "memory/past.ts",
-    find: "if (entry.name.lastWrite !== entry) return forget(place, entry);",
+    find: "if (entry.name.lastWrite !== entry || entry.record.version === null) return forget(place, entry);",
     replace: "if (entry.name.lastWrite !== entry || entry.writes) return forget(place, entry);",
   },
   {
     name: "what was superseded stays stored for ever",
     file: "memory/past.ts",
-    find: "if (lastWrite !== null && tenant.past.kept.has(lastWrite)) forget({ state, tenant }, lastWrite);",
+    find: "if (superseded !== null && past.kept.has(superseded)) forget(place, superseded);",
     replace: "",
   },
   {

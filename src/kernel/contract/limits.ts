@@ -24,7 +24,7 @@ export const limits = {
   endsRememberedMax: 65_536,
   /** How many of them one command looks at when their leases are about to be deleted. */
   endsForgottenAtOnceMax: 4_096,
-  /** A4, A5: last writes of a tenant that are kept beyond those, one for each name. */
+  /** A5: last writes with a version, of a tenant, that are kept beyond those, one for each name. */
   lastWritesMax: 65_536,
   /** A4: what one observation update lists, and how many names it looks up. */
   changesListedMax: 1_000,

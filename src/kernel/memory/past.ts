@@ -1,17 +1,18 @@
 /**
  * What ended, was downgraded or was transferred, by name: the register of last writes (A4, A5). It knows the youngest ended
- * leases of all tenants (`recent`), and of each name the last write for much longer (`kept`).
+ * leases of all tenants (`recent`), and of each name the last version for much longer (`kept`).
  *
- *   a lease ends ──► recent ──── 65,536 ends later ───► kept         if it is the last write of its name
+ *   a lease ends ──► recent ──── 65,536 ends later ───► kept         if it is the last write of its name, with a version
  *                      │                                  │
- *                      │ superseded, or a read            │ superseded, or one of too many
+ *                      │ anything else                    │ superseded, or one of too many
  *                      ▼                                  ▼
  *                  forgotten: `from` moves on         forgotten
  *
  * `recent` costs no writing: the store has these leases among its ended ones, and a start reads them there. An entry that is
  * kept is a record of its own, as is one of a lease that lives on (downgraded, transferred).
  *
- * Names stand in a tree like that of the leases. A branch knows the time of what is newest below it, so that a search for a
+ * Ends are filed under their names when somebody asks about the tenant's past: most leave `recent` before that, and cost
+ * one small object. Names stand in a tree like that of the leases. A branch knows the time of what is newest below it, so that a search for a
  * pattern enters only what has changed.
  */
 import { limits } from "../contract/limits.ts";
@@ -27,7 +28,8 @@ import { changed, type Entry, type State, type TenantEntry } from "./state.ts";
 /** One end of a lease, or of what could be written through it. */
 export interface PastEntry extends Entry<"write"> {
   readonly kind: "write";
-  readonly name: PastName;
+  /** Null until somebody asks about its tenant's past. */
+  name: PastName | null;
   readonly writes: boolean;
   /** How many leases had ended by then. */
   readonly ordinal: number;
@@ -60,10 +62,16 @@ export interface TenantPast {
   readonly roots: Map<string, Node>;
   readonly names: Map<string, PastName>;
   readonly kept: Set<PastEntry>;
+  /** Of `kept`, the longest kept first. One iterator for good: a new one would pass over all that was deleted before. */
+  readonly longestKept: Iterator<PastEntry>;
+  /** Ends that are not under their names yet, from `unfiledFrom` on. Most are forgotten before anybody asks. */
+  unfiled: PastEntry[];
+  unfiledFrom: number;
 }
 
 export function createTenantPast(): TenantPast {
-  return { roots: new Map(), names: new Map(), kept: new Set() };
+  const kept = new Set<PastEntry>();
+  return { roots: new Map(), names: new Map(), kept, longestKept: kept.values(), unfiled: [], unfiledFrom: 0 };
 }
 
 /** What the register needs of a turn; restoring has no more. */
@@ -74,13 +82,21 @@ export interface Place {
 
 /** A lease has ended, and is counted. */
 export function noteEnd(place: Place, lease: Lease): void {
-  addRecent(place, writeOf(lease, lease.endedAt ?? 0, lease.version, lease.claimBy === null));
+  const { past } = place.tenant;
+  const write = writeOf(lease, lease.endedAt ?? 0, lease.version, lease.claimBy === null);
+  const entry = addRecent(place, write);
+  past.unfiled.push(entry);
+  // What supersedes a kept write deletes its row, which belongs into this step.
+  if (write.version !== null || past.kept.size > 0) file(place);
   forgetOld(place.state);
 }
 
 /** L15: a lease lives on, but weaker or in other hands. */
 export function noteHandover(place: Place, lease: Lease, at: Millis, version: string | null): void {
-  store(place.state, addRecent(place, writeOf(lease, at, version, true)));
+  const entry = addRecent(place, writeOf(lease, at, version, true));
+  place.tenant.past.unfiled.push(entry);
+  file(place);
+  store(place.state, entry);
 }
 
 function writeOf(lease: Lease, at: Millis, version: string | null, looked: boolean): Write {
@@ -88,9 +104,8 @@ function writeOf(lease: Lease, at: Millis, version: string | null, looked: boole
   return { tenant, resource, predicate, agentId, holder, at, fence, version, looked };
 }
 
-function addRecent(place: Place, record: Write): PastEntry {
-  const { past } = place.state;
-  const entry = addEntry(place, record);
+function addRecent({ state: { past } }: Place, record: Write): PastEntry {
+  const entry = createEntry(record, past.endedCount);
   if (past.youngest === null) past.oldest = entry;
   else past.youngest.next = entry;
   past.youngest = entry;
@@ -99,39 +114,69 @@ function addRecent(place: Place, record: Write): PastEntry {
 
 /** A record that was stored by itself. To be called in the order of time, with the ends in between. */
 export function restoreWrite(place: Place, record: Write): PastEntry {
-  const isRecent = record.at >= place.state.past.from;
-  const entry = isRecent ? addRecent(place, record) : addEntry(place, record);
+  const { past } = place.state;
+  const isRecent = record.at >= past.from;
+  const entry = isRecent ? addRecent(place, record) : createEntry(record, past.endedCount);
+  place.tenant.past.unfiled.push(entry);
+  file(place);
   entry.stored = true;
   if (!isRecent) place.tenant.past.kept.add(entry);
   return entry;
 }
 
-function addEntry({ state, tenant }: Place, record: Write): PastEntry {
-  const name = nameFor(tenant.past, record.resource);
-  const entry: PastEntry = {
+function createEntry(record: Write, ordinal: number): PastEntry {
+  return {
     kind: "write",
     record,
     alive: true,
     row: 0,
     changedIn: 0,
-    name,
+    name: null,
     writes: writes(record.predicate),
-    ordinal: state.past.endedCount,
+    ordinal,
     stored: false,
-    older: name.newest,
+    older: null,
     newer: null,
     next: null,
   };
+}
+
+/** Puts what has ended since the last time under its names. */
+function file(place: Place): void {
+  const { past } = place.tenant;
+  for (const entry of takeUnfiled(past)) {
+    const superseded = fileOne(past, entry);
+    if (superseded !== null && past.kept.has(superseded)) forget(place, superseded);
+  }
+}
+
+/** Before a search. Nothing is kept as long as something is unfiled, so that nothing can be superseded that has a row. */
+function fileAll(past: TenantPast): void {
+  for (const entry of takeUnfiled(past)) fileOne(past, entry);
+}
+
+function takeUnfiled(past: TenantPast): readonly PastEntry[] {
+  const { unfiled, unfiledFrom } = past;
+  if (unfiled.length === 0) return unfiled;
+  past.unfiled = [];
+  past.unfiledFrom = 0;
+  return unfiledFrom === 0 ? unfiled : unfiled.slice(unfiledFrom);
+}
+
+/** Returns the write that it supersedes. To be called in the order of the ends. */
+function fileOne(past: TenantPast, entry: PastEntry): PastEntry | null {
+  const { record } = entry;
+  const name = nameFor(past, record.resource);
+  entry.name = name;
+  entry.older = name.newest;
   if (name.newest !== null) name.newest.newer = entry;
   name.newest = entry;
-  if (!entry.writes) return entry;
-  const { lastWrite } = name;
-  if (lastWrite === null || isAfter(record, lastWrite.record)) {
-    name.lastWrite = entry;
-    if (lastWrite !== null && tenant.past.kept.has(lastWrite)) forget({ state, tenant }, lastWrite);
-  }
+  if (!entry.writes) return null;
   touch(name.node, record.at);
-  return entry;
+  const { lastWrite } = name;
+  if (lastWrite !== null && !isAfter(record, lastWrite.record)) return null;
+  name.lastWrite = entry;
+  return lastWrite;
 }
 
 function nameFor(past: TenantPast, text: string): PastName {
@@ -167,16 +212,31 @@ export function forgetEnds(state: State, before: Millis, keep: number, atMost: n
   return count;
 }
 
+/** What nobody asked about leaves without a trace; of the rest, the last version of each name is kept (A5). */
 function leaveRecent(place: Place, entry: PastEntry): void {
-  const { kept } = place.tenant.past;
+  const { past } = place.tenant;
   entry.next = null;
-  if (entry.name.lastWrite !== entry) return forget(place, entry);
+  if (entry.name === null) return dropUnfiled(past);
+  file(place);
+  const { kept } = past;
+  if (entry.name.lastWrite !== entry || entry.record.version === null) return forget(place, entry);
   kept.add(entry);
   store(place.state, entry);
   if (kept.size <= limits.lastWritesMax) return;
-  const [first] = kept;
+  const { value: first } = past.longestKept.next();
   if (first !== undefined) forget(place, first);
 }
+
+/** The first of them: they leave in the order in which they came. */
+function dropUnfiled(past: TenantPast): void {
+  past.unfiledFrom++;
+  if (past.unfiledFrom < unfiledDroppedMax) return;
+  past.unfiled = past.unfiled.slice(past.unfiledFrom);
+  past.unfiledFrom = 0;
+}
+
+/** A list is cut rarely, because that copies what is left of it. */
+const unfiledDroppedMax = 65_536;
 
 function store(state: State, entry: PastEntry): void {
   if (entry.stored) return;
@@ -187,6 +247,7 @@ function store(state: State, entry: PastEntry): void {
 function forget({ state, tenant }: Place, entry: PastEntry): void {
   const { name, older, newer } = entry;
   const { past } = tenant;
+  if (name === null) throw new Error(`Kept without a name: ${entry.record.resource}`);
   past.kept.delete(entry);
   entry.alive = false;
   if (entry.stored) changed({ state }, entry);
@@ -212,6 +273,7 @@ export type Moment = Pick<Write, "at" | "fence" | "predicate">;
 
 /** The newest write, by anybody, that overlaps with the name. */
 export function newestWrite({ past }: TenantEntry, name: ResourceName): Write | null {
+  fileAll(past);
   let newest: Write | null = null;
   visitNames(past, name, {
     visit(node) {
@@ -226,6 +288,7 @@ export function newestWrite({ past }: TenantEntry, name: ResourceName): Write | 
 
 /** The end of the holder's own last lease on all of the name: until then it could see what others did to it. */
 export function lastLook({ past }: TenantEntry, name: ResourceName, holder: string): Write | null {
+  fileAll(past);
   let last: Write | null = null;
   const look = (visited: PastName): void => {
     for (let entry = visited.newest; entry !== null; entry = entry.older) {
@@ -256,6 +319,7 @@ export function eachSince(
   since: () => Millis,
   act: (entry: PastEntry) => boolean,
 ): void {
+  fileAll(past);
   visitNames(past, name, {
     visit(node) {
       for (let entry = (node.mark as PastName | null)?.newest ?? null; entry !== null; entry = entry.older) {
