@@ -1,7 +1,6 @@
 /** An agent's states (A1), its unit of work (W1), its checkpoint, and when it is forgotten (S4). */
 import { limits } from "../contract/limits.ts";
 import type { Agent, AgentState, Lease, Millis } from "../contract/records.ts";
-import type { Concern } from "../contract/write-records.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
 import { createAgentEntry } from "../memory/entries.ts";
 import { isSwept } from "../memory/jobs.ts";
@@ -199,17 +198,16 @@ export function holdsLive({ tenant }: Turn, entry: AgentEntry): boolean {
 
 /** What concerned it first concerns it longest. Past the limit the next update is truncated. */
 function concerned(agent: Agent, over: readonly string[], since: Millis): Agent {
-  if (agent.concernsCut && agent.concerns.length >= limits.concernsMax) return agent;
-  const known = new Map<string, Concern>(agent.concerns.map((one) => [one.resource, one]));
-  const before = known.size;
-  let { concernsCut } = agent;
+  let { concerns, concernsCut } = agent;
+  if (concernsCut && concerns.length >= limits.concernsMax) return agent;
   for (const resource of over) {
-    if (known.has(resource)) continue;
-    if (known.size >= limits.concernsMax) concernsCut = true;
-    else known.set(resource, { resource, since });
+    // Mostly one name and few concerns: quicker than a map, which every lost lease would build again.
+    if (concerns.some((one) => one.resource === resource)) continue;
+    if (concerns.length >= limits.concernsMax) concernsCut = true;
+    else concerns = concerns.concat({ resource, since });
   }
-  if (known.size === before && concernsCut === agent.concernsCut) return agent;
-  return { ...agent, concerns: [...known.values()], concernsCut };
+  if (concerns === agent.concerns && concernsCut === agent.concernsCut) return agent;
+  return { ...agent, concerns, concernsCut };
 }
 
 /** Every change of an agent is a sign of its life, also a verdict that gives it nothing (S4). */
