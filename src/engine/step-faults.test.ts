@@ -7,43 +7,20 @@ import { throwAtChange } from "../kernel/testing/planted-faults.ts";
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../store/memory.ts";
 import type { Batch, Store } from "../store/store.ts";
 import { readRecord } from "./codec/record-text.ts";
-import { Engine } from "./engine.ts";
-import { DatabaseUnavailable, type EngineOptions } from "./engine-types.ts";
+import type { Engine } from "./engine.ts";
+import { DatabaseUnavailable } from "./engine-types.ts";
+import { acquire as acquireOne, asked, register, startEngine } from "./testing/test-engine.ts";
 
-const operator = { role: "operator", agentId: null, epoch: null } as const;
-const asked = { tenant: "default", actor: operator, entropy: unstamped } as const;
+const acquire = (agentId: string, resources: readonly string[], ttlMs = 60_000): Acquire =>
+  acquireOne(agentId, "", { intents: resources.map((resource) => ({ predicate: "MUTATES", resource })), ttlMs });
 
-async function startEngine(disk = createMemoryDisk(), options: Partial<EngineOptions> = {}) {
-  const lines: string[] = [];
-  const note = (_details: object, message: string): void => void lines.push(message);
-  const engine = new Engine({
-    store: createMemoryStore(disk),
-    encodeEvent: ({ type, tenant }) => JSON.stringify({ type, tenant }),
-    log: { info: note, warn: note, error: note },
-    ...options,
-  });
-  await engine.start();
-  return { engine, lines, disk };
-}
-
-const register = (agentId: string): Command => ({ ...asked, type: "register_agent", agentId, labels: null });
-
-const acquire = (agentId: string, resources: readonly string[], ttlMs = 60_000): Acquire => ({
+const abort = (agentId: string): Command => ({
   ...asked,
-  type: "acquire",
+  entropy: unstamped,
+  type: "transition_agent",
   agentId,
-  intents: resources.map((resource) => ({ predicate: "MUTATES", resource })),
-  ttlMs,
-  waitTimeoutMs: null,
-  standbyMs: 0,
-  idleTimeoutMs: null,
-  purpose: null,
-  tokens: false,
-  dryRun: false,
-  requestKey: null,
+  to: "ABORTED",
 });
-
-const abort = (agentId: string): Command => ({ ...asked, type: "transition_agent", agentId, to: "ABORTED" });
 
 async function recovered(engine: Engine): Promise<void> {
   while (!engine.isServing) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -4,7 +4,8 @@ import { predicates } from "./predicates.ts";
 
 /**
  * A writing lease that has ended, was downgraded or was transferred: what observation updates and assumptions are made
- * of (A4, A5). Only the last one of a name is stored by itself, once its lease is no longer among the youngest ended ones.
+ * of (A4, A5). The store has it among the ended leases. It gets a row of its own if its lease lives on, and if it is the
+ * last version of its name and many leases have ended since.
  */
 export const write = {
   tenant: hidden(text()),
