@@ -45,7 +45,7 @@ export class EmbeddedServer {
   private async start(): Promise<void> {
     const { url, data, environment, note } = this.options;
     const { hostname, port, protocol } = new URL(url);
-    const { isLoopback } = await import("../server/http/edge.ts");
+    const { isLoopback } = await import("../trust/loopback.ts");
     for (let attempt = 0; attempt < attempts; attempt++) {
       if ((await fetchHealth(url)) !== null) return;
       // One can only be started on this machine, and only once.

@@ -5,6 +5,7 @@ import type { LeaseholdError } from "../sdk/errors.ts";
 import { ConfigProblem, NoKeys } from "../server/config/config.ts";
 import { StoreFault } from "../store/faults.ts";
 import { MasterKeysUnusable } from "../token/node/master-keys.ts";
+import { TrustProblem } from "../trust/loopback.ts";
 import { exitCodes, serverErrorCode } from "./exit-codes.ts";
 import { plain } from "./plain-text.ts";
 import { Failure, isServerError, UsageProblem } from "./problem.ts";
@@ -12,8 +13,9 @@ import { Failure, isServerError, UsageProblem } from "./problem.ts";
 /** The line, the exit code, and the server's answer, for `--json`. */
 export function describeFailure(error: unknown, url: string | null) {
   const report = (text: string, code: number, body: unknown = null) => ({ line: oneLine(text), code, body });
-  const needsOperator = error instanceof ConfigProblem || error instanceof NoKeys || error instanceof ClockJump;
-  if (error instanceof UsageProblem || needsOperator) return report(error.message, exitCodes.usage);
+  const needsOperator = [ConfigProblem, NoKeys, ClockJump, TrustProblem].some((kind) => error instanceof kind);
+  if (error instanceof Error && (error instanceof UsageProblem || needsOperator))
+    return report(error.message, exitCodes.usage);
   if (error instanceof Failure) return report(error.message, error.code, error.body);
   if (isServerError(error)) return report(lineOf(error, url), serverErrorCode(error), error.body);
   if (error instanceof LedgerKeyUnusable || error instanceof MasterKeysUnusable)

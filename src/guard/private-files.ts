@@ -4,9 +4,9 @@
  * session may write in several repositories; what belongs to a checkout (who wrote which file last) lies in its git
  * folder, because all sessions there share it.
  */
-import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Repository } from "../names/repository.ts";
+import { stateFolder } from "../trust/owner-token.ts";
 import { isRecord } from "./payload.ts";
 import type { Environment } from "./settings.ts";
 
@@ -85,11 +85,6 @@ export function remove(path: string): void {
 
 /** A file's name may have 255 bytes; something is put before it, and behind it while it is written. */
 const plainBytesMax = 96;
-
-export function stateFolder({ LEASEHOLD_STATE, XDG_STATE_HOME, HOME }: Environment): string {
-  if (LEASEHOLD_STATE) return LEASEHOLD_STATE;
-  return join(XDG_STATE_HOME || join(HOME || homedir(), ".local", "state"), "leasehold");
-}
 
 export function sessionsFolder(environment: Environment): string {
   return join(stateFolder(environment), "sessions");

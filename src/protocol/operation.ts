@@ -107,6 +107,7 @@ export const commonErrors: readonly ErrorCode[] = [
   "agent_unknown",
   "host_not_allowed",
   "origin_not_allowed",
+  "tls_required",
   "request_timeout",
   "payload_too_large",
   "unsupported_media_type",

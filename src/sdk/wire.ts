@@ -2026,6 +2026,8 @@ export type ErrorCode =
   | "tenant_mismatch"
   | "host_not_allowed"
   | "origin_not_allowed"
+  | "tls_required"
+  | "certificate_required"
   | "not_found"
   | "agent_unknown"
   | "lease_unknown"
@@ -2136,6 +2138,8 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   tenant_mismatch: false,
   host_not_allowed: false,
   origin_not_allowed: false,
+  tls_required: false,
+  certificate_required: false,
   not_found: false,
   agent_unknown: false,
   lease_unknown: false,

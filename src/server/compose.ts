@@ -1,21 +1,25 @@
 /** The edges of a server whose engine serves: HTTP and the streams, until it is closed. */
-import type { IncomingMessage, Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage } from "node:http";
+import type { AddressInfo, Server } from "node:net";
 import { join } from "node:path";
 import type { Engine } from "../engine/engine.ts";
 import type { EngineLog } from "../engine/engine-types.ts";
 import { v8Heap } from "../engine/v8-heap.ts";
 import { MasterKeys } from "../token/node/master-keys.ts";
+import { isLoopback } from "../trust/loopback.ts";
+import { removeOwner } from "../trust/owner-token.ts";
+import { ReloadingTls, reloadEveryMs } from "../trust/server-tls.ts";
 import { ArtifactFiles } from "./artifacts/artifact-files.ts";
 import { createArtifactHandlers } from "./artifacts/artifacts.ts";
 import { depotOf } from "./artifacts/depot.ts";
 import { StagedArtifacts } from "./artifacts/staged-artifacts.ts";
 import { hashSecret } from "./auth/authenticate.ts";
 import { createReaders } from "./auth/may-read.ts";
+import { OwnerCredential } from "./auth/owner.ts";
 import { type Config, NoKeys } from "./config/config.ts";
 import { version } from "./config/version.ts";
 import { createEventStreams } from "./events/sse.ts";
-import { createGate, isLoopback, limitConnections } from "./http/edge.ts";
+import { createGate, limitConnections } from "./http/edge.ts";
 import { createHttp } from "./http/http.ts";
 import { createEdges } from "./http/own-routes.ts";
 import { takeUpgrades } from "./http/upgrades.ts";
@@ -29,18 +33,24 @@ import { createStreamServer } from "./stream/stream.ts";
 
 export async function composeServer(
   engine: Engine,
-  config: Omit<Config, "store"> & { readonly log: EngineLog },
+  config: Omit<Config, "store"> & { readonly log: EngineLog; readonly tlsReloadMs?: number },
   /** For artifacts, and where a backup is put together; with a store on disk, its data. */
   folder: string,
   closed: () => void = () => undefined,
 ): Promise<RunningServer> {
-  const { host, port, log, rateLimit, rateBurst, requestTimeoutMs } = config;
+  const { host, port, log, rateLimit, rateBurst, requestTimeoutMs, tlsCa: ca } = config;
+  const { tlsCert: cert, tlsKey: key, tlsReloadMs = reloadEveryMs, behindProxy } = config;
+  const tls = cert === null || key === null ? null : new ReloadingTls({ cert, key, ca }, log);
   const limit = rateLimit === 0 ? null : { perSecond: rateLimit, burst: Math.max(rateBurst, 1) };
   // The secret is another one after a restore, and then no older token is good (S6).
   const masterKeys = MasterKeys.open(folder, engine.now(), hashSecret(engine.secret));
-  const service = createService(engine, limit, masterKeys, log);
-  const onLoopback = isLoopback(host);
-  if (!onLoopback && service.keys.isEmpty) throw new NoKeys(host);
+  const owner = config.ownerOnly ? new OwnerCredential(engine.secret) : null;
+  const service = createService(engine, limit, masterKeys, log, owner);
+  // Behind a proxy everybody comes from this machine, or from the proxy's (M6).
+  const onLoopback = isLoopback(host) && behindProxy.length === 0;
+  if (!onLoopback && service.keys.isEmpty) {
+    throw new NoKeys(isLoopback(host) ? "a proxy lets others in" : `${host} is not loopback`);
+  }
 
   const gate = createGate(config);
   const readers = createReaders(service, onLoopback);
@@ -76,6 +86,7 @@ export async function composeServer(
       backup: createBackup(service, folder),
       artifacts: createArtifactHandlers(service, readers, artifactFiles, config.artifactBytesMax),
     }),
+    tls: tls?.options ?? null,
     server: { ...parserOptions, requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 10_000) },
     log,
   });
@@ -88,17 +99,30 @@ export async function composeServer(
     cells: service.cells,
     isStillKnown: readers.isStillKnown,
     lookEveryMs: config.signOfLifeMs,
+    cellCertificate: ca === null ? "none" : config.tlsCellNames ? "named" : "any",
   });
+  if (tls !== null && "setSecureContext" in server) {
+    // S5: a credential that is shown is checked, a certificate too.
+    server.on("secureConnection", (socket) => {
+      if (ca !== null && !socket.authorized && socket.getPeerX509Certificate() !== undefined) socket.destroy();
+    });
+    tls.watch(server, tlsReloadMs);
+  }
   await app.ready();
   await listen(server, port, host);
   server.on("error", (fault) => log.error({ err: fault }, "a connection could not be taken"));
+  const address = addressOf(server, host, tls === null ? "http" : "https");
+  const place = originOf(server, tls === null ? "http" : "https");
+  if (owner !== null) owner.publish(place);
+  // Left by a crash; its token is good nowhere, and clients would miss the server that it names.
+  else if (isLoopback(host)) removeOwner(place, process.env);
   const stopPruning = startPruning(engine, config, log);
   const stopWatchingHeap = v8Heap.watch();
   v8Heap.stopPretenuring();
 
   let closing: Promise<void> | null = null;
   return {
-    address: addressOf(server, host),
+    address,
     service,
     close() {
       service.isClosing = true;
@@ -107,6 +131,8 @@ export async function composeServer(
         stopPruning();
         stopWatchingHeap();
         stopLooking();
+        tls?.close();
+        owner?.withdraw();
         metrics.close();
         closed();
       });
@@ -163,7 +189,13 @@ function listen(server: Server, port: number, host: string): Promise<void> {
   });
 }
 
-function addressOf(server: Server, host: string): RunningServer["address"] {
+function addressOf(server: Server, host: string, scheme: string): RunningServer["address"] {
   const { port } = server.address() as AddressInfo;
-  return { host, port, url: `http://${host.includes(":") ? `[${host}]` : host}:${port}` };
+  return { host, port, url: `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}` };
+}
+
+/** By the address that it listens on, whatever name it was given. */
+function originOf(server: Server, scheme: string): string {
+  const { address, port, family } = server.address() as AddressInfo;
+  return new URL(`${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`).origin;
 }

@@ -5,6 +5,7 @@ import type { Actor } from "../kernel/contract/commands.ts";
 import type { MasterKeys } from "../token/node/master-keys.ts";
 import { Counts, RequestWatch } from "./answering/command-run.ts";
 import { AgentTokenCache, Keys, type Meter, type RateLimit, RateLimiter } from "./auth/authenticate.ts";
+import type { OwnerCredential } from "./auth/owner.ts";
 import { CellConnections } from "./cells/connections.ts";
 import { LeaseTokens } from "./cells/tokens.ts";
 import { EventHub } from "./events/event-hub.ts";
@@ -21,6 +22,8 @@ export interface Service {
   readonly cells: CellConnections;
   readonly tokens: LeaseTokens;
   readonly keys: Keys;
+  /** null: without keys, everybody on loopback is the operator. */
+  readonly owner: OwnerCredential | null;
   readonly agentTokens: AgentTokenCache;
   readonly events: EventHub;
   readonly limiter: RateLimiter;
@@ -43,6 +46,7 @@ export function createService(
   rateLimit: RateLimit | null,
   masterKeys: MasterKeys,
   log: EngineLog,
+  owner: OwnerCredential | null = null,
 ): Service {
   const tokens = new LeaseTokens(masterKeys);
   return {
@@ -54,6 +58,7 @@ export function createService(
     receipts: new ReceiptSubmission(engine),
     taskKeys: new TaskKeys(engine),
     keys: new Keys(engine),
+    owner,
     agentTokens: new AgentTokenCache(engine),
     events: new EventHub(engine),
     limiter: new RateLimiter(rateLimit),

@@ -9,7 +9,7 @@ import { eventText } from "../protocol/watching/event-json.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import { createSqliteStore } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import { type Config, loadConfig } from "./config/config.ts";
+import { type Config, checkPlaces, loadConfig } from "./config/config.ts";
 import { removeLeftovers } from "./operating/backup.ts";
 import type { Service } from "./service.ts";
 
@@ -19,6 +19,8 @@ export interface ServerOptions extends Partial<Omit<Config, "store">> {
   readonly log?: EngineLog;
   /** How far the wall clock may have jumped ahead where leases are alive (L7). */
   readonly clockJumpMsMax?: number;
+  /** How often TLS files are looked at for a change. */
+  readonly tlsReloadMs?: number;
 }
 
 export interface RunningServer {
@@ -34,6 +36,7 @@ const usual = loadConfig({}, {});
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
   const config = { ...usual, ...options };
   const { data, store, log = silent } = config;
+  checkPlaces(config);
   const engine = new Engine({
     store: openStore(store, data),
     encodeEvent: eventText,

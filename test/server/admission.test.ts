@@ -8,7 +8,7 @@ import { pause, serve, until } from "./harness.ts";
 import { sendRaw } from "./raw-client.ts";
 
 function gateAt(host: string, allowedHosts: readonly string[] = [], allowedOrigins: readonly string[] = []) {
-  const gate = createGate({ host, allowedHosts, allowedOrigins });
+  const gate = createGate({ host, allowedHosts, allowedOrigins, behindProxy: [] });
   return (headers: Readonly<Record<string, string>>, method = "GET") => {
     const answer = gate.check({
       headers,

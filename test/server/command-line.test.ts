@@ -83,7 +83,8 @@ test("--help and --version print and exit; a usage error exits with 2 and one li
 
 test("S5: without keys the server does not listen beyond loopback; with a key it does, and requires it", async (t) => {
   const data = join(folder(t), "data");
-  const refused = await done(t, ["--host", "0.0.0.0", "--port", "0", "--data", data]);
+  const beyond = ["--host", "0.0.0.0", "--behind-proxy", "10.0.0.5"];
+  const refused = await done(t, [...beyond, "--port", "0", "--data", data]);
   assert.equal(refused.code, 2);
   assert.match(
     refused.stderr,
@@ -99,7 +100,16 @@ test("S5: without keys the server does not listen beyond loopback; with a key it
   assert.match(listed.stdout, /^key_[0-9a-f]{16} {2}operator {4}default {2}first\n$/);
   assert.equal(statSync(join(data, "leasehold.sqlite")).mode & 0o077, 0, "the data is for its user alone");
 
-  const server = await listening(t, ["--host", "0.0.0.0", "--data", data]);
+  const plain = await done(t, ["--host", "0.0.0.0", "--port", "0", "--data", data]);
+  assert.equal(plain.code, 2, "M10: keys would be readable on the way");
+  assert.match(plain.stderr, /^leasehold: 0\.0\.0\.0 is not loopback, and keys would be readable [^\n]+\n$/);
+  const noFile = await done(t, ["--tls-cert", "none.pem", "--tls-key", "none.pem", "--port", "0", "--data", data]);
+  assert.deepEqual(
+    [noFile.code, noFile.stderr],
+    [2, "leasehold: the TLS certificate none.pem cannot be read: ENOENT\n"],
+  );
+
+  const server = await listening(t, [...beyond, "--data", data]);
   const { get } = clientOf(server.url.replace("0.0.0.0", "127.0.0.1"));
   assert.equal((await get("/v1/leases")).status, 401);
   assert.equal((await get("/v1/leases", { key })).status, 200);

@@ -8,8 +8,9 @@ const flags: Flags = {
     names.map((name) => {
       const { sign, usual, words } = settings[name];
       const isList = Array.isArray(usual);
-      const text = `${words}${isList ? "" : ` [${usual}]`}; ${environmentName(name)}`;
-      return [flagName(name), { sign, words: text, ...(isList && { many: true as const }) }];
+      const hasDefault = !isList && usual !== null && sign !== null;
+      const text = `${words}${hasDefault ? ` [${usual}]` : ""}; ${environmentName(name)}`;
+      return [flagName(name), { words: text, ...(sign !== null && { sign }), ...(isList && { many: true as const }) }];
     }),
   ),
   "accept-clock-jump": { words: "leases may end by a wall clock that has jumped ahead by more than a day" },
@@ -27,7 +28,8 @@ commands, such as \`keys\`, \`backup\` and \`restore\`, can follow \`npm start -
   examples: [
     ["leasehold serve", "on 127.0.0.1:7117, with its data in ./data"],
     ["leasehold serve --port 7200 --data /var/lib/leasehold", "elsewhere"],
-    ["leasehold serve --host 0.0.0.0 --allowed-host leases.example.com", "beyond this machine, with keys"],
+    ["leasehold serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem", "beyond this machine, with keys"],
+    ["leasehold serve --owner-only", "on a machine that others use too"],
     ["leasehold serve --store memory", "to try things out; nothing is kept"],
   ],
   run: async (call) => {
@@ -64,9 +66,9 @@ commands, such as \`keys\`, \`backup\` and \`restore\`, can follow \`npm start -
 export const commands: readonly Command[] = [serveCommand];
 
 /** The flags that were given, by name. */
-export function settingsIn(call: Pick<Call, "texts">): Readonly<Record<string, string | readonly string[]>> {
+export function settingsIn(call: Pick<Call, "texts" | "isSet">): Readonly<Record<string, string | readonly string[]>> {
   const given = Object.entries(flags).flatMap(([flag, { many, sign }]) => {
-    if (sign === undefined) return [];
+    if (sign === undefined) return call.isSet(flag) ? [[flag, "true"] as const] : [];
     const values = call.texts(flag);
     return values.length === 0 ? [] : [[flag, many === true ? values : (values.at(-1) ?? "")] as const];
   });

@@ -30,6 +30,8 @@ export type EdgeCode =
   | "headers_too_large"
   | "host_not_allowed"
   | "origin_not_allowed"
+  | "tls_required"
+  | "certificate_required"
   | "rate_limited"
   | "too_many_connections"
   | "too_many_in_flight"
@@ -109,6 +111,8 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   tenant_mismatch: refused(403, "Leave `tenant_id` out, or use the credential of that tenant."),
   host_not_allowed: refused(403, "Use a host name that the server is configured for."),
   origin_not_allowed: refused(403, "Call from a page of an allowed origin, or from no page at all."),
+  tls_required: refused(403, "Use `https`, by way of the proxy that the server is configured for."),
+  certificate_required: refused(403, "Show a client certificate of the CA that the server is configured with."),
 
   // What the request names does not exist.
   not_found: refused(404, "Check the path against `/openapi.json`."),

@@ -1,11 +1,11 @@
 /** From what a caller shows to who it is (S5): a key, an agent's token, or nothing at all; and how often it may call. */
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Engine } from "../../engine/engine.ts";
-import { defaultTenant } from "../../engine/recovery.ts";
 import type { Key } from "../../kernel/contract/records.ts";
 import { keysIn } from "../../kernel/views.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import type { Caller, Service } from "../service.ts";
+import { ownOperator } from "./owner.ts";
 
 /** With which an operator chooses the tenant that a request is about. */
 export const tenantHeader = "leasehold-tenant";
@@ -15,11 +15,18 @@ export interface Credentials {
   readonly authorization?: string | undefined;
   /** The tenant that is asked for, if one is. */
   readonly [tenantHeader]?: string | readonly string[] | undefined;
+  /** What proxies add: the request may come from anywhere. */
+  readonly forwarded?: string | undefined;
+  readonly via?: string | undefined;
+  readonly "x-forwarded-for"?: string | readonly string[] | undefined;
+  readonly "x-forwarded-host"?: string | readonly string[] | undefined;
+  readonly "x-forwarded-proto"?: string | readonly string[] | undefined;
+  readonly "x-real-ip"?: string | readonly string[] | undefined;
 }
 
 /**
  * A credential that is shown is always checked. Without one, a server that listens on loopback and has no keys takes
- * the caller for its operator.
+ * the caller for its operator; but not one that a proxy has let in, nor where only its owner is (M6).
  */
 export function authenticate(service: Service, shown: Credentials, isLoopback: boolean): Caller | Answer {
   const { engine, keys } = service;
@@ -30,12 +37,15 @@ export function authenticate(service: Service, shown: Credentials, isLoopback: b
   const tenant = shown[tenantHeader] as string | undefined;
   if (authorization === undefined) {
     if (!isLoopback || !keys.isEmpty) return missing;
+    if (service.owner !== null) return service.owner.missing;
+    if (shown.forwarded ?? shown.via ?? shown["x-forwarded-for"] ?? shown["x-forwarded-host"]) return throughProxy;
+    if (shown["x-forwarded-proto"] ?? shown["x-real-ip"]) return throughProxy;
     return tenant === undefined ? ownOperator : { ...ownOperator, tenant };
   }
   const scheme = authorization.slice(0, 7);
   if (scheme !== "Bearer " && scheme.toLowerCase() !== "bearer ") return invalid;
   const secret = authorization.slice(7).trim();
-  const caller = service.agentTokens.find(secret) ?? keys.find(secret);
+  const caller = service.agentTokens.find(secret) ?? keys.find(secret) ?? service.owner?.find(secret) ?? null;
   if (caller === null) return invalid;
   if (tenant === undefined || tenant === caller.tenant) return caller;
   // Only an operator has more than one tenant.
@@ -46,12 +56,6 @@ export function isCaller(found: Caller | Answer): found is Caller {
   return "actor" in found;
 }
 
-const ownOperator: Caller = {
-  tenant: defaultTenant,
-  actor: { role: "operator", agentId: null, epoch: null },
-  meter: null,
-};
-
 const unavailable = errorAnswer(
   "database_unavailable",
   "The database is not available; try again, with the same request_id.",
@@ -60,6 +64,10 @@ const unavailable = errorAnswer(
 const missing = errorAnswer(
   "unauthorized",
   "This needs a credential: send `Authorization: Bearer <key or agent token>`.",
+);
+const throughProxy = errorAnswer(
+  "unauthorized",
+  "This request came through a proxy, so that it may be anybody's: create a key (`leasehold keys create`), and send it.",
 );
 const invalid = errorAnswer(
   "unauthorized",

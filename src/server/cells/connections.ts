@@ -51,9 +51,9 @@ export class CellConnections {
     return this.links.size;
   }
 
-  accept(socket: WebSocket, caller: Caller): void {
+  accept(socket: WebSocket, caller: Caller, names: CellLink["names"] = null): void {
     this.unsubscribe ??= this.engine.subscribe((events) => this.follow(events));
-    const link = new CellLink(socket, caller, {
+    const link = new CellLink(socket, caller, names, {
       hello: (from, hello) => this.enrol(from, hello),
       frame: (from, frame) => this.receive(from, frame),
       closed: (from) => this.forget(from),
@@ -102,6 +102,10 @@ export class CellConnections {
     if (hello.cell === controlCell) {
       const message = `No cell is called ${controlCell}: that is the control plane's own name; choose another.`;
       return link.refuse("invalid_cell", message, cellCloseCodes.notAllowed);
+    }
+    if (link.names !== null && !link.names.includes(hello.cell)) {
+      const message = `The certificate does not name the cell ${hello.cell}; it names ${link.names.join(", ") || "nothing"}.`;
+      return link.refuse("forbidden", message, cellCloseCodes.notAllowed);
     }
     const enrolled = (decided: Decision): void => {
       const { reply } = decided;

@@ -38,6 +38,8 @@ const inFlightMax = 10_000;
 
 export class CellLink {
   readonly caller: Caller;
+  /** Of its certificate, where that must name the cell; null: any name will do. */
+  readonly names: readonly string[] | null;
   private readonly socket: WebSocket;
   private readonly handlers: LinkHandlers;
   private readonly helloTimer: NodeJS.Timeout;
@@ -47,9 +49,10 @@ export class CellLink {
   private said: CellHello | null = null;
   private isOver = false;
 
-  constructor(socket: WebSocket, caller: Caller, handlers: LinkHandlers) {
+  constructor(socket: WebSocket, caller: Caller, names: CellLink["names"], handlers: LinkHandlers) {
     this.socket = socket;
     this.caller = caller;
+    this.names = names;
     this.handlers = handlers;
     this.helloTimer = setTimeout(() => this.refuseFrame("There was no hello in time."), cellLinkLimits.helloMsMax);
     this.helloTimer.unref();

@@ -3,11 +3,13 @@
  * setting with its names, bounds and words, so that help and checks cannot differ.
  */
 import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
 import { defaultPort } from "../../names/defaults.ts";
+import { isLoopback } from "../../trust/loopback.ts";
 
 export interface Setting<T> {
-  /** Stands for the value in the help. */
-  readonly sign: string;
+  /** Stands for the value in the help; null: a switch, whose flag takes no value. */
+  readonly sign: string | null;
   readonly usual: T;
   readonly read: Reader<T>;
   readonly words: string;
@@ -43,6 +45,15 @@ function choice<const T extends string>(values: readonly T[]): Reader<T> {
   };
 }
 
+const onOrOff: Reader<boolean> = (value) => {
+  if (value === true || value === "true" || value === "1") return { value: true };
+  if (value === false || value === "false" || value === "0") return { value: false };
+  return { problem: `is ${shown(value)}; give true or false` };
+};
+
+/** A file that may be left out. */
+const file: Reader<string | null> = (value) => (value === null ? { value } : text(value));
+
 /** Repeated, separated by commas, or a JSON array. */
 const list: Reader<readonly string[]> = (value) => {
   const parts = typeof value === "string" ? value.split(",") : value;
@@ -62,6 +73,24 @@ const hosts = listOf(/^(\*|\[[0-9a-f:.]+\](:\d+)?|[a-z0-9._-]+(:\d+)?)$/i, "give
 /** As a browser sends them: scheme, host and port, and no more. */
 const origins = listOf(/^https?:\/\/[^\s/,]+$/i, "give origins such as https://ops.example.com");
 
+/** Of proxies: an address, or a network. */
+const networks: Reader<readonly string[]> = (value) => {
+  const found = list(value);
+  if ("problem" in found) return found;
+  const wrong = found.value.find((one) => !isNetwork(one));
+  return wrong === undefined
+    ? found
+    : { problem: `has ${shown(wrong)}; give addresses such as 10.0.0.5 or 10.0.0.0/8` };
+};
+
+function isNetwork(one: string): boolean {
+  const [address = "", bits, ...rest] = one.split("/");
+  const bitsMax = isIP(address) === 4 ? 32 : 128;
+  return (
+    isIP(address) !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && +bits <= bitsMax))
+  );
+}
+
 function listOf(pattern: RegExp, hint: string): Reader<readonly string[]> {
   return (value) => {
     const found = list(value);
@@ -75,7 +104,7 @@ function shown(value: unknown): string {
   return JSON.stringify(value)?.slice(0, 80) ?? String(value);
 }
 
-function setting<T>(sign: string, usual: NoInfer<T>, read: Reader<T>, words: string): Setting<T> {
+function setting<T>(sign: string | null, usual: NoInfer<T>, read: Reader<T>, words: string): Setting<T> {
   return { sign, usual, read, words };
 }
 
@@ -86,13 +115,24 @@ const keptMax = integer(0, 1_000_000_000);
 const keptBytes = integer(mebibyte, 2 ** 50);
 
 const table = {
-  host: setting("ADDRESS", "127.0.0.1", text, "listen here; beyond loopback only with keys"),
+  host: setting("ADDRESS", "127.0.0.1", text, "listen here; beyond loopback only with keys, and TLS or a proxy"),
   port: setting("N", defaultPort, integer(0, 65_535), "listen on this port; 0 takes a free one"),
   data: setting("DIR", "./data", text, "the data folder; it is created if need be"),
   store: setting("KIND", "sqlite", choice(["sqlite", "memory"]), "sqlite, or memory, which keeps nothing"),
   logLevel: setting("LEVEL", "info", choice(levels), "from fatal over info to trace, or silent; logs go to stderr"),
   allowedHosts: setting("NAME", [], hosts, "a host name of this server beside its address; * for any"),
   allowedOrigins: setting("URL", [], origins, "web pages of this origin may call it"),
+  tlsCert: setting("FILE", null, file, "speak TLS with this certificate, in PEM; read again when it changes"),
+  tlsKey: setting("FILE", null, file, "the certificate's private key, in PEM"),
+  tlsCa: setting("FILE", null, file, "certificates of clients are checked against this CA; cells must have one"),
+  tlsCellNames: setting(null, false, onOrOff, "a cell's certificate must name it: its CN or a DNS name"),
+  behindProxy: setting("ADDRESS", [], networks, "a proxy at this address does TLS; others are refused"),
+  ownerOnly: setting(
+    null,
+    false,
+    onOrOff,
+    "on loopback, only with the token in a file of the user that runs the server",
+  ),
   rateLimit: setting("N", 5_000, integer(0, 1e7), "requests a second for each key and agent; 0 for no limit"),
   rateBurst: setting("N", 10_000, integer(1, 1e8), "how many of them may come at once"),
   connectionsMax: setting("N", 20_000, integer(1, 1e6), "connections at once; more are refused"),
@@ -196,10 +236,32 @@ function readConfigFile(path: string): Values {
   return read as Values;
 }
 
-/** S5: a server that is not on loopback lets nobody in without a key, so there must be one. */
+type Places = Pick<Config, "host" | "tlsCert" | "tlsKey" | "tlsCa" | "tlsCellNames" | "behindProxy" | "ownerOnly">;
+
+/** Settings that only make sense together, before anything is opened. */
+export function checkPlaces(config: Places): void {
+  const { host, tlsCert, tlsKey, tlsCa, tlsCellNames, behindProxy, ownerOnly } = config;
+  const onLoopback = isLoopback(host);
+  if ((tlsCert === null) !== (tlsKey === null)) {
+    const [given, missing] = tlsCert === null ? ["--tls-key", "--tls-cert"] : ["--tls-cert", "--tls-key"];
+    throw new ConfigProblem(`${given} is given without ${missing}; give both`);
+  }
+  if (tlsCa !== null && tlsCert === null) throw new ConfigProblem("--tls-ca needs --tls-cert and --tls-key");
+  if (tlsCellNames && tlsCa === null) throw new ConfigProblem("--tls-cell-names needs --tls-ca");
+  if (ownerOnly && !onLoopback) {
+    throw new ConfigProblem(`--owner-only is for loopback, and ${host} is not; there, every request needs a key`);
+  }
+  if (onLoopback || tlsCert !== null || behindProxy.length > 0) return;
+  throw new ConfigProblem(
+    `${host} is not loopback, and keys would be readable on the way: give --tls-cert and --tls-key, or ` +
+      "--behind-proxy ADDRESS if a proxy at that address does TLS",
+  );
+}
+
+/** S5: a server that others can reach lets nobody in without a key, so there must be one. */
 export class NoKeys extends Error {
-  constructor(host: string) {
-    super(`${host} is not loopback, and there are no keys yet: make one with \`keys create --role operator\``);
+  constructor(why: string) {
+    super(`${why}, and there are no keys yet: make one with \`keys create --role operator\``);
     this.name = "NoKeys";
   }
 }

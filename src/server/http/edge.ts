@@ -12,9 +12,12 @@ import {
   type ServerResponse,
   STATUS_CODES,
 } from "node:http";
-import { isIP, type Socket } from "node:net";
+import type { Server as SecureServer } from "node:https";
+import { BlockList, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
 import { type Answer, bodyText, errorAnswer } from "../../protocol/answers/answer.ts";
+import { isLoopback } from "../../trust/loopback.ts";
 
 export interface GateOptions {
   /** The address that the server listens on. */
@@ -23,6 +26,8 @@ export interface GateOptions {
   readonly allowedHosts: readonly string[];
   /** Pages that may call it beside its own: "https://ops.example.com". */
   readonly allowedOrigins: readonly string[];
+  /** Addresses of the proxies that do TLS; with any of them, nobody else is let in from another machine. */
+  readonly behindProxy: readonly string[];
 }
 
 export interface Gate {
@@ -35,12 +40,13 @@ export interface Gate {
 /** Values of `Host` that were accepted; clients use few, and past the limit none is remembered. */
 const hostsKnownMax = 1_000;
 
-export function createGate({ host, allowedHosts, allowedOrigins }: GateOptions): Gate {
+export function createGate({ host, allowedHosts, allowedOrigins, behindProxy }: GateOptions): Gate {
   const names = new Set(allowedHosts.map((name) => name.toLowerCase()));
   const origins = new Set(allowedOrigins.map((origin) => origin.toLowerCase()));
   const known = new Set<string>();
   const isOpen = names.has("*");
   const onLoopback = isLoopback(host);
+  const proxies = behindProxy.length === 0 ? null : networksOf(behindProxy);
 
   const isAllowedHost = (shown: string): boolean => {
     const name = hostNameOf(shown);
@@ -59,6 +65,7 @@ export function createGate({ host, allowedHosts, allowedOrigins }: GateOptions):
       // A target with a host of its own would be a second word on where this goes.
       if (url.charCodeAt(0) !== 0x2f && !(url === "*" && request.method === "OPTIONS")) return notForHere;
       if (httpVersionMajor !== 1) return otherVersion;
+      if (proxies !== null && !isEncrypted(request, proxies)) return notEncrypted;
       if (headers.host === undefined) {
         // HTTP/1.0 knows no Host; a browser always sends one.
         if (request.httpVersionMinor !== 0) return noHost;
@@ -68,6 +75,27 @@ export function createGate({ host, allowedHosts, allowedOrigins }: GateOptions):
     },
     lets: (origin) => origins.has(origin.toLowerCase()),
   };
+}
+
+/** S5: what the proxies say of a request is believed of them alone: that its client spoke TLS with them. */
+function isEncrypted({ socket, headers }: IncomingMessage, proxies: BlockList): boolean {
+  const peer = (socket.remoteAddress ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
+  const isProxy = isIP(peer) !== 0 && proxies.check(peer, isIP(peer) === 4 ? "ipv4" : "ipv6");
+  if (!isProxy) return isLoopback(peer) || (socket as Partial<TLSSocket>).encrypted === true;
+  const proto = headers["x-forwarded-proto"];
+  // The nearest proxy adds its own at the end.
+  return proto === undefined || String(proto).split(",").at(-1)?.trim().toLowerCase() !== "http";
+}
+
+function networksOf(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = "", bits] = network.split("/");
+    const family = isIP(address) === 4 ? "ipv4" : "ipv6";
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return list;
 }
 
 /** A browser says where a call comes from. Following a link from elsewhere to a page of the server is harmless. */
@@ -94,12 +122,6 @@ function hostNameOf(shown: string): string | null {
   return found?.[1]?.toLowerCase().replace(/\.$/, "") ?? null;
 }
 
-export function isLoopback(name: string): boolean {
-  const bare = name.replace(/^\[|\]$/g, "").toLowerCase();
-  if (bare === "localhost" || bare === "::1") return true;
-  return isIP(bare) === 4 && bare.startsWith("127.");
-}
-
 const notForHere = errorAnswer(
   "invalid_request",
   "The request's target is not a path; send one that begins with a slash.",
@@ -109,6 +131,10 @@ const noHost = errorAnswer("invalid_request", "The request has no Host header; s
 const hostNotAllowed = errorAnswer(
   "host_not_allowed",
   "The server does not go by the name in the Host header; use its address, or start it with --allowed-host.",
+);
+const notEncrypted = errorAnswer(
+  "tls_required",
+  "This connection is not encrypted, or does not come from the proxy that the server is behind; use https, through it.",
 );
 const originNotAllowed = errorAnswer(
   "origin_not_allowed",
@@ -193,14 +219,17 @@ export interface Connections {
   destroyAll(): void;
 }
 
-/** Counts and limits connections: one too many is answered with an error, and closed. */
-export function limitConnections(server: Server, max: number): Connections {
+/** Counts and limits connections: one too many is answered with an error, unless it speaks TLS, and closed. */
+export function limitConnections(server: Server | SecureServer, max: number): Connections {
+  const isSecure = "setSecureContext" in server;
   const sockets = new Set<Socket>();
   server.maxConnections = max + turnedAwayMax;
   server.prependListener("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
     if (sockets.size <= max) return;
+    // Its handshake has not begun, so that no answer could be read.
+    if (isSecure) return void socket.destroy();
     sendRaw(socket, tooMany);
     socket.setTimeout(lingerMs, () => socket.destroy());
   });

@@ -4,6 +4,8 @@
  */
 import { isUtf8 } from "node:buffer";
 import { createServer, type IncomingMessage, type Server, type ServerOptions } from "node:http";
+import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
+import type { TlsOptions } from "node:tls";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { type Answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
 import { readHttp } from "../../protocol/http/http-input.ts";
@@ -40,16 +42,18 @@ export interface HttpOptions {
   /** Whether the server listens on loopback only, and so needs no keys (S5). */
   readonly isLoopback: boolean;
   readonly server: ServerOptions;
+  /** null: plain HTTP. */
+  readonly tls: TlsOptions | null;
   readonly log: { error(details: object, message: string): void };
 }
 
 export interface Http {
   readonly app: FastifyInstance;
-  readonly server: Server;
+  readonly server: Server | SecureServer;
 }
 
 export function createHttp(options: HttpOptions): Http {
-  let made: Server | undefined;
+  let made: Server | SecureServer | undefined;
   const app = fastify({
     logger: false,
     bodyLimit: limits.bodyBytesMax,
@@ -64,7 +68,8 @@ export function createHttp(options: HttpOptions): Http {
       else sendRaw(socket, answer);
     },
     serverFactory: (handler) => {
-      made = createServer(options.server, handler);
+      const { server, tls } = options;
+      made = tls === null ? createServer(server, handler) : createSecureServer({ ...server, ...tls }, handler);
       return made;
     },
   });

@@ -2,6 +2,7 @@
 import type { FastifyReply } from "fastify";
 import { type Answer, answerJson, errorAnswer } from "../../protocol/answers/answer.ts";
 import { openApiDocument } from "../../protocol/documents/openapi.ts";
+import { challengeHeader, challengePattern, proofHeader } from "../../trust/owner-token.ts";
 import type { ArtifactHandlers } from "../artifacts/artifacts.ts";
 import { tenantHeader } from "../auth/authenticate.ts";
 import type { Metrics } from "../operating/metrics.ts";
@@ -30,7 +31,13 @@ export function createEdges({ service, metrics, version, events, backup, artifac
     get_artifact: artifacts.get,
     stream: answering(() => upgradeNeeded),
     connect_cell: answering(() => upgradeNeeded),
-    healthz: answering(() => healthy),
+    healthz: ({ headers }, reply) => {
+      const challenge = headers[challengeHeader];
+      const isOne = typeof challenge === "string" && challengePattern.test(challenge);
+      const proof = isOne ? (service.owner?.prove(challenge) ?? null) : null;
+      if (proof !== null) reply.raw.setHeader(proofHeader, proof);
+      sendAnswer(reply.raw, healthy);
+    },
     readyz: answering(() => (service.engine.isServing && !service.isClosing ? ready : notReady)),
     openapi: (_request, reply) => {
       openapi ??= JSON.stringify(openApiDocument(version));

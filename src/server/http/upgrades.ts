@@ -1,6 +1,8 @@
 /** Upgrades: two WebSockets are admitted by the same checks as a request; all others are refused. */
 import type { IncomingMessage, Server } from "node:http";
+import type { Server as SecureServer } from "node:https";
 import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
 import { WebSocketServer } from "ws";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import { cellLinkLimits } from "../../protocol/resources/cell-link.ts";
@@ -22,6 +24,8 @@ export interface UpgradeOptions {
   readonly isStillKnown: Readers["isStillKnown"];
   /** How often open streams are held against what they were let in with. */
   readonly lookEveryMs: number;
+  /** What a cell must show beside its key (M10). */
+  readonly cellCertificate: "none" | "any" | "named";
 }
 
 /** Takes over a socket whose caller is known. */
@@ -32,9 +36,9 @@ interface Admitted {
 }
 
 /** Returns how to stop looking after them. */
-export function takeUpgrades(server: Server, options: UpgradeOptions): () => void {
+export function takeUpgrades(server: Server | SecureServer, options: UpgradeOptions): () => void {
   const open = new Map<Duplex, Credentials>();
-  const toCells = cellDoor(options.cells);
+  const toCells = cellDoor(options);
   server.on("upgrade", (request, socket, head) => {
     // A client that goes away in the middle is none of the server's trouble.
     socket.on("error", () => socket.destroy());
@@ -59,15 +63,27 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): () => voi
   return endUnknown(open, options);
 }
 
-function cellDoor(cells: CellConnections): Upgrade {
+function cellDoor({ cells, cellCertificate }: UpgradeOptions): Upgrade {
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
     maxPayload: cellLinkLimits.frameBytesMax,
   });
   return (request, socket, head, caller) => {
-    server.handleUpgrade(request, socket, head, (webSocket) => cells.accept(webSocket, caller));
+    const names = cellCertificate === "named" ? certificateNames(request.socket as TLSSocket) : null;
+    server.handleUpgrade(request, socket, head, (webSocket) => cells.accept(webSocket, caller, names));
   };
+}
+
+/** Of the certificate that the peer has shown: its common name and its DNS names, as they are written. */
+function certificateNames(socket: TLSSocket): readonly string[] {
+  const shown = socket.getPeerX509Certificate();
+  if (shown === undefined) return [];
+  const { CN = [] } = shown.toLegacyObject().subject as { readonly CN?: string | readonly string[] };
+  const alternatives = (shown.subjectAltName ?? "")
+    .split(", ")
+    .flatMap((one) => /^DNS:([\w.-]+)$/.exec(one)?.[1] ?? []);
+  return [CN, alternatives].flat(2);
 }
 
 /** A stream ends at once when its key is deleted, and soon after another instance took its agent up (A3). */
@@ -81,13 +97,16 @@ function endUnknown(open: ReadonlyMap<Duplex, Credentials>, { service, isStillKn
   return () => clearInterval(timer);
 }
 
-function admit(request: IncomingMessage, { service, gate, isLoopback }: UpgradeOptions): Admitted | Answer {
+function admit(request: IncomingMessage, options: UpgradeOptions): Admitted | Answer {
+  const { service, gate, isLoopback, cellCertificate } = options;
   if (service.isClosing) return shuttingDown;
   const turnedAway = gate.check(request);
   if (turnedAway !== null) return turnedAway;
   const [path] = (request.url ?? "").split("?", 1);
   const operation = [stream, connectCell].find((one) => one.path === path);
   if (operation === undefined) return notHere;
+  const isAuthorized = (request.socket as Partial<TLSSocket>).authorized === true;
+  if (operation === connectCell && cellCertificate !== "none" && !isAuthorized) return noCertificate;
   const caller = authenticate(service, request.headers, isLoopback);
   if (!isCaller(caller)) return caller;
   if (operation.roles !== "anyone" && !operation.roles.includes(caller.actor.role)) {
@@ -113,6 +132,10 @@ const noHandshake = errorAnswer(
   "invalid_request",
   "This is not a WebSocket handshake; send Sec-WebSocket-Version: 13 and a Sec-WebSocket-Key.",
   { field: "Sec-WebSocket-Key" },
+);
+const noCertificate = errorAnswer(
+  "certificate_required",
+  "A cell shows a client certificate of the server's CA here: give it with --tls-cert and --tls-key.",
 );
 const noProxy = errorAnswer(
   "method_not_allowed",
