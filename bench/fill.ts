@@ -76,6 +76,7 @@ async function write(folder: string, state: State): Promise<void> {
       events: null,
       ended: [],
       endedTasks: [],
+      endedRequests: [],
       receipts: [],
       heads: [],
     });

@@ -87,7 +87,7 @@ function* lease(size: number): Generator<Batch, never> {
       };
       events.push({ ...event, agentId: `agt_01jf0000000${n % agents}`, expiresAt: now + 60_000 });
     }
-    const others = { endedTasks: [], receipts: [], heads: [] };
+    const others = { endedTasks: [], endedRequests: [], receipts: [], heads: [] };
     yield {
       now,
       puts,
@@ -280,6 +280,7 @@ async function loading(rows: number): Promise<void> {
         events: null,
         ended: [],
         endedTasks: [],
+        endedRequests: [],
         receipts: [],
         heads: [],
       });

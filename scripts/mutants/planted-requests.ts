@@ -36,6 +36,38 @@ export const requestMutants: readonly Mutant[] = [
     replace: "",
   },
 
+  // Keys beyond what memory keeps (W10)
+  {
+    name: "a key that memory has no room for is left to nobody",
+    file: "requests/stored-keys.ts",
+    find: 'if (key === null || state !== "GRANTED" || forgetAt === null || forgetAt <= now) return null;',
+    replace: 'if (key === null || state !== "GRANTED" || forgetAt === null || forgetAt > 0) return null;',
+  },
+  {
+    name: "keys that the store has from before a restart are not looked up",
+    file: "index/key-filter.ts",
+    find: "  if (olderUntil > now) return true;\n",
+    replace: "",
+  },
+  {
+    name: "a key that was looked up is looked up for ever",
+    file: "commands/acquire.ts",
+    find: "keysStoredUntil <= turn.now || command.keyLookedUp === true) return null;",
+    replace: "keysStoredUntil <= turn.now) return null;",
+  },
+  {
+    name: "the store answers for another body under the same key",
+    file: "commands/ended.ts",
+    find: "return first === fingerprint ? endedRefusal(",
+    replace: "return first.length + fingerprint.length > 0 ? endedRefusal(",
+  },
+  {
+    name: "a request without a record tells anybody how it ended",
+    file: "commands/ended.ts",
+    find: "const seen = ended.filter((lease) => maySee(command.actor, lease));",
+    replace: "const seen = ended;",
+  },
+
   // Lease time (L10), withdrawal and renewal (G8, G12), held bound leases (L9)
   {
     name: "live lease time is not counted",

@@ -15,7 +15,7 @@ import type { State } from "../../src/kernel/kernel.ts";
 import { throwAtChange } from "../../src/kernel/testing/planted-faults.ts";
 import { createLedgerKey, type LedgerKey } from "../../src/ledger/keys.ts";
 import { ReceiptSubmission } from "../../src/server/receipts/receipts.ts";
-import { createTask, TaskKeys } from "../../src/server/tasks/creating-tasks.ts";
+import { createTask, type TaskKeys, taskKeysOf } from "../../src/server/tasks/creating-tasks.ts";
 import { createMemoryDisk, createMemoryStore } from "../../src/store/memory.ts";
 import { type Counters, count } from "../counters.ts";
 import type { Random } from "../random.ts";
@@ -56,7 +56,7 @@ export class FlakyService {
     this.counters = counters;
     this.engine = this.createEngine();
     this.receipts = new ReceiptSubmission(this.engine);
-    this.taskKeys = new TaskKeys(this.engine);
+    this.taskKeys = taskKeysOf(this.engine);
   }
 
   private createEngine(): Engine {
@@ -115,7 +115,7 @@ export class FlakyService {
   private async begin(): Promise<void> {
     this.engine = this.createEngine();
     this.receipts = new ReceiptSubmission(this.engine);
-    this.taskKeys = new TaskKeys(this.engine);
+    this.taskKeys = taskKeysOf(this.engine);
     await this.engine.start();
   }
 

@@ -73,6 +73,7 @@ export function replyLine(reply: Reply): string {
     case "revoked":
       return words("OK", `${reply.count} revoked`);
     case "digest":
+    case "request_key_unknown":
     case "task_key_unknown":
     case "task_type":
     case "tenant":

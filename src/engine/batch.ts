@@ -1,11 +1,11 @@
 /** The batch under way: what has changed since the last one was sent off, and the answers that wait for its commit. */
 import type { KernelEvent } from "../kernel/contract/events.ts";
 import { writes } from "../kernel/contract/predicates.ts";
-import type { Lease, Millis } from "../kernel/contract/records.ts";
+import type { Lease, Millis, Request } from "../kernel/contract/records.ts";
 import type { Payload, Task } from "../kernel/contract/task-records.ts";
-import type { Handle, ReadyTask } from "../kernel/kernel.ts";
+import { endedRequestOf, type Handle, type ReadyTask } from "../kernel/kernel.ts";
 import { type SealedReceipt, storedReceipt } from "../ledger/seal.ts";
-import type { Batch, EndedLease, EndedTaskRow, LiveRow, SignedHead } from "../store/store.ts";
+import type { Batch, EndedLease, EndedRequestRow, EndedTaskRow, LiveRow, SignedHead } from "../store/store.ts";
 import { leaseText, payloadText, recordText, taskText } from "./codec/records.gen.ts";
 import type { Outlet, ReadyListener } from "./engine-types.ts";
 
@@ -67,6 +67,7 @@ export function toStoreBatch(
   const removes: number[] = [];
   const ended: EndedLease[] = [];
   const endedTasks: EndedTaskRow[] = [];
+  const endedRequests: EndedRequestRow[] = [];
   for (const handle of changes) {
     if (handle.alive) {
       if (handle.row === 0) handle.row = rows.next++;
@@ -76,6 +77,7 @@ export function toStoreBatch(
     if (handle.row !== 0) removes.push(handle.row);
     handle.row = 0;
     if (handle.kind === "lease") ended.push(endedRow(handle.record as Lease));
+    else if (handle.kind === "request") noteForgotten(endedRequests, handle.record as Request, now);
     else if (handle.kind === "task") endedTasks.push(endedTaskRow(handle as EndedTaskHandle, now));
   }
   // The tenant selects who sees an event; it is stored but not sent.
@@ -83,7 +85,14 @@ export function toStoreBatch(
   for (const { event, text } of events) texts += `${texts === "" ? "" : ","}["${event.tenant}",${text}]`;
   const [first] = events;
   const packed = first === undefined ? null : { firstSeq: first.seq, count: events.length, body: `[${texts}]` };
-  return { now, puts, removes, ended, endedTasks, receipts: receipts.map(storedReceipt), heads, events: packed };
+  const history = { events: packed, ended, endedTasks, endedRequests };
+  return { now, puts, removes, ...history, receipts: receipts.map(storedReceipt), heads };
+}
+
+/** W10: its key, where memory has forgotten it before its time. */
+function noteForgotten(rows: EndedRequestRow[], request: Request, now: Millis): void {
+  const row = endedRequestOf(request, now);
+  if (row !== null) rows.push(row);
 }
 
 /** A task's handle keeps its payload's when both are over. */

@@ -3,21 +3,22 @@
  * has. The store's history has it; ended is final, so asking after the decision cannot race.
  */
 import type { Command } from "../kernel/contract/commands.ts";
-import type { Lease } from "../kernel/contract/records.ts";
+import { leaseIdWith, suffixOf } from "../kernel/contract/ids.ts";
+import type { EndedRequest, Lease } from "../kernel/contract/records.ts";
 import type { Refusal } from "../kernel/contract/refusals.ts";
 import type { LostLease, Reply } from "../kernel/contract/replies.ts";
 import type { EndedTask } from "../kernel/contract/task-records.ts";
-import { answerForEnded, answerForEndedTask } from "../kernel/kernel.ts";
+import { answerForEnded, answerForEndedRequest, answerForEndedTask } from "../kernel/kernel.ts";
 import { taskOfName } from "../kernel/views.ts";
 import { readStoredReceipt, type SealedReceipt } from "../ledger/seal.ts";
-import type { History } from "../store/store.ts";
+import type { AgentKey, History } from "../store/store.ts";
 import { readEndedTask, readLease } from "./codec/record-text.ts";
 
 /** Whether the reply leaves something open that only history can answer. */
 export function needsHistory(reply: Reply): boolean {
   switch (reply.type) {
     case "refused":
-      return reply.code === "lease_unknown" || reply.code === "task_unknown";
+      return reply.code === "lease_unknown" || reply.code === "task_unknown" || reply.code === "request_unknown";
     case "leases":
       return reply.lost.some(({ lease }) => lease === null);
     default:
@@ -35,6 +36,14 @@ export async function completeReply(history: History, command: Command, reply: R
         const [lease = null] = await endedLeases(history, tenant, [reply.leaseId]);
         const isForTask = command.type === "heartbeat_task" || command.type === "release_task";
         return isForTask ? answerForTaskLease(command, reply, lease) : answerForEnded(command, reply, lease);
+      }
+      if (reply.code === "request_unknown" && "requestId" in command) {
+        const grant = await history.endedGrant(tenant, leaseIdWith(suffixOf(command.requestId), 0));
+        return answerForEndedRequest(
+          command,
+          reply,
+          grant.map(({ body }) => readLease(body)),
+        );
       }
       return reply;
     case "leases":
@@ -76,6 +85,20 @@ export async function endedTasksByKey(
   const found = new Map<string, EndedTask>();
   for (const { body, idempotencyKey } of await history.endedTasksByKey(tenant, keys))
     if (idempotencyKey !== null) found.set(idempotencyKey, readEndedTask(body));
+  return found;
+}
+
+/** The requests with these keys that memory has forgotten, each under its agent and key (W10). */
+export async function endedRequests(
+  history: History,
+  tenant: string,
+  keys: readonly AgentKey[],
+): Promise<ReadonlyMap<string, EndedRequest>> {
+  const found = new Map<string, EndedRequest>();
+  for (const { endedAs, ...row } of await history.endedRequests(tenant, keys)) {
+    const request = { ...row, endedAs: endedAs as EndedRequest["endedAs"] };
+    found.set(JSON.stringify([row.agentId, row.key]), request);
+  }
   return found;
 }
 

@@ -276,7 +276,7 @@ async function begin(
   const secret = known === null || isRestored ? randomBytes(32).toString("base64url") : known.secret;
   const record: EngineRecord = { secret, restores, restoredAt, boot };
   puts.push({ n: own?.n ?? ++lastRow, kind: "engine", body: JSON.stringify(record) });
-  const nothing = { removes: [], events: null, ended: [], endedTasks: [], receipts: [], heads: [] };
+  const nothing = { removes: [], events: null, ended: [], endedTasks: [], endedRequests: [], receipts: [], heads: [] };
   await store.commit({ ...nothing, now, puts, lastSeq });
   return { lastSeq, secret, lastRow };
 }

@@ -33,7 +33,13 @@ import type { ReadyTask } from "./memory/task-state.ts";
 import type { Later } from "./requests/sweep.ts";
 import { settleDue } from "./settle.ts";
 
-export { answerForEnded, answerForEndedTask, answerForLateReceipt } from "./commands/ended.ts";
+export {
+  answerForEnded,
+  answerForEndedRequest,
+  answerForEndedTask,
+  answerForLateReceipt,
+  answerForStoredKey,
+} from "./commands/ended.ts";
 export { answerForRepeated } from "./commands/task-create.ts";
 export { type LostHistory, numberBeyond } from "./lost-history.ts";
 export type { Job } from "./memory/jobs.ts";
@@ -41,6 +47,7 @@ export { createState, type Handle, nextDeadline, type State } from "./memory/sta
 export type { ReadyTask } from "./memory/task-state.ts";
 export { receiptFingerprint } from "./names/fingerprint.ts";
 export { dedupeConflict } from "./receipts/receipts.ts";
+export { endedRequestOf } from "./requests/stored-keys.ts";
 export {
   beginRestore,
   type EndedLeases,

@@ -3,14 +3,14 @@ import type { Engine } from "../engine/engine.ts";
 import type { EngineLog } from "../engine/engine-types.ts";
 import type { Actor } from "../kernel/contract/commands.ts";
 import type { MasterKeys } from "../token/node/master-keys.ts";
-import { Counts, RequestWatch } from "./answering/command-run.ts";
+import { Counts, type RequestKeys, RequestWatch, requestKeysOf } from "./answering/command-run.ts";
 import { AgentTokenCache, Keys, type Meter, type RateLimit, RateLimiter } from "./auth/authenticate.ts";
 import type { OwnerCredential } from "./auth/owner.ts";
 import { CellConnections } from "./cells/connections.ts";
 import { LeaseTokens } from "./cells/tokens.ts";
 import { EventHub } from "./events/event-hub.ts";
 import { ReceiptSubmission } from "./receipts/receipts.ts";
-import { TaskKeys } from "./tasks/creating-tasks.ts";
+import { type TaskKeys, taskKeysOf } from "./tasks/creating-tasks.ts";
 import { Polls } from "./tasks/polls.ts";
 
 export interface Service {
@@ -19,6 +19,7 @@ export interface Service {
   readonly polls: Polls;
   readonly receipts: ReceiptSubmission;
   readonly taskKeys: TaskKeys;
+  readonly requestKeys: RequestKeys;
   readonly cells: CellConnections;
   readonly tokens: LeaseTokens;
   readonly keys: Keys;
@@ -56,7 +57,8 @@ export function createService(
     requests: new RequestWatch(engine),
     polls: new Polls(engine),
     receipts: new ReceiptSubmission(engine),
-    taskKeys: new TaskKeys(engine),
+    taskKeys: taskKeysOf(engine),
+    requestKeys: requestKeysOf(engine),
     keys: new Keys(engine),
     owner,
     agentTokens: new AgentTokenCache(engine),

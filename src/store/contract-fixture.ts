@@ -2,6 +2,7 @@
 import type {
   Batch,
   EndedLease,
+  EndedRequestRow,
   EndedTaskRow,
   LiveRow,
   PackedEvents,
@@ -22,7 +23,8 @@ export interface StoreFixture {
 export type Check = (claim: string, body: (fixture: StoreFixture, store: Store) => Promise<void>) => void;
 
 export function batch(parts: Partial<Batch> & Pick<Batch, "now">): Batch {
-  return { puts: [], removes: [], events: null, ended: [], endedTasks: [], receipts: [], heads: [], ...parts };
+  const history = { events: null, ended: [], endedTasks: [], endedRequests: [] };
+  return { puts: [], removes: [], ...history, receipts: [], heads: [], ...parts };
 }
 
 export function row(n: number, kind = "lease"): LiveRow {
@@ -64,6 +66,12 @@ export function endedTask(number: number, other: Partial<EndedTaskRow> = {}): En
     body,
     ...other,
   };
+}
+
+/** A request whose key memory has forgotten. */
+export function endedRequest(agentId: string, key: string, other: Partial<EndedRequestRow> = {}): EndedRequestRow {
+  const end = { leaseId: "lse_1", endedAs: "RELEASED", endReason: null };
+  return { tenant: "t", agentId, key, fingerprint: "a.b", ...end, ...other };
 }
 
 /** A receipt with the fields that the store interprets; it was stored at the time `sequence`. */

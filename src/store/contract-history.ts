@@ -1,7 +1,7 @@
 /** The part of the contract about history: ended leases, events, and pruning them. */
 import assert from "node:assert/strict";
 import { describe } from "node:test";
-import { batch, type Check, endedLease, liveRows, packedEvents, row } from "./contract-fixture.ts";
+import { batch, type Check, endedLease, endedRequest, liveRows, packedEvents, row } from "./contract-fixture.ts";
 
 export function describeHistory(name: string, check: Check): void {
   describe(`${name}: ended leases`, () => {
@@ -11,6 +11,17 @@ export function describeHistory(name: string, check: Check): void {
       const ids = [endedLease(1).id, endedLease(2).id, "lse_unknown"];
       assert.deepEqual(await store.endedLease("t", ids), [endedLease(1)]);
       assert.deepEqual(await store.endedLease("other", ids), [endedLease(2, { tenant: "other" })]);
+    });
+
+    check("leases that were granted together are found by the id of the first", async (_, store) => {
+      await store.open();
+      const together = ["lse_01ab", "lse_01ab-1", "lse_01ab-12"].map((id, at) => endedLease(at, { id }));
+      const others = ["lse_01aa", "lse_01ac", "lse_01aa-1"].map((id, at) => endedLease(at, { id }));
+      await store.commit(
+        batch({ now: 100, ended: [...together, ...others, endedLease(9, { id: "lse_01ab", tenant: "o" })] }),
+      );
+      assert.deepEqual(await store.endedGrant("t", "lse_01ab"), together);
+      assert.deepEqual(await store.endedGrant("t", "lse_01ad"), []);
     });
 
     check("a tenant's ended leases come in pages, youngest first", async (_, store) => {
@@ -32,6 +43,38 @@ export function describeHistory(name: string, check: Check): void {
       }
       assert.deepEqual(await store.youngestEnded(3), ["other 60", "body 60", "other 59"]);
       assert.equal((await store.youngestEnded(1_000)).length, 120);
+    });
+  });
+
+  describe(`${name}: keys of ended requests`, () => {
+    check(
+      "W10: a key is found by its agent, oldest first, to its tenant only, also after a reopening",
+      async (_, store) => {
+        await store.open();
+        const mine = [endedRequest("a", "k"), endedRequest("b", "k"), endedRequest("a", "k", { leaseId: "lse_later" })];
+        await store.commit(batch({ now: 1, endedRequests: [...mine, endedRequest("a", "k", { tenant: "other" })] }));
+        await store.close();
+        await store.open();
+        const found = await store.endedRequests("t", [
+          ["a", "k"],
+          ["a", "unknown"],
+        ]);
+        assert.deepEqual(found, [mine[0], mine[2]]);
+        assert.deepEqual(await store.endedRequests("t", [["b", 'k"\n']]), []);
+      },
+    );
+
+    check("W10: keys are pruned by age, in slices", async (_, store) => {
+      await store.open();
+      for (const now of [1, 2, 3]) {
+        const endedRequests = Array.from({ length: 600 }, (_, n) => endedRequest("a", `${now}-${n}`));
+        await store.commit(batch({ now, endedRequests }));
+      }
+      const isKept = async (key: string) => (await store.endedRequests("t", [["a", key]])).length === 1;
+      await store.prune({ eventsBefore: 0, endedBefore: 0, endedKeep: 0 });
+      assert.deepEqual([await isKept("1-0"), await isKept("3-599")], [true, true]);
+      await store.prune({ eventsBefore: 0, endedBefore: 0, endedKeep: 0, endedRequestsBefore: 3 });
+      assert.deepEqual([await isKept("1-0"), await isKept("2-599"), await isKept("3-0")], [false, false, true]);
     });
   });
 

@@ -9,6 +9,7 @@ import { type Position, positionAfter } from "./sqlite.ts";
 import {
   type Batch,
   type EndedLease,
+  type EndedRequestRow,
   type EndedTaskRow,
   type History,
   type LedgerHead,
@@ -40,6 +41,7 @@ export interface MemoryDisk {
     readonly receipts: StoredReceipt[];
     readonly heads: SignedHead[];
     readonly endedTasks: (EndedTaskRow & { readonly at: Millis })[];
+    readonly endedRequests: (EndedRequestRow & { readonly at: Millis })[];
   };
   /** No lease that ended since this time is missing. */
   endedFrom: number;
@@ -60,7 +62,7 @@ export function createMemoryDisk(): MemoryDisk {
     live: new Map(),
     events: [],
     ended: [],
-    ledger: { receipts: [], heads: [], endedTasks: [] },
+    ledger: { receipts: [], heads: [], endedTasks: [], endedRequests: [] },
     endedFrom: 0,
     owner: null,
     failNextCommit: null,
@@ -164,6 +166,18 @@ class MemoryStore implements Store {
   readonly endedLease: History["endedLease"] = async (tenant, ids) =>
     this.#data.ended.filter((lease) => lease.tenant === tenant && ids.includes(lease.id)).map(plainLease);
 
+  readonly endedGrant: History["endedGrant"] = async (tenant, firstId) =>
+    this.#data.ended
+      .filter((lease) => lease.tenant === tenant && (lease.id === firstId || lease.id.startsWith(`${firstId}-`)))
+      .map(plainLease);
+
+  readonly endedRequests: History["endedRequests"] = async (tenant, keys) =>
+    this.#data.ledger.endedRequests
+      .filter(
+        (one) => one.tenant === tenant && keys.some(([agentId, key]) => one.agentId === agentId && one.key === key),
+      )
+      .map(({ at: _at, ...request }) => request);
+
   readonly endedPage: History["endedPage"] = async ({ tenant, limit, before }) =>
     this.#data.ended
       .filter((lease) => lease.tenant === tenant && (before === undefined || lease.id < before))
@@ -257,6 +271,11 @@ class MemoryStore implements Store {
     const { length } = tasks;
     const oldTasks = tasks.findIndex((row, index) => row.at >= endedTasksBefore && index >= length - endedTasksKeep);
     const endedTasks = tasks.splice(0, oldTasks === -1 ? length : oldTasks).length;
+    const requests = ledger.endedRequests;
+    requests.splice(
+      0,
+      countWhile(requests, ({ at }) => at < (limits.endedRequestsBefore ?? 0)),
+    );
     return { events: oldEvents, ended: oldEnded, endedTasks };
   }
 
@@ -280,6 +299,7 @@ function write(disk: MemoryDisk, batch: Batch, position: Position): void {
   let key = disk.position.lastEnded;
   for (const lease of ended) disk.ended.push({ ...lease, at: now, key: ++key });
   for (const task of batch.endedTasks) disk.ledger.endedTasks.push({ ...task, at: now });
+  for (const request of batch.endedRequests) disk.ledger.endedRequests.push({ ...request, at: now });
   for (const receipt of batch.receipts) disk.ledger.receipts.push(receipt);
   for (const head of batch.heads) disk.ledger.heads.push(head);
   disk.position = position;

@@ -168,6 +168,21 @@ export const migrations: readonly string[] = [
   -- S8: the oldest rows of "events", many in one and compressed (zstd).
   CREATE TABLE event_blocks (first_seq INTEGER PRIMARY KEY, count INTEGER, at INTEGER, body BLOB) STRICT;
   `,
+  `
+  -- W10: keys that memory has forgotten before their time; "at" is the commit's time. Empty while memory has room.
+  CREATE TABLE ended_requests (
+    number INTEGER PRIMARY KEY,
+    at INTEGER,
+    tenant TEXT,
+    agent_id TEXT,
+    key TEXT,
+    fingerprint TEXT,
+    lease_id TEXT,
+    ended_as TEXT,
+    end_reason TEXT
+  ) STRICT;
+  CREATE INDEX ended_requests_by_key ON ended_requests (tenant, agent_id, key);
+  `,
 ];
 
 /** R1, for people with a shell on the database. It costs an insert nothing. */

@@ -2,7 +2,7 @@
 import type { SQLOutputValue } from "node:sqlite";
 import { snakeCase } from "../kernel/contract/field.ts";
 import { StoreFault } from "./faults.ts";
-import type { EndedLease, EndedTaskRow, SignedHead, StoredReceipt } from "./store.ts";
+import type { EndedLease, EndedRequestRow, EndedTaskRow, SignedHead, StoredReceipt } from "./store.ts";
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
@@ -46,6 +46,16 @@ export const endedTaskRow = describe<EndedTaskRow>({
   endedAt: numberOf,
   idempotencyKey: textOrNull,
   body: textOf,
+});
+
+export const endedRequestRow = describe<EndedRequestRow>({
+  tenant: textOf,
+  agentId: textOf,
+  key: textOf,
+  fingerprint: textOf,
+  leaseId: textOf,
+  endedAs: textOf,
+  endReason: textOrNull,
 });
 
 export const receiptRow = describe<StoredReceipt>({

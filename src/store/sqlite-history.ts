@@ -1,7 +1,7 @@
 /** Queries on history, by a read-only connection in its own thread: they never delay a commit. */
 import { DatabaseSync } from "node:sqlite";
 import { collectEvents, decompress } from "./packed-events.ts";
-import { bytesOf, endedLeaseRow, endedTaskRow, numberOf, type Row, textOf } from "./rows.ts";
+import { bytesOf, endedLeaseRow, endedRequestRow, endedTaskRow, numberOf, type Row, textOf } from "./rows.ts";
 import type { Handlers } from "./sqlite-calls.ts";
 import type { DataFiles } from "./sqlite-files.ts";
 import { type LedgerCalls, prepareLedgerQueries } from "./sqlite-ledger.ts";
@@ -13,7 +13,15 @@ const tasksPerPage = 20_000;
 /** Sorts after every id. */
 const afterAllIds = "\u{10ffff}";
 
-type LeaseCalls = "endedLease" | "endedPage" | "youngestEnded" | "earliestEnded" | "eventsAfter" | "earliestSeq";
+type LeaseCalls =
+  | "endedLease"
+  | "endedGrant"
+  | "endedRequests"
+  | "endedPage"
+  | "youngestEnded"
+  | "earliestEnded"
+  | "eventsAfter"
+  | "earliestSeq";
 type TaskCalls = "endedTasks" | "endedTasksByKey" | "endedTaskPage";
 
 /** Opened by the first query, long after the writer created the tables. */
@@ -32,6 +40,11 @@ export function openReader(
 
 function prepareQueries(db: DatabaseSync): Handlers<LeaseCalls> {
   const byIds = db.prepare("SELECT * FROM ended WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))");
+  // A dash sorts before a full stop, and nothing else that an id may have does.
+  const byGrant = db.prepare("SELECT * FROM ended WHERE tenant = ?1 AND id >= ?2 AND id < ?2 || '.' ORDER BY key");
+  const byKeys = db.prepare(`
+    SELECT r.* FROM json_each(?2) AS asked CROSS JOIN ended_requests AS r INDEXED BY ended_requests_by_key
+    ON r.tenant = ?1 AND r.agent_id = asked.value ->> 0 AND r.key = asked.value ->> 1 ORDER BY r.number`);
   const page = db.prepare("SELECT * FROM ended WHERE tenant = ? AND id < ? ORDER BY id DESC LIMIT ?");
   const youngest = db.prepare("SELECT body FROM ended ORDER BY key DESC LIMIT ?");
   const endedFrom = db.prepare("SELECT ended_from AS value FROM meta");
@@ -59,6 +72,8 @@ function prepareQueries(db: DatabaseSync): Handlers<LeaseCalls> {
   }
   return {
     endedLease: (tenant, ids) => byIds.all(tenant, JSON.stringify(ids)).map(endedLeaseRow.read),
+    endedGrant: (tenant, firstId) => byGrant.all(tenant, firstId).map(endedLeaseRow.read),
+    endedRequests: (tenant, keys) => byKeys.all(tenant, JSON.stringify(keys)).map(endedRequestRow.read),
     endedPage: ({ tenant, limit, before = afterAllIds }) => page.all(tenant, before, limit).map(endedLeaseRow.read),
     youngestEnded: (limit) => youngest.all(limit).map((row) => textOf(row, "body")),
     earliestEnded: () => numberOf(endedFrom.get(), "value"),

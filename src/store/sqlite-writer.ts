@@ -4,7 +4,7 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { StoreFault, staleEpoch } from "./faults.ts";
 import { type PackedColumns, pack, toColumns } from "./list-columns.ts";
 import { checkedVersion, migrate } from "./migrations.ts";
-import { endedLeaseRow, endedTaskRow, headRow, numberOf, receiptRow } from "./rows.ts";
+import { endedLeaseRow, endedRequestRow, endedTaskRow, headRow, numberOf, receiptRow } from "./rows.ts";
 import type { Handlers, Reply, RowColumns } from "./sqlite-calls.ts";
 import { type DataFiles, lockFolder, makeFolder, syncPath, whyNoRoom } from "./sqlite-files.ts";
 import { ledgerHeads } from "./sqlite-ledger.ts";
@@ -142,10 +142,11 @@ function prepareCommit(db: DatabaseSync, epoch: number): Handlers<"commit">["com
   const addEvents = db.prepare("INSERT INTO events VALUES (?, ?, ?, ?)");
   const addEnded = bulkInsert(db, "ended", ["key", "at", ...endedLeaseRow.columns]);
   const addTasks = bulkInsert(db, "ended_tasks", ["at", ...endedTaskRow.columns]);
+  const addRequests = bulkInsert(db, "ended_requests", ["at", ...endedRequestRow.columns]);
   const addReceipts = bulkInsert(db, "receipts", receiptRow.columns);
   const addHeads = bulkInsert(db, "heads", headRow.columns);
 
-  return ({ position, puts, removes, events, ended, endedTasks, receipts, heads }) => {
+  return ({ position, puts, removes, events, ended, endedTasks, endedRequests, receipts, heads }) => {
     begin.run();
     const { now, lastSeq, lastN, lastEnded } = position;
     if (move.run(now, lastSeq, lastN, lastEnded, epoch).changes !== 1) throw staleEpoch(epoch);
@@ -154,6 +155,7 @@ function prepareCommit(db: DatabaseSync, epoch: number): Handlers<"commit">["com
     if (events !== null) addEvents.run(events.firstSeq, events.count, now, events.body);
     addEnded(ended);
     addTasks(endedTasks);
+    addRequests(endedRequests);
     addReceipts(receipts);
     addHeads(heads);
     commit.run();
@@ -198,6 +200,7 @@ function prepareLoad(db: DatabaseSync): Handlers<"load" | "loadLists"> {
 const endedPerSlice = 500;
 const eventsPerSlice = 20;
 const tasksPerSlice = 200;
+const requestsPerSlice = 500;
 
 /** Deletes one slice from the old end of history. No statement here names live rows, so they are not touched (L16). */
 function preparePrune(db: DatabaseSync, epoch: number): Handlers<"prune">["prune"] {
@@ -218,9 +221,13 @@ function preparePrune(db: DatabaseSync, epoch: number): Handlers<"prune">["prune
     DELETE FROM ended_tasks WHERE key IN (
       SELECT key FROM (SELECT key, at FROM ended_tasks ORDER BY key LIMIT ?)
       WHERE at < ? OR key <= (SELECT max(key) FROM ended_tasks) - ? OR key <= ?)`);
+  const oldRequests = db.prepare(`
+    DELETE FROM ended_requests WHERE number IN (
+      SELECT number FROM (SELECT number, at FROM ended_requests ORDER BY number LIMIT ?) WHERE at < ?)`);
   const moveEndedFrom = db.prepare("UPDATE meta SET ended_from = max(ended_from, ?) WHERE epoch = ?");
 
-  return ({ eventsBefore, endedBefore, endedKeep, endedTasksBefore = 0, endedTasksKeep = 2 ** 50 }, cuts) => {
+  return (limits, cuts) => {
+    const { eventsBefore, endedBefore, endedKeep, endedTasksBefore = 0, endedTasksKeep = 2 ** 50 } = limits;
     db.exec("BEGIN IMMEDIATE");
     const blocks = Number(oldBlocks.run(eventsPerSlice, eventsBefore, cuts.eventsThrough).changes);
     const events = blocks + Number(oldEvents.run(eventsPerSlice - blocks, eventsBefore, cuts.eventsThrough).changes);
@@ -232,9 +239,14 @@ function preparePrune(db: DatabaseSync, epoch: number): Handlers<"prune">["prune
     }
     const { endedTasksThrough } = cuts;
     const endedTasks = Number(oldTasks.run(tasksPerSlice, endedTasksBefore, endedTasksKeep, endedTasksThrough).changes);
+    const requests = Number(oldRequests.run(requestsPerSlice, limits.endedRequestsBefore ?? 0).changes);
     if (moveEndedFrom.run(endedFrom, epoch).changes !== 1) throw staleEpoch(epoch);
     db.exec("COMMIT");
-    const more = events === eventsPerSlice || ended === endedPerSlice || endedTasks === tasksPerSlice;
+    const more =
+      events === eventsPerSlice ||
+      ended === endedPerSlice ||
+      endedTasks === tasksPerSlice ||
+      requests === requestsPerSlice;
     return { events, ended, endedTasks, more };
   };
 }

@@ -148,6 +148,8 @@ class SqliteStore implements Store {
   }
 
   readonly endedLease = this.#query("endedLease");
+  readonly endedGrant = this.#query("endedGrant");
+  readonly endedRequests = this.#query("endedRequests");
   readonly endedPage = this.#query("endedPage");
   readonly youngestEnded = this.#query("youngestEnded");
   readonly earliestEnded = this.#query("earliestEnded");
@@ -217,6 +219,7 @@ export interface FlatBatch {
   readonly ended: readonly SQLInputValue[];
   /** at first. */
   readonly endedTasks: readonly SQLInputValue[];
+  readonly endedRequests: readonly SQLInputValue[];
   readonly receipts: readonly SQLInputValue[];
   readonly heads: readonly SQLInputValue[];
 }
@@ -237,6 +240,10 @@ export function flatten(batch: Batch, lastEnded: number, position: Position): Fl
   for (const { tenant, id, taskType, status, endedAt, idempotencyKey, body } of batch.endedTasks) {
     endedTasks.push(now, tenant, id, taskType, status, endedAt, idempotencyKey, body);
   }
+  const endedRequests: SQLInputValue[] = [];
+  for (const { tenant, agentId, key, fingerprint, leaseId, endedAs, endReason } of batch.endedRequests) {
+    endedRequests.push(now, tenant, agentId, key, fingerprint, leaseId, endedAs, endReason);
+  }
   const receipts: SQLInputValue[] = [];
   for (const receipt of batch.receipts) {
     const { tenant, sequence, id, taskId, phase, recipientAi, sourceSystem, dedupe, storedAt, hash, body } = receipt;
@@ -246,7 +253,7 @@ export function flatten(batch: Batch, lastEnded: number, position: Position): Fl
   for (const { tenant, sequence, hash, at, keyId, signature } of batch.heads) {
     heads.push(tenant, sequence, hash, at, keyId, signature);
   }
-  return { position, puts, removes, events, ended, endedTasks, receipts, heads };
+  return { position, puts, removes, events, ended, endedTasks, endedRequests, receipts, heads };
 }
 
 /** The position of a store. Every commit moves it forward, and none may move it back. */

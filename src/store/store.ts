@@ -88,6 +88,7 @@ export interface Batch {
   readonly lastSeq?: number;
   readonly ended: readonly EndedLease[];
   readonly endedTasks: readonly EndedTaskRow[];
+  readonly endedRequests: readonly EndedRequestRow[];
   /** Appended to the ledger in this order, and never changed or deleted afterwards (R1). */
   readonly receipts: readonly StoredReceipt[];
   readonly heads: readonly SignedHead[];
@@ -126,6 +127,17 @@ export interface EndedTaskRow {
   /** Of its creation; null where it had none. */
   readonly idempotencyKey: string | null;
   readonly body: string;
+}
+
+/** A granted request whose key memory has forgotten (W10): how its grant ended. */
+export interface EndedRequestRow {
+  readonly tenant: string;
+  readonly agentId: string;
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly leaseId: string;
+  readonly endedAs: string;
+  readonly endReason: string | null;
 }
 
 /** A receipt of the ledger. The body is the text that was hashed; the other fields repeat what queries search by. */
@@ -168,6 +180,8 @@ export interface LedgerHead {
 export interface History {
   /** Those of the named leases that have ended and were not pruned, in no particular order (L16). */
   endedLease(tenant: string, ids: readonly string[]): Promise<readonly EndedLease[]>;
+  /** Those that were granted together: the lease with this id, and those whose ids continue it after a dash. */
+  endedGrant(tenant: string, firstId: string): Promise<readonly EndedLease[]>;
   /** A tenant's ended leases, the youngest id first; `before` is the last id of the page before. */
   endedPage(query: EndedPageQuery): Promise<readonly EndedLease[]>;
   /** Bodies of the leases of all tenants that ended last, the last one first: what a start knows of the past (A4). */
@@ -182,6 +196,8 @@ export interface History {
   endedTasks(tenant: string, ids: readonly string[]): Promise<readonly EndedTaskRow[]>;
   /** Those that were created with one of these keys, oldest first (T12). */
   endedTasksByKey(tenant: string, keys: readonly string[]): Promise<readonly EndedTaskRow[]>;
+  /** Those with one of these keys, oldest first (W10). */
+  endedRequests(tenant: string, keys: readonly AgentKey[]): Promise<readonly EndedRequestRow[]>;
   /** A tenant's ended tasks, the youngest id first. */
   endedTaskPage(query: EndedTaskPageQuery): Promise<EndedTaskPage>;
   /** Receipts by their ids, in the order of the ledger. If a client used an id twice, both are returned. */
@@ -195,6 +211,9 @@ export interface History {
   /** A tenant's signed heads after a sequence number, oldest first. */
   signedHeads(query: ReceiptsAfterQuery): Promise<readonly SignedHead[]>;
 }
+
+/** An agent's id and its key. */
+export type AgentKey = readonly [agentId: string, key: string];
 
 /** Bytes of receipts that are returned at once: a page ends with the one that passes it, and has a next (R8). */
 export const receiptBytesPerPage = 4 * 1024 * 1024;
@@ -283,6 +302,8 @@ export interface PruneLimits {
   readonly endedTasksKeep?: number;
   /** And about this number of bytes. */
   readonly endedTasksBytes?: number;
+  /** Keys of requests committed before this are deleted; absent, none (W10). */
+  readonly endedRequestsBefore?: Millis;
 }
 
 export interface Pruned {

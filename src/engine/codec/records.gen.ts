@@ -80,6 +80,7 @@ function countersFrom(from: Counters): Counters {
     priority: from.priority,
     arrival: from.arrival,
     epochFloor: from.epochFloor,
+    keysStoredUntil: from.keysStoredUntil ?? 0,
     leaseTimeMs: from.leaseTimeMs,
     windowStart: from.windowStart,
     receipts: from.receipts ?? 0,

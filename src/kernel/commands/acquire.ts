@@ -30,19 +30,18 @@ import { addRequest, attachLeases, beginLeases, emitRequest, endLeases, enqueue 
 import type { FirstRequestState } from "../requests/request-states.ts";
 import { endStandby, mayStandBy } from "../requests/standby.ts";
 import { enterStandby } from "../requests/standby-index.ts";
+import { mayBeStored } from "../requests/stored-keys.ts";
 import { endIfSwept } from "../requests/sweep.ts";
+import { keyReused } from "./ended.ts";
 
 export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply {
   const { tenant, now } = turn;
   const asked = readManifest(tenant, command);
   if (asked.type === "refused") return asked;
 
-  const known = command.requestKey === null ? undefined : agent.keys.get(command.requestKey);
-  if (known !== undefined && !command.dryRun) {
-    if (known.record.fingerprint === asked.fingerprint) return describeRequest(turn, known);
-    return refuse("request_id_reused", "This request_id was used for another request; take a new one.", {
-      field: "request_id",
-    });
+  if (command.requestKey !== null && !command.dryRun) {
+    const repeated = findRepeated(turn, agent, command, command.requestKey, asked.fingerprint);
+    if (repeated !== null) return repeated;
   }
   if (agent.record.restarting) {
     return refuse("verify_required", "The agent announced a restart; call verify-all before it acquires.");
@@ -68,6 +67,14 @@ export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply 
       if (decision.wounds.length > 0) return wound(turn, agent, manifest, decision, command);
       return describeRequest(turn, startWaiting(turn, agent, manifest, command));
   }
+}
+
+/** W10: what was asked under the same key is answered from its present state; what memory has forgotten, by the store. */
+function findRepeated(turn: Turn, agent: AgentEntry, command: Acquire, key: string, fingerprint: string): Reply | null {
+  const known = agent.keys.get(key);
+  if (known !== undefined) return known.record.fingerprint === fingerprint ? describeRequest(turn, known) : keyReused();
+  if (turn.tenant.counters.record.keysStoredUntil <= turn.now || command.keyLookedUp === true) return null;
+  return mayBeStored(turn, agent.record.id, key) ? { type: "request_key_unknown", key, fingerprint } : null;
 }
 
 /** The wounded leases end first, with all that follows; the requester takes its place; then waiters are served. */

@@ -5,7 +5,7 @@
  */
 
 import type { Actor, Command } from "../contract/commands.ts";
-import type { EndedLeaseState, Lease } from "../contract/records.ts";
+import type { EndedLeaseState, EndedRequest, Lease } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { ReceiptInput } from "../contract/task-commands.ts";
@@ -14,6 +14,7 @@ import { endedRefusal } from "../deciding/extension.ts";
 import { isAbove } from "../memory/actors.ts";
 import { receiptFingerprint } from "../names/fingerprint.ts";
 import { dedupeConflict, findMark } from "../receipts/receipts.ts";
+import { endOfGrant } from "../requests/stored-keys.ts";
 import { notHolder } from "./holding.ts";
 import { notDead, whyNotPrincipal } from "./tasks.ts";
 
@@ -23,6 +24,31 @@ export function answerForEnded(command: Command, unknown: Refusal, ended: Lease 
   if (command.type === "release_lease") return { type: "lease", lease: ended };
   if (command.type === "revoke") return { type: "revoked", count: 0 };
   return endedRefusal(ended.id, ended.state as EndedLeaseState, ended.endReason);
+}
+
+/** W10: for a request whose key the store was asked for, and has. */
+export function answerForStoredKey(
+  { fingerprint }: Pick<EndedRequest, "fingerprint">,
+  { fingerprint: first, leaseId, endedAs, endReason }: EndedRequest,
+): Refusal {
+  return first === fingerprint ? endedRefusal(leaseId, endedAs, endReason) : keyReused();
+}
+
+export function keyReused(): Refusal {
+  return refuse("request_id_reused", "This request_id was used for another request; take a new one.", {
+    field: "request_id",
+  });
+}
+
+/** W10: for a request that left no record and has no live lease; `ended` are those that were granted through it. */
+export function answerForEndedRequest(command: Command, unknown: Refusal, ended: readonly Lease[]): Reply {
+  const [first] = ended;
+  if (first === undefined) return unknown;
+  const seen = ended.filter((lease) => maySee(command.actor, lease));
+  if (seen.length === 0) return notHolder(first.id);
+  if (command.type === "cancel_request") return { type: "done" };
+  const lease = endOfGrant(seen);
+  return endedRefusal(lease.id, lease.state as EndedLeaseState, lease.endReason);
 }
 
 function maySee(actor: Actor, lease: Lease): boolean {

@@ -58,6 +58,7 @@ export function createTenant(state: State, command: CreateTenant, now: Millis): 
       priority: 0,
       arrival: 0,
       epochFloor: 0,
+      keysStoredUntil: 0,
       leaseTimeMs: 0,
       windowStart: 0,
       receipts: 0,

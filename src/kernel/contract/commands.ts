@@ -165,6 +165,8 @@ export const commands = {
     tokens: optional(flag(), false),
     dryRun: optional(flag(), false),
     requestKey,
+    /** The store was asked for the key, and does not know it: see `request_key_unknown` (W10). */
+    keyLookedUp: hidden(optional(flag(), false)),
   },
   /** Asks for a request's present state; a granted one is thereby collected, if its agent asks (W8). */
   collect_request: {
@@ -255,7 +257,8 @@ export type RegisterAgent = Of<"register_agent">;
 export type TransitionAgent = Of<"transition_agent">;
 export type ResumeAgent = Of<"resume_agent">;
 export type VerifyAll = Of<"verify_all">;
-export type Acquire = Of<"acquire">;
+/** Only what was looked up says so. */
+export type Acquire = Omit<Of<"acquire">, "keyLookedUp"> & Partial<Pick<Of<"acquire">, "keyLookedUp">>;
 export type CollectRequest = Of<"collect_request">;
 export type CancelRequest = Of<"cancel_request">;
 export type Heartbeat = Of<"heartbeat">;
@@ -287,4 +290,5 @@ export type SaveDigest = Of<"save_digest">;
 export type Revoke = Of<"revoke">;
 export type CreateKey = Of<"create_key">;
 
-export type Command = { [K in keyof typeof commands]: Of<K> }[keyof typeof commands] | TaskCommand;
+type PlainCommand = Exclude<keyof typeof commands, "acquire">;
+export type Command = { [K in PlainCommand]: Of<K> }[PlainCommand] | Acquire | TaskCommand;

@@ -39,7 +39,7 @@ export const limits = {
   heldMs: 15_000,
   /** W14: how long a request may stand by; a held answer ends then too. */
   standbyMsMax: 55_000,
-  /** W10: how long, and how many of a tenant, granted keys are remembered after their leases have ended. */
+  /** W10: how long ended requests are remembered, and how many of a tenant by memory; beyond, the store has their keys. */
   requestMemoryMs: 600_000,
   requestMemoryPerTenantMax: 20_000,
   /** S4: an agent without lease or request is forgotten after a week. */

@@ -175,6 +175,18 @@ export const request = {
 };
 export interface Request extends Values<typeof request> {}
 
+/** What the store keeps of a granted request with a key when memory forgets it: how its grant ended (W10). */
+export const endedRequest = {
+  tenant: text(),
+  agentId: text(),
+  key: text(),
+  fingerprint: text(),
+  leaseId: text(),
+  endedAs: choice(endedLeaseStates),
+  endReason: optional(text()),
+};
+export interface EndedRequest extends Values<typeof endedRequest> {}
+
 export const agentStates = [
   "PLANNING",
   "ACQUIRING",
@@ -243,6 +255,8 @@ export const counters = {
   arrival: integer(),
   /** The greatest epoch of an agent that was forgotten; one that registers again begins above it (A3). */
   epochFloor: integer(),
+  /** Until then the store may know keys of ended requests that memory has forgotten (W10). */
+  keysStoredUntil: optional(time(), 0),
   /** Lease time booked in the present window (L10). */
   leaseTimeMs: integer(),
   windowStart: time(),

@@ -154,6 +154,8 @@ export const otherReplies = {
     assumptions: list(record(judgement)),
   },
   revoked: { count: named("revoked", integer()) },
+  /** Memory does not know the key, and the store may: it is asked before the request is decided (W10). */
+  request_key_unknown: { key: text(), fingerprint: text() },
   /** Only the server itself asks for it. */
   forgotten: { count: integer() },
   resource: { resource: record(resource), created },

@@ -1,7 +1,9 @@
-import type { Agent, Counters, RecordOf, Request, Resource, Tenant } from "../contract/records.ts";
+import type { Strength } from "../contract/predicates.ts";
+import type { Agent, Counters, Lease, RecordOf, Request, Resource, Tenant } from "../contract/records.ts";
 import type { Worker } from "../contract/task-records.ts";
 import { TextMap } from "../index/hash-tables.ts";
 import { createHeap, type Ranked } from "../index/heap.ts";
+import { createKeyFilter } from "../index/key-filter.ts";
 import type { Node } from "../index/resource-tree.ts";
 import { idHash, type ResourceName, textHash } from "../names/resource-name.ts";
 import { createTenantPast } from "./past.ts";
@@ -10,6 +12,7 @@ import { recordId } from "./state.ts";
 import type { TaskBook, TaskEntry, WorkerEntry } from "./task-state.ts";
 
 export function createTenantEntry(record: Tenant, counters: Counters): TenantEntry {
+  const remembered = new Set<RequestEntry>();
   return {
     kind: "tenant",
     record,
@@ -26,7 +29,9 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
     resources: new Map(),
     cells: new Map(),
     picking: new Map(),
-    remembered: new Set(),
+    remembered,
+    longestRemembered: remembered.values(),
+    storedKeys: createKeyFilter(counters.keysStoredUntil),
     kindUnits: null,
     tasks: new TextMap<TaskEntry>(recordId, idHash),
     book: createTaskBook(),
@@ -62,6 +67,33 @@ export function createAgentEntry(record: Agent): AgentEntry {
     remembered: new Set(),
     digest: null,
     senior: null,
+  };
+}
+
+/** In no index yet. */
+export function createLeaseEntry(record: Lease, holder: Holder, strength: Strength): LeaseEntry {
+  return {
+    kind: "lease",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    wild: false,
+    holder,
+    nextOfHolder: null,
+    previousOfHolder: null,
+    request: null,
+    parked: null,
+    node: null,
+    strength,
+    order: record.fence,
+    suborder: 0,
+    previous: null,
+    next: null,
+    rank: 0,
+    tie: 0,
+    tenantId: record.tenant,
+    slot: -1,
   };
 }
 

@@ -4,11 +4,11 @@
  */
 
 import type { KernelEvent } from "../contract/events.ts";
-import type { Strength } from "../contract/predicates.ts";
 import type { Counters, Intent, Lease, Millis, RecordKind, RecordOf } from "../contract/records.ts";
 import type { Receipt } from "../contract/task-records.ts";
 import type { TextMap } from "../index/hash-tables.ts";
 import { createHeap, type Heap, type Ranked, rankIn, removeFrom } from "../index/heap.ts";
+import type { KeyFilter } from "../index/key-filter.ts";
 import type { Placed } from "../index/placed-lists.ts";
 import { createRoot, type Mark, type Node } from "../index/resource-tree.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
@@ -124,6 +124,10 @@ export interface TenantEntry extends Entry<"tenant"> {
   readonly picking: Map<RequestEntry, readonly ResourceName[]>;
   /** Ended requests that are remembered (W10), in the order in which they ended. */
   readonly remembered: Set<RequestEntry>;
+  /** Of those, the one that ended first. One iterator for good: a new one would pass over all that was deleted before. */
+  readonly longestRemembered: Iterator<RequestEntry>;
+  /** Keys that were left to the store (W10). */
+  readonly storedKeys: KeyFilter;
   /** Units leased and waited for by type, where the tenant has a quota on one (G2); null where it has none. */
   kindUnits: Map<string, KindEntry> | null;
   readonly tasks: TextMap<TaskEntry>;
@@ -337,33 +341,6 @@ export function nameOf(entry: LeaseEntry): ResourceName {
 }
 
 export const recordId = ({ record }: { readonly record: { readonly id: string } }): string => record.id;
-
-/** In no index yet. */
-export function createLeaseEntry(record: Lease, holder: Holder, strength: Strength): LeaseEntry {
-  return {
-    kind: "lease",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    wild: false,
-    holder,
-    nextOfHolder: null,
-    previousOfHolder: null,
-    request: null,
-    parked: null,
-    node: null,
-    strength,
-    order: record.fence,
-    suborder: 0,
-    previous: null,
-    next: null,
-    rank: 0,
-    tie: 0,
-    tenantId: record.tenant,
-    slot: -1,
-  };
-}
 
 /** When something is due next if no command comes: a wait's timeout or another deadline. Infinity: never. */
 export function nextDeadline({ waits, ends, unserved }: State): Millis {

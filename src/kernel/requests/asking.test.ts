@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "../contract/limits.ts";
-import { restore, snapshot } from "../kernel.ts";
 import { createCellWorld } from "../testing/cell-world.ts";
 import { createWorld } from "../testing/test-world.ts";
 
@@ -87,26 +86,89 @@ test("W10: a granted request whose leases have ended is answered with how, for t
   assert.equal(world.expect("granted", world.ask(ask())).leases[0]?.state, "ACTIVE");
 });
 
-test("W10, S4: a key is remembered however many requests of its agent follow, up to the tenant's number", () => {
+/** A world whose memory of ended requests is full; the key `first` was the first to end. */
+function crowdedWorld() {
   const world = createWorld("a", "b");
-  const grant = (key: string) => world.grants("a", "MUTATES FILE:/x", { key });
-  const isRemembered = () => world.refused("lease_released", world.acquire("a", "MUTATES FILE:/x", { key: "first" }));
-  const other = world.grants("b", "MUTATES FILE:/b", { key: "first" });
-  const first = grant("first");
-  world.releaseAll("a");
-  for (let n = 1; n < limits.requestMemoryPerTenantMax; n++) {
-    grant(`k${n}`);
+  const cycle = (key: string): void => {
+    world.grant("a", x, { key });
     world.releaseAll("a");
-  }
-  isRemembered();
-  grant("one more");
+  };
+  cycle("first");
+  for (let n = 1; n < limits.requestMemoryPerTenantMax; n++) cycle(`k${n}`);
+  return { world, cycle, again: (key: string, intent = x) => world.acquire("a", intent, { key }) };
+}
+
+test("W10, S4: memory keeps the tenant's youngest ended requests; beyond them the store answers for a key", () => {
+  const { world, again, cycle } = crowdedWorld();
+  const live = world.grants("b", "MUTATES FILE:/b", { key: "first" });
+  world.refused("lease_released", again("first"));
+  world.grant("a", x, { key: "one more" });
   // One that is alive pushes nothing out.
-  isRemembered();
-  world.base.state = restore(snapshot(world.base.state));
+  world.refused("lease_released", again("first"));
   world.releaseAll("a");
   assert.equal(world.requests().length, limits.requestMemoryPerTenantMax + 1);
-  assert.notEqual(grant("first").requestId, first.requestId, "the oldest is forgotten, also by a restored kernel");
-  assert.equal(world.grants("b", "MUTATES FILE:/b", { key: "first" }).requestId, other.requestId, "a live one never");
+  assert.equal(world.expect("request_key_unknown", world.ask(again("first"))).key, "first");
+  const answer = world.expect("refused", world.askHistory(again("first")));
+  assert.deepEqual([answer.code, answer.leaseId !== undefined], ["lease_released", true]);
+  assert.equal(world.expect("refused", world.askHistory(again("first", "MUTATES FILE:/y"))).code, "request_id_reused");
+  assert.equal(world.grants("b", "MUTATES FILE:/b", { key: "first" }).requestId, live.requestId, "a live one stays");
+  // Memory knows these, or knows that nobody does.
+  world.refused("lease_released", again("k1"));
+  cycle("new");
+});
+
+test("W10: after a restart the store is asked for every unknown key, until none of before can be left", () => {
+  const { world, again, cycle } = crowdedWorld();
+  cycle("one more");
+  world.crash();
+  world.expect("request_key_unknown", world.ask(again("never used")));
+  assert.equal(world.askHistory(again("never used")).type, "granted", "which the store does not know");
+  world.releaseAll("a");
+  assert.equal(world.expect("refused", world.askHistory(again("first"))).code, "lease_released");
+  world.pass(limits.requestMemoryMs);
+  assert.equal(world.ask(again("another")).type, "granted");
+});
+
+test("W10: a restored kernel leaves to the store what ended first", () => {
+  const { world, again, cycle } = crowdedWorld();
+  world.later(1);
+  world.crash();
+  cycle("one more");
+  assert.equal(world.requests().length, limits.requestMemoryPerTenantMax);
+  assert.equal(world.expect("refused", world.askHistory(again("first"))).code, "lease_released");
+});
+
+test("W10: the key that the store has is free after ten minutes", () => {
+  const { world, again, cycle } = crowdedWorld();
+  cycle("one more");
+  world.later(limits.requestMemoryMs - 1);
+  world.expect("request_key_unknown", world.ask(again("first")));
+  world.later(1);
+  assert.equal(world.ask(again("first")).type, "granted");
+});
+
+test("W10, W12: a dry run looks up no key", () => {
+  const { world, again, cycle } = crowdedWorld();
+  cycle("one more");
+  world.crash();
+  world.expect("request_key_unknown", world.ask(again("first")));
+  assert.equal(world.ask({ ...again("first"), dryRun: true }).type, "granted");
+});
+
+test("W10: a request that was granted at once and without a key is answered with how it ended, by its id", () => {
+  const world = createWorld("a", "b");
+  const { requestId, leases } = world.grants("a", ["MUTATES FILE:/x", "MUTATES FILE:/y"]);
+  const ask = { type: "collect_request", requestId, collect: null } as const;
+  world.release(leases[0]?.id ?? "");
+  assert.equal(world.expect("granted", world.askHistory(ask)).leases.length, 1, "a part of it lives");
+  world.revoke({ leaseId: leases[1]?.id ?? "" }, "why not");
+  const ended = world.expect("refused", world.askHistory(ask));
+  assert.deepEqual([ended.code, ended.leaseId, ended.problem], ["lease_revoked", leases[1]?.id, "why not"]);
+  const byOther = world.expect("refused", world.askHistory({ ...ask, actor: world.as("b") }));
+  assert.equal(byOther.code, "not_lease_holder");
+  assert.equal(world.askHistory({ type: "cancel_request", requestId }).type, "done");
+  const unknown = world.askHistory({ ...ask, requestId: `${requestId.slice(0, -1)}x` });
+  assert.equal(world.expect("refused", unknown).code, "request_unknown");
 });
 
 test("L15, W10: for the request through which the giver got it, the lease is over", () => {

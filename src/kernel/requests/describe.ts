@@ -11,6 +11,7 @@ import { updateLease } from "../leases/lease-life.ts";
 import type { RequestEntry, TenantEntry, Turn } from "../memory/state.ts";
 import { liveLeasesOf } from "./request-life.ts";
 import { obstaclesOf } from "./standby.ts";
+import { endOfGrant } from "./stored-keys.ts";
 
 /** Answers from the present state. Asking for a granted request collects it (W8), unless the caller only looks. */
 export function describeRequest(turn: Turn, request: RequestEntry, collects = true): Reply {
@@ -59,11 +60,9 @@ function pauseReasonOf(fate: string | null): PauseReason {
     : "resource_fenced";
 }
 
-/** W10: nothing of the grant is left. Of several ends it names one that the holder did not want. */
+/** W10: nothing of the grant is left. */
 function describeEnd({ ended }: Request): Reply {
-  const byForce = ended.find(({ state }) => state === "REVOKED") ?? ended.find(({ state }) => state === "EXPIRED");
-  const lease = byForce ?? ended[0];
-  if (lease === undefined) throw new Error("A grant without leases cannot have ended.");
+  const lease = endOfGrant(ended);
   return endedRefusal(lease.id, lease.state as EndedLeaseState, lease.endReason);
 }
 

@@ -42,6 +42,7 @@ import {
 import { noRequests, type TaskEntry } from "../memory/task-state.ts";
 import { type FirstRequestState, moveRequest } from "./request-states.ts";
 import { leaveStandby } from "./standby-index.ts";
+import { leaveKeyToStore } from "./stored-keys.ts";
 
 /** What a request asks for; it begins the same for all. */
 type RequestTerms = Omit<
@@ -275,17 +276,11 @@ function remember(turn: Turn, agent: AgentEntry, request: RequestEntry): void {
   agent.remembered.add(request);
   remembered.add(request);
   rankIn(state.ends, request, now + limits.requestMemoryMs, request.record.arrival);
-  if (remembered.size > limits.requestMemoryPerTenantMax) forget(turn, oldestOf(remembered) ?? request);
-}
-
-/** Of those that ended at the same time, the one that arrived first: a restored kernel forgets the same. */
-function oldestOf(remembered: ReadonlySet<RequestEntry>): RequestEntry | null {
-  let oldest: RequestEntry | null = null;
-  for (const one of remembered) {
-    if (oldest !== null && one.record.forgetAt !== oldest.record.forgetAt) break;
-    if (oldest === null || one.record.arrival < oldest.record.arrival) oldest = one;
+  if (remembered.size > limits.requestMemoryPerTenantMax) {
+    const oldest = tenant.longestRemembered.next().value ?? request;
+    leaveKeyToStore(turn, oldest.record);
+    forget(turn, oldest);
   }
-  return oldest;
 }
 
 export function forget(turn: Turn, request: RequestEntry): void {

@@ -14,7 +14,6 @@ import type {
   Request,
   Resource,
   Role,
-  StoredRecord,
   TenantQuotas,
   TenantSettings,
 } from "../contract/records.ts";
@@ -23,8 +22,6 @@ import type { Reply } from "../contract/replies.ts";
 import type { EndedTask, Receipt } from "../contract/task-records.ts";
 import {
   advance,
-  answerForEnded,
-  answerForEndedTask,
   answerLater,
   apply,
   applySlice,
@@ -37,7 +34,7 @@ import {
   settle,
   snapshot,
 } from "../kernel.ts";
-import type { TaskEntry } from "../memory/task-state.ts";
+import { TestHistory } from "./test-history.ts";
 
 export const beginning: Millis = 1_700_000_000_000;
 export const operator: Actor = { role: "operator", agentId: null, epoch: null };
@@ -94,19 +91,13 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
   let events: readonly KernelEvent[] = [];
   let changes: Step["changes"] = [];
   let ready: readonly ReadyTask[] = [];
-  const ended = new Map<string, Lease>();
-  const endedTasks = new Map<string, EndedTask>();
+  const history = new TestHistory();
   const receipts: Receipt[] = [];
 
   const take = (step: Step): void => {
     ({ events, changes, ready } = step);
     receipts.push(...step.receipts);
-    for (const handle of step.changes) {
-      if (handle.alive) continue;
-      const { kind, record } = handle as StoredRecord;
-      if (kind === "lease") ended.set(record.id, record);
-      if (kind === "task") endedTasks.set(record.id, { ...record, payload: payloadOf(handle) });
-    }
+    history.take(step.changes, base.now);
   };
   const draw = (): Entropy => {
     base.drawn++;
@@ -185,7 +176,7 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
     },
     /** The whole ledger. */
     receipts: receipts as readonly Receipt[],
-    endedTask: (taskId: string): EndedTask => found(endedTasks.get(taskId), taskId),
+    endedTask: (taskId: string): EndedTask => found(history.tasks.get(taskId), taskId),
     /** A world of another tenant in the same kernel, under the same clock. */
     beside: (tenantId: string, ...others: readonly string[]) => openWorld(base, tenantId, others),
     /** Whatever it is answered with. */
@@ -218,11 +209,8 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
     /** As an engine asks: what the kernel no longer knows is looked up among the ended. */
     askHistory(ask: Ask): Reply {
       const reply = perform(ask);
-      if (reply.type !== "refused") return reply;
-      if (reply.code === "lease_unknown")
-        return answerForEnded(complete(ask), reply, ended.get(reply.leaseId ?? "") ?? null);
-      if (reply.code !== "task_unknown") return reply;
-      return answerForEndedTask(complete(ask), reply, endedTasks.get(reply.taskId ?? "") ?? null);
+      const completed = history.complete(complete(ask), reply);
+      return completed ?? perform({ ...ask, keyLookedUp: true } as Ask);
     },
     refused(code: RefusalCode, ask: Ask): Refusal {
       settleAll();
@@ -248,7 +236,7 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
     // What is there.
     agent: agentRecord,
     lease: (leaseId: string): Lease | undefined => entry()?.leases.get(leaseId)?.record,
-    ended: (leaseId: string): Lease => found(ended.get(leaseId), leaseId),
+    ended: (leaseId: string): Lease => found(history.leases.get(leaseId), leaseId),
     leases: (): Lease[] => Array.from(entry()?.leases.values() ?? [], ({ record }) => record),
     request: (requestId: string): Request | undefined => entry()?.requests.get(requestId)?.record,
     requests: (): Request[] => Array.from(entry()?.requests.values() ?? [], ({ record }) => record),
@@ -347,10 +335,6 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
 }
 
 /** A dead task's handle still has what it carried. */
-function payloadOf(handle: object): EndedTask["payload"] {
-  return (handle as TaskEntry).payload?.record ?? null;
-}
-
 export const plainDigest: DigestInput = {
   checkpointId: "cp-1",
   resumePoint: "step 1",

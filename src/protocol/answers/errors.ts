@@ -118,10 +118,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   not_found: refused(404, "Check the path against `/openapi.json`."),
   agent_unknown: refused(404, "Register the agent first; one that was idle for a week is forgotten."),
   lease_unknown: refused(404, "Check the id; leases that ended long ago are forgotten."),
-  request_unknown: refused(
-    404,
-    "Use the `request_id` of the reply; requests that ended are forgotten after ten minutes.",
-  ),
+  request_unknown: refused(404, "Use the `request_id` of the reply; requests that ended long ago are forgotten."),
   resource_unknown: refused(404, "Declare the resource first, or check its spelling."),
   obligation_unknown: refused(404, "Check the id: `/v1/obligations` lists those that are not closed."),
   cell_unknown: refused(404, "Start the cell, or check its name: none has enrolled under it."),

@@ -70,6 +70,9 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
       return resumedAnswer(reply, context);
     case "revoked":
       return answerJson(200, { revoked: reply.count });
+    case "request_key_unknown":
+      // The caller asks the store before it is encoded (W10).
+      throw new TypeError(`${reply.type} is not an answer yet`);
     case "forgotten":
       return answerJson(200, { forgotten: reply.count });
     case "resource":

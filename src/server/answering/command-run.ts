@@ -5,15 +5,18 @@
 import type { NumberedEvent } from "../../engine/batch.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { Decision, Outlet } from "../../engine/engine-types.ts";
-import { completeReply, needsHistory } from "../../engine/history.ts";
+import { completeReply, endedRequests, needsHistory } from "../../engine/history.ts";
 import { type Command, unstamped } from "../../kernel/contract/commands.ts";
-import type { Millis } from "../../kernel/contract/records.ts";
+import type { EndedRequest, Millis } from "../../kernel/contract/records.ts";
 import type { Reply } from "../../kernel/contract/replies.ts";
+import { answerForStoredKey } from "../../kernel/kernel.ts";
 import type { Answer, AnswerContext } from "../../protocol/answers/answer.ts";
 import type { QueryReply } from "../../protocol/answers/queries.ts";
 import type { CommandOperation, Decoded, Input } from "../../protocol/operation.ts";
+import type { AgentKey } from "../../store/store.ts";
 import type { Service } from "../service.ts";
 import { answerForFault } from "./faults.ts";
+import { KeyLookup } from "./key-lookup.ts";
 
 export type Respond = (answer: Answer) => void;
 
@@ -49,7 +52,9 @@ export class CommandRun<C extends Command = Command> implements Outlet {
     const { service, command } = this;
     service.counts.note(reply);
     // Not asked of a grant: it is what most answers are, and leaves nothing open.
-    if (reply.type === "granted" || !needsHistory(reply)) return this.answer(reply, now);
+    if (reply.type === "granted") return this.answer(reply, now);
+    if (reply.type === "request_key_unknown") return this.lookUp(reply);
+    if (!needsHistory(reply)) return this.answer(reply, now);
     completeReply(service.engine.store, command, reply).then(
       (completed) => this.answer(completed, now),
       (fault: unknown) => this.fail(fault),
@@ -60,10 +65,73 @@ export class CommandRun<C extends Command = Command> implements Outlet {
     this.respond(answerForFault(this.service, fault));
   }
 
+  /** W10: memory does not know the key. The request is decided if the store does not know it either. */
+  private lookUp(unknown: KeyUnknown): void {
+    const { service, command } = this;
+    const { engine, requestKeys, counts } = service;
+    if (command.type !== "acquire") throw new Error(`${command.type} has no key to look up.`);
+    const { tenant, agentId } = command;
+    const name = JSON.stringify([agentId, unknown.key]);
+    requestKeys.hold(tenant, name, (release) => {
+      const decide = (): void =>
+        engine.submit({ ...command, keyLookedUp: true }, new Releasing(this, release) as Outlet);
+      requestKeys.find(tenant, name).then(
+        (found) => {
+          if (found === null) return decide();
+          release();
+          const reply = answerForStoredKey(unknown, found);
+          counts.note(reply);
+          this.answer(reply, engine.now());
+        },
+        (fault: unknown) => {
+          release();
+          this.fail(fault);
+        },
+      );
+    });
+  }
+
   protected answer(reply: QueryReply, now: Millis, more?: Partial<AnswerContext>): void {
     const shown = showTokens.has(this.operation.name) ? { now, tokenOf: this.service.tokens.tokenOf } : { now };
     this.respond(this.operation.encode(reply, more === undefined ? shown : { ...shown, ...more }));
   }
+}
+
+type KeyUnknown = Extract<Reply, { readonly type: "request_key_unknown" }>;
+
+/** Lets a key go once what was submitted under it is answered. */
+class Releasing implements Outlet {
+  readonly encode: null = null;
+  private readonly outlet: Pick<Outlet, "send" | "fail">;
+  private readonly release: () => void;
+
+  constructor(outlet: Pick<Outlet, "send" | "fail">, release: () => void) {
+    this.outlet = outlet;
+    this.release = release;
+  }
+
+  send(decided: Decision): void {
+    this.release();
+    this.outlet.send(decided);
+  }
+
+  fail(fault: Error): void {
+    this.release();
+    this.outlet.fail(fault);
+  }
+}
+
+/** W10: what the keys of requests were used for, where memory has forgotten them. */
+export type RequestKeys = KeyLookup<EndedRequest>;
+
+export function requestKeysOf(engine: Engine): RequestKeys {
+  return new KeyLookup((tenant, names) =>
+    endedRequests(
+      engine.store,
+      tenant,
+      Array.from(names, (name) => JSON.parse(name) as AgentKey),
+    ),
+  );
 }
 
 /** Operations whose reply carries the holder's tokens. Transfer is not among them: the giver no longer holds the lease. */

@@ -6,6 +6,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { EngineLog } from "../../engine/engine-types.ts";
 import { defaultTenant } from "../../engine/recovery.ts";
 import { unstamped } from "../../kernel/contract/commands.ts";
+import { limits } from "../../kernel/contract/limits.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import type { Pruned } from "../../store/store.ts";
 import type { Config } from "../config/config.ts";
@@ -54,6 +55,7 @@ export function startPruning(engine: Engine, keep: Keep, log: EngineLog): () => 
         endedTasksBefore: now - keep.endedTasksKeepMs,
         endedTasksKeep: keep.endedTasksKeepMax,
         endedTasksBytes: keep.endedTasksKeepBytes,
+        endedRequestsBefore: now - limits.requestMemoryMs,
       });
       await engine.store.compact();
       gone = {

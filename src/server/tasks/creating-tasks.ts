@@ -11,9 +11,9 @@ import { answerForRepeated } from "../../kernel/kernel.ts";
 import { type Answer, faultAnswer } from "../../protocol/answers/answer.ts";
 import type { CreateTasks } from "../../protocol/answers/queries.ts";
 import { createdAnswer } from "../../protocol/tasks/task-json.ts";
-import { BatchedLookup } from "../answering/batched-lookup.ts";
 import type { RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
+import { KeyLookup } from "../answering/key-lookup.ts";
 import { Results } from "../answering/results.ts";
 
 export function runCreateTask({ service, operation, command, respond }: RunRequest<CreateTask>): null {
@@ -144,39 +144,9 @@ function isUnknownDependency(reply: Reply): reply is Refusal {
   return reply.type === "refused" && reply.code === "dependency_unknown";
 }
 
-/**
- * T12: idempotency keys of creations. The kernel knows those of live tasks; for ended ones the store answers. A key is
- * held while it is looked up, so that of two creations at once the second one finds the task of the first.
- */
-export class TaskKeys {
-  private readonly lookup: BatchedLookup<EndedTask>;
-  /** By key: what waits for it to be free again. */
-  private readonly held = new Map<string, (() => void)[]>();
+/** T12: what the keys of creations were used for, of tasks that have ended. */
+export type TaskKeys = KeyLookup<EndedTask>;
 
-  constructor(engine: Engine) {
-    this.lookup = new BatchedLookup((tenant, keys) => endedTasksByKey(engine.store, tenant, [...keys]));
-  }
-
-  /** Runs at once, or when nobody holds the key any more; until `release` it is held. */
-  hold(tenant: string, key: string, run: (release: () => void) => void): void {
-    const name = `${tenant}\n${key}`;
-    const start = (): void => run(() => this.release(name));
-    const waiting = this.held.get(name);
-    if (waiting !== undefined) {
-      waiting.push(start);
-      return;
-    }
-    this.held.set(name, []);
-    start();
-  }
-
-  private release(name: string): void {
-    const next = this.held.get(name)?.shift();
-    if (next === undefined) this.held.delete(name);
-    else next();
-  }
-
-  async find(tenant: string, key: string): Promise<EndedTask | null> {
-    return (await this.lookup.find(tenant, [key])).get(key) ?? null;
-  }
+export function taskKeysOf(engine: Engine): TaskKeys {
+  return new KeyLookup((tenant, keys) => endedTasksByKey(engine.store, tenant, [...keys]));
 }

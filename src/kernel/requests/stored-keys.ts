@@ -1,0 +1,46 @@
+/**
+ * Keys of requests that have ended, beyond those that memory keeps (W10):
+ *
+ *   a grant is over ──► tenant.remembered ──── ten minutes later ───────────────► forgotten
+ *                          └─ 20,000 newer ones ─► a row of the store ─ pruned ──┘
+ *
+ * The filter knows which keys became rows, so that the store is asked for those only.
+ */
+import type { EndedLeaseState, EndedRequest, Lease, Millis, Request } from "../contract/records.ts";
+import { addKey, mayHaveKey } from "../index/key-filter.ts";
+import { type Turn, updateCounters } from "../memory/state.ts";
+
+/** Memory has enough of them. The store keeps the key for the rest of its time; what has none is forgotten. */
+export function leaveKeyToStore(turn: Turn, request: Request): void {
+  const { tenant, now } = turn;
+  if (endedRequestOf(request, now) === null || request.key === null) return;
+  const until = request.forgetAt ?? now;
+  addKey(tenant.storedKeys, nameOf(request.agentId, request.key), until, now);
+  if (tenant.counters.record.keysStoredUntil < until) updateCounters(turn, { keysStoredUntil: until });
+}
+
+/** Whether the store has to be asked before a request with this key is decided, because memory does not know it. */
+export function mayBeStored({ tenant, now }: Turn, agentId: string, key: string): boolean {
+  return mayHaveKey(tenant.storedKeys, nameOf(agentId, key), now);
+}
+
+function nameOf(agentId: string, key: string): string {
+  return `${agentId}\n${key}`;
+}
+
+/** What the store is to keep of a request that memory has forgotten; null: nothing. */
+export function endedRequestOf(request: Request, now: Millis): EndedRequest | null {
+  const { tenant, agentId, key, fingerprint, state, ended, forgetAt } = request;
+  if (key === null || state !== "GRANTED" || forgetAt === null || forgetAt <= now) return null;
+  const lease = endOfGrant(ended);
+  const endedAs = lease.state as EndedLeaseState;
+  return { tenant, agentId, key, fingerprint, leaseId: lease.id, endedAs, endReason: lease.endReason };
+}
+
+/** W10: what a grant that is over is answered with. Of several ends it is one that the holder did not want. */
+export function endOfGrant(ended: readonly Lease[]): Lease {
+  const byForce = ended.find(({ state }) => state === "REVOKED") ?? ended.find(({ state }) => state === "EXPIRED");
+  const lease = byForce ?? ended[0];
+  if (lease === undefined) throw new Error("A grant without leases cannot have ended.");
+  return lease;
+}
