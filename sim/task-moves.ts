@@ -4,7 +4,8 @@
  */
 import fc from "fast-check";
 import type { Actor, Command, Entropy } from "../src/kernel/contract/commands.ts";
-import type { Strategy } from "../src/kernel/contract/records.ts";
+import { limits } from "../src/kernel/contract/limits.ts";
+import { quotasDefault, type Strategy } from "../src/kernel/contract/records.ts";
 import type { TaskAttempt } from "../src/kernel/contract/task-records.ts";
 import type { State } from "../src/kernel/memory/state.ts";
 import { plainReceipt, plainTask } from "../src/kernel/testing/tasks-world.ts";
@@ -28,6 +29,7 @@ const verbs = {
   fence: 3,
   reset: 5,
   declare: 5,
+  quota: 4,
   suspend: 1,
   resume: 3,
 } as const;
@@ -48,6 +50,8 @@ const clock = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 1, max: 3_000 }).map((ms) => ({ type: "by" as const, ms })) },
   { weight: 5, arbitrary: fc.integer({ min: -1, max: 1 }).map((ms) => ({ type: "deadline" as const, ms })) },
   { weight: 1, arbitrary: fc.constant({ type: "by" as const, ms: 61_000 }) },
+  // By then every worker is forgotten.
+  { weight: 1, arbitrary: fc.constant({ type: "by" as const, ms: limits.workerIdleMs + 1 }) },
 );
 
 export const anyTaskMove: fc.Arbitrary<TaskMove> = fc.record({
@@ -84,14 +88,8 @@ function pick<T>(list: readonly T[], at: number): T | undefined {
   return list[at % Math.max(1, list.length)];
 }
 
-export interface Options {
-  readonly isPreemptive: boolean;
-  /** Every poll is a new worker's, so affinity (T7) never applies. */
-  readonly areStrangers: boolean;
-}
-
 /** Built from the kernel that was never restored; both kernels get the same command. */
-export function commandOf(move: TaskMove, state: State, options: Options, entropy: Entropy): Command {
+export function commandOf(move: TaskMove, state: State, entropy: Entropy): Command {
   const { a, b, c, flag } = move;
   const who = { ...asked, entropy };
   const agentId = pick(agents, a) ?? "";
@@ -129,7 +127,7 @@ export function commandOf(move: TaskMove, state: State, options: Options, entrop
           concurrencyKey: a % 4 === 1 ? "key" : null,
           concurrencyLimit: a % 8 === 1 ? 2 : null,
           speculative: isSpeculative,
-          preemptible: options.isPreemptive && flag,
+          preemptible: flag,
           idempotencyKey: b % 9 === 0 ? `i${c % 4}` : null,
         },
       };
@@ -138,7 +136,7 @@ export function commandOf(move: TaskMove, state: State, options: Options, entrop
       return {
         ...who,
         type: "poll_tasks",
-        workerId: `w.${options.areStrangers ? entropy[0] : a % 4}`,
+        workerId: `w.${a % 4}`,
         capabilities: b % 3 === 0 ? ["gpu"] : null,
         maxTasks: 1 + (c % 3),
         preferredKinds: b % 5 === 0 ? ["test"] : null,
@@ -202,6 +200,10 @@ export function commandOf(move: TaskMove, state: State, options: Options, entrop
       return { ...who, type: "reset_resource", resource, probed: true };
     case "declare":
       return { ...who, type: "declare_resource", resource: "GPU:/0", capacity: 1 + (a % 3), cell: null };
+    case "quota": {
+      const leasesMax = flag ? quotasDefault.leasesMax : 1 + (a % 8);
+      return { ...who, type: "set_tenant_quotas", tenantId: "t1", quotas: { ...quotasDefault, leasesMax } };
+    }
     case "suspend":
       return { ...who, type: "suspend_tenant", tenantId: "t1", reason: "test" };
     case "resume":

@@ -37,7 +37,7 @@ function checkPlace(state: Step["state"], { book }: TenantEntry, task: TaskEntry
     violated("T12", "a delayed task has no deadline", record);
   }
   const inLane = lane.ready.heap.includes(task);
-  const inKey = key?.waiting.get(lane)?.heap.includes(task) ?? false;
+  const inKey = [...(key?.waiting.values() ?? [])].some(({ heap }) => heap.includes(task));
   if (inLane !== (place === "ready"))
     violated("T13", `a task that is ${place} is ${inLane ? "" : "not "}in its lane`, record);
   if (inKey !== (place === "keyed"))

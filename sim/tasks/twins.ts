@@ -4,7 +4,6 @@
  * considers every task again.
  */
 import type { Command } from "../../src/kernel/contract/commands.ts";
-import { quotasDefault } from "../../src/kernel/contract/records.ts";
 import type { Reply } from "../../src/kernel/contract/replies.ts";
 import { apply, nextDeadline, restore, type State, settle, snapshot } from "../../src/kernel/kernel.ts";
 import { count } from "../counters.ts";
@@ -22,12 +21,6 @@ export function compareTwins(world: World): void {
   const kept = cloneState(world.state);
   const restored = restore(allRecords(world.store), endedSince(world));
   for (const state of [kept, restored]) neverInsist(state);
-  // Under a tight quota the first task that is too large holds up all others, and which one is first depends on which
-  // was examined before; here only tasks that can run are compared.
-  for (const { id } of world.tenants) {
-    const asked = { tenant: id, actor: operator, entropy: entropyOf(world) };
-    tellBoth({ ...asked, type: "set_tenant_quotas", tenantId: id, quotas: quotasDefault }, kept, restored, world.now);
-  }
   let { now } = world;
   let offered = 0;
   for (let round = 0; round < rounds; round++) {

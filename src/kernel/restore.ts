@@ -34,7 +34,6 @@ import { placeCell } from "./resources/cell-life.ts";
 import { placeResource } from "./resources/resource-life.ts";
 import { placeForeign } from "./tasks/foreign-obligations.ts";
 import { isFinal } from "./tasks/task-life.ts";
-import { resumePreemption } from "./tasks/task-preemption.ts";
 import { enterQueue, placeTask } from "./tasks/task-queue.ts";
 import { placeTaskType, resumeSpeculation } from "./tasks/task-speculation.ts";
 import { listObligation } from "./tasks/task-states.ts";
@@ -286,7 +285,6 @@ function resumeTask(turn: Turn, task: TaskEntry): void {
   const { record } = task;
   listObligation(tenant, task);
   if (!isFinal(record)) rememberMarks(tenant, task);
-  for (const attempt of record.live) resumePreemption(tenant, attempt);
   if (record.live.length > 0) {
     if (task.key !== null) task.key.running++;
     resumeSpeculation(turn, task);

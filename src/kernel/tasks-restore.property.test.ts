@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { anyTaskMove, commandOf, type Options, openingOf, type TaskMove } from "../../sim/task-moves.ts";
+import { anyTaskMove, commandOf, openingOf, type TaskMove } from "../../sim/task-moves.ts";
 import type { KernelEvent } from "./contract/events.ts";
 import type { Lease, StoredRecord, Strategy } from "./contract/records.ts";
 import type { Blocker } from "./contract/replies.ts";
@@ -22,7 +22,7 @@ const anyGame = fc.array(
 );
 
 /** What a game does to the kernel that goes on, before a move and when the other is restarted. */
-interface Terms extends Options {
+interface Terms {
   readonly beforeMove: (state: State) => void;
   readonly atRestart: (state: State) => void;
 }
@@ -48,7 +48,7 @@ function play(strategy: Strategy, game: typeof anyGame extends fc.Arbitrary<infe
     now = timeAfter(original, now, move);
     // Settled in slices here and at once there: that must make no difference either.
     const earlier = move.flag ? settleInSlices(other, now, 1 + (move.a % 3)) : nothing;
-    const command = commandOf(move, original, terms, [index, index * 7_919]);
+    const command = commandOf(move, original, [index, index * 7_919]);
     const [kept, restored] = [apply(original, command, now), apply(other, command, now)];
     for (const { kind, alive, record } of kept.changes) if (kind === "lease" && !alive) ended.push(record as Lease);
     assert.deepEqual(comparable(restored.reply), comparable(kept.reply));
@@ -61,7 +61,7 @@ function play(strategy: Strategy, game: typeof anyGame extends fc.Arbitrary<infe
 test("a kernel restored from its records alone goes on with its tasks exactly like the one that never stopped (DESIGN: restore)", () => {
   fc.assert(
     fc.property(anyStrategy, anyGame, (strategy, game) => {
-      play(strategy, game, { isPreemptive: false, areStrangers: true, beforeMove: neverInsist, atRestart: () => {} });
+      play(strategy, game, { beforeMove: neverInsist, atRestart: () => {} });
     }),
     howMany,
   );
@@ -70,27 +70,23 @@ test("a kernel restored from its records alone goes on with its tasks exactly li
 test("what no record holds is only which tasks were tried: a restored kernel equals one that tries every task again", () => {
   fc.assert(
     fc.property(anyStrategy, anyGame, (strategy, game) => {
-      play(strategy, game, { isPreemptive: true, areStrangers: false, beforeMove: () => {}, atRestart: lookAnew });
+      play(strategy, game, { beforeMove: () => {}, atRestart: lookAnew });
     }),
     howMany,
   );
 });
 
-/**
- * How often a task was passed over is not kept; here that makes no difference. Nor does it whose a task was, which only
- * matters for those that are ready: of several that wait for one key, one is (T12).
- */
+/** How often a task was passed over is not kept; here that makes no difference. */
 function neverInsist({ tenants }: State): void {
   for (const { tasks } of tenants.values())
     for (const task of tasks.values()) task.passedOver = Number.NEGATIVE_INFINITY;
 }
 
-/** Nor who was asked to make room, nor what stood in a task's way when it was looked at last. */
+/** Nor what stood in a task's way when it was looked at last: a restored kernel passes it over once more. */
 function lookAnew(state: State): void {
   for (const tenant of state.tenants.values()) {
     for (const task of tenant.tasks.values()) {
       task.passedOver = 0;
-      task.preempting = null;
       if (task.place !== "parked" && task.place !== "keyed" && task.place !== "barred") continue;
       leaveQueue({ state, tenant, now: 0 }, task);
       makeReady({ state, tenant, now: 0 }, task);

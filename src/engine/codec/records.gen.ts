@@ -451,6 +451,8 @@ interface TaskRest {
   waitingOn?: Task["waitingOn"] | undefined;
   obligation?: TaskObligationRow | undefined;
   lastWorker?: Task["lastWorker"] | undefined;
+  queuedAt?: Task["queuedAt"] | undefined;
+  roomRequest?: Task["roomRequest"] | undefined;
   lastReceiptId?: Task["lastReceiptId"] | undefined;
   dedupes?: Task["dedupes"] | undefined;
   progress?: Task["progress"] | undefined;
@@ -615,6 +617,8 @@ function taskRest(task: Task): TaskRest {
     waitingOn: task.waitingOn.length === 0 ? undefined : task.waitingOn,
     obligation: task.obligation === null ? undefined : taskObligationRow(task.obligation),
     lastWorker: task.lastWorker ?? undefined,
+    queuedAt: task.queuedAt ?? undefined,
+    roomRequest: task.roomRequest ?? undefined,
     lastReceiptId: task.lastReceiptId ?? undefined,
     dedupes: task.dedupes.length === 0 ? undefined : task.dedupes,
     progress: task.progress ?? undefined,
@@ -697,6 +701,8 @@ function taskOf(
     waitingOn: rest.waitingOn ?? none,
     obligation: rest.obligation === undefined ? null : taskObligationOf(rest.obligation),
     lastWorker: rest.lastWorker ?? null,
+    queuedAt: rest.queuedAt ?? null,
+    roomRequest: rest.roomRequest ?? null,
     lastReceiptId: rest.lastReceiptId ?? null,
     dedupes: rest.dedupes === undefined ? none : rest.dedupes.map(taskDedupesFrom),
     progress: rest.progress ?? null,

@@ -30,6 +30,7 @@ import {
   type Turn,
   withLinked,
 } from "../memory/state.ts";
+import { leasesOfWorker } from "../memory/task-state.ts";
 import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
 import { noteEndedLease } from "../requests/request-life.ts";
@@ -219,7 +220,7 @@ function findTargets(tenant: TenantEntry, { target, actor }: Revoke): RevokeTarg
   if (agentId !== null) {
     const worker = tenant.book.workers.get(agentId);
     if (worker !== undefined && tenant.agents.get(agentId) === undefined) {
-      const find = (most: number): LeaseEntry[] | null => (worker.leases.size > most ? null : [...worker.leases]);
+      const find = (most: number): LeaseEntry[] | null => (worker.leases.size > most ? null : leasesOfWorker(worker));
       return { find, isMeant: (one) => worker.leases.has(one) };
     }
     const agent = agentOf({ tenant }, { actor, agentId });

@@ -141,6 +141,8 @@ function addTask(
     lastReceiptId: null,
     dedupes: none,
     progress: null,
+    queuedAt: null,
+    roomRequest: null,
     winningReceiptId: null,
     endedAt: null,
     endReason: null,

@@ -18,6 +18,7 @@ import {
   attemptOf,
   type Lane,
   leasesOfAttempt,
+  leasesOfWorker,
   rankOf,
   type TaskEntry,
   type WorkerEntry,
@@ -25,9 +26,9 @@ import {
 import { canonicalName } from "../names/resource-name.ts";
 import { beginLeases } from "../requests/request-life.ts";
 import { emitTask, noteReissued } from "../tasks/task-life.ts";
-import { claimManifest } from "../tasks/task-manifest.ts";
+import { canRunNow, claimTask } from "../tasks/task-manifest.ts";
 import { afterTry } from "../tasks/task-parking.ts";
-import { isKeyFull, leaveQueue, offerSlots, waitForKey } from "../tasks/task-queue.ts";
+import { leaveQueue, offerSlots } from "../tasks/task-queue.ts";
 import { resumeSpeculation, secondFor } from "../tasks/task-speculation.ts";
 import { moveTask } from "../tasks/task-states.ts";
 import { covers, meetWorker, tasksFor, updateWorker } from "../tasks/workers.ts";
@@ -76,8 +77,7 @@ function rememberPoll(turn: Turn, worker: WorkerEntry, requestKey: string, offer
 function reclaim(turn: Turn, worker: WorkerEntry): Offer[] {
   const { tenant, now } = turn;
   const offers: Offer[] = [];
-  const leases = [...worker.leases].sort((a, b) => a.order - b.order);
-  for (const lease of leases) {
+  for (const lease of leasesOfWorker(worker)) {
     if (isSwept(tenant, lease)) continue;
     const task = taskOf(lease);
     const together = leasesOfAttempt(tenant, task, lease);
@@ -124,17 +124,18 @@ function offerTasks(
   const accepted = acceptTypes === undefined || acceptTypes === null ? null : new Set(acceptTypes);
   const suits = (lane: Lane): boolean => covers(worker, lane) && (accepted === null || accepted.has(lane.taskType));
   const lanes = [...tenant.book.lanes.values()].filter(suits);
-  const chooser = chooserFor(lanes, suits, worker, preferredKinds ?? []);
+  const chooser = chooserFor(tenant, lanes, suits, worker, preferredKinds ?? []);
   const terms = { suffix: suffixFrom(now, entropy), begun: 0 };
   for (let examined = 0; offers.length < wanted; examined++) {
     if (examined >= limits.taskExaminedMax) return true;
     const task = chooser();
     if (task === null) break;
-    if (!isWithinQuota(tenant, task)) return false;
+    // One that cannot run is put aside, and does not hold up those behind it.
+    if (!isWithinQuota(tenant, task) && canRunNow(tenant, task)) return false;
     const { parking } = task;
     task.parking = null;
     leaveQueue(turn, task);
-    const claims = claim(turn, task);
+    const claims = claimTask(turn, task, true);
     // Those that it wounded lose what it is granted (W7, T13).
     followUp(turn);
     if (claims !== null) offers.push(offer(turn, worker, task, claims, terms));
@@ -162,20 +163,12 @@ function isWithinQuota({ book, leases, waitingClaims, record }: TenantEntry, tas
 
 const noClaims: readonly LinkedClaim[] = [];
 
-/** All that the task takes besides itself, or null if it cannot run now and was put aside. */
-function claim(turn: Turn, task: TaskEntry): readonly LinkedClaim[] | null {
-  if (isKeyFull(task)) {
-    waitForKey(task);
-    return null;
-  }
-  return task.record.spec.intents.length === 0 ? noClaims : claimManifest(turn, task);
-}
-
 /**
  * The next task for the worker, call by call: of all lanes whose capabilities it has, the first by rank; kinds that it
  * prefers and tasks that it had before are ahead by some levels (T7, T9).
  */
 function chooserFor(
+  { book }: TenantEntry,
   lanes: readonly Lane[],
   suits: (lane: Lane) => boolean,
   worker: WorkerEntry,
@@ -191,16 +184,17 @@ function chooserFor(
       if (preferred.has(task.lane.taskType)) rank -= headStart(limits.taskPreferredLevels);
       if (isAffine) rank -= headStart(limits.taskAffinityLevels);
       // T8: a worker that made room for an urgent task gets that one, not the one back that it gave up.
-      if (task.preempting?.workerId === worker.record.id) rank = Number.NEGATIVE_INFINITY;
+      if (task.record.roomRequest?.workerId === worker.record.id) rank = Number.NEGATIVE_INFINITY;
       if (best !== null && (rank > bestRank || (rank === bestRank && task.priority > best.priority))) return;
       best = task;
       bestRank = rank;
     };
     for (const lane of lanes) {
       const first = firstOf(lane.ready);
-      if (first !== undefined) consider(first, first.affinity?.list === worker.affine);
+      if (first !== undefined) consider(first, first.record.lastWorker === worker.record.id);
     }
-    const affine = firstOf(worker.affine)?.task;
+    const had = book.affine.get(worker.record.id);
+    const affine = had === undefined ? undefined : firstOf(had)?.task;
     if (affine !== undefined && suits(affine.lane)) consider(affine, true);
     return best;
   };
@@ -235,7 +229,6 @@ function offer(
   numbering.begun += leases.length;
   worker.leases.add(lease);
   task.passedOver = 0;
-  task.preempting = null;
   const attempt = {
     leaseId: lease.record.id,
     fence: lease.record.fence,
@@ -250,7 +243,7 @@ function offer(
   };
   const isFirst = record.live.length === 0;
   if (isFirst && task.key !== null) task.key.running++;
-  moveTask(turn, task, "offer", { live: [...record.live, attempt] });
+  moveTask(turn, task, "offer", { live: [...record.live, attempt], roomRequest: null });
   resumeSpeculation(turn, task);
   emitTask(turn, task, "task.offered", attempt, null);
   return describeOffer(tenant, lease);

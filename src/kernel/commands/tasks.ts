@@ -87,7 +87,7 @@ export function cancelTask(turn: Turn, task: TaskEntry, command: CancelTask): Re
 
 export function redriveTask(turn: Turn, task: TaskEntry): Reply {
   if (task.record.status !== "dead") return notDead(task.record);
-  moveTask(turn, task, "redrive", { attempts: 0, offers: 0, notBefore: null, endReason: null });
+  moveTask(turn, task, "redrive", { attempts: 0, offers: 0, notBefore: null, endReason: null, queuedAt: turn.now });
   emitTask(turn, task, "task.redriven", null, null);
   enterQueue(turn, task);
   return { type: "task", task: task.record, created: false, warnings: [] };

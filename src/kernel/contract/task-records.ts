@@ -119,6 +119,10 @@ export const foreignObligation = {
 };
 export interface ForeignObligation extends Values<typeof foreignObligation> {}
 
+/** T8: the attempt whose worker was asked to make room for a task by then, and gets it; until then no other is asked. */
+export const roomRequest = { leaseId: text(), workerId: text(), by: time() };
+export interface RoomRequest extends Values<typeof roomRequest> {}
+
 export const task = {
   tenant: hidden(text()),
   id: named("task_id", text()),
@@ -141,6 +145,9 @@ export const task = {
   waitingOn: optional(list(text()), none),
   obligation: optional(listed(obligation)),
   lastWorker: named("last_worker_id", optional(text())),
+  /** Since when it could have been offered, as far as it is up to itself; null: since it was created (T8). */
+  queuedAt: hidden(optional(time())),
+  roomRequest: hidden(optional(record(roomRequest))),
   /** The last receipt about it: the cause of the next (R5). */
   lastReceiptId: optional(text()),
   dedupes: hidden(optional(list(record(dedupeMark)), none)),

@@ -153,6 +153,7 @@ export function createTaskBook(): TaskBook {
     created: new Map(),
     types: new Map(),
     workers: new Map(),
+    affine: new Map(),
     dedupes: new Map(),
     barred: new Set(),
     lateResults: new Map(),
@@ -166,5 +167,5 @@ export function createTaskBook(): TaskBook {
 }
 
 export function createWorkerEntry(record: Worker): WorkerEntry {
-  return { ...createDueEntry("worker", record), leases: new Set(), affine: createHeap() };
+  return { ...createDueEntry("worker", record), leases: new Set() };
 }

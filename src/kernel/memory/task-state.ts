@@ -8,9 +8,8 @@
 
 import { limits } from "../contract/limits.ts";
 import type { Strength } from "../contract/predicates.ts";
-import type { Millis } from "../contract/records.ts";
 import type { Task, TaskAttempt, TaskSpec } from "../contract/task-records.ts";
-import { createHeap, firstOf, type Heap, type Ranked, rankIn } from "../index/heap.ts";
+import { createHeap, firstOf, type Heap, type Ranked, rankIn, removeFrom } from "../index/heap.ts";
 import type { Placed } from "../index/placed-lists.ts";
 import type { Node } from "../index/resource-tree.ts";
 import {
@@ -59,10 +58,6 @@ export interface TaskEntry extends Ranked, Entry<"task"> {
   /** Those that depend on it. */
   dependents: Set<TaskEntry> | null;
   senior: Senior | null;
-  /** The attempt whose worker was asked to make room for it by then, and gets it (T8); until then no other is asked. */
-  preempting: { readonly leaseId: string; readonly workerId: string; readonly by: Millis } | null;
-  /** While it is ready: since when. Memory only; after a restore it counts as long ago. */
-  readyAt: Millis;
   /** Of a task that runs: whether a second worker may try it, or will (T8). */
   second: "no" | "timed" | "open";
   /** While it is ready: its place among those that its last worker would get first (T7). */
@@ -103,8 +98,6 @@ export interface WorkerEntry extends Entry<"worker">, Ranked {
   readonly kind: "worker";
   /** Its live task leases. */
   readonly leases: Set<LeaseEntry>;
-  /** Ready tasks that it had before (T7), the next one first. */
-  readonly affine: Heap<Listed>;
 }
 
 /** A task in a second list, in another order than where it stands. */
@@ -134,12 +127,13 @@ export interface Lane {
   count: number;
 }
 
-/** T12: tasks of one key that run at once, and by lane those that wait for a slot. */
+/** T12: tasks of one key that run at once, and those that wait for a slot. */
 export interface ConcurrencyKey {
   readonly name: string;
   running: number;
   count: number;
-  readonly waiting: Map<Lane, Heap<TaskEntry>>;
+  /** By lane, and apart for each worker that had them before: it would get them first (T7). */
+  readonly waiting: Map<string, Heap<TaskEntry>>;
 }
 
 /** Everything of a tenant that has to do with tasks. */
@@ -150,6 +144,8 @@ export interface TaskBook {
   readonly created: Map<string, TaskEntry>;
   readonly types: Map<string, TaskTypeEntry>;
   readonly workers: Map<string, WorkerEntry>;
+  /** By worker, known or forgotten: ready tasks that it had before (T7), the next one first. */
+  readonly affine: Map<string, Heap<Listed>>;
   /** Receipts with keys or given ids, of tasks that are alive or owed, by `markName` (R3). */
   readonly dedupes: Map<string, Owed>;
   /** Tasks that wait for somebody to act: a fenced resource, for instance. */
@@ -210,6 +206,11 @@ export function attemptOf({ record }: TaskEntry, { record: lease }: LeaseEntry):
   return isTaskLease(lease) ? record.live.find(({ leaseId }) => leaseId === lease.id) : record.live[0];
 }
 
+/** By fence, which is an order that a restored kernel finds again. */
+export function leasesOfWorker({ leases }: WorkerEntry): LeaseEntry[] {
+  return [...leases].sort((a, b) => a.order - b.order);
+}
+
 /** In no index yet. */
 export function createTaskEntry(record: Task, lane: Lane): TaskEntry {
   return {
@@ -234,8 +235,6 @@ export function createTaskEntry(record: Task, lane: Lane): TaskEntry {
     parking: null,
     passedOver: 0,
     dependents: null,
-    preempting: null,
-    readyAt: 0,
     second: "no",
     affinity: null,
     age: null,
@@ -274,15 +273,33 @@ export function makeReady(turn: Turn, task: TaskEntry): void {
   const { tenant } = turn;
   const { record, lane } = task;
   task.place = "ready";
-  task.readyAt = turn.now;
   tenant.book.readyCount++;
   rankIn(lane.ready, task, rankOf(record), record.timestamp);
-  const last = record.lastWorker === null ? undefined : tenant.book.workers.get(record.lastWorker);
-  if (last !== undefined) {
-    task.affinity = createListed("affinity", task, last.affine);
-    rankIn(last.affine, task.affinity, rankOf(record), record.timestamp);
-  }
+  if (record.lastWorker !== null) enterAffine(tenant, task, record.lastWorker);
   announce(turn, task);
+}
+
+function enterAffine({ book }: TenantEntry, task: TaskEntry, workerId: string): void {
+  let affine = book.affine.get(workerId);
+  if (affine === undefined) {
+    affine = createHeap();
+    book.affine.set(workerId, affine);
+  }
+  task.affinity = createListed("affinity", task, affine);
+  rankIn(affine, task.affinity, rankOf(task.record), task.record.timestamp);
+}
+
+/** No longer ready. */
+export function leaveReady({ tenant: { book } }: Turn, task: TaskEntry): void {
+  const { affinity, lane } = task;
+  const { lastWorker } = task.record;
+  removeFrom(lane.ready, task);
+  book.readyCount--;
+  if (affinity === null) return;
+  removeFrom(affinity.list, affinity);
+  task.affinity = null;
+  if (lastWorker !== null && affinity.list.heap.length === 0 && book.affine.get(lastWorker) === affinity.list)
+    book.affine.delete(lastWorker);
 }
 
 export function announce({ state }: Turn, { record, lane }: TaskEntry): void {

@@ -157,7 +157,7 @@ export function requeueOffer(turn: Turn, task: TaskEntry, attempt: TaskAttempt, 
 }
 
 function requeue(turn: Turn, task: TaskEntry, attempt: TaskAttempt | null, reason: string): void {
-  moveTask(turn, task, "requeue", { notBefore: null, progress: null });
+  moveTask(turn, task, "requeue", { notBefore: null, progress: null, queuedAt: turn.now });
   emitTask(turn, task, "task.requeued", attempt, reason);
   enterQueue(turn, task);
 }
@@ -310,7 +310,7 @@ export class SettleDependents implements Job {
       return;
     }
     const waitingOn = dependent.record.waitingOn.filter((id) => id !== task.record.id);
-    updateTask(turn, dependent, { waitingOn });
+    updateTask(turn, dependent, { waitingOn, queuedAt: turn.now });
     if (waitingOn.length > 0 || dependent.place !== "dependent") return;
     dependent.place = "none";
     if (dependent.record.notBefore !== null && dependent.record.notBefore <= turn.now)

@@ -13,11 +13,33 @@ import { type RequestEntry, type TenantEntry, type Turn, taskPrefix } from "../m
 import type { Obstacle, TaskEntry } from "../memory/task-state.ts";
 import { fits } from "../requests/queue.ts";
 import { addRequest, endLeases, endWait, enqueue } from "../requests/request-life.ts";
-import { park } from "./task-parking.ts";
-import { bar, isKeyFull } from "./task-queue.ts";
+import { afterTry, park } from "./task-parking.ts";
+import { bar, isKeyFull, leaveQueue, offerSlots, waitForKey } from "./task-queue.ts";
+
+/** Puts a ready task that cannot run now where it is brought back from. That is not a poll that passes it over. */
+export function setTaskAside(turn: Turn, task: TaskEntry): void {
+  const { parking } = task;
+  task.parking = null;
+  leaveQueue(turn, task);
+  const claims = claimTask(turn, task, false);
+  if (claims !== null) throw new Error(`A task can run and was put aside: ${task.record.id}`);
+  if (parking !== null) afterTry(turn, task, parking);
+  if (task.key !== null) offerSlots(turn, task.key);
+}
+
+const noClaims: readonly LinkedClaim[] = [];
+
+/** All that the task takes besides itself, or null if it cannot run now and was put aside. */
+export function claimTask(turn: Turn, task: TaskEntry, isPoll: boolean): readonly LinkedClaim[] | null {
+  if (isKeyFull(task)) {
+    waitForKey(task);
+    return null;
+  }
+  return task.record.spec.intents.length === 0 ? noClaims : claimManifest(turn, task, isPoll);
+}
 
 /** The manifest's claims if they can be granted now; null if the task was put aside. */
-export function claimManifest(turn: Turn, task: TaskEntry): readonly LinkedClaim[] | null {
+function claimManifest(turn: Turn, task: TaskEntry, isPoll: boolean): readonly LinkedClaim[] | null {
   const { tenant } = turn;
   const claims = claimsOf(tenant, task.record.spec.intents);
   if (isBarred(tenant, task, claims)) {
@@ -35,8 +57,8 @@ export function claimManifest(turn: Turn, task: TaskEntry): readonly LinkedClaim
   if (request !== undefined) return takeTurn(turn, task, request, claims);
   const obstacle = obstacleTo(tenant, task, claims);
   if (obstacle === null) return claims;
-  task.passedOver++;
-  if (task.passedOver > limits.taskPassedOverMax && insist(turn, task, claims)) return claims;
+  if (isPoll) task.passedOver++;
+  if (isPoll && task.passedOver > limits.taskPassedOverMax && insist(turn, task, claims)) return claims;
   park(task, task.open.size === 0 ? obstacle : null);
   return null;
 }

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "../contract/limits.ts";
-import { restore, snapshot } from "../kernel.ts";
+import { apply, restore, snapshot } from "../kernel.ts";
 import { createTaskWorld, type TaskWish } from "../testing/tasks-world.ts";
+import { operator } from "../testing/test-world.ts";
 
 const { taskPreemptAfterMs: after, taskPreemptGraceMs: grace } = limits;
 
@@ -75,6 +76,30 @@ test("T8: a restored kernel revokes at the same time, and asks no other worker f
   const restored = restore(snapshot(world.base.state));
   const tenant = restored.tenants.get(world.tenant);
   const urgent = [...(tenant?.tasks.values() ?? [])].find(({ record }) => record.spec.taskPriority === 5);
-  assert.deepEqual(urgent?.preempting, { leaseId: offer.lease.id, workerId: "w.1", by: world.now + grace });
+  assert.deepEqual(urgent?.record.roomRequest, { leaseId: offer.lease.id, workerId: "w.1", by: world.now + grace });
   assert.equal(tenant?.leases.get(offer.lease.id)?.record.expiresAt, world.now + grace);
+});
+
+test("T8: a task that cannot run does not hide an urgent one behind it, whether a poll has tried it or not", () => {
+  const world = createTaskWorld("a");
+  world.create({ preemptible: true });
+  const offer = world.start("w.1");
+  world.grant("a", "MUTATES FILE:/a");
+  const first = world.create({ taskPriority: 9, intents: "MUTATES FILE:/a" });
+  world.create({ taskPriority: 5 });
+  world.pass(after);
+  assert.equal(world.placeOf(first), "ready", "nobody has tried it");
+  assert.deepEqual(world.beat(offer).directives, ["preempt"]);
+  assert.equal(world.placeOf(first), "parked");
+});
+
+test("T8: a worker that made room gets the urgent task first, also from a restored kernel", () => {
+  const { world, offer, urgent } = createAsked();
+  world.giveBack(offer);
+  const restored = restore(snapshot(world.base.state));
+  const poll = { ...world.polling("w.1"), tenant: world.tenant, actor: operator, entropy: [7, 7] as const };
+  for (const state of [world.base.state, restored]) {
+    const { reply } = apply(state, poll, world.now);
+    assert.deepEqual(reply.type === "offers" && reply.offers.map(({ task }) => task.id), [urgent]);
+  }
 });

@@ -9,9 +9,9 @@ import type { TaskAttempt } from "../contract/task-records.ts";
 import { firstOf } from "../index/heap.ts";
 import { extensionFor, updateLease } from "../leases/lease-life.ts";
 import type { LeaseEntry, TenantEntry, Turn } from "../memory/state.ts";
-import { attemptOf, leasesOfAttempt, rankOf, type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { attemptOf, type Lane, leasesOfAttempt, rankOf, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { endLeases } from "../requests/request-life.ts";
-import { canRunNow } from "./task-manifest.ts";
+import { canRunNow, setTaskAside } from "./task-manifest.ts";
 import { covers } from "./workers.ts";
 
 /** Whether the worker is to make room, asked now or before. */
@@ -23,10 +23,10 @@ export function askToMakeRoom(turn: Turn, task: TaskEntry, lease: LeaseEntry): b
     if (needsRoom(tenant, attempt.preemptFor)) return true;
     setPreemption(turn, task, attempt, null, null);
   }
-  const urgent = mostUrgent(tenant, task, lease, now);
+  const urgent = mostUrgent(turn, task, lease);
   if (urgent === null) return false;
   const by = now + limits.taskPreemptGraceMs;
-  urgent.preempting = { leaseId: attempt.leaseId, workerId: attempt.workerId, by };
+  updateTask(turn, urgent, { roomRequest: { leaseId: attempt.leaseId, workerId: attempt.workerId, by } });
   setPreemption(turn, task, attempt, urgent.record.id, by);
   return true;
 }
@@ -49,27 +49,42 @@ function setPreemption(
 }
 
 /**
- * What has been ready for a while, that this worker could do, and that no other was asked to make room for. Only what is
- * next in its lane is looked at, so that a heartbeat stays cheap.
+ * What has been queued for a while, that this worker could do, and that no other was asked to make room for. Only the
+ * next one of each lane that can run is looked at, so that a heartbeat stays cheap.
  */
-function mostUrgent(tenant: TenantEntry, task: TaskEntry, lease: LeaseEntry, now: Millis): TaskEntry | null {
-  const { book } = tenant;
+function mostUrgent(turn: Turn, task: TaskEntry, lease: LeaseEntry): TaskEntry | null {
+  const { book } = turn.tenant;
   const worker = book.workers.get(lease.record.agentId);
   if (worker === undefined || book.readyCount === 0) return null;
   let urgent: TaskEntry | null = null;
   for (const lane of book.lanes.values()) {
-    const next = firstOf(lane.ready);
-    if (next === undefined || next.record.spec.taskPriority <= task.record.spec.taskPriority) continue;
-    if (now - next.readyAt < limits.taskPreemptAfterMs || !covers(worker, lane)) continue;
-    if (isAnotherAsked(next, lease, now) || !canRunNow(tenant, next)) continue;
+    if (!covers(worker, lane)) continue;
+    const next = nextToRun(turn, lane);
+    if (next === null || next.record.spec.taskPriority <= task.record.spec.taskPriority) continue;
+    if (turn.now - (next.record.queuedAt ?? next.record.createdAt) < limits.taskPreemptAfterMs) continue;
+    if (isAnotherAsked(next, lease, turn.now)) continue;
     if (urgent === null || isAhead(next, urgent)) urgent = next;
   }
   return urgent;
 }
 
+/** Most tasks that one heartbeat puts aside in a lane. Each is put aside once, until what it waits for has gone. */
+const putAsideMax = 64;
+
+/** Which tasks a poll has tried already must not matter here: after a restart all are to be tried again. */
+function nextToRun(turn: Turn, { ready }: Lane): TaskEntry | null {
+  for (let putAside = 0; putAside < putAsideMax; putAside++) {
+    const next = firstOf(ready);
+    if (next === undefined) return null;
+    if (canRunNow(turn.tenant, next)) return next;
+    setTaskAside(turn, next);
+  }
+  return null;
+}
+
 /** One that was asked and has made room gets the rest of its time to poll. */
-function isAnotherAsked({ preempting }: TaskEntry, { record }: LeaseEntry, now: Millis): boolean {
-  return preempting !== null && preempting.leaseId !== record.id && now < preempting.by;
+function isAnotherAsked({ record: { roomRequest } }: TaskEntry, { record }: LeaseEntry, now: Millis): boolean {
+  return roomRequest !== null && roomRequest.leaseId !== record.id && now < roomRequest.by;
 }
 
 function isAhead(task: TaskEntry, other: TaskEntry): boolean {
@@ -92,13 +107,4 @@ export function settlePreemption(turn: Turn, task: TaskEntry, lease: LeaseEntry)
   for (const one of leasesOfAttempt(tenant, task, lease))
     updateLease(turn, one, { ...one.record, expiresAt: extensionFor(tenant, one, one.record.activeAt) });
   return true;
-}
-
-/** After a restore: no other worker is asked for the same. */
-export function resumePreemption(
-  { tasks }: TenantEntry,
-  { leaseId, workerId, preemptFor, preemptBy }: TaskAttempt,
-): void {
-  const urgent = preemptFor === null ? undefined : tasks.get(preemptFor);
-  if (urgent !== undefined && preemptBy !== null) urgent.preempting = { leaseId, workerId, by: preemptBy };
 }

@@ -3,7 +3,7 @@ import type { Task, TaskSpec } from "../contract/task-records.ts";
 import { createHeap, firstOf, rankIn, removeFrom } from "../index/heap.ts";
 import type { TenantEntry, Turn } from "../memory/state.ts";
 import type { ConcurrencyKey, Lane, TaskEntry } from "../memory/task-state.ts";
-import { createTaskEntry, laneFor, makeReady, rankOf } from "../memory/task-state.ts";
+import { createTaskEntry, laneFor, leaveReady, makeReady, rankOf } from "../memory/task-state.ts";
 import { unpark, wakeNext } from "./task-parking.ts";
 import { openToSecond } from "./task-speculation.ts";
 import { moveTask } from "./task-states.ts";
@@ -23,7 +23,7 @@ export function enterQueue(turn: Turn, task: TaskEntry): void {
 export function settleTask(turn: Turn, task: TaskEntry): void {
   if (task.place !== "delayed") return openToSecond(turn, task);
   removeFrom(turn.state.ends, task);
-  moveTask(turn, task, "ready", { notBefore: null });
+  moveTask(turn, task, "ready", { notBefore: null, queuedAt: turn.now });
   makeReady(turn, task);
 }
 
@@ -32,17 +32,14 @@ export function leaveQueue(turn: Turn, task: TaskEntry): void {
   const { state, tenant } = turn;
   switch (task.place) {
     case "ready":
-      removeFrom(task.lane.ready, task);
-      tenant.book.readyCount--;
-      if (task.affinity !== null) removeFrom(task.affinity.list, task.affinity);
-      task.affinity = null;
+      leaveReady(turn, task);
       leaveParking(turn, task);
       break;
     case "delayed":
       removeFrom(state.ends, task);
       break;
     case "keyed": {
-      const waiting = task.key?.waiting.get(task.lane);
+      const waiting = task.key?.waiting.get(keyedAs(task));
       if (waiting !== undefined) removeFrom(waiting, task);
       break;
     }
@@ -102,25 +99,31 @@ export function isKeyFull({ key, record }: TaskEntry): boolean {
 }
 
 export function waitForKey(task: TaskEntry): void {
-  const { key, lane } = task;
+  const { key } = task;
   if (key === null) return;
   task.place = "keyed";
-  let waiting = key.waiting.get(lane);
+  const group = keyedAs(task);
+  let waiting = key.waiting.get(group);
   if (waiting === undefined) {
     waiting = createHeap();
-    key.waiting.set(lane, waiting);
+    key.waiting.set(group, waiting);
   }
   rankIn(waiting, task, rankOf(task.record), task.record.timestamp);
 }
 
+/** A worker id has no line break in it, and no lane's id ends with one. */
+function keyedAs({ lane, record }: TaskEntry): string {
+  return record.lastWorker === null ? lane.id : `${lane.id}\n\n\n${record.lastWorker}`;
+}
+
 /**
- * As long as there is a slot, one of each lane is ready: which of the lanes has workers is not known here. Called
- * whenever a slot became free, or a task of the key was put aside for another reason.
+ * As long as there is a slot, one of each group is ready: which of the lanes has workers, and which worker asks, is not
+ * known here. Called whenever a slot became free, or a task of the key was put aside for another reason.
  */
 export function offerSlots(turn: Turn, key: ConcurrencyKey): void {
-  for (const [lane, waiting] of key.waiting) {
+  for (const [group, waiting] of key.waiting) {
     const next = firstOf(waiting);
-    if (next === undefined) key.waiting.delete(lane);
+    if (next === undefined) key.waiting.delete(group);
     else if (!isKeyFull(next)) {
       removeFrom(waiting, next);
       makeReady(turn, next);

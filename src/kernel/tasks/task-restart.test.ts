@@ -1,0 +1,59 @@
+/** What a poll has tried before is not stored. These are the answers that must not depend on it. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { limits } from "../contract/limits.ts";
+import { apply, restore, snapshot } from "../kernel.ts";
+import { createTaskWorld, type TaskWorld } from "../testing/tasks-world.ts";
+import { operator } from "../testing/test-world.ts";
+
+/** The tasks that the worker is offered, by the kernel that goes on and by one that is restored. */
+function offersOf(world: TaskWorld, workerId: string): readonly (readonly string[])[] {
+  const states = [world.base.state, restore(snapshot(world.base.state))];
+  const poll = { ...world.polling(workerId), tenant: world.tenant, actor: operator, entropy: [7, 7] as const };
+  return states.map((state) => {
+    const { reply } = apply(state, poll, world.now);
+    assert.equal(reply.type, "offers");
+    return reply.type === "offers" ? reply.offers.map(({ task }) => task.id) : [];
+  });
+}
+
+test("T7, T12: of the tasks that wait for a key, a worker gets the one that it had before, also after a restart", () => {
+  const world = createTaskWorld();
+  const terms = { concurrencyKey: "k", requeueDelayMs: 0, leaseDurationMs: 1_000 };
+  const had = world.create(terms);
+  world.start("w.1");
+  world.create({ ...terms, taskPriority: 1 });
+  world.pass(1_000);
+  const running = world.offered("w.2");
+  world.idles("w.2", { maxTasks: 3 });
+  assert.notEqual(running.task.id, had);
+  assert.equal(world.placeOf(had), "keyed");
+  world.create({ ...terms, taskPriority: 2 });
+  world.idles("w.2", { maxTasks: 3 });
+  world.cancelTask(running.task.id);
+  assert.deepEqual(offersOf(world, "w.1"), [[had], [had]]);
+});
+
+test("T7: a worker that was forgotten meanwhile still gets first what it had before", () => {
+  const world = createTaskWorld();
+  const had = world.create({ requeueDelayMs: 0, leaseDurationMs: 1_000 });
+  world.start("w.1");
+  world.pass(1_000);
+  world.pass(limits.workerIdleMs + limits.workerSeenMs);
+  assert.throws(() => world.worker("w.1"), "it is forgotten");
+  const blocked = world.create({ taskPriority: 5, delayMs: 1 });
+  world.pass(1);
+  assert.notEqual(had, blocked);
+  assert.deepEqual(offersOf(world, "w.1"), [[had], [had]]);
+});
+
+test("G2: a task that cannot run does not hold up others because it is over the quota, also after a restart", () => {
+  const world = createTaskWorld("a");
+  world.grant("a", "MUTATES FILE:/a");
+  const large = world.create({ taskPriority: 9, intents: ["MUTATES FILE:/a", "MUTATES FILE:/b", "MUTATES FILE:/c"] });
+  world.idles("w.1");
+  assert.equal(world.placeOf(large), "parked");
+  const small = world.create();
+  world.quotas({ leasesMax: 3 });
+  assert.deepEqual(offersOf(world, "w.1"), [[small], [small]]);
+});
