@@ -39,7 +39,7 @@ export function principalTurn(world: World, tenant: SimTenant): void {
       again: 8,
       cancel: 14,
       redrive: 12,
-      settings: 6,
+      settings: 14,
       recover: 8,
       discharge: 6,
       foreign: 14,
