@@ -162,7 +162,7 @@ export function taskFor(world: World, tenant: SimTenant): TaskInput {
     taskSummary: random.chance(0.3) ? "some work" : null,
     taskBody: random.chance(0.3) ? "what to do" : null,
     inputs: random.chance(0.2) ? { files: 3 } : null,
-    taskPriority: random.pick([null, null, 0, 5, -3, 40]),
+    taskPriority: random.pick([null, null, 0, 5, -3, 40, 40]),
     requires: random.pick([null, null, null, ["gpu"], ["gpu", "net"]]),
     intents,
     delayMs: random.chance(0.15) ? random.pick([1, 500, 8_000]) : null,
@@ -174,7 +174,7 @@ export function taskFor(world: World, tenant: SimTenant): TaskInput {
     concurrencyKey: key ?? null,
     concurrencyLimit: limit ?? null,
     speculative: intents === null && random.chance(0.3) ? true : null,
-    preemptible: random.chance(0.4) ? true : null,
+    preemptible: random.chance(0.6) ? true : null,
     idempotencyKey: random.chance(0.3) ? `create-${random.below(2 ** 30)}` : null,
     supervisor: random.chance(0.3) ? random.pick(["boss", "builder.0"]) : null,
   };
