@@ -34,6 +34,8 @@ const reach: Readonly<Record<string, Reach>> = {
     areas: [
       ...["kernel/kernel.ts", "kernel/views.ts", "kernel/contract"],
       ...["engine", "protocol", "store", "ledger", "mcp", "token", "names", "keeper", "trust"],
+      // How a refused connection gets its last word and is gone: the same for the server and for gateways.
+      "cell/reset-socket.ts",
     ],
     typesOf: [],
     packages: "any",
@@ -117,7 +119,7 @@ const folders: Readonly<Record<string, Readonly<Record<string, readonly string[]
     http: [".", "answering", "auth", "mcp"],
     artifacts: ["answering", "http"],
     stream: [".", "answering", "events"],
-    events: ["http"],
+    events: ["answering", "http"],
     queries: ["answering", "cells"],
     receipts: ["answering"],
     tasks: ["answering"],

@@ -1,6 +1,7 @@
 /** Connections that are over: cut at once (G6), or after a last word. */
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
 
 /** How long a refused client has to read why. */
 const lastWordMs = 1_000;
@@ -14,6 +15,8 @@ export function resetSocket(socket: Socket): void {
   if (socket.destroyed) return;
   const isShuttingDown = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
   if (isShuttingDown) socket.once("finish", () => resetSocket(socket));
+  // Node resets only what is plain TCP.
+  else if (socket instanceof TLSSocket) socket.destroy();
   else socket.resetAndDestroy();
 }
 

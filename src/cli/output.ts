@@ -1,6 +1,7 @@
 /** What a command prints: tables and colours for a terminal, lines for pipes, JSON for programs. */
 import type { Environment } from "./command.ts";
 import { createPaint, type Paint } from "./paint.ts";
+import { plainLines } from "./plain-text.ts";
 import { type Column, tabbedText, tableText } from "./table.ts";
 
 export class Output {
@@ -22,9 +23,9 @@ export class Output {
     process.stdout.write(`${JSON.stringify(value)}\n`);
   }
 
-  /** To standard error. */
+  /** To standard error. It may have words of others in it: a server's warning, a purpose. */
   note(text: string): void {
-    process.stderr.write(`leasehold: ${text}\n`);
+    process.stderr.write(`leasehold: ${plainLines(text)}\n`);
   }
 
   /** The answer as JSON if `--json` was given, else as text. */

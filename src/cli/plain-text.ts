@@ -9,6 +9,11 @@ export function plain(text: string): string {
   return text.replaceAll(unprintable, "\u{fffd}");
 }
 
+/** The same for a text of several lines, which stay lines. */
+export function plainLines(text: string): string {
+  return text.split("\n").map(plain).join("\n");
+}
+
 /** In columns of the terminal. */
 export function widthOf(text: string): number {
   let width = 0;

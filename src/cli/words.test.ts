@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { nearest } from "./arguments.ts";
 import { readDurationMs, showDuration } from "./durations.ts";
 import { createPaint } from "./paint.ts";
-import { cut, cutFront, plain, widthOf } from "./plain-text.ts";
+import { cut, cutFront, plain, plainLines, widthOf } from "./plain-text.ts";
 import { tabbedText, tableText } from "./table.ts";
 
 test("durations are read as people write them, and a bare number is in seconds", () => {
@@ -44,6 +44,8 @@ test("a word that was nearly right is found, and one that was not is not", () =>
 
 test("text of others keeps to its place: no control characters, widths as terminals count them", () => {
   assert.equal(plain("a\u001b[2J\u202eb\nc\u0007"), "a\u{fffd}[2J\u{fffd}b\u{fffd}c\u{fffd}");
+  // A worker's result in the operator's terminal (L1 of the security review).
+  assert.equal(plainLines("done\n\u001b]52;c;aGk=\u0007\r"), "done\n\u{fffd}]52;c;aGk=\u{fffd}\u{fffd}");
   assert.equal(widthOf("日本e\u0301"), 5);
   assert.equal(cut("日本語", 4), "日…");
   assert.equal(cutFront("FILE:/shop/src/auth.ts", 8), "…auth.ts");

@@ -74,6 +74,8 @@ interface OperationBase<F extends TProperties = TProperties> extends Route {
   readonly faultCode: ErrorCode | null;
   /** Its body is not JSON but bytes, as they are. */
   readonly takesBytes: boolean;
+  /** The list whose items count one by one for the rate limit; null: it counts once (S4). */
+  readonly counted: string | null;
   /** The codes of its own; those that any operation can answer are in `commonErrors`. */
   readonly errors: readonly ErrorCode[];
   check(input: unknown): Checked<Input>;
@@ -113,6 +115,7 @@ export const commonErrors: readonly ErrorCode[] = [
   "unsupported_media_type",
   "headers_too_large",
   "rate_limited",
+  "quota_exceeded",
   "too_many_connections",
   "shutting_down",
   "database_unavailable",
@@ -138,6 +141,7 @@ interface Spec<F extends TProperties> {
   readonly errors?: readonly ErrorCode[];
   readonly faultCode?: ErrorCode;
   readonly takesBytes?: boolean;
+  readonly counted?: keyof F & string;
   readonly refine?: (input: InputOf<F>) => Fault | null;
 }
 interface CommandSpec<F extends TProperties> extends Spec<F> {
@@ -189,7 +193,7 @@ export function ok(schema: TSchema, description: string, status = 200): ReplySha
 
 function base<F extends TProperties>(tag: Tag, usual: Method, spec: Spec<F>): OperationBase<F> {
   const { name, method = usual, path, also = [], exactlyOne = [], roles, errors = [] } = spec;
-  const { faultCode = null, takesBytes = false } = spec;
+  const { faultCode = null, takesBytes = false, counted = null } = spec;
   const { summary, description, example = {}, replies } = spec;
   const fields = fieldsOf(spec);
   const input = record(fields);
@@ -212,6 +216,7 @@ function base<F extends TProperties>(tag: Tag, usual: Method, spec: Spec<F>): Op
     replies,
     faultCode,
     takesBytes,
+    counted,
     errors: [...new Set([...errors, ...(faultCode === null ? [] : [faultCode]), ...codesOf(input as TObject)])],
     check: faultCode === null ? check : recoded(check, faultCode),
     refine,

@@ -995,6 +995,18 @@ export interface Tenant {
     readonly receipt_bytes_max: number;
     /** Open obligations on tasks that this system does not own (R8). */
     readonly foreign_obligations_max: number;
+    /** Connections at once, of all its credentials together (S4). */
+    readonly connections_max: number;
+    /** Subscriptions to events at once (S4). */
+    readonly subscriptions_max: number;
+    /** Answers that are held for a long poll at once (S4). */
+    readonly held_max: number;
+    /** Bytes that wait for readers which do not read; beyond it the slowest are cut off (S4). */
+    readonly unread_bytes_max: number;
+    /** Stored artifacts (S4). */
+    readonly artifacts_max: number;
+    /** Their size together; each counts at least 4,096 bytes (S4). */
+    readonly artifact_bytes_max: number;
     /** The longest that one lease may live, however often it is extended; null: no limit. */
     readonly lease_time_ms_max: number | null;
     /** Lease time of all leases together, per day; null: no limit. */
@@ -1707,6 +1719,18 @@ export interface OperationInputs {
     readonly receipt_bytes_max?: number | null | undefined;
     /** Open obligations on tasks that this system does not own (R8). */
     readonly foreign_obligations_max?: number | null | undefined;
+    /** Connections at once, of all its credentials together (S4). */
+    readonly connections_max?: number | null | undefined;
+    /** Subscriptions to events at once (S4). */
+    readonly subscriptions_max?: number | null | undefined;
+    /** Answers that are held for a long poll at once (S4). */
+    readonly held_max?: number | null | undefined;
+    /** Bytes that wait for readers which do not read; beyond it the slowest are cut off (S4). */
+    readonly unread_bytes_max?: number | null | undefined;
+    /** Stored artifacts (S4). */
+    readonly artifacts_max?: number | null | undefined;
+    /** Their size together; each counts at least 4,096 bytes (S4). */
+    readonly artifact_bytes_max?: number | null | undefined;
     /** The longest that one lease may live, however often it is extended; null: no limit. */
     readonly lease_time_ms_max?: number | null | undefined;
     /** Lease time of all leases together, per day; null: no limit. */

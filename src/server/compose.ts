@@ -16,12 +16,15 @@ import { StagedArtifacts } from "./artifacts/staged-artifacts.ts";
 import { hashSecret } from "./auth/authenticate.ts";
 import { createReaders } from "./auth/may-read.ts";
 import { OwnerCredential } from "./auth/owner.ts";
+import type { RateLimits } from "./auth/rate-limit.ts";
 import { type Config, NoKeys } from "./config/config.ts";
 import { version } from "./config/version.ts";
 import { createEventStreams } from "./events/sse.ts";
-import { createGate, limitConnections } from "./http/edge.ts";
+import { Connections } from "./http/connections.ts";
+import { createGate } from "./http/edge.ts";
 import { createHttp } from "./http/http.ts";
 import { createEdges } from "./http/own-routes.ts";
+import { SlowReaders } from "./http/slow-readers.ts";
 import { takeUpgrades } from "./http/upgrades.ts";
 import { createMcp } from "./mcp/routes.ts";
 import { createBackup } from "./operating/backup.ts";
@@ -38,14 +41,13 @@ export async function composeServer(
   folder: string,
   closed: () => void = () => undefined,
 ): Promise<RunningServer> {
-  const { host, port, log, rateLimit, rateBurst, requestTimeoutMs, tlsCa: ca } = config;
+  const { host, port, log, requestTimeoutMs, tlsCa: ca } = config;
   const { tlsCert: cert, tlsKey: key, tlsReloadMs = reloadEveryMs, behindProxy } = config;
   const tls = cert === null || key === null ? null : new ReloadingTls({ cert, key, ca }, log);
-  const limit = rateLimit === 0 ? null : { perSecond: rateLimit, burst: Math.max(rateBurst, 1) };
   // The secret is another one after a restore, and then no older token is good (S6).
   const masterKeys = MasterKeys.open(folder, engine.now(), hashSecret(engine.secret));
   const owner = config.ownerOnly ? new OwnerCredential(engine.secret) : null;
-  const service = createService(engine, limit, masterKeys, log, owner);
+  const service = createService(engine, ratesOf(config), masterKeys, log, owner);
   // Behind a proxy everybody comes from this machine, or from the proxy's (M6).
   const onLoopback = isLoopback(host) && behindProxy.length === 0;
   if (!onLoopback && service.keys.isEmpty) {
@@ -54,8 +56,11 @@ export async function composeServer(
 
   const gate = createGate(config);
   const readers = createReaders(service, onLoopback);
-  const eventStreams = createEventStreams(service, { ...readers, signOfLifeMs: config.signOfLifeMs });
-  const streams = createStreamServer(service, readers);
+  const connections = new Connections(service.uses, config);
+  const slowReaders = new SlowReaders(connections, service.uses, service.counts, config);
+  const { signOfLifeMs } = config;
+  const eventStreams = createEventStreams(service, { ...readers, signOfLifeMs, connections, slowReaders });
+  const streams = createStreamServer(service, readers, slowReaders);
   const counts = {
     connections: () => connections.size,
     eventStreams: () => eventStreams.size,
@@ -72,10 +77,15 @@ export async function composeServer(
     depotFor: (callerFor) => depotOf(service, staged, callerFor),
     isLoopback: onLoopback,
     version,
+    claim: (socket, caller) => {
+      const connection = connections.open.get(socket);
+      return connection?.owner === null ? connections.claim(connection, caller) : null;
+    },
   });
   const { app, server } = createHttp({
     service,
     gate,
+    connections,
     mcp: mcp.handle,
     isLoopback: onLoopback,
     edges: createEdges({
@@ -90,10 +100,11 @@ export async function composeServer(
     server: { ...parserOptions, requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 10_000) },
     log,
   });
-  const connections = limitConnections(server, config.connectionsMax);
+  connections.watch(server);
   const stopLooking = takeUpgrades(server, {
     service,
     gate,
+    connections,
     isLoopback: onLoopback,
     streams,
     cells: service.cells,
@@ -124,6 +135,7 @@ export async function composeServer(
   return {
     address,
     service,
+    connections: () => connections.size,
     close() {
       service.isClosing = true;
       mcp.close().catch((fault: unknown) => log.error({ err: fault }, "MCP could not be ended in order"));
@@ -133,6 +145,7 @@ export async function composeServer(
         stopLooking();
         tls?.close();
         owner?.withdraw();
+        slowReaders.close();
         metrics.close();
         closed();
       });
@@ -159,6 +172,18 @@ export async function composeServer(
     await engine.close();
   }
 }
+
+function ratesOf({ rateLimit, rateBurst, tenantRateLimit, authFailureLimit }: Omit<Config, "store">): RateLimits {
+  const limitOf = (perSecond: number, burst: number) => (perSecond === 0 ? null : { perSecond, burst });
+  return {
+    credential: limitOf(rateLimit, rateBurst),
+    tenant: limitOf(tenantRateLimit, Math.max(2 * tenantRateLimit, rateBurst)),
+    failures: limitOf(authFailureLimit, failuresBurst * authFailureLimit),
+  };
+}
+
+/** Seconds of failed logins that may come at once. */
+const failuresBurst = 10;
 
 /** During a shutdown, how often connections are closed that have become idle meanwhile. */
 const idleCheckMs = 20;

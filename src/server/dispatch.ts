@@ -37,6 +37,16 @@ export function dispatch(
     respond(errorAnswer("forbidden", `A key with the role ${actor.role} may not do this.`));
     return null;
   }
+  if (operation.counted !== null) {
+    const { length } = input[operation.counted] as readonly unknown[];
+    // The request itself was counted when it came.
+    const tooMany = length > 1 ? service.limiter.take(caller.meter, length - 1) : null;
+    if (tooMany !== null) {
+      service.counts.refuse("rate_limited");
+      respond(tooMany);
+      return null;
+    }
+  }
   const sender = { tenant, actor, entropy: unstamped };
   if (operation.kind === "query") {
     const query = operation.decode(input, sender);

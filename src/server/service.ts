@@ -4,8 +4,10 @@ import type { EngineLog } from "../engine/engine-types.ts";
 import type { Actor } from "../kernel/contract/commands.ts";
 import type { MasterKeys } from "../token/node/master-keys.ts";
 import { Counts, type RequestKeys, RequestWatch, requestKeysOf } from "./answering/command-run.ts";
-import { AgentTokenCache, Keys, type Meter, type RateLimit, RateLimiter } from "./auth/authenticate.ts";
+import { TenantUses } from "./answering/tenant-use.ts";
+import { AgentTokenCache, Keys } from "./auth/authenticate.ts";
 import type { OwnerCredential } from "./auth/owner.ts";
+import { FailedLogins, type Meter, Meters, RateLimiter, type RateLimits } from "./auth/rate-limit.ts";
 import { CellConnections } from "./cells/connections.ts";
 import { LeaseTokens } from "./cells/tokens.ts";
 import { EventHub } from "./events/event-hub.ts";
@@ -28,6 +30,8 @@ export interface Service {
   readonly agentTokens: AgentTokenCache;
   readonly events: EventHub;
   readonly limiter: RateLimiter;
+  readonly failedLogins: FailedLogins;
+  readonly uses: TenantUses;
   readonly counts: Counts;
   /** Set when the server begins to shut down: requests that come then are refused. */
   isClosing: boolean;
@@ -38,18 +42,19 @@ export interface Service {
 export interface Caller {
   readonly tenant: string;
   readonly actor: Actor;
-  /** The credential's rate-limit bucket; null for the loopback operator, who is not limited. */
+  /** The rate-limit buckets of the credential and its tenant; null for the loopback operator, who is not limited. */
   readonly meter: Meter | null;
 }
 
 export function createService(
   engine: Engine,
-  rateLimit: RateLimit | null,
+  rates: RateLimits,
   masterKeys: MasterKeys,
   log: EngineLog,
   owner: OwnerCredential | null = null,
 ): Service {
   const tokens = new LeaseTokens(masterKeys);
+  const meters = new Meters();
   return {
     engine,
     tokens,
@@ -59,11 +64,13 @@ export function createService(
     receipts: new ReceiptSubmission(engine),
     taskKeys: taskKeysOf(engine),
     requestKeys: requestKeysOf(engine),
-    keys: new Keys(engine),
+    keys: new Keys(engine, meters),
     owner,
-    agentTokens: new AgentTokenCache(engine),
+    agentTokens: new AgentTokenCache(engine, meters),
     events: new EventHub(engine),
-    limiter: new RateLimiter(rateLimit),
+    limiter: new RateLimiter(rates),
+    failedLogins: new FailedLogins(rates.failures),
+    uses: new TenantUses(engine),
     counts: new Counts(),
     isClosing: false,
     log,

@@ -26,6 +26,8 @@ export interface ServerOptions extends Partial<Omit<Config, "store">> {
 export interface RunningServer {
   readonly address: { readonly host: string; readonly port: number; readonly url: string };
   readonly service: Service;
+  /** How many are open. */
+  connections(): number;
   /** No new work; what is under way is committed and answered. */
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
-import { createMeter, RateLimiter } from "../../src/server/auth/authenticate.ts";
+import { FailedLogins, Meters, RateLimiter } from "../../src/server/auth/rate-limit.ts";
 import { createGate } from "../../src/server/http/edge.ts";
 import { pause, serve, until } from "./harness.ts";
 import { sendRaw } from "./raw-client.ts";
@@ -196,11 +196,11 @@ test("a credential over its rate limit gets 429 with a retry time; others, and t
 
 test("a token bucket allows a burst, then its rate, and never accumulates more than the burst", () => {
   let now = 1_000;
-  const limiter = new RateLimiter({ perSecond: 10, burst: 3 });
-  const meter = createMeter();
+  const limiter = new RateLimiter({ credential: { perSecond: 10, burst: 3 }, tenant: null });
+  const meter = new Meters().ofKey("acme");
   const passed = () => {
     let count = 0;
-    while (limiter.take(meter, now) === null) count++;
+    while (limiter.take(meter, 1, now) === null) count++;
     return count;
   };
   assert.equal(passed(), 3);
@@ -208,7 +208,36 @@ test("a token bucket allows a burst, then its rate, and never accumulates more t
   assert.equal(passed(), 2);
   now += 3_600_000;
   assert.equal(passed(), 3);
-  assert.equal(limiter.take(null, now), null);
+  assert.equal(limiter.take(null, 1, now), null);
+});
+
+test("M7, S4: new tokens and new agents have no more than their tenant's bucket, and items of a batch count one by one", () => {
+  const now = 1_000;
+  const limiter = new RateLimiter({ credential: { perSecond: 10, burst: 5 }, tenant: { perSecond: 20, burst: 12 } });
+  const meters = new Meters();
+  const passes = (meter: ReturnType<Meters["ofKey"]>, cost = 1) => {
+    let count = 0;
+    while (count < 100 && limiter.take(meter, cost, now) === null) count++;
+    return count;
+  };
+  assert.equal(passes(meters.ofAgent("acme", "alice")), 5);
+  assert.equal(passes(meters.ofAgent("acme", "alice")), 0, "another token of the same agent");
+  assert.equal(passes(meters.ofAgent("acme", "bob")), 5);
+  assert.equal(passes(meters.ofAgent("acme", "carol")), 2, "the tenant has no more");
+  assert.equal(passes(meters.ofKey("acme")), 0);
+  assert.equal(passes(meters.ofAgent("other", "alice"), 4), 1, "four of five, then one is left");
+  assert.equal(passes(meters.ofAgent("third", "bob"), 100), 1, "more than the burst passes once, from a full bucket");
+  assert.equal(passes(meters.ofAgent("third", "bob")), 0, "and is owed");
+});
+
+test("M7, S4: failed logins are counted by address, of IPv6 by network, and others are not touched", () => {
+  const logins = new FailedLogins({ perSecond: 1, burst: 2 });
+  const passes = (address: string) => [0, 0, 0].filter(() => logins.note(address, 1, 1_000) === null).length;
+  assert.equal(passes("10.0.0.1"), 2);
+  assert.equal(passes("10.0.0.2"), 2);
+  assert.equal(passes("2001:db8:1:2::1"), 2);
+  assert.equal(passes("2001:db8:1:2::2"), 0);
+  assert.equal(logins.note("10.0.0.1", 0, 1_000)?.code, "rate_limited");
 });
 
 test("S4: a connection over the limit is refused, and accepted again when others end", async (t) => {
@@ -216,7 +245,8 @@ test("S4: a connection over the limit is refused, and accepted again when others
   const open: Socket[] = [];
   for (let count = 0; count < 3; count++) {
     const socket = connect(address.port, "127.0.0.1");
-    await new Promise((resolve) => socket.once("connect", resolve));
+    socket.write("GET /v1/leases HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    await once(socket, "data");
     open.push(socket);
   }
   const request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";

@@ -3,6 +3,7 @@ import { roles } from "../../protocol/schema/vocabulary.ts";
 import type { Key } from "../../sdk/wire.ts";
 import type { Call, Command, Flag } from "../command.ts";
 import { limitFlag, showList } from "../pages.ts";
+import { plain } from "../plain-text.ts";
 import { UsageProblem } from "../problem.ts";
 import type { Column } from "../table.ts";
 
@@ -68,7 +69,7 @@ itself: this is how a server that listens beyond loopback gets its first key.`,
       }
       if (call.out.isJson) throw new UsageProblem("keys list --data has no --json; ask a running server");
       const lines = (await onData.list()).map(
-        ({ id, role, tenant, label }) => `${id}  ${role.padEnd(10)}  ${tenant}${label ? `  ${label}` : ""}\n`,
+        ({ id, role, tenant, label }) => `${id}  ${role.padEnd(10)}  ${tenant}${label ? `  ${plain(label)}` : ""}\n`,
       );
       return void call.out.print(lines.join("") || "There are no keys.\n");
     },

@@ -6,7 +6,7 @@ import type { Call, Command, Flags } from "../command.ts";
 import { readIntents } from "../manifest.ts";
 import { limitFlag, showList } from "../pages.ts";
 import type { Colour } from "../paint.ts";
-import { plain } from "../plain-text.ts";
+import { plain, plainLines } from "../plain-text.ts";
 import { messageOf, UsageProblem } from "../problem.ts";
 import type { Column } from "../table.ts";
 import { receiptColumns } from "./receipts.ts";
@@ -122,7 +122,7 @@ export const commands: readonly Command[] = [
           out.table([task], taskColumns, ""),
           ...(task.task_body === null ? [] : [`${plain(task.task_body)}\n`]),
           ...(receipts.length === 0 ? [] : [out.table(receipts, receiptColumns, "")]),
-          ...(result === null || result.outcome_text === "NA" ? [] : [`${result.outcome_text}\n`]),
+          ...(result === null || result.outcome_text === "NA" ? [] : [`${plainLines(result.outcome_text)}\n`]),
         ].join(out.isTerminal ? "\n" : ""),
       );
     },

@@ -45,6 +45,14 @@ export const tenantQuotas = {
   receiptBytesMax: quota(100 * 2 ** 30),
   /** Open obligations on tasks that this system does not own (R8). */
   foreignObligationsMax: quota(100_000),
+  /** Of the edge (S4): connections, event subscriptions, answers held for a long poll, and bytes that nobody reads. */
+  connectionsMax: quota(16_000),
+  subscriptionsMax: quota(16_000),
+  heldMax: quota(16_000),
+  unreadBytesMax: quota(64 * 2 ** 20),
+  /** Artifacts, in number and in bytes; each counts at least a block of the disk (S4). */
+  artifactsMax: quota(1_000_000),
+  artifactBytesMax: quota(10 * 2 ** 30),
   /** The longest that one lease may live, however often it is extended (L10); null: no limit. */
   leaseTimeMsMax: optional(integer({ error: "invalid_quotas" })),
   /** Lease time of all of the tenant's leases together, per day (L10); null: no limit. */

@@ -37,6 +37,7 @@ const verdicts: readonly ReplyShape[] = [
 export const acquire = command({
   name: "acquire",
   path: "/v1/acquire",
+  counted: "intents",
   fields: {
     ...inputs(commands.acquire, {
       intents: "The manifest: granted whole or not at all.",

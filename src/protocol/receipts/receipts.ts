@@ -79,6 +79,7 @@ export const submitReceipt = command({
 export const submitReceipts = command({
   name: "submit_receipts",
   path: "/v1/receipts/batch",
+  counted: "receipts",
   fields: {
     receipts: list(newReceipt, {
       minItems: 1,

@@ -57,6 +57,7 @@ export const createTask = command({
 export const createTasks = command({
   name: "create_tasks",
   path: "/v1/tasks/batch",
+  counted: "tasks",
   fields: {
     tasks: list(newTask, {
       minItems: 1,

@@ -17,6 +17,7 @@ import type { AgentKey } from "../../store/store.ts";
 import type { Service } from "../service.ts";
 import { answerForFault } from "./faults.ts";
 import { KeyLookup } from "./key-lookup.ts";
+import { isPlace } from "./tenant-use.ts";
 
 export type Respond = (answer: Answer) => void;
 
@@ -217,12 +218,24 @@ export function runHeld({ service, operation, command, input, respond }: RunRequ
     service.engine.submit(command, new CommandRun(service, operation, command, respond));
     return null;
   }
-  const run = new HeldRun(service, operation, command, respond);
+  const place = service.uses.enter(command.tenant, "heldMax");
+  if (!isPlace(place)) {
+    service.counts.refuse(place.code);
+    respond(place);
+    return null;
+  }
+  const run = new HeldRun(service, operation, command, (answer) => {
+    place.leave();
+    respond(answer);
+  });
   // A caller that acquires is there to collect; one that asks for a request says so, or is its agent (W8).
   run.collect = typeof collect === "boolean" ? collect : command.type === "acquire" ? true : null;
   run.heldUntil = service.engine.now() + holdMs;
   service.engine.submit(command, run);
-  return () => run.drop();
+  return () => {
+    place.leave();
+    run.drop();
+  };
 }
 
 class HeldRun extends CommandRun {

@@ -1,4 +1,4 @@
-/** From what a caller shows to who it is (S5): a key, an agent's token, or nothing at all; and how often it may call. */
+/** From what a caller shows to who it is (S5): a key, an agent's token, or nothing at all. */
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Engine } from "../../engine/engine.ts";
 import type { Key } from "../../kernel/contract/records.ts";
@@ -6,6 +6,7 @@ import { keysIn } from "../../kernel/views.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import type { Caller, Service } from "../service.ts";
 import { ownOperator } from "./owner.ts";
+import type { Meters } from "./rate-limit.ts";
 
 /** With which an operator chooses the tenant that a request is about. */
 export const tenantHeader = "leasehold-tenant";
@@ -116,12 +117,14 @@ const tokensMax = 20_000;
 /** Tokens that were valid, so that their HMAC is not computed again for each request. */
 export class AgentTokenCache {
   private readonly engine: Engine;
+  private readonly meters: Meters;
   private readonly known = new Map<string, Caller>();
   /** The secret that they were checked with; with another one (S6) none of them is valid. */
   private secret = "";
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, meters: Meters) {
     this.engine = engine;
+    this.meters = meters;
   }
 
   /** null: not a token of this server. Whether its epoch is the agent's present one is the kernel's to say (A3). */
@@ -138,7 +141,11 @@ export class AgentTokenCache {
     const identity = readAgentToken(this.secret, token);
     if (identity === null) return null;
     const { tenant, agentId, epoch } = identity;
-    const caller: Caller = { tenant, actor: { role: "agent", agentId, epoch }, meter: createMeter() };
+    const caller: Caller = {
+      tenant,
+      actor: { role: "agent", agentId, epoch },
+      meter: this.meters.ofAgent(tenant, agentId),
+    };
     if (this.known.size >= tokensMax) {
       const [oldest] = this.known.keys();
       if (oldest !== undefined) this.known.delete(oldest);
@@ -173,14 +180,16 @@ interface KnownKey {
  */
 export class Keys {
   private readonly engine: Engine;
+  private readonly meters: Meters;
   private byHash = new Map<string, KnownKey>();
   /** What the index was built from. After a recovery the engine has another map. */
   private source: ReturnType<typeof keysIn> | null = null;
   /** Called after each change, so that connections which were opened with a deleted key can be ended. */
   onChange: (() => void) | null = null;
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, meters: Meters) {
     this.engine = engine;
+    this.meters = meters;
   }
 
   get isEmpty(): boolean {
@@ -211,7 +220,7 @@ export class Keys {
     this.byHash = new Map();
     this.source = keys;
     for (const { record: key } of keys.values()) {
-      const meter = before.get(key.hash)?.caller.meter ?? createMeter();
+      const meter = before.get(key.hash)?.caller.meter ?? this.meters.ofKey(key.tenant);
       const caller: Caller = {
         tenant: key.tenant,
         actor: { role: key.role, agentId: null, epoch: null, keyId: key.id },
@@ -219,43 +228,5 @@ export class Keys {
       };
       this.byHash.set(key.hash, { key, hash: Buffer.from(key.hash), caller });
     }
-  }
-}
-
-export interface RateLimit {
-  readonly perSecond: number;
-  readonly burst: number;
-}
-
-/** The bucket: how much was left when it was last looked at. It is filled up by the time that has passed since. */
-export interface Meter {
-  left: number;
-  at: number;
-}
-
-export function createMeter(): Meter {
-  return { left: Number.POSITIVE_INFINITY, at: 0 };
-}
-
-/** A token bucket for each credential: it may save up for a burst, and then goes on at its rate. Null: no limit. */
-export class RateLimiter {
-  private readonly limit: RateLimit | null;
-
-  constructor(limit: RateLimit | null) {
-    this.limit = limit;
-  }
-
-  /** Counts one request; an answer if it is one too many. */
-  take(meter: Meter | null, now?: number): Answer | null {
-    const { limit } = this;
-    if (limit === null || meter === null) return null;
-    const perMs = limit.perSecond / 1_000;
-    const at = now ?? performance.now();
-    const left = Math.min(limit.burst, meter.left + (at - meter.at) * perMs);
-    meter.at = at;
-    meter.left = left < 1 ? left : left - 1;
-    if (left >= 1) return null;
-    const detail = `This credential may send ${limit.perSecond} requests a second; wait for retry_after_ms, and send fewer.`;
-    return errorAnswer("rate_limited", detail, { retry_after_ms: Math.ceil((1 - left) / perMs) });
   }
 }

@@ -135,7 +135,11 @@ const table = {
   ),
   rateLimit: setting("N", 5_000, integer(0, 1e7), "requests a second for each key and agent; 0 for no limit"),
   rateBurst: setting("N", 10_000, integer(1, 1e8), "how many of them may come at once"),
+  tenantRateLimit: setting("N", 50_000, integer(0, 1e8), "requests a second of a whole tenant; 0 for no limit"),
+  authFailureLimit: setting("N", 20, integer(0, 1e6), "failed authentications a second from an address; 0: no limit"),
   connectionsMax: setting("N", 20_000, integer(1, 1e6), "connections at once; more are refused"),
+  unreadBytesMax: setting("N", 256 * mebibyte, keptBytes, "bytes that wait for slow readers, of all tenants together"),
+  slowReaderMs: setting("MS", 20 * secondMs, timerMs, "a reader that takes nothing for this long is cut off"),
   requestTimeoutMs: setting("MS", 30 * secondMs, timerMs, "a request must have arrived by then"),
   signOfLifeMs: setting("MS", 15 * secondMs, timerMs, "the longest pause of an event stream; then it sends a comment"),
   shutdownTimeoutMs: setting(

@@ -6,6 +6,7 @@ import type { NumberedEvent } from "../../engine/batch.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type EventFilter, subjectOf } from "./event-filter.ts";
 import { FollowerIndex } from "./follower-index.ts";
+import { HistoryReaders } from "./history-readers.ts";
 
 /** A reader that has seen all events up to the present, or nearly, and gets what comes. */
 export interface Follower {
@@ -19,8 +20,8 @@ export class EventHub {
   private readonly engine: Engine;
   private readonly tenants = new Map<string, FollowerIndex<Follower>>();
   private readonly followers = new Set<Follower>();
-  /** Of those that read stored events. */
-  readonly turns = new Turns();
+  /** Those that read stored events. */
+  readonly readers = new HistoryReaders();
   /** The last event that was delivered; null until the first follower is about to join, and kept up to date from then on. */
   private seen: number | null = null;
 
@@ -84,19 +85,4 @@ export class EventHub {
       follower.fallBack(seen);
     }
   }
-}
-
-/** Work that is done one piece at a time, with a turn of the loop for everything else after each. */
-class Turns {
-  private last: Promise<unknown> = Promise.resolve();
-
-  take(work: () => Promise<void>): Promise<void> {
-    const done = this.last.then(work);
-    this.last = done.then(pause, pause);
-    return done;
-  }
-}
-
-function pause(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -157,6 +157,16 @@ class Following implements Follower {
   }
 
   private async readOn(round: number, isFirst: boolean): Promise<void> {
+    const { readers } = this.service.events;
+    const leave = await readers.enter(this.filter.tenant);
+    try {
+      if (round === this.round) await this.readAsReader(round, isFirst);
+    } finally {
+      leave();
+    }
+  }
+
+  private async readAsReader(round: number, isFirst: boolean): Promise<void> {
     const { engine, events } = this.service;
     const isStale = (): boolean => round !== this.round;
     if (isFirst) {
@@ -174,7 +184,7 @@ class Following implements Follower {
       }
       if (this.aside !== null && position >= this.joinedAt) return this.goLive();
       // One portion at a time, of all who read: the loop has other things to do in between (S8).
-      await events.turns.take(async () => {
+      await events.readers.turn(this.filter.tenant, async () => {
         if (isStale()) return;
         const found = await engine.store.eventsAfter({ tenant: this.filter.tenant, seq: position, limit: portion });
         if (isStale()) return;

@@ -2,13 +2,17 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { closeWith } from "../../cell/reset-socket.ts";
 import { type Answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
 import { readHttp } from "../../protocol/http/http-input.ts";
 import type { RawQuery } from "../../protocol/http/query-string.ts";
 import { events as operation } from "../../protocol/watching/watching.ts";
+import { isPlace } from "../answering/tenant-use.ts";
 import type { Credentials } from "../auth/authenticate.ts";
 import type { Readers } from "../auth/may-read.ts";
+import type { Connections } from "../http/connections.ts";
 import { sendAnswer } from "../http/edge.ts";
+import type { SlowReaders } from "../http/slow-readers.ts";
 import type { Caller, Service } from "../service.ts";
 import { type EventQuery, eventQueryOf, followEvents } from "./follow-events.ts";
 
@@ -33,6 +37,8 @@ export interface EventStreams {
 /** `isStillGood` is asked with every sign of life. */
 export interface EventStreamsOptions extends Pick<Readers, "mayRead" | "isStillGood"> {
   readonly signOfLifeMs: number;
+  readonly connections: Connections;
+  readonly slowReaders: SlowReaders;
 }
 
 /** Of a stream that has begun nothing is kept but its socket: there may be very many of them. */
@@ -44,7 +50,7 @@ interface Stream {
 
 export function createEventStreams(
   service: Service,
-  { mayRead, isStillGood, signOfLifeMs }: EventStreamsOptions,
+  { mayRead, isStillGood, signOfLifeMs, connections, slowReaders }: EventStreamsOptions,
 ): EventStreams {
   const turns = Math.min(turnsMax, Math.ceil(signOfLifeMs / turnMs));
   const waiting: Set<Stream>[] = Array.from({ length: turns }, () => new Set());
@@ -57,7 +63,7 @@ export function createEventStreams(
   function giveSigns(): void {
     turn = (turn + 1) % turns;
     for (const { socket, shown, isCaughtUp } of waiting[turn] ?? []) {
-      if (!isStillGood(shown)) socket.end();
+      if (!isStillGood(shown)) closeWith(socket, "");
       // A follower of few events would otherwise reconnect with the number of one that is long forgotten.
       else socket.write(isCaughtUp ? `: still here\nid: ${service.events.lastSeq}\n\n` : ": still here\n\n");
     }
@@ -94,11 +100,12 @@ export function createEventStreams(
           return;
         }
         socket.write(frameOf(seq, text));
+        slowReaders.wrote(text.length);
         if (socket.writableLength <= bufferedBytesMax) return;
         service.counts.refuse("slow_reader");
         socket.destroy();
       },
-      (answer) => (unanswered === null ? socket.end() : refuse(unanswered, answer)),
+      (answer) => (unanswered === null ? closeWith(socket, "") : refuseLast(unanswered, answer)),
       {
         begun: (seq) => {
           if (unanswered !== null) begin(unanswered, socket, seq);
@@ -121,9 +128,15 @@ export function createEventStreams(
     );
     const end = (): void => {
       stop();
-      socket.end();
+      closeWith(socket, "");
     };
     socket.once("close", stop);
+  }
+
+  /** Requests behind it were not served, so the connection ends with it. */
+  function refuseLast(response: ServerResponse, answer: Answer): void {
+    response.shouldKeepAlive = false;
+    refuse(response, answer);
   }
 
   function refuse(response: ServerResponse, answer: Answer): void {
@@ -142,18 +155,25 @@ export function createEventStreams(
       const query = readEventQuery(request, caller);
       if ("status" in query) return refuse(response, query);
       const shown = request.raw.headers;
+      const connection = connections.open.get(request.raw.socket);
+      // It must be the only answer under way: a stream has no end that another could come after.
+      if (connection === undefined || response.socket !== connection.socket) return void request.raw.socket.destroy();
+      connection.isTaken = true;
       mayRead(caller).then(
         (refusal) => {
           const { socket } = response;
           if (socket === null || socket.destroyed) return;
-          if (refusal === null) follow(response, socket, shown, query);
-          else refuse(response, refusal);
+          if (refusal !== null) return refuseLast(response, refusal);
+          const place = service.uses.enter(caller.tenant, "subscriptionsMax");
+          if (!isPlace(place)) return refuseLast(response, place);
+          socket.once("close", () => place.leave());
+          follow(response, socket, shown, query);
         },
-        () => refuse(response, errorAnswer("database_unavailable", "The database is not available; try again.")),
+        () => refuseLast(response, errorAnswer("database_unavailable", "The database is not available; try again.")),
       );
     },
     close() {
-      for (const place of waiting) for (const { socket } of place) socket.end();
+      for (const place of waiting) for (const { socket } of place) closeWith(socket, "");
     },
   };
 }
@@ -209,7 +229,8 @@ function frameOf(seq: number, text: string): Buffer {
   return lastFrame;
 }
 
-function drained(socket: Socket): Promise<void> {
+/** Resolves when what was written before has been taken, or never will be. */
+export function drained(socket: Socket): Promise<void> {
   if (!socket.writableNeedDrain) return Promise.resolve();
   return new Promise((resolve) => {
     const done = (): void => {

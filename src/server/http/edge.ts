@@ -1,21 +1,15 @@
 /**
- * The outermost layer: how many connections there may be, which requests are let in at all, and how answers are written.
+ * The outermost layer: which requests are let in at all, and how answers are written.
  *
  * Requests are checked before it is asked who sends them. A web page elsewhere can make a browser call a
  * server on the same machine, by its address (CSRF) or by a name of its own that it lets point there (DNS rebinding).
  * The first shows in `Origin`, the second in `Host`; both are checked for every request.
  */
-import {
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from "node:http";
-import type { Server as SecureServer } from "node:https";
-import { BlockList, isIP, type Socket } from "node:net";
+import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { BlockList, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
+import { closeWith } from "../../cell/reset-socket.ts";
 import { type Answer, bodyText, errorAnswer } from "../../protocol/answers/answer.ts";
 import { isLoopback } from "../../trust/loopback.ts";
 
@@ -160,6 +154,8 @@ export function sendAnswer(response: ServerResponse, answer: Answer): void {
     String(Buffer.byteLength(body)),
     "Cache-Control",
     "no-store",
+    "X-Content-Type-Options",
+    "nosniff",
   ];
   if (retryAfter !== null) headers.push("Retry-After", String(retryAfter));
   if (status === 401) headers.push("WWW-Authenticate", challenge);
@@ -184,69 +180,34 @@ export function sendText(response: ServerResponse, status: number, type: string,
     String(Buffer.byteLength(body)),
     "Cache-Control",
     "no-store",
+    "X-Content-Type-Options",
+    "nosniff",
+    // A page of the server loads nothing and is shown in no frame.
+    "Content-Security-Policy",
+    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "X-Frame-Options",
+    "DENY",
   ]);
   response.end(body);
 }
 
-/** For what never became a request: an answer is written to the socket as it stands, and that is the end of it. */
+/**
+ * For what never became a request: an answer is written to the socket as it stands, and a moment later the connection is
+ * gone, whether or not its client closes its own side.
+ */
 export function sendRaw(socket: Duplex, answer: Answer, headers: readonly string[] = []): void {
   const { status, retryAfter } = answer;
   const body = bodyText(answer);
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
     `Content-Type: ${jsonType}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     "Cache-Control: no-store",
+    "X-Content-Type-Options: nosniff",
     "Connection: close",
     ...(retryAfter === null ? [] : [`Retry-After: ${retryAfter}`]),
     ...(status === 401 ? [`WWW-Authenticate: ${challenge}`] : []),
     ...headers,
   ];
-  socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);
+  closeWith(socket, `${lines.join("\r\n")}\r\n\r\n${body}`);
 }
-
-/** How many can get that error at once; past these, connections are closed without an answer. */
-const turnedAwayMax = 100;
-const lingerMs = 1_000;
-
-export interface Connections {
-  readonly size: number;
-  /** Whatever they are in the middle of: requests, event streams, WebSockets. */
-  destroyAll(): void;
-}
-
-/** Counts and limits connections: one too many is answered with an error, unless it speaks TLS, and closed. */
-export function limitConnections(server: Server | SecureServer, max: number): Connections {
-  const isSecure = "setSecureContext" in server;
-  const sockets = new Set<Socket>();
-  server.maxConnections = max + turnedAwayMax;
-  server.prependListener("connection", (socket: Socket) => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-    if (sockets.size <= max) return;
-    // Its handshake has not begun, so that no answer could be read.
-    if (isSecure) return void socket.destroy();
-    sendRaw(socket, tooMany);
-    socket.setTimeout(lingerMs, () => socket.destroy());
-  });
-  return {
-    get size() {
-      return sockets.size;
-    },
-    destroyAll() {
-      for (const socket of sockets) socket.destroy();
-    },
-  };
-}
-
-const tooMany = errorAnswer(
-  "too_many_connections",
-  "The server has all the connections it can take; try again later.",
-  {
-    retry_after_ms: 1_000,
-  },
-);

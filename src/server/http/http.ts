@@ -18,6 +18,7 @@ import { authenticate } from "../auth/authenticate.ts";
 import { dispatch } from "../dispatch.ts";
 import { legivellumPaths, mcpMethods, mcpPaths } from "../mcp/routes.ts";
 import type { Caller, Service } from "../service.ts";
+import type { Connections } from "./connections.ts";
 import { type Gate, sendAnswer, sendRaw } from "./edge.ts";
 import { answerForError, answerForParserError } from "./errors.ts";
 import { answerUnrouted, takesHead } from "./unrouted.ts";
@@ -35,6 +36,7 @@ export type EdgeHandler = (request: FastifyRequest, reply: FastifyReply) => void
 export interface HttpOptions {
   readonly service: Service;
   readonly gate: Gate;
+  readonly connections: Connections;
   /** By the names of their operations, and `page` for what is at `/`. */
   readonly edges: Readonly<Record<string, EdgeHandler>>;
   /** Serves `/mcp` and what is below it. */
@@ -77,9 +79,10 @@ export function createHttp(options: HttpOptions): Http {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>("application/json", { parseAs: "buffer" }, parseBody);
   app.setErrorHandler((error, _request, reply) => refuse(options, reply, answerForError(error, options.log)));
-  app.setNotFoundHandler({ preHandler: admission(options, "anyone") }, (request, reply) =>
-    answerUnrouted(request.raw, reply.raw, options.gate, options.service.counts),
-  );
+  app.register((scope, _options, done) => {
+    refuseUnrouted(scope, options);
+    done();
+  });
   for (const operation of operations) {
     for (const route of [operation, ...operation.also]) addRoute(app, options, operation, route);
   }
@@ -89,6 +92,23 @@ export function createHttp(options: HttpOptions): Http {
     app.route({ method: ["GET", "HEAD"], url: "/", onRequest: admission(options, "anyone"), handler: page });
   if (made === undefined) throw new TypeError("fastify has not made its server");
   return { app, server: made };
+}
+
+/**
+ * Without a route there is nothing that a body could be for: the answer comes before any of it is read. A hook of a scope
+ * with no routes runs for nothing else.
+ */
+function refuseUnrouted(scope: FastifyInstance, options: HttpOptions): void {
+  const admit = admission(options, "anyone");
+  scope.addHook("onRequest", (request, reply) => {
+    admit(request, reply, () => {
+      if (hasBody(request.raw)) reply.raw.shouldKeepAlive = false;
+      answerUnrouted(request.raw, reply.raw, options.gate, options.service.counts);
+    });
+  });
+  scope.setNotFoundHandler(() => {
+    throw new TypeError("an unrouted request is answered before its handler");
+  });
 }
 
 function addRoute(app: FastifyInstance, options: HttpOptions, operation: Operation, route: Route): void {
@@ -161,10 +181,13 @@ function handlerFor({ service }: HttpOptions, operation: Operation, route: Route
  * credential in `X-API-Key`, or only in the arguments of a call: then the handler asks who it is ("named later").
  */
 function admission(options: HttpOptions, whom: "anyone" | "known" | "named later") {
-  const { service, gate, isLoopback } = options;
+  const { service, gate, isLoopback, connections } = options;
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const { raw } = request;
     const { headers } = raw;
+    const connection = connections.open.get(raw.socket);
+    // Nothing is served behind an event stream, whose answer never ends, nor on a connection that was refused.
+    if (connection === undefined || connection.isTaken) return void raw.socket.destroy();
     if (service.isClosing) {
       reply.raw.shouldKeepAlive = false;
       return refuse(options, reply, shuttingDown);
@@ -173,12 +196,21 @@ function admission(options: HttpOptions, whom: "anyone" | "known" | "named later
     if (turnedAway !== null) return refuse(options, reply, turnedAway);
     if (headers.origin !== undefined && gate.lets(headers.origin)) letPageRead(reply, headers.origin);
     const apiKey = headers["x-api-key"];
+    // Its body has to be parsed to know who it is from, so an address that failed too often comes no further.
+    if (whom === "named later") {
+      const tooMany = service.failedLogins.note(raw.socket.remoteAddress, 0);
+      if (tooMany !== null) return refuseLast(options, reply, tooMany);
+    }
     if (whom === "known" || (whom === "named later" && (headers.authorization ?? apiKey) !== undefined)) {
       const isApiKey = whom === "named later" && headers.authorization === undefined;
       const shown = isApiKey ? { ...headers, authorization: `Bearer ${String(apiKey)}` } : headers;
       const found = authenticate(service, shown, isLoopback);
-      if (!("actor" in found)) return refuse(options, reply, found);
-      const tooMany = service.limiter.take(found.meter);
+      if (!("actor" in found)) return refuseStranger(options, reply, found);
+      if (connection.owner === null) {
+        const full = connections.claim(connection, found);
+        if (full !== null) return refuseLast(options, reply, full);
+      }
+      const tooMany = found.meter === null ? null : service.limiter.take(found.meter);
       if (tooMany !== null) return refuse(options, reply, tooMany);
       request.caller = found;
     }
@@ -196,6 +228,20 @@ function letPageRead({ raw }: FastifyReply, origin: string): void {
 function refuse({ service }: HttpOptions, reply: FastifyReply, answer: Answer): void {
   service.counts.refuse(answer.code);
   sendAnswer(reply.raw, answer);
+}
+
+/** With the answer the connection ends. */
+function refuseLast(options: HttpOptions, reply: FastifyReply, answer: Answer): void {
+  reply.raw.shouldKeepAlive = false;
+  refuse(options, reply, answer);
+}
+
+/** Whose credential is missing or wrong. */
+function refuseStranger(options: HttpOptions, reply: FastifyReply, answer: Answer): void {
+  const { failedLogins } = options.service;
+  const tooMany = answer.code === "unauthorized" ? failedLogins.note(reply.raw.req.socket.remoteAddress) : null;
+  if (tooMany !== null) refuseLast(options, reply, tooMany);
+  else refuse(options, reply, answer);
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {
@@ -226,10 +272,17 @@ function parseBody(
   done(null, body);
 }
 
-function isJsonInUtf8(contentType = ""): boolean {
+const utf8Charsets: readonly string[] = ["utf-8", "utf8", '"utf-8"', '"utf8"'];
+
+/** Without a regular expression: the header is as long as the caller likes, and each step here is linear. */
+export function isJsonInUtf8(contentType = ""): boolean {
   const [type = "", ...parameters] = contentType.toLowerCase().split(";");
   if (type.trim() !== "application/json") return false;
-  return parameters.every((parameter) => /^\s*(charset\s*=\s*"?utf-?8"?)?\s*$/.test(parameter));
+  return parameters.every((parameter) => {
+    const [name = "", value, ...rest] = parameter.split("=", 3);
+    if (value === undefined) return name.trim() === "";
+    return name.trim() === "charset" && utf8Charsets.includes(value.trim()) && rest.length === 0;
+  });
 }
 
 const notJson = errorAnswer(

@@ -13,11 +13,13 @@ import type { Readers } from "../auth/may-read.ts";
 import type { CellConnections } from "../cells/connections.ts";
 import type { Caller, Service } from "../service.ts";
 import type { StreamServer } from "../stream/stream.ts";
+import type { Connections } from "./connections.ts";
 import { type Gate, sendAnswer, sendRaw } from "./edge.ts";
 
 export interface UpgradeOptions {
   readonly service: Service;
   readonly gate: Gate;
+  readonly connections: Connections;
   readonly isLoopback: boolean;
   readonly streams: StreamServer;
   readonly cells: CellConnections;
@@ -47,6 +49,13 @@ export function takeUpgrades(server: Server | SecureServer, options: UpgradeOpti
       options.service.counts.refuse(admitted.code);
       return sendRaw(socket, admitted);
     }
+    const connection = options.connections.open.get(request.socket);
+    if (connection === undefined || connection.isTaken) return void socket.destroy();
+    const full = connection.owner === null ? options.connections.claim(connection, admitted.caller) : null;
+    if (full !== null) {
+      options.service.counts.refuse(full.code);
+      return sendRaw(socket, full);
+    }
     open.set(socket, request.headers);
     socket.once("close", () => open.delete(socket));
     const upgrade: Upgrade = admitted.operation === connectCell ? toCells : options.streams.upgrade;
@@ -56,9 +65,9 @@ export function takeUpgrades(server: Server | SecureServer, options: UpgradeOpti
     socket.on("error", () => socket.destroy());
     sendRaw(socket, noProxy, ["Allow: GET, POST, PUT, DELETE, HEAD, OPTIONS"]);
   });
-  server.on("checkExpectation", (_request, response) => {
+  server.on("checkExpectation", (request, response) => {
     response.shouldKeepAlive = false;
-    sendAnswer(response, noExpectation);
+    sendAnswer(response, options.gate.check(request) ?? noExpectation);
   });
   return endUnknown(open, options);
 }
@@ -108,7 +117,10 @@ function admit(request: IncomingMessage, options: UpgradeOptions): Admitted | An
   const isAuthorized = (request.socket as Partial<TLSSocket>).authorized === true;
   if (operation === connectCell && cellCertificate !== "none" && !isAuthorized) return noCertificate;
   const caller = authenticate(service, request.headers, isLoopback);
-  if (!isCaller(caller)) return caller;
+  if (!isCaller(caller)) {
+    const { remoteAddress } = request.socket;
+    return (caller.code === "unauthorized" ? service.failedLogins.note(remoteAddress) : null) ?? caller;
+  }
   if (operation.roles !== "anyone" && !operation.roles.includes(caller.actor.role)) {
     return errorAnswer("forbidden", `A key with the role ${caller.actor.role} may not open ${operation.path}.`);
   }

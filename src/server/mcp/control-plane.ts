@@ -40,6 +40,7 @@ export function controlPlaneFor({
     return found.tenant === caller.tenant ? found : otherTenant;
   };
   const { ttlMsMax, waitTimeoutMsMax } = boundsOf(service, caller);
+  let asks = 0;
 
   return {
     depot: depotFor(callerFor),
@@ -56,6 +57,9 @@ export function controlPlaneFor({
     async ask(operation, input, { agentId, agentToken }, signal) {
       const found = callerFor(agentToken);
       if (!isCaller(found)) return answeredBy(found);
+      // The first came with the request; a batch of calls counts by its calls (S4).
+      const tooMany = asks++ > 0 ? service.limiter.take(caller.meter) : null;
+      if (tooMany !== null) return answeredBy(tooMany);
       const agent = agentCalling(operation, input, found, agentId);
       const leave = agent === null ? null : presence.enter(found, agent);
       try {

@@ -3,6 +3,7 @@
  * `/mcp/legivellum`. Both revisions are served from one factory: that of 2026 without sessions, those of 2025 the same
  * way. Admission (gate, keys, rates) is that of all of HTTP.
  */
+import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { tokenIn } from "../../mcp/legivellum/plain.ts";
 import { readToolsets, type Toolset, toolsets } from "../../mcp/toolsets.ts";
@@ -30,6 +31,8 @@ export interface McpOptions {
   readonly depotFor: ControlPlaneOptions["depotFor"];
   readonly isLoopback: boolean;
   readonly version: string;
+  /** Counts the connection for its tenant, where the arguments of a call say whose it is; an answer if it is one too many. */
+  readonly claim: (socket: Socket, caller: Caller) => Answer | null;
   /** For tests. */
   readonly presence?: PresenceOptions;
 }
@@ -40,7 +43,8 @@ export interface Mcp {
   close(): Promise<void>;
 }
 
-export function createMcp({ service, depotFor, isLoopback, version, presence: presenceOptions }: McpOptions): Mcp {
+export function createMcp(options: McpOptions): Mcp {
+  const { service, depotFor, isLoopback, version, claim, presence: presenceOptions } = options;
   const presence = createPresence(service, presenceOptions);
   const lostAnswers = createLostAnswers();
   // The SDK takes half a second to load, and most servers never need it.
@@ -52,7 +56,7 @@ export function createMcp({ service, depotFor, isLoopback, version, presence: pr
     const { headers } = request;
     const isLegivellum = legivellumPaths.some((path) => path === request.routeOptions.url);
     const message = isLegivellum ? messageIn(request.body) : null;
-    const caller = request.caller ?? callerNaming(headers, message);
+    const caller = request.caller ?? callerNaming(request, message);
     if (!isCaller(caller)) return sendAnswer(reply.raw, caller);
     const takesStream = acceptsStream(headers);
     const sets = toolsetsIn(request.query);
@@ -74,15 +78,16 @@ export function createMcp({ service, depotFor, isLoopback, version, presence: pr
   }
 
   /** Who is named by the arguments alone; admission has let the request in as nobody (S5). */
-  function callerNaming(headers: FastifyRequest["headers"], message: unknown): Caller | Answer {
+  function callerNaming({ headers, raw }: FastifyRequest, message: unknown): Caller | Answer {
     const token = tokenIn(message);
     const shown = token === null ? headers : { ...headers, authorization: `Bearer ${token}` };
     const found = authenticate(service, shown, isLoopback);
     if (!isCaller(found)) {
-      service.counts.refuse("unauthorized");
-      return found;
+      const refused = service.failedLogins.note(raw.socket.remoteAddress) ?? found;
+      service.counts.refuse(refused.code);
+      return refused;
     }
-    return service.limiter.take(found.meter) ?? found;
+    return claim(raw.socket, found) ?? service.limiter.take(found.meter) ?? found;
   }
 
   return {

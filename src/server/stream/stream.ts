@@ -4,6 +4,7 @@
  * that does not keep up is cut off, and the others do not notice.
  */
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import {
@@ -25,14 +26,18 @@ import {
 } from "../../protocol/watching/stream.ts";
 import { events as operation } from "../../protocol/watching/watching.ts";
 import { answerForFault } from "../answering/faults.ts";
+import { isPlace, quotaAnswer } from "../answering/tenant-use.ts";
 import type { Readers } from "../auth/may-read.ts";
 import { dispatch } from "../dispatch.ts";
-import { eventQueryOf, followEvents } from "../events/sse.ts";
+import { drained, eventQueryOf, followEvents } from "../events/sse.ts";
+import type { SlowReaders } from "../http/slow-readers.ts";
 import type { Caller, Service } from "../service.ts";
 import { FrameQueue } from "./frame-queue.ts";
 
 /** Commands of one connection that are not answered yet. */
 const inFlightMax = 10_000;
+/** Subscriptions to events of one connection: one costs as much as a connection of its own. */
+const subscriptionsMax = 16;
 /** What may wait in memory for a slow reader before it is cut off. */
 const bufferedBytesMax = 16 * 2 ** 20;
 /** Past this a frame is sent before all its replies are together, so that a reader can begin. */
@@ -45,7 +50,7 @@ export interface StreamServer {
   close(): void;
 }
 
-export function createStreamServer(service: Service, readers: Readers): StreamServer {
+export function createStreamServer(service: Service, readers: Readers, slowReaders: SlowReaders): StreamServer {
   const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: limits.bodyBytesMax });
   const connections = new Set<Connection>();
   const queue = new FrameQueue(service.engine);
@@ -55,7 +60,7 @@ export function createStreamServer(service: Service, readers: Readers): StreamSe
     },
     upgrade(request, socket, head, caller) {
       server.handleUpgrade(request, socket, head, (webSocket) => {
-        const connection = new Connection(service, readers, queue, webSocket, caller);
+        const connection = new Connection({ service, readers, queue, slowReaders }, webSocket, request.socket, caller);
         connections.add(connection);
         webSocket.on("close", () => {
           connections.delete(connection);
@@ -70,10 +75,21 @@ export function createStreamServer(service: Service, readers: Readers): StreamSe
   };
 }
 
+/** What all connections share. */
+interface Shared {
+  readonly service: Service;
+  readonly readers: Readers;
+  readonly queue: FrameQueue;
+  readonly slowReaders: SlowReaders;
+}
+
 class Connection {
   private readonly service: Service;
   private readonly readers: Readers;
+  private readonly slowReaders: SlowReaders;
   private readonly socket: WebSocket;
+  /** The one below. */
+  private readonly wire: Socket;
   private readonly caller: Caller;
   private readonly holds = new Set<() => void>();
   private readonly subscriptions = new Map<FrameId, () => void>();
@@ -83,10 +99,12 @@ class Connection {
   private inFlight = 0;
   private isOver = false;
 
-  constructor(service: Service, readers: Readers, queue: FrameQueue, socket: WebSocket, caller: Caller) {
+  constructor({ service, readers, queue, slowReaders }: Shared, socket: WebSocket, wire: Socket, caller: Caller) {
     this.service = service;
     this.readers = readers;
+    this.slowReaders = slowReaders;
     this.socket = socket;
+    this.wire = wire;
     this.caller = caller;
     socket.on("message", (data, isBinary) => queue.take(socket, () => this.receive(data, isBinary)));
     // The close that follows an error is what ends the connection.
@@ -161,15 +179,40 @@ class Connection {
   }
 
   private follow(id: FrameId, input: Input): void {
-    this.subscriptions.get(id)?.();
+    this.unsubscribe(id);
+    const { tenant } = this.caller;
+    const { size } = this.subscriptions;
+    const place =
+      size < subscriptionsMax
+        ? this.service.uses.enter(tenant, "subscriptionsMax")
+        : quotaAnswer("subscriptions_per_connection_max", size, subscriptionsMax, tooManySubscriptions);
+    if (!isPlace(place)) {
+      this.service.counts.refuse(place.code);
+      return this.reply(id, place);
+    }
     this.reply(id, answerJson(200, { subscribed: true }));
-    const stop = followEvents(
+    let stop = (): void => undefined;
+    // Before it begins: it may end at once.
+    this.subscriptions.set(id, () => {
+      place.leave();
+      stop();
+    });
+    stop = followEvents(
       this.service,
-      eventQueryOf(input, this.caller.tenant),
+      eventQueryOf(input, tenant),
       (seq, text) => this.send(eventFrameText(seq, text)),
-      (ended) => this.reply(id, ended),
+      (ended) => {
+        place.leave();
+        this.subscriptions.delete(id);
+        this.reply(id, ended);
+      },
+      { pace: () => drained(this.wire) },
     );
-    this.subscriptions.set(id, stop);
+  }
+
+  private unsubscribe(id: FrameId): void {
+    this.subscriptions.get(id)?.();
+    this.subscriptions.delete(id);
   }
 
   private reply(id: FrameId | null, answered: Answer): void {
@@ -196,11 +239,13 @@ class Connection {
     this.outbox = [];
     this.outboxBytes = 0;
     if (this.socket.bufferedAmount > bufferedBytesMax) {
+      this.service.counts.refuse("slow_reader");
       this.socket.close(1013, "slow_reader");
       this.socket.terminate();
       return this.end();
     }
     this.socket.send(frame);
+    this.slowReaders.wrote(frame.length);
   }
 
   /** The server is stopping: what is under way is still answered, and then the connection is closed. */
@@ -217,3 +262,5 @@ class Connection {
     this.subscriptions.clear();
   }
 }
+
+const tooManySubscriptions = `A connection may have ${subscriptionsMax} subscriptions; ask for more in one of them, or open another connection.`;

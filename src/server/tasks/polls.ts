@@ -14,6 +14,7 @@ import type { PollTasks } from "../../kernel/contract/task-commands.ts";
 import type { ReadyTask } from "../../kernel/kernel.ts";
 import { findRecord } from "../../kernel/views.ts";
 import { CommandRun, type RunRequest } from "../answering/command-run.ts";
+import { isPlace } from "../answering/tenant-use.ts";
 import { type PollGroup, PollGroups } from "./poll-groups.ts";
 
 /** A search that is cut short goes on in the next turn, at most this often for one answer. */
@@ -22,10 +23,24 @@ const roundsMax = 10_000;
 const passesMax = 2;
 
 /** The poll is dropped whenever its client goes away, held or not: an offer that nobody receives is given back (T2). */
-export function runPoll({ service, operation, input, command, respond }: RunRequest<PollTasks>): () => void {
-  const { hold_ms: holdMs } = input;
-  const run = new PollRun(service, operation, command, respond);
-  return service.polls.add(command, typeof holdMs === "number" ? holdMs : 0, run);
+export function runPoll({ service, operation, input, command, respond }: RunRequest<PollTasks>): (() => void) | null {
+  const holdMs = typeof input["hold_ms"] === "number" ? input["hold_ms"] : 0;
+  if (holdMs === 0) return service.polls.add(command, 0, new PollRun(service, operation, command, respond));
+  const place = service.uses.enter(command.tenant, "heldMax");
+  if (!isPlace(place)) {
+    service.counts.refuse(place.code);
+    respond(place);
+    return null;
+  }
+  const run = new PollRun(service, operation, command, (answer) => {
+    place.leave();
+    respond(answer);
+  });
+  const drop = service.polls.add(command, holdMs, run);
+  return () => {
+    place.leave();
+    drop();
+  };
 }
 
 class PollRun extends CommandRun<PollTasks> {

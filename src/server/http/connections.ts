@@ -1,0 +1,122 @@
+/**
+ * S4: how many connections there may be: in all, of a tenant, and of strangers, which have not shown a credential yet.
+ * One too many is answered with an error, and closed. Strangers never take the place of others: past their number the
+ * one that has been silent longest is closed for the next, which has its head to send within a moment.
+ */
+import type { Server } from "node:http";
+import type { Server as SecureServer } from "node:https";
+import type { Socket } from "node:net";
+import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
+import { isPlace, type TenantUses } from "../answering/tenant-use.ts";
+import type { Caller } from "../service.ts";
+import { sendRaw } from "./edge.ts";
+
+export interface Connection {
+  /** The one that requests come on; with TLS another one than before the handshake. */
+  socket: Socket;
+  /** Whose credential it showed first; null until then. */
+  owner: string | null;
+  /** Refused, or taken by an event stream: a request that still comes on it is not served. */
+  isTaken: boolean;
+}
+
+export interface ConnectionLimits {
+  readonly connectionsMax: number;
+}
+
+/** How many can get the error at once; past these, connections are closed without an answer. */
+const turnedAwayMax = 100;
+/** The share of all connections that strangers can have. */
+const strangersShare = 4;
+
+export class Connections {
+  readonly open = new Map<Socket, Connection>();
+  /** By the peer's address and port, while TLS shakes hands. */
+  private readonly handshaking = new Map<string, Connection>();
+  /** The oldest first. */
+  private readonly strangers = new Set<Connection>();
+  private readonly uses: TenantUses;
+  private readonly max: number;
+  private readonly strangersMax: number;
+
+  constructor(uses: TenantUses, { connectionsMax }: ConnectionLimits) {
+    this.uses = uses;
+    this.max = connectionsMax;
+    this.strangersMax = Math.ceil(connectionsMax / strangersShare);
+  }
+
+  get size(): number {
+    return this.open.size;
+  }
+
+  watch(server: Server | SecureServer): void {
+    const isSecure = "setSecureContext" in server;
+    server.maxConnections = this.max + turnedAwayMax;
+    server.prependListener("connection", (socket: Socket) => this.add(socket, isSecure));
+    if (isSecure) server.prependListener("secureConnection", (socket: Socket) => this.secure(socket));
+  }
+
+  private add(socket: Socket, isSecure: boolean): void {
+    const connection: Connection = { socket, owner: null, isTaken: false };
+    const peer = peerOf(socket);
+    this.open.set(socket, connection);
+    this.strangers.add(connection);
+    if (isSecure) this.handshaking.set(peer, connection);
+    socket.once("close", () => {
+      this.forget(connection);
+      if (this.handshaking.get(peer) === connection) this.handshaking.delete(peer);
+    });
+    if (this.open.size > this.max) {
+      connection.isTaken = true;
+      // Before the handshake no answer could be read.
+      if (isSecure) socket.destroy();
+      else sendRaw(socket, tooMany);
+    } else if (this.strangers.size > this.strangersMax) {
+      const [oldest] = this.strangers;
+      oldest?.socket.destroy();
+    }
+  }
+
+  private secure(socket: Socket): void {
+    const peer = peerOf(socket);
+    const connection = this.handshaking.get(peer);
+    this.handshaking.delete(peer);
+    if (connection === undefined) return void socket.destroy();
+    this.open.delete(connection.socket);
+    connection.socket = socket;
+    this.open.set(socket, connection);
+    socket.once("close", () => this.forget(connection));
+  }
+
+  private forget(connection: Connection): void {
+    this.open.delete(connection.socket);
+    this.strangers.delete(connection);
+  }
+
+  /** With the first credential on it. An operator comes in however many its tenant has. */
+  claim(connection: Connection, { tenant, actor }: Caller): Answer | null {
+    if (actor.role !== "operator") {
+      const place = this.uses.enter(tenant, "connectionsMax");
+      if (!isPlace(place)) return place;
+      connection.socket.once("close", () => place.leave());
+    }
+    connection.owner = tenant;
+    this.strangers.delete(connection);
+    return null;
+  }
+
+  /** Whatever they are in the middle of: requests, event streams, WebSockets. */
+  destroyAll(): void {
+    for (const socket of this.open.keys()) socket.destroy();
+  }
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+const tooMany = errorAnswer(
+  "too_many_connections",
+  "The server has all the connections it can take; try again later.",
+  { retry_after_ms: 1_000 },
+);
