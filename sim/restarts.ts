@@ -5,6 +5,7 @@
 
 import type { StoredRecord } from "../src/kernel/contract/records.ts";
 import { type EndedLeases, type Handle, jumpAhead, restore, snapshot } from "../src/kernel/kernel.ts";
+import { quotaUse } from "../src/kernel/views.ts";
 import { count } from "./counters.ts";
 import { violated } from "./invariants/step.ts";
 import { allRecords, createRecordStore, fingerprint, keep } from "./record-store.ts";
@@ -28,6 +29,10 @@ export function restart(world: World): void {
   for (let at = throughText.length - 1; at > 0; at--) swap(throughText, at, random.below(at + 1));
   const restored = restore(throughText, endedSince(world));
   if (fingerprint(snapshot(restored)) !== fingerprint(records)) violated("S1", "restore and snapshot are not inverses");
+  for (const { id } of world.tenants) {
+    const [held, counted] = [world.state, restored].map((state) => JSON.stringify(quotaUse(state, id, world.now)));
+    if (held !== counted) violated("S4", `the quotas of ${id} are used otherwise after a restart`, held, counted);
+  }
   world.state = restored;
   count(counters, "restored from records");
   if (isBetweenSlices) count(counters, "restored between two slices");

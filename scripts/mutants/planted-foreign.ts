@@ -29,8 +29,8 @@ export const foreignMutants: readonly Mutant[] = [
   {
     name: "foreign: open obligations have no quota",
     file: "commands/foreign-receipts.ts",
-    find: "return size < foreignObligationsMax ? null",
-    replace: "return size >= 0 ? null",
+    find: "if (size >= foreignObligationsMax) return",
+    replace: "if (size < 0) return",
   },
   {
     name: "foreign: an escalated obligation stays with its custodian",

@@ -2,6 +2,7 @@
  * Small wrong changes to the kernel, each of which some test must find. `find` is exact and stands once in the file, so
  * that a mutant whose code has moved on is noticed and brought up to date, and never quietly changes nothing.
  */
+import { byteMutants } from "./planted-bytes.ts";
 import { cellMutants } from "./planted-cells.ts";
 import { foreignMutants } from "./planted-foreign.ts";
 import { historyMutants } from "./planted-history.ts";
@@ -23,6 +24,7 @@ export interface Mutant {
 
 export const mutants: readonly Mutant[] = [
   ...taskMutants,
+  ...byteMutants,
   ...foreignMutants,
   ...cellMutants,
   ...historyMutants,

@@ -25,6 +25,7 @@ import type { Millis } from "./contract/records.ts";
 import type { Refusal } from "./contract/refusals.ts";
 import type { Reply } from "./contract/replies.ts";
 import type { Receipt } from "./contract/task-records.ts";
+import { countMemory } from "./deciding/admission.ts";
 import { type LostHistory, reissueAll } from "./lost-history.ts";
 import { agentOf, findTenant } from "./memory/actors.ts";
 import type { Job } from "./memory/jobs.ts";
@@ -107,6 +108,7 @@ export function applySlice(state: State, command: Command, now: Millis, limit: n
   begin(state, limit);
   if (nextDeadline(state) <= now) settleDue(state, now, Number.POSITIVE_INFINITY);
   const reply = decide(state, command, now);
+  countMemory(state, state.changes);
   const { events, changes, receipts, ready } = state;
   return { reply, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
 }
@@ -115,6 +117,7 @@ export function applySlice(state: State, command: Command, now: Millis, limit: n
 export function settle(state: State, now: Millis, limit: number): Settled {
   begin(state, Math.max(limit, limits.recordsPerStepMax));
   const more = settleDue(state, now, limit);
+  countMemory(state, state.changes);
   const { events, changes, receipts, ready } = state;
   return { more, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
 }
@@ -129,6 +132,7 @@ export function advance(state: State, now: Millis, limit: number): Advanced {
     conclude(turn);
     if (job.isDone) state.jobs.splice(state.jobs.indexOf(job), 1);
   }
+  countMemory(state, state.changes);
   const { events, changes, receipts, ready } = state;
   const done = job?.isDone ? job : null;
   return { done, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
@@ -140,6 +144,7 @@ export function answerLater(state: State, { job, reply: answer }: PendingReply, 
   const turn = { state, tenant: job.tenant, now };
   const reply = answer(turn);
   conclude(turn);
+  countMemory(state, state.changes);
   const { events, changes, receipts, ready } = state;
   return { reply, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
 }
@@ -153,6 +158,7 @@ export function hasJobs({ jobs }: State): boolean {
 export function jumpAhead(state: State, lost: LostHistory, now: Millis): Step {
   begin(state, Number.POSITIVE_INFINITY);
   reissueAll(state, lost, now);
+  countMemory(state, state.changes);
   const { events, changes, receipts, ready } = state;
   return { events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
 }

@@ -2,7 +2,7 @@
 import { placeAgent } from "./agents/agent-life.ts";
 import { requestIdOf } from "./contract/ids.ts";
 import type { Lease, Millis, RecordKind, RecordOf, Request, StoredRecord } from "./contract/records.ts";
-import { countKinds } from "./deciding/admission.ts";
+import { countKinds, countMemory } from "./deciding/admission.ts";
 import { claimOfLease } from "./deciding/manifest.ts";
 import { rankIn } from "./index/heap.ts";
 import { isAlone, isOutOfOrder } from "./index/placed-lists.ts";
@@ -101,14 +101,20 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
     countKinds(tenant);
     storedAs(tenant.counters, counted.row);
     state.tenants.set(record.id, tenant);
+    countMemory(state, [tenant, tenant.counters]);
     // Nothing that is restored depends on the time.
     turns.set(record.id, { state, tenant, now: 0 });
   }
-  for (const { record, row } of all("key")) state.keys.set(record.id, storedAs(createEntry("key", record), row));
+  for (const { record, row } of all("key")) {
+    const key = storedAs(createEntry("key", record), row);
+    countMemory(state, [key]);
+    state.keys.set(record.id, key);
+  }
   /** Each kind needs those before it. */
   const each = <K extends TenantKind>(kind: K, place: (turn: Turn, record: RecordOf[K]) => Entry<K>): void => {
     for (const { record, row } of all(kind)) {
-      storedAs(place(turnOf(turns, record.tenant), record), row);
+      const turn = turnOf(turns, record.tenant);
+      countMemory(state, [storedAs(place(turn, record), row) as Entry<K> & Handle<K>]);
     }
   };
   each("agent", placeAgent);
@@ -172,7 +178,7 @@ function restorePast({ state, turns, writes }: Restoring, { leases, from }: Ende
   const past: (Moment & { readonly add: () => void })[] = [];
   for (const { record, row } of writes) {
     const turn = turnOf(turns, record.tenant);
-    past.push({ ...record, add: () => storedAs(restoreWrite(turn, record), row) });
+    past.push({ ...record, add: () => countMemory(state, [storedAs(restoreWrite(turn, record), row)]) });
   }
   const stored = new Set(writes.map(({ record }) => pastKey(record)));
   for (const lease of leases) {
@@ -259,6 +265,7 @@ function restoreLease(
   const isHandedOver = request?.record.ended.some((ended) => ended.id === record.id) ?? true;
   entry.request = isHandedOver ? null : (request ?? null);
   entry.row = row;
+  countMemory(turn.state, [entry]);
   const { size } = tenant.leases;
   place(turn, entry, node, name.wild);
   if (tenant.leases.size === size) throw new Error(`A lease is stored twice: ${record.id}`);

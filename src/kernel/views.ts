@@ -3,11 +3,22 @@
  * and counts, never entries. Nothing here changes anything.
  */
 import type { Actor } from "./contract/commands.ts";
-import type { Digest, Key, Lease, Millis, RecordOf, Request, Resource, Tenant } from "./contract/records.ts";
+import type {
+  Digest,
+  Key,
+  Lease,
+  Millis,
+  RecordOf,
+  Request,
+  Resource,
+  Tenant,
+  TenantQuotas,
+} from "./contract/records.ts";
 import { type Refusal, refuse } from "./contract/refusals.ts";
 import type { Reply } from "./contract/replies.ts";
 import type { ReceiptInput } from "./contract/task-commands.ts";
 import type { ForeignObligation, Obligation, Payload, Task, Worker } from "./contract/task-records.ts";
+import { leaseTimeUsed } from "./deciding/admission.ts";
 import { eachAt } from "./index/placed-lists.ts";
 import { findLeases } from "./leases/lease-search.ts";
 import { agentOf, findTenant, mayActFor } from "./memory/actors.ts";
@@ -179,6 +190,34 @@ export interface HostedResource {
   /** Live ones on its very name: a lease on a pattern over it is not bound. */
   readonly leases: number;
 }
+
+/** S4: how far a tenant has used each of its quotas; null where it has no such tenant. What is not counted has no entry. */
+export function quotaUse({ tenants }: State, tenantId: string, now: Millis): QuotaUse | null {
+  const tenant = tenants.get(tenantId);
+  if (tenant === undefined) return null;
+  const { receipts, receiptBytes } = tenant.counters.record;
+  return {
+    leasesMax: tenant.leases.size + tenant.waitingClaims,
+    waitersMax: tenant.waitingCount + tenant.standby.count,
+    agentsMax: tenant.agents.size,
+    resourcesMax: tenant.resources.size,
+    patternsMax: tenant.patternCount,
+    tasksMax: tenant.tasks.size,
+    receiptsMax: receipts,
+    receiptBytesMax: receiptBytes,
+    foreignObligationsMax: tenant.book.foreign.size,
+    payloadBytesMax: tenant.payloadBytes,
+    digestBytesMax: tenant.digestBytes,
+    memoryBytesMax: tenant.memoryBytes,
+    tenantLeaseTimeMsMax: leaseTimeUsed(tenant, now),
+  };
+}
+
+/** The quotas that the kernel counts; what the edge counts has its own figures. */
+export type QuotaUse = Readonly<Record<Exclude<keyof TenantQuotas, EdgeQuota | "leaseTimeMsMax" | "kinds">, number>>;
+type EdgeQuota =
+  | ("connectionsMax" | "subscriptionsMax" | "heldMax" | "unreadBytesMax")
+  | ("artifactsMax" | "artifactBytesMax");
 
 /** The resources of each cell by name. All resources are read once, not once for each cell. */
 export function resourcesByCell({ tenants }: State, tenant: string): ReadonlyMap<string, readonly HostedResource[]> {

@@ -1007,6 +1007,12 @@ export interface Tenant {
     readonly artifacts_max: number;
     /** Their size together; each counts at least 4,096 bytes (S4). */
     readonly artifact_bytes_max: number;
+    /** Bodies and inputs of tasks that are not done, in bytes as they are stored. */
+    readonly payload_bytes_max: number;
+    /** Digests of agents, in bytes as they are stored. */
+    readonly digest_bytes_max: number;
+    /** About what memory keeps of the tenant's live records, in bytes. */
+    readonly memory_bytes_max: number;
     /** The longest that one lease may live, however often it is extended; null: no limit. */
     readonly lease_time_ms_max: number | null;
     /** Lease time of all leases together, per day; null: no limit. */
@@ -1731,6 +1737,12 @@ export interface OperationInputs {
     readonly artifacts_max?: number | null | undefined;
     /** Their size together; each counts at least 4,096 bytes (S4). */
     readonly artifact_bytes_max?: number | null | undefined;
+    /** Bodies and inputs of tasks that are not done, in bytes as they are stored. */
+    readonly payload_bytes_max?: number | null | undefined;
+    /** Digests of agents, in bytes as they are stored. */
+    readonly digest_bytes_max?: number | null | undefined;
+    /** About what memory keeps of the tenant's live records, in bytes. */
+    readonly memory_bytes_max?: number | null | undefined;
     /** The longest that one lease may live, however often it is extended; null: no limit. */
     readonly lease_time_ms_max?: number | null | undefined;
     /** Lease time of all leases together, per day; null: no limit. */

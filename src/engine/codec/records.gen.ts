@@ -58,6 +58,9 @@ function tenantQuotasFrom(from: Tenant["quotas"]): Tenant["quotas"] {
     unreadBytesMax: from.unreadBytesMax ?? 67108864,
     artifactsMax: from.artifactsMax ?? 1000000,
     artifactBytesMax: from.artifactBytesMax ?? 10737418240,
+    payloadBytesMax: from.payloadBytesMax ?? 8589934592,
+    digestBytesMax: from.digestBytesMax ?? 2147483648,
+    memoryBytesMax: from.memoryBytesMax ?? 2147483648,
     leaseTimeMsMax: from.leaseTimeMsMax ?? null,
     tenantLeaseTimeMsMax: from.tenantLeaseTimeMsMax ?? null,
     kinds: from.kinds ?? {},
@@ -115,6 +118,7 @@ export function agentText(agent: Agent): string {
     pausedAt: agent.pausedAt ?? undefined,
     concerns: agent.concerns.length === 0 ? undefined : agent.concerns,
     concernsCut: agent.concernsCut || undefined,
+    digestBytes: agent.digestBytes || undefined,
   });
 }
 
@@ -134,6 +138,7 @@ function agentFrom(from: Agent): Agent {
     concerns: from.concerns ?? none,
     concernsCut: from.concernsCut ?? false,
     idleSince: from.idleSince,
+    digestBytes: from.digestBytes ?? 0,
   };
 }
 
@@ -466,6 +471,7 @@ interface TaskRest {
   endedAt?: Task["endedAt"] | undefined;
   endReason?: Task["endReason"] | undefined;
   fingerprint?: Task["fingerprint"] | undefined;
+  payloadBytes?: Task["payloadBytes"] | undefined;
 }
 
 export type TaskRow = [
@@ -632,6 +638,7 @@ function taskRest(task: Task): TaskRest {
     endedAt: task.endedAt ?? undefined,
     endReason: task.endReason ?? undefined,
     fingerprint: task.fingerprint ?? undefined,
+    payloadBytes: task.payloadBytes || undefined,
   };
 }
 
@@ -716,6 +723,7 @@ function taskOf(
     endedAt: rest.endedAt ?? null,
     endReason: rest.endReason ?? null,
     fingerprint: rest.fingerprint ?? null,
+    payloadBytes: rest.payloadBytes ?? 0,
   };
 }
 

@@ -1,8 +1,9 @@
 /** An agent's states (A1), its unit of work (W1), its checkpoint, and when it is forgotten (S4). */
+import { utf8Length } from "../contract/bounds.ts";
 import { limits } from "../contract/limits.ts";
-import type { Agent, AgentState, Lease, Millis } from "../contract/records.ts";
+import type { Agent, AgentState, Digest, Lease, Millis } from "../contract/records.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
-import { createAgentEntry } from "../memory/entries.ts";
+import { createAgentEntry, createEntry } from "../memory/entries.ts";
 import { isSwept } from "../memory/jobs.ts";
 import {
   type AgentEntry,
@@ -58,6 +59,7 @@ function hasSomething({ leaseCount, open, standby }: AgentEntry): boolean {
 export function placeAgent(turn: Turn, record: Agent): AgentEntry {
   const agent = createAgentEntry(record);
   turn.tenant.agents.set(record.id, agent);
+  turn.tenant.digestBytes += record.digestBytes;
   scheduleForgetting(turn, agent);
   return agent;
 }
@@ -100,11 +102,31 @@ export function forgetIfIdle(turn: Turn, entry: AgentEntry): void {
   emit(turn, { type: "agent.forgotten", tenant: entry.tenantId, at: now, agent: entry.record });
 }
 
+/** A2: in place of the one before. */
+export function putDigest(turn: Turn, agent: AgentEntry, digest: Digest, digestBytes: number): void {
+  if (agent.digest === null) agent.digest = createEntry("digest", digest);
+  else agent.digest.record = digest;
+  changed(turn, agent.digest);
+  countDigest(turn, agent, digestBytes);
+}
+
+function countDigest(turn: Turn, agent: AgentEntry, digestBytes: number): void {
+  turn.tenant.digestBytes += digestBytes - agent.record.digestBytes;
+  updateAgent(turn, agent, { ...agent.record, digestBytes });
+}
+
+/** About what it takes as it is stored (S4). */
+export function digestSize(digest: Pick<Digest, "context" | "resumePoint" | "intentBacklog" | "assumptions">): number {
+  const { context, resumePoint, intentBacklog, assumptions } = digest;
+  return utf8Length(JSON.stringify([context, resumePoint, intentBacklog, assumptions]));
+}
+
 export function dropDigest(turn: Turn, entry: AgentEntry): void {
   if (entry.digest === null) return;
   entry.digest.alive = false;
   changed(turn, entry.digest);
   entry.digest = null;
+  countDigest(turn, entry, 0);
 }
 
 /**

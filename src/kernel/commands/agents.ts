@@ -2,6 +2,7 @@
 
 import {
   agentTransitions,
+  digestSize,
   dropDigest,
   firstAgentState,
   holdsLive,
@@ -11,6 +12,7 @@ import {
   moveTo,
   noteIdle,
   placeAgent,
+  putDigest,
   unconcerned,
   updateAgent,
 } from "../agents/agent-life.ts";
@@ -33,10 +35,10 @@ import { readPredicate } from "../contract/predicates.ts";
 import { type Agent, agentStates, type Digest, type Intent, resolutionStrategies } from "../contract/records.ts";
 import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
+import { quotaExceeded, whyNoMemory } from "../deciding/admission.ts";
 import { readName } from "../deciding/manifest.ts";
 import { emitLease, reissue, updateLease } from "../leases/lease-life.ts";
 import { agentOf, isAbove, requireAbove } from "../memory/actors.ts";
-import { createEntry } from "../memory/entries.ts";
 import { isSwept, type Sweep } from "../memory/jobs.ts";
 import {
   type AgentEntry,
@@ -63,6 +65,8 @@ export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
   const refusal = checkValues(commands.register_agent, command);
   if (refusal !== null) return refusal;
   const known = tenant.agents.get(id);
+  const noMemory = hasMoreLabels(labels, known) ? whyNoMemory(tenant) : null;
+  if (noMemory !== null) return noMemory;
   if (known !== undefined) {
     takeUp(turn, known, labels);
     return { type: "agent", agent: known.record, created: false };
@@ -83,10 +87,17 @@ export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
     registeredAt: now,
     ...unconcerned,
     idleSince: now,
+    digestBytes: 0,
   };
   changed(turn, placeAgent(turn, record));
   emit(turn, { type: "agent.registered", tenant: tenant.record.id, at: now, agent: record });
   return { type: "agent", agent: record, created: true };
+}
+
+/** A new agent, or one that takes up more memory than before (S4). */
+function hasMoreLabels(labels: RegisterAgent["labels"], known: AgentEntry | undefined): boolean {
+  if (known === undefined) return true;
+  return Object.keys(labels ?? {}).length > Object.keys(known.record.labels).length;
 }
 
 /** A3: another instance. The older one is refused from now on, and its tokens and fences are stale at the resource. */
@@ -205,9 +216,11 @@ export function saveDigest(turn: Turn, agent: AgentEntry, command: SaveDigest): 
     priority: agent.record.priority,
     savedAt: now,
   };
-  if (agent.digest === null) agent.digest = createEntry("digest", digest);
-  else agent.digest.record = digest;
-  changed(turn, agent.digest);
+  const bytes = digestSize(digest);
+  const { digestBytesMax } = tenant.record.quotas;
+  const used = tenant.digestBytes - agent.record.digestBytes;
+  if (used + bytes > digestBytesMax) return quotaExceeded("digest_bytes_max", used, digestBytesMax);
+  putDigest(turn, agent, digest, bytes);
   noteIdle(turn, agent);
   return { type: "digest", digest };
 }

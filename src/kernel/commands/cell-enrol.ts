@@ -10,6 +10,7 @@ import { limits } from "../contract/limits.ts";
 import type { Cell, CellBinding, Lease } from "../contract/records.ts";
 import { deny } from "../contract/refusals.ts";
 import type { CellEnrolled, Reply } from "../contract/replies.ts";
+import { whyNoMemory } from "../deciding/admission.ts";
 import { updateLease } from "../leases/lease-life.ts";
 import { mayActAsCell } from "../memory/actors.ts";
 import type { CellEntry, LeaseEntry, TenantEntry, Turn } from "../memory/state.ts";
@@ -28,6 +29,8 @@ export function enrolCell(turn: Turn, command: EnrolCell): Reply {
   if (known === undefined && tenant.cells.size >= limits.cellsMax) {
     return deny("quota", `The tenant may have ${limits.cellsMax} cells.`);
   }
+  const noMemory = known === undefined ? whyNoMemory(tenant) : null;
+  if (noMemory !== null) return noMemory;
   const cell = enter(turn, known, command);
   const believed = byLease(command.bindings);
   reconcile(turn, cell, believed);

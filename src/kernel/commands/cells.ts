@@ -14,6 +14,7 @@ import { limits } from "../contract/limits.ts";
 import { type CellResource, cellResource, type Resource } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { CellEnrolled, Reply } from "../contract/replies.ts";
+import { whyNoMemory } from "../deciding/admission.ts";
 import { readName } from "../deciding/manifest.ts";
 import { mayActAsCell, requireAbove } from "../memory/actors.ts";
 import {
@@ -243,6 +244,8 @@ function whyNotTaken(
   if (known === undefined) {
     const most = tenant.record.quotas.resourcesMax;
     if (tenant.resources.size >= most) return `The tenant may declare ${most} resources.`;
+    const noMemory = whyNoMemory(tenant);
+    if (noMemory !== null) return noMemory.detail;
   }
   const before = known?.record ?? null;
   const owner = before?.cell ?? null;

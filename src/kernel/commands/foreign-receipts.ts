@@ -8,7 +8,7 @@ import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
 import type { ForeignObligation, Receipt, ReceiptDraft, ReceiptPhase } from "../contract/task-records.ts";
-import { quotaExceeded, whyNotWithinLedger } from "../deciding/admission.ts";
+import { quotaExceeded, whyNoMemory, whyNotWithinLedger } from "../deciding/admission.ts";
 import { agentOf, isAbove, whyNotWorker } from "../memory/actors.ts";
 import type { TenantEntry, Turn } from "../memory/state.ts";
 import type { ForeignEntry } from "../memory/task-state.ts";
@@ -180,11 +180,13 @@ function subjectOf({ tenant, taskId, taskType, principalAi }: About): Subject {
 }
 
 /** R8, W9: what would begin something new. */
-function whyNoneMore({ book, record }: TenantEntry): Refusal | null {
+function whyNoneMore(tenant: TenantEntry): Refusal | null {
+  const { book, record } = tenant;
   if (record.suspended) return refuse("tenant_suspended", "The tenant is suspended; its operator can resume it.");
   const { foreignObligationsMax } = record.quotas;
   const { size } = book.foreign;
-  return size < foreignObligationsMax ? null : quotaExceeded("foreign_obligations_max", size, foreignObligationsMax);
+  if (size >= foreignObligationsMax) return quotaExceeded("foreign_obligations_max", size, foreignObligationsMax);
+  return whyNoMemory(tenant);
 }
 
 /** That of the receipt that opens it; a task's own have a dash. */

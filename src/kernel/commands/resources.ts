@@ -12,6 +12,7 @@ import {
 import { EXCLUSIVE } from "../contract/predicates.ts";
 import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
+import { whyNoMemory } from "../deciding/admission.ts";
 import { lastPlace, readName } from "../deciding/manifest.ts";
 import { isObstructed } from "../deciding/obstacles.ts";
 import { eachAt } from "../index/placed-lists.ts";
@@ -58,6 +59,8 @@ export function declareResource(turn: Turn, name: ResourceName, command: Declare
   if (known === undefined && tenant.resources.size >= tenant.record.quotas.resourcesMax) {
     return deny("quota", `The tenant may declare ${tenant.record.quotas.resourcesMax} resources.`);
   }
+  const noMemory = known === undefined ? whyNoMemory(tenant) : null;
+  if (noMemory !== null) return noMemory;
   const entry = known ?? addResource(tenant, name, now);
   // What a cell said of it is not so of another's, or of nobody's.
   const said = cell === entry.record.cell ? {} : { driver: null, hardware: [], fault: null };

@@ -2,7 +2,7 @@
  * Creating tasks (T12): once per idempotency key, delayed, or after others; and what holds for a type of task (T6). Each
  * fault in a description names its field and what is wrong with it, and nothing is guessed (S3).
  */
-import { invalid } from "../contract/bounds.ts";
+import { invalid, utf8Length } from "../contract/bounds.ts";
 import { taskIdFrom } from "../contract/ids.ts";
 import { checkTask, checkTaskType, checkTaskTypeSettings, taskSpecOf } from "../contract/inputs.gen.ts";
 import { limits } from "../contract/limits.ts";
@@ -10,6 +10,7 @@ import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Reply } from "../contract/replies.ts";
 import type { CreateTask, SetTaskType, TaskInput } from "../contract/task-commands.ts";
 import type { Task, TaskSpec } from "../contract/task-records.ts";
+import { quotaExceeded, whyNoMemory } from "../deciding/admission.ts";
 import { leavesChoice, needsCells, readIntents } from "../deciding/manifest.ts";
 import { agentOf, requireAbove } from "../memory/actors.ts";
 import { createEntry } from "../memory/entries.ts";
@@ -35,11 +36,12 @@ export function createTask(turn: Turn, command: CreateTask): Reply {
   if (repeated !== null) return repeated;
   const spec = readTask(tenant, command.task);
   if ("code" in spec) return spec;
-  const refusal = whyNotAdmitted(tenant, spec);
+  const payloadBytes = payloadSize(command.task);
+  const refusal = whyNotAdmitted(tenant, spec, payloadBytes);
   if (refusal !== null) return refusal;
   const waitingOn = readDependencies(tenant, spec, command);
   if ("code" in waitingOn) return waitingOn;
-  const task = addTask(turn, spec, command, waitingOn.ids);
+  const task = addTask(turn, spec, command, waitingOn.ids, payloadBytes);
   if (waitingOn.failed) {
     finish(turn, task, "canceled", null, "dependency_failed");
     emitTask(turn, task, "task.canceled", null, "dependency_failed");
@@ -65,14 +67,18 @@ export function answerForRepeated(input: TaskInput, task: Task): Reply {
   });
 }
 
-function whyNotAdmitted(tenant: TenantEntry, spec: TaskSpec): Refusal | null {
+function whyNotAdmitted(tenant: TenantEntry, spec: TaskSpec, payloadBytes: number): Refusal | null {
   if (tenant.record.suspended) {
     return refuse("tenant_suspended", "The tenant is suspended; its operator can resume it.");
   }
-  const { tasksMax } = tenant.record.quotas;
+  const { tasksMax, payloadBytesMax } = tenant.record.quotas;
   if (tenant.tasks.size >= tasksMax) {
     return deny("quota", `The tenant may have ${tasksMax} tasks that are not done.`);
   }
+  if (payloadBytes > 0 && tenant.payloadBytes + payloadBytes > payloadBytesMax)
+    return quotaExceeded("payload_bytes_max", tenant.payloadBytes, payloadBytesMax);
+  const noMemory = whyNoMemory(tenant);
+  if (noMemory !== null) return noMemory;
   const { lanes } = tenant.book;
   if (lanes.size >= limits.taskLanesMax && !lanes.has(laneIdOf(spec))) {
     return deny(
@@ -81,6 +87,12 @@ function whyNotAdmitted(tenant: TenantEntry, spec: TaskSpec): Refusal | null {
     );
   }
   return null;
+}
+
+/** What its body and inputs take as they are stored (S4). */
+export function payloadSize({ taskBody, inputs }: Pick<TaskInput, "taskBody" | "inputs">): number {
+  const body = taskBody === null ? 0 : utf8Length(taskBody);
+  return body + (inputs === null || inputs === undefined ? 0 : utf8Length(JSON.stringify(inputs)));
 }
 
 /** One for all: of a million tasks most have none of these. */
@@ -120,6 +132,7 @@ function addTask(
   spec: TaskSpec,
   { task: input, actor, entropy }: CreateTask,
   waitingOn: readonly string[],
+  payloadBytes: number,
 ): TaskEntry {
   const { tenant, now } = turn;
   const record: Task = {
@@ -147,6 +160,7 @@ function addTask(
     endedAt: null,
     endReason: null,
     fingerprint: spec.idempotencyKey === null ? null : taskFingerprint(input),
+    payloadBytes,
   };
   const task = placeTask(tenant, record);
   const { taskBody, inputs } = input;
@@ -172,6 +186,8 @@ export function setTaskType(turn: Turn, command: SetTaskType): Reply {
   if (known === undefined && tenant.book.types.size >= limits.taskTypesMax) {
     return deny("quota", `The tenant may have settings for ${limits.taskTypesMax} types of tasks.`);
   }
+  const noMemory = known === undefined ? whyNoMemory(tenant) : null;
+  if (noMemory !== null) return noMemory;
   const entry = known ?? addType(tenant, command.taskType);
   const { settings } = command;
   const pick = <T>(wanted: T | undefined, before: T): T => (wanted === undefined ? before : wanted);

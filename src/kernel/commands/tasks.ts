@@ -14,6 +14,7 @@ import {
   taskCommands,
 } from "../contract/task-commands.ts";
 import type { Task } from "../contract/task-records.ts";
+import { whyNoMemory } from "../deciding/admission.ts";
 import { whyNotLonger } from "../deciding/extension.ts";
 import { isAbove } from "../memory/actors.ts";
 import { isTaskLease, type LeaseEntry, type Turn } from "../memory/state.ts";
@@ -52,7 +53,8 @@ export function heartbeatTask(turn: Turn, { lease, task }: TaskLease, command: H
   }
   const isPreempted = askToMakeRoom(turn, task, lease);
   extend(turn, lease, true);
-  if (command.progress !== undefined && command.progress !== null)
+  // The lease counts for more than what is reported with it: that is not kept where there is no memory for it (S4).
+  if (command.progress !== undefined && command.progress !== null && whyNoMemory(tenant) === null)
     updateTask(turn, task, { progress: command.progress });
   const leases = leasesOfAttempt(tenant, task, lease).filter((one) => one !== lease);
   const directives = isPreempted ? preempt : none;

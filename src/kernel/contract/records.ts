@@ -227,6 +227,8 @@ export const agent = {
   concernsCut: hidden(optional(flag(), false)),
   /** Since when it has neither lease nor request; after a week it is forgotten (S4). */
   idleSince: hidden(time()),
+  /** The size of its digest as it is stored; 0: it has none (S4). */
+  digestBytes: hidden(optional(integer(), 0)),
 };
 export interface Agent extends Values<typeof agent> {}
 

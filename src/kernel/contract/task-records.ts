@@ -159,6 +159,8 @@ export const task = {
   endReason: optional(text()),
   /** T12: of a creation with an idempotency key: tells a repetition from another task under the same key. */
   fingerprint: hidden(optional(text())),
+  /** The size of its body and inputs as they are stored; 0: it has none (S4). */
+  payloadBytes: hidden(optional(integer(), 0)),
 };
 export interface Task extends Values<typeof task> {}
 

@@ -53,6 +53,11 @@ export const tenantQuotas = {
   /** Artifacts, in number and in bytes; each counts at least a block of the disk (S4). */
   artifactsMax: quota(1_000_000),
   artifactBytesMax: quota(10 * 2 ** 30),
+  /** S4: bodies and inputs of tasks that are not done, and agents' digests, in bytes as they are stored. */
+  payloadBytesMax: quota(8 * 2 ** 30),
+  digestBytesMax: quota(2 * 2 ** 30),
+  /** S4: about what memory keeps of the tenant's live records, in bytes. */
+  memoryBytesMax: quota(2 * 2 ** 30),
   /** The longest that one lease may live, however often it is extended (L10); null: no limit. */
   leaseTimeMsMax: optional(integer({ error: "invalid_quotas" })),
   /** Lease time of all of the tenant's leases together, per day (L10); null: no limit. */

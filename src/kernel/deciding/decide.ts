@@ -14,7 +14,7 @@ import {
   type TenantEntry,
   withLinked,
 } from "../memory/state.ts";
-import { type Bar, findBar, findOverKind, isLeaseTimeUsedUp } from "./admission.ts";
+import { type Bar, findBar, findOverKind, isLeaseTimeUsedUp, whyNoMemory } from "./admission.ts";
 import { type Claim, lastPlace, type Manifest, ownUnits, placeOf, unitsAhead, unitsClaimed } from "./manifest.ts";
 import {
   addObstacles,
@@ -77,6 +77,7 @@ function findDenial(tenant: TenantEntry, agent: AgentEntry, { claims }: Manifest
   const { quotas } = tenant.record;
   if (tenant.leases.size + tenant.waitingClaims + claims.length > quotas.leasesMax)
     return deny("quota", `The tenant may hold ${quotas.leasesMax} leases, those that requests wait for included.`);
+  if (tenant.memoryBytes >= quotas.memoryBytesMax) return whyNoMemory(tenant);
   let patterns = tenant.patternCount;
   for (const { claim } of claims) if (claim.name.wild) patterns++;
   if (patterns > quotas.patternsMax && patterns > tenant.patternCount) {

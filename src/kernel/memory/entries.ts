@@ -19,7 +19,8 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
     alive: true,
     row: 0,
     changedIn: 0,
-    counters: { kind: "counters", record: counters, alive: true, row: 0, changedIn: 0 },
+    bytes: 0,
+    counters: { kind: "counters", record: counters, alive: true, row: 0, changedIn: 0, bytes: 0 },
     roots: new Map(),
     lastRootType: "",
     lastRoot: undefined,
@@ -40,6 +41,9 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
     waitingClaims: 0,
     standby: { roots: new Map(), count: 0, picks: 0, freed: [] },
     patternCount: 0,
+    memoryBytes: 0,
+    payloadBytes: 0,
+    digestBytes: 0,
     seniors: createHeap(),
     sweeps: [],
   };
@@ -53,6 +57,7 @@ export function createAgentEntry(record: Agent): AgentEntry {
     alive: true,
     row: 0,
     changedIn: 0,
+    bytes: 0,
     rank: 0,
     tie: 0,
     tenantId: record.tenant,
@@ -78,6 +83,7 @@ export function createLeaseEntry(record: Lease, holder: Holder, strength: Streng
     alive: true,
     row: 0,
     changedIn: 0,
+    bytes: 0,
     wild: false,
     holder,
     nextOfHolder: null,
@@ -104,6 +110,7 @@ export function createRequestEntry(record: Request, holder: Holder): RequestEntr
     alive: true,
     row: 0,
     changedIn: 0,
+    bytes: 0,
     holder,
     claims: [],
     parked: null,
@@ -119,7 +126,7 @@ export function createEntry<K extends "digest" | "key" | "payload" | "task_type"
   kind: K,
   record: RecordOf[K],
 ): Entry<K> {
-  return { kind, record, alive: true, row: 0, changedIn: 0 };
+  return { kind, record, alive: true, row: 0, changedIn: 0, bytes: 0 };
 }
 
 export function createResourceEntry(record: Resource, name: ResourceName, node: Node): ResourceEntry {
@@ -129,6 +136,7 @@ export function createResourceEntry(record: Resource, name: ResourceName, node: 
     alive: true,
     row: 0,
     changedIn: 0,
+    bytes: 0,
     marksNode: true,
     node,
     name,
@@ -143,7 +151,7 @@ export function createDueEntry<K extends "cell" | "worker">(
   record: RecordOf[K],
 ): Entry<K> & Ranked & { readonly kind: K } {
   const due = { rank: 0, tie: 0, tenantId: record.tenant, slot: -1 };
-  return { kind, record, alive: true, row: 0, changedIn: 0, ...due };
+  return { kind, record, alive: true, row: 0, changedIn: 0, bytes: 0, ...due };
 }
 
 export function createTaskBook(): TaskBook {

@@ -131,6 +131,7 @@ function createEntry(record: Write, ordinal: number): PastEntry {
     alive: true,
     row: 0,
     changedIn: 0,
+    bytes: 0,
     name: null,
     writes: writes(record.predicate),
     ordinal,

@@ -32,6 +32,8 @@ export interface Entry<K extends RecordKind> {
   row: number;
   /** The step that last listed it among its changes. */
   changedIn: number;
+  /** What it counts in `memoryBytes` of its tenant. */
+  bytes: number;
 }
 
 /**
@@ -138,6 +140,11 @@ export interface TenantEntry extends Entry<"tenant"> {
   waitingClaims: number;
   readonly standby: Standby;
   patternCount: number;
+  /** About what memory keeps of its live records (S4); see memory-use.ts. */
+  memoryBytes: number;
+  /** As stored: bodies and inputs of its tasks, and its agents' digests (S4). */
+  payloadBytes: number;
+  digestBytes: number;
   /** Holders that have or had something, by age; see deciding/seniority.ts. */
   readonly seniors: Heap<Senior>;
   /** Sweeps under way; mostly none. */

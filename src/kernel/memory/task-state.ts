@@ -219,6 +219,7 @@ export function createTaskEntry(record: Task, lane: Lane): TaskEntry {
     alive: true,
     row: 0,
     changedIn: 0,
+    bytes: 0,
     rank: 0,
     tie: 0,
     tenantId: record.tenant,

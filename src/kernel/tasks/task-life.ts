@@ -260,6 +260,7 @@ function leaveIfOver(turn: Turn, task: TaskEntry): void {
     changed(turn, task.payload);
   }
   tenant.tasks.delete(task.record.id);
+  tenant.payloadBytes -= task.record.payloadBytes;
   leaveSeniors(tenant, task);
   const { lane, key } = task;
   if (--lane.count === 0) tenant.book.lanes.delete(lane.id);

@@ -139,6 +139,7 @@ export function placeTask(tenant: TenantEntry, given: Task): TaskEntry {
   const record = spec === given.spec ? given : { ...given, spec };
   const task = createTaskEntry(record, lane);
   tenant.tasks.set(record.id, task);
+  tenant.payloadBytes += record.payloadBytes;
   task.key = keyFor(tenant, record.spec);
   if (task.key !== null) task.key.count++;
   if (spec.idempotencyKey !== null) tenant.book.created.set(spec.idempotencyKey, task);

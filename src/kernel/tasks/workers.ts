@@ -5,6 +5,7 @@ import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Worker } from "../contract/task-records.ts";
+import { whyNoMemory } from "../deciding/admission.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
 import { whyNotAnyWorker, whyNotWorker } from "../memory/actors.ts";
 import { createWorkerEntry } from "../memory/entries.ts";
@@ -36,12 +37,16 @@ export function meetWorker(
     if (tenant.book.workers.size >= limits.workersMax) {
       return deny("quota", `The tenant may have ${limits.workersMax} workers.`);
     }
+    const noMemory = hasMore(capabilities, null) ? whyNoMemory(tenant) : null;
+    if (noMemory !== null) return noMemory;
     return addWorker(turn, newWorker(tenant, actor, workerId, capabilities ?? [], now));
   }
   const refusal = whyNotWorker(actor, known);
   if (refusal !== null) return refusal;
   const { record } = known;
   const isOther = capabilities !== null && !isSame(capabilities, record.capabilities);
+  const noMemory = isOther && hasMore(capabilities, record) ? whyNoMemory(tenant) : null;
+  if (noMemory !== null) return noMemory;
   const isBound = record.keyId !== null || actor.role !== "worker";
   if (isOther || !isBound || now - record.seenAt >= limits.workerSeenMs) {
     updateWorker(turn, known, {
@@ -51,6 +56,12 @@ export function meetWorker(
     });
   }
   return known;
+}
+
+/** S4: more than any one task can require; with fewer a worker is met also where memory is used up, so that work gets done. */
+function hasMore(capabilities: readonly string[] | null, before: Worker | null): boolean {
+  if (capabilities === null || capabilities.length <= limits.taskRequiresMax) return false;
+  return capabilities.length > (before?.capabilities.length ?? 0);
 }
 
 function newWorker(
