@@ -36,6 +36,14 @@ export const requestMutants: readonly Mutant[] = [
     replace: "",
   },
 
+  // Wounds (W7)
+  {
+    name: "who is wounded and lets go of the rest is as young as a newcomer",
+    file: "requests/request-life.ts",
+    find: "for (const lease of leases) pauseWounded(turn, lease);",
+    replace: "void pauseWounded;",
+  },
+
   // Keys beyond what memory keeps (W10)
   {
     name: "a key that memory has no room for is left to nobody",

@@ -4,6 +4,7 @@
  */
 import { claimsConflict, type InTheWay, inTheWay, isFree, unitsIn, unitsLeft } from "./conflicts.ts";
 import { endLease } from "./ending.ts";
+import { pause } from "./observing.ts";
 import {
   agentOf,
   capacityOf,
@@ -122,7 +123,7 @@ export function wound(tenant: ModelTenant, request: ModelRequest, now: number): 
     lease.agentId !== request.agentId && isOlder(tenant, request.agentId, lease) && tenant.leases.includes(lease);
   for (const claim of request.claims) {
     for (const lease of tenant.leases.filter((one) => claimsConflict(fieldOf(tenant), claim, one))) {
-      if (isYounger(lease)) endLease(tenant, lease, now, "revoked");
+      if (isYounger(lease)) woundOne(tenant, lease, now);
     }
   }
   for (const name of new Set(request.claims.map((claim) => claim.resource))) {
@@ -130,9 +131,16 @@ export function wound(tenant: ModelTenant, request: ModelRequest, now: number): 
       .filter((lease) => lease.resource === name)
       .sort((a, b) => agentOf(tenant, b.agentId).priority - agentOf(tenant, a.agentId).priority || b.fence - a.fence);
     for (const lease of youngestFirst) {
-      if (isYounger(lease) && isTooMuch(tenant, request, lease)) endLease(tenant, lease, now, "revoked");
+      if (isYounger(lease) && isTooMuch(tenant, request, lease)) woundOne(tenant, lease, now);
     }
   }
+}
+
+/** A1: its holder is PAUSED, as after DIE. */
+function woundOne(tenant: ModelTenant, lease: ModelLease, now: number): void {
+  endLease(tenant, lease, now, "revoked");
+  const agent = agentOf(tenant, lease.agentId);
+  if (agent.state === "EXECUTING" || agent.state === "VERIFYING") pause(agent, [], now);
 }
 
 /** Once the requester is ahead in the queue, neither it nor an older waiter may wait for this holder (W7). */

@@ -61,8 +61,13 @@ const drainMsDefault = 10_000;
 const noWorkMsDefault = 5_000;
 const errorMsDefault = 5_000;
 const errorMsMaxDefault = 60_000;
-/** Added to the pause after an error, as a part of it, so that a crowd spreads out. */
+/** The part of the pause after an error that is left to chance, so that a crowd spreads out. */
 const errorJitter = 0.2;
+
+/** T6: doubles from the first to the longest, which chance does not pass. */
+export function errorPauseMs(failures: number, firstMs: number, longestMs: number, chance = Math.random()): number {
+  return Math.min(firstMs * 2 ** failures, longestMs / (1 + errorJitter)) * (1 + chance * errorJitter);
+}
 /** A poll whose connection was stale is sent again at once; all else waits for the back-off. */
 const pollRetries = 1;
 
@@ -145,7 +150,7 @@ export class Worker {
         if (this.isDraining) return;
         if (!mayGoOn(error)) throw error;
         this.options.onError?.(error);
-        const pauseMs = Math.min(errorMs * 2 ** failures++, errorMsMax) * (1 + Math.random() * errorJitter);
+        const pauseMs = errorPauseMs(failures++, errorMs, errorMsMax);
         const askedMs = error instanceof LeaseholdError ? (error.retryAfterMs ?? 0) : 0;
         await this.rest(Math.max(pauseMs, askedMs));
       }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { errorPauseMs } from "../../src/sdk/worker.ts";
 import { clientFor, serve, until } from "./harness.ts";
 
 test("L4: a heartbeat is due after a third of the TTL", async (t) => {
@@ -24,9 +25,18 @@ test("T6: by default a worker pauses 5 s without work, and from 5 s doubling to 
   await worker.drain();
   const [idle = 0, ...pauses] = ended.slice(0, errors + 1);
   assert.ok(idle > 4_000 && idle <= 5_000, String(idle));
-  const expected = [5_000, 10_000, 20_000, 40_000, 60_000];
-  const isRight = (ms: number, index: number) => ms >= (expected[index] ?? 0) && ms <= (expected[index] ?? 0) * 1.5;
+  const expected = [5_000, 10_000, 20_000, 40_000, 50_000];
+  const isRight = (ms: number, index: number) => ms >= (expected[index] ?? 0) && ms <= (expected[index] ?? 0) * 1.2;
   assert.ok(pauses.length === errors && pauses.every(isRight), String(pauses));
+});
+
+test("T6: chance spreads the pauses after errors, and takes none of them past the longest", () => {
+  const pauses = Array.from({ length: 40 }, (_, failures) =>
+    [0, 0.5, 1].map((chance) => Math.round(errorPauseMs(failures, 5_000, 60_000, chance))),
+  );
+  assert.deepEqual(pauses[0], [5_000, 5_500, 6_000]);
+  assert.deepEqual(pauses.at(-1), [50_000, 55_000, 60_000]);
+  assert.ok(pauses.flat().every((ms) => ms <= 60_000));
 });
 
 /** The delays of all timers that are set from now on. */

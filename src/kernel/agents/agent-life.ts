@@ -202,6 +202,14 @@ export function noteLost(turn: Turn, { holder, request }: LeaseEntry, { state, r
   pauseIfBare(turn, holder);
 }
 
+/** W7: a wound means roll back, as DIE does. What is left is released in PAUSED, which keeps the age of the work (A1, W1). */
+export function pauseWounded(turn: Turn, { holder }: LeaseEntry): void {
+  if (holder.kind !== "agent") return;
+  const { record } = holder;
+  if (record.state !== "EXECUTING" && record.state !== "VERIFYING") return;
+  moveAgent(turn, holder, "pause", { ...record, pausedAt: record.pausedAt ?? turn.now });
+}
+
 /** A1: who works holds something. */
 export function pauseIfBare(turn: Turn, entry: AgentEntry): void {
   const { record } = entry;

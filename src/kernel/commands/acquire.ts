@@ -26,7 +26,7 @@ import {
   withLinked,
 } from "../memory/state.ts";
 import { describeRequest } from "../requests/describe.ts";
-import { addRequest, attachLeases, beginLeases, emitRequest, endLeases, enqueue } from "../requests/request-life.ts";
+import { addRequest, attachLeases, beginLeases, emitRequest, enqueue, woundLeases } from "../requests/request-life.ts";
 import type { FirstRequestState } from "../requests/request-states.ts";
 import { endStandby, mayStandBy } from "../requests/standby.ts";
 import { enterStandby } from "../requests/standby-index.ts";
@@ -87,7 +87,7 @@ function wound(
 ): Reply {
   const wounded = decision.wounds.flatMap((lease) => withLinked(turn.tenant, lease));
   for (const lease of decision.wounds) {
-    if (!endIfSwept(turn, lease)) endLeases(turn, [lease], "REVOKED", "wounded");
+    if (!endIfSwept(turn, lease)) woundLeases(turn, [lease]);
   }
   followUp(turn);
   if (decision.type === "grant") return grant(turn, agent, manifest, command);

@@ -44,6 +44,35 @@ test("W7: an older requester revokes the younger holder in its way, which learns
   assert.equal(world.agent("young").priority, priority, "the wounded keeps its age");
 });
 
+test("W1, W7: a wounded agent that lets go of the rest keeps its age, as after DIE; done again, its unit ends", () => {
+  for (const state of ["EXECUTING", "VERIFYING"] as const) {
+    const world = createWoundWait("old", "young");
+    world.grants("young", ["MUTATES FILE:/x", "MUTATES FILE:/y"]);
+    if (state === "VERIFYING") world.transition("young", "VERIFYING");
+    const { priority } = world.agent("young");
+    world.grant("old", "MUTATES FILE:/x");
+    assert.equal(world.agent("young").state, "PAUSED");
+    assert.equal(world.agent("young").pausedAt, world.now);
+    world.releaseAll("young");
+    assert.deepEqual([world.agent("young").state, world.agent("young").priority], ["PAUSED", priority]);
+    world.releaseAll("old");
+    world.grants("young", ["MUTATES FILE:/x", "MUTATES FILE:/y"]);
+    assert.equal(world.agent("young").priority, priority);
+    world.releaseAll("young");
+    assert.equal(world.agent("young").state, "COMPLETED");
+    world.grant("young", "MUTATES FILE:/x");
+    assert.ok(world.agent("young").priority > priority);
+  }
+});
+
+test("W7, A1: a wounded agent that goes on with what is left says so, and gets the update", () => {
+  const world = createWoundWait("old", "young");
+  world.grants("young", ["MUTATES FILE:/x", "MUTATES FILE:/y"]);
+  world.grant("old", "MUTATES FILE:/x");
+  world.releaseAll("old");
+  assert.equal(world.transition("young", "EXECUTING").state, "EXECUTING");
+});
+
 test("W7: a younger requester waits for the older, and never dies", () => {
   const world = createWoundWait("old", "young", "younger");
   const lease = world.grant("old", "MUTATES FILE:/x");

@@ -2,7 +2,7 @@
  * The one place where requests begin to wait, are granted, end and are forgotten, alone or with their leases. A request
  * that was granted at once and without a key leaves no record: it is found again through its leases, which carry its id.
  */
-import { becomeExecuting, noteIdle } from "../agents/agent-life.ts";
+import { becomeExecuting, noteIdle, pauseWounded } from "../agents/agent-life.ts";
 import type { RequestEvent } from "../contract/events.ts";
 import { suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
@@ -308,6 +308,12 @@ export function emitRequest(
   reason: string | null,
 ): void {
   emit(turn, { type, tenant: request.tenantId, at: turn.now, request: request.record, reason });
+}
+
+/** W7: those of younger holders. */
+export function woundLeases(turn: Turn, leases: readonly LeaseEntry[]): void {
+  endLeases(turn, leases, "REVOKED", "wounded");
+  for (const lease of leases) pauseWounded(turn, lease);
 }
 
 /** Ends leases, each with the other half of its rename, and a request that was still binding as a whole. */

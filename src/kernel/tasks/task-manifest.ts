@@ -12,7 +12,7 @@ import { isEldest } from "../deciding/seniority.ts";
 import { type RequestEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
 import type { Obstacle, TaskEntry } from "../memory/task-state.ts";
 import { fits } from "../requests/queue.ts";
-import { addRequest, endLeases, endWait, enqueue } from "../requests/request-life.ts";
+import { addRequest, endWait, enqueue, woundLeases } from "../requests/request-life.ts";
 import { afterTry, park } from "./task-parking.ts";
 import { bar, isKeyFull, leaveQueue, offerSlots, waitForKey } from "./task-queue.ts";
 
@@ -127,7 +127,7 @@ function insist(turn: Turn, task: TaskEntry, claims: readonly LinkedClaim[]): bo
   } else {
     const place = placeOf(tenant, task.priority, Number.POSITIVE_INFINITY);
     const { wounds, mustWait } = planWounds(tenant, { claims }, task, task.priority, place);
-    endLeases(turn, wounds, "REVOKED", "wounded");
+    woundLeases(turn, wounds);
     if (!mustWait) return true;
   }
   queueFor(turn, task);

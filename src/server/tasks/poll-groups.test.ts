@@ -78,3 +78,13 @@ test("who accepts some types only is woken for no others, however many wait", ()
   wait("worker.1", [], 1, ["c", "t"]);
   assert.deepEqual([wake(), wake(), wake({ taskType: "b" })], ["worker.1", null, "other.1"]);
 });
+
+test("S4: tasks of any number of types and requirements leave a bounded memory of who can do them", () => {
+  const { groups, wait, wake } = createPollGroups();
+  wait("w.1", ["gpu"]);
+  for (let n = 0; n < 10_000; n++) {
+    groups.groupsFor(ready({ taskType: `type.${n}`, requires: n % 2 === 0 ? [] : [`tag.${n}`] }));
+    assert.ok(groups.remembered <= 1_024);
+  }
+  assert.equal(wake({ taskType: "type.1", requires: ["gpu"] }), "w.1", "what was forgotten is found again");
+});

@@ -77,6 +77,11 @@ export class PollGroups<P extends Waiting> {
   private readonly byWorker = new Map<string, Set<P>>();
   size = 0;
 
+  /** How many kinds of tasks it remembers the groups of. */
+  get remembered(): number {
+    return this.byRequires.size;
+  }
+
   get isUnused(): boolean {
     return this.groups.size === 0;
   }
