@@ -5,6 +5,30 @@ const ofTheEngine = ["src/engine/step-faults.test.ts"];
 
 export const longStepMutants: readonly Mutant[] = [
   {
+    name: "a release of very many leases loses their versions",
+    file: "requests/sweep.ts",
+    find: "endLeases(turn, [lease], end.as, end.reason, end.versionOf);",
+    replace: "endLeases(turn, [lease], end.as, end.reason);",
+  },
+  {
+    name: "an agent that released very many leases goes on with its unit of work",
+    file: "commands/holding.ts",
+    find: "  completeIfDone(turn, agent);\n  return answerAfter(turn, letting, answer);",
+    replace: "  return answerAfter(turn, letting, answer);",
+  },
+  {
+    name: "while very many are wounded the requester has no place in line",
+    file: "commands/acquire.ts",
+    find: "const waitTimeout = Math.max(manifest.waitTimeout, turn.tenant.record.settings.waitTimeoutMsDefault);",
+    replace: "const waitTimeout = manifest.waitTimeout;",
+  },
+  {
+    name: "patterns that differ after their last wildcard are taken for others",
+    file: "names/pattern.ts",
+    find: "if (isWild(left) || isWild(right)) break;\n    if (left !== right) return false;\n  }\n  return true;",
+    replace: "if (left !== right) return false;\n  }\n  return true;",
+  },
+  {
     name: "a lease that is being revoked is still honoured",
     file: "commands/holding.ts",
     find: "if (sweeps.length === 0 || lease === undefined || !endIfSwept(turn, lease)) return lease;",

@@ -211,8 +211,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "the young wait and the old die",
     file: "deciding/decide.ts",
-    find: "if (!isOldest && obstacles.oldest < priority)",
-    replace: "if (!isOldest && obstacles.oldest > priority)",
+    find: "if (isWaitDie && !isOldest && obstacles.oldest < priority)",
+    replace: "if (isWaitDie && !isOldest && obstacles.oldest > priority)",
   },
   {
     name: "a young reader overtakes an old writer that waits",

@@ -4,7 +4,7 @@
  */
 
 import { conclude, followUp } from "../aftermath.ts";
-import { becomeExecuting, becomePaused } from "../agents/agent-life.ts";
+import { becomeExecuting, becomePaused, pauseWounded } from "../agents/agent-life.ts";
 import { blindSince, observe, resourcesOf } from "../agents/observing.ts";
 import type { Acquire } from "../contract/commands.ts";
 import { suffixFrom } from "../contract/ids.ts";
@@ -31,10 +31,10 @@ import type { FirstRequestState } from "../requests/request-states.ts";
 import { endStandby, mayStandBy } from "../requests/standby.ts";
 import { enterStandby } from "../requests/standby-index.ts";
 import { mayBeStored } from "../requests/stored-keys.ts";
-import { endIfSwept } from "../requests/sweep.ts";
+import { answerAfter, endIfSwept, type Later, sweep, these } from "../requests/sweep.ts";
 import { keyReused } from "./ended.ts";
 
-export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply {
+export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply | Later<Reply> {
   const { tenant, now } = turn;
   const asked = readManifest(tenant, command);
   if (asked.type === "refused") return asked;
@@ -84,7 +84,9 @@ function wound(
   manifest: Manifest,
   decision: { readonly type: "grant" | "wait"; readonly wounds: readonly LeaseEntry[] },
   command: Acquire,
-): Reply {
+): Reply | Later<Reply> {
+  if (decision.wounds.length > turn.state.sliceMax)
+    return woundInSlices(turn, agent, manifest, decision.wounds, command);
   const wounded = decision.wounds.flatMap((lease) => withLinked(turn.tenant, lease));
   for (const lease of decision.wounds) {
     if (!endIfSwept(turn, lease)) woundLeases(turn, [lease]);
@@ -96,6 +98,24 @@ function wound(
   for (const lease of wounded) freeNameOf(turn, lease);
   conclude(turn);
   return describeRequest(turn, request);
+}
+
+/**
+ * L14: very many are wounded slice by slice. The requester waits ahead of all that are younger, so that nobody slips in, and
+ * is granted with the last slice unless somebody older is in its way. It is answered then.
+ */
+function woundInSlices(
+  turn: Turn,
+  agent: AgentEntry,
+  manifest: Manifest,
+  wounds: readonly LeaseEntry[],
+  command: Acquire,
+): Reply | Later<Reply> {
+  const waitTimeout = Math.max(manifest.waitTimeout, turn.tenant.record.settings.waitTimeoutMsDefault);
+  const request = startWaiting(turn, agent, { ...manifest, waitTimeout }, command);
+  const wounding = sweep(turn, these(turn, wounds, { as: "REVOKED", reason: "wounded" }));
+  for (const lease of wounds) pauseWounded(turn, lease);
+  return answerAfter(turn, wounding, (later) => describeRequest(later, request));
 }
 
 function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acquire): Reply {

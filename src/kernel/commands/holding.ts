@@ -12,6 +12,7 @@ import {
   type ReleaseLease,
   type RenewLease,
 } from "../contract/commands.ts";
+import type { Lease } from "../contract/records.ts";
 import { type Refusal, refuse } from "../contract/refusals.ts";
 import type { LostLease, NotExtended, Reply } from "../contract/replies.ts";
 import { whyNotExtended, whyNotRenewed } from "../deciding/extension.ts";
@@ -30,7 +31,7 @@ import {
 import { leasesOfAttempt } from "../memory/task-state.ts";
 import { collect, observationOf } from "../requests/describe.ts";
 import { endLeases } from "../requests/request-life.ts";
-import { endIfSwept } from "../requests/sweep.ts";
+import { answerAfter, endIfSwept, type Later, sweep, these } from "../requests/sweep.ts";
 import { noteReissued } from "../tasks/task-life.ts";
 
 export function heartbeat(turn: Turn, lease: LeaseEntry, command: Heartbeat): Reply {
@@ -162,7 +163,7 @@ export function releaseLease(turn: Turn, lease: LeaseEntry, command: ReleaseLeas
   return { type: "lease", lease: lease.record };
 }
 
-export function releaseAll(turn: Turn, agent: AgentEntry, command: ReleaseAll): Reply {
+export function releaseAll(turn: Turn, agent: AgentEntry, command: ReleaseAll): Reply | Later<Reply> {
   const versions = command.versions ?? {};
   const tooLong = checkValue("versions", commands.release_all.versions, command.versions);
   if (tooLong !== null) return tooLong;
@@ -172,9 +173,18 @@ export function releaseAll(turn: Turn, agent: AgentEntry, command: ReleaseAll): 
     if (Object.hasOwn(versions, record.id)) return versions[record.id] ?? null;
     return Object.hasOwn(versions, record.resource) ? (versions[record.resource] ?? null) : null;
   };
-  release(turn, agent, found, versionOf);
-  return { type: "leases", leases: found.map((lease) => lease.record), lost, notExtended: [] };
+  const answer = (): Reply => ({ type: "leases", leases: found.map(recordOf), lost, notExtended: [] });
+  if (found.length <= turn.state.sliceMax) {
+    release(turn, agent, found, versionOf);
+    return answer();
+  }
+  // Very many end slice by slice (L14). From now on the agent holds none of them, so that its work is done (W1).
+  const letting = sweep(turn, these(turn, found, { as: "RELEASED", reason: null, versionOf }));
+  completeIfDone(turn, agent);
+  return answerAfter(turn, letting, answer);
 }
+
+const recordOf = ({ record }: LeaseEntry): Lease => record;
 
 function release(
   turn: Turn,

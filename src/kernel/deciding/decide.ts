@@ -36,6 +36,7 @@ export type Decision =
   | { readonly type: "grant"; readonly wounds: readonly LeaseEntry[] };
 
 const noWounds: readonly LeaseEntry[] = [];
+const noWoundsPlanned: Wounds = { wounds: noWounds, mustWait: true };
 const plainGrant: Decision = { type: "grant", wounds: noWounds };
 
 export function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifest, now: Millis): Decision {
@@ -52,19 +53,17 @@ export function decide(tenant: TenantEntry, agent: AgentEntry, manifest: Manifes
   if (isClear && (isWaitDie || !displacesUnits(manifest))) return plainGrant;
   const priority = decidingPriority(tenant, agent, now);
   // What is covered now may not be when the wait ends, so a requester that has to wait collects all that stands in its way.
-  const obstacles = createObstacles();
   const isOldest = isWaitDie && isEldest(tenant, claims, agent, priority, place);
+  const { wounds, mustWait } = isWaitDie ? noWoundsPlanned : planWounds(tenant, manifest, agent, priority, place);
+  if (!mustWait) return { type: "grant", wounds };
+  const obstacles = createObstacles();
   for (const claim of obstructed) {
     // The verdict is decided as soon as somebody older is met, or before, where nobody is.
     const enough = isWaitDie ? (isOldest ? Number.POSITIVE_INFINITY : priority) : Number.NEGATIVE_INFINITY;
     addObstacles(obstacles, tenant, claim, agent, place, unitsClaimed(claims, claim), enough);
   }
-  if (isWaitDie) {
-    if (!isOldest && obstacles.oldest < priority) return { type: "die", obstacles };
-    return waitOrRefuse(tenant, manifest, obstacles, noWounds);
-  }
-  const { wounds, mustWait } = planWounds(tenant, manifest, agent, priority, place);
-  return mustWait ? waitOrRefuse(tenant, manifest, obstacles, wounds) : { type: "grant", wounds };
+  if (isWaitDie && !isOldest && obstacles.oldest < priority) return { type: "die", obstacles };
+  return waitOrRefuse(tenant, manifest, obstacles, wounds);
 }
 
 /** Under Wound-Wait a requester may go ahead of others who wait for units, even where there is room for itself (C6). */

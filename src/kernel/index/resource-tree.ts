@@ -338,7 +338,8 @@ export function tidy(node: Node): boolean {
   const siblings = parent.branch;
   if (siblings === null) return false;
   if (node.wild) {
-    siblings.patterns = siblings.patterns?.filter((pattern) => pattern !== node) ?? null;
+    // In place: of many siblings each removal would copy all that are left.
+    siblings.patterns?.splice(siblings.patterns.indexOf(node), 1);
     if (siblings.patterns?.length === 0) siblings.patterns = null;
   } else if (siblings.only === node) siblings.only = null;
   else {

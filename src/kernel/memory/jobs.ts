@@ -16,6 +16,8 @@ export interface Job {
 export interface LeaseEnd {
   readonly as: EndedLeaseState;
   readonly reason: string | null;
+  /** What the holder reported (A6); absent: nothing. */
+  readonly versionOf?: (lease: LeaseEntry) => string | null;
 }
 
 export interface RequestEnd {

@@ -12,10 +12,37 @@ import { isWildSegment, type ResourceName } from "./resource-name.ts";
 /** True iff some segment is matched by both; each is literal or has `*` and `?`. */
 export function segmentsOverlap(a: string, b: string): boolean {
   if (a === b || a === "*" || b === "*") return true;
+  if (!edgesMeet(a, b)) return false;
   // Without a `?` on either side a comparison of UTF-16 units is one of characters, because names are well-formed.
   const units = !(a.includes("?") || b.includes("?")) || !(hasSurrogate(a) || hasSurrogate(b));
   return units ? sequencesOverlap(a, b, "*", charactersMeet) : sequencesOverlap([...a], [...b], "*", charactersMeet);
 }
+
+/**
+ * False: they differ before the first wildcard of either, or after the last one. A folder may have thousands of patterns,
+ * and most differ from a name there.
+ */
+function edgesMeet(a: string, b: string): boolean {
+  const least = Math.min(a.length, b.length);
+  for (let at = 0; at < least; at++) {
+    const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
+    if (isWild(left) || isWild(right)) break;
+    if (left !== right) return false;
+  }
+  for (let back = 1; back <= least; back++) {
+    const [left, right] = [a.charCodeAt(a.length - back), b.charCodeAt(b.length - back)];
+    if (isWild(left) || isWild(right)) break;
+    if (left !== right) return false;
+  }
+  return true;
+}
+
+function isWild(code: number): boolean {
+  return code === asterisk || code === questionMark;
+}
+
+const asterisk = 0x2a;
+const questionMark = 0x3f;
 
 /** True iff some path is in both. `**` takes zero segments too, so that `/d/**` includes `/d`. */
 export function namesOverlap(a: ResourceName, b: ResourceName): boolean {

@@ -207,3 +207,92 @@ test("T12: a task that is created to depend on one whose dependents are being se
   done.finish();
   assert.equal(world.tasks().length, count + 1);
 });
+
+test("L14, W1: very many leases are released in slices, with their versions; the unit of work is over with the first", () => {
+  const world = createWorld("a", "b");
+  const { leases } = world.grants("b", names);
+  const waiting = world.waits("a", "MUTATES FILE:/d/9");
+  const versions = { "FILE:/d/3": "v3", [found(leases[4], "a lease").id]: "v4" };
+  const releasing = world.begin(
+    { type: "release_all", actor: world.as("b"), agentId: "b", leaseIds: null, versions },
+    3,
+  );
+  assert.equal(world.agent("b").state, "COMPLETED");
+  assert.deepEqual(world.verify("b").leases, [], "none of them is held any more");
+  releasing.slice();
+  assert.ok(!releasing.isAnswered());
+  const reply = world.expect("leases", releasing.finish());
+  assert.deepEqual(
+    reply.leases.map(({ state, version }) => [state, version]),
+    leases.map((_, nth) => ["RELEASED", nth === 3 ? "v3" : nth === 4 ? "v4" : null]),
+  );
+  assert.equal(world.request(waiting.requestId)?.state, "GRANTED");
+});
+
+test("L14, A1: a release of very many leases that a crash cut short is completed after the restart", () => {
+  const world = createWorld("a", "b");
+  world.grants("a", names);
+  world.begin({ type: "release_all", agentId: "a", leaseIds: null, versions: null }, 3).slice();
+  assert.ok(world.leases().length > 0);
+  world.crash();
+  world.begin({ type: "verify_all", agentId: "b", leaseIds: null }, 3).finish();
+  assert.deepEqual(world.leases(), []);
+});
+
+test("L14: of very many leases only the named ones are released", () => {
+  const world = createWorld("a");
+  const { leases } = world.grants("a", names);
+  const leaseIds = leases.slice(0, 6).map(({ id }) => id);
+  const releasing = world.begin({ type: "release_all", agentId: "a", leaseIds, versions: null }, 3);
+  assert.equal(world.expect("leases", releasing.finish()).leases.length, 6);
+  assert.deepEqual(
+    world.leases().map(({ id }) => id),
+    leases.slice(6).map(({ id }) => id),
+  );
+  assert.equal(world.agent("a").state, "EXECUTING");
+});
+
+for (const waitTimeoutMs of [0, 30_000]) {
+  test(`L14, W7: very many younger holders are wounded in slices, and nobody slips in (wait_timeout_ms ${waitTimeoutMs})`, () => {
+    const world = createWorld("old", "b", "c");
+    world.settings({ strategy: "wound_wait" });
+    const { leases } = world.grants("b", [...names, "MUTATES FILE:/other"]);
+    const { priority } = world.agent("b");
+    const acquiring = world.begin(world.acquire("old", "MUTATES FILE:/d/**", { waitTimeoutMs }), 3);
+    assert.ok(!acquiring.isAnswered());
+    assert.deepEqual(
+      world.heartbeatAll("b").leases.map(({ resource }) => resource),
+      ["FILE:/other"],
+      "none of the wounded is honoured",
+    );
+    acquiring.slice();
+    world.waits("c", "MUTATES FILE:/d/0");
+    const granted = world.expect("granted", acquiring.finish());
+    assert.deepEqual(
+      granted.leases.map(({ resource, claimBy }) => [resource, claimBy]),
+      [["FILE:/d/**", null]],
+    );
+    for (const { id } of leases.slice(0, count)) assert.equal(world.ended(id).endReason, "wounded");
+    assert.deepEqual([world.agent("old").state, world.agent("b").state], ["EXECUTING", "PAUSED"]);
+    world.releaseAll("b");
+    assert.equal(world.agent("b").priority, priority, "the wounded keeps its age");
+  });
+}
+
+test("L14, C4: very many sibling patterns at one node find what overlaps, and leave nothing behind", () => {
+  const world = createWorld("a", "b");
+  world.quotas({ patternsMax: 5_000 });
+  const siblings = Array.from({ length: 2_000 }, (_, nth) => `MUTATES FILE:/d/${nth}-*.ts`);
+  for (let at = 0; at < siblings.length; at += 200) world.grants("a", siblings.slice(at, at + 200));
+  world.dies("b", "MUTATES FILE:/d/1999-x.ts");
+  world.dies("b", "MUTATES FILE:/d/*9-x.ts");
+  world.grant("b", "MUTATES FILE:/d/1999-x.js");
+  const releasing = world.begin({ type: "release_all", agentId: "a", leaseIds: null, versions: null }, 125);
+  releasing.finish();
+  world.releaseAll("b");
+  world.grant("b", "MUTATES FILE:/d/**");
+  world.releaseAll("b");
+  assert.deepEqual(world.leases(), []);
+  const [root] = [...(world.base.state.tenants.get("t1")?.roots.values() ?? [])];
+  assert.equal(root?.branch ?? null, null, "the tree is empty again");
+});

@@ -18,6 +18,12 @@ export interface Targets {
 
 export const noRequestEnd = (): RequestEnd | null => null;
 
+/** Very many leases that were found already, both halves of a rename. */
+export function these({ tenant }: Turn, leases: readonly LeaseEntry[], end: LeaseEnd): Targets {
+  const meant = new Set(leases.flatMap((lease) => withLinked(tenant, lease)));
+  return { find: () => null, leaseEnd: (lease) => (meant.has(lease) ? end : null), requestEnd: noRequestEnd };
+}
+
 const suspendedLease: LeaseEnd = { as: "REVOKED", reason: "tenant_suspended" };
 const suspendedRequest: RequestEnd = { fate: "PAUSED", reason: "tenant_suspended" };
 /** All that a suspended tenant has. */
@@ -129,7 +135,7 @@ class SlicedSweep implements Sweep {
     this.count += counted.size;
     for (const lease of leases) {
       const end = this.leaseEnd(lease);
-      if (end !== null) endLeases(turn, [lease], end.as, end.reason);
+      if (end !== null) endLeases(turn, [lease], end.as, end.reason, end.versionOf);
     }
   }
 
