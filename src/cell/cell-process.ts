@@ -6,13 +6,15 @@ import { randomBytes } from "node:crypto";
 import type { CellWelcome } from "../protocol/resources/cell-link.ts";
 import { CellKeys, keyBytes } from "../token/node/cell-keys.ts";
 import type { CellConfig } from "./config.ts";
+import type { Contact } from "./connection.ts";
 import { CellCore } from "./core.ts";
 import { CellLink, type LinkEnd } from "./link.ts";
 
 export interface CellProcessOptions {
   readonly config: CellConfig;
+  /** As the log names the server. */
   readonly url: string;
-  readonly key: string | null;
+  readonly contact: () => Promise<Contact>;
   readonly version: string;
   /** One line for each thing that is wrong. */
   readonly log: (line: string) => void;
@@ -22,12 +24,11 @@ export interface CellProcessOptions {
 }
 
 export async function runCell(options: CellProcessOptions): Promise<LinkEnd> {
-  const { config, url, key, version, log, stop, onWelcome } = options;
+  const { config, url, contact, version, log, stop, onWelcome } = options;
   const keys = new CellKeys(config.cell, [placeholderKey()]);
   const core: CellCore = new CellCore(config, keys, { log, onEvent: (event) => link.tell(event) });
   const link: CellLink = new CellLink({
-    url,
-    key,
+    contact,
     cell: config.cell,
     version,
     core,

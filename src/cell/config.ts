@@ -5,6 +5,8 @@
 import { dirname, resolve } from "node:path";
 import { cellLinkLimits } from "../protocol/resources/cell-link.ts";
 import { limits } from "../protocol/schema/limits.ts";
+import { TrustProblem } from "../trust/loopback.ts";
+import { loadTls, type TlsFiles } from "../trust/server-tls.ts";
 import { type DriverName, drivers, isDriverName, type MakeDriver } from "./drivers/index.ts";
 import { Fields } from "./fields.ts";
 
@@ -26,6 +28,8 @@ export interface CellConfig {
   /** The faults of the others, by name where they have one. */
   readonly faults: readonly string[];
   readonly stateFile: string | null;
+  /** The certificate that its gateways show; null: they speak plainly. */
+  readonly tls: TlsFiles | null;
   /** A driver that takes longer has failed (G7). */
   readonly bindMs: number;
   readonly teardownMs: number;
@@ -55,6 +59,7 @@ export function readCellConfig(text: string, file: string): CellConfig {
   const stateFile = fields.text("state_file", null);
   const bindMs = fields.integer("bind_ms", driverMs, 9_000);
   const teardownMs = fields.integer("teardown_ms", driverMs, 9_000);
+  const tls = readTls(fields, dirname(file));
   const given = fields.raw("resources");
   if (!Array.isArray(given)) fields.fault("resources", "is missing; give a list of resources");
   else if (given.length > cellLinkLimits.inventoryMax) {
@@ -79,10 +84,29 @@ export function readCellConfig(text: string, file: string): CellConfig {
     cell,
     resources,
     faults: resourceFaults,
+    tls,
     stateFile: stateFile === null ? null : resolve(folder, stateFile),
     bindMs,
     teardownMs,
   };
+}
+
+/** Files that cannot be used are found here, so that `--check` finds them too. */
+function readTls(fields: Fields, folder: string): TlsFiles | null {
+  const value = fields.raw("tls");
+  if (value === undefined) return null;
+  const own = new Fields(value, "tls");
+  const [cert, key] = [own.text("cert"), own.text("key")];
+  const files = { cert: resolve(folder, cert), key: resolve(folder, key), ca: null };
+  for (const fault of own.finish()) fields.faults.push(fault);
+  if (own.faults.length > 0) return null;
+  try {
+    loadTls(files, Date.now());
+  } catch (error) {
+    if (!(error instanceof TrustProblem)) throw error;
+    fields.fault("tls", `cannot be used: ${error.message}`);
+  }
+  return files;
 }
 
 function readResource(

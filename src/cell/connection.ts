@@ -20,14 +20,21 @@ import {
   type ServerFrame,
 } from "../protocol/resources/cell-link.ts";
 import type { CellKeys } from "../token/node/cell-keys.ts";
+import type { ClientTls } from "../trust/client-tls.ts";
 import type { CellCore } from "./core.ts";
 import type { EndedReport, EndedReports } from "./ended-reports.ts";
 import { execute } from "./executing.ts";
 import { readAll } from "./pump.ts";
 
-export interface ConnectionOptions {
+/** Where the control plane is, and what is shown to it. */
+export interface Contact {
   readonly url: string;
   readonly key: string | null;
+  /** null: what the platform trusts, and no certificate. */
+  readonly tls: ClientTls | null;
+}
+
+export interface ConnectionOptions extends Contact {
   readonly cell: string;
   readonly version: string;
   readonly core: CellCore;
@@ -67,7 +74,7 @@ export class CellConnection {
 
   constructor(options: ConnectionOptions) {
     this.options = options;
-    const { url, key, core } = options;
+    const { url, key, tls, core } = options;
     this.heardAt = core.clock.now();
     this.stirredAt = this.heardAt;
     this.socket = new WebSocket(`${url.replace(/^http/, "ws")}${cellLinkPath}`, {
@@ -75,6 +82,7 @@ export class CellConnection {
       handshakeTimeout: welcomeMsMax,
       maxPayload: cellLinkLimits.frameBytesMax,
       perMessageDeflate: false,
+      ...tls,
     });
     this.timer = setTimeout(() => this.abandon("it did not welcome the cell in time"), welcomeMsMax);
     this.over = new Promise((resolve) => {

@@ -6,6 +6,7 @@
  */
 import type { CellInventoryEntry } from "../protocol/resources/cell-link.ts";
 import { mint, type SigningKeys } from "../token/index.ts";
+import { ReloadingTls } from "../trust/server-tls.ts";
 import { Binding, type CellLease } from "./binding.ts";
 import { CellClock } from "./clock.ts";
 import type { CellConfig } from "./config.ts";
@@ -60,7 +61,8 @@ export class CellCore {
     this.onEvent = options.onEvent ?? (() => {});
     this.log = options.log ?? (() => {});
     const { cell, bindMs, teardownMs } = config;
-    const place = { cell, keys, clock: this.clock, log: this.log, bindMs, teardownMs };
+    const tls = config.tls === null ? null : new ReloadingTls(config.tls, lineLog(this.log));
+    const place = { cell, keys, clock: this.clock, log: this.log, tls, bindMs, teardownMs };
     for (const resource of config.resources) this.hosted.set(resource.resource, new HostedResource(resource, place));
     this.watcher = setInterval(() => {
       for (const binding of this.bindings()) binding.isOpen();
@@ -307,4 +309,10 @@ export class CellCore {
     for (const { resource, fenced } of this.hosted.values()) if (fenced !== null) fences[resource] = fenced;
     this.journal.write({ leases: this.bindings().map(({ lease }) => lease), fences });
   }
+}
+
+/** What the certificate's reloading has to say, as lines of the cell's log. */
+function lineLog(log: (line: string) => void) {
+  const note = (details: object, message: string): void => log(`${message}: ${Object.values(details).join(", ")}`);
+  return { info: note, warn: note, error: note };
 }

@@ -1,5 +1,6 @@
 /** What every driver can do. Each call is limited in time by the core, and its failure is that binding's alone. */
 import { readsOnly } from "../protocol/resources/reading.ts";
+import type { ReloadingTls } from "../trust/server-tls.ts";
 import type { Admission } from "./admission.ts";
 import type { Binding, CellLease } from "./binding.ts";
 
@@ -22,6 +23,8 @@ export interface DriverPlace {
   readonly admission: Admission;
   /** The operations that a lease which only reads may do. */
   readonly reads: ReadonlySet<string>;
+  /** Of the cell's listeners; null: they speak plainly. */
+  readonly tls: ReloadingTls | null;
   /** One line for the cell's log. */
   readonly log: (line: string) => void;
 }

@@ -2,6 +2,7 @@
 import { type CellInventoryEntry, cellLinkLimits, linkReason } from "../protocol/resources/cell-link.ts";
 import { readsOnly } from "../protocol/resources/reading.ts";
 import type { SigningKeys } from "../token/index.ts";
+import type { ReloadingTls } from "../trust/server-tls.ts";
 import { Admission } from "./admission.ts";
 import type { Binding, CellLease } from "./binding.ts";
 import type { CellClock } from "./clock.ts";
@@ -17,6 +18,7 @@ interface HostedPlace {
   readonly log: (line: string) => void;
   readonly bindMs: number;
   readonly teardownMs: number;
+  readonly tls: ReloadingTls | null;
 }
 
 /** A binding with what is under way for it; each is begun once. */
@@ -45,10 +47,10 @@ export class HostedResource {
     this.config = config;
     this.place = place;
     this.resource = config.resource;
-    const { cell, keys, clock, log } = place;
+    const { cell, keys, clock, log, tls } = place;
     const { resource, hardware, reads } = config;
     this.admission = new Admission({ cell, resource, hardware, reads, keys, clock });
-    this.driver = config.make({ cell, resource, admission: this.admission, reads, log });
+    this.driver = config.make({ cell, resource, admission: this.admission, reads, tls, log });
   }
 
   /** The fault in one line, if it cannot be used. The next caller tries again. */

@@ -1,13 +1,15 @@
 /** What the gateways that speak HTTP have in common: the listener, the token of a request, typed answers. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
 import type { Duplex } from "node:stream";
 import { gatewayStatuses } from "../protocol/resources/gateway-codes.ts";
+import type { ReloadingTls } from "../trust/server-tls.ts";
 import type { Access, Admission, Admitted } from "./admission.ts";
 import type { Cut } from "./binding.ts";
 import { type AccessFailure, failureText } from "./failure.ts";
 import { type Listening, listen } from "./listening.ts";
-import { closeWith, resetSocket } from "./reset-socket.ts";
+import { closeWith, noteCarriers, resetSocket } from "./reset-socket.ts";
 
 interface HttpHandlers {
   readonly request: (request: IncomingMessage, response: ServerResponse) => void;
@@ -20,21 +22,25 @@ const checkingMs = 1_000;
 const bearer = /^Bearer (lht1\.[A-Za-z0-9_-]+)$/;
 
 export class HttpListener {
-  readonly server: Server;
+  readonly server: Server | SecureServer;
   /** host:port, once it listens. */
   address: string | null = null;
   private readonly listening: Listening;
+  private readonly tls: ReloadingTls | null;
   private opening: Promise<void> | null = null;
 
-  constructor(listening: Listening, handlers: HttpHandlers, headersMs = headersTimeoutMs) {
+  constructor(listening: Listening, tls: ReloadingTls | null, handlers: HttpHandlers, headersMs = headersTimeoutMs) {
     this.listening = listening;
+    this.tls = tls;
     // A request may last as long as its lease does; only its head has to come quickly.
-    this.server = createServer({
+    const options = {
       headersTimeout: headersMs,
       connectionsCheckingInterval: Math.min(checkingMs, headersMs),
       requestTimeout: 0,
       keepAliveTimeout: 30_000,
-    });
+    };
+    this.server = tls === null ? createServer(options) : createSecureServer({ ...options, ...tls.options });
+    if (tls !== null) noteCarriers(this.server);
     this.server.maxConnections = listening.connectionsMax;
     this.server.on("request", handlers.request);
     this.server.on("checkContinue", handlers.request);
@@ -54,6 +60,7 @@ export class HttpListener {
     this.opening ??= listen(this.server, this.listening).then(
       (address) => {
         this.address = address;
+        if (this.tls !== null && "setSecureContext" in this.server) this.tls.watch(this.server);
         // Later errors are of single connections; they must not bring the cell down.
         this.server.on("error", () => {});
       },
@@ -65,7 +72,13 @@ export class HttpListener {
     return this.opening;
   }
 
+  /** Where holders reach it. */
+  get url(): string {
+    return `${this.tls === null ? "http" : "https"}://${this.address}`;
+  }
+
   async close(): Promise<void> {
+    if (this.tls !== null && "setSecureContext" in this.server) this.tls.unwatch(this.server);
     if (this.address === null) return;
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
     this.server.closeAllConnections();

@@ -4,11 +4,13 @@
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CellConnection, type ConnectionEnd, type ConnectionOptions } from "./connection.ts";
+import { CellConnection, type ConnectionEnd, type Contact, type ConnectionOptions } from "./connection.ts";
 import type { CellEvent } from "./core.ts";
 import { EndedReports } from "./ended-reports.ts";
 
-export interface LinkOptions extends Omit<ConnectionOptions, "reports" | "session"> {
+export interface LinkOptions extends Omit<ConnectionOptions, "reports" | "session" | keyof Contact> {
+  /** Asked for each connection. */
+  readonly contact: () => Promise<Contact>;
   /** Said once for each kind of trouble, until there is a connection again. */
   readonly onTrouble: (reason: string) => void;
 }
@@ -85,9 +87,17 @@ export class CellLink {
   }
 
   private async connectOnce(): Promise<ConnectionEnd> {
-    const { onWelcome, onTrouble: _onTrouble, ...options } = this.options;
+    const { onWelcome, onTrouble: _onTrouble, contact, ...options } = this.options;
+    let found: Contact;
+    try {
+      found = await contact();
+    } catch (error) {
+      return { reason: error instanceof Error ? error.message : String(error), refusal: "none" };
+    }
+    if (this.stop.signal.aborted) return { reason: "it was closed", refusal: "none" };
     const connection = new CellConnection({
       ...options,
+      ...found,
       session: randomUUID(),
       reports: this.reports,
       onWelcome: (welcome) => {

@@ -1,10 +1,28 @@
 /** Connections that are over: cut at once (G6), or after a last word. */
-import { Socket } from "node:net";
+import { type Server, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 
 /** How long a refused client has to read why. */
 const lastWordMs = 1_000;
+
+/** What a connection over TLS goes over: only that can be reset. */
+const carriers = new WeakMap<Socket, Socket>();
+
+/** For a listener that speaks TLS, before it listens. */
+export function noteCarriers(server: Server): void {
+  const arriving = new Map<string, Socket>();
+  const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+  server.prependListener("connection", (socket: Socket) => {
+    const name = nameOf(socket);
+    arriving.set(name, socket);
+    socket.once("close", () => arriving.delete(name));
+  });
+  server.prependListener("secureConnection", (socket: Socket) => {
+    const carrier = arriving.get(nameOf(socket));
+    if (carrier !== undefined) carriers.set(socket, carrier);
+  });
+}
 
 /**
  * Reset rather than closed, so that what waits in the kernel's buffers is dropped too. While the socket is being shut
@@ -13,6 +31,11 @@ const lastWordMs = 1_000;
  */
 export function resetSocket(socket: Socket): void {
   if (socket.destroyed) return;
+  const carrier = carriers.get(socket);
+  if (carrier !== undefined) {
+    carrier.resetAndDestroy();
+    return void socket.destroy();
+  }
   const isShuttingDown = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
   if (isShuttingDown) socket.once("finish", () => resetSocket(socket));
   // Node resets only what is plain TCP.

@@ -1,6 +1,7 @@
 /** What a command is, and what it is given when it is run. */
 import type { CallOptions, Client, OperationInput, OperationName } from "../sdk/client.ts";
 import type { OperationAnswers } from "../sdk/wire.ts";
+import type { Address } from "./connection.ts";
 import type { Output } from "./output.ts";
 
 export interface Flag {
@@ -74,4 +75,6 @@ export interface Call {
   /** The server's address. */
   readonly url: string;
   readonly key: string | null;
+  /** All that is known about how to reach it. */
+  readonly address: Address;
 }

@@ -1,6 +1,8 @@
 /** Which server, and with which key. A wrong address or key is reported before anything is sent. */
 import { defaultPort, defaultUrl } from "../names/defaults.ts";
 import type { Client } from "../sdk/client.ts";
+import { type ClientTlsFiles, clientTlsEnvironment, clientTlsFiles, readClientTls } from "../trust/client-tls.ts";
+import { insecureWords, mayCarrySecret } from "../trust/loopback.ts";
 import type { Call, Environment } from "./command.ts";
 import { readDurationMs } from "./durations.ts";
 import { readKeyFile } from "./key-file.ts";
@@ -11,12 +13,15 @@ export interface Address {
   readonly key: string | null;
   readonly tenant: string | null;
   readonly timeoutMs: number | null;
+  /** What a client trusts and shows over TLS; read when it connects. */
+  readonly tls: ClientTlsFiles;
+  readonly isInsecure: boolean;
 }
 
 /** A user is waiting: a missing server is reported in a second, not in ten. */
 const retries = 3;
 
-export function readAddress(line: Pick<Call, "text">, environment: Environment): Address {
+export function readAddress(line: Pick<Call, "text" | "isSet">, environment: Environment): Address {
   const { LEASEHOLD_URL, LEASEHOLD_TENANT, LEASEHOLD_PORT, LEASEHOLD_TIMEOUT } = environment;
   const url = line.text("url") ?? (LEASEHOLD_URL || `http://127.0.0.1:${LEASEHOLD_PORT || defaultPort}`);
   const key = line.text("key") ?? readKey(line, environment);
@@ -26,7 +31,18 @@ export function readAddress(line: Pick<Call, "text">, environment: Environment):
   if (timeout !== null && timeoutMs === null) {
     throw new UsageProblem(`--timeout is "${timeout.slice(0, 80)}"; give a duration such as 500ms, 30s or 5m`);
   }
-  return { url: checkUrl(url), key: checkKey(key), tenant: checkTenant(tenant), timeoutMs };
+  const tls = clientTlsFiles(environment, {
+    ca: line.text("tls-ca"),
+    cert: line.text("tls-cert"),
+    key: line.text("tls-key"),
+  });
+  const { LEASEHOLD_INSECURE } = environment;
+  const isInsecure = line.isSet("insecure") || LEASEHOLD_INSECURE === "1" || LEASEHOLD_INSECURE === "true";
+  const address = { url: checkUrl(url), key: checkKey(key), tenant: checkTenant(tenant), timeoutMs, tls, isInsecure };
+  if (address.key !== null && !isInsecure && !mayCarrySecret(address.url)) {
+    throw new UsageProblem(insecureWords(address.url));
+  }
+  return address;
 }
 
 function readKey(line: Pick<Call, "text">, environment: Environment): string | null {
@@ -35,14 +51,22 @@ function readKey(line: Pick<Call, "text">, environment: Environment): string | n
   return file === null ? LEASEHOLD_KEY || null : readKeyFile(file, environment);
 }
 
-export async function connect({ url, key, tenant, timeoutMs }: Address): Promise<Client> {
+/** For a command that is started: how to reach the server, where flags said so. */
+export function addressEnvironment({ tls, isInsecure }: Address): NodeJS.ProcessEnv {
+  return { ...clientTlsEnvironment(tls), ...(isInsecure && { LEASEHOLD_INSECURE: "1" }) };
+}
+
+export async function connect({ url, key, tenant, timeoutMs, tls, isInsecure }: Address): Promise<Client> {
   const { createClient } = await import("../sdk/client.ts");
+  const certificates = readClientTls(tls);
   return createClient({
     url,
     retries,
     // One call after the other: a stream would not pay, and trying to open one takes longer than a call.
     transport: "http",
     ...(key !== null && { key }),
+    ...(certificates !== null && { tls: certificates }),
+    insecure: isInsecure,
     ...(tenant !== null && { tenant }),
     ...(timeoutMs !== null && { timeoutMs }),
   });

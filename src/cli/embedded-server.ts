@@ -51,11 +51,13 @@ export class EmbeddedServer {
       // One can only be started on this machine, and only once.
       if (!isLoopback(hostname) || protocol !== "http:" || this.running !== null) return;
       try {
-        const { LEASEHOLD_DATA } = environment;
+        const { LEASEHOLD_DATA, LEASEHOLD_OWNER_ONLY } = environment;
         const folder = data ?? (LEASEHOLD_DATA || join(homedir(), ".leasehold", "data"));
         const host = hostname.replace(/^\[|\]$/g, "");
+        const { loadConfig } = await import("../server/config/config.ts");
         const { startServer } = await import("../server/start.ts");
-        this.running = await startServer({ host, port: Number(port || 80), data: folder, log: quiet(note) });
+        const { ownerOnly } = loadConfig({}, { LEASEHOLD_OWNER_ONLY });
+        this.running = await startServer({ host, port: Number(port || 80), data: folder, ownerOnly, log: quiet(note) });
         note(`no server answered at ${url}, so one was started in this process, with its data in ${folder}`);
         return;
       } catch (error) {
@@ -67,7 +69,7 @@ export class EmbeddedServer {
 }
 
 /** What is at the address answers with; null where nothing does. */
-export function fetchHealth(url: string): Promise<Response | null> {
+function fetchHealth(url: string): Promise<Response | null> {
   return fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2_000) }).catch(() => null);
 }
 

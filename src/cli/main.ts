@@ -45,6 +45,7 @@ async function runLine(args: readonly string[], environment: Environment): Promi
       out,
       url,
       key: address.key,
+      address,
       resource: (name) => resourceName(name, cwd),
       connect: () => {
         client ??= connect(address);

@@ -3,6 +3,7 @@
  * milliseconds, and loading anything more would take longer than the calls.
  */
 import type { ClientRequest, IncomingMessage } from "node:http";
+import { type FoundOwner, findProvedOwner, proofHeader } from "../trust/owner-token.ts";
 import { isRecord } from "./payload.ts";
 import type { Settings } from "./settings.ts";
 
@@ -34,13 +35,25 @@ export interface CallOptions {
 const answerMs = 4_000;
 const answerBytesMax = 16 * 2 ** 20;
 
-export function connect({ url, key, tenant }: Settings): ControlPlane {
+export function connect({ url, key, tenant, tls, environment }: Settings): ControlPlane {
   const isSecure = url.startsWith("https:");
+  const { request } = isSecure ? process.getBuiltinModule("node:https") : process.getBuiltinModule("node:http");
+  let owner: Promise<FoundOwner | null> | null = null;
+  /** S5: the owner's token, once what listens there has proved that it knows it too. */
+  const askForProof = (address: string, headers: Readonly<Record<string, string>>): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      const asked = request(address, { headers, ...tls, signal: AbortSignal.timeout(answerMs) });
+      asked.on("response", (response) => resolve(response.resume().headers[proofHeader]));
+      asked.on("error", (error) => reject(new Unreachable(error.message)));
+      asked.end();
+    });
   return {
     url,
     async call(method, path, body, { token = null, holdMs = 0 } = {}) {
-      const { request } = isSecure ? process.getBuiltinModule("node:https") : process.getBuiltinModule("node:http");
-      const secret = token ?? key;
+      owner ??= key === null ? findProvedOwner(url, environment, askForProof) : Promise.resolve(null);
+      const proved = await owner;
+      const secret = token ?? key ?? proved?.token ?? null;
+      const address = proved?.url ?? url;
       const text = body === undefined ? null : JSON.stringify(body);
       const headers = {
         ...(text !== null && { "content-type": "application/json", "content-length": String(Buffer.byteLength(text)) }),
@@ -52,7 +65,7 @@ export function connect({ url, key, tenant }: Settings): ControlPlane {
         const fail = (error: Error): void => {
           reject(new Unreachable(signal.aborted ? `no answer within ${answerMs + holdMs} ms` : error.message));
         };
-        const sent: ClientRequest = request(`${url}${path}`, { method, headers, signal }, (response) => {
+        const sent: ClientRequest = request(`${address}${path}`, { method, headers, ...tls, signal }, (response) => {
           collect(response).then((answer) => resolve(answer), fail);
         });
         sent.on("error", fail);

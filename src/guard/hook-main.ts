@@ -9,6 +9,7 @@
  * is more than all that a hook does.
  */
 import { findRepository, NamingProblem } from "../names/repository.ts";
+import { TrustProblem } from "../trust/loopback.ts";
 import { answerText, type HookAnswer, pass } from "./answers.ts";
 import { connect } from "./control-plane.ts";
 import type { HookCall } from "./hook-call.ts";
@@ -120,7 +121,7 @@ class TooLate extends Error {}
 function failureWords(error: unknown): string {
   if (error instanceof PayloadProblem)
     return `the hook was called with something that it does not understand: ${error.message}.`;
-  if (error instanceof SettingsProblem || error instanceof NamingProblem) return `${error.message}.`;
+  if (error instanceof SettingsProblem || error instanceof NamingProblem || error instanceof TrustProblem) return `${error.message}.`;
   if (error instanceof Refused) return `the server refuses this agent: ${error.message} Give a key in LEASEHOLD_KEY.`;
   if (error instanceof TooLate)
     return "no answer came in time; see whether the server is well with `leasehold doctor`.";

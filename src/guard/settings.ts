@@ -3,6 +3,8 @@
 import { join } from "node:path";
 import { defaultPort, defaultUrl } from "../names/defaults.ts";
 import { projectFile } from "../names/repository.ts";
+import { type ClientTls, clientTlsFiles, readClientTls } from "../trust/client-tls.ts";
+import { insecureWords, isLoopback, mayCarrySecret, TrustProblem } from "../trust/loopback.ts";
 import { isRecord } from "./payload.ts";
 import { readPrivate } from "./private-files.ts";
 
@@ -10,6 +12,10 @@ export interface Settings {
   readonly url: string;
   readonly key: string | null;
   readonly tenant: string | null;
+  /** null: what the platform trusts. */
+  readonly tls: ClientTls | null;
+  /** Where files of the user are looked for. */
+  readonly environment: Environment;
   /** What happens to writes while the server does not answer. */
   readonly unreachable: "closed" | "open";
   /** A lease outlives an agent's thinking by this; each call of a hook renews it. The server caps it. */
@@ -36,7 +42,7 @@ const ttlMsDefault = 300_000;
 const waitMsMax = 20_000;
 
 export function readSettings(root: string | null, environment: Environment): Settings {
-  const { LEASEHOLD_URL, LEASEHOLD_KEY, LEASEHOLD_TENANT, LEASEHOLD_PORT } = environment;
+  const { LEASEHOLD_URL, LEASEHOLD_KEY, LEASEHOLD_TENANT, LEASEHOLD_PORT, LEASEHOLD_INSECURE } = environment;
   const file = root === null ? {} : readFile(join(root, projectFile));
   const choose = <T extends string>(field: string, values: readonly [T, ...(readonly T[])]): T => {
     const value = file[field] ?? values[0];
@@ -55,11 +61,16 @@ export function readSettings(root: string | null, environment: Environment): Set
   }
   const url = (LEASEHOLD_URL || named || `http://127.0.0.1:${LEASEHOLD_PORT || defaultPort}`).replace(/\/+$/, "");
   if (!isAddress(url)) throw new SettingsProblem(`LEASEHOLD_URL is not an address; give one such as ${defaultUrl}`);
+  // A repository is not to be trusted with a key: one that names another server does not get ours.
+  const key = LEASEHOLD_URL || isLoopback(new URL(url).hostname) ? LEASEHOLD_KEY || null : null;
+  const isInsecure = LEASEHOLD_INSECURE === "1" || LEASEHOLD_INSECURE === "true";
+  if (key !== null && !isInsecure && !mayCarrySecret(url)) throw new SettingsProblem(insecureWords(url));
   return {
     url,
-    // A repository is not to be trusted with a key: one that names another server does not get ours.
-    key: LEASEHOLD_URL || isLoopback(url) ? LEASEHOLD_KEY || null : null,
+    key,
+    tls: url.startsWith("https:") ? readTls(environment) : null,
     tenant: LEASEHOLD_TENANT || null,
+    environment,
     unreachable: choose("unreachable", ["closed", "open"]),
     ttlMs: count("ttl_ms", ttlMsDefault, 1_000, 86_400_000),
     waitMs: count("wait_ms", 0, 0, waitMsMax),
@@ -86,9 +97,12 @@ function isAddress(text: string): boolean {
   return url !== null && (url.protocol === "http:" || url.protocol === "https:") && url.username === "";
 }
 
-function isLoopback(text: string): boolean {
-  const { hostname } = new URL(text);
-  return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
+function readTls(environment: Environment): ClientTls | null {
+  try {
+    return readClientTls(clientTlsFiles(environment));
+  } catch (error) {
+    throw error instanceof TrustProblem ? new SettingsProblem(error.message) : error;
+  }
 }
 
 function problem(field: string, wanted: string): SettingsProblem {

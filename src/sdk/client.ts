@@ -6,6 +6,8 @@
 import { type Clock, type Mark, systemClock, Timekeeper } from "../keeper/clock.ts";
 import { backOffMs } from "../keeper/lease-keeper.ts";
 import { defaultUrl } from "../names/defaults.ts";
+import { type ClientTls, clientTlsFiles, readClientTls } from "../trust/client-tls.ts";
+import { insecureWords, isLoopback, mayCarrySecret } from "../trust/loopback.ts";
 import type { Manifest } from "./acquiring.ts";
 import { Agent, type AgentOptions } from "./agent.ts";
 import { AgentPool } from "./agent-pool.ts";
@@ -16,6 +18,8 @@ import type { Fetch } from "./http.ts";
 import { holdMsOf, isRepeatable, keyed, type OperationName, takesLong } from "./idempotency.ts";
 import { Lane, type Transport } from "./lane.ts";
 import { LeaseWatch } from "./lease-watch.ts";
+import { OwnerLogin } from "./owner-login.ts";
+import { createDispatcher, type Dispatcher, fetchThrough } from "./platform-tls.ts";
 import { openTaskKeeper } from "./task-keeper.ts";
 import { type Limited, limited, sleep } from "./timing.ts";
 import { type Credentials, headersFor, WireBroken, type WireReply } from "./transport.ts";
@@ -26,6 +30,7 @@ import { presentWork, type Work } from "./works.ts";
 
 export type { OperationName } from "./idempotency.ts";
 export type { Transport } from "./lane.ts";
+export type { ClientTls } from "../trust/client-tls.ts";
 export type OperationInput<N extends OperationName> = OperationInputs[N];
 export type OperationAnswer<N extends OperationName> = OperationAnswers[N];
 
@@ -42,6 +47,13 @@ export interface ClientOptions {
   /** One connection for many calls (the stream), plain HTTP, or whichever suits; the last if left out. */
   readonly transport?: Transport | undefined;
   readonly fetch?: Fetch | undefined;
+  /**
+   * For https on Node, in PEM, of the server and of cells: the authority to trust, and the certificate to show. Left out: the files that
+   * LEASEHOLD_CA (or LEASEHOLD_TLS_CA), LEASEHOLD_TLS_CERT and LEASEHOLD_TLS_KEY name, or the platform's authorities.
+   */
+  readonly tls?: ClientTls | undefined;
+  /** Lets keys and tokens be sent over plain http to another machine, where others can read them. */
+  readonly insecure?: boolean | undefined;
   /** For tests. */
   readonly clock?: Clock | undefined;
 }
@@ -85,7 +97,6 @@ const backOffMsBase = 50;
 const backOffMsCap = 2_000;
 
 export class Client {
-  readonly url: string;
   readonly time: Timekeeper;
   readonly watch = new LeaseWatch();
   private readonly options: ClientOptions;
@@ -94,10 +105,23 @@ export class Client {
   /** Calls under way. They are not hung onto `closing`, which would have as many listeners as there are calls. */
   private readonly open = new Set<Limited>();
   private readonly agents: AgentPool;
+  private readonly address: string;
+  private readonly tls: ClientTls | null;
+  private readonly dispatcher: Dispatcher | null;
+  /** Which its requests go with, where no key was given and the server is on this machine. */
+  private readonly owner: OwnerLogin | null;
+  private readonly maySendSecrets: boolean;
+  private readonly platformFetch: Fetch;
 
   constructor(options: ClientOptions = {}) {
     this.options = options;
-    this.url = addressOf(options.url ?? defaultUrl);
+    this.address = addressOf(options.url ?? defaultUrl);
+    this.tls = options.tls ?? tlsOfEnvironment();
+    this.dispatcher = this.tls === null || options.fetch !== undefined ? null : createDispatcher(this.tls);
+    this.platformFetch = this.dispatcher === null ? fetch : fetchThrough(this.dispatcher);
+    this.owner = options.key === undefined && mayHaveOwner(this.address) ? new OwnerLogin(this.address) : null;
+    this.maySendSecrets = mayCarrySecret(this.address) || (options.insecure ?? isInsecureEnvironment());
+    if (options.key !== undefined) this.assertMaySend();
     this.time = new Timekeeper(options.clock ?? systemClock);
     this.agents = new AgentPool(this, options.key !== undefined);
   }
@@ -119,7 +143,6 @@ export class Client {
     options: AskOptions = {},
   ): Promise<Timed<OperationAnswer<N>>> {
     const request = keyed(name, input);
-    const lane = this.laneFor(this.credentials(options.token));
     const holdMs = holdMsOf(request);
     const { timeoutMs = this.options.timeoutMs ?? timeoutMsDefault } = options;
     const { retries = this.options.retries ?? retriesDefault } = options;
@@ -128,7 +151,7 @@ export class Client {
     for (let attempt = 0; ; attempt++) {
       const sentAt = this.time.mark();
       const leftMs = endAt - performance.now();
-      const send = (signal: AbortSignal) => lane.send(name, request, signal, options.cleansUp === true);
+      const send = (signal: AbortSignal) => this.send(name, request, signal, options);
       const isLast = !mayRepeat || attempt >= retries;
       const attemptMs = isLast ? attemptMsMax : Math.min(attemptMsFirst * 2 ** attempt, attemptMsMax);
       const limitMs = takesLong(name) ? leftMs : Math.min(leftMs, attemptMs + holdMs);
@@ -136,11 +159,14 @@ export class Client {
       const isBroken = outcome instanceof LeaseholdError;
       if (!isBroken && outcome.status < 300) return { answer: outcome.body as OperationAnswer<N>, sentAt };
       const failure = isBroken ? outcome : errorOf(outcome.status, outcome.body, outcome.retryAfterMs);
+      if (isBroken) this.owner?.lost();
+      if (failure.code === "unauthorized" && attempt === 0 && this.findsOwner(options)) continue;
       const isFinal = isBroken ? failure.code === "aborted" || failure.code === "closed" : !isPassing(failure);
       if (isFinal || attempt >= retries || (failure.outcomeUnknown && !mayRepeat)) throw failure;
       const pauseMs = Math.max(backOffMs(attempt, backOffMsBase, backOffMsCap), failure.retryAfterMs ?? 0);
       if (performance.now() + pauseMs >= endAt) throw failure;
       await sleep(pauseMs, options.signal);
+      const lane = this.laneFor(this.credentials(options.token));
       if (isBroken && failure.code === "timeout" && !lane.isStreaming) await lane.clear(options.signal);
     }
   }
@@ -176,12 +202,13 @@ export class Client {
 
   /** Begins to work on tasks at once, until it is drained. */
   worker(options: WorkerOptions): Worker {
-    const { url, time } = this;
-    const { fetch: own } = this.options;
-    const credentials = this.credentials(null);
-    return new Worker(this, options, (maxBusyMs) =>
-      openTaskKeeper({ url, credentials, fetch: own ?? fetch, time, maxBusyMs }, own !== undefined),
-    );
+    const { time, tls, fetcher } = this;
+    const hasOwn = this.options.fetch !== undefined;
+    return new Worker(this, options, async (maxBusyMs) => {
+      await this.owner?.ready(fetcher, this.closing.signal);
+      const credentials = this.credentials(null);
+      return openTaskKeeper({ url: this.url, credentials, fetch: fetcher, tls, time, maxBusyMs }, hasOwn);
+    });
   }
 
   /** What happens, from now on or since a given event, without gaps or repetition, until the loop or the signal ends. */
@@ -200,13 +227,15 @@ export class Client {
     options: CallOptions = {},
   ): Promise<Response> {
     const { fetcher } = this; // A browser's fetch refuses to be called as a method.
-    const headers = { ...headersFor(this.credentials(options.token)), ...init.headers };
     const signal = AbortSignal.any([this.closing.signal, options.signal ?? []].flat());
     try {
+      await this.owner?.ready(fetcher, signal);
+      const headers = { ...headersFor(this.credentials(options.token)), ...init.headers };
       return await fetcher(`${this.url}${path}`, { ...init, headers, signal });
     } catch (error) {
       if (options.signal?.aborted === true) throw aborted(options.signal, true);
       if (this.closing.signal.aborted) throw closed();
+      if (error instanceof LeaseholdError) throw error;
       throw this.unreachable(error, true);
     }
   }
@@ -222,7 +251,17 @@ export class Client {
 
   /** What carries requests, also those to cells. */
   get fetcher(): Fetch {
-    return this.options.fetch ?? fetch;
+    return this.options.fetch ?? this.platformFetch;
+  }
+
+  /** The server's address. */
+  get url(): string {
+    return this.owner?.url ?? this.address;
+  }
+
+  /** What connections to cells use too. */
+  get certificates(): ClientTls | null {
+    return this.tls;
   }
 
   get isClosed(): boolean {
@@ -239,6 +278,29 @@ export class Client {
     return this.url === url && this.options.key === key && this.options.tenant === tenant;
   }
 
+  private async send(
+    name: OperationName,
+    request: object,
+    signal: AbortSignal,
+    options: AskOptions,
+  ): Promise<WireReply> {
+    if (this.owner !== null) await this.owner.ready(this.fetcher, signal);
+    const lane = this.laneFor(this.credentials(options.token));
+    const reply = await lane.send(name, request, signal, options.cleansUp === true);
+    this.owner?.heard();
+    return reply;
+  }
+
+  /** Refused without a credential: a server that is its owner's alone may have started after this client. */
+  private findsOwner({ token }: AskOptions): boolean {
+    return this.owner !== null && (token ?? null) === null && this.owner.lookAgain();
+  }
+
+  private assertMaySend(): void {
+    if (this.maySendSecrets) return;
+    throw new TypeError(`${insecureWords(this.address)}, or \`insecure: true\`.`);
+  }
+
   private async attempt(
     send: (signal: AbortSignal) => Promise<WireReply>,
     ms: number,
@@ -252,6 +314,7 @@ export class Client {
       return await send(limit.signal);
     } catch (error) {
       const mayHaveActed = !(error instanceof WireBroken) || error.mayHaveActed;
+      if (error instanceof LeaseholdError || error instanceof TypeError) throw error;
       if (this.isClosed) return closed();
       if (signal !== undefined && isAborted(signal)) return aborted(signal, mayHaveActed);
       if (!limit.isOver()) return this.unreachable(error, mayHaveActed);
@@ -270,7 +333,9 @@ export class Client {
   }
 
   private credentials(token: string | null | undefined): Credentials {
-    return { secret: token ?? this.options.key ?? null, tenant: this.options.tenant ?? null };
+    const secret = token ?? this.options.key ?? this.owner?.secret ?? null;
+    if (secret !== null) this.assertMaySend();
+    return { secret, tenant: this.options.tenant ?? null };
   }
 
   private laneFor(credentials: Credentials): Lane {
@@ -278,7 +343,7 @@ export class Client {
     let lane = this.lanes.get(name);
     if (lane === undefined) {
       const { transport = "auto" } = this.options;
-      lane = new Lane({ url: this.url, credentials, transport, fetch: this.fetcher });
+      lane = new Lane({ url: this.url, credentials, transport, fetch: this.fetcher, dispatcher: this.dispatcher });
       this.lanes.set(name, lane);
     }
     return lane;
@@ -312,6 +377,25 @@ function isAborted(signal: AbortSignal): boolean {
 
 function closed(): LeaseholdError {
   return new LeaseholdError({ code: "closed", detail: "The client was closed.", outcomeUnknown: true });
+}
+
+/** Node's, where there is one. */
+const environment: Readonly<Record<string, string | undefined>> =
+  (globalThis as { process?: { env?: Record<string, string> } }).process?.env ?? {};
+
+function tlsOfEnvironment(): ClientTls | null {
+  return readClientTls(clientTlsFiles(environment));
+}
+
+function isInsecureEnvironment(): boolean {
+  const { LEASEHOLD_INSECURE } = environment;
+  return LEASEHOLD_INSECURE === "1" || LEASEHOLD_INSECURE === "true";
+}
+
+/** Files can be read, and the server is on this machine. */
+function mayHaveOwner(url: string): boolean {
+  const { process } = globalThis as { process?: { getBuiltinModule?: unknown } };
+  return typeof process?.getBuiltinModule === "function" && isLoopback(new URL(url).hostname);
 }
 
 function addressOf(url: string): string {

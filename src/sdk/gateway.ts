@@ -3,6 +3,7 @@
  * stale had no effect, and is made again with the next one. What fails because the lease has ended fails with the
  * LeaseLost, also where the platform's own error came first (G9).
  */
+import type { ClientTls } from "../trust/client-tls.ts";
 import { Denied, LeaseholdError } from "./errors.ts";
 import type { HeldLease } from "./held-lease.ts";
 import type { Holding } from "./holding.ts";
@@ -33,6 +34,11 @@ export class Gateway {
     if (token === undefined)
       throw new TypeError(`The lease on ${resource} has no token: no cell hosts it. Ask for one with tokens: true.`);
     return token;
+  }
+
+  /** For connections that are not requests. */
+  get certificates(): ClientTls | null {
+    return this.holding.actor.client.certificates;
   }
 
   get signal(): AbortSignal {

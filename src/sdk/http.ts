@@ -78,9 +78,10 @@ export function parsed(text: string): WireReply["body"] {
 const neverSent =
   /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused|Connection refused|FailedToOpenSocket|dns error|Unable to connect/i;
 
-export function broken(error: unknown): WireBroken {
+export function broken(error: unknown, isActing = true): WireBroken {
   const words = causesOf(error);
-  return new WireBroken(words[words.length - 1] ?? "no answer", !neverSent.test(words.join(" ")), error);
+  const mayHaveActed = isActing && !neverSent.test(words.join(" "));
+  return new WireBroken(words[words.length - 1] ?? "no answer", mayHaveActed, error);
 }
 
 /** fetch says only that it failed; why is in its cause. */

@@ -4,6 +4,7 @@
  */
 import { createHttpWire, type Fetch } from "./http.ts";
 import { holdMsOf, type OperationName } from "./idempotency.ts";
+import type { Dispatcher } from "./platform-tls.ts";
 import { canStream, commandCharsMax, inFlightMax, Stream } from "./stream.ts";
 import { limited } from "./timing.ts";
 import type { Credentials, Wire, WireReply } from "./transport.ts";
@@ -22,6 +23,8 @@ export interface LaneOptions {
   readonly credentials: Credentials;
   readonly transport: Transport;
   readonly fetch: Fetch;
+  /** With certificates of the client's own; null: the platform's. */
+  readonly dispatcher: Dispatcher | null;
 }
 
 export class Lane implements Wire {
@@ -97,8 +100,8 @@ export class Lane implements Wire {
 
   private opened(): Stream {
     if (this.stream !== null) return this.stream;
-    const { url, credentials } = this.options;
-    const stream = new Stream(url, credentials, () => {
+    const { url, credentials, dispatcher } = this.options;
+    const stream = new Stream(url, credentials, dispatcher, () => {
       if (this.stream === stream) this.stream = null;
     });
     this.stream = stream;

@@ -2,6 +2,7 @@
  * Calls over one WebSocket, many in flight. All calls of one turn of the event loop leave in one frame, and answers
  * come by id as they are ready. When it breaks, or has fallen silent, every waiting call fails, and the caller's retry decides.
  */
+import type { Dispatcher } from "./platform-tls.ts";
 import { timeUp } from "./timing.ts";
 import { type Credentials, headersFor, type Wire, WireBroken, type WireReply } from "./transport.ts";
 
@@ -23,6 +24,9 @@ const ticksBeforeEnd = 10;
 const pingFrame = '{"id":0,"op":"healthz","input":{}}';
 /** An open WebSocket keeps a process alive, so an idle one is closed. */
 const idleMs = 5_000;
+
+/** Node's second argument; browsers have none of this. */
+type WebSocketInit = NonNullable<ConstructorParameters<typeof WebSocket>[1]>;
 
 interface Waiting {
   readonly resolve: (answered: WireReply) => void;
@@ -55,11 +59,12 @@ export class Stream implements Wire {
   private ticking: ReturnType<typeof setInterval> | undefined;
   private quietTicks = 0;
 
-  constructor(url: string, credentials: Credentials, onEnd: () => void) {
+  constructor(url: string, credentials: Credentials, dispatcher: Dispatcher | null, onEnd: () => void) {
     this.onEnd = onEnd;
     const headers = headersFor(credentials);
+    const options = { ...(Object.keys(headers).length > 0 && { headers }), ...(dispatcher !== null && { dispatcher }) };
     const address = `${url.replace(/^http/, "ws")}/v1/stream`;
-    this.socket = Object.keys(headers).length === 0 ? new WebSocket(address) : new WebSocket(address, { headers });
+    this.socket = new WebSocket(address, ...(Object.keys(options).length === 0 ? [] : [options as WebSocketInit]));
     this.opened = new Promise((resolve) => {
       this.socket.addEventListener("open", () => {
         this.isUp = true;

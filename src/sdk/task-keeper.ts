@@ -1,5 +1,6 @@
 /** Keeps the leases of tasks alive: from a thread of its own where there are threads, else from this event loop. */
 import type { Timekeeper } from "../keeper/clock.ts";
+import type { ClientTls } from "../trust/client-tls.ts";
 import { createHttpWire, type Fetch } from "./http.ts";
 import { TaskBeats } from "./task-beats.ts";
 import type { Credentials } from "./transport.ts";
@@ -28,6 +29,7 @@ export interface TaskKeeperOptions {
   readonly url: string;
   readonly credentials: Credentials;
   readonly fetch: Fetch;
+  readonly tls: ClientTls | null;
   readonly time: Timekeeper;
   /** If the event loop stands still for longer, leases are left to run out. */
   readonly maxBusyMs: number;

@@ -8,7 +8,7 @@ import { v8Heap } from "../engine/v8-heap.ts";
 import { MasterKeys } from "../token/node/master-keys.ts";
 import { isLoopback } from "../trust/loopback.ts";
 import { removeOwner } from "../trust/owner-token.ts";
-import { ReloadingTls, reloadEveryMs } from "../trust/server-tls.ts";
+import { ReloadingTls } from "../trust/server-tls.ts";
 import { ArtifactFiles } from "./artifacts/artifact-files.ts";
 import { createArtifactHandlers } from "./artifacts/artifacts.ts";
 import { depotOf } from "./artifacts/depot.ts";
@@ -42,7 +42,7 @@ export async function composeServer(
   closed: () => void = () => undefined,
 ): Promise<RunningServer> {
   const { host, port, log, requestTimeoutMs, tlsCa: ca } = config;
-  const { tlsCert: cert, tlsKey: key, tlsReloadMs = reloadEveryMs, behindProxy } = config;
+  const { tlsCert: cert, tlsKey: key, tlsReloadMs, behindProxy } = config;
   const tls = cert === null || key === null ? null : new ReloadingTls({ cert, key, ca }, log);
   // The secret is another one after a restore, and then no older token is good (S6).
   const masterKeys = MasterKeys.open(folder, engine.now(), hashSecret(engine.secret));
@@ -143,7 +143,7 @@ export async function composeServer(
         stopPruning();
         stopWatchingHeap();
         stopLooking();
-        tls?.close();
+        if (tls !== null && "setSecureContext" in server) tls.unwatch(server);
         owner?.withdraw();
         slowReaders.close();
         metrics.close();

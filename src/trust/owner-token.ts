@@ -8,7 +8,7 @@
  *
  * Guards load this at each step of a coding agent, and browsers with the SDK; so it imports nothing.
  */
-import { TrustProblem } from "./loopback.ts";
+import { isLoopback, TrustProblem } from "./loopback.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -138,4 +138,21 @@ export function checkProof(owner: FoundOwner, challenge: string, proof: string |
     `what answers at ${owner.url} is not the server that wrote ${owner.file}, and was sent no credential; ` +
       "see who listens there, and delete the file if its server is gone",
   );
+}
+
+/**
+ * The owner's token for a server that has proved itself just now; null where there is none. `ask` sends a request with
+ * these headers, and returns the header of the answer that has the proof.
+ */
+export async function findProvedOwner(
+  url: string,
+  environment: Environment,
+  ask: (url: string, headers: Readonly<Record<string, string>>) => Promise<unknown>,
+): Promise<FoundOwner | null> {
+  const owner = isLoopback(new URL(url).hostname) ? findOwner(url, environment) : null;
+  if (owner === null) return null;
+  const challenge = newChallenge();
+  const proof = await ask(`${owner.url}/healthz`, { [challengeHeader]: challenge });
+  checkProof(owner, challenge, typeof proof === "string" ? proof : null);
+  return owner;
 }

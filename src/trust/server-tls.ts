@@ -26,14 +26,14 @@ interface Reloadable {
   setSecureContext(options: TlsOptions): void;
 }
 
-export const reloadEveryMs = 2_000;
+const reloadEveryMs = 2_000;
 /** A silent client holds a connection no longer than this. */
 const handshakeTimeoutMs = 10_000;
 const dayMs = 86_400_000;
 const soonMs = 14 * dayMs;
 
 /** What a listener is made with, beside its certificate. TLS 1.3 is preferred by every client that has it. */
-export function listenerOptions({ ca }: TlsFiles): TlsOptions {
+function listenerOptions({ ca }: TlsFiles): TlsOptions {
   return {
     minVersion: "TLSv1.2",
     handshakeTimeout: handshakeTimeoutMs,
@@ -73,8 +73,8 @@ export class ReloadingTls {
   private endsAt: number;
   private hasWarned = false;
   private timer: NodeJS.Timeout | null = null;
-  /** For the listener's construction. */
-  readonly options: TlsOptions;
+  private readonly listeners = new Set<Reloadable>();
+  private loaded: TlsOptions;
 
   constructor(files: TlsFiles, log: TlsLog) {
     this.files = files;
@@ -82,29 +82,38 @@ export class ReloadingTls {
     // Before the files are read: a change in between is then seen.
     this.stamp = stampOf(files);
     const { endsAt, ...loaded } = loadTls(files, Date.now());
-    this.options = { ...listenerOptions(files), ...loaded };
+    this.loaded = loaded;
     this.endsAt = endsAt;
   }
 
+  /** For a listener's construction. */
+  get options(): TlsOptions {
+    return { ...listenerOptions(this.files), ...this.loaded };
+  }
+
   /** Polled and not watched: renames, links that are swapped and network disks all show in a stat. */
-  watch(listener: Reloadable, everyMs: number): void {
+  watch(listener: Reloadable, everyMs: number = reloadEveryMs): void {
     this.warnOfEnd();
-    this.timer = setInterval(() => this.check(listener), everyMs);
-    this.timer.unref();
+    this.listeners.add(listener);
+    this.timer ??= setInterval(() => this.check(), everyMs).unref();
   }
 
-  close(): void {
-    if (this.timer !== null) clearInterval(this.timer);
+  unwatch(listener: Reloadable): void {
+    this.listeners.delete(listener);
+    if (this.listeners.size > 0 || this.timer === null) return;
+    clearInterval(this.timer);
+    this.timer = null;
   }
 
-  private check(listener: Reloadable): void {
+  private check(): void {
     this.warnOfEnd();
     const stamp = stampOf(this.files);
     if (stamp === this.stamp) return;
     this.stamp = stamp;
     try {
       const { endsAt, ...loaded } = loadTls(this.files, Date.now());
-      listener.setSecureContext(loaded);
+      for (const listener of this.listeners) listener.setSecureContext(loaded);
+      this.loaded = loaded;
       this.endsAt = endsAt;
       this.hasWarned = false;
       this.log.info({ until: new Date(endsAt).toISOString() }, "the TLS certificate was reloaded");

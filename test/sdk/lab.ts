@@ -6,7 +6,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { startCellWith } from "./real-cell.ts";
+import { type CellSecurity, startCellWith } from "./real-cell.ts";
 
 export const lab = {
   tcp: "DB:/lab/orders",
@@ -22,7 +22,7 @@ export interface Lab {
   closeTcp(): void;
 }
 
-export async function startLab(t: TestContext, url: string): Promise<Lab> {
+export async function startLab(t: TestContext, url: string, security: CellSecurity = {}): Promise<Lab> {
   const sockets = new Set<Socket>();
   const tcp = createServer((socket) => {
     sockets.add(socket);
@@ -49,6 +49,6 @@ export async function startLab(t: TestContext, url: string): Promise<Lab> {
     { resource: lab.files, driver: "files", options: { folder: join(folder, "reports") } },
     { resource: lab.range, driver: "files", options: { file: image, offset: 7, length: 6 } },
     { resource: lab.memory, driver: "memory", options: { bytes: 1_024 } },
-  ]);
+  ], security);
   return { sockets, closeTcp: () => tcp.close() };
 }

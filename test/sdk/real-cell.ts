@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import { runCell } from "../../src/cell/cell-process.ts";
 import { readCellConfig } from "../../src/cell/config.ts";
+import type { ClientTls } from "../../src/trust/client-tls.ts";
 
 export interface Behind {
   readonly url: string;
@@ -42,19 +43,27 @@ export async function startCell(t: TestContext, url: string, target: string, nam
   await startCellWith(t, url, "lab-1", resources);
 }
 
+export interface CellSecurity {
+  /** Of the configuration, beside its resources. */
+  readonly settings?: object;
+  /** What it trusts and shows on its link. */
+  readonly tls?: ClientTls | null;
+}
+
 export async function startCellWith(
   t: TestContext,
   url: string,
   cell: string,
   resources: readonly object[],
+  { settings = {}, tls = null }: CellSecurity = {},
 ): Promise<void> {
-  const config = readCellConfig(JSON.stringify({ cell, resources }), `/${cell}.json`);
+  const config = readCellConfig(JSON.stringify({ cell, ...settings, resources }), `/${cell}.json`);
   const told = new AbortController();
   const welcomed = Promise.withResolvers<void>();
   const ended = runCell({
     config,
     url,
-    key: null,
+    contact: async () => ({ url, key: null, tls }),
     version: "0.0.0",
     log: () => undefined,
     onWelcome: () => welcomed.resolve(),

@@ -20,7 +20,7 @@ export interface AreaOptions {
 export abstract class AreaDriver<Options extends AreaOptions> extends Driver<Options> {
   static readonly operations: Operations = { read: "reads", write: "writes" };
   protected abstract readonly area: FileArea;
-  private readonly listener = new HttpListener(this.options.listening, {
+  private readonly listener = new HttpListener(this.options.listening, this.place.tls, {
     request: (request, response) => void this.serve(request, response),
   });
 
@@ -33,7 +33,7 @@ export abstract class AreaDriver<Options extends AreaOptions> extends Driver<Opt
   }
 
   async bind(_binding: Binding): Promise<string> {
-    return `http://${this.listener.address}`;
+    return this.listener.url;
   }
 
   async probe(_signal: AbortSignal): Promise<ProbeResult> {

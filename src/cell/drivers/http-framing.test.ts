@@ -283,7 +283,7 @@ test("S4: a refused connection is gone, though its client keeps its own side ope
 
 test("S4: a connection that says nothing, or half a head, gets 408 and is gone", async () => {
   const listening = { host: "127.0.0.1", port: 0, advertise: null, connectionsMax: 100 };
-  const listener = new HttpListener(listening, { request: (_request, response) => response.end() }, 50);
+  const listener = new HttpListener(listening, null, { request: (_request, response) => response.end() }, 50);
   await listener.open();
   atEnd(() => listener.close());
   for (const text of ["GET /a HTT", "GET / HTTP/1.1\r\nHost: x\r\n"]) {

@@ -81,7 +81,7 @@ export class HttpDriver extends Driver<HttpOptions> {
   private readonly base = this.options.target.pathname.replace(/\/$/, "");
   /** Connections to the service, for each lease its own: an answer that is late or forged reaches no other (G14). */
   private readonly pools = new Map<string, HttpAgent>();
-  private readonly listener = new HttpListener(this.options.listening, {
+  private readonly listener = new HttpListener(this.options.listening, this.place.tls, {
     request: (request, response) => this.serve(request, response),
     upgrade: (request, socket, head) => this.upgrade(request, socket, head),
   });
@@ -91,7 +91,7 @@ export class HttpDriver extends Driver<HttpOptions> {
   }
 
   async bind(): Promise<string> {
-    return `http://${this.listener.address}`;
+    return this.listener.url;
   }
 
   /** Another holder gets connections of its own (G14). */

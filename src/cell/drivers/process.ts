@@ -84,7 +84,7 @@ export class ProcessDriver extends Driver<ProcessOptions> {
   private readonly running = new Map<string, Running>();
   private starts = 0;
   private hasWarned = false;
-  private readonly listener = new HttpListener(this.options.listening, {
+  private readonly listener = new HttpListener(this.options.listening, this.place.tls, {
     request: (request, response) => this.serve(request, response),
   });
 
@@ -111,7 +111,7 @@ export class ProcessDriver extends Driver<ProcessOptions> {
     this.running.set(id, running);
     this.guard(binding);
     if (this.options.command !== null) await this.startFixed(this.options.command, binding);
-    return this.listener.address === null ? "" : `http://${this.listener.address}`;
+    return this.listener.address === null ? "" : this.listener.url;
   }
 
   override renewed(binding: Binding): void {

@@ -2,7 +2,8 @@
  * `tcp`: a gateway for any protocol. The first line is the token; it is answered with the line `ok`, or with one line
  * of JSON that says what is wrong, and then the end. After `ok` all bytes pass as they are, until the lease ends.
  */
-import { connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { createServer as createSecureServer, type Server as SecureServer } from "node:tls";
 import { tokenLimits } from "../../token/index.ts";
 import { whenAdmitted } from "../admission.ts";
 import type { Pass } from "../binding.ts";
@@ -11,7 +12,7 @@ import { type AccessFailure, failureText } from "../failure.ts";
 import type { Fields } from "../fields.ts";
 import { addressPattern, bareHost, type Listening, listen, readListening } from "../listening.ts";
 import { pump, watchService } from "../pump.ts";
-import { closeWith, resetSocket } from "../reset-socket.ts";
+import { closeWith, noteCarriers, resetSocket } from "../reset-socket.ts";
 import { probeService, reach, readProbe, type ServiceProbe } from "../service-probe.ts";
 
 interface TcpOptions {
@@ -36,7 +37,7 @@ export function readTcpOptions(fields: Fields, folder: string): TcpOptions {
 
 export class TcpDriver extends Driver<TcpOptions> {
   static readonly operations: Operations = { connect: "opaque" };
-  private readonly server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.greet(socket));
+  private readonly server = this.createServer();
   private readonly sockets = new Set<Socket>();
   private address: string | null = null;
 
@@ -45,10 +46,20 @@ export class TcpDriver extends Driver<TcpOptions> {
     this.server.maxConnections = this.options.listening.connectionsMax;
     this.address = await listen(this.server, this.options.listening);
     this.server.on("error", () => {});
+    if ("setSecureContext" in this.server) this.place.tls?.watch(this.server);
+  }
+
+  private createServer(): Server | SecureServer {
+    const options = { allowHalfOpen: true, noDelay: true };
+    const { tls } = this.place;
+    if (tls === null) return createServer(options, (socket) => this.greet(socket));
+    const server = createSecureServer({ ...options, ...tls.options }, (socket) => this.greet(socket));
+    noteCarriers(server);
+    return server;
   }
 
   async bind(): Promise<string> {
-    return `tcp://${this.address}`;
+    return `${this.place.tls === null ? "tcp" : "tls"}://${this.address}`;
   }
 
   async probe(signal: AbortSignal): Promise<ProbeResult> {
@@ -63,6 +74,7 @@ export class TcpDriver extends Driver<TcpOptions> {
 
   override async stop(): Promise<void> {
     await this.reset();
+    if ("setSecureContext" in this.server) this.place.tls?.unwatch(this.server);
     if (this.address === null) return;
     await new Promise<void>((resolve) => this.server.close(() => resolve()));
   }

@@ -69,7 +69,8 @@ export class UdpDriver extends Driver<UdpOptions> {
   }
 
   async bind(): Promise<string> {
-    return `udp://${this.doors?.control.address}`;
+    // The token and the flow's key go over TLS; the datagrams are as they are.
+    return `${this.place.tls === null ? "udp" : "udps"}://${this.doors?.control.address}`;
   }
 
   async probe(signal: AbortSignal): Promise<ProbeResult> {
@@ -92,7 +93,7 @@ export class UdpDriver extends Driver<UdpOptions> {
   }
 
   private async open(): Promise<Doors> {
-    const control = new HttpListener(this.options.listening, {
+    const control = new HttpListener(this.options.listening, this.place.tls, {
       request: (request, response) => this.serve(request, response),
     });
     await control.open();

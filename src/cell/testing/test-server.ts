@@ -143,8 +143,7 @@ export function linkCell(url: string, resources: readonly object[], key: string 
   const troubles: string[] = [];
   const core: CellCore = new CellCore(config, keys, { onEvent: (event) => link.tell(event) });
   const link: CellLink = new CellLink({
-    url,
-    key,
+    contact: async () => ({ url, key, tls: null }),
     cell: "linked",
     version: "0.1.0",
     core,

@@ -1,9 +1,9 @@
 /** Backups of the data (S6): fetched from a running server, and restored while none runs. */
-import { request as httpRequest, type IncomingMessage } from "node:http";
-import { request as httpsRequest } from "node:https";
+import type { IncomingMessage } from "node:http";
 import { json } from "node:stream/consumers";
+import { type ClientTls, readClientTls } from "../../trust/client-tls.ts";
 import type { Call, Command } from "../command.ts";
-import { readAddress } from "../connection.ts";
+import { keyFor, send } from "../owner-key.ts";
 import { Failure } from "../problem.ts";
 import { writeWhole } from "../whole-file.ts";
 
@@ -50,9 +50,11 @@ the server's secret: keep it as safe as the data. For operators.`,
 
 /** Returns the size. */
 async function fetchBackup(call: Call, file: string): Promise<number> {
-  const address = readAddress(call, call.environment);
+  const { url, key, tls } = call.address;
   const port = call.integer("port", 1, 65_535);
-  const response = await request(port === null ? address.url : `http://127.0.0.1:${port}`, address.key);
+  const certificates = readClientTls(tls);
+  const asked = { url: port === null ? url : `http://127.0.0.1:${port}`, key };
+  const response = await request(await keyFor(asked, certificates, call.environment), certificates);
   if (response.statusCode !== 200) throw new Failure(`the server refused: ${await detailOf(response)}`);
   return writeWhole(file, response, (size) => {
     if (size !== Number(response.headers["content-length"])) throw new Failure("the backup was cut short; try again");
@@ -60,19 +62,16 @@ async function fetchBackup(call: Call, file: string): Promise<number> {
 }
 
 /** Not with fetch, which gives up after five minutes of silence; making a large copy may take longer. */
-async function request(base: string, key: string | null): Promise<IncomingMessage> {
+async function request({ url: base, key }: KeyedAddress, tls: ClientTls | null): Promise<IncomingMessage> {
   const { backup } = await import("../../protocol/operating/backup.ts");
   const url = new URL(backup.path, base);
   const headers = key === null ? {} : { authorization: `Bearer ${key}` };
-  const send = url.protocol === "https:" ? httpsRequest : httpRequest;
-  return new Promise((resolve, reject) => {
-    const sent = send(url, { method: backup.method, headers }, resolve);
-    sent.on("error", (cause) =>
-      reject(new Failure(`no server answers at ${url.origin}: ${cause.message}`, undefined, { cause })),
-    );
-    sent.end();
+  return send(url, { method: backup.method, headers }, tls).catch((cause: Error) => {
+    throw new Failure(`no server answers at ${url.origin}: ${cause.message}`, undefined, { cause });
   });
 }
+
+type KeyedAddress = Awaited<ReturnType<typeof keyFor>>;
 
 async function detailOf(response: IncomingMessage): Promise<string> {
   const body = (await json(response).catch(() => null)) as { readonly detail?: string } | null;

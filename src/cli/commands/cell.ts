@@ -2,11 +2,13 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { CellConfig } from "../../cell/config.ts";
+import { readClientTls } from "../../trust/client-tls.ts";
 import { version } from "../../server/config/version.ts";
 import type { Call, Command } from "../command.ts";
 import { readAddress } from "../connection.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { hideKey } from "../key-file.ts";
+import { keyFor } from "../owner-key.ts";
 import { Failure, UsageProblem } from "../problem.ts";
 import { untilStopped } from "../stop-signals.ts";
 
@@ -32,11 +34,12 @@ standard error, and the others go on. SIGTERM ends everything that is bound, tel
     const { key } = call;
     // Read once: a key file may be a pipe.
     const own = { url: call.text("server") ?? call.text("url"), key };
-    const { url } = readAddress(
-      { text: (flag) => (flag === "url" || flag === "key" ? own[flag] : call.text(flag)) },
+    const { url, tls: tlsFiles } = readAddress(
+      { text: (flag) => (flag === "url" || flag === "key" ? own[flag] : call.text(flag)), isSet: call.isSet },
       { ...call.environment, LEASEHOLD_KEY_FILE: "" },
     );
     hideKey(key, call.environment);
+    readClientTls(tlsFiles);
     const { out } = call;
     const { runCell } = await import("../../cell/cell-process.ts");
     const end = await untilStopped((stop) => {
@@ -45,7 +48,11 @@ standard error, and the others go on. SIGTERM ends everything that is bound, tel
       return runCell({
         config,
         url,
-        key,
+        // For each connection: certificates are renewed, and the owner's server may be another by then.
+        contact: async () => {
+          const tls = readClientTls(tlsFiles);
+          return { ...(await keyFor({ url, key }, tls, call.environment)), tls };
+        },
         version,
         stop,
         log: (line) => out.note(line),

@@ -1,5 +1,6 @@
 /** Guards: leases for what coding agents write, through their own hooks and git's. */
 
+import { connect } from "../../guard/control-plane.ts";
 import { CannotChange, type Change, readText } from "../../guard/install/changes.ts";
 import { diffText } from "../../guard/install/diff.ts";
 import { gitPlace, hasGitHook } from "../../guard/install/git-hooks.ts";
@@ -13,7 +14,6 @@ import { readSettings, SettingsProblem } from "../../guard/settings.ts";
 import { readViolations } from "../../guard/violations.ts";
 import { findRepository, NamingProblem, type Repository } from "../../names/repository.ts";
 import type { Call, Command } from "../command.ts";
-import { fetchHealth } from "../embedded-server.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { plain } from "../plain-text.ts";
 import { Failure, UsageProblem } from "../problem.ts";
@@ -84,7 +84,10 @@ export const commands: readonly Command[] = [
       const repository = repositoryHere(call);
       const settings = readSettings(repository.root, call.environment);
       const guards = guardsIn(repository);
-      const isReached = (await fetchHealth(settings.url))?.ok === true;
+      const isReached = await connect(settings)
+        .call("GET", "/healthz")
+        .then(({ status }) => status === 200)
+        .catch(() => false);
       const violations = readViolations(checkoutFolder(repository, call.environment));
       const isGuarded = guards.some(({ state }) => state !== "not installed");
       const ok = !isGuarded || (isReached && guards.every(({ state }) => state !== "incomplete"));

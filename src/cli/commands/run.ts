@@ -10,6 +10,7 @@ import type { Granted } from "../../sdk/wire.ts";
 import { acquire, waitFlags, waitMsOf } from "../acquiring.ts";
 import { type Acting, actingAgent, agentFlag, asAgent } from "../acting.ts";
 import type { Call, Command } from "../command.ts";
+import { addressEnvironment } from "../connection.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { noteChanges } from "../lease-words.ts";
 import { manifestFlags, readManifest } from "../manifest.ts";
@@ -180,7 +181,7 @@ async function runUnderLeases(
   }
 }
 
-function environmentFor({ url }: Call, { agentId, token }: Acting, { leases }: Granted): NodeJS.ProcessEnv {
+function environmentFor({ url, address }: Call, { agentId, token }: Acting, { leases }: Granted): NodeJS.ProcessEnv {
   const ends = leases.map((lease) => lease.expires_at).toSorted();
   return {
     LEASEHOLD_LEASE_IDS: leases.map(({ id }) => id).join(","),
@@ -189,6 +190,7 @@ function environmentFor({ url }: Call, { agentId, token }: Acting, { leases }: G
     LEASEHOLD_AGENT_ID: agentId,
     ...(token !== null && { LEASEHOLD_AGENT_TOKEN: token }),
     LEASEHOLD_URL: url,
+    ...addressEnvironment(address),
   };
 }
 

@@ -8,6 +8,7 @@ import type { TaskContext } from "../../sdk/task-run.ts";
 import type { Offer, OfferedTask } from "../../sdk/wire.ts";
 import { agentFlag, agentNamed, announceRestart } from "../acting.ts";
 import type { Call, Command } from "../command.ts";
+import { addressEnvironment } from "../connection.ts";
 import { Failure, UsageProblem } from "../problem.ts";
 import { onStopSignals } from "../stop-signals.ts";
 import { type Child, startChild } from "../supervision/child.ts";
@@ -223,7 +224,7 @@ async function putArtifact(client: Client, bytes: Buffer): Promise<Artifact> {
 }
 
 function environmentFor(
-  { url }: Call,
+  { url, address }: Call,
   task: OfferedTask,
   { attempt, fence, leases }: Pick<TaskContext, "attempt" | "fence" | "leases">,
 ): NodeJS.ProcessEnv {
@@ -234,6 +235,7 @@ function environmentFor(
     LEASEHOLD_FENCE: String(Math.max(fence, ...leases.map((lease) => lease.fence))),
     LEASEHOLD_LEASE_IDS: leases.map(({ id }) => id).join(","),
     LEASEHOLD_URL: url,
+    ...addressEnvironment(address),
   };
 }
 

@@ -1,11 +1,13 @@
 /** The thread that sends heartbeats; see thread-keeper.ts. */
 import { parentPort, workerData } from "node:worker_threads";
 import { createHttpWire } from "../http.ts";
+import { createDispatcher, fetchThrough } from "../platform-tls.ts";
 import { TaskBeats } from "../task-beats.ts";
 import { uptimeMs } from "./shared-time.ts";
 import type { FromThread, ThreadData, ToThread } from "./thread-keeper.ts";
 
-const { url, credentials, maxBusyMs, stirs, untils } = workerData as ThreadData;
+const { url, credentials, tls, maxBusyMs, stirs, untils } = workerData as ThreadData;
+const fetcher = tls === null ? fetch : fetchThrough(createDispatcher(tls));
 const slots = new Map<string, number>();
 const post = (message: FromThread): void => parentPort?.postMessage(message);
 
@@ -25,7 +27,7 @@ function isAlive(): boolean {
 setInterval(isAlive, Math.max(Math.min(maxBusyMs / 4, 1_000), 10));
 
 const beats = new TaskBeats({
-  wire: createHttpWire(url, credentials, fetch),
+  wire: createHttpWire(url, credentials, fetcher),
   now: uptimeMs,
   isAlive,
   onBeat(leaseId, at, leftMs, answer) {
@@ -51,6 +53,6 @@ parentPort?.on("message", (message: ToThread) => {
 });
 
 // A thread's first call takes longest. It is made before any lease is kept, so that no heartbeat is that slow.
-const warmUp = fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2_000) });
+const warmUp = fetcher(`${url}/healthz`, { signal: AbortSignal.timeout(2_000) });
 await warmUp.then((response) => response.arrayBuffer()).catch(() => undefined);
 post({ type: "ready" });

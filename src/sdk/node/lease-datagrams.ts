@@ -2,6 +2,7 @@
 import { createSocket, type Socket } from "node:dgram";
 import { lookup } from "node:dns/promises";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
+import { request as requestSecurely } from "node:https";
 import { isIPv6 } from "node:net";
 import { LeaseholdError } from "../errors.ts";
 import type { Gateway, GatewayRefusal } from "../gateway.ts";
@@ -19,8 +20,8 @@ interface Opened {
 }
 
 export async function openDatagrams(gateway: Gateway): Promise<DatagramFlow> {
-  const place = gateway.place("udp:");
-  return new DatagramFlow(await gateway.present((token) => open(place, token, gateway.signal)), gateway);
+  const place = gateway.place("udp:", "udps:");
+  return new DatagramFlow(await gateway.present((token) => open(place, token, gateway)), gateway);
 }
 
 export class DatagramFlow implements LeaseDatagrams {
@@ -96,12 +97,17 @@ export class DatagramFlow implements LeaseDatagrams {
 }
 
 async function open(
-  { host, hostname, port }: URL,
+  { host, hostname, port, protocol }: URL,
   token: string,
-  signal: AbortSignal,
+  { signal, certificates }: Gateway,
 ): Promise<Opened | GatewayRefusal> {
   const headers = { authorization: `Bearer ${token}` };
-  const asked = request(`http://${host}/flows`, { method: "POST", headers, agent: false, signal });
+  const options = { method: "POST", headers, agent: false, signal } as const;
+  // The datagrams themselves are as they are; only the token and the flow's key are hidden.
+  const asked =
+    protocol === "udps:"
+      ? requestSecurely(`https://${host}/flows`, { ...options, ...certificates })
+      : request(`http://${host}/flows`, options);
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     asked.on("response", resolve).on("error", reject).end();
   });

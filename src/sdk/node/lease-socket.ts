@@ -1,6 +1,8 @@
 /** A TCP connection through a cell: the token is shown, and the lease's end is a typed error and not ECONNRESET (G9). */
-import { connect, type Socket } from "node:net";
+import { connect, isIP, type Socket } from "node:net";
 import { Duplex } from "node:stream";
+import { connect as connectSecurely } from "node:tls";
+import type { ClientTls } from "../../trust/client-tls.ts";
 import type { LeaseholdError } from "../errors.ts";
 import type { Gateway, GatewayRefusal } from "../gateway.ts";
 import type { LeaseSocket } from "../lease-streams.ts";
@@ -9,9 +11,20 @@ const lineBytesMax = 16_384;
 const lineEnd = 0x0a;
 
 export async function connectThrough(gateway: Gateway): Promise<LeaseDuplex> {
-  const { hostname, port } = gateway.place("tcp:");
-  const host = hostname.replace(/^\[|\]$/g, "");
-  return new LeaseDuplex(await gateway.present((token) => greet(host, Number(port), token, gateway.signal)), gateway);
+  const { hostname, port, protocol } = gateway.place("tcp:", "tls:");
+  const peer: Peer = {
+    host: hostname.replace(/^\[|\]$/g, ""),
+    port: Number(port),
+    tls: protocol === "tls:" ? (gateway.certificates ?? {}) : null,
+  };
+  return new LeaseDuplex(await gateway.present((token) => greet(peer, token, gateway.signal)), gateway);
+}
+
+interface Peer {
+  readonly host: string;
+  readonly port: number;
+  /** null: the gateway speaks plain TCP. */
+  readonly tls: ClientTls | null;
 }
 
 /** Renewals do not touch it. When the lease is lost it is destroyed with the LeaseLost. */
@@ -74,9 +87,11 @@ export class LeaseDuplex extends Duplex implements LeaseSocket {
 }
 
 /** Resolves when the gateway has said `ok`, or with its refusal. */
-function greet(host: string, port: number, token: string, signal: AbortSignal): Promise<Socket | GatewayRefusal> {
+function greet({ host, port, tls }: Peer, token: string, signal: AbortSignal): Promise<Socket | GatewayRefusal> {
   return new Promise((resolve, reject) => {
-    const raw = connect({ host, port, allowHalfOpen: true, noDelay: true });
+    const place = { host, port, allowHalfOpen: true, noDelay: true };
+    const named = isIP(host) === 0 ? { servername: host } : {};
+    const raw: Socket = tls === null ? connect(place) : connectSecurely({ ...place, ...named, ...tls });
     let held = Buffer.alloc(0);
     const settle = (act: () => void): void => {
       signal.removeEventListener("abort", abort);

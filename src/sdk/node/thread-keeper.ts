@@ -3,6 +3,7 @@
  * loop counts up while it runs; when the count stands still for too long, the thread lets the leases run out.
  */
 import { Worker } from "node:worker_threads";
+import type { ClientTls } from "../../trust/client-tls.ts";
 import type { TaskEvents, TaskKeeper, TaskKeeperOptions } from "../task-keeper.ts";
 import type { Credentials } from "../transport.ts";
 import type { TaskLease } from "../wire.ts";
@@ -11,6 +12,7 @@ import { leasesMax, stirEveryMs, uptimeMs, uptimeResolutionMs } from "./shared-t
 export interface ThreadData {
   readonly url: string;
   readonly credentials: Credentials;
+  readonly tls: ClientTls | null;
   readonly maxBusyMs: number;
   /** Counts up while the event loop runs. */
   readonly stirs: Int32Array<SharedArrayBuffer>;
@@ -28,10 +30,10 @@ export type FromThread =
   | { readonly type: "beat"; readonly leaseId: string; readonly answer: TaskLease }
   | { readonly type: "lost"; readonly leaseId: string; readonly code: string; readonly detail: string };
 
-export async function openThreadKeeper({ url, credentials, maxBusyMs }: TaskKeeperOptions): Promise<TaskKeeper> {
+export async function openThreadKeeper({ url, credentials, tls, maxBusyMs }: TaskKeeperOptions): Promise<TaskKeeper> {
   const stirs = new Int32Array(new SharedArrayBuffer(4));
   const untils = new Float64Array(new SharedArrayBuffer(8 * leasesMax));
-  const workerData: ThreadData = { url, credentials, maxBusyMs, stirs, untils };
+  const workerData: ThreadData = { url, credentials, tls, maxBusyMs, stirs, untils };
   const thread = new Worker(threadUrl(), { workerData });
   await new Promise<void>((resolve, reject) => {
     thread.once("message", () => resolve());
