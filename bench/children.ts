@@ -8,6 +8,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createDispatcher, fetchThrough } from "../src/sdk/platform-tls.ts";
 
 const root = join(import.meta.dirname, "..");
 
@@ -28,10 +29,16 @@ export interface Running {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-export async function startLeasehold(dataFolder = mkdtempSync(join(tmpdir(), "leasehold-bench-"))): Promise<Running> {
+export async function startLeasehold(
+  dataFolder = mkdtempSync(join(tmpdir(), "leasehold-bench-")),
+  tls: { readonly cert: string; readonly key: string; readonly ca: string } | null = null,
+): Promise<Running> {
   const port = await freePort();
   const args = ["src/main.ts", "--port", String(port), "--data", dataFolder, "--log-level", "warn"];
-  return await startServer(args, port, dataFolder, "/readyz");
+  if (tls === null) return await startServer(args, port, dataFolder, "/readyz");
+  const secureArgs = [...args, "--tls-cert", tls.cert, "--tls-key", tls.key];
+  const fetcher = fetchThrough(createDispatcher({ ca: readFileSync(tls.ca, "utf8") }));
+  return await startServer(secureArgs, port, dataFolder, "/readyz", fetcher);
 }
 
 export async function startEcho(): Promise<Running> {
@@ -49,7 +56,13 @@ export async function measureEcho(seconds: number): Promise<number> {
   }
 }
 
-async function startServer(args: string[], port: number, dataFolder: string, readyPath: string): Promise<Running> {
+async function startServer(
+  args: string[],
+  port: number,
+  dataFolder: string,
+  readyPath: string,
+  secureFetch: typeof fetch | null = null,
+): Promise<Running> {
   const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
   const stop = async (signal: NodeJS.Signals = "SIGTERM"): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
@@ -58,7 +71,8 @@ async function startServer(args: string[], port: number, dataFolder: string, rea
   };
   for (let tries = 0; ; tries++) {
     if (child.exitCode !== null) throw new Error(`${args.join(" ")} ended with ${child.exitCode}`);
-    const ready = await fetch(`http://127.0.0.1:${port}${readyPath}`).then(
+    const base = `${secureFetch === null ? "http" : "https"}://127.0.0.1:${port}`;
+    const ready = await (secureFetch ?? fetch)(`${base}${readyPath}`).then(
       (response) => response.ok,
       () => false,
     );

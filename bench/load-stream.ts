@@ -3,12 +3,15 @@
  * release in equal parts, on distinct resources. Prints commands a second and the time of a frame from sent to
  * answered.
  *
- *   node bench/load-stream.ts PORT CONNECTIONS SECONDS COMMANDS_A_FRAME FRAMES_IN_FLIGHT
+ *   node bench/load-stream.ts PORT CONNECTIONS SECONDS COMMANDS_A_FRAME FRAMES_IN_FLIGHT [CA_FILE]
  */
+import { readFileSync } from "node:fs";
 import { WebSocket } from "ws";
 import { percentile } from "./children.ts";
 
 const [port = 0, connections = 16, seconds = 5, perFrame = 64, inFlight = 2] = process.argv.slice(2).map(Number);
+const [, , , , , , , caFile] = process.argv;
+const ca = caFile === undefined ? null : readFileSync(caFile);
 const latencies: number[] = [];
 let count = 0;
 let isWarm = false;
@@ -40,7 +43,8 @@ class Client {
   constructor(index: number) {
     this.index = index;
     this.agentId = `stream-${process.pid}-${index}`;
-    this.socket = new WebSocket(`ws://127.0.0.1:${port}/v1/stream`, { perMessageDeflate: false });
+    const address = `${ca === null ? "ws" : "wss"}://127.0.0.1:${port}/v1/stream`;
+    this.socket = new WebSocket(address, { perMessageDeflate: false, ...(ca !== null && { ca }) });
     this.socket.on("open", () =>
       this.socket.send(`{"id":-1,"op":"register_agent","input":{"agent_id":"${this.agentId}"}}`),
     );

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CellConnection, type ConnectionEnd, type Contact, type ConnectionOptions } from "./connection.ts";
+import { CellConnection, type ConnectionEnd, type ConnectionOptions, type Contact } from "./connection.ts";
 import type { CellEvent } from "./core.ts";
 import { EndedReports } from "./ended-reports.ts";
 

@@ -13,7 +13,9 @@ export const globalFlags: Flags = {
   "tls-ca": { sign: "FILE", words: "the CA of an https server, in PEM; also LEASEHOLD_CA or LEASEHOLD_TLS_CA" },
   "tls-cert": { sign: "FILE", words: "a client's certificate, in PEM; also LEASEHOLD_TLS_CERT" },
   "tls-key": { sign: "FILE", words: "the certificate's key, in PEM; also LEASEHOLD_TLS_KEY" },
-  insecure: { words: "send the key over plain http to another machine, where others can read it; also LEASEHOLD_INSECURE=1" },
+  insecure: {
+    words: "send the key over plain http to another machine, where others can read it; also LEASEHOLD_INSECURE=1",
+  },
   tenant: { sign: "ID", words: "the tenant, for operators; also LEASEHOLD_TENANT" },
   timeout: { sign: "TIME", words: "how long the server may take to answer [30s]; also LEASEHOLD_TIMEOUT" },
   json: { words: "answer in JSON, one object a line" },

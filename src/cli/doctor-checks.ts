@@ -1,9 +1,10 @@
 /** What can be learnt of a server from here, and of a folder's disk. */
-import { closeSync, fdatasyncSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
+import { closeSync, fdatasyncSync, openSync, readFileSync, rmSync, statfsSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { wallOffsetMsMax } from "../engine/clock.ts";
 import type { Client } from "../sdk/client.ts";
 import { version } from "../server/config/version.ts";
+import { isLoopback } from "../trust/loopback.ts";
 import { showDuration } from "./durations.ts";
 import { isServerError, messageOf } from "./problem.ts";
 
@@ -132,6 +133,43 @@ async function checkServerDisk(client: Client): Promise<Finding> {
   return meanMs > 50 ? warning(`${detail}: its disk is slow`) : ok(detail);
 }
 
+/** M6: on loopback without keys, every user of the machine is the operator. */
+async function checkPeople({ url }: Client): Promise<Finding> {
+  if (!isLoopback(new URL(url).hostname)) return ok("it is reached over a network, with keys");
+  const isOpen = await fetch(`${url}/v1/leases?limit=1`).then(
+    ({ status }) => status === 200,
+    () => false,
+  );
+  if (!isOpen) return ok("it needs a credential, on this machine too");
+  const others = otherPeople(readPasswords(), process.getuid?.() ?? -1);
+  if (others.length === 0) return ok("nobody else has an account on this machine");
+  const named =
+    others.length > 3 ? `${others.slice(0, 3).join(", ")} and ${others.length - 3} others` : others.join(", ");
+  return warning(`${named} can use this server as its operator; start it with --owner-only, or create keys`);
+}
+
+/** Accounts that a person can log in with, by a file of the form of /etc/passwd. */
+export function otherPeople(passwords: string, own: number): readonly string[] {
+  return passwords.split("\n").flatMap((line) => {
+    const [name = "", , id = "", , , , shell = ""] = line.split(":");
+    const uid = Number(id);
+    const isPerson = /^\d+$/.test(id) && uid >= firstPerson && uid < nobody && uid !== own;
+    return isPerson && shell !== "" && !/\/(nologin|false|sync)$/.test(shell) ? [name] : [];
+  });
+}
+
+/** As Linux numbers them. */
+const firstPerson = 1_000;
+const nobody = 65_534;
+
+function readPasswords(): string {
+  try {
+    return readFileSync("/etc/passwd", "utf8");
+  } catch {
+    return "";
+  }
+}
+
 /** By the name that it is shown under. */
 export const serverChecks: Readonly<Record<string, (client: Client, reach: Reach) => Finding | Promise<Finding>>> = {
   ready: checkReady,
@@ -139,6 +177,7 @@ export const serverChecks: Readonly<Record<string, (client: Client, reach: Reach
   clock: checkClock,
   time: checkTime,
   key: checkKey,
+  people: checkPeople,
   commits: checkServerDisk,
 };
 

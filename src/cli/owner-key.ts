@@ -24,7 +24,9 @@ export async function keyFor(
 export function send(url: URL, options: RequestOptions, tls: ClientTls | null): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const isSecure = url.protocol === "https:";
-    const sent = isSecure ? requestSecurely(url, { ...options, ...tls }, resolve) : requestPlainly(url, options, resolve);
+    const sent = isSecure
+      ? requestSecurely(url, { ...options, ...tls }, resolve)
+      : requestPlainly(url, options, resolve);
     sent.on("error", reject);
     sent.end();
   });

@@ -121,7 +121,8 @@ class TooLate extends Error {}
 function failureWords(error: unknown): string {
   if (error instanceof PayloadProblem)
     return `the hook was called with something that it does not understand: ${error.message}.`;
-  if (error instanceof SettingsProblem || error instanceof NamingProblem || error instanceof TrustProblem) return `${error.message}.`;
+  if (error instanceof SettingsProblem || error instanceof NamingProblem || error instanceof TrustProblem)
+    return `${error.message}.`;
   if (error instanceof Refused) return `the server refuses this agent: ${error.message} Give a key in LEASEHOLD_KEY.`;
   if (error instanceof TooLate)
     return "no answer came in time; see whether the server is well with `leasehold doctor`.";

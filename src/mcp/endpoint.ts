@@ -13,6 +13,7 @@ export interface RequestContext {
   readonly plane: ControlPlane;
   readonly sets: readonly Toolset[] | null;
   readonly role: Role;
+  readonly hasKey: boolean;
   readonly isLegivellum: boolean;
 }
 
@@ -41,10 +42,10 @@ export function createMcpEndpoint({ version, bodyBytesMax }: { version: string; 
 
 const offerings = new Map<string, Offering>();
 
-function offeredTo({ sets, role, isLegivellum }: RequestContext, version: string): Offering {
-  const name = `${isLegivellum} ${role} ${sets === null ? "" : [...new Set(sets)].sort().join()}`;
+function offeredTo({ sets, role, hasKey, isLegivellum }: RequestContext, version: string): Offering {
+  const name = `${isLegivellum} ${hasKey} ${role} ${sets === null ? "" : [...new Set(sets)].sort().join()}`;
   const [all, words] = isLegivellum ? [legivellumTools, legivellumInstructions] : [tools, instructions];
-  const offering = offerings.get(name) ?? offer(selectTools(all, sets, role), words, version);
+  const offering = offerings.get(name) ?? offer(selectTools(all, { sets, role, hasKey }), words, version);
   offerings.set(name, offering);
   return offering;
 }

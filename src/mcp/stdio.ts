@@ -10,13 +10,17 @@ import type { Toolset } from "./toolsets.ts";
 export interface StdioOptions {
   readonly session: Session;
   readonly sets: readonly Toolset[] | null;
+  readonly hasKey: boolean;
   readonly version: string;
   readonly note: (text: string) => void;
 }
 
 /** Resolves when the client has closed its end, or `stop` fires. */
-export function serveOverStdio({ session, sets, version, note }: StdioOptions, stop: AbortSignal): Promise<void> {
-  const offered = offer(selectTools(tools, sets, null).map(withoutToken), instructions, version);
+export function serveOverStdio(
+  { session, sets, hasKey, version, note }: StdioOptions,
+  stop: AbortSignal,
+): Promise<void> {
+  const offered = offer(selectTools(tools, { sets, role: null, hasKey }).map(withoutToken), instructions, version);
   return new Promise((resolve) => {
     const transport = new StdioServerTransport();
     const handle = serveStdio(() => createMcpServer(offered, session), {

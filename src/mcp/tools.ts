@@ -13,9 +13,23 @@ const written = [...agentTools, ...leaseTools, ...taskTools];
 
 export const tools: readonly Tool[] = [...written, ...restTools(written)];
 
-/** Only what the caller could do, and wants to see: each tool costs a model room. null: everything, everybody. */
-export function selectTools(all: readonly Tool[], sets: readonly Toolset[] | null, role: Role | null): readonly Tool[] {
-  return all.filter((tool) => (sets === null || sets.includes(tool.set)) && (role === null || mayUse(tool, role)));
+export interface Choice {
+  /** null: all. */
+  readonly sets: readonly Toolset[] | null;
+  /** null: everybody's. */
+  readonly role: Role | null;
+  /** Without a key everybody is the operator: what would lock others out is not for a model to do (M6). */
+  readonly hasKey: boolean;
+}
+
+/** Only what the caller could do, and wants to see: each tool costs a model room. */
+export function selectTools(all: readonly Tool[], { sets, role, hasKey }: Choice): readonly Tool[] {
+  return all.filter(
+    (tool) =>
+      (sets === null || sets.includes(tool.set)) &&
+      (role === null || mayUse(tool, role)) &&
+      (hasKey || !tool.operations.some(({ locksOut }) => locksOut)),
+  );
 }
 
 /** A key that registers agents sees what their tokens may do: they are given as an argument. */

@@ -76,6 +76,8 @@ interface OperationBase<F extends TProperties = TProperties> extends Route {
   readonly takesBytes: boolean;
   /** The list whose items count one by one for the rate limit; null: it counts once (S4). */
   readonly counted: string | null;
+  /** Takes the access of others away: without keys it is not offered to models, and the CLI asks first (M6). */
+  readonly locksOut: boolean;
   /** The codes of its own; those that any operation can answer are in `commonErrors`. */
   readonly errors: readonly ErrorCode[];
   check(input: unknown): Checked<Input>;
@@ -142,6 +144,7 @@ interface Spec<F extends TProperties> {
   readonly faultCode?: ErrorCode;
   readonly takesBytes?: boolean;
   readonly counted?: keyof F & string;
+  readonly locksOut?: boolean;
   readonly refine?: (input: InputOf<F>) => Fault | null;
 }
 interface CommandSpec<F extends TProperties> extends Spec<F> {
@@ -193,7 +196,7 @@ export function ok(schema: TSchema, description: string, status = 200): ReplySha
 
 function base<F extends TProperties>(tag: Tag, usual: Method, spec: Spec<F>): OperationBase<F> {
   const { name, method = usual, path, also = [], exactlyOne = [], roles, errors = [] } = spec;
-  const { faultCode = null, takesBytes = false, counted = null } = spec;
+  const { faultCode = null, takesBytes = false, counted = null, locksOut = false } = spec;
   const { summary, description, example = {}, replies } = spec;
   const fields = fieldsOf(spec);
   const input = record(fields);
@@ -217,6 +220,7 @@ function base<F extends TProperties>(tag: Tag, usual: Method, spec: Spec<F>): Op
     faultCode,
     takesBytes,
     counted,
+    locksOut,
     errors: [...new Set([...errors, ...(faultCode === null ? [] : [faultCode]), ...codesOf(input as TObject)])],
     check: faultCode === null ? check : recoded(check, faultCode),
     refine,

@@ -6,9 +6,10 @@
 import { type Clock, type Mark, systemClock, Timekeeper } from "../keeper/clock.ts";
 import { backOffMs } from "../keeper/lease-keeper.ts";
 import { defaultUrl } from "../names/defaults.ts";
-import { type ClientTls, clientTlsFiles, readClientTls } from "../trust/client-tls.ts";
-import { insecureWords, isLoopback, mayCarrySecret } from "../trust/loopback.ts";
+import type { ClientTls } from "../trust/client-tls.ts";
+import { insecureWords, mayCarrySecret } from "../trust/loopback.ts";
 import type { Manifest } from "./acquiring.ts";
+import { addressOf, isInsecureEnvironment, mayHaveOwner, tlsOfEnvironment } from "./address.ts";
 import { Agent, type AgentOptions } from "./agent.ts";
 import { AgentPool } from "./agent-pool.ts";
 import { aborted, errorOf, type LeaseholdCode, LeaseholdError } from "./errors.ts";
@@ -28,9 +29,9 @@ import { type Held, type WithLeaseOptions, workUnder } from "./with-lease.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
 import { presentWork, type Work } from "./works.ts";
 
+export type { ClientTls } from "../trust/client-tls.ts";
 export type { OperationName } from "./idempotency.ts";
 export type { Transport } from "./lane.ts";
-export type { ClientTls } from "../trust/client-tls.ts";
 export type OperationInput<N extends OperationName> = OperationInputs[N];
 export type OperationAnswer<N extends OperationName> = OperationAnswers[N];
 
@@ -377,35 +378,4 @@ function isAborted(signal: AbortSignal): boolean {
 
 function closed(): LeaseholdError {
   return new LeaseholdError({ code: "closed", detail: "The client was closed.", outcomeUnknown: true });
-}
-
-/** Node's, where there is one. */
-const environment: Readonly<Record<string, string | undefined>> =
-  (globalThis as { process?: { env?: Record<string, string> } }).process?.env ?? {};
-
-function tlsOfEnvironment(): ClientTls | null {
-  return readClientTls(clientTlsFiles(environment));
-}
-
-function isInsecureEnvironment(): boolean {
-  const { LEASEHOLD_INSECURE } = environment;
-  return LEASEHOLD_INSECURE === "1" || LEASEHOLD_INSECURE === "true";
-}
-
-/** Files can be read, and the server is on this machine. */
-function mayHaveOwner(url: string): boolean {
-  const { process } = globalThis as { process?: { getBuiltinModule?: unknown } };
-  return typeof process?.getBuiltinModule === "function" && isLoopback(new URL(url).hostname);
-}
-
-function addressOf(url: string): string {
-  let parsed: URL;
-  try {
-    parsed = new URL(url);
-  } catch {
-    throw new TypeError(`The server's address is not a URL: ${url}; write it like ${defaultUrl}.`);
-  }
-  if (parsed.protocol !== "http:" && parsed.protocol !== "https:")
-    throw new TypeError(`The server's address is not one of HTTP: ${url}; write it like ${defaultUrl}.`);
-  return parsed.href.replace(/\/+$/, "");
 }

@@ -198,7 +198,7 @@ describe("cells on the command line", { concurrency: 3 }, () => {
     ]);
     const given = leases[0]?.token ?? "";
     assert.match((await server.line(["token", "verify"], { input: given })).stdout, /^good: MUTATES GPU:\/v of vic /);
-    const rotated = await server.json<{ keys: { retires_at: string | null }[] }>(["token", "rotate"]);
+    const rotated = await server.json<{ keys: { retires_at: string | null }[] }>(["token", "rotate", "--yes"]);
     assert.equal(rotated.keys.filter(({ retires_at: at }) => at === null).length, 1);
     assert.equal((await server.line(["token", "verify", given])).code, 0, "older ones stay good for a while");
     await server.json(["release", "--all", "--agent", "vic"]);

@@ -139,7 +139,10 @@ describe("operating", { concurrency: 3 }, () => {
       107,
       "one more than its quota",
     );
-    assert.equal((await server.json<Tenant>(["tenants", "suspend", "acme", "--reason", "unpaid"])).suspended, true);
+    assert.equal(
+      (await server.json<Tenant>(["tenants", "suspend", "acme", "--reason", "unpaid", "--yes"])).suspended,
+      true,
+    );
     assert.equal((await server.json<Tenant>(["tenants", "resume", "acme"])).suspended, false);
     const { tenants } = await server.json<{ tenants: Tenant[] }>(["tenants", "list"]);
     assert.ok(tenants.some(({ tenant_id: id }) => id === "acme"));
@@ -155,7 +158,7 @@ describe("operating", { concurrency: 3 }, () => {
     assert.equal(well.ok, true);
     assert.deepEqual(
       well.checks.map(({ name }) => name),
-      ["here", "server", "ready", "version", "clock", "time", "key", "commits", "disk"],
+      ["here", "server", "ready", "version", "clock", "time", "key", "people", "commits", "disk"],
     );
     assert.ok(
       well.checks.every(({ status }) => status === "ok" || status === "warning"),

@@ -241,3 +241,17 @@ test("a notification stream ends with the server, and does not keep it from endi
   await server.close();
   await subscription.close().catch(() => undefined);
 });
+
+test("M6: without keys what would lock others out is not offered to a model, and with a key it is", async (t) => {
+  const { address, post } = await serve(t);
+  const locking = ["create_key", "delete_key", "suspend_tenant", "rotate_token_keys"];
+  const offered = async (key?: string): Promise<readonly string[]> => {
+    const caller = await overHttp(t, address.url, key === undefined ? {} : { key });
+    return (await caller.tools()).map(({ name }) => name).filter((name) => locking.includes(name));
+  };
+  assert.deepEqual(await offered(), []);
+  const hidden = await send(`${address.url}/mcp`, {}, bodyOf("create_key", { role: "operator" }));
+  assert.match(hidden.text, /Unknown tool create_key/);
+  const { body } = await post<{ key: string }>("/v1/keys", { role: "operator" });
+  assert.deepEqual((await offered(body.key)).toSorted(), locking.toSorted());
+});

@@ -43,12 +43,18 @@ export async function startLab(t: TestContext, url: string, security: CellSecuri
     rmSync(folder, { recursive: true });
   });
   const { port } = tcp.address() as AddressInfo;
-  await startCellWith(t, url, "lab-2", [
-    { resource: lab.tcp, driver: "tcp", options: { target: `127.0.0.1:${port}` } },
-    { resource: lab.udp, driver: "udp", options: { target: `127.0.0.1:${udp.address().port}` } },
-    { resource: lab.files, driver: "files", options: { folder: join(folder, "reports") } },
-    { resource: lab.range, driver: "files", options: { file: image, offset: 7, length: 6 } },
-    { resource: lab.memory, driver: "memory", options: { bytes: 1_024 } },
-  ], security);
+  await startCellWith(
+    t,
+    url,
+    "lab-2",
+    [
+      { resource: lab.tcp, driver: "tcp", options: { target: `127.0.0.1:${port}` } },
+      { resource: lab.udp, driver: "udp", options: { target: `127.0.0.1:${udp.address().port}` } },
+      { resource: lab.files, driver: "files", options: { folder: join(folder, "reports") } },
+      { resource: lab.range, driver: "files", options: { file: image, offset: 7, length: 6 } },
+      { resource: lab.memory, driver: "memory", options: { bytes: 1_024 } },
+    ],
+    security,
+  );
   return { sockets, closeTcp: () => tcp.close() };
 }

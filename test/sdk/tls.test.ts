@@ -19,7 +19,9 @@ test("calls, many at once on the stream, and events go over TLS with the CA that
   for (const transport of ["http", "stream"] as const) {
     const client = clientFor(t, server.address.url, { tls, transport });
     const leases = await Promise.all(
-      Array.from({ length: 20 }, (_, n) => client.withLease(`FILE:/${transport}/${n}`, ({ leases }) => leases[0]?.resource)),
+      Array.from({ length: 20 }, (_, n) =>
+        client.withLease(`FILE:/${transport}/${n}`, ({ leases }) => leases[0]?.resource),
+      ),
     );
     assert.equal(new Set(leases).size, 20);
   }
@@ -57,7 +59,8 @@ test("a worker's heartbeats, from their own thread, go over TLS", async (t) => {
     workerId: "worker.tls-1",
     types: ["build"],
     handler: async ({ task_id: id }) => {
-      const endOf = async () => (await client.call("list_leases", { resource: `TASK:/${id}` })).leases[0]?.expires_at ?? "";
+      const endOf = async () =>
+        (await client.call("list_leases", { resource: `TASK:/${id}` })).leases[0]?.expires_at ?? "";
       const before = await endOf();
       await until(async () => ((await endOf()) > before ? true : null), "a heartbeat has extended the lease");
       return { text: "done" };
@@ -69,7 +72,10 @@ test("a worker's heartbeats, from their own thread, go over TLS", async (t) => {
     principal_ai: "planner",
     lease_duration_ms: 3_000,
   });
-  await until(async () => ((await client.call("get_task", { task_id: id })).status === "succeeded" ? true : null), "done");
+  await until(
+    async () => ((await client.call("get_task", { task_id: id })).status === "succeeded" ? true : null),
+    "done",
+  );
 });
 
 test("S5, M10: a key or a token is not sent over plain http to another machine, unless that is accepted", async () => {

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { CellConfig } from "../../cell/config.ts";
-import { readClientTls } from "../../trust/client-tls.ts";
 import { version } from "../../server/config/version.ts";
+import { readClientTls } from "../../trust/client-tls.ts";
 import type { Call, Command } from "../command.ts";
 import { readAddress } from "../connection.ts";
 import { exitCodes } from "../exit-codes.ts";

@@ -2,6 +2,7 @@
 import { roles } from "../../protocol/schema/vocabulary.ts";
 import type { Key } from "../../sdk/wire.ts";
 import type { Call, Command, Flag } from "../command.ts";
+import { confirmWithoutKey, yesFlag } from "../confirming.ts";
 import { limitFlag, showList } from "../pages.ts";
 import { plain } from "../plain-text.ts";
 import { UsageProblem } from "../problem.ts";
@@ -36,6 +37,7 @@ itself: this is how a server that listens beyond loopback gets its first key.`,
       role: { sign: "ROLE", words: `one of ${roles.join(", ")}` },
       label: { sign: "TEXT", words: "what it is for" },
       data: dataFlag,
+      yes: yesFlag,
     },
     examples: [
       ["leasehold keys create --role operator --data /var/lib/leasehold", "the first one"],
@@ -47,6 +49,8 @@ itself: this is how a server that listens beyond loopback gets its first key.`,
       const label = call.text("label");
       if (role === null) throw new UsageProblem(`keys create takes --role with one of ${roles.join(", ")}`);
       const onData = await keysOnData(call);
+      if (onData === null)
+        await confirmWithoutKey(call, "with the first key, every agent, guard and tool that has none is refused");
       const key = onData
         ? await onData.create(role, tenant, label)
         : await call.ask("create_key", { role, tenant_id: tenant, label });
@@ -78,11 +82,12 @@ itself: this is how a server that listens beyond loopback gets its first key.`,
     name: "keys delete",
     summary: "deletes a key: from then on it is refused",
     usage: "KEY_ID [--data DIR]",
-    flags: { data: dataFlag },
+    flags: { data: dataFlag, yes: yesFlag },
     examples: [["leasehold keys delete key_01jcs8qp7x9z1c3e", "by its id, not its secret"]],
     run: async (call) => {
       const id = call.word;
       const onData = await keysOnData(call);
+      if (onData === null) await confirmWithoutKey(call, "all that use this key are refused from then on");
       const key = onData ? await onData.delete(id) : await call.ask("delete_key", { key_id: id });
       call.out.show(key, () => `${id} is deleted.`);
     },

@@ -54,7 +54,7 @@ docs/mcp.md has the tools, and how the usual clients are configured.`,
     await embedded.ensure();
     let how: "over" | "stopped" = "over";
     await untilStopped(async (stop) => {
-      await serveOverStdio({ session, sets, version, note }, stop);
+      await serveOverStdio({ session, sets, hasKey: call.key !== null, version, note }, stop);
       if (stop.aborted) how = "stopped";
     });
     await session.end(how);

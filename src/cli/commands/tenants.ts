@@ -2,6 +2,7 @@
 import { strategies } from "../../protocol/schema/vocabulary.ts";
 import type { Tenant } from "../../sdk/wire.ts";
 import type { Command, Flags } from "../command.ts";
+import { confirmWithoutKey, yesFlag } from "../confirming.ts";
 import { showDuration } from "../durations.ts";
 import { limitFlag, showList } from "../pages.ts";
 import { UsageProblem } from "../problem.ts";
@@ -75,10 +76,14 @@ export const commands: readonly Command[] = [
     name: "tenants suspend",
     summary: "suspends a tenant: all that it holds ends",
     usage: "ID [--reason TEXT]",
-    flags: { reason: { sign: "TEXT", words: "why, for its agents", field: "reason" } },
+    flags: { reason: { sign: "TEXT", words: "why, for its agents", field: "reason" }, yes: yesFlag },
     examples: [["leasehold tenants suspend acme --reason unpaid", "until it is resumed"]],
     run: async (call) => {
       const input = { tenant_id: call.word, reason: call.text("reason") };
+      await confirmWithoutKey(
+        call,
+        `all that the tenant ${call.word} holds ends, and it gets nothing until it is resumed`,
+      );
       call.out.row(await call.ask("suspend_tenant", input), columns);
     },
   },

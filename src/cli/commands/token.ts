@@ -3,6 +3,7 @@
 import type { TokenKeys } from "../../sdk/wire.ts";
 import { type Caveat, type FoundCaveat, inspect, narrow, tokenLimits, tokenPrefix } from "../../token/index.ts";
 import type { Call, Command } from "../command.ts";
+import { confirmWithoutKey, yesFlag } from "../confirming.ts";
 import { showDuration } from "../durations.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { plain } from "../plain-text.ts";
@@ -115,8 +116,11 @@ export const commands: readonly Command[] = [
     summary: "makes a new key for tokens; cells are notified at once",
     about:
       "Tokens of the older key stay valid for six minutes, longer than any of them lives. The keys stay in the data folder.",
+    flags: { yes: yesFlag },
     examples: [["leasehold token rotate", "somebody may have seen the key"]],
-    run: async ({ out, ask }) => {
+    run: async (call) => {
+      const { out, ask } = call;
+      await confirmWithoutKey(call, "tokens that others hold stay valid for six minutes and no longer");
       const keys = await ask("rotate_token_keys", {});
       out.show(keys, () => out.table(keys.keys, columns, ""));
     },

@@ -18,6 +18,7 @@ export const createKey = command({
   path: "/v1/keys",
   fields: inputs(keyInput, { role: "What the key allows.", label: "What it is for." }),
   roles: operating,
+  locksOut: true,
   summary: "Creates a key",
   description:
     "For the caller's own tenant if none is named. The secret is in this answer and nowhere else; only its hash is stored.",
@@ -47,6 +48,7 @@ export const deleteKey = command({
   also: [{ method: "DELETE", path: "/v1/keys" }],
   fields: inputs(commands.delete_key, { key_id: "The key's id, not its secret." }),
   roles: operating,
+  locksOut: true,
   summary: "Deletes a key",
   description: "From then on it is refused.",
   example: { key_id: "key_01jcs8qp7x9z1c3e" },

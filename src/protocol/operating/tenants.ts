@@ -38,6 +38,7 @@ export const suspendTenant = command({
   name: "suspend_tenant",
   path: "/v1/tenants/{tenant_id}/suspend",
   roles: operating,
+  locksOut: true,
   summary: "Suspends a tenant",
   description: "All it has ends, and what it acquires is answered PAUSED, until it is resumed (W9).",
   example: { ...example, reason: "unpaid" },

@@ -55,6 +55,7 @@ export const rotateTokenKeys = forOperators.command({
   name: "rotate_token_keys",
   path: "/v1/token-keys/rotate",
   roles: operating,
+  locksOut: true,
   summary: "Makes a new key for tokens",
   description:
     "Tokens are made with it from now on; older ones stay good for six minutes, longer than any of them lives. Cells " +

@@ -68,7 +68,7 @@ export function createMcp(options: McpOptions): Mcp {
     loading ??= load(version);
     const { open, plain } = await loading;
     const plane = controlPlaneFor({ service, depotFor, caller, isLoopback, presence, lostAnswers, gone: gone.signal });
-    const context = { plane, sets, role: caller.actor.role, isLegivellum };
+    const context = { plane, sets, role: caller.actor.role, hasKey: !service.keys.isEmpty, isLegivellum };
     if (isLegivellum && !takesStream && headers["mcp-protocol-version"] === undefined) {
       const answered = await plain(message, context, gone.signal);
       if (answered !== null) return sendAnswer(reply.raw, answerJson(200, answered));
