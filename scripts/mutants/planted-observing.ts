@@ -17,14 +17,14 @@ export const observingMutants: readonly Mutant[] = [
   {
     name: "an update tells an agent of its own writes",
     file: "agents/observing.ts",
-    find: "if (!entry.writes || entry.record.holder === this.holder) return false;",
-    replace: "if (!entry.writes) return false;",
+    find: "if (write.holder === this.holder) return false;",
+    replace: "",
   },
   {
     name: "an update tells of readers",
-    file: "agents/observing.ts",
-    find: "if (!entry.writes || entry.record.holder === this.holder) return false;",
-    replace: "if (entry.record.holder === this.holder) return false;",
+    file: "memory/recent-ends.ts",
+    find: "if (writes(this.predicateOf(slot))) {",
+    replace: "if (writes(this.predicateOf(slot)) || slot >= 0) {",
   },
   {
     name: "an update forgets what the agent died for",
@@ -47,7 +47,7 @@ export const observingMutants: readonly Mutant[] = [
   {
     name: "an update does not look further back than the pause",
     file: "agents/observing.ts",
-    find: "const look = looks ? lastLook(this.tenant, name, this.holder) : null;",
+    find: "const look = looks ? lastLook(this.turn, name, this.holder) : null;",
     replace: "const look = null as Write | null;",
   },
   {
@@ -101,8 +101,8 @@ export const observingMutants: readonly Mutant[] = [
   {
     name: "a grant that was never collected counts as seen",
     file: "memory/past.ts",
-    find: "lease.version, lease.claimBy === null);",
-    replace: "lease.version, true);",
+    find: "lease.version, lease.claimBy === null, past.endedCount);",
+    replace: "lease.version, true, past.endedCount);",
   },
   {
     name: "a search for patterns skips what is newest",
@@ -113,14 +113,32 @@ export const observingMutants: readonly Mutant[] = [
   {
     name: "the last write of a name is forgotten with the others",
     file: "memory/past.ts",
-    find: "if (entry.name.lastWrite !== entry || entry.record.version === null) return forget(place, entry);",
-    replace: "if (entry.name.lastWrite !== entry || entry.writes) return forget(place, entry);",
+    find: "if (isSuperseded || record.version === null || !recent.isLastWrite(number)) {",
+    replace: "if (!isSuperseded || record.version === null || !recent.isLastWrite(number)) {",
   },
   {
     name: "what was superseded stays stored for ever",
     file: "memory/past.ts",
-    find: "if (superseded !== null && past.kept.has(superseded)) forget(place, superseded);",
+    find: "if (!isSuperseded && before !== undefined) forget({ state, tenant }, before);",
     replace: "",
+  },
+  {
+    name: "a folder's chain leaves out the name itself",
+    file: "memory/recent-ends.ts",
+    find: "for (let depth = 0; depth < this.prefixCount; depth++) this.link(this.prefixes[depth] ?? 0, number);",
+    replace: "for (let depth = 0; depth + 1 < this.prefixCount; depth++) this.link(this.prefixes[depth] ?? 0, number);",
+  },
+  {
+    name: "patterns above a name are not searched for writes",
+    file: "memory/recent-ends.ts",
+    find: "for (let depth = 0; depth < (wild ? count - 1 : count); depth++) {",
+    replace: "for (let depth = 1; depth < (wild ? count - 1 : count); depth++) {",
+  },
+  {
+    name: "a chain goes on into links that were forgotten",
+    file: "memory/recent-ends.ts",
+    find: "const from = this.linkFirst();",
+    replace: "const from = 0;",
   },
   {
     name: "an assumption of which nothing is known holds",

@@ -260,8 +260,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a grant does not forgive the deaths before it",
     file: "agents/agent-life.ts",
-    find: "{ ...inUnit(turn, entry), attempts: 0, pausedAt: null }",
-    replace: "{ ...inUnit(turn, entry), pausedAt: null }",
+    find: "    attempts: 0,\n    pausedAt: null,\n    concerns: isNewUnit",
+    replace: "    pausedAt: null,\n    concerns: isNewUnit",
   },
   {
     name: "a completed unit keeps its age for the next",

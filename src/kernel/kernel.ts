@@ -29,7 +29,7 @@ import { countMemory } from "./deciding/admission.ts";
 import { type LostHistory, reissueAll } from "./lost-history.ts";
 import { agentOf, findTenant } from "./memory/actors.ts";
 import type { Job } from "./memory/jobs.ts";
-import { type Handle, nextDeadline, type State, type Turn } from "./memory/state.ts";
+import { type Handle, nextDeadline, type State, type TenantEntry, type Turn } from "./memory/state.ts";
 import type { ReadyTask } from "./memory/task-state.ts";
 import type { Later } from "./requests/sweep.ts";
 import { settleDue } from "./settle.ts";
@@ -178,6 +178,7 @@ function begin(state: State, sliceMax: number): void {
 
 type CommandOf<K extends Command["type"]> = Extract<Command, { readonly type: K }>;
 type Handler<K extends Command["type"]> = (turn: Turn, command: CommandOf<K>) => Reply | PendingReply;
+type TenantHandler = (turn: Turn, command: Command) => Reply | PendingReply;
 type OperatorHandler<C> = (state: State, command: C, now: Millis) => Reply | PendingReply;
 
 /** What operators do with tenants and keys. */
@@ -241,14 +242,14 @@ const handlers = {
 
 function decide(state: State, command: Command, now: Millis): Reply | PendingReply {
   const { type } = command;
-  if (type in operatorHandlers) {
-    const handle = operatorHandlers[type as keyof typeof operatorHandlers];
-    return (handle as OperatorHandler<Command>)(state, command, now);
+  const handle = handlers[type as keyof typeof handlers] as TenantHandler | undefined;
+  if (handle === undefined) {
+    const handleAsOperator = operatorHandlers[type as keyof typeof operatorHandlers] as OperatorHandler<Command>;
+    return handleAsOperator(state, command, now);
   }
   const tenant = findTenant(state, command.tenant);
-  if ("code" in tenant) return tenant;
-  const turn = { state, tenant, now };
-  const handle = handlers[type as keyof typeof handlers] as (turn: Turn, command: Command) => Reply | PendingReply;
+  if ((tenant as Partial<Refusal>).type === "refused") return tenant as Refusal;
+  const turn = { state, tenant: tenant as TenantEntry, now };
   const reply = handle(turn, command);
   conclude(turn);
   return reply;

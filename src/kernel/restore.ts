@@ -10,7 +10,7 @@ import { type Node, nodesFor, putInOrder } from "./index/resource-tree.ts";
 import { awaitLateResult } from "./leases/late-results.ts";
 import { place } from "./leases/lease-life.ts";
 import { createEntry, createLeaseEntry, createRequestEntry, createTenantEntry } from "./memory/entries.ts";
-import { isAfter, type Moment, noteEnd, restoreWrite } from "./memory/past.ts";
+import { isAfter, keptWrites, type Moment, noteEnd, restoreWrite, storedWrites } from "./memory/past.ts";
 import {
   type AgentEntry,
   createState,
@@ -334,10 +334,9 @@ export function* liveHandles(state: State): Generator<Handle> {
     yield* tenant.book.types.values();
     yield* tenant.book.workers.values();
     yield* tenant.book.foreign.values();
-    for (const { newest } of tenant.past.names.values()) {
-      for (let entry = newest; entry !== null; entry = entry.older) if (entry.stored) yield entry;
-    }
+    yield* keptWrites(tenant);
   }
+  yield* storedWrites(state);
   yield* state.keys.values();
 }
 

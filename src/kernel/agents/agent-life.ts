@@ -181,7 +181,26 @@ export function moveAgent(turn: Turn, entry: AgentEntry, move: AgentMove, record
 export function becomeExecuting(turn: Turn, entry: AgentEntry): void {
   const { record } = entry;
   if (record.state === "EXECUTING" && record.attempts === 0 && record.pausedAt === null) return;
-  moveAgent(turn, entry, "grant", { ...inUnit(turn, entry), attempts: 0, pausedAt: null });
+  const isNewUnit = isUnitOver(record);
+  // One copy, because each unit of work passes here.
+  updateAgent(turn, entry, {
+    ...record,
+    state: after(agentTransitions, record.state, "grant"),
+    priority: isNewUnit ? takePriority(turn) : record.priority,
+    attempts: 0,
+    pausedAt: null,
+    concerns: isNewUnit ? unconcerned.concerns : record.concerns,
+    concernsCut: isNewUnit ? unconcerned.concernsCut : record.concernsCut,
+    idleSince: turn.now,
+  });
+}
+
+/** The unit of work is over. */
+export function becomeCompleted(turn: Turn, entry: AgentEntry): void {
+  const { record } = entry;
+  const { pausedAt, concerns, concernsCut } = unconcerned;
+  const state = after(agentTransitions, record.state, "complete");
+  updateAgent(turn, entry, { ...record, state, pausedAt, concerns, concernsCut, idleSince: turn.now });
 }
 
 /** WAIT, DIE and PAUSED all pause the agent (A1). Since when, and over what, is kept for the update of A4. */

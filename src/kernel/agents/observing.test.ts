@@ -339,10 +339,16 @@ test("A4, A5, S4: memory of ends is bounded; the last write of each name outlive
   assert.deepEqual(writesIn(world), ["FILE:/x v2"]);
   // Restored without any ended lease, as after a prune.
   world.base.state = restore(JSON.parse(JSON.stringify(snapshot(world.base.state))), { leases: [], from: world.now });
-  const { assumptions, observation } = world.resume("a", [{ resource: "FILE:/x", version: "v2" }]);
-  assert.deepEqual([assumptions[0]?.outcome, observation.truncated], ["holds", false]);
+  const expected = ["FILE:/x", "FILE:/**"].map((resource) => ({ resource, version: "v2" }));
+  const { assumptions, observation } = world.resume("a", expected);
+  assert.deepEqual([assumptions.map(({ outcome }) => outcome), observation.truncated], [["holds", "holds"], false]);
+  const forget = () => world.ask({ type: "forget_ends", before: world.now + 1, keep: 0 });
   write(world, "b", "FILE:/x", "v3");
-  assert.deepEqual(writesIn(world), [], "superseded");
+  forget();
+  assert.deepEqual(writesIn(world), ["FILE:/x v3"], "superseded");
+  world.release(world.grant("b", "MUTATES FILE:/x").id);
+  forget();
+  assert.deepEqual(writesIn(world), [], "superseded by a write that reported no version");
 });
 
 test("A4: what is forgotten makes an update that reaches back to it truncated", () => {

@@ -4,8 +4,8 @@ import { limits } from "../contract/limits.ts";
 import type { Intent, Millis } from "../contract/records.ts";
 import type { Judgement, Observation } from "../contract/replies.ts";
 import type { Write } from "../contract/write-records.ts";
-import { eachSince, isAfter, lastLook, newestWrite, type PastEntry } from "../memory/past.ts";
-import { type AgentEntry, nameOf, type TenantEntry, type Turn } from "../memory/state.ts";
+import { eachSince, isAfter, lastLook, newestWrite } from "../memory/past.ts";
+import { type AgentEntry, nameOf, type Turn } from "../memory/state.ts";
 import { nameCovers, namesOverlap } from "../names/pattern.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 import { updateAgent } from "./agent-life.ts";
@@ -80,22 +80,23 @@ function forgetConcerns(turn: Turn, agent: AgentEntry): void {
 
 /** Gathers the newest changes by others, name by name. */
 class Search {
-  private readonly tenant: TenantEntry;
+  private readonly turn: Turn;
   private readonly holder: string;
   /** Everything that ended since then is known. */
   private readonly knownFrom: Millis;
   private isCut: boolean;
-  private found = new Set<PastEntry>();
+  /** By what tells two of them apart: a name may be searched more than once. */
+  private found = new Map<string, Write>();
   private names = 0;
   private steps = 0;
   private earliest = Number.POSITIVE_INFINITY;
   /** Once there are more changes than are listed: the time before which none is. */
   private listedFrom: Millis = 0;
 
-  constructor({ tenant, state }: Turn, holder: string, isCut: boolean) {
-    this.tenant = tenant;
+  constructor(turn: Turn, holder: string, isCut: boolean) {
+    this.turn = turn;
     this.holder = holder;
-    this.knownFrom = state.past.from;
+    this.knownFrom = turn.state.past.from;
     this.isCut = isCut;
   }
 
@@ -106,18 +107,18 @@ class Search {
       return;
     }
     const name = canonicalName(resource);
-    const look = looks ? lastLook(this.tenant, name, this.holder) : null;
+    const look = looks ? lastLook(this.turn, name, this.holder) : null;
     const since = look?.at ?? fallback;
     if (since < this.earliest) this.earliest = since;
     const from = () => Math.max(since, this.listedFrom);
-    eachSince(this.tenant, name, from, (entry) => {
+    eachSince(this.turn, name, from, (write) => {
       if (++this.steps > limits.observationStepsMax) {
         this.isCut = true;
         return true;
       }
-      if (!entry.writes || entry.record.holder === this.holder) return false;
-      if (look !== null && !isAfter(entry.record, look)) return false;
-      this.found.add(entry);
+      if (write.holder === this.holder) return false;
+      if (look !== null && !isAfter(write, look)) return false;
+      this.found.set(keyOf(write), write);
       if (this.found.size >= 2 * limits.changesListedMax) this.keepNewest();
       return false;
     });
@@ -125,25 +126,28 @@ class Search {
 
   private keepNewest(): void {
     if (this.found.size <= limits.changesListedMax) return;
-    const newest = [...this.found].sort(newestFirst).slice(0, limits.changesListedMax);
+    const newest = [...this.found.values()].sort(newestFirst).slice(0, limits.changesListedMax);
     this.isCut = true;
-    this.listedFrom = newest.at(-1)?.record.at ?? 0;
-    this.found = new Set(newest);
+    this.listedFrom = newest.at(-1)?.at ?? 0;
+    this.found = new Map(newest.map((write) => [keyOf(write), write]));
   }
 
   result(since: Millis): Observation {
     this.keepNewest();
     const earliest = Math.min(since, this.earliest);
-    const changes = [...this.found].sort(newestFirst).reverse();
     return {
       since: earliest,
       truncated: this.isCut || earliest < this.knownFrom,
-      changes: changes.map(({ record }) => record),
+      changes: [...this.found.values()].sort(newestFirst).reverse(),
     };
   }
 }
 
-function newestFirst({ record: a }: PastEntry, { record: b }: PastEntry): number {
+function keyOf({ at, fence, predicate }: Write): string {
+  return `${at} ${fence} ${predicate}`;
+}
+
+function newestFirst(a: Write, b: Write): number {
   return isAfter(a, b) ? -1 : isAfter(b, a) ? 1 : 0;
 }
 
@@ -152,20 +156,20 @@ function newestFirst({ record: a }: PastEntry, { record: b }: PastEntry): number
  * wrote since the agent could last see the resource, the assumption fails; otherwise nothing is known.
  */
 export function judge(
-  { tenant }: Turn,
+  turn: Turn,
   agent: AgentEntry,
   { resource, version: expected }: Assumption,
   checkpointAt: Millis,
 ): Judgement {
   const name = canonicalName(resource);
-  const last = newestWrite(tenant, name);
+  const last = newestWrite(turn, name);
   const judged = (outcome: Judgement["outcome"], actual: string | null) => ({ resource, expected, actual, outcome });
   if (last === null) return judged("unverified", null);
   // The version of a folder is not that of a file in it, unless they are the same.
   const isReported = last.version !== null && (last.resource === resource || last.version === expected);
   if (isReported) return judged(last.version === expected ? "holds" : "failed", last.version);
   if (last.holder === agent.holderId || seesSince(agent, name, last)) return judged("unverified", null);
-  const look = lastLook(tenant, name, agent.holderId);
+  const look = lastLook(turn, name, agent.holderId);
   const isNews = look === null ? last.at >= checkpointAt : isAfter(last, look);
   return judged(isNews ? "failed" : "unverified", null);
 }

@@ -1,7 +1,7 @@
 /** What a holder does with its leases: heartbeat, renew, release (L4, L5, G8). */
 
 import { followUp } from "../aftermath.ts";
-import { moveAgent, pauseIfBare, unconcerned } from "../agents/agent-life.ts";
+import { becomeCompleted, pauseIfBare } from "../agents/agent-life.ts";
 import { checkValue } from "../contract/bounds.ts";
 import {
   type Actor,
@@ -207,7 +207,7 @@ export function completeIfDone(turn: Turn, agent: AgentEntry): void {
   if (agent.open.size > 0) return pauseIfBare(turn, agent);
   for (let lease = agent.leases; lease !== null; lease = lease.nextOfHolder)
     if (lease.record.state !== "CLOSING" && !isSwept(turn.tenant, lease)) return;
-  moveAgent(turn, agent, "complete", { ...record, ...unconcerned });
+  becomeCompleted(turn, agent);
 }
 
 /** A live lease that the caller may act on (L13). What has ended is answered from history (see ended.ts). */

@@ -36,7 +36,7 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
     kindUnits: null,
     tasks: new TextMap<TaskEntry>(recordId, idHash),
     book: createTaskBook(),
-    past: createTenantPast(),
+    past: createTenantPast(record.id),
     waitingCount: 0,
     waitingClaims: 0,
     standby: { roots: new Map(), count: 0, picks: 0, freed: [] },

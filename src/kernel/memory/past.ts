@@ -11,67 +11,48 @@
  * `recent` costs no writing: the store has these leases among its ended ones, and a start reads them there. An entry that is
  * kept is a record of its own, as is one of a lease that lives on (downgraded, transferred).
  *
- * Ends are filed under their names when somebody asks about the tenant's past: most leave `recent` before that, and cost
- * one small object. Names stand in a tree like that of the leases. A branch knows the time of what is newest below it, so that a search for a
- * pattern enters only what has changed.
+ * Kept names stand in a tree like that of the leases. A branch knows the time of what is newest below it, so that a search
+ * for a pattern enters only what has changed.
  */
 import { limits } from "../contract/limits.ts";
-import { strengths, writes } from "../contract/predicates.ts";
+import { writes } from "../contract/predicates.ts";
 import type { Lease, Millis } from "../contract/records.ts";
 import type { Write } from "../contract/write-records.ts";
 import { type Probe, search } from "../index/resource-search.ts";
 import { createRoot, type Mark, type Node, nodeFor, setMark, touch } from "../index/resource-tree.ts";
 import { nameCovers } from "../names/pattern.ts";
-import { canonicalName, type ResourceName } from "../names/resource-name.ts";
-import { changed, type Entry, type State, type TenantEntry } from "./state.ts";
+import { canonicalName, type ResourceName, textHash } from "../names/resource-name.ts";
+import { isAfter, type RecentEnds, type StoredWrite } from "./recent-ends.ts";
+import { changed, type State, type TenantEntry } from "./state.ts";
 
-/** One end of a lease, or of what could be written through it. */
-export interface PastEntry extends Entry<"write"> {
-  readonly kind: "write";
-  /** Null until somebody asks about its tenant's past. */
-  name: PastName | null;
-  readonly writes: boolean;
-  /** How many leases had ended by then. */
-  readonly ordinal: number;
-  /** Has a row of its own in the store, or gets one with this batch. */
-  stored: boolean;
-  /** Of the same name. */
-  older: PastEntry | null;
-  newer: PastEntry | null;
-  /** The next younger one in `recent`. */
-  next: PastEntry | null;
-}
+export { isAfter, type Moment } from "./recent-ends.ts";
 
-export interface PastName extends Mark {
-  readonly text: string;
+/** The last version of a name. */
+interface Kept extends Mark {
   readonly node: Node;
-  newest: PastEntry | null;
-  lastWrite: PastEntry | null;
+  readonly handle: StoredWrite;
 }
 
 /** Of all tenants. */
 export interface Past {
-  oldest: PastEntry | null;
-  youngest: PastEntry | null;
+  readonly recent: RecentEnds;
   endedCount: number;
   /** Everything that ended since then is known. */
   from: Millis;
 }
 
 export interface TenantPast {
+  /** Where the hashes of its names begin. */
+  readonly seed: number;
   readonly roots: Map<string, Node>;
-  readonly names: Map<string, PastName>;
-  readonly kept: Set<PastEntry>;
+  readonly kept: Map<string, Kept>;
   /** Of `kept`, the longest kept first. One iterator for good: a new one would pass over all that was deleted before. */
-  readonly longestKept: Iterator<PastEntry>;
-  /** Ends that are not under their names yet, from `unfiledFrom` on. Most are forgotten before anybody asks. */
-  unfiled: PastEntry[];
-  unfiledFrom: number;
+  readonly longestKept: Iterator<Kept>;
 }
 
-export function createTenantPast(): TenantPast {
-  const kept = new Set<PastEntry>();
-  return { roots: new Map(), names: new Map(), kept, longestKept: kept.values(), unfiled: [], unfiledFrom: 0 };
+export function createTenantPast(tenantId: string): TenantPast {
+  const kept = new Map<string, Kept>();
+  return { seed: textHash(tenantId), roots: new Map(), kept, longestKept: kept.values() };
 }
 
 /** What the register needs of a turn; restoring has no more. */
@@ -81,115 +62,32 @@ export interface Place {
 }
 
 /** A lease has ended, and is counted. */
-export function noteEnd(place: Place, lease: Lease): void {
-  const { past } = place.tenant;
-  const write = writeOf(lease, lease.endedAt ?? 0, lease.version, lease.claimBy === null);
-  const entry = addRecent(place, write);
-  past.unfiled.push(entry);
-  // What supersedes a kept write deletes its row, which belongs into this step.
-  if (write.version !== null || past.kept.size > 0) file(place);
-  forgetOld(place.state);
+export function noteEnd({ state, tenant }: Place, lease: Lease): void {
+  const { past } = state;
+  past.recent.add(tenant, lease, lease.endedAt ?? 0, lease.version, lease.claimBy === null, past.endedCount);
+  forgetOld(state);
 }
 
 /** L15: a lease lives on, but weaker or in other hands. */
-export function noteHandover(place: Place, lease: Lease, at: Millis, version: string | null): void {
-  const entry = addRecent(place, writeOf(lease, at, version, true));
-  place.tenant.past.unfiled.push(entry);
-  file(place);
-  store(place.state, entry);
-}
-
-function writeOf(lease: Lease, at: Millis, version: string | null, looked: boolean): Write {
-  const { tenant, resource, predicate, agentId, holder, fence } = lease;
-  return { tenant, resource, predicate, agentId, holder, at, fence, version, looked };
-}
-
-function addRecent({ state: { past } }: Place, record: Write): PastEntry {
-  const entry = createEntry(record, past.endedCount);
-  if (past.youngest === null) past.oldest = entry;
-  else past.youngest.next = entry;
-  past.youngest = entry;
-  return entry;
+export function noteHandover({ state, tenant }: Place, lease: Lease, at: Millis, version: string | null): void {
+  const { recent, endedCount } = state.past;
+  const number = recent.add(tenant, lease, at, version, true, endedCount);
+  const handle = createHandle(recent.recordOf(number));
+  recent.setStored(number, handle);
+  changed({ state }, handle);
 }
 
 /** A record that was stored by itself. To be called in the order of time, with the ends in between. */
-export function restoreWrite(place: Place, record: Write): PastEntry {
-  const { past } = place.state;
-  const isRecent = record.at >= past.from;
-  const entry = isRecent ? addRecent(place, record) : createEntry(record, past.endedCount);
-  place.tenant.past.unfiled.push(entry);
-  file(place);
-  entry.stored = true;
-  if (!isRecent) place.tenant.past.kept.add(entry);
-  return entry;
+export function restoreWrite({ state, tenant }: Place, record: Write): StoredWrite {
+  const { recent, endedCount, from } = state.past;
+  const handle = createHandle(record);
+  if (record.at < from) keep(tenant, handle);
+  else recent.setStored(recent.add(tenant, record, record.at, record.version, record.looked, endedCount), handle);
+  return handle;
 }
 
-function createEntry(record: Write, ordinal: number): PastEntry {
-  return {
-    kind: "write",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    bytes: 0,
-    name: null,
-    writes: writes(record.predicate),
-    ordinal,
-    stored: false,
-    older: null,
-    newer: null,
-    next: null,
-  };
-}
-
-/** Puts what has ended since the last time under its names. */
-function file(place: Place): void {
-  const { past } = place.tenant;
-  for (const entry of takeUnfiled(past)) {
-    const superseded = fileOne(past, entry);
-    if (superseded !== null && past.kept.has(superseded)) forget(place, superseded);
-  }
-}
-
-/** Before a search. Nothing is kept as long as something is unfiled, so that nothing can be superseded that has a row. */
-function fileAll(past: TenantPast): void {
-  for (const entry of takeUnfiled(past)) fileOne(past, entry);
-}
-
-function takeUnfiled(past: TenantPast): readonly PastEntry[] {
-  const { unfiled, unfiledFrom } = past;
-  if (unfiled.length === 0) return unfiled;
-  past.unfiled = [];
-  past.unfiledFrom = 0;
-  return unfiledFrom === 0 ? unfiled : unfiled.slice(unfiledFrom);
-}
-
-/** Returns the write that it supersedes. To be called in the order of the ends. */
-function fileOne(past: TenantPast, entry: PastEntry): PastEntry | null {
-  const { record } = entry;
-  const name = nameFor(past, record.resource);
-  entry.name = name;
-  entry.older = name.newest;
-  if (name.newest !== null) name.newest.newer = entry;
-  name.newest = entry;
-  if (!entry.writes) return null;
-  touch(name.node, record.at);
-  const { lastWrite } = name;
-  if (lastWrite !== null && !isAfter(record, lastWrite.record)) return null;
-  name.lastWrite = entry;
-  return lastWrite;
-}
-
-function nameFor(past: TenantPast, text: string): PastName {
-  const known = past.names.get(text);
-  if (known !== undefined) return known;
-  const parsed = canonicalName(text);
-  const root = past.roots.get(parsed.type) ?? createRoot();
-  past.roots.set(parsed.type, root);
-  const name: PastName = { marksNode: true, text, node: nodeFor(root, parsed), newest: null, lastWrite: null };
-  setMark(name.node, name);
-  past.names.set(text, name);
-  return name;
+function createHandle(record: Write): StoredWrite {
+  return { kind: "write", record, alive: true, row: 0, changedIn: 0, bytes: 0 };
 }
 
 /** Of all tenants, what is no longer among the youngest ends. */
@@ -198,114 +96,106 @@ export function forgetOld(state: State): void {
 }
 
 /** What ended before a time or is not among the youngest leaves `recent`; how many have. */
-export function forgetEnds(state: State, before: Millis, keep: number, atMost: number): number {
+export function forgetEnds(state: State, before: Millis, keepMax: number, atMost: number): number {
   const { past } = state;
+  const { recent } = past;
   let count = 0;
-  for (let { oldest } = past; oldest !== null && count < atMost; count++) {
-    if (oldest.record.at >= before && oldest.ordinal > past.endedCount - keep) break;
-    const tenant = state.tenants.get(oldest.record.tenant);
-    past.oldest = oldest.next;
-    if (past.oldest === null) past.youngest = null;
-    past.from = oldest.record.at + 1;
-    if (tenant !== undefined) leaveRecent({ state, tenant }, oldest);
-    oldest = past.oldest;
+  for (; recent.first < recent.end && count < atMost; count++) {
+    const { first } = recent;
+    if (recent.at(first) >= before && recent.ordinalOf(first) > past.endedCount - keepMax) break;
+    past.from = recent.at(first) + 1;
+    const tenant = recent.tenantOf(first);
+    if (tenant !== null) leaveRecent({ state, tenant }, first);
+    recent.forgetFirst();
   }
   return count;
 }
 
-/** What nobody asked about leaves without a trace; of the rest, the last version of each name is kept (A5). */
-function leaveRecent(place: Place, entry: PastEntry): void {
-  const { past } = place.tenant;
-  entry.next = null;
-  if (entry.name === null) return dropUnfiled(past);
-  file(place);
-  const { kept } = past;
-  if (entry.name.lastWrite !== entry || entry.record.version === null) return forget(place, entry);
-  kept.add(entry);
-  store(place.state, entry);
+/** The last version of each name is kept (A5), and what has a row of its own loses it. The rest leaves without a trace. */
+function leaveRecent({ state, tenant }: Place, number: number): void {
+  const { recent } = state.past;
+  const { kept } = tenant.past;
+  const stored = recent.storedOf(number);
+  if (stored === null && kept.size === 0 && recent.versionOf(number) === null) return;
+  const record = recent.recordOf(number);
+  const before = kept.get(record.resource)?.handle;
+  const isSuperseded = !writes(record.predicate) || (before !== undefined && isAfter(before.record, record));
+  if (!isSuperseded && before !== undefined) forget({ state, tenant }, before);
+  if (isSuperseded || record.version === null || !recent.isLastWrite(number)) {
+    if (stored !== null) drop(state, stored);
+    return;
+  }
+  const handle = stored ?? createHandle(record);
+  if (stored === null) changed({ state }, handle);
+  keep(tenant, handle);
   if (kept.size <= limits.lastWritesMax) return;
-  const { value: first } = past.longestKept.next();
-  if (first !== undefined) forget(place, first);
+  const { value: longest } = tenant.past.longestKept.next();
+  if (longest !== undefined) forget({ state, tenant }, longest.handle);
 }
 
-/** The first of them: they leave in the order in which they came. */
-function dropUnfiled(past: TenantPast): void {
-  past.unfiledFrom++;
-  if (past.unfiledFrom < unfiledDroppedMax) return;
-  past.unfiled = past.unfiled.slice(past.unfiledFrom);
-  past.unfiledFrom = 0;
+function keep({ past }: TenantEntry, handle: StoredWrite): void {
+  const { resource, at } = handle.record;
+  const name = canonicalName(resource);
+  const root = past.roots.get(name.type) ?? createRoot();
+  past.roots.set(name.type, root);
+  const kept: Kept = { marksNode: true, node: nodeFor(root, name), handle };
+  setMark(kept.node, kept);
+  touch(kept.node, at);
+  past.kept.set(resource, kept);
 }
 
-/** A list is cut rarely, because that copies what is left of it. */
-const unfiledDroppedMax = 65_536;
-
-function store(state: State, entry: PastEntry): void {
-  if (entry.stored) return;
-  entry.stored = true;
-  changed({ state }, entry);
+function forget({ state, tenant: { past } }: Place, handle: StoredWrite): void {
+  const { resource } = handle.record;
+  const kept = past.kept.get(resource);
+  past.kept.delete(resource);
+  drop(state, handle);
+  if (kept !== undefined && setMark(kept.node, null)) past.roots.delete(canonicalName(resource).type);
 }
 
-function forget({ state, tenant }: Place, entry: PastEntry): void {
-  const { name, older, newer } = entry;
-  const { past } = tenant;
-  if (name === null) throw new Error(`Kept without a name: ${entry.record.resource}`);
-  past.kept.delete(entry);
-  entry.alive = false;
-  if (entry.stored) changed({ state }, entry);
-  if (newer === null) name.newest = older;
-  else newer.older = older;
-  if (older !== null) older.newer = newer;
-  if (name.lastWrite === entry) name.lastWrite = null;
-  if (name.newest !== null) return;
-  past.names.delete(name.text);
-  if (setMark(name.node, null)) past.roots.delete(canonicalName(name.text).type);
+/** Deletes its row. */
+function drop(state: State, handle: StoredWrite): void {
+  handle.alive = false;
+  changed({ state }, handle);
 }
 
-/**
- * By time; within a millisecond by fence, which is how conflicting leases followed each other; and one lease only becomes
- * weaker. So a restart finds the same order.
- */
-export function isAfter(a: Moment, b: Moment): boolean {
-  if (a.at !== b.at) return a.at > b.at;
-  return a.fence !== b.fence ? a.fence > b.fence : strengths[a.predicate] < strengths[b.predicate];
+/** Every write that has a row of its own. */
+export function* storedWrites({ past: { recent } }: State): Generator<StoredWrite> {
+  yield* recent.allStored();
 }
 
-export type Moment = Pick<Write, "at" | "fence" | "predicate">;
+/** Those of one tenant that are no longer recent. */
+export function* keptWrites({ past }: TenantEntry): Generator<StoredWrite> {
+  for (const { handle } of past.kept.values()) yield handle;
+}
 
 /** The newest write, by anybody, that overlaps with the name. */
-export function newestWrite({ past }: TenantEntry, name: ResourceName): Write | null {
-  fileAll(past);
+export function newestWrite({ state, tenant }: Place, name: ResourceName): Write | null {
   let newest: Write | null = null;
-  visitNames(past, name, {
-    visit(node) {
-      const { lastWrite = null } = (node.mark as PastName | null) ?? {};
-      if (lastWrite !== null && (newest === null || isAfter(lastWrite.record, newest))) newest = lastWrite.record;
-      return false;
-    },
-    below: (_node, branch) => (newest !== null && branch.newest < newest.at ? "skip" : "enter"),
-  });
+  const compare = (write: Write): boolean => {
+    if (newest === null || isAfter(write, newest)) newest = write;
+    return false;
+  };
+  const known = (): Millis => newest?.at ?? Number.NEGATIVE_INFINITY;
+  state.past.recent.eachWrite(tenant, name, known, compare);
+  eachKept(tenant, name, known, compare);
   return newest;
 }
 
 /** The end of the holder's own last lease on all of the name: until then it could see what others did to it. */
-export function lastLook({ past }: TenantEntry, name: ResourceName, holder: string): Write | null {
-  fileAll(past);
+export function lastLook({ state, tenant }: Place, name: ResourceName, holder: string): Write | null {
+  // What is kept is older than what is recent.
+  const recent = state.past.recent.lastLook(tenant, name, holder);
+  if (recent !== null) return recent;
   let last: Write | null = null;
-  const look = (visited: PastName): void => {
-    for (let entry = visited.newest; entry !== null; entry = entry.older) {
-      if (!entry.record.looked || entry.record.holder !== holder) continue;
-      if (last === null || isAfter(entry.record, last)) last = entry.record;
-      return;
-    }
+  const look = (write: Write): void => {
+    if (!write.looked || write.holder !== holder) return;
+    if (write.resource !== name.text && !nameCovers(canonicalName(write.resource), name)) return;
+    if (last === null || isAfter(write, last)) last = write;
   };
-  const own = past.names.get(name.text);
-  if (own !== undefined) look(own);
   // A pattern that covers the name hangs on the way to it.
-  visitNames(past, name, {
+  visitKept(tenant, name, {
     visit(node) {
-      const visited = node.mark as PastName | null;
-      if (visited === null || visited === own) return false;
-      if (nameCovers(canonicalName(visited.text), name)) look(visited);
+      if (node.mark !== null) look((node.mark as Kept).handle.record);
       return false;
     },
     below: () => "skip",
@@ -313,27 +203,28 @@ export function lastLook({ past }: TenantEntry, name: ResourceName, holder: stri
   return last;
 }
 
-/** Everything on names that overlap, newest first by name, from `since` on; true from `act` ends the search. */
-export function eachSince(
-  { past }: TenantEntry,
-  name: ResourceName,
-  since: () => Millis,
-  act: (entry: PastEntry) => boolean,
-): void {
-  fileAll(past);
-  visitNames(past, name, {
+/** Every write on names that overlap from `since` on; true from `act` ends the search. One may come twice. */
+export function eachSince(place: Place, name: ResourceName, since: () => Millis, act: (write: Write) => boolean): void {
+  let isOver = false;
+  place.state.past.recent.eachWrite(place.tenant, name, since, (write) => {
+    isOver = act(write);
+    return isOver;
+  });
+  if (!isOver) eachKept(place.tenant, name, since, act);
+}
+
+function eachKept(tenant: TenantEntry, name: ResourceName, since: () => Millis, act: (write: Write) => boolean): void {
+  visitKept(tenant, name, {
     visit(node) {
-      for (let entry = (node.mark as PastName | null)?.newest ?? null; entry !== null; entry = entry.older) {
-        if (entry.record.at < since()) return false;
-        if (act(entry)) return true;
-      }
-      return false;
+      if (node.mark === null) return false;
+      const { record } = (node.mark as Kept).handle;
+      return record.at >= since() && act(record);
     },
     below: (_node, branch) => (branch.newest < since() ? "skip" : "enter"),
   });
 }
 
-function visitNames(past: TenantPast, name: ResourceName, probe: Probe): void {
+function visitKept({ past }: TenantEntry, name: ResourceName, probe: Probe): void {
   const root = past.roots.get(name.type);
   if (root !== undefined) search(root, name, probe);
 }

@@ -14,6 +14,7 @@ import { createRoot, type Mark, type Node } from "../index/resource-tree.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 import type { Job, Sweep } from "./jobs.ts";
 import type { Past, TenantPast } from "./past.ts";
+import { RecentEnds } from "./recent-ends.ts";
 import type { KindEntry, Parking, ReadyTask, TaskBook, TaskEntry, WorkerEntry } from "./task-state.ts";
 
 /** A record that may have changed. The object stays the same for the record's whole life; `record` is its newest form. */
@@ -228,7 +229,7 @@ export function createState(): State {
   return {
     tenants: new Map(),
     keys: new Map(),
-    past: { oldest: null, youngest: null, endedCount: 0, from: 0 },
+    past: { recent: new RecentEnds(), endedCount: 0, from: 0 },
     waits: createHeap(),
     ends: createHeap(),
     consequences: [],
@@ -325,8 +326,10 @@ export function freshPriority(tenant: TenantEntry, now: Millis): number {
 }
 
 export function takePriority(turn: Turn): number {
+  const { counters } = turn.tenant;
   const priority = freshPriority(turn.tenant, turn.now);
-  updateCounters(turn, { priority });
+  counters.record = { ...counters.record, priority };
+  changed(turn, counters);
   return priority;
 }
 
