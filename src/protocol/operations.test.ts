@@ -172,6 +172,7 @@ test("an acquire becomes the kernel's command, with null for what was left out",
     tokens: false,
     dryRun: false,
     requestKey: null,
+    keyLookedUp: false,
   });
 });
 

@@ -189,6 +189,14 @@ export function omitted<F extends FieldData>(field: F): F & { readonly omitted: 
   return { ...field, omitted: true };
 }
 
+/** Each is left out on the wire where it was not given. */
+export function whereGiven<F extends Fields>(
+  fields: F,
+): { readonly [K in keyof F]: F[K] & { readonly omitted: true } } {
+  const entries = Object.entries(fields).map(([key, field]) => [key, omitted({ ...field, optional: true })]);
+  return Object.fromEntries(entries);
+}
+
 /** An answer takes it from this place in what it shows. */
 export function from<F extends FieldData>(path: string, field: F): F {
   return { ...field, path };

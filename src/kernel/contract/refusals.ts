@@ -2,7 +2,9 @@
  * Every expected refusal, in one closed list. A refusal is a value: it names what is wrong, changes nothing, and each
  * code has one row in docs/errors.md.
  */
-import type { Blocker } from "./replies.ts";
+import type { Refusal } from "./replies.ts";
+
+export type { Refusal };
 
 export const refusalCodes = [
   // The input is not well-formed.
@@ -92,32 +94,6 @@ export type RefusalCode = (typeof refusalCodes)[number];
 
 export const denialReasons = ["quota", "capacity", "self_blocked", "bind_failed"] as const;
 export type DenialReason = (typeof denialReasons)[number];
-
-export interface Refusal {
-  readonly type: "refused";
-  readonly code: RefusalCode;
-  /** A sentence: what is wrong, and what to do. */
-  readonly detail: string;
-  /** The part of the command that is at fault, as a path on the wire ("intents.0.resource"). */
-  readonly field?: string;
-  readonly reason?: DenialReason;
-  readonly leaseId?: string;
-  readonly from?: string;
-  readonly to?: string;
-  readonly generation?: number;
-  readonly blockers?: readonly Blocker[];
-  readonly blockersTotal?: number;
-  readonly taskId?: string;
-  /** In a word or two: what is wrong with a receipt's or a task's field, or why a lease has ended. */
-  readonly problem?: string;
-  readonly winningReceiptId?: string;
-  /** Tasks that must be looked up in history first. */
-  readonly missing?: readonly string[];
-  /** Of a full quota: its name on the wire, and how far it is used. */
-  readonly quota?: string;
-  readonly used?: number;
-  readonly limit?: number;
-}
 
 export function refuse(
   code: RefusalCode,

@@ -17,7 +17,7 @@ import {
   type Values,
 } from "./field.ts";
 import { agent, cell, digest, key, lease, leaseStates, resource, tenant } from "./records.ts";
-import type { Refusal, RefusalCode } from "./refusals.ts";
+import { denialReasons, type RefusalCode, refusalCodes } from "./refusals.ts";
 import { obligation, payload, receipt, task, taskTypeRecord } from "./task-records.ts";
 import { write } from "./write-records.ts";
 
@@ -36,6 +36,38 @@ const blocked = {
   blockers: named("blocked_by", list(record(blocker))),
   blockersTotal: named("blocked_by_total", integer()),
 };
+
+/** Expected, and a value like every other reply: it names what is wrong, and changes nothing. */
+export const refusal = {
+  code: named("error", choice(refusalCodes)),
+  /** A sentence: what is wrong, and what to do. */
+  detail: text(),
+};
+
+/** What a code adds to it; none of it is there where it says nothing. */
+export const refusalContext = {
+  /** The part of the command that is at fault, as a path on the wire ("intents.0.resource"). */
+  field: text(),
+  reason: choice(denialReasons),
+  leaseId: text(),
+  from: text(),
+  to: text(),
+  generation: integer(),
+  taskId: text(),
+  winningReceiptId: text(),
+  /** Tasks that must be looked up in history first. */
+  missing: list(text()),
+  /** Of a full quota: its name on the wire, and how far it is used. */
+  quota: text(),
+  used: integer(),
+  limit: integer(),
+  ...blocked,
+  /** In a word or two: what is wrong with a receipt's or a task's field, or why a lease has ended. */
+  problem: named("reason", text()),
+};
+export interface Refusal extends Values<typeof refusal>, Partial<Values<typeof refusalContext>> {
+  readonly type: "refused";
+}
 
 /** A4: what others did to the resources that concern an agent while it could not see them, oldest first. */
 export const observation = {

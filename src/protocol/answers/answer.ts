@@ -5,9 +5,9 @@
 
 import type { Millis } from "../../kernel/contract/records.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
-import { blocker } from "../../kernel/contract/replies.ts";
 import { type Form, type FormContext, show, timeless } from "../schema/convert.ts";
 import type { Fault } from "../schema/explain.ts";
+import { refusalBody } from "../schema/views.ts";
 import { type ErrorCode, statusOf } from "./errors.ts";
 
 export interface Answer {
@@ -70,30 +70,9 @@ export function faultAnswer({ code, field, detail }: Fault): Answer {
 const invalidWorkerId = errorAnswer("invalid_worker_id", "must match pattern {type}.{instance}");
 
 export function refusalAnswer(refusal: Refusal, now: Millis): Answer {
-  const { code, detail, field, leaseId, from, to, generation, blockers, blockersTotal } = refusal;
-  const { taskId, problem, winningReceiptId, missing, quota, used, limit } = refusal;
+  const { code } = refusal;
   if (code === "invalid_worker_id") return invalidWorkerId;
-  const value: Record<string, unknown> = {
-    error: code,
-    detail,
-    field,
-    reason: refusal.reason ?? problem,
-    lease_id: leaseId,
-    from,
-    to,
-    generation,
-    task_id: taskId,
-    winning_receipt_id: winningReceiptId,
-    missing,
-    quota,
-    used,
-    limit,
-  };
-  if (blockers !== undefined) {
-    value["blocked_by"] = blockers.map((one) => show(blocker, one, { now }));
-    value["blocked_by_total"] = blockersTotal ?? blockers.length;
-  }
-  return { ...answerJson(statusOf(code), value), code };
+  return { ...answerJson(statusOf(code), show(refusalBody, refusal, { now })), code };
 }
 
 /** Rounded up, so that a client that waits this long is not too early. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { deny, refuse } from "../../kernel/contract/refusals.ts";
 import { answerOf, type SampleBody } from "../testing/sample-answers.ts";
 import {
   sampleAgent,
@@ -11,7 +12,8 @@ import {
   sampleResource,
   sampleTenant,
 } from "../testing/sample-records.ts";
-import { bodyText, errorAnswer, faultAnswer } from "./answer.ts";
+import { bodyObject, bodyText, errorAnswer, faultAnswer } from "./answer.ts";
+import { replyAnswer } from "./reply-json.ts";
 
 const now = sampleNow;
 const resumed = {
@@ -177,4 +179,34 @@ test("an error names its field where there is one, and its wait where there is o
   assert.equal(bodyText(fault), '{"error":"invalid_request","detail":"Wrong.","field":"intents.0.resource"}');
   const limited = errorAnswer("rate_limited", "Slow down.", { retry_after_ms: 2_500 });
   assert.deepEqual([limited.status, limited.retryAfter], [429, 3]);
+});
+
+test("S3: a refusal shows what the contract describes, under the described names, and leaves out what it does not say", () => {
+  const plain = replyAnswer(refuse("lease_unknown", "There is no such lease."), { now: 0 });
+  assert.deepEqual(bodyObject(plain), { error: "lease_unknown", detail: "There is no such lease." });
+  const context = {
+    field: "units",
+    leaseId: "lse_1",
+    from: "A",
+    to: "B",
+    generation: 2,
+    taskId: "T-1",
+    used: 0,
+    limit: 5,
+  };
+  const full = replyAnswer(refuse("invalid_task", "Wrong.", { ...context, problem: "too large" }), { now: 0 });
+  assert.deepEqual(bodyObject(full), {
+    error: "invalid_task",
+    detail: "Wrong.",
+    field: "units",
+    lease_id: "lse_1",
+    from: "A",
+    to: "B",
+    generation: 2,
+    task_id: "T-1",
+    used: 0,
+    limit: 5,
+    reason: "too large",
+  });
+  assert.equal((bodyObject(replyAnswer(deny("quota", "Full."), { now: 0 })) as { reason?: string }).reason, "quota");
 });

@@ -1,6 +1,7 @@
 /** The OpenAPI 3.1 document, made of the operations alone: what it says cannot differ from what is served. */
 import { defaultUrl } from "../../names/defaults.ts";
-import { type ErrorCode, errorCodes, errors, statusOf } from "../answers/errors.ts";
+import { errorShape } from "../answers/error-shape.ts";
+import { type ErrorCode, errors, statusOf } from "../answers/errors.ts";
 import { commonErrors, type Operation, type ReplyShape, type Route, type Tag } from "../operation.ts";
 import { operations } from "../operations.ts";
 import type { Node } from "../schema/schema.ts";
@@ -172,19 +173,6 @@ const retryAfter: Json = { description: "In seconds, rounded up.", schema: { typ
 function hasRetryAfter(code: ErrorCode): boolean {
   return code === "die" || statusOf(code) === 429 || statusOf(code) === 503;
 }
-
-/** What every error has; which context goes with it depends on the code. */
-const errorShape: Node = {
-  title: "Error",
-  type: "object",
-  required: ["error", "detail"],
-  properties: {
-    error: { type: "string", enum: errorCodes },
-    detail: { type: "string", description: "A sentence: what is wrong, and what to do." },
-    field: { type: "string", description: "The field at fault, as a dotted path." },
-  },
-  additionalProperties: true,
-};
 
 /** A shape with an `error` field speaks for the codes that it lists. */
 function codesShownBy({ properties = {} }: Node): readonly unknown[] {

@@ -19,9 +19,10 @@ import {
   remaining,
   text,
   time,
+  whereGiven,
 } from "../../kernel/contract/field.ts";
 import { agent, lease, resource, wireAgentStates } from "../../kernel/contract/records.ts";
-import { observationUpdate, taskReplies, verdicts } from "../../kernel/contract/replies.ts";
+import { observationUpdate, refusal, refusalContext, taskReplies, verdicts } from "../../kernel/contract/replies.ts";
 import { obligation, payload, receipt, task, taskSpec } from "../../kernel/contract/task-records.ts";
 import { leaseStates, unknownState } from "./vocabulary.ts";
 
@@ -46,6 +47,9 @@ export const died = {
   ...verdicts.died,
 };
 export const paused = { verdict: fixed("PAUSED"), error: fixed("paused"), ...verdicts.paused };
+
+/** An error of the kernel. Which context goes with it depends on the code. */
+export const refusalBody = { ...refusal, ...whereGiven(refusalContext) };
 
 /** A registration shows the credential and no more than the instance needs. */
 export const registered = {
