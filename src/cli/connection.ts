@@ -38,11 +38,12 @@ export function readAddress(line: Pick<Call, "text" | "isSet">, environment: Env
   });
   const { LEASEHOLD_INSECURE } = environment;
   const isInsecure = line.isSet("insecure") || LEASEHOLD_INSECURE === "1" || LEASEHOLD_INSECURE === "true";
-  const address = { url: checkUrl(url), key: checkKey(key), tenant: checkTenant(tenant), timeoutMs, tls, isInsecure };
-  if (address.key !== null && !isInsecure && !mayCarrySecret(address.url)) {
-    throw new UsageProblem(insecureWords(address.url));
-  }
-  return address;
+  return { url: checkUrl(url), key: checkKey(key), tenant: checkTenant(tenant), timeoutMs, tls, isInsecure };
+}
+
+/** M10: before a key is sent, and not for commands that need no server. */
+export function checkMaySend({ url, key, isInsecure }: Address): void {
+  if (key !== null && !isInsecure && !mayCarrySecret(url)) throw new UsageProblem(insecureWords(url));
 }
 
 function readKey(line: Pick<Call, "text">, environment: Environment): string | null {
@@ -56,7 +57,9 @@ export function addressEnvironment({ tls, isInsecure }: Address): NodeJS.Process
   return { ...clientTlsEnvironment(tls), ...(isInsecure && { LEASEHOLD_INSECURE: "1" }) };
 }
 
-export async function connect({ url, key, tenant, timeoutMs, tls, isInsecure }: Address): Promise<Client> {
+export async function connect(address: Address): Promise<Client> {
+  checkMaySend(address);
+  const { url, key, tenant, timeoutMs, tls, isInsecure } = address;
   const { createClient } = await import("../sdk/client.ts");
   const certificates = readClientTls(tls);
   return createClient({

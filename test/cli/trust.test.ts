@@ -76,6 +76,9 @@ test("S5, M10: a key is not sent over plain http to another machine, unless --in
   assert.equal(refused.code, 2);
   assertOneLine(refused, "a key in clear");
   assert.match(refused.stderr, /neither https nor on this machine.*--insecure or LEASEHOLD_INSECURE=1/);
+  const offline = { LEASEHOLD_KEY: "lhk_x", LEASEHOLD_URL: url };
+  const check = await start(["cell", "--check", "--config", "examples/cell/cell.json"], { env: offline }).ended;
+  assert.doesNotMatch(check.stderr, /neither https/, "what sends nothing is not refused");
   const env = { LEASEHOLD_KEY: "lhk_x", LEASEHOLD_INSECURE: "1" };
   const sent = await start(["ls", "--url", url, "--timeout", "300ms"], { env }).ended;
   assert.doesNotMatch(sent.stderr, /neither https/, "it is only not there");

@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { json } from "node:stream/consumers";
 import { type ClientTls, readClientTls } from "../../trust/client-tls.ts";
 import type { Call, Command } from "../command.ts";
+import { checkMaySend } from "../connection.ts";
 import { keyFor, send } from "../owner-key.ts";
 import { Failure } from "../problem.ts";
 import { writeWhole } from "../whole-file.ts";
@@ -50,6 +51,7 @@ the server's secret: keep it as safe as the data. For operators.`,
 
 /** Returns the size. */
 async function fetchBackup(call: Call, file: string): Promise<number> {
+  checkMaySend(call.address);
   const { url, key, tls } = call.address;
   const port = call.integer("port", 1, 65_535);
   const certificates = readClientTls(tls);

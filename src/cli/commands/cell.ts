@@ -5,7 +5,7 @@ import type { CellConfig } from "../../cell/config.ts";
 import { version } from "../../server/config/version.ts";
 import { readClientTls } from "../../trust/client-tls.ts";
 import type { Call, Command } from "../command.ts";
-import { readAddress } from "../connection.ts";
+import { checkMaySend, readAddress } from "../connection.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { hideKey } from "../key-file.ts";
 import { keyFor } from "../owner-key.ts";
@@ -34,10 +34,12 @@ standard error, and the others go on. SIGTERM ends everything that is bound, tel
     const { key } = call;
     // Read once: a key file may be a pipe.
     const own = { url: call.text("server") ?? call.text("url"), key };
-    const { url, tls: tlsFiles } = readAddress(
+    const address = readAddress(
       { text: (flag) => (flag === "url" || flag === "key" ? own[flag] : call.text(flag)), isSet: call.isSet },
       { ...call.environment, LEASEHOLD_KEY_FILE: "" },
     );
+    const { url, tls: tlsFiles } = address;
+    checkMaySend(address);
     hideKey(key, call.environment);
     readClientTls(tlsFiles);
     const { out } = call;
