@@ -10,6 +10,7 @@ const leases = () => import("./commands/leases.ts");
 const receipts = () => import("./commands/receipts.ts");
 const agents = () => import("./commands/agents.ts");
 const backup = () => import("./commands/backup.ts");
+const artifacts = () => import("./commands/artifacts.ts");
 const help = () => import("./commands/help.ts");
 
 export const groups: Readonly<Record<string, Modules>> = {
@@ -35,6 +36,7 @@ export const groups: Readonly<Record<string, Modules>> = {
     receipts,
     inbox: receipts,
     ledger: () => import("./commands/ledger.ts"),
+    artifacts,
   },
   "Cells and tokens": {
     cell: () => import("./commands/cell.ts"),
@@ -51,6 +53,7 @@ export const groups: Readonly<Record<string, Modules>> = {
     doctor: () => import("./commands/doctor.ts"),
     keys: () => import("./commands/keys.ts"),
     tenants: () => import("./commands/tenants.ts"),
+    usage: artifacts,
     backup,
     restore: backup,
   },

@@ -219,6 +219,12 @@ type EdgeQuota =
   | ("connectionsMax" | "subscriptionsMax" | "heldMax" | "unreadBytesMax")
   | ("artifactsMax" | "artifactBytesMax");
 
+/** Units of the types of resources that the tenant has a quota on (G2), those that are waited for included. */
+export function kindUse({ tenants }: State, tenantId: string): ReadonlyMap<string, number> {
+  const kinds = tenants.get(tenantId)?.kindUnits ?? new Map();
+  return new Map([...kinds.values()].map(({ name, units }) => [name, units]));
+}
+
 /** The resources of each cell by name. All resources are read once, not once for each cell. */
 export function resourcesByCell({ tenants }: State, tenant: string): ReadonlyMap<string, readonly HostedResource[]> {
   const resources = [...(tenants.get(tenant)?.resources.values() ?? [])].filter(({ record }) => record.cell !== null);

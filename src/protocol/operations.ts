@@ -9,7 +9,7 @@ import { backup } from "./operating/backup.ts";
 import { createKey, deleteKey, listKeys } from "./operating/keys.ts";
 import * as tenants from "./operating/tenants.ts";
 import type { Operation } from "./operation.ts";
-import { getArtifact, putArtifact } from "./receipts/artifacts.ts";
+import { deleteArtifact, getArtifact, listArtifacts, putArtifact } from "./receipts/artifacts.ts";
 import { getInbox, getLedgerHead, listObligations, recoverObligation } from "./receipts/ledger.ts";
 import * as receipts from "./receipts/receipts.ts";
 import * as cells from "./resources/cells.ts";
@@ -87,6 +87,8 @@ export const operations: readonly Operation[] = [
 
   putArtifact,
   getArtifact,
+  listArtifacts,
+  deleteArtifact,
 
   watching.events,
   watching.stream,
@@ -101,6 +103,7 @@ export const operations: readonly Operation[] = [
   tenants.resumeTenant,
   tenants.setTenantSettings,
   tenants.setTenantQuotas,
+  tenants.getUsage,
   createKey,
   listKeys,
   deleteKey,

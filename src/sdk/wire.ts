@@ -537,6 +537,15 @@ export interface OpenRequest {
   /** How many there are, listed or not. */
   readonly blocked_by_total: number;
 }
+export interface QuotaUse {
+  /** Its name in `PUT /v1/tenants/{tenant_id}/quotas`; `kinds.GPU` of a type. */
+  readonly quota: string;
+  readonly unit: "number" | "bytes" | "ms" | "units";
+  /** Null: it limits each one, and nothing is counted. */
+  readonly used: number | null;
+  /** Null: there is none. */
+  readonly limit: number | null;
+}
 export interface Receipt {
   /** 1 for the tenant's first; no number is left out. */
   readonly sequence: number;
@@ -1655,6 +1664,16 @@ export interface OperationInputs {
     readonly reason: string;
   };
   readonly get_ledger_head: Readonly<Record<string, never>>;
+  readonly list_artifacts: {
+    /** At most this many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly delete_artifact: {
+    /** SHA-256 of the bytes, in lower-case hex. */
+    readonly sha256: string;
+  };
   readonly healthz: Readonly<Record<string, never>>;
   readonly readyz: Readonly<Record<string, never>>;
   readonly openapi: Readonly<Record<string, never>>;
@@ -1750,6 +1769,7 @@ export interface OperationInputs {
     /** Units of live leases by the type of resource, such as `GPU`; replaces what there was (G2). */
     readonly kinds?: Readonly<Record<string, number>> | null | undefined;
   };
+  readonly get_usage: Readonly<Record<string, never>>;
   readonly create_key: {
     /** What the key allows. */
     readonly role: Role;
@@ -1912,6 +1932,24 @@ export interface OperationAnswers {
   };
   readonly recover_obligation: Obligation;
   readonly get_ledger_head: LedgerHead;
+  readonly list_artifacts: {
+    readonly artifacts: readonly {
+      /** SHA-256 of the bytes, in lower-case hex. */
+      readonly sha256: string;
+      readonly size: number;
+      /** When it was stored last; null where something points to it. */
+      readonly stored_at: string | null;
+      /** A task or a receipt has pointed to it, so that it is kept. */
+      readonly referenced: boolean;
+    }[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly delete_artifact: {
+    /** SHA-256 of the bytes, in lower-case hex. */
+    readonly sha256: string;
+    readonly deleted: boolean;
+  };
   readonly healthz: {
     readonly status: "ok";
   };
@@ -1929,6 +1967,10 @@ export interface OperationAnswers {
   readonly resume_tenant: Tenant;
   readonly set_tenant_settings: Tenant;
   readonly set_tenant_quotas: Tenant;
+  readonly get_usage: {
+    readonly tenant_id: string;
+    readonly usage: readonly QuotaUse[];
+  };
   readonly create_key: NewKey;
   readonly list_keys: {
     readonly keys: readonly Key[];
@@ -2003,6 +2045,8 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   list_obligations: { method: "GET", path: "/v1/obligations" },
   recover_obligation: { method: "POST", path: "/v1/obligations/{obligation_id}/recover" },
   get_ledger_head: { method: "GET", path: "/v1/ledger/head" },
+  list_artifacts: { method: "GET", path: "/v1/artifacts" },
+  delete_artifact: { method: "DELETE", path: "/v1/artifacts/{sha256}" },
   healthz: { method: "GET", path: "/healthz" },
   readyz: { method: "GET", path: "/readyz" },
   openapi: { method: "GET", path: "/openapi.json" },
@@ -2012,6 +2056,7 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   resume_tenant: { method: "POST", path: "/v1/tenants/{tenant_id}/resume" },
   set_tenant_settings: { method: "PUT", path: "/v1/tenants/{tenant_id}/settings" },
   set_tenant_quotas: { method: "PUT", path: "/v1/tenants/{tenant_id}/quotas" },
+  get_usage: { method: "GET", path: "/v1/usage" },
   create_key: { method: "POST", path: "/v1/keys" },
   list_keys: { method: "GET", path: "/v1/keys" },
   delete_key: { method: "DELETE", path: "/v1/keys/{key_id}" },

@@ -13,6 +13,7 @@ import { ArtifactFiles } from "./artifacts/artifact-files.ts";
 import { createArtifactHandlers } from "./artifacts/artifacts.ts";
 import { depotOf } from "./artifacts/depot.ts";
 import { StagedArtifacts } from "./artifacts/staged-artifacts.ts";
+import { startSweeping } from "./artifacts/sweeping.ts";
 import { hashSecret } from "./auth/authenticate.ts";
 import { createReaders } from "./auth/may-read.ts";
 import { OwnerCredential } from "./auth/owner.ts";
@@ -47,7 +48,11 @@ export async function composeServer(
   // The secret is another one after a restore, and then no older token is good (S6).
   const masterKeys = MasterKeys.open(folder, engine.now(), hashSecret(engine.secret));
   const owner = config.ownerOnly ? new OwnerCredential(engine.secret) : null;
-  const service = createService(engine, ratesOf(config), masterKeys, log, owner);
+  const artifactFiles = new ArtifactFiles(join(folder, "artifacts"), {
+    bytesMax: config.artifactBytesMax,
+    totalBytesMax: config.artifactsTotalBytesMax,
+  });
+  const service = createService(engine, ratesOf(config), masterKeys, log, artifactFiles, owner);
   // Behind a proxy everybody comes from this machine, or from the proxy's (M6).
   const onLoopback = isLoopback(host) && behindProxy.length === 0;
   if (!onLoopback && service.keys.isEmpty) {
@@ -58,6 +63,7 @@ export async function composeServer(
   const readers = createReaders(service, onLoopback);
   const connections = new Connections(service.uses, config);
   const slowReaders = new SlowReaders(connections, service.uses, service.counts, config);
+  service.uses.unreadOf = (tenant) => slowReaders.unread(tenant);
   const { signOfLifeMs } = config;
   const eventStreams = createEventStreams(service, { ...readers, signOfLifeMs, connections, slowReaders });
   const streams = createStreamServer(service, readers, slowReaders);
@@ -67,10 +73,6 @@ export async function composeServer(
     streamConnections: () => streams.connections,
   };
   const metrics = createMetrics(service, counts, version);
-  const artifactFiles = new ArtifactFiles(join(folder, "artifacts"), {
-    bytesMax: config.artifactBytesMax,
-    totalBytesMax: config.artifactsTotalBytesMax,
-  });
   const staged = new StagedArtifacts(join(folder, "staged"), artifactFiles, config.artifactBytesMax);
   const mcp = createMcp({
     service,
@@ -94,7 +96,7 @@ export async function composeServer(
       version,
       events: eventStreams.open,
       backup: createBackup(service, folder),
-      artifacts: createArtifactHandlers(service, readers, artifactFiles, config.artifactBytesMax),
+      artifacts: createArtifactHandlers(service, readers),
     }),
     tls: tls?.options ?? null,
     server: { ...parserOptions, requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 10_000) },
@@ -128,6 +130,7 @@ export async function composeServer(
   // Left by a crash; its token is good nowhere, and clients would miss the server that it names.
   else if (isLoopback(host)) removeOwner(place, process.env);
   const stopPruning = startPruning(engine, config, log);
+  const stopSweeping = startSweeping(artifactFiles, staged, config, log);
   const stopWatchingHeap = v8Heap.watch();
   v8Heap.stopPretenuring();
 
@@ -141,6 +144,7 @@ export async function composeServer(
       mcp.close().catch((fault: unknown) => log.error({ err: fault }, "MCP could not be ended in order"));
       closing ??= shutDown().finally(() => {
         stopPruning();
+        stopSweeping();
         stopWatchingHeap();
         stopLooking();
         if (tls !== null && "setSecureContext" in server) tls.unwatch(server);

@@ -5,6 +5,7 @@ import type { Actor } from "../kernel/contract/commands.ts";
 import type { MasterKeys } from "../token/node/master-keys.ts";
 import { Counts, type RequestKeys, RequestWatch, requestKeysOf } from "./answering/command-run.ts";
 import { TenantUses } from "./answering/tenant-use.ts";
+import type { ArtifactFiles } from "./artifacts/artifact-files.ts";
 import { AgentTokenCache, Keys } from "./auth/authenticate.ts";
 import type { OwnerCredential } from "./auth/owner.ts";
 import { FailedLogins, type Meter, Meters, RateLimiter, type RateLimits } from "./auth/rate-limit.ts";
@@ -32,6 +33,7 @@ export interface Service {
   readonly limiter: RateLimiter;
   readonly failedLogins: FailedLogins;
   readonly uses: TenantUses;
+  readonly artifacts: ArtifactFiles;
   readonly counts: Counts;
   /** Set when the server begins to shut down: requests that come then are refused. */
   isClosing: boolean;
@@ -51,6 +53,7 @@ export function createService(
   rates: RateLimits,
   masterKeys: MasterKeys,
   log: EngineLog,
+  artifacts: ArtifactFiles,
   owner: OwnerCredential | null = null,
 ): Service {
   const tokens = new LeaseTokens(masterKeys);
@@ -71,6 +74,7 @@ export function createService(
     limiter: new RateLimiter(rates),
     failedLogins: new FailedLogins(rates.failures),
     uses: new TenantUses(engine),
+    artifacts,
     counts: new Counts(),
     isClosing: false,
     log,

@@ -53,6 +53,12 @@ const quotaFlags: Flags = {
   "resources-max": { sign: "N", words: "declared resources", field: "resources_max" },
   "patterns-max": { sign: "N", words: "live leases on patterns", field: "patterns_max" },
   "tasks-max": { sign: "N", words: "tasks", field: "tasks_max" },
+  "connections-max": { sign: "N", words: "connections at once", field: "connections_max" },
+  "subscriptions-max": { sign: "N", words: "subscriptions to events at once", field: "subscriptions_max" },
+  "held-max": { sign: "N", words: "answers held for a long poll at once", field: "held_max" },
+  "unread-bytes-max": { sign: "N", words: "bytes that wait for slow readers", field: "unread_bytes_max" },
+  "artifacts-max": { sign: "N", words: "stored artifacts", field: "artifacts_max" },
+  "artifact-bytes-max": { sign: "N", words: "their size together", field: "artifact_bytes_max" },
   "lease-time-max": { sign: "TIME", words: "the longest that one lease may live", field: "lease_time_ms_max" },
 };
 

@@ -77,6 +77,7 @@ interface QueryFields {
   /** A principal's open obligations (R5). */
   readonly get_inbox: Paging & { readonly recipientAi: string };
   readonly get_ledger_head: object;
+  readonly get_usage: object;
 }
 
 export type QueryOf<K extends keyof QueryFields> = Caller & { readonly type: K } & QueryFields[K];
@@ -166,7 +167,21 @@ export type TokenAnswer =
     }
   | { readonly type: "token_keys"; readonly keys: readonly TokenKeyInfo[] };
 
-export type QueryReply = Reply | Page | ReadAnswer | TokenAnswer;
+/** S4: how far a quota is used; null: nothing is counted, or there is no limit. */
+export interface QuotaRow {
+  /** On the wire: `leases_max`. */
+  readonly quota: string;
+  readonly unit: "number" | "bytes" | "ms" | "units";
+  readonly used: number | null;
+  readonly limit: number | null;
+}
+export interface UsageAnswer {
+  readonly type: "usage";
+  readonly tenantId: string;
+  readonly usage: readonly QuotaRow[];
+}
+
+export type QueryReply = Reply | Page | ReadAnswer | TokenAnswer | UsageAnswer;
 
 /** One of many that came together: as it is to be tried, or what is wrong with it. */
 export type BatchItem<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: Fault };

@@ -117,6 +117,8 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
       return answerJson(200, verifiedTokenObject(reply, context.now));
     case "token_keys":
       return answerJson(200, { keys: showAll(views.tokenKey, reply.keys) });
+    case "usage":
+      return answerJson(200, { tenant_id: reply.tenantId, usage: reply.usage });
     // Cells are answered over their own link.
     case "cell_enrolled":
       throw new TypeError("an enrolment is not an answer");

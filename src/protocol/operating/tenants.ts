@@ -4,8 +4,9 @@ import * as shapes from "../leases/shapes.ts";
 import { ok, operationsOf } from "../operation.ts";
 import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
+import { choice, integer, list, nullable, record, text } from "../schema/schema.ts";
 import { quotasWords, settingsWords } from "./record-words.ts";
-import { operating } from "./roles.ts";
+import { operating, watching } from "./roles.ts";
 
 const { command, query } = operationsOf("Operating");
 
@@ -81,4 +82,32 @@ export const setTenantQuotas = command({
   example: { ...example, leases_max: 10_000, lease_time_ms_max: 3_600_000, kinds: { GPU: 4 } },
   replies: shown,
   errors: ["tenant_unknown"],
+});
+
+export const getUsage = query({
+  name: "get_usage",
+  path: "/v1/usage",
+  roles: watching,
+  summary: "Shows how far the tenant's quotas are used",
+  description: "A row for each quota, as it is now. Operators name the tenant in `Leasehold-Tenant`.",
+  replies: [
+    ok(
+      record({
+        tenant_id: text(),
+        usage: list(
+          record(
+            {
+              quota: text({ description: "Its name in `PUT /v1/tenants/{tenant_id}/quotas`; `kinds.GPU` of a type." }),
+              unit: choice(["number", "bytes", "ms", "units"]),
+              used: nullable(integer({ description: "Null: it limits each one, and nothing is counted." })),
+              limit: nullable(integer({ description: "Null: there is none." })),
+            },
+            { title: "QuotaUse" },
+          ),
+        ),
+      }),
+      "One row for each quota.",
+    ),
+  ],
+  errors: [],
 });

@@ -21,6 +21,8 @@ export class TenantUses {
   private readonly engine: Engine;
   /** Of those that use anything. */
   private readonly uses = new Map<string, Use>();
+  /** Bytes that wait for a tenant's readers; the sockets know. */
+  unreadOf: (tenant: string) => number = () => 0;
 
   constructor(engine: Engine) {
     this.engine = engine;
@@ -47,6 +49,10 @@ export class TenantUses {
 
   used(tenant: string, quota: EdgeQuota): number {
     return this.uses.get(tenant)?.[quota] ?? 0;
+  }
+
+  isSuspended(tenant: string): boolean {
+    return this.engine.peek(tenantsIn).get(tenant)?.record.suspended === true;
   }
 
   quotasOf(tenant: string): TenantQuotas {

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { ArtifactFiles } from "./artifact-files.ts";
 
+const quotas = { artifactsMax: 1_000, artifactBytesMax: 10_000_000 };
 const limits = { bytesMax: 1_000_000, totalBytesMax: 10_000_000 };
 
 /** A disk that is full from the second write on, and has room again later. */
@@ -26,7 +27,7 @@ function fullDisk(t: TestContext) {
 test("S3: a full disk is answered, leaves no file, and the connection carries the answer", async (t) => {
   const { disk, files, left } = fullDisk(t);
   const server = createServer(async (request, response) => {
-    const stored = await files.put("default", request, null);
+    const stored = await files.put("default", request, null, quotas);
     response.shouldKeepAlive = false;
     response.end(typeof stored === "string" ? stored : "stored");
   });
@@ -49,5 +50,5 @@ test("any other fault of the disk is still a fault", async (t) => {
   const bytes = (async function* () {
     yield Buffer.from("x");
   })();
-  await assert.rejects(files.put("default", bytes, null), /EIO/);
+  await assert.rejects(files.put("default", bytes, null, quotas), /EIO/);
 });

@@ -5,7 +5,7 @@ import { type Answer, bodyObject, errorAnswer, refusalAnswer } from "../../proto
 import type { Operation } from "../../protocol/operation.ts";
 import { getArtifact, putArtifact } from "../../protocol/receipts/artifacts.ts";
 import type { Caller, Service } from "../service.ts";
-import { problemAnswer, unknownArtifact } from "./artifacts.ts";
+import { problemAnswer, suspended, unknownArtifact } from "./artifacts.ts";
 import type { StagedArtifact, StagedArtifacts } from "./staged-artifacts.ts";
 
 /** Who a call is by, or why nobody. */
@@ -30,8 +30,10 @@ export function depotOf(service: Service, staged: StagedArtifacts, callerFor: Ca
     async stage(staging, bytes, credential) {
       const tenant = await admit(putArtifact, credential);
       if (typeof tenant !== "string") return replyOf(tenant);
-      const stored = await staged.stage(tenant, staging, bytes, service.engine.now());
-      if (typeof stored === "string") return replyOf(problemAnswer(stored, staged.bytesMax));
+      if (service.uses.isSuspended(tenant)) return replyOf(suspended);
+      const quotas = service.uses.quotasOf(tenant);
+      const stored = await staged.stage(tenant, staging, bytes, { now: service.engine.now(), quotas });
+      if (typeof stored === "string" || "quota" in stored) return replyOf(problemAnswer(stored, staged.bytesMax));
       return { status: 201, body: shownAs(stored) };
     },
     async get(artifactId, credential) {

@@ -4,10 +4,11 @@
  * `staged/<tenant>/artifacts/`. The bytes are in the artifact store; where they are gone, so is this.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Staging } from "../../mcp/control-plane.ts";
-import { type ArtifactFiles, type PutProblem, unlessMissing } from "./artifact-files.ts";
+import { type ArtifactFiles, isStored, type PutProblem, unlessMissing } from "./artifact-files.ts";
+import type { ArtifactQuotas } from "./artifact-use.ts";
 
 export interface StagedArtifact extends Staging {
   readonly sha256: string;
@@ -24,6 +25,8 @@ export class StagedArtifacts {
   readonly bytesMax: number;
   private readonly folder: string;
   private readonly files: ArtifactFiles;
+  /** Files of each tenant, once they were counted: the same bytes can be staged for any number of tasks. */
+  private readonly records = new Map<string, Promise<{ count: number }>>();
 
   constructor(folder: string, files: ArtifactFiles, bytesMax: number) {
     this.folder = folder;
@@ -31,14 +34,23 @@ export class StagedArtifacts {
     this.bytesMax = bytesMax;
   }
 
-  async stage(tenant: string, staging: Staging, bytes: Uint8Array, now: number): Promise<StagedArtifact | PutProblem> {
+  async stage(
+    tenant: string,
+    staging: Staging,
+    bytes: Uint8Array,
+    { now, quotas }: { readonly now: number; readonly quotas: ArtifactQuotas },
+  ): Promise<StagedArtifact | PutProblem> {
     const folder = this.ofTaskIn(tenant, staging.taskId);
     const names = (await unlessMissing(readdir(folder))) ?? [];
     if (names.length >= perTaskMax) return "artifact_space_exhausted";
-    const stored = await this.files.put(tenant, inOnePiece(bytes), null);
-    if (typeof stored === "string") return stored;
+    const records = await this.recordsOf(tenant);
+    const { artifactsMax } = quotas;
+    if (records.count >= artifactsMax) return { quota: "artifacts_max", used: records.count, limit: artifactsMax };
+    const stored = await this.files.put(tenant, inOnePiece(bytes), null, quotas);
+    if (!isStored(stored)) return stored;
     const { sha256, size } = stored;
     const staged = { ...staging, sha256, size, stagedAt: now };
+    if (!names.includes(`${sha256}.json`)) records.count++;
     await write(folder, `${sha256}.json`, staged);
     await write(join(this.folder, tenant, "artifacts"), `${sha256}.json`, staged);
     return staged;
@@ -59,6 +71,23 @@ export class StagedArtifacts {
     return here.sort((a, b) => a.stagedAt - b.stagedAt || (a.sha256 < b.sha256 ? -1 : 1));
   }
 
+  /** What is said of artifacts that are gone goes too; then they are counted again. */
+  async sweep(): Promise<void> {
+    for (const tenant of (await unlessMissing(readdir(this.folder))) ?? []) {
+      for (const path of await jsonFilesIn(join(this.folder, tenant)))
+        if ((await this.read(tenant, path)) === null) await rm(path, { force: true });
+    }
+    this.records.clear();
+  }
+
+  private recordsOf(tenant: string): Promise<{ count: number }> {
+    const counted =
+      this.records.get(tenant) ??
+      jsonFilesIn(join(this.folder, tenant, "tasks")).then((found) => ({ count: found.length }));
+    this.records.set(tenant, counted);
+    return counted;
+  }
+
   private async read(tenant: string, path: string): Promise<StagedArtifact | null> {
     const text = await unlessMissing(readFile(path, "utf8"));
     if (text === null) return null;
@@ -69,6 +98,13 @@ export class StagedArtifacts {
   private ofTaskIn(tenant: string, taskId: string): string {
     return join(this.folder, tenant, "tasks", createHash("sha256").update(taskId).digest("hex"));
   }
+}
+
+async function jsonFilesIn(folder: string): Promise<readonly string[]> {
+  const entries = (await unlessMissing(readdir(folder, { recursive: true, withFileTypes: true }))) ?? [];
+  return entries
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".json"))
+    .map(({ parentPath, name }) => join(parentPath, name));
 }
 
 async function* inOnePiece(bytes: Uint8Array): AsyncIterable<Buffer> {

@@ -159,6 +159,8 @@ const table = {
   endedTasksKeepBytes: setting("N", 1_024 * mebibyte, keptBytes, "and about N bytes of them"),
   pruneEveryMs: setting("MS", 10 * secondMs, timerMs, "how often older ones are deleted, and events are compressed"),
   artifactBytesMax: setting("N", 64 * mebibyte, integer(1, 2 ** 40), "bytes of one artifact"),
+  artifactsKeepMs: setting("MS", 30 * dayMs, ageMs, "how long artifacts are kept that no task or receipt points to"),
+  artifactsSweepMs: setting("MS", hourMs, timerMs, "how often they are deleted, and artifacts are counted again"),
   artifactsTotalBytesMax: setting("N", 10_240 * mebibyte, integer(1, 2 ** 50), "bytes of all artifacts together"),
 };
 

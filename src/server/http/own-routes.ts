@@ -29,6 +29,8 @@ export function createEdges({ service, metrics, version, events, backup, artifac
     backup,
     put_artifact: artifacts.put,
     get_artifact: artifacts.get,
+    list_artifacts: artifacts.list,
+    delete_artifact: artifacts.delete,
     stream: answering(() => upgradeNeeded),
     connect_cell: answering(() => upgradeNeeded),
     healthz: ({ headers }, reply) => {

@@ -55,11 +55,10 @@ export class SlowReaders {
     if (this.written > sweepBytes) this.sweep(performance.now());
   }
 
-  /** Bytes that wait for a tenant's readers; null: for all. */
-  unread(tenant: string | null): number {
+  /** Bytes that wait for a tenant's readers. */
+  unread(tenant: string): number {
     let sum = 0;
-    for (const { socket, owner } of this.connections.open.values())
-      if (tenant === null || owner === tenant) sum += socket.writableLength;
+    for (const { socket, owner } of this.connections.open.values()) if (owner === tenant) sum += socket.writableLength;
     return sum;
   }
 

@@ -23,6 +23,7 @@ import { getLease, listLeases, listRequests } from "./lease-queries.ts";
 import { getInbox, getLedgerHead, getReceipt, listObligations, listReceipts } from "./receipt-queries.ts";
 import { answerFrom, listPage, type QueryResult } from "./scan.ts";
 import { explainTask, getTask, listTasks } from "./task-queries.ts";
+import { getUsage } from "./usage.ts";
 
 export async function runQuery(
   service: Service,
@@ -117,6 +118,7 @@ const runs: { readonly [K in Query["type"]]: (service: Service, query: QueryOf<K
   list_obligations: listObligations,
   get_inbox: getInbox,
   get_ledger_head: getLedgerHead,
+  get_usage: getUsage,
 };
 
 function inTenant<K extends ListedKind>(kind: K, reader: Reader) {

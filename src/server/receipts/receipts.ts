@@ -7,7 +7,7 @@
 import type { Engine } from "../../engine/engine.ts";
 import type { Decision, Outlet } from "../../engine/engine-types.ts";
 import { tasksOfEndedLeases } from "../../engine/history.ts";
-import { type Actor, unstamped } from "../../kernel/contract/commands.ts";
+import { unstamped } from "../../kernel/contract/commands.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
 import type { ReceiptInput, SubmitReceipt } from "../../kernel/contract/task-commands.ts";
@@ -20,28 +20,11 @@ import { receiptAnswer } from "../../protocol/tasks/task-json.ts";
 import type { RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
 import { Results } from "../answering/results.ts";
+import { artifactsIn } from "../artifacts/references.ts";
 import type { Service } from "../service.ts";
 import { DedupeLookup, type FoundReceipts, findBefore, type KnownReceipt } from "./dedupe-lookup.ts";
 import { type Finding, findLate, findRepeated, withoutOwned } from "./late-receipts.ts";
-
-/** Gets what became of each receipt, by its place: stored, now or before, or refused, by the kernel or at the edge. */
-export interface ReceiptOutlet<T = unknown> {
-  /** Runs when the receipt is decided; `stored` gets its result when it is durable. */
-  encode(stored: ShownReceipt, created: boolean): T;
-  stored(index: number, encoded: T): void;
-  refused(index: number, refusal: Refusal, now: Millis): void;
-  answered(index: number, answer: Answer): void;
-  /** The outcome is unknown (S2). */
-  failed(fault: unknown): void;
-}
-
-export interface ReceiptSender {
-  readonly tenant: string;
-  readonly actor: Actor;
-}
-
-/** null: an item that is answered already. */
-export type ReceiptItems = readonly (ReceiptInput | null)[];
+import type { ReceiptItems, ReceiptOutlet, ReceiptSender } from "./receipt-outlet.ts";
 
 export class ReceiptSubmission {
   private readonly engine: Engine;
@@ -353,9 +336,22 @@ function isKeyed(receipt: ReceiptInput | null): boolean {
 
 export function runReceipt({ service, command, respond }: RunRequest<SubmitReceipt>): null {
   const failed = (fault: unknown): void => respond(answerForFault(service, fault));
-  const answered = (_index: number, answer: Answer): void => respond(answer);
-  service.receipts.submit(command, [command.receipt], outletOf(service, receiptForm, answered, failed));
+  submit(
+    service,
+    command,
+    [command.receipt],
+    outletOf(service, receiptForm, (_index, answer) => respond(answer), failed),
+  );
   return null;
+}
+
+/** Artifacts that receipts point to are kept as long as the ledger is, so they are marked first. */
+function submit<T>(service: Service, sender: ReceiptSender, items: ReceiptItems, outlet: ReceiptOutlet<T>): void {
+  const pointers = items.flatMap((one) => one?.artifactPointer ?? one?.artifactLocation ?? one?.artifactRefs ?? []);
+  if (pointers.length === 0) return service.receipts.submit(sender, items, outlet);
+  const all = items.map((one) => [one?.artifactPointer, one?.artifactLocation, one?.artifactRefs]);
+  const go = (): void => service.receipts.submit(sender, items, outlet);
+  service.artifacts.refer(sender.tenant, artifactsIn(all)).then(go, outlet.failed);
 }
 
 export function runReceipts({ service, command, respond }: RunRequest<SubmitReceipts>): null {
@@ -368,11 +364,7 @@ export function runReceipts({ service, command, respond }: RunRequest<SubmitRece
     return null;
   });
   const set = (index: number, answer: Answer): void => results.set(index, answer);
-  service.receipts.submit(
-    command,
-    good,
-    outletOf(service, receiptMarkForm, set, (fault) => results.fail(fault)),
-  );
+  submit(service, command, good, outletOf(service, receiptMarkForm, set, results.fail.bind(results)));
   return null;
 }
 

@@ -15,21 +15,42 @@ import type { RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
 import { KeyLookup } from "../answering/key-lookup.ts";
 import { Results } from "../answering/results.ts";
+import { artifactsIn } from "../artifacts/references.ts";
 
 export function runCreateTask({ service, operation, command, respond }: RunRequest<CreateTask>): null {
-  createTask(service, command, {
-    encode({ reply, now }) {
-      service.counts.note(reply);
-      return operation.encode(reply, { now });
-    },
-    send: respond,
-    fail: (fault) => respond(answerForFault(service, fault)),
-  });
+  const { artifacts } = service;
+  const fail = (fault: unknown): void => respond(answerForFault(service, fault));
+  const create = (): void =>
+    createTask(service, command, {
+      encode({ reply, now }) {
+        service.counts.note(reply);
+        return operation.encode(reply, { now });
+      },
+      send: respond,
+      fail,
+    });
+  const { payloadPointer } = command.task;
+  // Most have none.
+  if (payloadPointer === null) create();
+  else artifacts.refer(command.tenant, artifactsIn(payloadPointer)).then(create, fail);
+  return null;
+}
+
+export function runCreateTasks(request: RunRequest<CreateTasks>): null {
+  const { service, command, respond } = request;
+  const pointers = command.items.flatMap((item) => (item.ok ? (item.value.payloadPointer ?? []) : []));
+  if (pointers.length === 0) createAll(request);
+  else {
+    service.artifacts.refer(command.tenant, artifactsIn(pointers)).then(
+      () => createAll(request),
+      (fault: unknown) => respond(answerForFault(service, fault)),
+    );
+  }
   return null;
 }
 
 /** All are submitted in one turn, and answered when all are durable. */
-export function runCreateTasks({ service, command, respond }: RunRequest<CreateTasks>): null {
+function createAll({ service, command, respond }: RunRequest<CreateTasks>): void {
   const { counts } = service;
   const { tenant, actor, items } = command;
   const results = new Results(service, items.length, respond);
@@ -50,7 +71,6 @@ export function runCreateTasks({ service, command, respond }: RunRequest<CreateT
       fail: (fault) => results.fail(fault),
     });
   }
-  return null;
 }
 
 interface EncodingOutlet<T> extends Outlet<T> {
