@@ -11,7 +11,8 @@
  * Each case below is one event and everyone that it concerns. This file alone knows both.
  */
 
-import type { Consequence, State, Turn } from "./memory/state.ts";
+import type { Consequence } from "./memory/consequences.ts";
+import type { State, Turn } from "./memory/state.ts";
 import type { ResourceName } from "./names/resource-name.ts";
 import { serve } from "./requests/queue.ts";
 import { noteEndedLease } from "./requests/request-life.ts";

@@ -9,10 +9,11 @@ import { isAlone, isOutOfOrder } from "./index/placed-lists.ts";
 import { type Node, nodesFor, putInOrder } from "./index/resource-tree.ts";
 import { awaitLateResult } from "./leases/late-results.ts";
 import { place } from "./leases/lease-life.ts";
-import { createEntry, createLeaseEntry, createRequestEntry, createTenantEntry } from "./memory/entries.ts";
+import { createEntry, createRequestEntry, createTenantEntry } from "./memory/entries.ts";
 import { isAfter, keptWrites, type Moment, noteEnd, restoreWrite, storedWrites } from "./memory/past.ts";
 import {
   type AgentEntry,
+  createLeaseEntry,
   createState,
   type Entry,
   type Handle,

@@ -9,10 +9,10 @@ import { addKind, leaseTimeUsed, takeKind, unbookedTime, windowAt } from "../dec
 import { type Claim, cellOf } from "../deciding/manifest.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
 import { append, move, type Node, nodeFor, take } from "../index/resource-tree.ts";
-import { createLeaseEntry } from "../memory/entries.ts";
 import { forgetOld, noteEnd } from "../memory/past.ts";
 import {
   changed,
+  createLeaseEntry,
   dropRoot,
   emit,
   enterSeniors,

@@ -1,5 +1,4 @@
-import type { Strength } from "../contract/predicates.ts";
-import type { Agent, Counters, Lease, RecordOf, Request, Resource, Tenant } from "../contract/records.ts";
+import type { Agent, Counters, RecordOf, Request, Resource, Tenant } from "../contract/records.ts";
 import type { Worker } from "../contract/task-records.ts";
 import { TextMap } from "../index/hash-tables.ts";
 import { createHeap, type Ranked } from "../index/heap.ts";
@@ -72,34 +71,6 @@ export function createAgentEntry(record: Agent): AgentEntry {
     remembered: new Set(),
     digest: null,
     senior: null,
-  };
-}
-
-/** In no index yet. */
-export function createLeaseEntry(record: Lease, holder: Holder, strength: Strength): LeaseEntry {
-  return {
-    kind: "lease",
-    record,
-    alive: true,
-    row: 0,
-    changedIn: 0,
-    bytes: 0,
-    wild: false,
-    holder,
-    nextOfHolder: null,
-    previousOfHolder: null,
-    request: null,
-    parked: null,
-    node: null,
-    strength,
-    order: record.fence,
-    suborder: 0,
-    previous: null,
-    next: null,
-    rank: 0,
-    tie: 0,
-    tenantId: record.tenant,
-    slot: -1,
   };
 }
 

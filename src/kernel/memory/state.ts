@@ -4,6 +4,7 @@
  */
 
 import type { KernelEvent } from "../contract/events.ts";
+import type { Strength } from "../contract/predicates.ts";
 import type { Counters, Intent, Lease, Millis, RecordKind, RecordOf } from "../contract/records.ts";
 import type { Receipt } from "../contract/task-records.ts";
 import type { TextMap } from "../index/hash-tables.ts";
@@ -12,6 +13,7 @@ import type { KeyFilter } from "../index/key-filter.ts";
 import type { Placed } from "../index/placed-lists.ts";
 import { createRoot, type Mark, type Node } from "../index/resource-tree.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
+import type { Consequence } from "./consequences.ts";
 import type { Job, Sweep } from "./jobs.ts";
 import type { Past, TenantPast } from "./past.ts";
 import { RecentEnds } from "./recent-ends.ts";
@@ -171,22 +173,6 @@ export interface Freed {
   readonly names: readonly ResourceName[];
   readonly to: "waiters" | "standby";
 }
-
-/**
- * Something that happened to one record and matters to others. It is pushed where it happens, by code that does not
- * know whom it concerns, and followed up in aftermath.ts, which does. Nothing is pushed where it concerns nobody.
- */
-export type Consequence =
-  | { readonly type: "lease_ended"; readonly lease: LeaseEntry }
-  | { readonly type: "lease_weakened"; readonly lease: LeaseEntry }
-  | { readonly type: "request_left"; readonly request: RequestEntry }
-  | { readonly type: "units_freed"; readonly resource: ResourceEntry }
-  /** The manifest of a task that waits for it would fit now (T10). */
-  | { readonly type: "task_fits"; readonly task: TaskEntry }
-  /** A fence, a quota or a cell no longer stands in the way of tasks that somebody had to act for. */
-  | { readonly type: "readiness_changed" }
-  /** Units of a type that the tenant has a quota on; tasks may be parked on it. */
-  | { readonly type: "kind_freed"; readonly kind: KindEntry };
 
 /** What has a deadline other than a wait's timeout. */
 export type EndEntry = LeaseEntry | RequestEntry | AgentEntry | TaskEntry | WorkerEntry | CellEntry;
@@ -351,6 +337,34 @@ export function nameOf(entry: LeaseEntry): ResourceName {
 }
 
 export const recordId = ({ record }: { readonly record: { readonly id: string } }): string => record.id;
+
+/** In no index yet. */
+export function createLeaseEntry(record: Lease, holder: Holder, strength: Strength): LeaseEntry {
+  return {
+    kind: "lease",
+    record,
+    alive: true,
+    row: 0,
+    changedIn: 0,
+    bytes: 0,
+    wild: false,
+    holder,
+    nextOfHolder: null,
+    previousOfHolder: null,
+    request: null,
+    parked: null,
+    node: null,
+    strength,
+    order: record.fence,
+    suborder: 0,
+    previous: null,
+    next: null,
+    rank: 0,
+    tie: 0,
+    tenantId: record.tenant,
+    slot: -1,
+  };
+}
 
 /** When something is due next if no command comes: a wait's timeout or another deadline. Infinity: never. */
 export function nextDeadline({ waits, ends, unserved }: State): Millis {
