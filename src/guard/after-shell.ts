@@ -4,14 +4,15 @@ import { findRepository, type Repository } from "../names/repository.ts";
 import type { Lease } from "../sdk/wire.ts";
 import { type HookAnswer, pass } from "./answers.ts";
 import { unmarkCommit } from "./commit-marks.ts";
+import { changedLooks, placesOf } from "./held-files.ts";
 import type { HookCall } from "./hook-call.ts";
 import { judgeUnleased } from "./judging.ts";
-import { renew, reportActivity } from "./leasing.ts";
+import { heldByOthers, renew, reportActivity } from "./leasing.ts";
 import { checkoutFolder, readPrivateJson, remove } from "./private-files.ts";
-import { pictureFile } from "./shell-plan.ts";
+import { type Earlier, pictureFile } from "./shell-plan.ts";
 import { shellWrites } from "./shell-writes.ts";
 import { covers, isOutside, type Target, targetOf } from "./targets.ts";
-import { changedPaths, pictureTree, type TreePicture } from "./tree.ts";
+import { changedPaths, pictureTree } from "./tree.ts";
 import { noteWritten, readWriteMark, versionOf } from "./versions.ts";
 
 /** A tool may ask its user between our word and its write; one that was refused then leaves the mark behind. */
@@ -31,14 +32,41 @@ export async function afterShell(call: HookCall, command: string): Promise<HookA
     named.flatMap(({ path }) => noteIfHeld(call, path, held) ?? []),
   );
   const file = pictureFile(session.agentFolder, payload.toolUseId, command);
-  const earlier = readPrivateJson<Earlier>(file, { root: "string", picture: "object" });
+  const earlier = readPrivateJson<Earlier>(file, { folder: "string" });
   if (earlier === null) return pass;
   remove(file);
-  const now = await pictureTree(earlier.root);
-  const repository = findRepository(earlier.root);
-  if (now === null || repository === null) return pass;
-  const changed = await changedPaths(earlier.root, earlier.picture, now);
-  return changed.length === 0 ? pass : await judge(call, repository, changed, held);
+  const repository = findRepository(earlier.folder);
+  if (repository === null) return pass;
+  const { changed, notice } = await compare(call, repository, earlier);
+  const answer = changed.length === 0 ? pass : await judge(call, repository, changed, held);
+  return { ...answer, notice };
+}
+
+interface Comparison {
+  readonly changed: readonly string[];
+  readonly notice: string | null;
+}
+
+async function compare(call: HookCall, repository: Repository, { tree, held }: Earlier): Promise<Comparison> {
+  if (held !== null) return { changed: changedLooks(repository.root, held), notice: tooLarge(held.isWhole) };
+  if (tree === null) return { changed: [], notice: null };
+  const now = await pictureTree(repository);
+  if (now !== null) return { changed: await changedPaths(repository, tree, now), notice: null };
+  // The command has made the tree too large. What others hold was clean before it, or in that picture.
+  const others = await heldByOthers(call.server, repository.name, [call.session.agentId]);
+  const places = placesOf(repository, others);
+  const part = places.length === 0 ? { head: tree.head, files: {} } : await pictureTree(repository, places);
+  if (part === null) return { changed: [], notice: tooLarge(null) };
+  const changed = await changedPaths(repository, tree, part);
+  const isHeld = (path: string) => others.some(({ resource }) => covers(resource, `FILE:/${repository.name}/${path}`));
+  return { changed: changed.filter(isHeld), notice: tooLarge(true) };
+}
+
+/** What was compared instead: all that others hold, a part of it, or nothing (null). */
+function tooLarge(isWhole: boolean | null): string {
+  const why = "Leasehold: this tree is too large to compare as a whole, or git takes too long, or is not there";
+  if (isWhole === null) return `${why}; so it is not known whether that command changed what other agents hold.`;
+  return `${why}; only the files that other agents hold were compared after that command${isWhole ? "" : ", and not all of them: there are too many"}.`;
 }
 
 /** Of what has changed: leased by us is fine, another's own write is not ours, and the rest was not asked for. */
@@ -77,9 +105,4 @@ function noteIfHeld(call: HookCall, path: string, held: readonly Lease[]): Lease
   if (isOutside(target)) return null;
   const own = held.find(({ resource }) => covers(resource, target.resource));
   return own !== undefined && noteWritten(call, target) ? own : null;
-}
-
-interface Earlier {
-  readonly root: string;
-  readonly picture: TreePicture;
 }

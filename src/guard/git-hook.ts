@@ -1,14 +1,15 @@
 /** Git's pre-commit: what others hold is not committed. Both names of a rename count. */
+import { resolve } from "node:path";
 import { findRepository, NamingProblem, type Repository } from "../names/repository.ts";
 import type { Lease } from "../sdk/wire.ts";
 import { committingAgents } from "./commit-marks.ts";
 import { connect, Unreachable } from "./control-plane.ts";
+import { runGit } from "./git-run.ts";
 import type { HookResult } from "./hook-main.ts";
 import { heldByOthers } from "./leasing.ts";
 import { checkoutFolder } from "./private-files.ts";
 import { type Environment, readSettings, SettingsProblem } from "./settings.ts";
 import { covers, isOutside, targetOf } from "./targets.ts";
-import { runGit } from "./tree.ts";
 import { plain, termsOf } from "./words.ts";
 
 const events = ["pre-commit", "pre-merge-commit"];
@@ -28,7 +29,9 @@ export async function runGitHook(args: readonly string[], cwd: string, environme
 }
 
 async function check(repository: Repository, cwd: string, environment: Environment): Promise<HookResult> {
-  const listed = await runGit(cwd, ["diff", "--cached", "--name-status", "-M", "-z"]);
+  const { GIT_INDEX_FILE: indexFile } = environment;
+  const options = { folder: cwd, ...(indexFile && { indexFile: resolve(cwd, indexFile) }) };
+  const listed = await runGit(repository, ["diff", "--cached", "--name-status", "-M", "-z"], options);
   if (listed === null) return refuse("git does not say what is staged");
   const paths = stagedPaths(listed);
   if (paths.length === 0) return done();

@@ -56,6 +56,8 @@ export interface Payload {
   readonly subagent: string | null;
   /** Of the tool itself where it names one: relative paths start there. */
   readonly cwd: string;
+  /** Of the session: its user chose it, and not the model that proposes a command. */
+  readonly home: string;
   readonly toolName: string;
   readonly toolInput: Readonly<Record<string, unknown>>;
   /** Ties what is said after to what was said before. */
@@ -85,10 +87,12 @@ export function readPayload(text: string, moment: Moment, here: string): Payload
   const { workspace_roots: roots, tool_input: given } = read;
   const [root] = Array.isArray(roots) ? (roots as readonly unknown[]) : [];
   const input = parsedInput(given ?? {});
+  const home = resolve(textIn(read, "cwd") ?? (typeof root === "string" ? root : here));
   return {
     sessionId,
     subagent: textIn(read, "agent_id") ?? textIn(read, "subagent_id"),
-    cwd: resolve(textIn(read, "cwd") ?? (typeof root === "string" ? root : here), folderIn(input) ?? "."),
+    cwd: resolve(home, folderIn(input) ?? "."),
+    home,
     toolName: toolName ?? "",
     toolInput: input,
     toolUseId: textIn(read, "tool_use_id"),

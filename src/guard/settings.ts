@@ -6,7 +6,7 @@ import { projectFile } from "../names/repository.ts";
 import { type ClientTls, clientTlsFiles, readClientTls } from "../trust/client-tls.ts";
 import { insecureWords, isLoopback, mayCarrySecret, TrustProblem } from "../trust/loopback.ts";
 import { isRecord } from "./payload.ts";
-import { readPrivate } from "./private-files.ts";
+import { appendPrivate, readPrivate, stateFolder } from "./private-files.ts";
 
 export interface Settings {
   readonly url: string;
@@ -26,8 +26,8 @@ export interface Settings {
   readonly hold: "turn" | "session";
   /** What happens to a session's leases after DIE (W5). */
   readonly onDie: "release" | "keep";
-  /** What others read as its purpose: the first line of the prompt, or only the tool's name. */
-  readonly purpose: "prompt" | "tool";
+  /** What others read as its purpose: only the tool's name, or the first line of the prompt, which may hold secrets. */
+  readonly purpose: "tool" | "prompt";
 }
 
 /** The file says something that cannot be meant; the message says what to write. */
@@ -59,6 +59,11 @@ export function readSettings(root: string | null, environment: Environment): Set
   if (named !== null && (typeof named !== "string" || !isAddress(named))) {
     throw problem("url", `an address such as "http://127.0.0.1:${defaultPort}"`);
   }
+  if (named !== null && !LEASEHOLD_URL && !isLoopback(new URL(named).hostname) && !isAllowed(named, environment)) {
+    throw new SettingsProblem(
+      `${projectFile} names a server that is not on this machine (${originOf(named)}), and nothing is sent there before its user allows it, once: run \`leasehold guard allow ${originOf(named)}\` in a terminal of your own, or set LEASEHOLD_URL`,
+    );
+  }
   const url = (LEASEHOLD_URL || named || `http://127.0.0.1:${LEASEHOLD_PORT || defaultPort}`).replace(/\/+$/, "");
   if (!isAddress(url)) throw new SettingsProblem(`LEASEHOLD_URL is not an address; give one such as ${defaultUrl}`);
   // A repository is not to be trusted with a key: one that names another server does not get ours.
@@ -76,8 +81,29 @@ export function readSettings(root: string | null, environment: Environment): Set
     waitMs: count("wait_ms", 0, 0, waitMsMax),
     hold: choose("hold", ["turn", "session"]),
     onDie: choose("on_die", ["release", "keep"]),
-    purpose: choose("purpose", ["prompt", "tool"]),
+    purpose: choose("purpose", ["tool", "prompt"]),
   };
+}
+
+/** One line for each server that this user has allowed repositories to name. */
+function allowedFile(environment: Environment): string {
+  return join(stateFolder(environment), "allowed-servers");
+}
+
+function isAllowed(url: string, environment: Environment): boolean {
+  return (readPrivate(allowedFile(environment)) ?? "").split("\n").includes(originOf(url));
+}
+
+/** L5: what is checked in may name any server, and its answers reach a model; so a person allows it first. */
+export function allowServer(url: string, environment: Environment): string {
+  if (!isAddress(url))
+    throw new SettingsProblem(`"${url}" is not an address; give one such as https://leases.example.com`);
+  if (!isAllowed(url, environment)) appendPrivate(allowedFile(environment), originOf(url));
+  return originOf(url);
+}
+
+function originOf(url: string): string {
+  return new URL(url).origin;
 }
 
 function readFile(path: string): Readonly<Record<string, unknown>> {

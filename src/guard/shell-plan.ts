@@ -1,27 +1,38 @@
 /** Before a shell command runs: what its text says that it writes, and a picture of the tree for what it does not say. */
 import { join } from "node:path";
-import { findRepository } from "../names/repository.ts";
+import { findRepository, type Repository } from "../names/repository.ts";
 import { markCommit } from "./commit-marks.ts";
+import { isSameRepository, runGit } from "./git-run.ts";
+import { type HeldLooks, looksOf } from "./held-files.ts";
 import type { HookCall } from "./hook-call.ts";
 import { addRename, addTarget, endOf, finished, type Gathering, type Plan } from "./intents.ts";
+import { heldByOthers } from "./leasing.ts";
+import type { Payload } from "./payload.ts";
 import { checkoutFolder, fileName, writePrivate } from "./private-files.ts";
 import { type ShellWrites, shellWrites } from "./shell-writes.ts";
 import { isFolder, targetOf } from "./targets.ts";
-import { pictureTree, runGit } from "./tree.ts";
+import { pictureTree, type TreePicture } from "./tree.ts";
 import { noteRead } from "./versions.ts";
 
 const readFilesMax = 50;
+
+/** What there was before a command ran: the tree, or, where that is too large, the files that others hold. */
+export interface Earlier {
+  readonly folder: string;
+  readonly tree: TreePicture | null;
+  readonly held: HeldLooks | null;
+}
 
 export async function planShell(call: HookCall, command: string): Promise<Plan> {
   const writes = shellWrites(command, call.payload.cwd);
   for (const path of writes.named.slice(0, readFilesMax)) noteRead(call.session.agentFolder, path, "/");
   // What may write anything is judged afterwards, with the server's help: without one it cannot be judged.
   const reached = writes.isClear ? null : call.server.call("GET", "/healthz");
-  const [plan] = await Promise.all([planOf(writes), rememberTree(call, command, writes), reached]);
+  const [plan] = await Promise.all([planOf(call, writes), rememberTree(call, command, writes), reached]);
   return plan;
 }
 
-async function planOf(writes: ShellWrites): Promise<Plan> {
+async function planOf({ payload }: HookCall, writes: ShellWrites): Promise<Plan> {
   const found: Gathering = { intents: new Map(), files: new Map(), outside: new Set() };
   for (const { path, isTree } of [...writes.mutated, ...writes.claimed])
     addTarget(found, "MUTATES", targetOf(path, "/", { isTree: isTree || isFolder(path) }));
@@ -31,40 +42,66 @@ async function planOf(writes: ShellWrites): Promise<Plan> {
   }
   for (const [from, to] of writes.renamed) addRename(found, from, to);
   for (const [from, to] of writes.copied) addTarget(found, "MUTATES", targetOf(endOf(from, to), "/"));
+  let isClear = writes.isClear;
   for (const { folder, asks } of writes.git) {
-    const root = findRepository(folder)?.root;
-    if (root === undefined) continue;
+    const repository = guardedCheckout(payload, folder);
     for (const ask of asks ?? []) {
-      for (const path of await pathsFromGit(folder, ask))
-        addTarget(found, "MUTATES", targetOf(join(root, path), "/", { isLink: true }));
+      const paths = repository === null ? null : await pathsFromGit(repository, folder, ask);
+      if (repository === null || paths === null) isClear = false;
+      else
+        for (const path of paths) {
+          addTarget(found, "MUTATES", targetOf(join(repository.root, path), "/", { isLink: true }));
+        }
     }
   }
-  return finished(found, writes.isClear);
+  return finished(found, isClear);
 }
 
-async function pathsFromGit(folder: string, ask: readonly string[]): Promise<readonly string[]> {
-  const args = ask[0] === "ls-files" ? ["ls-files", "--full-name", ...ask.slice(1)] : ask;
-  const output = await runGit(folder, args);
+/**
+ * The checkout that a folder is in, if it is of the repository in which the session works. Another one is only named by a
+ * command that nobody has agreed to yet, and asking git there would read its configuration.
+ */
+function guardedCheckout({ home }: Payload, folder: string): Repository | null {
+  const own = findRepository(home);
+  const other = findRepository(folder);
+  return own !== null && other !== null && isSameRepository(own, other) ? other : null;
+}
+
+async function pathsFromGit(
+  repository: Repository,
+  folder: string,
+  ask: readonly string[],
+): Promise<readonly string[] | null> {
+  const [verb = "", ...rest] = ask;
+  const more = { "ls-files": ["--full-name"], diff: ["--ignore-submodules=all", "--no-ext-diff", "--no-textconv"] };
+  const args = [verb, ...(verb === "ls-files" || verb === "diff" ? more[verb] : []), ...rest];
+  const output = await runGit(repository, args, { folder });
+  if (output === null) return null;
   // --numstat has two counts before each path.
-  const lines = (output ?? "").split("\0").filter(Boolean);
+  const lines = output.split("\0").filter(Boolean);
   return lines.map((line) => line.replace(/^(?:\d+|-)\t(?:\d+|-)\t/, ""));
 }
 
 /** What slips through is found afterwards, by comparison with this. */
-async function rememberTree(
-  { payload, session, environment }: HookCall,
-  command: string,
-  writes: ShellWrites,
-): Promise<void> {
+async function rememberTree(call: HookCall, command: string, writes: ShellWrites): Promise<void> {
+  const { payload, session, environment } = call;
   for (const folder of writes.commits) {
     const repository = findRepository(folder);
     if (repository !== null) markCommit(checkoutFolder(repository, environment), session.agentId);
   }
-  if (writes.isClear) return;
-  const root = findRepository(payload.cwd)?.root;
-  const picture = root === undefined ? null : await pictureTree(root);
-  if (root === undefined || picture === null) return;
-  writePrivate(pictureFile(session.agentFolder, payload.toolUseId, command), JSON.stringify({ root, picture }));
+  if (writes.isClear && writes.git.every(({ folder }) => guardedCheckout(payload, folder) !== null)) return;
+  const repository = guardedCheckout(payload, payload.cwd) ?? findRepository(payload.home);
+  if (repository === null) return;
+  const picture = await pictureTree(repository);
+  const earlier: Earlier = {
+    folder: repository.root,
+    tree: picture,
+    held:
+      picture === null
+        ? looksOf(repository, await heldByOthers(call.server, repository.name, [session.agentId]))
+        : null,
+  };
+  writePrivate(pictureFile(session.agentFolder, payload.toolUseId, command), JSON.stringify(earlier));
 }
 
 export function pictureFile(agentFolder: string, toolUseId: string | null, command: string): string {

@@ -2,8 +2,9 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { type GitWrites, gitWrites } from "./git-writes.ts";
-import { readShell, type Step, type Word } from "./shell-words.ts";
-import { writers } from "./shell-writers.ts";
+import { readFlags } from "./shell-flags.ts";
+import { type CommandStep, readShell, type Word } from "./shell-words.ts";
+import { asksVersion, isHarmless, writers } from "./shell-writers.ts";
 
 export interface ShellPath {
   /** From the root; it may hold `*` and `?`. */
@@ -35,23 +36,25 @@ type Gathering = {
 };
 
 const scriptDepthMax = 4;
-/** What runs another command that follows its own flags; those that take a value are named. */
-const wrappers: Readonly<Record<string, RegExp>> = {
-  sudo: /^-[ugCDhpRT]$/,
-  doas: /^-[uC]$/,
-  env: /^-[uCS]$/,
-  nohup: /^$/,
-  command: /^$/,
-  builtin: /^$/,
-  exec: /^-a$/,
-  nice: /^-n$/,
-  ionice: /^-[cnp]$/,
-  time: /^-[of]$/,
-  stdbuf: /^-[ioe]$/,
-  timeout: /^-[ks]$/,
-  xargs: /^-[IiLnPdEsa]$/,
-  npx: /^-[pc]$/,
+/** What runs another command that follows its own flags. With other flags, it is not known which command, or where. */
+const wrappers: Readonly<Record<string, string>> = {
+  sudo: "-nEH u: g:",
+  doas: "-n u:",
+  env: "-i u:",
+  nohup: "",
+  command: "-p",
+  builtin: "",
+  exec: "-cl a:",
+  nice: "-0 n:",
+  ionice: "c: n:",
+  time: "-p",
+  stdbuf: "i: o: e:",
+  timeout: "-v k: s: --foreground --preserve-status --signal= --kill-after=",
+  xargs: "-0rtx I: L: n: P: d: --no-run-if-empty --null",
+  npx: "-y --yes --no-install",
 };
+/** Folders whose programs are what their names say. */
+const systemFolder = /^\/(?:usr\/(?:local\/)?|opt\/homebrew\/)?s?bin\/[^/]+$/;
 
 export function shellWrites(command: string, cwd: string): ShellWrites {
   const found: Gathering = {
@@ -69,78 +72,102 @@ export function shellWrites(command: string, cwd: string): ShellWrites {
   return found;
 }
 
-function gather(command: string, cwd: string, found: Gathering, depth: number): void {
-  const steps = depth > scriptDepthMax ? null : readShell(command);
-  if (steps === null) {
+/** Where a command runs, as far as that can be told. */
+interface Place {
+  /** Null where it is not known. */
+  readonly folder: string | null;
+  /** False where a `cd` before it may have failed, or may not have run. */
+  readonly isSure: boolean;
+  readonly hasMoved: boolean;
+}
+
+function gather(command: string, cwd: string | null, found: Gathering, depth: number): void {
+  const read = depth > scriptDepthMax ? null : readShell(command);
+  if (read === null) {
     found.isClear = false;
     return;
   }
-  const folders: string[] = [];
-  let folder: string | null = cwd;
-  for (const step of steps) {
-    if (step.kind === "enter") folders.push(folder ?? "");
-    else if (step.kind === "leave") folder = folders.pop() || null;
-    else folder = readCommand(step, folder, found, depth);
+  if (!read.isClear) found.isClear = false;
+  const places: Place[] = [];
+  let place: Place = { folder: cwd, isSure: true, hasMoved: false };
+  for (const step of read.steps) {
+    if (step.kind === "enter") places.push(place);
+    else if (step.kind === "leave") place = places.pop() ?? { ...place, isSure: false };
+    else {
+      // After `cd a && b; c` it is not known whether c runs in a.
+      if (place.hasMoved && !/^(?:&&|\|&?|\(|)$/.test(step.before)) place = { ...place, isSure: false };
+      const folder = readCommand(step, place, found, depth);
+      if (folder !== undefined) {
+        const isSure = place.isSure && step.after === "&&" && !/^\|&?$/.test(step.before) && !read.hasBranches;
+        place = { folder, isSure, hasMoved: true };
+      }
+    }
   }
 }
 
-/** Gives the folder in which the next one runs; null where it is not known. */
+/** Gives the folder to which it moves, if it does; null where that is not known. */
 function readCommand(
-  { words: all, redirections }: Extract<Step, { kind: "command" }>,
-  folder: string | null,
+  { words: all, redirections }: CommandStep,
+  place: Place,
   found: Gathering,
   depth: number,
-): string | null {
-  const at = (word: Word, isTree = false): ShellPath | null => pathOf(word, folder, isTree);
+): string | null | undefined {
+  const { folder } = place;
+  const unclear = (): undefined => void (found.isClear = false);
+  const at = (word: Word, isTree = false): ShellPath | null => {
+    if (!place.isSure && !word.text.startsWith("/")) unclear();
+    return pathOf(word, folder, isTree);
+  };
   const note = (list: ShellPath[], path: ShellPath | null): void => {
     if (path === null) found.isClear = false;
-    else if (!path.path.startsWith("/dev/")) list.push(path);
+    else if (!/^\/dev\/(?:null|std(?:in|out|err)|tty|fd\/\d+)$/.test(path.path)) list.push(path);
   };
   for (const { sign, to } of redirections) {
     if (sign === "<" || sign === "<<<") found.named.push(...knownPath(to, folder));
-    else if (!(sign.endsWith("&") && /^(?:\d+|-)$/.test(to.text))) note(found.mutated, at(to));
+    else if (!(sign.endsWith("&") && to.isKnown && /^(?:\d+-?|-)$/.test(to.text))) note(found.mutated, at(to));
+    // In zsh, `>!` is a sign of its own.
+    if (to.text === "!") unclear();
   }
-  // Its input cannot be read here.
-  if (all.some(({ text }) => text.split("/").at(-1) === "xargs")) found.isClear = false;
-  const words = unwrapped(all.slice(all.findIndex((word) => !/^\w+\+?=/.test(word.text))));
-  const [program, ...rest] = words;
-  if (program === undefined || all.every((word) => /^\w+\+?=/.test(word.text))) return folder;
+  const length = all.findIndex(({ isAssignment }) => !isAssignment);
+  const assigned = all.slice(0, length === -1 ? all.length : length);
+  if (!assigned.every(({ text }) => isHarmless(/^\w+/.exec(text)?.[0] ?? ""))) unclear();
+  const unwrapped = unwrap(all.slice(assigned.length));
+  if (!unwrapped.isClear) unclear();
+  const [program, ...rest] = unwrapped.words;
+  if (program === undefined) return undefined;
   const name = program.text.split("/").at(-1) ?? "";
+  if (!program.isKnown || program.isPattern) unclear();
+  if (program.text.includes("/") && !systemFolder.test(program.text)) unclear();
   // What is claimed is named, and yet not looked at.
   if (name !== "leasehold") for (const word of rest) found.named.push(...knownPath(word, folder));
 
-  if (name === "cd" || name === "pushd") {
-    const [target] = rest.filter(({ text }) => !text.startsWith("-"));
-    return target === undefined ? homedir() : (at(target)?.path ?? null);
+  if (name === "cd") {
+    const { operands, areKnown } = readFlags(rest, "-LP");
+    const [target] = operands;
+    if (!areKnown || operands.length > 1 || rest.some(({ text }) => text === "-")) return unclear() ?? null;
+    return target === undefined ? homedir() : (pathOf(target, folder, false)?.path ?? null);
   }
-  if (!program.isKnown || name === "popd") {
-    found.isClear = false;
-    return name === "popd" ? null : folder;
-  }
+  if (name === "pushd" || name === "popd") return unclear() ?? null;
+  if (asksVersion(name, rest)) return undefined;
   if (/^(?:ba|z|da|k)?sh$/.test(name) || name === "eval") {
     const script = name === "eval" ? rest.map(({ text }) => text).join(" ") : scriptOf(rest);
-    if (script === null || rest.some(({ isKnown }) => !isKnown)) found.isClear = false;
-    else gather(script, folder ?? "/", found, depth + 1);
-    return folder;
+    // An `eval` reads its words twice; whatever is in them, it is not taken for clear.
+    if (script === null || name === "eval" || rest.some(({ isKnown }) => !isKnown)) unclear();
+    if (script !== null && rest.every(({ isKnown }) => isKnown)) gather(script, folder, found, depth + 1);
+    if (!place.isSure) unclear();
+    return undefined;
   }
   if (name === "git") {
-    const git = folder === null ? null : gitWrites(rest, folder);
-    if (git === null) found.isClear = false;
-    else {
-      found.deleted.push(...git.deleted);
-      found.renamed.push(...git.renamed);
-      if (git.asks !== null) found.git.push(git);
-      if (git.isCommit) found.commits.push(git.folder);
-      if (!git.isClear) found.isClear = false;
-    }
-    return folder;
+    const git = folder === null || !place.isSure ? null : gitWrites(rest, folder);
+    if (git === null) return unclear();
+    found.deleted.push(...git.deleted);
+    found.renamed.push(...git.renamed);
+    if (git.asks !== null) found.git.push(git);
+    if (git.isCommit) found.commits.push(git.folder);
+    return git.isClear ? undefined : unclear();
   }
-  const writer = Object.hasOwn(writers, name) ? writers[name] : undefined;
-  const writes = writer?.(rest);
-  if (writes === undefined) {
-    found.isClear = false;
-    return folder;
-  }
+  const writes = (Object.hasOwn(writers, name) ? writers[name] : undefined)?.(rest);
+  if (writes === undefined) return unclear();
   for (const word of writes.mutated ?? []) note(found.mutated, at(word));
   for (const word of writes.mutatedTrees ?? []) note(found.mutated, at(word, true));
   for (const word of writes.claimed ?? []) note(found.claimed, at(word));
@@ -149,40 +176,50 @@ function readCommand(
   for (const list of ["renamed", "copied"] as const) {
     for (const [from, to] of writes[list] ?? []) {
       const [old, fresh] = [at(from), at(to)];
-      if (old === null || fresh === null) found.isClear = false;
+      if (old === null || fresh === null) unclear();
       else found[list].push([old, fresh]);
     }
   }
-  if (writes.isVague === true) found.isClear = false;
-  return folder;
+  return writes.isVague === true ? unclear() : undefined;
+}
+
+interface Unwrapped {
+  readonly words: readonly Word[];
+  readonly isClear: boolean;
 }
 
 /** Steps over `sudo -u x`, `env A=b`, `timeout 5`, as often as they stand before the command itself. */
-function unwrapped(words: readonly Word[]): readonly Word[] {
-  let rest = words;
-  for (;;) {
-    const name = rest[0]?.text.split("/").at(-1) ?? "";
-    const valued = Object.hasOwn(wrappers, name) ? wrappers[name] : undefined;
-    if (valued === undefined) return rest;
-    let at = 1;
-    for (; at < rest.length; at++) {
-      const { text = "" } = rest[at] ?? {};
-      if (valued.test(text)) at++;
-      else if (!text.startsWith("-") && !/^\w+=/.test(text)) break;
-    }
-    if (name === "timeout") at++;
-    rest = rest.slice(at);
+function unwrap(words: readonly Word[]): Unwrapped {
+  const name = words[0]?.text.split("/").at(-1) ?? "";
+  const list = Object.hasOwn(wrappers, name) ? wrappers[name] : undefined;
+  if (list === undefined) return { words, isClear: true };
+  // `command -v x` only looks.
+  if (name === "command" && /^-[vV]$/.test(words[1]?.text ?? "")) return { words: [], isClear: true };
+  let end = 1;
+  while (end < words.length && /^-./.test(words[end]?.text ?? "")) {
+    const flags = readFlags(words.slice(end, end + 1), list);
+    // A flag whose value is the next word.
+    end += !flags.areKnown && readFlags(words.slice(end, end + 2), list).areKnown ? 2 : 1;
   }
+  const { areKnown } = readFlags(words.slice(1, end), list);
+  let isClear = areKnown && name !== "xargs" && name !== "npx";
+  if (name === "timeout") end++;
+  while (name === "env" && /^\w+=/.test(words[end]?.text ?? "")) {
+    if (!isHarmless(words[end]?.text.split("=")[0] ?? "")) isClear = false;
+    end++;
+  }
+  const rest = unwrap(words.slice(end));
+  return { words: rest.words, isClear: isClear && rest.isClear };
 }
 
-function scriptOf(words: readonly Word[]): string | null {
-  const flag = words.findIndex(({ text }) => /^-\w*c$/.test(text));
-  return flag === -1 ? null : (words[flag + 1]?.text ?? null);
+/** The script of `bash -c`; null where it is in a file, or flags say how to read it. */
+function scriptOf([flag, script, ...rest]: readonly Word[]): string | null {
+  return /^-[eulx]*c$/.test(flag?.text ?? "") && rest.length === 0 ? (script?.text ?? null) : null;
 }
 
 function pathOf(word: Word, folder: string | null, isTree: boolean): ShellPath | null {
   if (!word.isKnown || word.text === "" || word.text.includes("\0")) return null;
-  const text = word.isPattern ? word.text.replaceAll(/\[[^\]]*\]/g, "?") : word.text;
+  const { text } = word;
   const home = /^~(?:\/|$)/.test(text) ? join(homedir(), text.slice(1)) : text;
   if (folder === null && !home.startsWith("/")) return null;
   return { path: resolve(folder ?? "/", home), isTree: isTree || text.endsWith("/") };

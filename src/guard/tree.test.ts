@@ -7,6 +7,7 @@ import { after, test } from "node:test";
 import { changedPaths, pictureTree } from "./tree.ts";
 
 const root = mkdtempSync(join(tmpdir(), "leasehold-tree-"));
+const checkout = { root, gitFolder: join(root, ".git") };
 after(() => rmSync(root, { recursive: true, force: true }));
 
 function git(...args: readonly string[]): void {
@@ -17,11 +18,11 @@ function write(path: string, text: string): void {
   writeFileSync(join(root, path), text);
 }
 async function changes(act: () => void): Promise<readonly string[]> {
-  const before = await pictureTree(root);
+  const before = await pictureTree(checkout);
   act();
-  const later = await pictureTree(root);
+  const later = await pictureTree(checkout);
   assert.ok(before !== null && later !== null);
-  return await changedPaths(root, before, later);
+  return await changedPaths(checkout, before, later);
 }
 
 test("two pictures of a tree tell which files changed between them, whatever git makes of them", async () => {
@@ -62,5 +63,6 @@ test("a change that keeps size and time is found all the same", async () => {
 });
 
 test("without git there is no snapshot", async () => {
-  assert.equal(await pictureTree(tmpdir()), null);
+  assert.equal(await pictureTree({ root: tmpdir(), gitFolder: null }), null);
+  assert.equal(await pictureTree({ root: tmpdir(), gitFolder: join(tmpdir(), ".git") }), null);
 });

@@ -3,6 +3,7 @@
  * from it is looked at, and what is untracked. Two such pictures tell which files changed between them.
  */
 import { join } from "node:path";
+import { type Checkout, runGit } from "./git-run.ts";
 
 const { lstatSync } = process.getBuiltinModule("node:fs");
 
@@ -12,15 +13,22 @@ export interface TreePicture {
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** A tree with more than that (a build that is not ignored) is not compared. */
+/** A tree with more than that (a build that is not ignored) is not compared as a whole. */
 const filesMax = 20_000;
-const gitMs = 3_000;
-const outputBytesMax = 32 * 2 ** 20;
+const timeoutMs = 5_000;
+/** A submodule is a repository of its own, with a configuration of its own. */
+const ignored = ["--ignore-submodules=all", "--no-renames"];
 
-/** Null where there is no git, or it takes too long. */
-export async function pictureTree(root: string): Promise<TreePicture | null> {
-  const args = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
-  const output = await runGit(root, args);
+/** Null where there is no git, it takes too long, or there is too much. */
+export async function pictureTree(
+  checkout: Checkout,
+  /** Only what is under these paths. */
+  under: readonly string[] | null = null,
+): Promise<TreePicture | null> {
+  const { root } = checkout;
+  const status = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", ...ignored];
+  const args = under === null ? status : ["--literal-pathspecs", ...status, "--", ...under];
+  const output = await runGit(checkout, args, { timeoutMs });
   if (output === null) return null;
   let head = "";
   const files: Record<string, string> = {};
@@ -37,14 +45,19 @@ export async function pictureTree(root: string): Promise<TreePicture | null> {
 }
 
 /** The paths that are not as they were; what was switched from one commit to another is asked of git. */
-export async function changedPaths(root: string, before: TreePicture, after: TreePicture): Promise<readonly string[]> {
+export async function changedPaths(
+  checkout: Checkout,
+  before: TreePicture,
+  after: TreePicture,
+): Promise<readonly string[]> {
+  const { root } = checkout;
   const changed = new Set<string>();
   for (const path of new Set([...Object.keys(before.files), ...Object.keys(after.files)])) {
     const [was, is] = [before.files[path], after.files[path]];
     if (was !== is) changed.add(path);
   }
   if (before.head !== after.head) {
-    const between = await runGit(root, ["diff", "--name-only", "--no-renames", "-z", before.head, after.head]);
+    const between = await runGit(checkout, ["diff", "--name-only", ...ignored, "-z", before.head, after.head]);
     const committed = new Set((between ?? "").split("\0").filter((path) => path !== ""));
     for (const path of committed) changed.add(path);
     // A commit makes a changed file one that is like the head: it was not touched for that.
@@ -58,22 +71,11 @@ export async function changedPaths(root: string, before: TreePicture, after: Tre
 }
 
 /** A write leaves at least one of these different. */
-function lookOf(path: string): string {
+export function lookOf(path: string): string {
   try {
     const { mtimeNs, ctimeNs, size, ino } = lstatSync(path, { bigint: true });
     return `${mtimeNs}.${ctimeNs}.${size}.${ino}`;
   } catch {
     return "gone";
   }
-}
-
-/** What git prints; null if it fails or takes too long. It takes no locks that an agent's own git would meet. */
-export function runGit(folder: string, args: readonly string[]): Promise<string | null> {
-  const { execFile } = process.getBuiltinModule("node:child_process");
-  return new Promise((resolve) => {
-    const options = { cwd: folder, timeout: gitMs, maxBuffer: outputBytesMax, encoding: "utf8" } as const;
-    execFile("git", ["--no-optional-locks", "-c", "core.quotePath=false", ...args], options, (error, stdout) => {
-      resolve(error === null ? stdout : null);
-    });
-  });
 }

@@ -9,7 +9,7 @@ import type { HookCall } from "./hook-call.ts";
 import { appendPrivate, readPrivate } from "./private-files.ts";
 import { callAs } from "./session.ts";
 import type { Target } from "./targets.ts";
-import { plain, termsOf } from "./words.ts";
+import { plain, termsOf, untrustedWords } from "./words.ts";
 
 export interface Violation {
   readonly at: string;
@@ -69,7 +69,7 @@ export function violationWords(violations: readonly Found[]): string {
   });
   const more = violations.length - shown.length;
   return (
-    `Leasehold: VIOLATION: that changed ${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}. ` +
+    `Leasehold: VIOLATION: that changed ${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}.${untrustedWords(violations.map(({ holder }) => holder))} ` +
     "Take your change back if you can do so without touching theirs (do not reset the file: that would undo theirs too), " +
     "tell the user, and write there only when the lease has ended. It is noted in the checkout's log of violations."
   );

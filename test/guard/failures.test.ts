@@ -168,7 +168,7 @@ test("an invalid settings file denies with what to write instead", async () => {
   project.write(".leasehold.json", "{}");
 });
 
-test("a repository that names a remote server does not get the key", async () => {
+test("L5: a server that a repository names elsewhere gets nothing before its user allows it, and then not the key", async () => {
   const seen: (string | undefined)[] = [];
   const spy = createServer((request, response) => {
     seen.push(request.headers.authorization);
@@ -177,8 +177,29 @@ test("a repository that names a remote server does not get the key", async () =>
   await new Promise((resolve) => spy.once("listening", resolve));
   const { port } = spy.address() as AddressInfo;
   // By a name that is not a loopback address, and yet leads here.
-  project.write(".leasehold.json", JSON.stringify({ url: `http://0.0.0.0:${port}` }));
-  await project.hook("claude", "PreToolUse", edit("spied"), { LEASEHOLD_URL: "", LEASEHOLD_KEY: "secret" });
+  const url = `http://0.0.0.0:${port}`;
+  project.write(".leasehold.json", JSON.stringify({ url }));
+  const env = { LEASEHOLD_URL: "", LEASEHOLD_KEY: "secret" };
+  const refused = await project.hook("claude", "PreToolUse", edit("spied"), env);
+  assert.match(
+    refused.denied ?? "",
+    /names a server that is not on this machine.*leasehold guard allow http:\/\/0\.0\.0\.0/,
+  );
+  const start = { session_id: "spied", cwd: project.root, hook_event_name: "SessionStart", source: "startup" };
+  await project.hook("claude", "SessionStart", start, env);
+  assert.match((await project.cli(["guard", "status"], env)).stderr, /names a server that is not on this machine/);
+  assert.equal((await project.cli(["guard", "uninstall", "--dry-run"], env)).code, 0, "guards can be taken out");
+  // An agent has no terminal, and so cannot allow it.
+  const alone = await project.cli(["guard", "allow", url], env);
+  assert.deepEqual(
+    [alone.code === 0, /there is no terminal to ask at/.test(alone.stderr)],
+    [false, true],
+    alone.stderr,
+  );
+  assert.deepEqual(seen, []);
+  assert.equal(allowServer(`${url}/`, { LEASEHOLD_STATE: project.state }), url);
+  assert.throws(() => allowServer("ftp://x", { LEASEHOLD_STATE: project.state }), /is not an address/);
+  await project.hook("claude", "PreToolUse", edit("spied"), env);
   project.write(".leasehold.json", "{}");
   spy.closeAllConnections();
   spy.close();

@@ -10,10 +10,11 @@ import { parseConfig } from "../../guard/install/json-text.ts";
 import { findProgram, isMachineOnly } from "../../guard/install/program.ts";
 import { guardedTools, moments, toolTitles } from "../../guard/payload.ts";
 import { checkoutFolder } from "../../guard/private-files.ts";
-import { readSettings, SettingsProblem } from "../../guard/settings.ts";
+import { allowServer, readSettings, SettingsProblem } from "../../guard/settings.ts";
 import { readViolations } from "../../guard/violations.ts";
 import { findRepository, NamingProblem, type Repository } from "../../names/repository.ts";
 import type { Call, Command } from "../command.ts";
+import { confirmAtTerminal } from "../confirming.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { plain } from "../plain-text.ts";
 import { Failure, UsageProblem } from "../problem.ts";
@@ -66,7 +67,7 @@ export const commands: readonly Command[] = [
       ["leasehold guard uninstall git", "only git's hook"],
     ],
     run: async (call) => {
-      const repository = repositoryHere(call);
+      const repository = repositoryHere(call, false);
       const changes = planned(() => planRemoval(repository, partsNamed(call), call.environment));
       return await change(call, changes, "The guards are out.", "There are no guards here.", () =>
         uninstall(repository, changes, call.environment),
@@ -144,6 +145,27 @@ export const commands: readonly Command[] = [
     },
   },
   {
+    name: "guard allow",
+    summary: "lets repositories name this server in .leasehold.json",
+    usage: "URL",
+    words: [1, 1],
+    about:
+      "A checked-in .leasehold.json may name any server, which then sees file names, users and hosts, and whose answers " +
+      "coding agents read. One that is not on this machine is therefore used only once you have allowed it here, for your " +
+      "user. It asks at the terminal, so that an agent cannot do it by mistake; programs set LEASEHOLD_URL instead.",
+    examples: [["leasehold guard allow https://leases.example.com", "for all repositories of this user"]],
+    run: async (call) => {
+      const [url = ""] = call.words;
+      const isSure = await confirmAtTerminal(
+        `Let repositories send what agents do to ${plain(url)}?`,
+        "nothing was changed: there is no terminal to ask at; set LEASEHOLD_URL to use this server",
+      );
+      if (!isSure) return void call.out.show({ allowed: null }, () => "Nothing was changed.");
+      const allowed = planned(() => allowServer(url, call.environment));
+      return void call.out.show({ allowed }, () => `${allowed} may be named by repositories.`);
+    },
+  },
+  {
     name: "guard hook",
     summary: "what the installed hooks run; they answer to the tool, not to people",
     usage: "TOOL EVENT",
@@ -188,11 +210,11 @@ function guardsIn(repository: Repository): readonly Guard[] {
   return [...tools, git];
 }
 
-export function repositoryHere({ cwd, environment }: Call): Repository {
+export function repositoryHere({ cwd, environment }: Call, usesSettings = true): Repository {
   const found = planned(() => findRepository(cwd));
   if (found === null)
     throw new UsageProblem(`${cwd} is not in a repository; make one with \`git init\`, or write .leasehold.json`);
-  planned(() => readSettings(found.root, environment));
+  if (usesSettings) planned(() => readSettings(found.root, environment));
   return found;
 }
 

@@ -1,11 +1,10 @@
 /** Sets a repository up: its name, guards for coding agents, and where they find the MCP server. */
-import { createInterface } from "node:readline/promises";
 import { diffText } from "../../guard/install/diff.ts";
 import { install, type Part, planInstall, planRemoval, uninstall } from "../../guard/install/installing.ts";
 import { findProgram } from "../../guard/install/program.ts";
-import { readSettings } from "../../guard/settings.ts";
+import { allowServer, readSettings } from "../../guard/settings.ts";
 import type { Call, Command } from "../command.ts";
-import { UsageProblem } from "../problem.ts";
+import { confirmAtTerminal } from "../confirming.ts";
 import { guardNames, namesGiven, pathsOf, planned, repositoryHere } from "./guard.ts";
 
 const initCommand: Command = {
@@ -32,8 +31,8 @@ const initCommand: Command = {
   ],
   run: async (call) => {
     const { out, environment } = call;
-    const repository = repositoryHere(call);
     const isUndo = call.isSet("undo");
+    const repository = repositoryHere(call, !isUndo);
     const parts = partsOf(call);
     const changes = planned(() => {
       if (isUndo) return planRemoval(repository, parts, environment);
@@ -53,6 +52,9 @@ const initCommand: Command = {
     if (!out.isJson) out.print(diffText(changes));
     if (!(await mayGoOn(call))) return end(false, "Nothing was changed.");
     await (isUndo ? uninstall : install)(repository, changes, environment);
+    // The person who writes an address into the file has chosen it.
+    const { LEASEHOLD_URL } = environment;
+    if (!isUndo && LEASEHOLD_URL) allowServer(LEASEHOLD_URL, environment);
     end(true, isUndo ? "It is as it was before." : "It is set up; `leasehold guard status` shows how it stands.");
   },
 };
@@ -69,16 +71,7 @@ function partsOf(call: Call): readonly Part[] {
 }
 
 async function mayGoOn(call: Call): Promise<boolean> {
-  if (call.isSet("yes")) return true;
-  if (process.stdin.isTTY !== true || process.stdout.isTTY !== true) {
-    throw new UsageProblem("nothing was changed: there is no terminal to ask at; give --yes");
-  }
-  const asking = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    return /^y(es)?$/i.test((await asking.question("Change this? [y/N] ")).trim());
-  } finally {
-    asking.close();
-  }
+  return call.isSet("yes") || (await confirmAtTerminal("Change this?", "nothing was changed: there is no terminal to ask at; give --yes"));
 }
 
 export const commands: readonly Command[] = [initCommand];

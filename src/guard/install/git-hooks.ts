@@ -4,11 +4,14 @@ import { existsSync, lstatSync } from "node:fs";
 import { isAbsolute, join, relative, resolve } from "node:path";
 import type { Repository } from "../../names/repository.ts";
 import { readPrivate } from "../private-files.ts";
+import { quoted } from "../words.ts";
 import { CannotChange, type Change } from "./changes.ts";
 
 const hookName = "pre-commit";
 const chained = ".before-leasehold";
 const marker = "# leasehold guard";
+/** The hook that was there before, as the script finds it. */
+const besideIt = `"$(dirname "$0")/${hookName}${chained}"`;
 const setting = "core.hooksPath";
 /** What git looks for; where a shared folder is passed on to, all of them are. */
 const allHooks =
@@ -43,9 +46,9 @@ export function addGitHook(place: GitPlace, program: string): readonly Change[] 
   const text = readPrivate(path);
   if (place.folder === place.ownFolder) {
     const previous = text === null ? null : previousIn(text);
-    return written(path, text, hookScript(program, previous ?? `$(dirname "$0")/${hookName}${chained}`));
+    return written(path, text, hookScript(program, previous === null ? besideIt : quoted(previous)));
   }
-  const fresh = hookScript(program, `$(dirname "$0")/${hookName}${chained}`);
+  const fresh = hookScript(program, besideIt);
   if (text === null || text.includes(marker)) return written(path, text, fresh);
   if (existsSync(path + chained))
     throw new CannotChange(`${path}${chained} is there already; look what it is, and move it away`);
@@ -71,8 +74,8 @@ function addOwnFolder({ folder, ownFolder, localSetting }: GitPlace, program: st
     const previous = join(folder, name);
     const text =
       name === hookName
-        ? hookScript(program, previous)
-        : script("passes on to the hook of the folder that is in force elsewhere.", previous);
+        ? hookScript(program, quoted(previous))
+        : script("passes on to the hook of the folder that is in force elsewhere.", quoted(previous));
     return written(join(ownFolder, name), readPrivate(join(ownFolder, name)), text);
   });
   return [...scripts, { kind: "git-setting", name: setting, before: localSetting, after: ownFolder }];
@@ -108,16 +111,22 @@ function hookScript(program: string, previous: string): string {
   );
 }
 
+/** `previous` is a word of the shell: a path is quoted, so that nothing in a folder's name is run (L8). */
 function script(text: string, previous: string): string {
   return `#!/bin/sh
 ${marker}: ${text}
-previous="${previous}"
+previous=${previous}
 [ ! -x "$previous" ] || exec "$previous" "$@"
 `;
 }
 
+/** The path that `script` was given, if it was one. Those of earlier versions are in double quotes. */
 function previousIn(script: string): string | null {
-  return /^previous="([^"$]+)"$/m.exec(script)?.[1] ?? null;
+  const [, word = ""] = /^previous=(.+)$/m.exec(script) ?? [];
+  const [, double] = /^"([^"$`\\]+)"$/.exec(word) ?? [];
+  if (double !== undefined) return double;
+  if (/^'(?:[^']|'\\'')*'$/.test(word)) return word.slice(1, -1).replaceAll("'\\''", "'");
+  return /^[\w./:@+-]+$/.test(word) ? word : null;
 }
 
 function written(path: string, before: string | null, after: string): readonly Change[] {

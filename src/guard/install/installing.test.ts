@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  existsSync,
   globSync,
   mkdirSync,
   mkdtempSync,
@@ -209,33 +210,39 @@ test("git's own hook runs first, then the one that was there, a link too; in cor
   assert.equal(realpathSync(join(root, ".githooks/pre-commit")), join(root, "tools/check.sh"));
 });
 
-test("hooks in a folder that other repositories share are not touched: this one gets its own, which pass on", async () => {
-  const repository = repositoryWith({ "bin/leasehold": "#!/bin/sh\ntrue\n" });
-  const { root } = repository;
-  chmodSync(join(root, "bin/leasehold"), 0o755);
-  const shared = join(root, "../shared-hooks");
-  mkdirSync(shared);
-  for (const name of ["pre-commit", "commit-msg"]) {
-    writeFileSync(join(shared, name), `#!/bin/sh\necho ${name} >> "${root}/ran"\n`, { mode: 0o755 });
-  }
-  const git = (...args: readonly string[]) =>
-    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.com", ...args], {
-      cwd: root,
-      stdio: "pipe",
-      encoding: "utf8",
+for (const folder of ["shared-hooks", 'it\'s $(touch pwned) `touch pwned` "x"']) {
+  test(`L8: hooks in a folder that other repositories share (${folder}) are not touched: this one gets its own, which pass on`, async () => {
+    const repository = repositoryWith({ "bin/leasehold": "#!/bin/sh\ntrue\n" });
+    const { root } = repository;
+    chmodSync(join(root, "bin/leasehold"), 0o755);
+    const shared = join(root, "..", folder);
+    mkdirSync(shared);
+    for (const name of ["pre-commit", "commit-msg"]) {
+      writeFileSync(join(shared, name), `#!/bin/sh\necho ${name} >> "${root}/ran"\n`, { mode: 0o755 });
+    }
+    const git = (...args: readonly string[]) =>
+      execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.com", ...args], {
+        cwd: root,
+        stdio: "pipe",
+        encoding: "utf8",
+      });
+    git("config", "core.hooksPath", shared);
+    const changes = planInstall(repository, [{ kind: "git" }], {
+      ...wanted,
+      program: () => join(root, "bin/leasehold"),
     });
-  git("config", "core.hooksPath", shared);
-  const changes = planInstall(repository, [{ kind: "git" }], { ...wanted, program: () => join(root, "bin/leasehold") });
-  await install(repository, changes, {});
-  assert.deepEqual(
-    planInstall(repository, [{ kind: "git" }], { ...wanted, program: () => join(root, "bin/leasehold") }),
-    [],
-  );
-  git("commit", "-qm", "x", "--allow-empty");
-  assert.equal(readFileSync(join(root, "ran"), "utf8"), "pre-commit\ncommit-msg\n");
-  await take(repository, [{ kind: "git" }]);
-  assert.equal(git("config", "core.hooksPath").trim(), shared);
-});
+    await install(repository, changes, {});
+    assert.deepEqual(
+      planInstall(repository, [{ kind: "git" }], { ...wanted, program: () => join(root, "bin/leasehold") }),
+      [],
+    );
+    git("commit", "-qm", "x", "--allow-empty");
+    assert.equal(readFileSync(join(root, "ran"), "utf8"), "pre-commit\ncommit-msg\n");
+    await take(repository, [{ kind: "git" }]);
+    assert.equal(git("config", "core.hooksPath").trim(), shared);
+    assert.equal(existsSync(join(root, "pwned")), false, "nothing in a folder's name is run");
+  });
+}
 
 test("the change is shown as lines that come and go", () => {
   const repository = repositoryWith({ ".cursor/mcp.json": '{\n  "mcpServers": {\n    "other": {}\n  }\n}\n' });
