@@ -13,7 +13,7 @@ export interface Flags {
   readonly areKnown: boolean;
 }
 
-interface Known {
+interface FlagList {
   readonly short: ReadonlyMap<string, "" | ":" | "?">;
   readonly long: ReadonlyMap<string, "" | "=" | "?">;
 }
@@ -59,9 +59,9 @@ export function readFlags(words: readonly Word[], list: string): Flags {
   return { operands: operands.filter(({ text }) => text !== "-"), values, areKnown };
 }
 
-const lists = new Map<string, Known>();
+const lists = new Map<string, FlagList>();
 
-function readList(list: string): Known {
+function readList(list: string): FlagList {
   const found = lists.get(list);
   if (found !== undefined) return found;
   const short = new Map<string, "" | ":" | "?">();

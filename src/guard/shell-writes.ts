@@ -72,7 +72,7 @@ export function shellWrites(command: string, cwd: string): ShellWrites {
   return found;
 }
 
-/** Where a command runs, as far as that can be told. */
+/** Where a command runs, as far as that is known. */
 interface Place {
   /** Null where it is not known. */
   readonly folder: string | null;
@@ -202,7 +202,9 @@ function unwrap(words: readonly Word[]): Unwrapped {
     end += !flags.areKnown && readFlags(words.slice(end, end + 2), list).areKnown ? 2 : 1;
   }
   const { areKnown } = readFlags(words.slice(1, end), list);
-  let isClear = areKnown && name !== "xargs" && name !== "npx";
+  // What helps where no server answers must be clear: `npx leasehold serve`.
+  const isOwn = words[end]?.text === "leasehold";
+  let isClear = areKnown && name !== "xargs" && (name !== "npx" || isOwn);
   if (name === "timeout") end++;
   while (name === "env" && /^\w+=/.test(words[end]?.text ?? "")) {
     if (!isHarmless(words[end]?.text.split("=")[0] ?? "")) isClear = false;

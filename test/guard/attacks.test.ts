@@ -204,7 +204,7 @@ test("M1: what the checkout's own configuration names is not run by a question o
   }
 });
 
-test("a tree that is too large to compare is said to be, and what others hold is compared all the same", async () => {
+test("in a tree that is too large to compare the user is shown so, and what others hold is compared all the same", async () => {
   mkdirSync(at("built"));
   for (let n = 0; n <= 20_000; n++) writeFileSync(at(`built/${n}`), "");
   await hold("src/a.ts");

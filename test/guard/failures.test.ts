@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { allowServer } from "../../src/guard/settings.ts";
 import { binary, type Fixture, makeProject, type Project, payloadOf, run, serveGuards } from "./harness.ts";
 
 let fixture: Fixture;
@@ -168,12 +169,17 @@ test("an invalid settings file denies with what to write instead", async () => {
   project.write(".leasehold.json", "{}");
 });
 
-test("L5: a server that a repository names elsewhere gets nothing before its user allows it, and then not the key", async () => {
+test("L5: a server that a repository names elsewhere gets nothing before its user allows it, and then not the key", async (t) => {
   const seen: (string | undefined)[] = [];
   const spy = createServer((request, response) => {
     seen.push(request.headers.authorization);
     response.end("{}");
   }).listen(0, "127.0.0.1");
+  t.after(() => {
+    project.write(".leasehold.json", "{}");
+    spy.closeAllConnections();
+    spy.close();
+  });
   await new Promise((resolve) => spy.once("listening", resolve));
   const { port } = spy.address() as AddressInfo;
   // By a name that is not a loopback address, and yet leads here.
@@ -200,8 +206,5 @@ test("L5: a server that a repository names elsewhere gets nothing before its use
   assert.equal(allowServer(`${url}/`, { LEASEHOLD_STATE: project.state }), url);
   assert.throws(() => allowServer("ftp://x", { LEASEHOLD_STATE: project.state }), /is not an address/);
   await project.hook("claude", "PreToolUse", edit("spied"), env);
-  project.write(".leasehold.json", "{}");
-  spy.closeAllConnections();
-  spy.close();
   assert.deepEqual([seen.length > 0, seen.filter((one) => one !== undefined)], [true, []]);
 });

@@ -80,6 +80,10 @@ const pieces = [
   ],
 ];
 
+function wrapped(by: string, text: string): string {
+  return by.replace("_", () => text);
+}
+
 const mutated = fc
   .tuple(
     fc.constantFrom(...corpus),
@@ -109,24 +113,17 @@ const mutated = fc
       { minLength: 1, maxLength: 4 },
     ),
   )
-  .map(([text, changes]) =>
-    changes.reduce((now, change) => {
-      switch (change.kind) {
-        case "insert": {
-          const at = change.at % (now.length + 1);
-          return now.slice(0, at) + change.piece + now.slice(at);
-        }
-        case "delete": {
-          const at = change.at % (now.length + 1);
-          return now.slice(0, at) + now.slice(at + change.length);
-        }
-        case "join":
-          return now + change.sign + change.other;
-        case "wrap":
-          return change.by.replace("_", () => now);
-      }
-    }, text),
-  );
+  .map(([text, changes]) => {
+    let now = text;
+    for (const change of changes) {
+      const at = "at" in change ? change.at % (now.length + 1) : 0;
+      if (change.kind === "insert") now = now.slice(0, at) + change.piece + now.slice(at);
+      else if (change.kind === "delete") now = now.slice(0, at) + now.slice(at + change.length);
+      else if (change.kind === "join") now = now + change.sign + change.other;
+      else now = wrapped(change.by, now);
+    }
+    return now;
+  });
 
 test("M9: no mutation of the corpus is called clear while the oracle finds a write that is not listed", () => {
   let compared = 0;

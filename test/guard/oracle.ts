@@ -128,7 +128,7 @@ const byFlags = new Set(
 );
 const writers = new Set("touch rm rmdir unlink tee truncate shred".split(" "));
 
-/** Writes that the oracle finds, in a text that is said to be clear, and that are not listed. */
+/** Writes that the oracle finds, in a text that is called clear, and that are not listed. */
 export function unlisted(oracle: Found, writes: ShellWrites): readonly string[] {
   if (!writes.isClear) return [];
   const listed = [...writes.mutated, ...writes.deleted, ...writes.renamed.flat(), ...writes.copied.flat()].map(

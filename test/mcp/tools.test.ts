@@ -170,5 +170,8 @@ test("A4: GRANTED after a pause says in its sentence what others changed meanwhi
   assert.match((await mcp.call("acquire_leases", { ...acquire, standby_ms: 0 })).text, /^DIE/);
   await server.post(`/v1/leases/${held.id}/release`, { version: "v2" });
   const { text } = await mcp.call("acquire_leases", acquire);
-  assert.match(text, /^GRANTED: .* CHANGED meanwhile: old MUTATES FILE:\/x \(now v2\)\. Read these again/);
+  assert.match(
+    text,
+    /^GRANTED: .* CHANGED meanwhile: old MUTATES FILE:\/x \(now "v2", quoted text is another agent's.*\)\. Read these again/,
+  );
 });
