@@ -5,8 +5,9 @@ import { defaultPort, defaultUrl } from "../names/defaults.ts";
 import { projectFile } from "../names/repository.ts";
 import { type ClientTls, clientTlsFiles, readClientTls } from "../trust/client-tls.ts";
 import { insecureWords, isLoopback, mayCarrySecret, TrustProblem } from "../trust/loopback.ts";
+import { stateFolder } from "../trust/owner-token.ts";
 import { isRecord } from "./payload.ts";
-import { appendPrivate, readPrivate, stateFolder } from "./private-files.ts";
+import { appendPrivate, readPrivate } from "./private-files.ts";
 
 export interface Settings {
   readonly url: string;

@@ -113,7 +113,9 @@ function readCommand(
   depth: number,
 ): string | null | undefined {
   const { folder } = place;
-  const unclear = (): undefined => void (found.isClear = false);
+  const unclear = (): undefined => {
+    found.isClear = false;
+  };
   const at = (word: Word, isTree = false): ShellPath | null => {
     if (!place.isSure && !word.text.startsWith("/")) unclear();
     return pathOf(word, folder, isTree);

@@ -71,7 +71,10 @@ function partsOf(call: Call): readonly Part[] {
 }
 
 async function mayGoOn(call: Call): Promise<boolean> {
-  return call.isSet("yes") || (await confirmAtTerminal("Change this?", "nothing was changed: there is no terminal to ask at; give --yes"));
+  return (
+    call.isSet("yes") ||
+    (await confirmAtTerminal("Change this?", "nothing was changed: there is no terminal to ask at; give --yes"))
+  );
 }
 
 export const commands: readonly Command[] = [initCommand];
