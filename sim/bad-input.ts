@@ -61,7 +61,7 @@ function wrongCommands(world: World, tenant: SimTenant, agent: SimAgent): readon
     resolutionStrategy: "HOPE",
     assumptions: [],
   };
-  const key = { id: "k", hash: "h", role: "agent", tenant: tenantId, label: "x".repeat(300) } as const;
+  const key = { id: "k", hash: "h", role: "agent", tenant: tenantId, label: "x".repeat(300), scopes: null } as const;
   return [
     { ...asked, type: "release_lease", leaseId, version: "v".repeat(1_025) },
     { ...asked, type: "revoke", target: { agentId }, reason: "r".repeat(1_025) },

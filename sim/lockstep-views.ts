@@ -23,6 +23,7 @@ export function recordsOf(state: State): Records {
     worker: [],
     foreign_obligation: [],
     write: [],
+    policy: [],
   };
   for (const { kind, record } of snapshot(state)) (records[kind] as (typeof record)[]).push(record);
   return records;

@@ -59,6 +59,9 @@ function decide(model: Model, command: Command, now: number): Prediction {
   const tenant = model.tenants.find((one) => one.id === command.tenant);
   if (tenant === undefined) return refused("tenant_unknown");
   switch (command.type) {
+    // Only the one that opens everything.
+    case "set_policy":
+      return { type: "policy" };
     case "register_agent":
       return register(tenant, command.agentId ?? "", now, step);
     case "transition_agent":
@@ -210,6 +213,7 @@ function decide(model: Model, command: Command, now: number): Prediction {
     case "set_tenant_quotas":
     case "create_key":
     case "delete_key":
+    case "delete_policy":
     case "create_task":
     case "cancel_task":
     case "redrive_task":

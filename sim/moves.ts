@@ -6,6 +6,7 @@ import type { Actor, Command, CommandBase, DeclareResource } from "../src/kernel
 import type { IntentInput } from "../src/kernel/contract/inputs.ts";
 import { predicates } from "../src/kernel/contract/predicates.ts";
 import { agentStates, type Strategy } from "../src/kernel/contract/records.ts";
+import { openPolicy } from "../src/kernel/testing/test-world.ts";
 
 export const verbs = [
   "acquire",
@@ -98,6 +99,7 @@ export function opening(board: Board): Command[] {
   const asked = { tenant: tenantId, actor: operator, entropy: [1, 2] as const };
   return [
     { ...asked, type: "create_tenant", tenantId },
+    { ...asked, ...openPolicy },
     { ...asked, type: "set_tenant_settings", tenantId, settings: { strategy: board.strategy } },
     ...board.names
       .filter((name) => isDeclared(board, name))

@@ -1,6 +1,7 @@
 /** What a world consists of, drawn from its seed: small worlds for many conflicts, large ones for many commands. */
 import { predicates } from "../src/kernel/contract/predicates.ts";
 import type { TenantQuotas, TenantSettings } from "../src/kernel/contract/records.ts";
+import { openPolicy } from "../src/kernel/testing/test-world.ts";
 import { openCells } from "./hosting.ts";
 import { send } from "./send.ts";
 import { staff } from "./tasks/workers.ts";
@@ -56,6 +57,7 @@ function found(world: World, tenant: SimTenant): void {
   const { random } = world;
   const asked = { tenant: tenant.id, actor: operator, entropy: entropyOf(world) };
   send(world, { ...asked, type: "create_tenant", tenantId: tenant.id });
+  send(world, { ...asked, ...openPolicy });
   send(world, { ...asked, type: "set_tenant_settings", tenantId: tenant.id, settings: settingsFor(world) });
   if (random.chance(0.3))
     send(world, { ...asked, type: "set_tenant_quotas", tenantId: tenant.id, quotas: quotasFor(world) });

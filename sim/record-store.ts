@@ -3,6 +3,7 @@
  * from here and not from a snapshot, so a change that the kernel forgot to list is found.
  */
 
+import type { Policy } from "../src/kernel/contract/policy-records.ts";
 import type {
   Agent,
   Cell,
@@ -37,6 +38,7 @@ export interface RecordStore {
   readonly worker: Map<string, Worker>;
   readonly foreign_obligation: Map<string, ForeignObligation>;
   readonly write: Map<string, Write>;
+  readonly policy: Map<string, Policy>;
 }
 
 /** One record before and after a step; null where there was none, or is none any more. */
@@ -61,6 +63,7 @@ export function createRecordStore(): RecordStore {
     worker: new Map(),
     foreign_obligation: new Map(),
     write: new Map(),
+    policy: new Map(),
   };
 }
 
@@ -98,6 +101,7 @@ function storedAs({ kind, record }: StoredRecord): string {
   switch (kind) {
     case "tenant":
     case "key":
+    case "policy":
       return record.id;
     case "counters":
       return record.tenant;

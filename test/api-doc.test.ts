@@ -34,7 +34,7 @@ test("names that docs/api.md reserves are not built yet", () => {
   const reserved = page.slice(page.indexOf(reservedHeading));
   assert.notEqual(reserved, page);
   const named = routesIn(reserved);
-  assert.ok(named.length > 5);
+  assert.ok(named.length > 0);
   assert.deepEqual(
     named.filter((route) => routes.has(route)),
     [],

@@ -82,7 +82,19 @@ const reach: Readonly<Record<string, Reach>> = {
 
 /** Each of these folders of the kernel reaches those before it. */
 const kernelOrder = [
-  ...["contract", "names", "index", "memory", "agents", "deciding", "leases", "requests", "resources", "receipts"],
+  ...[
+    "contract",
+    "names",
+    "index",
+    "memory",
+    "policies",
+    "agents",
+    "deciding",
+    "leases",
+    "requests",
+    "resources",
+    "receipts",
+  ],
   "tasks",
 ];
 

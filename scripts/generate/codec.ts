@@ -41,6 +41,7 @@ export function codecText(): string {
 import { type Predicate, predicates } from "../../kernel/contract/predicates.ts";
 import { type Agent, type Cell, type Counters, type Digest, type Key, type Lease, type LeaseState, leaseStates,
   type RecordKind, type RecordOf, type Request, type Resource, type Tenant } from "../../kernel/contract/records.ts";
+import type { Policy } from "../../kernel/contract/policy-records.ts";
 import type { ForeignObligation, Payload, Task, TaskType, Worker } from "../../kernel/contract/task-records.ts";
 import type { Write } from "../../kernel/contract/write-records.ts";
 import type { ListColumns } from "../../store/store.ts";
@@ -262,7 +263,9 @@ function readText(
   const reader = inner?.kind === "record" ? readerOf(name, key, inner, `${type}["${key}"]`, field, functions) : null;
   if (reader !== null) {
     const read = field.kind === "list" ? `${value}.map(${reader})` : `${reader}(${value})`;
-    return field.optional ? `${value} === undefined ? ${absent} : ${read}` : read;
+    // A record whose usual value is null is stored as null by JSON.stringify, or left out.
+    const isAbsent = field.kind === "record" && !inner?.listed ? "== null" : "=== undefined";
+    return field.optional ? `${value} ${isAbsent} ? ${absent} : ${read}` : read;
   }
   return field.optional ? `${value} ?? ${absent}` : value;
 }
@@ -283,7 +286,8 @@ function readerOf(
   const function_ = nested === intent ? "Intent" : `${name}${upper(key)}`;
   if (functions.has(`${lower(function_)}From`)) return `${lower(function_)}From`;
   const item = nested === intent ? `Request["intents"][number]` : `${of}[number]`;
-  return addObject(function_, field.kind === "list" ? item : of, nested, functions);
+  const one = field.optional && field.usual === null ? `NonNullable<${of}>` : of;
+  return addObject(function_, field.kind === "list" ? item : one, nested, functions);
 }
 
 function usualText({ usual, kind }: FieldData): string {

@@ -8,6 +8,7 @@ import { foreignMutants } from "./planted-foreign.ts";
 import { historyMutants } from "./planted-history.ts";
 import { longStepMutants } from "./planted-long-steps.ts";
 import { observingMutants } from "./planted-observing.ts";
+import { policyMutants } from "./planted-policies.ts";
 import { requestMutants } from "./planted-requests.ts";
 import { taskMutants } from "./planted-tasks.ts";
 
@@ -26,6 +27,7 @@ export const mutants: readonly Mutant[] = [
   ...taskMutants,
   ...byteMutants,
   ...foreignMutants,
+  ...policyMutants,
   ...cellMutants,
   ...historyMutants,
   ...observingMutants,
@@ -81,12 +83,6 @@ export const mutants: readonly Mutant[] = [
     file: "deciding/manifest.ts",
     find: "    ttl = settings.ttlMsMax;\n",
     replace: "",
-  },
-  {
-    name: "the quota on lease time is ignored",
-    file: "leases/lease-life.ts",
-    find: "Math.min(now + ttl, acquiredAt + most)",
-    replace: "now + ttl",
   },
   {
     name: "nobody loses a grant it does not collect",

@@ -78,6 +78,7 @@ export function replyLine(reply: Reply): string {
     case "task_type":
     case "tenant":
     case "key":
+    case "policy":
     case "done":
       return "OK";
   }
@@ -137,6 +138,7 @@ export function recordLine({ kind, record }: StoredRecord, alive: boolean): stri
     case "counters":
     case "digest":
     case "key":
+    case "policy":
     case "payload":
     case "task_type":
     case "worker":

@@ -52,6 +52,7 @@ export const groups: Readonly<Record<string, Modules>> = {
     serve: () => import("./commands/serve.ts"),
     doctor: () => import("./commands/doctor.ts"),
     keys: () => import("./commands/keys.ts"),
+    policy: () => import("./commands/policy.ts"),
     tenants: () => import("./commands/tenants.ts"),
     usage: artifacts,
     backup,

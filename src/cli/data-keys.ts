@@ -25,7 +25,14 @@ export class DataKeys {
 
   async create(role: Role, tenant: string | null, label: string | null) {
     const secret = newSecret();
-    const key = { id: newKeyId(), hash: hashSecret(secret), role, tenant: tenant ?? defaultTenant, label };
+    const key = {
+      id: newKeyId(),
+      hash: hashSecret(secret),
+      role,
+      tenant: tenant ?? defaultTenant,
+      label,
+      scopes: null,
+    };
     await this.run({ type: "create_key", ...operator, entropy: drawEntropy(), key });
     return { key: secret, role, tenant_id: key.tenant, label };
   }

@@ -9,7 +9,10 @@ const table = {
   dataTooNew: [4, "the data was written by a newer Leasehold"],
   cannotListen: [5, "the server cannot listen at that address"],
   unavailable: [6, "the server cannot serve now, or does not answer in time; try again"],
-  notSo: [7, "the check failed: `verify`, `token verify`, `token inspect`, `cell --check`, `ledger verify`, `doctor`"],
+  notSo: [
+    7,
+    "the check failed: `verify`, `token verify`, `token inspect`, `cell --check`, `ledger verify`, `policy test`, `doctor`",
+  ],
   notGranted: [
     107,
     "the lease was not granted: another holder is in the way, or it did not come in time; `run -E` chooses another code",

@@ -11,6 +11,7 @@ import * as cells from "./commands/cells.ts";
 import { recoverObligation } from "./commands/custody.ts";
 import * as handingOver from "./commands/handing-over.ts";
 import * as holding from "./commands/holding.ts";
+import * as policies from "./commands/policies.ts";
 import * as requests from "./commands/requests.ts";
 import * as resources from "./commands/resources.ts";
 import { submitReceipt } from "./commands/submit-receipt.ts";
@@ -191,6 +192,8 @@ const operatorHandlers = {
   set_tenant_quotas: tenants.setTenantQuotas,
   create_key: tenants.createKey,
   delete_key: tenants.deleteKey,
+  set_policy: policies.setPolicy,
+  delete_policy: policies.deletePolicy,
 } satisfies { readonly [K in Command["type"]]?: OperatorHandler<CommandOf<K>> };
 
 /** Every other command is decided within the caller's tenant. Most begin by finding what they act on; see `on`. */

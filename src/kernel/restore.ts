@@ -1,7 +1,7 @@
 /** A kernel from its records alone, and its records again. What is restored goes on as if nothing had happened. */
 import { placeAgent } from "./agents/agent-life.ts";
 import { requestIdOf } from "./contract/ids.ts";
-import type { Lease, Millis, RecordKind, RecordOf, Request, StoredRecord } from "./contract/records.ts";
+import type { Agent, Lease, Millis, RecordKind, RecordOf, Request, StoredRecord } from "./contract/records.ts";
 import { countKinds, countMemory } from "./deciding/admission.ts";
 import { claimOfLease } from "./deciding/manifest.ts";
 import { rankIn } from "./index/heap.ts";
@@ -27,6 +27,7 @@ import {
 } from "./memory/state.ts";
 import type { TaskEntry } from "./memory/task-state.ts";
 import { canonicalName, type ResourceName } from "./names/resource-name.ts";
+import { noteScopes, placePolicy } from "./policies/permissions.ts";
 import { rememberMarks } from "./receipts/receipts.ts";
 import { enqueue } from "./requests/request-life.ts";
 import { isOpen } from "./requests/request-states.ts";
@@ -98,7 +99,7 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
   for (const { record, row } of all("tenant")) {
     const counted = counters.get(record.id);
     if (counted === undefined) throw new Error(`The counters of tenant ${record.id} are missing.`);
-    const tenant = storedAs(createTenantEntry(record, counted.record), row);
+    const tenant = storedAs(createTenantEntry(record, counted.record, state.policies), row);
     countKinds(tenant);
     storedAs(tenant.counters, counted.row);
     state.tenants.set(record.id, tenant);
@@ -111,6 +112,9 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
     countMemory(state, [key]);
     state.keys.set(record.id, key);
   }
+  for (const { record, row } of all("policy")) storedAs(placePolicy(state.policies, record), row);
+  const credentials = [...all("key"), ...all("agent")];
+  if (credentials.some(({ record }) => record.scopes !== null)) noteScopes(state);
   /** Each kind needs those before it. */
   const each = <K extends TenantKind>(kind: K, place: (turn: Turn, record: RecordOf[K]) => Entry<K>): void => {
     for (const { record, row } of all(kind)) {
@@ -118,7 +122,8 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
       countMemory(state, [storedAs(place(turn, record), row) as Entry<K> & Handle<K>]);
     }
   };
-  each("agent", placeAgent);
+  const scopesByKey = new Map<string, Agent["scopes"]>();
+  each("agent", (turn, record) => placeAgent(turn, withSharedScopes(record, scopesByKey)));
   each("digest", (turn, record) => (agentOf(turn, record.agentId).digest = createEntry("digest", record)));
   each("resource", ({ tenant }, record) => placeResource(tenant, record, canonicalName(record.name)));
   each("cell", placeCell);
@@ -141,7 +146,7 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
   return { state, turns, writes: all("write"), unordered: new Set(), crowded: new Set(), patterns: [] };
 }
 
-type TenantKind = Exclude<RecordKind, "tenant" | "counters" | "key" | "lease" | "write">;
+type TenantKind = Exclude<RecordKind, "tenant" | "counters" | "key" | "policy" | "lease" | "write">;
 
 /** Once every lease has come. */
 export function endRestore(restoring: Restoring, ended: EndedLeases): State {
@@ -171,6 +176,16 @@ export function endRestore(restoring: Restoring, ended: EndedLeases): State {
   }
   for (const turn of turns.values()) resumeUnfinished(turn);
   return state;
+}
+
+/** All agents of a key have its scopes: they are there once, as they were when the agents were registered. */
+function withSharedScopes(record: Agent, byKey: Map<string, Agent["scopes"]>): Agent {
+  const { keyId, scopes } = record;
+  if (keyId === null || scopes === null) return record;
+  const shared = byKey.get(keyId);
+  if (shared !== undefined) return { ...record, scopes: shared };
+  byKey.set(keyId, scopes);
+  return record;
 }
 
 /** In the order of time: each ended lease, and each write that is stored by itself (A4). */
@@ -339,6 +354,7 @@ export function* liveHandles(state: State): Generator<Handle> {
   }
   yield* storedWrites(state);
   yield* state.keys.values();
+  yield* state.policies.entries.values();
 }
 
 export function snapshot(state: State): StoredRecord[] {

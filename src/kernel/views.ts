@@ -3,6 +3,7 @@
  * and counts, never entries. Nothing here changes anything.
  */
 import type { Actor } from "./contract/commands.ts";
+import type { Policy } from "./contract/policy-records.ts";
 import type {
   Digest,
   Key,
@@ -24,11 +25,14 @@ import { findLeases } from "./leases/lease-search.ts";
 import { agentOf, findTenant, mayActFor } from "./memory/actors.ts";
 import { type Handle, type ResourceEntry, type State, type TenantEntry, taskPrefix } from "./memory/state.ts";
 import type { ResourceName } from "./names/resource-name.ts";
+import { mayWorkOn } from "./policies/matching.ts";
+import { permissionsOf, policiesIn } from "./policies/permissions.ts";
 import { dedupeMarksOf, findMark, markName } from "./receipts/receipts.ts";
 import { describeRequest } from "./requests/describe.ts";
 import { isOpen } from "./requests/request-states.ts";
 import { explainTask, type WaitingFor } from "./tasks/task-explain.ts";
 
+export { type PolicyTest, type PolicyVerdict, testPolicies } from "./commands/policy-test.ts";
 export { NameIndex } from "./index/name-index.ts";
 export { namesOverlap } from "./names/pattern.ts";
 export { parseResourceName, type ResourceName } from "./names/resource-name.ts";
@@ -120,6 +124,30 @@ export function countRecords(state: State, kind: ListedKind | "waiter", scope: s
 /** By id; a restored kernel has another map. */
 export function keysIn({ keys }: State): ReadonlyMap<string, { readonly record: Key }> {
   return keys;
+}
+
+/** Those that concern a tenant, or all; the built-in one too, while it holds. */
+export function policiesOf({ policies }: State, tenantId: string | null): readonly Policy[] {
+  return policiesIn(policies)
+    .map(({ policy }) => policy)
+    .filter(({ tenants }) => tenantId === null || tenants.length === 0 || tenants.includes(tenantId));
+}
+
+/**
+ * What policies make of a worker's poll: `key` is the same for workers that may do the same. Null: they say nothing about
+ * its work.
+ */
+export function workPermitOf(
+  { tenants }: State,
+  { tenant: tenantId, actor }: Reader,
+  workerId: string,
+): { readonly key: string; readonly mayTake: (taskType: string) => boolean } | null {
+  const tenant = tenants.get(tenantId);
+  const work = tenant === undefined ? [] : permissionsOf(tenant, actor).parts.work;
+  if (work.length === 0) return null;
+  const isById = work.some((part) => [...part.allows, ...part.denies].some(({ ids }) => ids.length > 0));
+  const key = `${actor.role} ${actor.keyId ?? ""}${isById ? ` ${workerId}` : ""}`;
+  return { key, mayTake: (taskType) => mayWorkOn(work, workerId, taskType) };
 }
 
 export function tenantsIn({ tenants }: State): ReadonlyMap<string, { readonly record: Tenant }> {

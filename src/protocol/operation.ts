@@ -107,6 +107,7 @@ export const commonErrors: readonly ErrorCode[] = [
   "unauthorized",
   "stale_epoch",
   "forbidden",
+  "policy_denied",
   "tenant_unknown",
   "agent_unknown",
   "host_not_allowed",

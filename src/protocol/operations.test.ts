@@ -35,7 +35,9 @@ GET /v1/receipts/{receipt_id}/chain | GET /v1/inbox/{recipient_ai} | GET /v1/obl
 GET /v1/events | GET /v1/stream | GET /healthz | GET /readyz | GET /metrics | GET /openapi.json
 POST /v1/tenants | GET /v1/tenants | POST /v1/tenants/{tenant_id}/suspend | POST /v1/tenants/{tenant_id}/resume
 PUT /v1/tenants/{tenant_id}/settings | PUT /v1/tenants/{tenant_id}/quotas
-POST /v1/keys | GET /v1/keys | DELETE /v1/keys | DELETE /v1/keys/{key_id}`;
+POST /v1/keys | GET /v1/keys | DELETE /v1/keys | DELETE /v1/keys/{key_id}
+GET /v1/policies | GET /v1/policies/{policy_id} | PUT /v1/policies/{policy_id} | DELETE /v1/policies/{policy_id}
+POST /v1/policies/test`;
 
 /** What API.md does not name, and a running server needs. */
 const beyondApi = [

@@ -7,6 +7,7 @@ import { releaseAll, releaseLease, revoke } from "./leases/ending.ts";
 import * as holding from "./leases/holding.ts";
 import { backup } from "./operating/backup.ts";
 import { createKey, deleteKey, listKeys } from "./operating/keys.ts";
+import * as policies from "./operating/policies.ts";
 import * as tenants from "./operating/tenants.ts";
 import type { Operation } from "./operation.ts";
 import { deleteArtifact, getArtifact, listArtifacts, putArtifact } from "./receipts/artifacts.ts";
@@ -107,6 +108,11 @@ export const operations: readonly Operation[] = [
   createKey,
   listKeys,
   deleteKey,
+  policies.setPolicy,
+  policies.listPolicies,
+  policies.getPolicy,
+  policies.deletePolicy,
+  policies.testPolicies,
   tokens.listTokenKeys,
   tokens.rotateTokenKeys,
   backup,

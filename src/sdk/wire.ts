@@ -210,6 +210,8 @@ export interface Key {
   readonly tenant_id: string;
   /** What it is for. */
   readonly label: string | null;
+  /** What a key is narrowed to. What is left out or empty limits nothing. */
+  readonly scopes: Scopes | null;
   /** When it was created. */
   readonly created_at: string;
 }
@@ -295,6 +297,8 @@ export interface NewKey {
   readonly tenant_id: string;
   /** What it is for. */
   readonly label: string | null;
+  /** What a key is narrowed to. What is left out or empty limits nothing. */
+  readonly scopes: Scopes | null;
   /** When it was created. */
   readonly created_at: string;
   /** The secret; shown this once. */
@@ -537,6 +541,100 @@ export interface OpenRequest {
   /** How many there are, listed or not. */
   readonly blocked_by_total: number;
 }
+export interface Policy {
+  /** The policy's id. */
+  readonly policy_id: string;
+  /** What it is for. */
+  readonly description: string | null;
+  /** The tenants that it applies to; empty: all. */
+  readonly tenants: readonly string[];
+  /** The roles that it applies to; empty: all. */
+  readonly roles: readonly Role[];
+  /** The keys that it applies to, and the agents that they registered; empty: all. */
+  readonly key_ids: readonly string[];
+  /** None: everything is allowed. */
+  readonly rules: readonly PolicyRule[];
+  /** When it was set; null: it is built in. */
+  readonly changed_at: string | null;
+}
+export interface PolicyCheckInput {
+  /** What is to be done. */
+  readonly action: "lease" | "manage_resource" | "create_task" | "work" | "register_agent" | "host";
+  /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
+  readonly resource?: string | null | undefined;
+  /** What the holder intends to do with the resource. */
+  readonly predicate?: Predicate | null | undefined;
+  /** The kind of work, such as `code.generate`. */
+  readonly task_type?: string | null | undefined;
+  /** Of the agent, worker or cell. */
+  readonly id?: string | null | undefined;
+}
+export interface PolicyRule {
+  /** Shown in refusals; without one the rule is named by its number. */
+  readonly name?: string | null;
+  /** `allow`: of its actions, the policy allows nothing that no `allow` rule covers. `deny`: what it touches is refused. `limit`: leases that it touches keep within its limits. */
+  readonly effect: "allow" | "deny" | "limit";
+  /** What the rule is about. */
+  readonly actions: readonly ("lease" | "manage_resource" | "create_task" | "work" | "register_agent" | "host")[];
+  /** Names and patterns, such as `FILE:/src/**`; empty: any. */
+  readonly resources?: readonly string[] | null;
+  /** Empty: any. */
+  readonly predicates?: readonly Predicate[] | null;
+  /** Types of tasks; with a final `*` all that begin so; empty: any. */
+  readonly task_types?: readonly string[] | null;
+  /** Ids of agents, workers or cells; with a final `*` all that begin so; empty: any. */
+  readonly ids?: readonly string[] | null;
+  /** How many plain segments a pattern has before its first wildcard, at least; 1 keeps out `FILE:/**`. */
+  readonly pattern_depth_min?: number | null;
+  /** What a TTL is capped at. */
+  readonly ttl_ms_max?: number | null;
+  /** The longest that one lease may live, however often it is extended. */
+  readonly lease_time_ms_max?: number | null;
+  /** The most units that one lease may take. */
+  readonly units_max?: number | null;
+}
+export interface PolicyRuleInput {
+  /** Shown in refusals; without one the rule is named by its number. */
+  readonly name?: string | null | undefined;
+  /** `allow`: of its actions, the policy allows nothing that no `allow` rule covers. `deny`: what it touches is refused. `limit`: leases that it touches keep within its limits. */
+  readonly effect: "allow" | "deny" | "limit";
+  /** What the rule is about. */
+  readonly actions: readonly ("lease" | "manage_resource" | "create_task" | "work" | "register_agent" | "host")[];
+  /** Names and patterns, such as `FILE:/src/**`; empty: any. */
+  readonly resources?: readonly string[] | null | undefined;
+  /** Empty: any. */
+  readonly predicates?: readonly Predicate[] | null | undefined;
+  /** Types of tasks; with a final `*` all that begin so; empty: any. */
+  readonly task_types?: readonly string[] | null | undefined;
+  /** Ids of agents, workers or cells; with a final `*` all that begin so; empty: any. */
+  readonly ids?: readonly string[] | null | undefined;
+  /** How many plain segments a pattern has before its first wildcard, at least; 1 keeps out `FILE:/**`. */
+  readonly pattern_depth_min?: number | null | undefined;
+  /** What a TTL is capped at. */
+  readonly ttl_ms_max?: number | null | undefined;
+  /** The longest that one lease may live, however often it is extended. */
+  readonly lease_time_ms_max?: number | null | undefined;
+  /** The most units that one lease may take. */
+  readonly units_max?: number | null | undefined;
+}
+export interface PolicyVerdict {
+  /** Whether all of it is allowed. */
+  readonly allowed: boolean;
+  /** Those that apply. */
+  readonly policies: readonly string[];
+  readonly results: readonly {
+    readonly action: "lease" | "manage_resource" | "create_task" | "work" | "register_agent" | "host";
+    readonly asked: string;
+    readonly allowed: boolean;
+    /** What its TTL would be capped at; null: the policies say nothing. */
+    readonly ttl_ms_max: number | null;
+    /** The one that refuses it. */
+    readonly policy?: string;
+    readonly rule?: string | null;
+    readonly detail?: string;
+    readonly allowed_instead?: readonly string[];
+  }[];
+}
 export interface QuotaUse {
   /** Its name in `PUT /v1/tenants/{tenant_id}/quotas`; `kinds.GPU` of a type. */
   readonly quota: string;
@@ -691,6 +789,42 @@ export interface Resumed {
   readonly observation_update: ObservationUpdate;
   /** `holds`: the newest reported version is this one. `failed`: it is another, or somebody wrote without a report since the agent's own last lease. `unverified`: nothing is known; read it. */
   readonly assumptions: readonly JudgedAssumption[];
+}
+export interface Scopes {
+  /** Names and patterns, such as `FILE:/src/**`; empty: any. */
+  readonly resources?: readonly string[] | null;
+  /** Empty: any. */
+  readonly predicates?: readonly Predicate[] | null;
+  /** Types of tasks; with a final `*` all that begin so; empty: any. */
+  readonly task_types?: readonly string[] | null;
+  /** Ids of agents, workers or cells; with a final `*` all that begin so; empty: any. */
+  readonly ids?: readonly string[] | null;
+  /** How many plain segments a pattern has before its first wildcard, at least; 1 keeps out `FILE:/**`. */
+  readonly pattern_depth_min?: number | null;
+  /** What a TTL is capped at. */
+  readonly ttl_ms_max?: number | null;
+  /** The longest that one lease may live, however often it is extended. */
+  readonly lease_time_ms_max?: number | null;
+  /** The most units that one lease may take. */
+  readonly units_max?: number | null;
+}
+export interface ScopesInput {
+  /** Names and patterns, such as `FILE:/src/**`; empty: any. */
+  readonly resources?: readonly string[] | null | undefined;
+  /** Empty: any. */
+  readonly predicates?: readonly Predicate[] | null | undefined;
+  /** Types of tasks; with a final `*` all that begin so; empty: any. */
+  readonly task_types?: readonly string[] | null | undefined;
+  /** Ids of agents, workers or cells; with a final `*` all that begin so; empty: any. */
+  readonly ids?: readonly string[] | null | undefined;
+  /** How many plain segments a pattern has before its first wildcard, at least; 1 keeps out `FILE:/**`. */
+  readonly pattern_depth_min?: number | null | undefined;
+  /** What a TTL is capped at. */
+  readonly ttl_ms_max?: number | null | undefined;
+  /** The longest that one lease may live, however often it is extended. */
+  readonly lease_time_ms_max?: number | null | undefined;
+  /** The most units that one lease may take. */
+  readonly units_max?: number | null | undefined;
 }
 export interface SetTaskType {
   /** The kind of work, such as `code.generate`. */
@@ -1777,6 +1911,8 @@ export interface OperationInputs {
     readonly tenant_id?: string | null | undefined;
     /** What it is for. */
     readonly label?: string | null | undefined;
+    /** What a key is narrowed to. What is left out or empty limits nothing. */
+    readonly scopes?: ScopesInput | null | undefined;
   };
   readonly list_keys: {
     /** The tenant's id. */
@@ -1791,6 +1927,64 @@ export interface OperationInputs {
   readonly delete_key: {
     /** The key's id, not its secret. */
     readonly key_id: string;
+  };
+  readonly set_policy: {
+    /** The policy's id: lower-case letters, digits and `. _ -`. */
+    readonly policy_id: string;
+    /** What it is for. */
+    readonly description?: string | null | undefined;
+    /** The tenants that it applies to; empty: all. */
+    readonly tenants?: readonly string[] | null | undefined;
+    /** The roles that it applies to; empty: all. */
+    readonly roles?: readonly Role[] | null | undefined;
+    /** The keys that it applies to, and the agents that they registered; empty: all. */
+    readonly key_ids?: readonly string[] | null | undefined;
+    /** None: everything is allowed. */
+    readonly rules: readonly PolicyRuleInput[];
+  };
+  readonly list_policies: {
+    /** At most this many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly get_policy: {
+    /** The policy's id: lower-case letters, digits and `. _ -`. */
+    readonly policy_id: string;
+  };
+  readonly delete_policy: {
+    /** The policy's id: lower-case letters, digits and `. _ -`. */
+    readonly policy_id: string;
+  };
+  readonly test_policies: {
+    /** Of a credential with this role, and no scopes. */
+    readonly role?: Role | null | undefined;
+    /** Of this key. */
+    readonly key_id?: string | null | undefined;
+    /** Of this agent's token. Without a role, key or agent: of the caller. */
+    readonly agent_id?: string | null | undefined;
+    /** What would be leased. */
+    readonly intents?: readonly Intent[] | null | undefined;
+    /** What else would be done. */
+    readonly checks?: readonly PolicyCheckInput[] | null | undefined;
+    /** One that is not set: it takes the place of the one with its id. */
+    readonly policy?:
+      | {
+          /** The policy's id: lower-case letters, digits and `. _ -`. */
+          readonly policy_id: string;
+          /** What it is for. */
+          readonly description?: string | null | undefined;
+          /** The tenants that it applies to; empty: all. */
+          readonly tenants?: readonly string[] | null | undefined;
+          /** The roles that it applies to; empty: all. */
+          readonly roles?: readonly Role[] | null | undefined;
+          /** The keys that it applies to, and the agents that they registered; empty: all. */
+          readonly key_ids?: readonly string[] | null | undefined;
+          /** None: everything is allowed. */
+          readonly rules: readonly PolicyRuleInput[];
+        }
+      | null
+      | undefined;
   };
   readonly list_token_keys: Readonly<Record<string, never>>;
   readonly rotate_token_keys: Readonly<Record<string, never>>;
@@ -1978,6 +2172,15 @@ export interface OperationAnswers {
     readonly next_cursor: string | null;
   };
   readonly delete_key: Key;
+  readonly set_policy: Policy;
+  readonly list_policies: {
+    readonly policies: readonly Policy[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly get_policy: Policy;
+  readonly delete_policy: Policy;
+  readonly test_policies: PolicyVerdict;
   readonly list_token_keys: TokenKeys;
   readonly rotate_token_keys: TokenKeys;
 }
@@ -2060,6 +2263,11 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   create_key: { method: "POST", path: "/v1/keys" },
   list_keys: { method: "GET", path: "/v1/keys" },
   delete_key: { method: "DELETE", path: "/v1/keys/{key_id}" },
+  set_policy: { method: "PUT", path: "/v1/policies/{policy_id}" },
+  list_policies: { method: "GET", path: "/v1/policies" },
+  get_policy: { method: "GET", path: "/v1/policies/{policy_id}" },
+  delete_policy: { method: "DELETE", path: "/v1/policies/{policy_id}" },
+  test_policies: { method: "POST", path: "/v1/policies/test" },
   list_token_keys: { method: "GET", path: "/v1/token-keys" },
   rotate_token_keys: { method: "POST", path: "/v1/token-keys/rotate" },
 };
@@ -2092,6 +2300,7 @@ export type ErrorCode =
   | "invalid_key"
   | "invalid_worker_id"
   | "invalid_cell"
+  | "invalid_policy"
   | "invalid_task"
   | "invalid_receipt"
   | "unauthorized"
@@ -2099,6 +2308,7 @@ export type ErrorCode =
   | "token_invalid"
   | "stale_token"
   | "caveat_failed"
+  | "policy_denied"
   | "forbidden"
   | "not_lease_holder"
   | "quota_exceeded"
@@ -2115,6 +2325,7 @@ export type ErrorCode =
   | "request_unknown"
   | "resource_unknown"
   | "obligation_unknown"
+  | "policy_unknown"
   | "cell_unknown"
   | "tenant_unknown"
   | "digest_unknown"
@@ -2204,6 +2415,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   invalid_key: false,
   invalid_worker_id: false,
   invalid_cell: false,
+  invalid_policy: false,
   invalid_task: false,
   invalid_receipt: false,
   unauthorized: false,
@@ -2211,6 +2423,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   token_invalid: false,
   stale_token: false,
   caveat_failed: false,
+  policy_denied: false,
   forbidden: false,
   not_lease_holder: false,
   quota_exceeded: false,
@@ -2227,6 +2440,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   request_unknown: false,
   resource_unknown: false,
   obligation_unknown: false,
+  policy_unknown: false,
   cell_unknown: false,
   tenant_unknown: false,
   digest_unknown: false,

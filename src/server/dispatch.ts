@@ -7,7 +7,7 @@ import { errorAnswer } from "../protocol/answers/answer.ts";
 import type { Decoded, Input, Operation } from "../protocol/operation.ts";
 import { CommandRun, type Respond, type Run, type RunRequest, runHeld } from "./answering/command-run.ts";
 import { answerForFault } from "./answering/faults.ts";
-import { runCreateKey, runDeleteKey, runRegister } from "./auth/issuing.ts";
+import { runCreateKey, runDeleteKey, runPolicyChange, runRegister } from "./auth/issuing.ts";
 import { runLeaseChange, runReset } from "./cells/through-cells.ts";
 import { runRotate } from "./cells/token-keys.ts";
 import { runQuery } from "./queries/queries.ts";
@@ -81,6 +81,8 @@ const runs: { readonly [T in Exclude<Decoded["type"], Command["type"]>]: RunOf<T
   resume_agent: runRegister,
   create_key: runCreateKey,
   delete_key: runDeleteKey,
+  set_policy: runPolicyChange,
+  delete_policy: runPolicyChange,
   poll_tasks: runPoll,
   create_task: runCreateTask,
   create_tasks: runCreateTasks,

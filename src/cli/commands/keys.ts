@@ -1,7 +1,7 @@
 /** Keys: of a running server, or with --data on the data itself while no server runs on it. */
 import { roles } from "../../protocol/schema/vocabulary.ts";
 import type { Key } from "../../sdk/wire.ts";
-import type { Call, Command, Flag } from "../command.ts";
+import type { Call, Command, Flag, Flags } from "../command.ts";
 import { confirmWithoutKey, yesFlag } from "../confirming.ts";
 import { limitFlag, showList } from "../pages.ts";
 import { plain } from "../plain-text.ts";
@@ -10,13 +10,39 @@ import type { Column } from "../table.ts";
 
 const dataFlag: Flag = { sign: "DIR", words: "work on this data, while no server runs on it" };
 
+/** What a key is narrowed to, within its role. */
+const scopeFlags: Flags = {
+  "scope-resource": { sign: "RES", words: "only resources under this pattern", many: true, field: "resources" },
+  "scope-predicate": { sign: "P", words: "only leases with this predicate", many: true, field: "predicates" },
+  "scope-task-type": {
+    sign: "TYPE",
+    words: "only tasks of this type; TYPE* for a prefix",
+    many: true,
+    field: "task_types",
+  },
+  "scope-id": {
+    sign: "ID",
+    words: "only agents, workers or cells of this id; ID* for a prefix",
+    many: true,
+    field: "ids",
+  },
+};
+
 const columns: readonly Column<Key>[] = [
   { title: "KEY", cell: ({ key_id: id }) => id },
   { title: "ROLE", cell: ({ role }) => role },
   { title: "TENANT", cell: ({ tenant_id: tenant }) => tenant },
+  { title: "SCOPES", cell: ({ scopes }) => (scopes === null ? "" : scopesText(scopes)), gives: "end" },
   { title: "LABEL", cell: ({ label }) => label ?? "", gives: "end" },
   { title: "SINCE", cell: ({ created_at: at }) => at },
 ];
+
+function scopesText(scopes: object): string {
+  const given = Object.entries(scopes).filter(
+    ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
+  );
+  return given.map(([name, value]) => `${name}=${Array.isArray(value) ? value.join(",") : value}`).join(" ");
+}
 
 /** The keys in the data folder of --data; null where a server is asked. */
 async function keysOnData(call: Call) {
@@ -36,24 +62,33 @@ itself: this is how a server that listens beyond loopback gets its first key.`,
     flags: {
       role: { sign: "ROLE", words: `one of ${roles.join(", ")}` },
       label: { sign: "TEXT", words: "what it is for" },
+      ...scopeFlags,
       data: dataFlag,
       yes: yesFlag,
     },
     examples: [
       ["leasehold keys create --role operator --data /var/lib/leasehold", "the first one"],
       ['leasehold keys create --role supervisor --tenant acme --label "acme\'s CI"', "for a tenant"],
+      [
+        "leasehold keys create --role agent --scope-resource 'FILE:/shop/**' --scope-id 'ci-*'",
+        "for less than its role",
+      ],
     ],
     run: async (call) => {
       const role = call.choice("role", roles);
       const tenant = call.text("tenant");
       const label = call.text("label");
       if (role === null) throw new UsageProblem(`keys create takes --role with one of ${roles.join(", ")}`);
+      const scopes = call.fields(scopeFlags);
+      const hasScopes = Object.keys(scopes).length > 0;
       const onData = await keysOnData(call);
+      if (onData !== null && hasScopes)
+        throw new UsageProblem("keys create --data has no scopes; ask a running server");
       if (onData === null)
         await confirmWithoutKey(call, "with the first key, every agent, guard and tool that has none is refused");
       const key = onData
         ? await onData.create(role, tenant, label)
-        : await call.ask("create_key", { role, tenant_id: tenant, label });
+        : await call.ask("create_key", { role, tenant_id: tenant, label, scopes: hasScopes ? scopes : null });
       call.out.show(key, () => key.key);
     },
   },

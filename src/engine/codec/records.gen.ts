@@ -1,4 +1,6 @@
 /** Written by scripts/generate.ts from src/kernel/contract. Run `npm run generate` to write it again. */
+
+import type { Policy } from "../../kernel/contract/policy-records.ts";
 import { type Predicate, predicates } from "../../kernel/contract/predicates.ts";
 import {
   type Agent,
@@ -119,7 +121,22 @@ export function agentText(agent: Agent): string {
     concerns: agent.concerns.length === 0 ? undefined : agent.concerns,
     concernsCut: agent.concernsCut || undefined,
     digestBytes: agent.digestBytes || undefined,
+    keyId: agent.keyId ?? undefined,
+    scopes: agent.scopes ?? undefined,
   });
+}
+
+function agentScopesFrom(from: NonNullable<Agent["scopes"]>): NonNullable<Agent["scopes"]> {
+  return {
+    resources: from.resources ?? none,
+    predicates: from.predicates ?? none,
+    taskTypes: from.taskTypes ?? none,
+    ids: from.ids ?? none,
+    patternDepthMin: from.patternDepthMin ?? null,
+    ttlMsMax: from.ttlMsMax ?? null,
+    leaseTimeMsMax: from.leaseTimeMsMax ?? null,
+    unitsMax: from.unitsMax ?? null,
+  };
 }
 
 function agentFrom(from: Agent): Agent {
@@ -139,6 +156,8 @@ function agentFrom(from: Agent): Agent {
     concernsCut: from.concernsCut ?? false,
     idleSince: from.idleSince,
     digestBytes: from.digestBytes ?? 0,
+    keyId: from.keyId ?? null,
+    scopes: from.scopes == null ? null : agentScopesFrom(from.scopes),
   };
 }
 
@@ -424,6 +443,19 @@ export function readLeases({ n, columns }: ListColumns): Lease[] {
   return read;
 }
 
+function keyScopesFrom(from: NonNullable<Key["scopes"]>): NonNullable<Key["scopes"]> {
+  return {
+    resources: from.resources ?? none,
+    predicates: from.predicates ?? none,
+    taskTypes: from.taskTypes ?? none,
+    ids: from.ids ?? none,
+    patternDepthMin: from.patternDepthMin ?? null,
+    ttlMsMax: from.ttlMsMax ?? null,
+    leaseTimeMsMax: from.leaseTimeMsMax ?? null,
+    unitsMax: from.unitsMax ?? null,
+  };
+}
+
 function keyFrom(from: Key): Key {
   return {
     id: from.id,
@@ -431,6 +463,7 @@ function keyFrom(from: Key): Key {
     role: from.role,
     tenant: from.tenant,
     label: from.label ?? null,
+    scopes: from.scopes == null ? null : keyScopesFrom(from.scopes),
     createdAt: from.createdAt,
   };
 }
@@ -855,6 +888,38 @@ export function readWrite(text: string): Write {
   return writeFrom(JSON.parse(text));
 }
 
+function policyRulesFrom(from: Policy["rules"][number]): Policy["rules"][number] {
+  return {
+    name: from.name ?? null,
+    effect: from.effect,
+    actions: from.actions,
+    resources: from.resources ?? none,
+    predicates: from.predicates ?? none,
+    taskTypes: from.taskTypes ?? none,
+    ids: from.ids ?? none,
+    patternDepthMin: from.patternDepthMin ?? null,
+    ttlMsMax: from.ttlMsMax ?? null,
+    leaseTimeMsMax: from.leaseTimeMsMax ?? null,
+    unitsMax: from.unitsMax ?? null,
+  };
+}
+
+function policyFrom(from: Policy): Policy {
+  return {
+    id: from.id,
+    description: from.description ?? null,
+    tenants: from.tenants ?? none,
+    roles: from.roles ?? none,
+    keyIds: from.keyIds ?? none,
+    rules: from.rules.map(policyRulesFrom),
+    changedAt: from.changedAt ?? null,
+  };
+}
+
+export function readPolicy(text: string): Policy {
+  return policyFrom(JSON.parse(text));
+}
+
 const writers: { readonly [K in RecordKind]: (record: RecordOf[K]) => string } = {
   tenant: JSON.stringify,
   counters: JSON.stringify,
@@ -871,6 +936,7 @@ const writers: { readonly [K in RecordKind]: (record: RecordOf[K]) => string } =
   worker: JSON.stringify,
   foreign_obligation: JSON.stringify,
   write: JSON.stringify,
+  policy: JSON.stringify,
 };
 
 /** The text that a record is stored as. */
@@ -894,4 +960,5 @@ export const readers: { readonly [K in RecordKind]: (text: string) => RecordOf[K
   worker: readWorker,
   foreign_obligation: readForeignObligation,
   write: readWrite,
+  policy: readPolicy,
 };

@@ -14,6 +14,7 @@ import { findBar } from "../deciding/admission.ts";
 import { decide } from "../deciding/decide.ts";
 import { leavesChoice, type Manifest, needsCells, readManifest } from "../deciding/manifest.ts";
 import type { Obstacles } from "../deciding/obstacles.ts";
+import { permit } from "../deciding/permit.ts";
 import { pickNames } from "../deciding/picking.ts";
 import { diedVerdict, predict, retryAfter } from "../deciding/verdicts.ts";
 import {
@@ -46,8 +47,10 @@ export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply 
   if (agent.record.restarting) {
     return refuse("verify_required", "The agent announced a restart; call verify-all before it acquires.");
   }
-  const picked = leavesChoice(asked.intents) ? pickNames(tenant, agent, asked, now) : asked;
-  const manifest = picked.type === "manifest" ? picked : asked;
+  const permitted = permit(turn, command.actor, agent, asked);
+  if (permitted.type === "refused") return permitted;
+  const picked = leavesChoice(permitted.intents) ? pickNames(tenant, agent, permitted, now) : permitted;
+  const manifest = picked.type === "manifest" ? picked : permitted;
   const decision =
     picked.type === "manifest" ? decide(tenant, agent, picked, now) : (findBar(tenant, agent, []) ?? picked);
   if (command.dryRun) return predict(turn, agent, decision, manifest, command, mayStandBy(turn, agent, command));

@@ -50,6 +50,8 @@ import {
   type Turn,
   takePriority,
 } from "../memory/state.ts";
+import { question } from "../policies/matching.ts";
+import { credentialOf, noteScopes, whyNotPermitted } from "../policies/permissions.ts";
 import { endRequest } from "../requests/request-life.ts";
 import { answerAfter, type Later, sweep } from "../requests/sweep.ts";
 import { ownLeases } from "./holding.ts";
@@ -62,12 +64,17 @@ export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
     return refuse("forbidden", "An agent's own token registers that agent again, and no other; use a key.");
   }
   const id = command.agentId ?? agentIdFrom(now, command.entropy);
-  const refusal = checkValues(commands.register_agent, command);
+  const asked = { ...question, action: "register_agent", id } as const;
+  const refusal = checkValues(commands.register_agent, command) ?? whyNotPermitted(turn, actor, asked, "agent_id");
   if (refusal !== null) return refusal;
   const known = tenant.agents.get(id);
   const noMemory = hasMoreLabels(labels, known) ? whyNoMemory(tenant) : null;
   if (noMemory !== null) return noMemory;
+  // What the key is narrowed to, all its agents are; an agent's own token stays what it is.
+  const { keyId, scopes } = credentialOf(tenant, actor);
+  if (scopes !== null) noteScopes(turn.state);
   if (known !== undefined) {
+    if (known.record.keyId !== keyId) updateAgent(turn, known, { ...known.record, keyId, scopes });
     takeUp(turn, known, labels);
     return { type: "agent", agent: known.record, created: false };
   }
@@ -88,6 +95,8 @@ export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
     ...unconcerned,
     idleSince: now,
     digestBytes: 0,
+    keyId,
+    scopes,
   };
   changed(turn, placeAgent(turn, record));
   emit(turn, { type: "agent.registered", tenant: tenant.record.id, at: now, agent: record });
@@ -179,7 +188,9 @@ export function restartAgent(turn: Turn, agent: AgentEntry): Reply {
 
 export function pauseAgent(turn: Turn, command: PauseAgent): Reply {
   const { tenant, now } = turn;
-  const refusal: Refusal | null = requireAbove(command.actor);
+  const asked = { ...question, action: "register_agent", id: command.agentId } as const;
+  const refusal: Refusal | null =
+    requireAbove(command.actor) ?? whyNotPermitted(turn, command.actor, asked, "agent_id");
   if (refusal !== null) return refusal;
   const agent = agentOf(turn, command);
   if ("code" in agent) return agent;

@@ -14,6 +14,8 @@ import { whyNoMemory } from "../deciding/admission.ts";
 import { updateLease } from "../leases/lease-life.ts";
 import { mayActAsCell } from "../memory/actors.ts";
 import type { CellEntry, LeaseEntry, TenantEntry, Turn } from "../memory/state.ts";
+import { question } from "../policies/matching.ts";
+import { whyNotPermitted } from "../policies/permissions.ts";
 import { endLeases } from "../requests/request-life.ts";
 import { bindFailed, emitCell, finishGone, holdTornDown, leasesOfCell, placeCell } from "../resources/cell-life.ts";
 import { firstCellState, moveCell } from "../resources/cell-states.ts";
@@ -24,7 +26,12 @@ const lost = "cell_lost_binding";
 export function enrolCell(turn: Turn, command: EnrolCell): Reply {
   const { state, tenant } = turn;
   const known = tenant.cells.get(command.cellId);
-  const refusal = mayActAsCell(state, known, command.actor) ?? checkValues(commands.enrol_cell, command);
+  const { actor } = command;
+  const asked = { ...question, action: "host", id: command.cellId } as const;
+  const refusal =
+    mayActAsCell(state, known, actor) ??
+    checkValues(commands.enrol_cell, command) ??
+    whyNotPermitted(turn, actor, asked, "cell");
   if (refusal !== null) return refusal;
   if (known === undefined && tenant.cells.size >= limits.cellsMax) {
     return deny("quota", `The tenant may have ${limits.cellsMax} cells.`);
@@ -35,7 +42,7 @@ export function enrolCell(turn: Turn, command: EnrolCell): Reply {
   const believed = byLease(command.bindings);
   reconcile(turn, cell, believed);
   // Nobody is granted what was lost before the cell has said whether it can serve it.
-  const refused = takeInventory(turn, cell, command.inventory);
+  const refused = takeInventory(turn, cell, command.inventory, actor);
   conclude(turn);
   return { type: "cell_enrolled", cell: cell.record, ...whatToDo(tenant, cell, believed), refused };
 }

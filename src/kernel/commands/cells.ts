@@ -12,8 +12,8 @@ import {
 import { only } from "../contract/field.ts";
 import { limits } from "../contract/limits.ts";
 import { type CellResource, cellResource, type Resource } from "../contract/records.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
-import type { CellEnrolled, Reply } from "../contract/replies.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { CellEnrolled, Refusal, Reply } from "../contract/replies.ts";
 import { whyNoMemory } from "../deciding/admission.ts";
 import { readName } from "../deciding/manifest.ts";
 import { mayActAsCell, requireAbove } from "../memory/actors.ts";
@@ -23,10 +23,11 @@ import {
   nameOf,
   type RequestEntry,
   type ResourceEntry,
-  type TenantEntry,
   type Turn,
 } from "../memory/state.ts";
 import type { ResourceName } from "../names/resource-name.ts";
+import { question } from "../policies/matching.ts";
+import { whyNotPermitted } from "../policies/permissions.ts";
 import { liveLeasesOf } from "../requests/request-life.ts";
 import { answerAfter, type Later, sweep } from "../requests/sweep.ts";
 import {
@@ -97,7 +98,7 @@ export function cellHeartbeat(turn: Turn, cell: CellEntry, command: CellHeartbea
   if (tooMany !== null) return tooMany;
   const wasGone = cell.record.state === "GONE";
   hear(turn, cell);
-  if (inventory !== null) takeInventory(turn, cell, inventory);
+  if (inventory !== null) takeInventory(turn, cell, inventory, command.actor);
   else if (wasGone) readinessChanged(turn, resourcesOf(turn.tenant, cell));
   return { type: "cell", cell: cell.record };
 }
@@ -173,7 +174,8 @@ interface CellCommand {
 }
 
 export function findCellToManage(turn: Turn, command: CellCommand): CellEntry | Refusal {
-  return requireAbove(command.actor) ?? findCell(turn, command);
+  const asked = { ...question, action: "host", id: command.cellId } as const;
+  return requireAbove(command.actor) ?? whyNotPermitted(turn, command.actor, asked, "cell") ?? findCell(turn, command);
 }
 
 export function findCell({ state, tenant }: Turn, { actor, cellId }: CellCommand): CellEntry | Refusal {
@@ -200,14 +202,14 @@ const notListed = "it is not in the cell's inventory";
  * the others from being leased. What it no longer names, or says it cannot serve, is not ready; what it has fenced is
  * fenced. It lifts neither a fence (that takes a reset, G7) nor a withdrawal (G12).
  */
-export function takeInventory(turn: Turn, cell: CellEntry, inventory: readonly CellResource[]): Refused {
+export function takeInventory(turn: Turn, cell: CellEntry, inventory: readonly CellResource[], actor: Actor): Refused {
   const { tenant } = turn;
   const refused: { resource: string; message: string }[] = [];
   const listed = new Set<string>();
   const fences: { readonly name: ResourceName; readonly reason: string }[] = [];
   for (const said of inventory) {
     const name = readName(said.resource, "resource");
-    const message = "code" in name ? name.detail : whyNotTaken(tenant, cell, name, said, listed);
+    const message = "code" in name ? name.detail : whyNotTaken(turn, cell, name, said, listed, actor);
     if (message !== null) refused.push({ resource: said.resource, message });
     if ("code" in name) continue;
     listed.add(name.text);
@@ -229,15 +231,18 @@ export function takeInventory(turn: Turn, cell: CellEntry, inventory: readonly C
 
 /** A sentence for the cell's operator; null: it is the cell's to declare. */
 function whyNotTaken(
-  tenant: TenantEntry,
+  turn: Turn,
   { record: { id } }: CellEntry,
   name: ResourceName,
   said: CellResource,
   listed: ReadonlySet<string>,
+  actor: Actor,
 ): string | null {
+  const { tenant } = turn;
   if (name.wild) return "A pattern cannot be hosted; name each resource.";
   if (listed.has(name.text)) return "It is named twice.";
-  const refusal = checkValues(kept, said);
+  const asked = { ...question, action: "host", resource: name, id } as const;
+  const refusal = checkValues(kept, said) ?? whyNotPermitted(turn, actor, asked, "resource");
   if (refusal !== null) return refusal.detail;
   const { capacity } = said;
   const known = tenant.resources.get(name.text);

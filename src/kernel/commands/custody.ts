@@ -4,8 +4,8 @@
  */
 import { checkValues } from "../contract/bounds.ts";
 import type { Actor } from "../contract/commands.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
-import type { Reply } from "../contract/replies.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { Refusal, Reply } from "../contract/replies.ts";
 import {
   type ReceiptInput,
   type RecoverObligation,
@@ -14,9 +14,11 @@ import {
 } from "../contract/task-commands.ts";
 import type { Obligation, Receipt, ReceiptPhase } from "../contract/task-records.ts";
 import { whyNotWithinLedger } from "../deciding/admission.ts";
+import { taskQuestion } from "../deciding/permit.ts";
 import { agentOf, isAbove, requireAbove, whyNotWorkerNamed } from "../memory/actors.ts";
 import type { Turn } from "../memory/state.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
+import { whyNotPermitted } from "../policies/permissions.ts";
 import { invalidReceipt, whyNotObligation, whyNotWorkersToSay } from "../receipts/principals.ts";
 import { appendReceipt, fillReceipt, markReceipt, recoveredReceipt } from "../receipts/receipts.ts";
 import { emitTask, finish, statusAfter } from "../tasks/task-life.ts";
@@ -90,6 +92,8 @@ export function recoverObligation(turn: Turn, command: RecoverObligation): Reply
     return refuse("obligation_not_overdue", "The obligation is not overdue: its custodian still answers for it.", {
       taskId: task.kind === "task" ? task.record.id : task.record.taskId,
     });
+  const denied = whyNotPermitted(turn, actor, taskQuestion(task.record.spec.taskType), "obligation_id");
+  if (denied !== null) return denied;
   recoveredReceipt(turn, task, custodian, reason, actor.keyId ?? null);
   moveObligation(turn, task, "recover", custodian);
   emitTask(turn, task, "task.recovered", null, reason);

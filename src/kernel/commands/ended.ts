@@ -6,8 +6,8 @@
 
 import type { Actor, Command } from "../contract/commands.ts";
 import type { EndedLeaseState, EndedRequest, Lease } from "../contract/records.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
-import type { Reply } from "../contract/replies.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { Refusal, Reply } from "../contract/replies.ts";
 import type { ReceiptInput } from "../contract/task-commands.ts";
 import type { EndedTask, Task } from "../contract/task-records.ts";
 import { endedRefusal } from "../deciding/extension.ts";

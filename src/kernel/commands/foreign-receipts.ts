@@ -4,14 +4,16 @@
  * only the custodian, or who accepted it in the custodian's name, may speak for it.
  */
 import type { Actor } from "../contract/commands.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
-import type { Reply } from "../contract/replies.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { Refusal, Reply } from "../contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
 import type { ForeignObligation, Receipt, ReceiptDraft, ReceiptPhase } from "../contract/task-records.ts";
 import { quotaExceeded, whyNoMemory, whyNotWithinLedger } from "../deciding/admission.ts";
 import { agentOf, isAbove, whyNotWorker } from "../memory/actors.ts";
 import type { TenantEntry, Turn } from "../memory/state.ts";
 import type { ForeignEntry } from "../memory/task-state.ts";
+import { question } from "../policies/matching.ts";
+import { whyNotPermitted } from "../policies/permissions.ts";
 import {
   invalidReceipt,
   namedCustodian,
@@ -41,8 +43,23 @@ export function submitForeign(turn: Turn, command: SubmitReceipt, phase: Receipt
   if (known !== null) return known;
   const writer = writerOf(turn, command.actor, input);
   if (typeof writer === "object" && writer !== null) return writer;
+  const denied = whyNotForeign(turn, command, open?.record ?? null, phase, writer);
+  if (denied !== null) return denied;
   if (phase === "accepted") return accept(turn, command, taskId, open, writer);
   return open === undefined ? notAccepted(taskId) : follow(turn, command, phase, open, writer);
+}
+
+/** S4, as for tasks of our own: what was accepted can still be completed. */
+function whyNotForeign(
+  turn: Turn,
+  { actor, receipt }: SubmitReceipt,
+  open: ForeignObligation | null,
+  phase: ReceiptPhase,
+  id: string | null,
+): Refusal | null {
+  if (phase !== "accepted" && !isAbove(actor)) return null;
+  const taskType = open?.taskType ?? receipt.taskType ?? noType;
+  return whyNotPermitted(turn, actor, { ...question, action: "work", id, taskType }, "task_id");
 }
 
 /**

@@ -2,14 +2,15 @@
 
 import { decidingPriority, inUnit, moveAgent, noteIdle } from "../agents/agent-life.ts";
 import { checkValue } from "../contract/bounds.ts";
-import { commands, type DowngradeLease, type Revoke, type TransferLease } from "../contract/commands.ts";
+import { type Actor, commands, type DowngradeLease, type Revoke, type TransferLease } from "../contract/commands.ts";
 import { readPredicate, strengths, strengthsConflict } from "../contract/predicates.ts";
 import type { Lease, Millis } from "../contract/records.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
-import type { Reply } from "../contract/replies.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { Refusal, Reply } from "../contract/replies.ts";
 import { endedRefusal } from "../deciding/extension.ts";
 import { claimOfLease, lastPlace, ownUnits } from "../deciding/manifest.ts";
 import { addObstacles, createObstacles } from "../deciding/obstacles.ts";
+import { whyNotManaged, whyNotPermittedLease, whyNotReceived } from "../deciding/permit.ts";
 import { eachAt } from "../index/placed-lists.ts";
 import { findNode, literalChildren, type Node, patternChildren } from "../index/resource-tree.ts";
 import { emitLease, endedLease, linkToHolder, reissue, unlinkFromHolder, weaken } from "../leases/lease-life.ts";
@@ -32,7 +33,9 @@ import {
 } from "../memory/state.ts";
 import { leasesOfWorker } from "../memory/task-state.ts";
 import { namesOverlap } from "../names/pattern.ts";
-import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
+import { canonicalName, parseResourceName, type ResourceName } from "../names/resource-name.ts";
+import { question } from "../policies/matching.ts";
+import { permissionsOf, whyNotPermitted } from "../policies/permissions.ts";
 import { noteEndedLease } from "../requests/request-life.ts";
 import { endStandby } from "../requests/standby.ts";
 import { answerAfter, type Later, noRequestEnd, sweep } from "../requests/sweep.ts";
@@ -51,7 +54,9 @@ export function transferLease(turn: Turn, lease: LeaseEntry, command: TransferLe
   }
   if (receiver === lease.holder) return { type: "lease", lease: lease.record };
   const moved = withLinked(tenant, lease);
-  const refusal = whyNotTransferred(tenant, lease.holder, receiver, moved, now);
+  const refusal =
+    firstRefusal(moved, (one) => whyNotReceived(turn, command.actor, one, receiver)) ??
+    whyNotTransferred(tenant, lease.holder, receiver, moved, now);
   if (refusal !== null) return refusal;
 
   const { holder: giver } = lease;
@@ -124,6 +129,14 @@ function whyNotTransferred(
   return null;
 }
 
+function firstRefusal(leases: readonly LeaseEntry[], whyNot: (lease: LeaseEntry) => Refusal | null): Refusal | null {
+  for (const lease of leases) {
+    const refusal = whyNot(lease);
+    if (refusal !== null) return refusal;
+  }
+  return null;
+}
+
 /** For the request through which the giver got it the lease is over: asked for again, it is shown as ended. */
 function noteHandedOver(turn: Turn, request: RequestEntry, record: Lease): void {
   noteEndedLease(turn, request, endedLease(record, "RELEASED", turn.now, "transferred", null));
@@ -157,6 +170,8 @@ export function downgradeLease(turn: Turn, lease: LeaseEntry, command: Downgrade
   const tooLong = checkValue("version", commands.downgrade_lease.version, command.version);
   if (tooLong !== null) return tooLong;
   const halves = withLinked(turn.tenant, lease);
+  const refusal = firstRefusal(halves, (one) => whyNotPermittedLease(turn, command.actor, one, { predicate }));
+  if (refusal !== null) return refusal;
   for (const one of halves) {
     noteHandover(turn, one.record, turn.now, command.version);
     weaken(turn, one, predicate);
@@ -184,12 +199,11 @@ function whyNotActive({ record, request }: LeaseEntry): Refusal | null {
 }
 
 export function revoke(turn: Turn, command: Revoke): Reply | Later<Reply> {
-  const { tenant } = turn;
   const refusal = requireAbove(command.actor);
   if (refusal !== null) return refusal;
   const tooLong = checkValue("reason", commands.revoke.reason, command.reason);
   if (tooLong !== null) return tooLong;
-  const targets = findTargets(tenant, command);
+  const targets = findTargets(turn, command);
   if ("code" in targets) return targets;
   const { find, isMeant } = targets;
   const end: LeaseEnd = { as: "REVOKED", reason: command.reason };
@@ -210,22 +224,25 @@ interface RevokeTargets {
   readonly isMeant: (lease: LeaseEntry) => boolean;
 }
 
-function findTargets(tenant: TenantEntry, { target, actor }: Revoke): RevokeTargets | Refusal {
+function findTargets(turn: Turn, { target, actor }: Revoke): RevokeTargets | Refusal {
+  const { tenant } = turn;
   const { leaseId = null, agentId = null, resourcePrefix } = target;
   if (leaseId !== null) {
     const lease = tenant.leases.get(leaseId);
     if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId });
-    return { find: () => [lease], isMeant: (one) => one === lease };
+    return whyNotManaged(turn, actor, lease) ?? { find: () => [lease], isMeant: (one) => one === lease };
   }
   if (agentId !== null) {
     const worker = tenant.book.workers.get(agentId);
     if (worker !== undefined && tenant.agents.get(agentId) === undefined) {
+      const refusal = whyNotManagedAll(turn, actor, leasesOfWorker(worker));
+      if (refusal !== null) return refusal;
       const find = (most: number): LeaseEntry[] | null => (worker.leases.size > most ? null : leasesOfWorker(worker));
       return { find, isMeant: (one) => worker.leases.has(one) };
     }
     const agent = agentOf({ tenant }, { actor, agentId });
     if ("code" in agent) return agent;
-    const forbidden = mayActFor(actor, agent);
+    const forbidden = mayActFor(actor, agent) ?? whyNotManagedAll(turn, actor, leasesOf(agent));
     if (forbidden !== null) return forbidden;
     const find = (most: number): LeaseEntry[] | null => (agent.leaseCount > most ? null : leasesOf(agent));
     return { find, isMeant: ({ holder }) => holder === agent };
@@ -233,9 +250,20 @@ function findTargets(tenant: TenantEntry, { target, actor }: Revoke): RevokeTarg
   const text = (resourcePrefix ?? "").replace(/(\/\*\*|\/)$/, "");
   const name = parseResourceName(text.endsWith(":") ? `${text}/` : text);
   if ("problem" in name) return refuse("invalid_resource", name.problem, { field: "resource_prefix" });
+  const whole = canonicalName(name.segments.length === 0 ? `${name.text}**` : `${name.text}/**`);
+  const asked = { ...question, action: "manage_resource", resource: whole } as const;
+  const refusal = whyNotPermitted(turn, actor, asked, "resource_prefix");
+  if (refusal !== null) return refusal;
   const root = findRoot(tenant, name.type);
   const top = root === undefined ? undefined : findNode(root, name);
   return { find: (most) => (top === undefined ? [] : leasesUnder(top, most)), isMeant: isUnder(name) };
+}
+
+/** Of a caller that policies do not narrow nothing is looked at. */
+function whyNotManagedAll(turn: Turn, actor: Actor, leases: Iterable<LeaseEntry>): Refusal | null {
+  const { parts } = permissionsOf(turn.tenant, actor);
+  if (parts.manage_resource.length + parts.create_task.length === 0) return null;
+  return firstRefusal([...leases], (lease) => whyNotManaged(turn, actor, lease));
 }
 
 /** Everything at and below a node, by fence. */

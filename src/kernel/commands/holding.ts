@@ -13,9 +13,10 @@ import {
   type RenewLease,
 } from "../contract/commands.ts";
 import type { Lease } from "../contract/records.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
-import type { LostLease, NotExtended, Reply } from "../contract/replies.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { LostLease, NotExtended, Refusal, Reply } from "../contract/replies.ts";
 import { whyNotExtended, whyNotRenewed } from "../deciding/extension.ts";
+import { whyNotManaged, whyNotPermittedLease } from "../deciding/permit.ts";
 import { emitLease, extendedLease, rebindingLease, reissue, updateLease } from "../leases/lease-life.ts";
 import { isAbove, whyNotItsWorker } from "../memory/actors.ts";
 import { isSwept } from "../memory/jobs.ts";
@@ -130,7 +131,7 @@ export function renewLease(turn: Turn, lease: LeaseEntry, command: RenewLease): 
   const { tenant, now } = turn;
   const { record, holder } = lease;
   const together = holder.kind === "task" ? leasesOfAttempt(tenant, holder, lease) : withLinked(tenant, lease);
-  const refusal = whyNotRenewed(tenant, lease, together, now);
+  const refusal = whyNotRenewed(tenant, lease, together, now) ?? whyNotPermittedAgain(turn, command.actor, together);
   if (refusal !== null) return refusal;
   if (command.generation !== null && command.generation !== record.generation) {
     return refuse("stale_generation", `The lease is at generation ${record.generation}; renew from that one.`, {
@@ -146,6 +147,15 @@ export function renewLease(turn: Turn, lease: LeaseEntry, command: RenewLease): 
   if (holder.kind === "task") noteReissued(turn, holder);
   const observation = collected === null ? null : observationOf(turn, [collected]);
   return { type: "lease", lease: lease.record, ...(observation !== null && { observation }) };
+}
+
+/** G8: policies may have changed since. A task's leases were allowed to its creator, not to its worker. */
+function whyNotPermittedAgain(turn: Turn, actor: Actor, leases: readonly LeaseEntry[]): Refusal | null {
+  for (const lease of leases) {
+    const refusal = lease.holder.kind === "task" ? null : whyNotPermittedLease(turn, actor, lease);
+    if (refusal !== null) return refusal;
+  }
+  return null;
 }
 
 /** What a cell has torn down while it was HELD is set up again before it is honoured (L9). */
@@ -218,7 +228,7 @@ export function findLease(
   const { tenant } = turn;
   const lease = liveLease(turn, leaseId);
   if (lease === undefined) return refuse("lease_unknown", "There is no such lease.", { leaseId });
-  if (isAbove(actor)) return lease;
+  if (isAbove(actor)) return whyNotManaged(turn, actor, lease) ?? lease;
   const { holder } = lease;
   if (holder.kind === "task") return whyNotItsWorker(tenant, actor, lease) ?? lease;
   if (actor.role !== "agent" || actor.agentId !== holder.record.id) return notHolder(leaseId);

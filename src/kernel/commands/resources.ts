@@ -21,6 +21,8 @@ import { requireAbove } from "../memory/actors.ts";
 import { type AgentEntry, freeName, type Holder, nameOf, type Turn, type WaitingClaim } from "../memory/state.ts";
 import { namesOverlap } from "../names/pattern.ts";
 import { parseResourceName, type ResourceName } from "../names/resource-name.ts";
+import { question } from "../policies/matching.ts";
+import { whyNotPermitted } from "../policies/permissions.ts";
 import { answerAfter, type Later } from "../requests/sweep.ts";
 import {
   addResource,
@@ -125,10 +127,12 @@ export function withdrawResource(turn: Turn, name: ResourceName, command: Withdr
 }
 
 export function findName(
-  _turn: Turn,
+  turn: Turn,
   { actor, resource }: { readonly actor: Actor; readonly resource: string },
 ): ResourceName | Refusal {
-  return requireAbove(actor) ?? readName(resource, "resource");
+  const name = requireAbove(actor) ?? readName(resource, "resource");
+  if ("code" in name) return name;
+  return whyNotPermitted(turn, actor, { ...question, action: "manage_resource", resource: name }, "resource") ?? name;
 }
 
 /**

@@ -2,14 +2,17 @@
  * Receipts of workers (T3, T4, T13, R2, R3). First: was this said before? Then: which attempt speaks, and may it? Then
  * the receipt is filled and checked, and only then is anything changed.
  */
-import { type Refusal, refuse } from "../contract/refusals.ts";
-import type { Reply } from "../contract/replies.ts";
+import type { Actor } from "../contract/commands.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { Refusal, Reply } from "../contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
 import type { PastAttempt, Receipt, ReceiptDraft, ReceiptPhase, TaskAttempt } from "../contract/task-records.ts";
 import { whyNotWithinLedger } from "../deciding/admission.ts";
-import { whyNotWorkerNamed } from "../memory/actors.ts";
+import { isAbove, whyNotWorkerNamed } from "../memory/actors.ts";
 import { isTaskLease, type TenantEntry, type Turn } from "../memory/state.ts";
 import { type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { question } from "../policies/matching.ts";
+import { whyNotPermitted } from "../policies/permissions.ts";
 import {
   custodianOf,
   invalidReceipt,
@@ -67,6 +70,8 @@ export function submitReceipt(turn: Turn, command: SubmitReceipt): Reply {
   const allowed = whyNot(task, speaker, phase, input);
   if (allowed !== null) return allowed;
   const { workerId, acceptedAt } = speaker.attempt;
+  const denied = whyNotReceipt(turn, actor, task, workerId, phase);
+  if (denied !== null) return denied;
   const notIts =
     whyNotObligation(tenant, task, input, phase, acceptedAt !== null) ??
     whyNotWorkersToSay(actor, input, task, workerId);
@@ -76,6 +81,19 @@ export function submitReceipt(turn: Turn, command: SubmitReceipt): Reply {
   const full = whyNotWithinLedger(tenant, content);
   if (full !== null) return full;
   return { type: "receipt", receipt: write(turn, task, speaker, input, content) };
+}
+
+/** S4: to accept is to begin. What a worker has begun it can end, whatever the policies are by then. */
+function whyNotReceipt(
+  turn: Turn,
+  actor: Actor,
+  { record }: TaskEntry,
+  id: string,
+  phase: ReceiptPhase,
+): Refusal | null {
+  if (phase !== "accepted" && !isAbove(actor)) return null;
+  const { taskType } = record.spec;
+  return whyNotPermitted(turn, actor, { ...question, action: "work", id, taskType }, "task_id");
 }
 
 function findTask(tenant: TenantEntry, { receipt, taskOfLease = null }: SubmitReceipt): TaskEntry | Refusal {

@@ -12,12 +12,14 @@ import type { CreateTask, SetTaskType, TaskInput } from "../contract/task-comman
 import type { Task, TaskSpec } from "../contract/task-records.ts";
 import { quotaExceeded, whyNoMemory } from "../deciding/admission.ts";
 import { leavesChoice, needsCells, readIntents } from "../deciding/manifest.ts";
+import { permitTask, taskQuestion } from "../deciding/permit.ts";
 import { agentOf, requireAbove } from "../memory/actors.ts";
 import { createEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn, takePriority } from "../memory/state.ts";
 import type { TaskEntry, TaskTypeEntry } from "../memory/task-state.ts";
 import { laneIdOf } from "../memory/task-state.ts";
 import { taskFingerprint } from "../names/fingerprint.ts";
+import { whyNotPermitted } from "../policies/permissions.ts";
 import { emitTask, finish } from "../tasks/task-life.ts";
 import { enterQueue, placeTask } from "../tasks/task-queue.ts";
 import { placeTaskType } from "../tasks/task-speculation.ts";
@@ -34,8 +36,11 @@ export function createTask(turn: Turn, command: CreateTask): Reply {
   // First of all, because what was right then need not be so any more: its resources may be bound by now.
   const repeated = findRepeated(tenant, command);
   if (repeated !== null) return repeated;
-  const spec = readTask(tenant, command.task);
-  if ("code" in spec) return spec;
+  const read = readTask(tenant, command.task);
+  if ("code" in read) return read;
+  const permitted = permitTask(turn, actor, read);
+  if ("code" in permitted) return permitted;
+  const { spec, warnings: capped } = permitted;
   const payloadBytes = payloadSize(command.task);
   const refusal = whyNotAdmitted(tenant, spec, payloadBytes);
   if (refusal !== null) return refusal;
@@ -46,7 +51,7 @@ export function createTask(turn: Turn, command: CreateTask): Reply {
     finish(turn, task, "canceled", null, "dependency_failed");
     emitTask(turn, task, "task.canceled", null, "dependency_failed");
   } else enterQueue(turn, task);
-  const warnings = leaseWarnings(command.task.leaseDurationMs);
+  const warnings = [...leaseWarnings(command.task.leaseDurationMs), ...capped];
   return { type: "task", task: task.record, created: true, warnings };
 }
 
@@ -180,7 +185,11 @@ function addTask(
 
 export function setTaskType(turn: Turn, command: SetTaskType): Reply {
   const { tenant } = turn;
-  const refusal = requireAbove(command.actor) ?? checkTaskType(command) ?? checkTaskTypeSettings(command.settings);
+  const refusal =
+    requireAbove(command.actor) ??
+    checkTaskType(command) ??
+    checkTaskTypeSettings(command.settings) ??
+    whyNotPermitted(turn, command.actor, taskQuestion(command.taskType), "task_type");
   if (refusal !== null) return refusal;
   const known = tenant.book.types.get(command.taskType);
   if (known === undefined && tenant.book.types.size >= limits.taskTypesMax) {

@@ -5,7 +5,7 @@ import { suffixFrom } from "../contract/ids.ts";
 import { checkPoll } from "../contract/inputs.gen.ts";
 import { limits } from "../contract/limits.ts";
 import type { Intent } from "../contract/records.ts";
-import type { Offer, Reply } from "../contract/replies.ts";
+import type { Offer, Refusal, Reply } from "../contract/replies.ts";
 import type { PollTasks } from "../contract/task-commands.ts";
 import { isLeaseTimeUsedUp } from "../deciding/admission.ts";
 import { type LinkedClaim, makeClaim } from "../deciding/manifest.ts";
@@ -24,6 +24,8 @@ import {
   type WorkerEntry,
 } from "../memory/task-state.ts";
 import { canonicalName } from "../names/resource-name.ts";
+import { mayWorkOn, question } from "../policies/matching.ts";
+import { permissionsOf, whyNotPermitted } from "../policies/permissions.ts";
 import { beginLeases } from "../requests/request-life.ts";
 import { emitTask, noteReissued } from "../tasks/task-life.ts";
 import { canRunNow, claimTask } from "../tasks/task-manifest.ts";
@@ -35,7 +37,7 @@ import { covers, meetWorker, tasksFor, updateWorker } from "../tasks/workers.ts"
 
 export function pollTasks(turn: Turn, command: PollTasks): Reply {
   const { tenant, now } = turn;
-  const refusal = checkPoll(command);
+  const refusal = checkPoll(command) ?? whyNotTypes(turn, command);
   if (refusal !== null) return refusal;
   const worker = meetWorker(turn, command.actor, command.workerId, command.capabilities);
   if ("code" in worker) return worker;
@@ -49,6 +51,15 @@ export function pollTasks(turn: Turn, command: PollTasks): Reply {
   const kept = offers.filter(({ lease }) => tenant.leases.get(lease.id) !== undefined);
   if (command.requestKey !== null && kept.length > 0) rememberPoll(turn, worker, command.requestKey, kept);
   return { type: "offers", offers: kept, more };
+}
+
+/** A type that the worker names, and may not work on; of what it does not name it is offered what it may. */
+function whyNotTypes(turn: Turn, { actor, workerId: id, acceptTypes }: PollTasks): Refusal | null {
+  for (const taskType of acceptTypes ?? []) {
+    const denied = whyNotPermitted(turn, actor, { ...question, action: "work", id, taskType }, "accept_types");
+    if (denied !== null) return denied;
+  }
+  return null;
 }
 
 /** T1: a lost answer, asked for again. What of it has ended meanwhile is left out. */
@@ -116,13 +127,17 @@ function describeOffer(tenant: TenantEntry, lease: LeaseEntry): Offer {
 function offerTasks(
   turn: Turn,
   worker: WorkerEntry,
-  { maxTasks, preferredKinds, acceptTypes, entropy }: PollTasks,
+  { actor, maxTasks, preferredKinds, acceptTypes, entropy }: PollTasks,
   offers: Offer[],
 ): boolean {
   const { tenant, now } = turn;
+  const { work } = permissionsOf(tenant, actor).parts;
   const wanted = tasksFor(worker, maxTasks);
   const accepted = acceptTypes === undefined || acceptTypes === null ? null : new Set(acceptTypes);
-  const suits = (lane: Lane): boolean => covers(worker, lane) && (accepted === null || accepted.has(lane.taskType));
+  const suits = (lane: Lane): boolean =>
+    covers(worker, lane) &&
+    (accepted === null || accepted.has(lane.taskType)) &&
+    (work.length === 0 || mayWorkOn(work, worker.record.id, lane.taskType));
   const lanes = [...tenant.book.lanes.values()].filter(suits);
   const chooser = chooserFor(tenant, lanes, suits, worker, preferredKinds ?? []);
   const terms = { suffix: suffixFrom(now, entropy), begun: 0 };

@@ -4,8 +4,8 @@
  */
 import { checkValue } from "../contract/bounds.ts";
 import type { Actor } from "../contract/commands.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
-import type { Directive, Reply } from "../contract/replies.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { Directive, Refusal, Reply } from "../contract/replies.ts";
 import {
   type CancelTask,
   type HeartbeatTask,
@@ -16,9 +16,11 @@ import {
 import type { Task } from "../contract/task-records.ts";
 import { whyNoMemory } from "../deciding/admission.ts";
 import { whyNotLonger } from "../deciding/extension.ts";
+import { taskQuestion } from "../deciding/permit.ts";
 import { isAbove } from "../memory/actors.ts";
 import { isTaskLease, type LeaseEntry, type Turn } from "../memory/state.ts";
 import { attemptOf, leasesOfAttempt, type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { whyNotPermitted } from "../policies/permissions.ts";
 import { canceledReceipt } from "../receipts/receipts.ts";
 import { endLeases } from "../requests/request-life.ts";
 import { emitTask, finish, isFinal } from "../tasks/task-life.ts";
@@ -99,10 +101,15 @@ export function notDead({ id, status }: Task): Refusal {
   return refuse("task_not_dead", `The task is ${status}; only a dead one can be sent again.`, { taskId: id });
 }
 
-export function findForPrincipal({ tenant }: Turn, command: CancelTask | RedriveTask): TaskEntry | Refusal {
-  const task = tenant.tasks.get(command.taskId);
+export function findForPrincipal(turn: Turn, command: CancelTask | RedriveTask): TaskEntry | Refusal {
+  const { actor } = command;
+  const task = turn.tenant.tasks.get(command.taskId);
   if (task === undefined) return taskUnknown(command.taskId);
-  return whyNotPrincipal(command.actor, task.record) ?? task;
+  const refusal = whyNotPrincipal(actor, task.record);
+  if (refusal !== null) return refusal;
+  // Its creator was allowed to, and may take it back.
+  const asked = isAbove(actor) ? taskQuestion(task.record.spec.taskType) : null;
+  return (asked === null ? null : whyNotPermitted(turn, actor, asked, "task_id")) ?? task;
 }
 
 export function taskUnknown(taskId: string): Refusal {

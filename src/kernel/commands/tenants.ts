@@ -23,17 +23,19 @@ import {
   tenantQuotas,
   tenantSettings,
 } from "../contract/records.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
-import type { Reply } from "../contract/replies.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { Refusal, Reply } from "../contract/replies.ts";
 import { countKinds } from "../deciding/admission.ts";
 import { requireOperator } from "../memory/actors.ts";
 import { createEntry, createTenantEntry } from "../memory/entries.ts";
 import { forgetEnds } from "../memory/past.ts";
 import { changed, emit, type State, type Turn } from "../memory/state.ts";
 import { announceAll } from "../memory/task-state.ts";
+import { noteScopes } from "../policies/permissions.ts";
 import { answerAfter, type Later, suspension, sweep } from "../requests/sweep.ts";
 import { unparkFrom } from "../tasks/task-parking.ts";
 import { unbarAll } from "../tasks/task-queue.ts";
+import { readScopes } from "./policies.ts";
 
 /** S8: before history is pruned. */
 export function forgetEndedLeases(state: State, { actor, before, keep }: ForgetEnds): Reply {
@@ -64,6 +66,7 @@ export function createTenant(state: State, command: CreateTenant, now: Millis): 
       receipts: 0,
       receiptBytes: 0,
     },
+    state.policies,
   );
   state.tenants.set(id, tenant);
   const turn = { state, tenant, now };
@@ -187,7 +190,9 @@ function findForOperator(
 export function createKey(state: State, command: CreateKey, now: Millis): Reply {
   const refusal = requireOperator(command.actor);
   if (refusal !== null) return refusal;
-  const key = { ...command.key, tenant: command.key.tenant ?? command.tenant, createdAt: now };
+  const scopes = readScopes(command.key);
+  if (scopes !== null && "code" in scopes) return scopes;
+  const key = { ...command.key, scopes, tenant: command.key.tenant ?? command.tenant, createdAt: now };
   if (!state.tenants.has(key.tenant))
     return refuse("tenant_unknown", "There is no such tenant; create it first.", { field: "tenant_id" });
   const invalid = checkValues(keyInput, key);
@@ -195,6 +200,7 @@ export function createKey(state: State, command: CreateKey, now: Millis): Reply 
   if (state.keys.has(key.id)) return refuse("key_exists", "There is a key of this id already.", { field: "key_id" });
   const entry = createEntry("key", key);
   state.keys.set(key.id, entry);
+  if (scopes !== null) noteScopes(state);
   changed({ state }, entry);
   return { type: "key", key: entry.record };
 }

@@ -59,16 +59,19 @@ const quotas = (change: Extract<Ask, { type: "set_tenant_quotas" }>["quotas"]): 
 });
 const key = (change: Partial<Extract<Ask, { type: "create_key" }>["key"]> = {}): Ask => ({
   type: "create_key",
-  key: { id: "key-1", hash: "h", role: "agent", tenant: "t1", label: null, ...change },
+  key: { id: "key-1", hash: "h", role: "agent", tenant: "t1", label: null, scopes: null, ...change },
 });
 
 type Case = (busy: Busy) => readonly Ask[];
 
+const policyRefusals = ["invalid_policy", "policy_denied", "policy_unknown"] as const;
+
 /**
  * G9 has `resource_fenced` for the data plane, where a token is shown; a caller of the kernel gets PAUSED (W9).
- * `receipt_unknown` is the ledger's to say. What tasks are refused for is in bad-tasks.test.ts.
+ * `receipt_unknown` is the ledger's to say. What tasks are refused for is in bad-tasks.test.ts, and
+ * what policies are in policies/policies.test.ts.
  */
-const saidElsewhere = [...taskRefusals, "receipt_unknown", "resource_fenced"] as const;
+const saidElsewhere = [...taskRefusals, ...policyRefusals, "receipt_unknown", "resource_fenced"] as const;
 
 /** By code: how to get it. Each way is tried in a world of its own, and must change nothing. */
 const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>, Case>> = {
@@ -350,14 +353,8 @@ test("S3: the order of the checks: who may act, then the form, then the key, the
 test("S3: keys are made and deleted by the operator, and known by hash alone", () => {
   const world = createWorld();
   const made = world.expect("key", world.ask(key({ label: "ci", role: "supervisor" })));
-  assert.deepEqual(made.key, {
-    id: "key-1",
-    hash: "h",
-    role: "supervisor",
-    tenant: "t1",
-    label: "ci",
-    createdAt: world.now,
-  });
+  const expected = { id: "key-1", hash: "h", role: "supervisor", tenant: "t1", label: "ci", scopes: null };
+  assert.deepEqual(made.key, { ...expected, createdAt: world.now });
   world.expect("key", world.ask({ type: "delete_key", keyId: "key-1" }));
   world.refused("key_unknown", { type: "delete_key", keyId: "key-1" });
 });

@@ -40,6 +40,7 @@ import {
   version,
 } from "./inputs.ts";
 import { limits } from "./limits.ts";
+import { type KeyScopes, keyScopes, policyId, policyInput } from "./policy-records.ts";
 import {
   cellBinding,
   cellEndCodes,
@@ -66,6 +67,8 @@ export interface Actor {
   readonly epoch: number | null;
   /** The key that was shown, if any: a worker's ids belong to the key that used them first (T1). */
   readonly keyId?: string;
+  /** What the key is narrowed to (S4). */
+  readonly scopes?: KeyScopes | null;
 }
 
 export interface CommandBase {
@@ -129,6 +132,8 @@ export const keyInput = {
   /** null: the caller's own. */
   tenant: named("tenant_id", optional(tenantId)),
   label: optional(text({ max: limits.labelLengthMax, error: "invalid_key" })),
+  /** null: it is narrowed to nothing. */
+  scopes: optional(given(keyScopes)),
 };
 
 export const commands = {
@@ -250,6 +255,9 @@ export const commands = {
     key: flat(record(keyInput)),
   },
   delete_key: { keyId },
+  /** Sets a policy, or replaces the one of this id (S4). */
+  set_policy: { policyId, policy: flat(record(policyInput)) },
+  delete_policy: { policyId },
 } satisfies Readonly<Record<string, Fields>>;
 
 type Of<K extends keyof typeof commands> = CommandOf<typeof commands, K>;
@@ -283,6 +291,8 @@ export type CreateTenant = Of<"create_tenant">;
 export type SetTenantSettings = Of<"set_tenant_settings">;
 export type SetTenantQuotas = Of<"set_tenant_quotas">;
 export type DeleteKey = Of<"delete_key">;
+export type SetPolicy = Of<"set_policy">;
+export type DeletePolicy = Of<"delete_policy">;
 export type PauseAgent = Of<"pause_agent" | "unpause_agent">;
 export type ReportBinding = Of<"bind_confirmed" | "bind_failed" | "teardown_confirmed" | "teardown_failed">;
 export type SuspendTenant = Of<"suspend_tenant" | "resume_tenant">;

@@ -59,6 +59,13 @@ export const limits = {
   pickMatchesMax: 1_000,
   /** Types with a quota of their own. */
   kindsMax: 256,
+  // Policies: those of all tenants, the rules of each, and what a rule may list. Every acquire may have to pass them all.
+  policiesMax: 256,
+  policyRulesMax: 32,
+  policyItemsMax: 64,
+  policyIdLengthMax: 64,
+  policyDepthMax: 16,
+  policyChecksMax: 256,
   /**
    * L11: where history may have been lost, numbers jump to the milliseconds since 2020, times this. That is more than are
    * given, and stays below 2^53 until 2080. Behind a wall clock that is wrong they jump by a fixed number.

@@ -21,11 +21,13 @@ import {
   type Values,
 } from "./field.ts";
 import { limits } from "./limits.ts";
+import { keyScopes, type Policy, roles } from "./policy-records.ts";
 import { predicates } from "./predicates.ts";
 import type { ForeignObligation, Payload, Task, TaskType, Worker } from "./task-records.ts";
 import type { Tenant } from "./tenant-records.ts";
 import { type Concern, concern, type Write } from "./write-records.ts";
 
+export { type Role, roles } from "./policy-records.ts";
 export {
   quotasDefault,
   type Strategy,
@@ -229,6 +231,9 @@ export const agent = {
   idleSince: hidden(time()),
   /** The size of its digest as it is stored; 0: it has none (S4). */
   digestBytes: hidden(optional(integer(), 0)),
+  /** The key that registered or took it up last, and what that was narrowed to: its token is too, for as long as it lives. */
+  keyId: hidden(optional(text())),
+  scopes: hidden(optional(record(keyScopes))),
 };
 export interface Agent extends Values<typeof agent> {}
 
@@ -339,9 +344,6 @@ export const cell = {
 };
 export interface Cell extends Values<typeof cell> {}
 
-export const roles = ["operator", "supervisor", "agent", "worker", "reader", "cell"] as const;
-export type Role = (typeof roles)[number];
-
 /** A credential; only its hash is known. */
 export const key = {
   id: named("key_id", text()),
@@ -349,6 +351,8 @@ export const key = {
   role: choice(roles),
   tenant: named("tenant_id", text()),
   label: optional(text()),
+  /** What it is narrowed to (S4); null: to nothing. */
+  scopes: optional(record(keyScopes)),
   createdAt: time(),
 };
 export interface Key extends Values<typeof key> {}
@@ -370,6 +374,7 @@ export interface RecordOf {
   readonly worker: Worker;
   readonly foreign_obligation: ForeignObligation;
   readonly write: Write;
+  readonly policy: Policy;
 }
 export type RecordKind = keyof RecordOf;
 

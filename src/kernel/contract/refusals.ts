@@ -36,8 +36,10 @@ export const refusalCodes = [
   "invalid_task",
   "invalid_receipt",
   "invalid_cell",
+  "invalid_policy",
   // The caller may not.
   "forbidden",
+  "policy_denied",
   "not_lease_holder",
   "stale_epoch",
   "cell_taken",
@@ -55,6 +57,7 @@ export const refusalCodes = [
   "dependency_unknown",
   "cell_unknown",
   "obligation_unknown",
+  "policy_unknown",
   // It existed, but has ended (G9, L4).
   "lease_expired",
   "lease_released",

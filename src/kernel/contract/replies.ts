@@ -16,6 +16,7 @@ import {
   time,
   type Values,
 } from "./field.ts";
+import { policy } from "./policy-records.ts";
 import { agent, cell, digest, key, lease, leaseStates, resource, tenant } from "./records.ts";
 import { denialReasons, type RefusalCode, refusalCodes } from "./refusals.ts";
 import { obligation, payload, receipt, task, taskTypeRecord } from "./task-records.ts";
@@ -61,6 +62,11 @@ export const refusalContext = {
   quota: text(),
   used: integer(),
   limit: integer(),
+  /** Of a policy that does not allow it: its id, the rule, what was asked for, and what it allows instead (S4). */
+  policy: text(),
+  rule: text(),
+  asked: text(),
+  allowed: list(text()),
   ...blocked,
   /** In a word or two: what is wrong with a receipt's or a task's field, or why a lease has ended. */
   problem: named("reason", text()),
@@ -202,6 +208,7 @@ export const otherReplies = {
   cell: { cell: record(cell) },
   tenant: { tenant: record(tenant), created },
   key: { key: record(key) },
+  policy: { policy: record(policy), created },
   done: {},
 } satisfies Readonly<Record<string, Fields>>;
 

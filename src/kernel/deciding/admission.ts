@@ -6,6 +6,7 @@
  * quotas counts nothing.
  */
 import { limits } from "../contract/limits.ts";
+import type { Policy } from "../contract/policy-records.ts";
 import type {
   Agent,
   Intent,
@@ -18,8 +19,8 @@ import type {
   Tenant,
   TenantQuotas,
 } from "../contract/records.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
-import type { PauseReason, Verdict } from "../contract/replies.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { PauseReason, Refusal, Verdict } from "../contract/replies.ts";
 import type { DedupeMark, ForeignObligation, ReceiptDraft, Task, Worker } from "../contract/task-records.ts";
 import type { Write } from "../contract/write-records.ts";
 import { search } from "../index/resource-search.ts";
@@ -277,6 +278,8 @@ const fixedBytes: Readonly<Record<RecordKind, number>> = {
   worker: 1_536,
   foreign_obligation: 1_024,
   write: 384,
+  // The operator's own, in number and size limited for all tenants together.
+  policy: 0,
 };
 
 /** What a text takes besides its characters, and an object in a list. */
@@ -311,7 +314,7 @@ export function countMemory({ tenants }: Pick<State, "tenants">, handles: readon
   }
 }
 
-type OfTenant = Exclude<RecordOf[RecordKind], Tenant>;
+type OfTenant = Exclude<RecordOf[RecordKind], Tenant | Policy>;
 
 function textsOf(kind: Exclude<RecordKind, "lease" | "agent" | "counters">, record: RecordOf[RecordKind]): number {
   switch (kind) {
@@ -333,6 +336,7 @@ function textsOf(kind: Exclude<RecordKind, "lease" | "agent" | "counters">, reco
     case "key":
     case "payload":
     case "task_type":
+    case "policy":
       return 0;
   }
 }

@@ -5,6 +5,7 @@
 import type { EndedLeaseState, Lease, Millis } from "../contract/records.ts";
 import { type Refusal, type RefusalCode, refuse } from "../contract/refusals.ts";
 import { type LeaseEntry, nameOf, type TenantEntry, withLinked } from "../memory/state.ts";
+import { leaseTimeMax } from "../policies/permissions.ts";
 import { type Bar, bar, findResource, isLeaseTimeUsedUp, whyNotReady } from "./admission.ts";
 
 const endedCodes: Readonly<Record<EndedLeaseState, RefusalCode>> = {
@@ -33,12 +34,12 @@ export function whyNotExtended(tenant: TenantEntry, lease: LeaseEntry, now: Mill
   if (isBound) {
     return refuse("renew_required", "A lease on a bound resource is not extended; renew it.", { leaseId: record.id });
   }
-  return whyTimeIsUp(tenant, record, now);
+  return whyTimeIsUp(tenant, lease, now);
 }
 
 /** G12, L10: of one of a task's leases, which a heartbeat of the task extends together. */
 export function whyNotLonger(tenant: TenantEntry, lease: LeaseEntry, now: Millis): Refusal | null {
-  return (tenant.resources.size === 0 ? null : whyWithdrawn(tenant, lease)) ?? whyTimeIsUp(tenant, lease.record, now);
+  return (tenant.resources.size === 0 ? null : whyWithdrawn(tenant, lease)) ?? whyTimeIsUp(tenant, lease, now);
 }
 
 /** Null: it is renewed, together with those that it belongs to. */
@@ -57,7 +58,7 @@ export function whyNotRenewed(
     });
   }
   for (const one of together) {
-    const refusal = whyNotAdmitted(tenant, one) ?? whyTimeIsUp(tenant, one.record, now);
+    const refusal = whyNotAdmitted(tenant, one) ?? whyTimeIsUp(tenant, one, now);
     if (refusal !== null) return refusal;
   }
   return null;
@@ -111,7 +112,8 @@ function whyNotAdmitted(tenant: TenantEntry, lease: LeaseEntry): Refusal | Bar |
 }
 
 /** L10: of the one lease, or of the tenant's day. A lease that was held past its quota cannot be brought back (L9). */
-function whyTimeIsUp(tenant: TenantEntry, lease: Lease, now: Millis): Refusal | null {
+function whyTimeIsUp(tenant: TenantEntry, entry: LeaseEntry, now: Millis): Refusal | null {
+  const { record: lease } = entry;
   if (isLeaseTimeUsedUp(tenant, now, lease)) {
     return refuse("lease_denied", "The tenant's lease time for today is used up; the lease keeps its present end.", {
       leaseId: lease.id,
@@ -119,7 +121,9 @@ function whyTimeIsUp(tenant: TenantEntry, lease: Lease, now: Millis): Refusal | 
     });
   }
   const { leaseTimeMsMax: most } = tenant.record.quotas;
-  if (most === null || lease.acquiredAt + most > now) return null;
+  const byPolicy = leaseTimeMax(tenant, entry);
+  const isUp = (time: number | null): boolean => time !== null && lease.acquiredAt + time <= now;
+  if (!isUp(most) && !isUp(byPolicy)) return null;
   return refuse("lease_denied", "The lease has used up its lease time; acquire again.", {
     leaseId: lease.id,
     reason: "quota",

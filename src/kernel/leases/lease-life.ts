@@ -30,6 +30,7 @@ import {
 } from "../memory/state.ts";
 import { announceAll, attemptOf } from "../memory/task-state.ts";
 import { after, type Transitions } from "../memory/transitions.ts";
+import { leaseTimeMax } from "../policies/permissions.ts";
 import { contestLateResults } from "./late-results.ts";
 
 /** What a manifest's leases have in common. */
@@ -127,7 +128,9 @@ export function expiryFor(tenant: TenantEntry, acquiredAt: Millis, now: Millis, 
 /** How far a lease is extended. One whose worker was asked to make room keeps to its grace time (T8). */
 export function extensionFor(tenant: TenantEntry, lease: LeaseEntry, now: Millis): Millis {
   const { acquiredAt, ttl } = lease.record;
-  const expiresAt = expiryFor(tenant, acquiredAt, now, ttl);
+  const byQuota = expiryFor(tenant, acquiredAt, now, ttl);
+  const most = leaseTimeMax(tenant, lease);
+  const expiresAt = most === null ? byQuota : Math.min(byQuota, acquiredAt + most);
   const preemptBy = lease.holder.kind === "task" ? attemptOf(lease.holder, lease)?.preemptBy : null;
   return typeof preemptBy === "number" ? Math.min(expiresAt, preemptBy) : expiresAt;
 }

@@ -1,6 +1,7 @@
 /** Who may do what (L13, A3). Keys and tokens are checked at the edge; here it is decided what they allow. */
 import type { Actor } from "../contract/commands.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { Refusal } from "../contract/replies.ts";
 import type { AgentEntry, CellEntry, Holder, LeaseEntry, State, TenantEntry, Turn } from "./state.ts";
 import type { WorkerEntry } from "./task-state.ts";
 

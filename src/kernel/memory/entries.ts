@@ -5,12 +5,13 @@ import { createHeap, type Ranked } from "../index/heap.ts";
 import { createKeyFilter } from "../index/key-filter.ts";
 import type { Node } from "../index/resource-tree.ts";
 import { idHash, type ResourceName, textHash } from "../names/resource-name.ts";
+import type { Policies } from "../policies/permissions.ts";
 import { createTenantPast } from "./past.ts";
 import type { AgentEntry, Entry, Holder, LeaseEntry, RequestEntry, ResourceEntry, TenantEntry } from "./state.ts";
 import { recordId } from "./state.ts";
 import type { TaskBook, TaskEntry, WorkerEntry } from "./task-state.ts";
 
-export function createTenantEntry(record: Tenant, counters: Counters): TenantEntry {
+export function createTenantEntry(record: Tenant, counters: Counters, policies: Policies): TenantEntry {
   const remembered = new Set<RequestEntry>();
   return {
     kind: "tenant",
@@ -45,6 +46,8 @@ export function createTenantEntry(record: Tenant, counters: Counters): TenantEnt
     digestBytes: 0,
     seniors: createHeap(),
     sweeps: [],
+    policies,
+    permissions: null,
   };
 }
 

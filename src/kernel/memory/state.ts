@@ -13,6 +13,8 @@ import type { KeyFilter } from "../index/key-filter.ts";
 import type { Placed } from "../index/placed-lists.ts";
 import { createRoot, type Mark, type Node } from "../index/resource-tree.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
+import type { Policies, TenantPermissions } from "../policies/permissions.ts";
+import type { Standby } from "../requests/standby-index.ts";
 import type { Consequence } from "./consequences.ts";
 import type { Job, Sweep } from "./jobs.ts";
 import type { Past, TenantPast } from "./past.ts";
@@ -152,16 +154,10 @@ export interface TenantEntry extends Entry<"tenant"> {
   readonly seniors: Heap<Senior>;
   /** Sweeps under way; mostly none. */
   readonly sweeps: Sweep[];
-}
-
-/** Requests that stand by (W14), in trees of their own: no search for what is in the way meets them. */
-export interface Standby {
-  readonly roots: Map<string, Node>;
-  count: number;
-  /** How many of them leave the choice of a resource open. */
-  picks: number;
-  /** Names that were freed while settling; they are tried for once all waiters were served. */
-  freed: ResourceName[];
+  /** Those of all tenants; see policies/permissions.ts. */
+  readonly policies: Policies;
+  /** What they come to for each credential of the tenant; null: to be compiled when somebody asks. */
+  permissions: TenantPermissions | null;
 }
 
 export interface CountersEntry extends Entry<"counters"> {}
@@ -180,6 +176,7 @@ export type EndEntry = LeaseEntry | RequestEntry | AgentEntry | TaskEntry | Work
 export interface State {
   readonly tenants: Map<string, TenantEntry>;
   readonly keys: Map<string, KeyEntry>;
+  readonly policies: Policies;
   readonly past: Past;
   /** When waits time out; settled before anything else that is due (L3). */
   readonly waits: Heap<RequestEntry>;
@@ -215,6 +212,7 @@ export function createState(): State {
   return {
     tenants: new Map(),
     keys: new Map(),
+    policies: { entries: new Map(), hasScopes: false },
     past: { recent: new RecentEnds(), endedCount: 0, from: 0 },
     waits: createHeap(),
     ends: createHeap(),

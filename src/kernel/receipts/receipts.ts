@@ -9,8 +9,8 @@ import { checkReceipt, receiptDraftOf } from "../contract/inputs.gen.ts";
 import { receiptInput } from "../contract/inputs.ts";
 import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
-import { type Refusal, refuse } from "../contract/refusals.ts";
-import type { Reply } from "../contract/replies.ts";
+import { refuse } from "../contract/refusals.ts";
+import type { Refusal, Reply } from "../contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
 import {
   type CompleteStatus,

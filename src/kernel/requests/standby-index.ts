@@ -13,6 +13,16 @@ import { createRoot, findNode, type Node, nodeFor, put, take, waitingFrom } from
 import type { AgentEntry, RequestEntry, TenantEntry, Turn, WaitingClaim } from "../memory/state.ts";
 import { canonicalName, type ResourceName } from "../names/resource-name.ts";
 
+/** Requests that stand by (W14), in trees of their own: no search for what is in the way meets them. */
+export interface Standby {
+  readonly roots: Map<string, Node>;
+  count: number;
+  /** How many of them leave the choice of a resource open. */
+  picks: number;
+  /** Names that were freed while settling; they are tried for once all waiters were served. */
+  freed: ResourceName[];
+}
+
 /** Enters a request, new or restored. Where it leaves the choice open it stands at its pattern. */
 export function enterStandby({ state, tenant }: Turn, request: RequestEntry, agent: AgentEntry): void {
   const { standby } = tenant;

@@ -11,6 +11,8 @@ import { whyNotAnyWorker, whyNotWorker } from "../memory/actors.ts";
 import { createWorkerEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { Lane, WorkerEntry } from "../memory/task-state.ts";
+import { question } from "../policies/matching.ts";
+import { whyNotPermitted } from "../policies/permissions.ts";
 
 /** `{type}.{instance}`: two parts of visible characters around the first dot. */
 const workerIdPattern = /^[A-Za-z0-9_-]+\.[\x21-\x7e]+$/;
@@ -31,8 +33,9 @@ export function meetWorker(
     return refuse("invalid_worker_id", "must match pattern {type}.{instance}", { field: "worker_id" });
   }
   const known = tenant.book.workers.get(workerId);
+  const denied = whyNotPermitted(turn, actor, { ...question, action: "work", id: workerId }, "worker_id");
   if (known === undefined) {
-    const refusal = whyNotAnyWorker(actor);
+    const refusal = whyNotAnyWorker(actor) ?? denied;
     if (refusal !== null) return refusal;
     if (tenant.book.workers.size >= limits.workersMax) {
       return deny("quota", `The tenant may have ${limits.workersMax} workers.`);
@@ -41,7 +44,7 @@ export function meetWorker(
     if (noMemory !== null) return noMemory;
     return addWorker(turn, newWorker(tenant, actor, workerId, capabilities ?? [], now));
   }
-  const refusal = whyNotWorker(actor, known);
+  const refusal = whyNotWorker(actor, known) ?? denied;
   if (refusal !== null) return refusal;
   const { record } = known;
   const isOther = capabilities !== null && !isSame(capabilities, record.capabilities);

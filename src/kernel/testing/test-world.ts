@@ -5,6 +5,7 @@
 import type { Acquire, Actor, Assumption, Command, DigestInput, Entropy } from "../contract/commands.ts";
 import type { KernelEvent } from "../contract/events.ts";
 import type { IntentInput } from "../contract/inputs.ts";
+import { defaultPolicyId } from "../contract/policy-records.ts";
 import type {
   Agent,
   AgentState,
@@ -39,6 +40,13 @@ import { TestHistory } from "./test-history.ts";
 export const beginning: Millis = 1_700_000_000_000;
 export const operator: Actor = { role: "operator", agentId: null, epoch: null };
 export const supervisor: Actor = { role: "supervisor", agentId: null, epoch: null };
+
+/** Takes the place of the built-in policy, so that agents may lease any pattern. */
+export const openPolicy = {
+  type: "set_policy",
+  policyId: defaultPolicyId,
+  policy: { description: null, tenants: [], roles: [], keyIds: [], rules: [] },
+} as const;
 
 /** A command without what the world fills in. */
 export type Ask = AskOf<Command>;
@@ -330,6 +338,7 @@ function openWorld(base: Base, tenant: string, agents: readonly string[]) {
   };
 
   expect("tenant", perform({ type: "create_tenant", tenantId: tenant }));
+  expect("policy", perform(openPolicy));
   for (const agentId of agents) world.register(agentId);
   return world;
 }

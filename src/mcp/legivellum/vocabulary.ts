@@ -34,6 +34,7 @@ const codes: Readonly<Record<string, string>> = {
   tenant_mismatch: "TENANT_MISMATCH",
   unauthorized: "UNAUTHORIZED",
   forbidden: "UNAUTHORIZED",
+  policy_denied: "UNAUTHORIZED",
   quota_exceeded: "QUOTA_EXCEEDED",
   rate_limited: "RATE_LIMIT_EXCEEDED",
   receipt_unknown: "not_found",
@@ -52,6 +53,7 @@ const receiptCodes: Readonly<Record<string, string>> = {
   not_lease_holder: "ACTOR_NOT_CUSTODIAN",
   stale_fence: "ACTOR_NOT_CUSTODIAN",
   forbidden: "ACTOR_NOT_PERMITTED",
+  policy_denied: "ACTOR_NOT_PERMITTED",
 };
 /** There is no obligation that it could be about. */
 const missingCodes: Readonly<Record<string, string>> = {

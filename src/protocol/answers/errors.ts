@@ -88,6 +88,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
     "Send a `worker_id` of the form `{type}.{instance}`, such as `worker.codegen-1`: letters, digits and `. _ : @ / -`.",
   ),
   invalid_cell: refused(400, "Correct the part of the cell's inventory that `detail` names."),
+  invalid_policy: refused(400, "Correct the part of the policy that `field` names; `policy test` tries it first."),
   invalid_task: refused(400, "Correct the part of the task that `field` names; `reason` says what is wrong with it."),
   invalid_receipt: refused(
     422,
@@ -100,6 +101,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   token_invalid: refused(401, "Show the whole token of a live lease of this tenant, for this resource."),
   stale_token: refused(401, "The lease was re-issued: use its present token."),
   caveat_failed: refused(401, "Use a wider token, or ask for less; `caveat` names the one that failed."),
+  policy_denied: refused(
+    403,
+    "See `policy` and `rule`, what was `asked` and what is `allowed`: ask for less, or ask an operator to change the policy.",
+  ),
   forbidden: refused(403, "Use a credential whose role, tenant or agent allows it."),
   not_lease_holder: refused(403, "Use the token of the agent that holds the lease, or a supervisor's key."),
   quota_exceeded: refused(403, "See `quota`, `used` and `limit`: use less, or ask the operator to raise it."),
@@ -121,6 +126,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   request_unknown: refused(404, "Use the `request_id` of the reply; requests that ended long ago are forgotten."),
   resource_unknown: refused(404, "Declare the resource first, or check its spelling."),
   obligation_unknown: refused(404, "Check the id: `/v1/obligations` lists those that are not closed."),
+  policy_unknown: refused(404, "Check the policy's id; the built-in one can be replaced, and not deleted."),
   cell_unknown: refused(404, "Start the cell, or check its name: none has enrolled under it."),
   tenant_unknown: refused(404, "Create the tenant first, or check its id."),
   digest_unknown: refused(404, "Save a digest first; a dropped one is gone."),

@@ -1,6 +1,7 @@
 /** Questions that change nothing, and their answers, beside the kernel's commands and replies. */
 import type { Actor } from "../../kernel/contract/commands.ts";
 import type { Values } from "../../kernel/contract/field.ts";
+import type { Policy } from "../../kernel/contract/policy-records.ts";
 import type { Agent, Cell, Key, Lease, LeaseState, Resource, Role, Tenant } from "../../kernel/contract/records.ts";
 import type { Reply } from "../../kernel/contract/replies.ts";
 import type { ReceiptInput, TaskInput } from "../../kernel/contract/task-commands.ts";
@@ -14,7 +15,7 @@ import type {
   TaskType,
   Worker,
 } from "../../kernel/contract/task-records.ts";
-import type { HostedResource, OpenRequest } from "../../kernel/views.ts";
+import type { HostedResource, OpenRequest, PolicyTest, PolicyVerdict } from "../../kernel/views.ts";
 import type { ShownReceipt } from "../receipts/receipt-json.ts";
 import type { Fault } from "../schema/explain.ts";
 import type { ledgerHead, tokenCaveat, tokenKey } from "../schema/views.ts";
@@ -53,6 +54,9 @@ interface QueryFields {
   readonly list_token_keys: object;
   readonly list_tenants: Paging;
   readonly list_keys: Paging & { readonly tenantId: string | null; readonly role: Role | null };
+  readonly list_policies: Paging;
+  readonly get_policy: { readonly policyId: string };
+  readonly test_policies: Omit<PolicyTest, "tenant" | "actor">;
   readonly get_task: { readonly taskId: string };
   readonly explain_task: { readonly taskId: string };
   readonly list_tasks: Paging & { readonly status: TaskStatus | null; readonly taskType: string | null };
@@ -134,6 +138,7 @@ export type Page =
   | (Listed & { readonly type: "cell_page"; readonly cells: readonly CellView[] })
   | (Listed & { readonly type: "tenant_page"; readonly tenants: readonly Tenant[] })
   | (Listed & { readonly type: "key_page"; readonly keys: readonly Key[] })
+  | (Listed & { readonly type: "policy_page"; readonly policies: readonly Policy[] })
   | (Listed & { readonly type: "task_page"; readonly tasks: readonly Task[] })
   | (Listed & { readonly type: "task_type_page"; readonly taskTypes: readonly TaskType[] })
   | (Listed & {
@@ -181,7 +186,12 @@ export interface UsageAnswer {
   readonly usage: readonly QuotaRow[];
 }
 
-export type QueryReply = Reply | Page | ReadAnswer | TokenAnswer | UsageAnswer;
+/** The answer to a dry run of policies. */
+export interface PolicyAnswer extends PolicyVerdict {
+  readonly type: "policy_verdict";
+}
+
+export type QueryReply = Reply | Page | ReadAnswer | TokenAnswer | UsageAnswer | PolicyAnswer;
 
 /** One of many that came together: as it is to be tried, or what is wrong with it. */
 export type BatchItem<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: Fault };

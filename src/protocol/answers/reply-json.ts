@@ -1,5 +1,6 @@
 /** From a reply to an answer. What only some operations show differently is said with them, by the functions below. */
 import { type Fields, list, record, type Values } from "../../kernel/contract/field.ts";
+import { policy as policyFields } from "../../kernel/contract/policy-records.ts";
 import {
   cell as cellFields,
   digest as digestFields,
@@ -21,6 +22,7 @@ import {
   agentState,
   cellViewObject,
   openRequestObject,
+  policyVerdictObject,
   resourceObject,
 } from "../operating/record-json.ts";
 import { verifiedTokenObject } from "../resources/token-json.ts";
@@ -83,6 +85,12 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
       return answerJson(reply.created ? 201 : 200, show(tenantFields, reply.tenant));
     case "key":
       return answerJson(201, { ...show(keyFields, reply.key), key: context.keySecret });
+    case "policy":
+      return answerJson(reply.created ? 201 : 200, show(policyFields, reply.policy));
+    case "policy_verdict":
+      return answerJson(200, policyVerdictObject(reply));
+    case "policy_page":
+      return pageAnswer(reply, "policies", showAll(policyFields, reply.policies));
     case "done":
       return answerJson(200, {});
     case "agent_page":

@@ -1,5 +1,6 @@
 /** What replies look like: the schemas that OpenAPI shows, and that the encoders' tests hold them to. */
 import { only, without } from "../../kernel/contract/field.ts";
+import { keyScopes } from "../../kernel/contract/policy-records.ts";
 import {
   agent as agentFields,
   cell as cellFields,
@@ -14,6 +15,7 @@ import {
   tenantSettings,
 } from "../../kernel/contract/records.ts";
 import { blocker as blockerFields, observation as observationFields, verdicts } from "../../kernel/contract/replies.ts";
+import { scopes } from "../operating/policy-shapes.ts";
 import { quotasWords, settingsWords } from "../operating/record-words.ts";
 import { intent as intentShape } from "../schema/fields.ts";
 import { outputs, parts, registerShape } from "../schema/from-fields.ts";
@@ -229,10 +231,13 @@ export const tenant = record(
   { title: "Tenant" },
 );
 
+registerShape(keyScopes, scopes);
+
 const keyProperties = outputs(keyFields, {
   key_id: "The key's id, not its secret.",
   role: "What the key allows.",
   label: "What it is for.",
+  scopes: "What it is narrowed to; null: nothing beyond its role.",
 });
 
 export const key = record(keyProperties, { title: "Key" });

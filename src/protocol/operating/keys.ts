@@ -1,7 +1,7 @@
 /** Operating: keys. The server draws the secret and its hash; only the hash goes further. */
 
 import { commands, keyInput } from "../../kernel/contract/commands.ts";
-import { choice, optional } from "../../kernel/contract/field.ts";
+import { choice, optional, without } from "../../kernel/contract/field.ts";
 import { tenantId } from "../../kernel/contract/inputs.ts";
 import { roles } from "../../kernel/contract/records.ts";
 import { deletedKeyAnswer } from "../answers/reply-json.ts";
@@ -9,6 +9,8 @@ import * as shapes from "../leases/shapes.ts";
 import { ok, operationsOf } from "../operation.ts";
 import { paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
+import { optional as optionalSchema } from "../schema/schema.ts";
+import { scopes } from "./policy-shapes.ts";
 import { operating } from "./roles.ts";
 
 const { command, query } = operationsOf("Operating");
@@ -16,13 +18,21 @@ const { command, query } = operationsOf("Operating");
 export const createKey = command({
   name: "create_key",
   path: "/v1/keys",
-  fields: inputs(keyInput, { role: "What the key allows.", label: "What it is for." }),
+  fields: {
+    ...inputs(without(keyInput, "scopes"), { role: "What the key allows.", label: "What it is for." }),
+    scopes: optionalSchema(scopes),
+  },
   roles: operating,
   locksOut: true,
   summary: "Creates a key",
   description:
     "For the caller's own tenant if none is named. The secret is in this answer and nowhere else; only its hash is stored.",
-  example: { role: "supervisor", tenant_id: "acme", label: "acme's CI" },
+  example: {
+    role: "agent",
+    tenant_id: "acme",
+    label: "acme's CI",
+    scopes: { resources: ["FILE:/shop/**"], ids: ["ci-*"] },
+  },
   replies: [ok(shapes.newKey, "The key, with its secret.", 201)],
   errors: ["tenant_unknown", "key_exists"],
 });

@@ -10,7 +10,7 @@ import {
   resource as resourceFields,
 } from "../../kernel/contract/records.ts";
 import { blocker } from "../../kernel/contract/replies.ts";
-import type { OpenRequest } from "../../kernel/views.ts";
+import type { OpenRequest, PolicyVerdict } from "../../kernel/views.ts";
 import type { CellView } from "../answers/queries.ts";
 import { show, type WireObject } from "../schema/convert.ts";
 import { hosted } from "../schema/views.ts";
@@ -45,6 +45,26 @@ export function resourceObject(resource: Resource): WireObject {
 
 export function resourceState({ fenced, withdrawn }: Resource): ResourceState {
   return fenced ? "FENCED" : withdrawn ? "WITHDRAWN" : "READY";
+}
+
+/** Why something is not allowed is shown as its refusal would show it. */
+export function policyVerdictObject({ isAllowed, policies, results }: PolicyVerdict): WireObject {
+  return {
+    allowed: isAllowed,
+    policies,
+    results: results.map(({ action, asked, isAllowed, denial, ttlMsMax }) => ({
+      action,
+      asked,
+      allowed: isAllowed,
+      ttl_ms_max: ttlMsMax,
+      ...(denial !== null && {
+        policy: denial.policy,
+        rule: denial.rule ?? null,
+        detail: denial.detail,
+        allowed_instead: denial.allowed,
+      }),
+    })),
+  };
 }
 
 export function cellViewObject({ cell, isConnected, resources }: CellView): WireObject {

@@ -101,6 +101,10 @@ function valueText(key: string, field: FieldData, from: string): string {
     const read = `${value}.map((item) => ({ ${membersText(items, "item", true)} }))`;
     return field.optional ? `${value} == null ? ${usualText(field)} : ${read}` : read;
   }
+  if (field.kind === "record" && field.asGiven && field.fields) {
+    const read = `({ ${membersText(field.fields, value, true)} })`;
+    return field.optional ? `${value} == null ? ${usualText(field)} : ${read}` : read;
+  }
   return field.optional ? `${value} ?? ${usualText(field)}` : value;
 }
 

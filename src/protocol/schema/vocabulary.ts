@@ -1,5 +1,6 @@
 /** The closed lists of the wire, for edges that know the protocol only: the kernel's own, and two that it does not have. */
 export { eventTypes } from "../../kernel/contract/events.ts";
+export { policyActions } from "../../kernel/contract/policy-records.ts";
 export { predicates } from "../../kernel/contract/predicates.ts";
 export {
   cellStates,

@@ -164,6 +164,13 @@ test("every command of the wire goes through the kernel and back, and answers wh
   assert.equal(ask("redrive_task", { task_id: created.task_id }).body.status, "queued");
   assert.equal(ask("cancel_task", { task_id: created.task_id }).body.status, "canceled");
 
+  const rules = [{ effect: "deny", actions: ["lease"], resources: ["FILE:/secret/**"] }];
+  assert.equal(statusOf("set_policy", { policy_id: "secrets", rules }), 201);
+  assert.equal(statusOf("set_policy", { policy_id: "secrets", roles: ["agent"], rules }), 200);
+  assert.equal(statusOf("set_policy", { policy_id: "Secrets", rules }), 400);
+  assert.equal(statusOf("delete_policy", { policy_id: "secrets" }), 200);
+  assert.equal(statusOf("delete_policy", { policy_id: "secrets" }), 404);
+
   assert.equal(statusOf("suspend_tenant", { tenant_id: "acme", reason: "unpaid" }), 200);
   assert.equal(statusOf("resume_tenant", { tenant_id: "acme" }), 200);
 

@@ -223,7 +223,7 @@ export class Keys {
       const meter = before.get(key.hash)?.caller.meter ?? this.meters.ofKey(key.tenant);
       const caller: Caller = {
         tenant: key.tenant,
-        actor: { role: key.role, agentId: null, epoch: null, keyId: key.id },
+        actor: { role: key.role, agentId: null, epoch: null, keyId: key.id, scopes: key.scopes },
         meter,
       };
       this.byHash.set(key.hash, { key, hash: Buffer.from(key.hash), caller });

@@ -1,9 +1,9 @@
 /**
  * Commands whose answers carry a credential: registering and resuming, with the new instance's token (A3), and creating a
- * key.
+ * key; and those that change what a credential allows.
  */
 import type { Decision } from "../../engine/engine-types.ts";
-import type { Command, CreateKey, DeleteKey } from "../../kernel/contract/commands.ts";
+import type { Command, CreateKey, DeleteKey, DeletePolicy, SetPolicy } from "../../kernel/contract/commands.ts";
 import type { Agent } from "../../kernel/contract/records.ts";
 import { CommandRun, type RunRequest } from "../answering/command-run.ts";
 import { hashSecret, mintAgentToken, newKeyId, newSecret } from "./authenticate.ts";
@@ -37,6 +37,19 @@ export function runCreateKey({ service, operation, command, respond }: RunReques
 export function runDeleteKey({ service, operation, command, respond }: RunRequest<DeleteKey>): null {
   service.engine.submit(command, new KeyRun(service, operation, command, respond, {}));
   return null;
+}
+
+/** Polls that are held were matched with tasks by the policies before: their workers ask again. */
+export function runPolicyChange({ service, operation, command, respond }: RunRequest<SetPolicy | DeletePolicy>): null {
+  service.engine.submit(command, new PolicyRun(service, operation, command, respond));
+  return null;
+}
+
+class PolicyRun extends CommandRun {
+  override send(decided: Decision): void {
+    if (decided.reply.type === "policy") this.service.polls.wakeAll();
+    super.send(decided);
+  }
 }
 
 class KeyRun extends CommandRun {

@@ -6,10 +6,12 @@ import {
   findRecord,
   keysIn,
   type ListedKind,
+  policiesOf,
   type Reader,
   recordsOf,
   resourcesByCell,
   tenantsIn,
+  testPolicies,
   workersOf,
 } from "../../kernel/views.ts";
 import type { Answer } from "../../protocol/answers/answer.ts";
@@ -94,6 +96,26 @@ const runs: { readonly [K in Query["type"]]: (service: Service, query: QueryOf<K
         (query.role === null || record.role === query.role),
       reply: (keys, nextCursor) => ({ type: "key_page", keys: keys.map(({ record }) => record), nextCursor }),
     }),
+  list_policies: ({ engine }, query) =>
+    listPage(engine, query, {
+      reader: query,
+      name: "policies",
+      items: (state) => policiesOf(state, tenantOf(query)),
+      keyOf: ({ id }) => id,
+      reply: (policies, nextCursor) => ({ type: "policy_page", policies, nextCursor }),
+    }),
+  get_policy: ({ engine }, query) =>
+    answerFrom(engine, query, (state) => {
+      const policy = policiesOf(state, tenantOf(query)).find(({ id }) => id === query.policyId);
+      if (policy !== undefined) return { type: "policy", policy, created: false };
+      return refuse("policy_unknown", "There is no such policy.", { field: "policy_id" });
+    }),
+  // Not for readers of the tenant only: a key that registers agents may ask what it is allowed.
+  test_policies: ({ engine }, query) =>
+    engine.ask((state, now) => {
+      const verdict = testPolicies(state, query);
+      return { reply: "code" in verdict ? verdict : { type: "policy_verdict", ...verdict }, now };
+    }),
   get_task: getTask,
   explain_task: explainTask,
   list_tasks: listTasks,
@@ -120,6 +142,11 @@ const runs: { readonly [K in Query["type"]]: (service: Service, query: QueryOf<K
   get_ledger_head: getLedgerHead,
   get_usage: getUsage,
 };
+
+/** Operators see what concerns any tenant. */
+function tenantOf({ actor, tenant }: Reader): string | null {
+  return actor.role === "operator" ? null : tenant;
+}
 
 function inTenant<K extends ListedKind>(kind: K, reader: Reader) {
   return { reader, items: (state: State) => recordsOf(state, reader.tenant, kind) };

@@ -11,6 +11,12 @@ export interface Waiting {
   readonly health: number;
 }
 
+/** What policies allow workers of a group; the same key means the same permit. */
+export interface WorkPermit {
+  readonly key: string;
+  readonly mayTake: (taskType: string) => boolean;
+}
+
 /** Not part of any name. */
 const between = "\0";
 /** Health is rounded to this many steps. */
@@ -22,16 +28,24 @@ export class PollGroup<P extends { readonly workerId: string }> {
   readonly capabilities: ReadonlySet<string>;
   /** The only types that they take; null: any. */
   readonly types: ReadonlySet<string> | null;
+  /** What policies let them work on; null: anything. */
+  readonly permit: WorkPermit | null;
   /** Raised when a task became ready while no poll of the group was waiting: polls under way then ask again. */
   missed = 0;
   /** Polls of the group, waiting or not; without any it is removed. */
   users = 0;
   private readonly byHealth: (Set<P> | undefined)[] = [];
 
-  constructor(key: string, capabilities: readonly string[], types: readonly string[] | null) {
+  constructor(
+    key: string,
+    capabilities: readonly string[],
+    types: readonly string[] | null,
+    permit: WorkPermit | null,
+  ) {
     this.key = key;
     this.capabilities = new Set(capabilities);
     this.types = types === null ? null : new Set(types);
+    this.permit = permit;
   }
 
   add(poll: P, health: number): void {
@@ -55,6 +69,7 @@ export class PollGroup<P extends { readonly workerId: string }> {
 
   suits({ taskType, requires }: ReadyTask): boolean {
     if (this.types !== null && !this.types.has(taskType)) return false;
+    if (this.permit !== null && !this.permit.mayTake(taskType)) return false;
     return requires.every((tag) => this.capabilities.has(tag));
   }
 }
@@ -86,12 +101,18 @@ export class PollGroups<P extends Waiting> {
     return this.groups.size === 0;
   }
 
-  enter(capabilities: readonly string[], types: readonly string[] | null): PollGroup<P> {
+  enter(
+    capabilities: readonly string[],
+    types: readonly string[] | null,
+    permit: WorkPermit | null = null,
+  ): PollGroup<P> {
     const sorted = inOrder(capabilities);
-    const key = [...sorted, ...(types === null ? [] : [between, ...inOrder(types)])].join(between);
+    const wanted = types === null ? [] : [between, ...inOrder(types)];
+    const permitted = permit === null ? [] : [between, between, permit.key];
+    const key = [...sorted, ...wanted, ...permitted].join(between);
     let group = this.groups.get(key);
     if (group === undefined) {
-      group = new PollGroup<P>(key, sorted, types);
+      group = new PollGroup<P>(key, sorted, types, permit);
       this.groups.set(key, group);
       this.byRequires = new Map();
     }

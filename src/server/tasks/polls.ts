@@ -12,7 +12,7 @@ import type { Millis } from "../../kernel/contract/records.ts";
 import type { Offer } from "../../kernel/contract/replies.ts";
 import type { PollTasks } from "../../kernel/contract/task-commands.ts";
 import type { ReadyTask } from "../../kernel/kernel.ts";
-import { findRecord } from "../../kernel/views.ts";
+import { findRecord, workPermitOf } from "../../kernel/views.ts";
 import { CommandRun, type RunRequest } from "../answering/command-run.ts";
 import { isPlace } from "../answering/tenant-use.ts";
 import { type PollGroup, PollGroups } from "./poll-groups.ts";
@@ -81,7 +81,7 @@ export class Polls {
     return () => poll.drop();
   }
 
-  /** The server is shutting down: all are answered that there is nothing. */
+  /** The server is shutting down, or policies have changed: all are answered that there is nothing. */
   wakeAll(): void {
     for (const poll of this.waiting()) poll.finish();
   }
@@ -152,7 +152,8 @@ class Poll implements Outlet {
     // What it says now, or said before (T9).
     const able =
       capabilities ?? polls.engine.peek((state) => findRecord(state, tenant, "worker", workerId)?.capabilities) ?? [];
-    this.group = groups.enter(able, acceptTypes ?? null);
+    const permit = polls.engine.peek((state) => workPermitOf(state, command, workerId));
+    this.group = groups.enter(able, acceptTypes ?? null, permit);
   }
 
   submit(): void {
