@@ -19,6 +19,8 @@ const verbs = {
   escalate: 10,
   progress: 6,
   heartbeat: 14,
+  bind: 60,
+  tear_down: 40,
   give_back: 12,
   cancel: 8,
   redrive: 8,
@@ -72,7 +74,14 @@ const manifests = [
   ["CONSUMES GPU:/0 x1"],
   ["CONSUMES GPU:/0 x2", "CONSUMES FILE:/b"],
   ["RENAMES FILE:/b > FILE:/c"],
+  ["MUTATES TPU:/0"],
+  ["MUTATES TPU:/1", "CONSUMES FILE:/a"],
+  ["MUTATES TPU:/* any"],
+  ["CONSUMES FILE:/b", "CONSUMES TPU:/* any"],
+  ["CONSUMES GPU:/* any"],
 ];
+/** On a cell that somebody reports for. */
+const bound = ["TPU:/0", "TPU:/1"];
 
 export function openingOf(strategy: Strategy): Command[] {
   const entropy = [1, 2] as const;
@@ -80,6 +89,9 @@ export function openingOf(strategy: Strategy): Command[] {
     { ...asked, entropy, type: "create_tenant", tenantId: "t1" },
     { ...asked, entropy, type: "set_tenant_settings", tenantId: "t1", settings: { strategy } },
     { ...asked, entropy, type: "declare_resource", resource: "GPU:/0", capacity: 2, cell: null },
+    ...bound.map((resource): Command => {
+      return { ...asked, entropy, type: "declare_resource", resource, capacity: null, cell: "c1" };
+    }),
     ...agents.map((agentId): Command => ({ ...asked, entropy, type: "register_agent", agentId, labels: null })),
   ];
 }
@@ -103,7 +115,7 @@ export function commandOf(move: TaskMove, state: State, entropy: Entropy): Comma
   const attempt = pick(attempts, a) ?? { taskId: "T-none", leaseId: "lse_none", workerId: "w.0" };
   const dedupeKey = b < 60 ? null : `k${b % 5}`;
   const receipt = { ...plainReceipt, taskId: attempt.taskId, leaseId: attempt.leaseId, dedupeKey };
-  const resource = pick(["FILE:/a", "FILE:/b", "GPU:/0"], a) ?? "";
+  const resource = pick(["FILE:/a", "FILE:/b", "GPU:/0", ...bound], a) ?? "";
   switch (move.verb) {
     case "create": {
       const isSpeculative = a % 5 === 0;
@@ -158,6 +170,21 @@ export function commandOf(move: TaskMove, state: State, entropy: Entropy): Comma
       return { ...who, type: "submit_receipt", receipt: { ...receipt, phase: "progress", outcomeText: `${c % 3}` } };
     case "heartbeat":
       return { ...who, type: "heartbeat_task", leaseId: attempt.leaseId, progress: flag ? { at: b } : undefined };
+    case "bind":
+    case "tear_down": {
+      const wanted = move.verb === "bind" ? "BINDING" : "CLOSING";
+      const type = {
+        bind: ["bind_confirmed", "bind_failed"],
+        tear_down: ["teardown_confirmed", "teardown_failed"],
+      } as const;
+      const leases = [...(state.tenants.get("t1")?.leases.values() ?? [])]
+        .map(({ record }) => record)
+        .filter((lease) => lease.state === wanted && lease.cellBy !== null)
+        .sort((one, other) => one.fence - other.fence);
+      const { id = "lse_none", generation = 1 } = pick(leases, a) ?? {};
+      const report = { cellId: null, leaseId: id, generation, coordinate: "here:1", reason: "why" };
+      return { ...who, type: type[move.verb][b % 6 === 0 ? 1 : 0], ...report };
+    }
     case "give_back":
       return { ...who, type: "release_task", leaseId: attempt.leaseId };
     case "cancel":
@@ -199,7 +226,15 @@ export function commandOf(move: TaskMove, state: State, entropy: Entropy): Comma
     case "reset":
       return { ...who, type: "reset_resource", resource, probed: true };
     case "declare":
-      return { ...who, type: "declare_resource", resource: "GPU:/0", capacity: 1 + (a % 3), cell: null };
+      return flag
+        ? {
+            ...who,
+            type: "declare_resource",
+            resource: pick(bound, b) ?? "",
+            capacity: null,
+            cell: a % 3 > 0 ? "c1" : null,
+          }
+        : { ...who, type: "declare_resource", resource: "GPU:/0", capacity: 1 + (a % 3), cell: null };
     case "quota": {
       const leasesMax = flag ? quotasDefault.leasesMax : 1 + (a % 8);
       return { ...who, type: "set_tenant_quotas", tenantId: "t1", quotas: { ...quotasDefault, leasesMax } };

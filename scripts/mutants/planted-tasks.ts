@@ -1,7 +1,9 @@
 /** Wrong changes to what the kernel does with tasks, workers and receipts (T1–T13, R1–R5). */
 import type { Mutant } from "./planted.ts";
+import { boundTaskMutants } from "./planted-bound-tasks.ts";
 
 export const taskMutants: readonly Mutant[] = [
+  ...boundTaskMutants,
   // The queue (T7, T9, T12)
   {
     name: "tasks: priority does not count",
@@ -204,42 +206,6 @@ export const taskMutants: readonly Mutant[] = [
     file: "tasks/task-preemption.ts",
     find: "turn.now - (next.record.queuedAt ?? next.record.createdAt) <",
     replace: "turn.now - next.record.createdAt <",
-  },
-  {
-    name: "tasks: a worker's leases are revoked in the order in which memory has them",
-    file: "memory/task-state.ts",
-    find: "return [...leases].sort((a, b) => a.order - b.order);",
-    replace: "return [...leases];",
-  },
-  {
-    name: "tasks: no record says whom it asked to make room",
-    file: "tasks/task-preemption.ts",
-    find: "updateTask(turn, urgent, { roomRequest: { leaseId: attempt.leaseId, workerId: attempt.workerId, by } });",
-    replace: "",
-  },
-  {
-    name: "tasks: a task that a poll has not tried yet hides urgent ones behind it",
-    file: "tasks/task-preemption.ts",
-    find: "    setTaskAside(turn, next);\n",
-    replace: "    if (putAside === 0) break;\n",
-  },
-  {
-    name: "tasks: of those that wait for a key, the worker that had one before is not considered",
-    file: "tasks/task-queue.ts",
-    find: "return record.lastWorker === null ? lane.id :",
-    replace: "return record.lastWorker !== null ? lane.id :",
-  },
-  {
-    name: "tasks: a worker that was forgotten and comes back has had nothing before",
-    file: "memory/task-state.ts",
-    find: "if (record.lastWorker !== null) enterAffine",
-    replace: "if (record.lastWorker !== null && tenant.book.workers.has(record.lastWorker)) enterAffine",
-  },
-  {
-    name: "tasks: a parked task that is over the quota holds up others after a restart",
-    file: "commands/task-poll.ts",
-    find: "if (!isWithinQuota(tenant, task) && canRunNow(tenant, task)) return false;",
-    replace: "if (!isWithinQuota(tenant, task)) return false;",
   },
   {
     name: "tasks: an offer that was not delivered counts",

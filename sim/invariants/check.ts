@@ -93,9 +93,12 @@ export function checkInvariants(memory: Memory, step: Step, thoroughly: boolean)
 }
 
 function checkTasks(memory: Memory, view: TenantView, step: Step): void {
+  const closing = new Map<string, number>();
+  for (const { state, holder } of step.store.lease.values())
+    if (state === "CLOSING") closing.set(holder, (closing.get(holder) ?? 0) + 1);
   checkConservation(memory.tasks, step);
   for (const task of view.tasks.values()) {
-    checkTask(task);
+    checkTask(task, closing.get(task.id) ?? 0);
     checkObligation(memory.receipts, task);
   }
   checkTaskLeases(view, step);

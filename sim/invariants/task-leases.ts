@@ -31,8 +31,9 @@ function checkTogether(task: Task, leases: readonly Lease[], now: number | null)
       violated("T13", "a canceled attempt is live past its deadline", task, lease);
     }
   }
-  const claims = claimsOf(task.spec.intents);
-  const others = leases.filter((lease) => !own.includes(lease));
+  const claims = claimsOf(task.spec.intents, task.picked);
+  const others = leases.filter((lease) => !own.includes(lease) && lease.state !== "CLOSING");
+  if (task.live.length === 0 && others.length > 0) return checkPrepared(task, others, claims.length);
   if (others.length !== (task.live.length > 0 ? claims.length : 0)) {
     violated(
       "T10",
@@ -47,13 +48,24 @@ function checkTogether(task: Task, leases: readonly Lease[], now: number | null)
     if (lease.expiresAt !== first.expiresAt || lease.agentId !== first.agentId) {
       violated("T10", "a task's leases do not end together", first, lease);
     }
-    if (lease.fence < first.fence && lease.generation === first.generation) {
+    const isBound = others.some(({ cell }) => cell !== null);
+    if (lease.fence < first.fence && lease.generation === first.generation && !isBound) {
       violated("T10", "a task's own lease does not have the smallest fence", first, lease);
     }
     if (!claims.some(({ resource, predicate }) => resource === lease.resource && predicate === lease.predicate)) {
       violated("T10", "a task holds a lease that is not in its manifest", task, lease);
     }
   }
+}
+
+/** T10, G6: leased to a queued task while cells set all of it up, and then until a worker collects it. */
+function checkPrepared(task: Task, leases: readonly Lease[], claimCount: number): void {
+  if (task.status !== "queued") violated("T10", `a ${task.status} task without an attempt has leases`, task, ...leases);
+  if (leases.length !== claimCount) violated("T10", "a task is prepared with a part of its manifest", task, ...leases);
+  const isBinding = leases.every(({ state }) => state === "BINDING");
+  if (!isBinding && !leases.every(({ state, claimBy }) => state === "ACTIVE" && claimBy !== null))
+    violated("T10", "a task is prepared in parts", task, ...leases);
+  if (!leases.some(({ cell }) => cell !== null)) violated("T10", "a task is prepared though no cell is in it", task);
 }
 
 /**

@@ -78,12 +78,19 @@ function checkParked({ field, waiters, tenant }: TenantView, task: TaskEntry): v
       violated("G2", "a task is parked on a quota that has room for it", record, parkedOn.units);
     return;
   }
+  if (parkedOn.kind === "choice") {
+    if (!record.spec.intents.some(({ pick, resource }) => pick !== null && resource === parkedOn.pattern.text))
+      violated("T10", "a task is parked on a choice that it does not have", record);
+    return; // Whether one of them is free, with all else, is checked in task-waits.ts.
+  }
   if (!parkedOn.alive) violated("T10", "a task is parked on something that has ended", record, parkedOn.record);
   const claims = claimsOf(record.spec.intents);
   switch (parkedOn.kind) {
     case "lease": {
       const { record: lease } = parkedOn;
-      const conflicts = lease.holder !== record.id && claims.some((claim) => claimsConflict(field, claim, lease));
+      const isOwn = lease.holder === record.id;
+      // Its own last attempt's, while a cell tears it down (G6).
+      const conflicts = isOwn ? lease.state === "CLOSING" : claims.some((claim) => claimsConflict(field, claim, lease));
       if (!conflicts) violated("T10", "a task is parked on a lease that is not in its way", record, lease);
       break;
     }
@@ -113,11 +120,14 @@ function checkCounts({ tasks, book }: TenantEntry): void {
   const keys = new Map<string, { count: number; running: number }>();
   let dedupes = 0;
   let owed = 0;
-  for (const { record, lane, key } of tasks.values()) {
+  for (const { record, lane, key, preparedFor } of tasks.values()) {
     lanes.set(lane.id, (lanes.get(lane.id) ?? 0) + 1);
     if (key !== null) {
       const known = keys.get(key.name) ?? { count: 0, running: 0 };
-      keys.set(key.name, { count: known.count + 1, running: known.running + (record.live.length > 0 ? 1 : 0) });
+      keys.set(key.name, {
+        count: known.count + 1,
+        running: known.running + (record.live.length > 0 || preparedFor !== null ? 1 : 0),
+      });
     }
     const isOver = record.status === "succeeded" || record.status === "failed" || record.status === "canceled";
     if (!isOver) dedupes += record.dedupes.length;

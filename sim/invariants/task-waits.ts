@@ -9,7 +9,7 @@ export function checkTaskWaits(view: TenantView, step: Step): void {
   for (const change of step.changes) {
     if (change.kind !== "request") continue;
     const { before, after } = change;
-    if (before === null || after !== null || before.holder === before.agentId) continue;
+    if (before === null || after !== null || before.holder === before.agentId || before.state === "BINDING") continue;
     if (before.tenant !== view.tenant.id || step.now >= before.timeoutAt || view.tenant.suspended) continue;
     const task = view.tasks.get(before.holder);
     if (task === undefined || isFinal(task) || task.live.length > 0) continue;
@@ -49,8 +49,15 @@ export function checkTaskOvertaking(view: TenantView, step: Step): void {
       if (isNew) return false;
       return byAge ? priority < after.timestamp : request.arrival < arrival;
     });
+    // What cells have set up was granted before.
+    if (view.field.leases.some(({ holder, cell }) => holder === after.id && cell !== null)) continue;
     const leases = view.field.leases.filter((lease) => lease.holder !== after.id);
-    const { requests } = inTheWay({ ...view.field, leases }, after.id, claimsOf(after.spec.intents), ahead);
+    const { requests } = inTheWay(
+      { ...view.field, leases },
+      after.id,
+      claimsOf(after.spec.intents, after.picked),
+      ahead,
+    );
     const [overtaken] = requests;
     if (overtaken !== undefined) violated("W3", "a task overtook a conflicting waiter", after, overtaken.request);
   }

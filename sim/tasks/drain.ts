@@ -77,9 +77,10 @@ function runnable({ store }: World): Task[] {
   });
 }
 
-/** Whether the manifest touches a fenced, withdrawn or bound resource, which no command in this file repairs. */
+/** Whether the manifest touches or chooses from what is fenced, withdrawn or bound, which no command in this file repairs. */
 function isBarred(store: World["store"], tenant: string, names: readonly string[], { intents }: Task["spec"]): boolean {
   if (names.length === 0) return false;
+  if (intents.some(({ pick }) => pick !== null)) return true;
   for (const resource of store.resource.values()) {
     if (resource.tenant !== tenant) continue;
     // Which names a fence covers (C4) is checked elsewhere; here any overlap counts.

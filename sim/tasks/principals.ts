@@ -187,10 +187,12 @@ function dependenciesFor({ random }: World, { taskIds }: SimTenant): string[] | 
   return random.chance(0.03) ? [...ids, "T-never-was"] : ids;
 }
 
-/** No bound resources, sometimes a broad pattern. */
+/** Sometimes a broad pattern, or any one that it matches; and sometimes what a cell hosts. */
 function taskIntents(world: World, tenant: SimTenant): IntentInput[] | null {
   const { random } = world;
-  const free = tenant.names.filter((name) => !tenant.bound.includes(name) && !name.startsWith("PORT:"));
+  const onCells = random.chance(0.4);
+  const isFree = (name: string): boolean => !tenant.bound.includes(name) && !name.startsWith("PORT:");
+  const free = tenant.names.filter((name) => onCells || isFree(name));
   const plain = free.filter((name) => !isPattern(name));
   const intents = new Map<string, IntentInput>();
   for (let nth = random.pick([1, 1, 2, 3]); nth > 0; nth--) {
@@ -200,7 +202,9 @@ function taskIntents(world: World, tenant: SimTenant): IntentInput[] | null {
     const predicate = random.pick(["CONSUMES", "CONSUMES", "PROVIDES", "MUTATES", "MUTATES", "DEPENDS_ON", "RENAMES"]);
     const to = predicate === "RENAMES" ? plain.find((name) => name !== resource) : null;
     const units = tenant.counted.includes(resource) ? random.pick([null, 1, 1, 2, 4]) : null;
-    const intent = { predicate: to === undefined ? "DELETES" : predicate, resource, units, to: to ?? null };
+    const isChoice = isPattern(resource) && to === null && random.chance(0.5);
+    const choice = isChoice ? ({ pick: "any" } as const) : {};
+    const intent = { predicate: to === undefined ? "DELETES" : predicate, resource, units, to: to ?? null, ...choice };
     intents.set(`${intent.predicate} ${resource} ${to ?? ""}`, intent);
   }
   return [...intents.values()];

@@ -17,6 +17,7 @@ import type { ResourceName } from "./names/resource-name.ts";
 import { serve } from "./requests/queue.ts";
 import { noteEndedLease } from "./requests/request-life.ts";
 import { serveStandby } from "./requests/standby.ts";
+import { taskBound, taskUnbound } from "./tasks/task-binding.ts";
 import { taskLeaseEnded } from "./tasks/task-life.ts";
 import { unparkFrom } from "./tasks/task-parking.ts";
 import { unbarAll, wakeUnqueued, wakeWaitingTask } from "./tasks/task-queue.ts";
@@ -66,7 +67,7 @@ function follow(turn: Turn, consequence: Consequence): void {
       const { lease } = consequence;
       if (lease.request !== null) noteEndedLease(turn, lease.request, lease.record);
       unparkFrom(turn, lease);
-      if (lease.holder.kind === "task") taskLeaseEnded(turn, lease.holder, lease);
+      if (lease.holder.kind === "task") taskLeaseEnded(turn, lease);
       return;
     }
     case "lease_weakened":
@@ -85,5 +86,13 @@ function follow(turn: Turn, consequence: Consequence): void {
       return unparkFrom(turn, consequence.kind);
     case "readiness_changed":
       return unbarAll(turn);
+    case "choice_freed":
+      return unparkFrom(turn, consequence.choice);
+    case "task_lease_closing":
+      return taskLeaseEnded(turn, consequence.lease);
+    case "task_bound":
+      return taskBound(turn, consequence.task);
+    case "task_unbound":
+      return taskUnbound(turn, consequence.task, consequence.failure);
   }
 }

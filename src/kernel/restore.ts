@@ -29,12 +29,13 @@ import type { TaskEntry } from "./memory/task-state.ts";
 import { canonicalName, type ResourceName } from "./names/resource-name.ts";
 import { noteScopes, placePolicy } from "./policies/permissions.ts";
 import { rememberMarks } from "./receipts/receipts.ts";
-import { enqueue } from "./requests/request-life.ts";
+import { enqueue, openFor } from "./requests/request-life.ts";
 import { isOpen } from "./requests/request-states.ts";
 import { enterStandby } from "./requests/standby-index.ts";
 import { placeCell } from "./resources/cell-life.ts";
 import { placeResource } from "./resources/resource-life.ts";
 import { placeForeign } from "./tasks/foreign-obligations.ts";
+import { resumePreparation } from "./tasks/task-binding.ts";
 import { isFinal } from "./tasks/task-life.ts";
 import { enterQueue, placeTask } from "./tasks/task-queue.ts";
 import { placeTaskType, resumeSpeculation } from "./tasks/task-speculation.ts";
@@ -227,11 +228,11 @@ function restoreRequest(turn: Turn, record: Request): RequestEntry {
   const request = createRequestEntry(record, holder);
   turn.tenant.requests.set(record.id, request);
   if (record.state === "WAITING") enqueue(turn, request);
+  if (record.state === "BINDING") openFor(holder, request);
   if (holder.kind === "task") return request;
   if (record.state === "STANDBY") enterStandby(turn, request, holder);
   const holdsKey = isOpen(record) || record.state === "GRANTED";
   if (record.key !== null && holdsKey) holder.keys.set(record.key, request);
-  if (record.state === "BINDING") holder.open.add(request);
   if (record.forgetAt !== null) {
     holder.remembered.add(request);
     rankIn(turn.state.ends, request, record.forgetAt, record.arrival);
@@ -315,7 +316,8 @@ function resumeTask(turn: Turn, task: TaskEntry): void {
   }
   const mayComeLate = record.past.some(({ acceptedAt, contested }) => acceptedAt !== null && !contested);
   if (record.spec.intents.length > 0 && mayComeLate) awaitLateResult(turn, task);
-  if (record.status === "queued" || record.status === "retry_pending") enterQueue(turn, task);
+  if (record.status !== "queued" && record.status !== "retry_pending") return;
+  if (!resumePreparation(turn, task)) enterQueue(turn, task);
 }
 
 function turnOf(turns: Restoring["turns"], tenantId: string): Turn {

@@ -24,6 +24,7 @@ import { eachAt } from "./index/placed-lists.ts";
 import { findLeases } from "./leases/lease-search.ts";
 import { agentOf, findTenant, mayActFor } from "./memory/actors.ts";
 import { type Handle, type ResourceEntry, type State, type TenantEntry, taskPrefix } from "./memory/state.ts";
+import { manifestLeases } from "./memory/task-state.ts";
 import type { ResourceName } from "./names/resource-name.ts";
 import { mayWorkOn } from "./policies/matching.ts";
 import { permissionsOf, policiesIn } from "./policies/permissions.ts";
@@ -90,6 +91,16 @@ export function findRecord<K extends ListedKind>(
 ): RecordOf[K] | undefined {
   const entry = tenants.get(tenant);
   return entry === undefined ? undefined : tableOf(entry, kind).get(id)?.record;
+}
+
+const noLeases: readonly Lease[] = [];
+
+/** T10: of the task that this is the lease of, those on cells; mostly there are none. */
+export function boundLeasesOfTask({ tenants }: State, tenant: string, leaseId: string): readonly Lease[] {
+  const entry = tenants.get(tenant);
+  const lease = entry?.leases.get(leaseId);
+  if (entry === undefined || lease?.holder.kind !== "task" || lease.holder.leaseCount < 2) return noLeases;
+  return manifestLeases(entry, lease.holder, lease).filter(({ cell }) => cell !== null);
 }
 
 /** The live records of a tenant. They may be read on in a later turn: those that have ended by then are left out. */

@@ -4,9 +4,9 @@
  * LeaseLost, also where the platform's own error came first (G9).
  */
 import type { ClientTls } from "../trust/client-tls.ts";
+import type { Client } from "./client.ts";
 import { Denied, LeaseholdError } from "./errors.ts";
 import type { HeldLease } from "./held-lease.ts";
-import type { Holding } from "./holding.ts";
 import { type LeaseEndCode, LeaseLost } from "./lease-lost.ts";
 import { type GatewayCode, gatewayStatuses } from "./wire.ts";
 
@@ -17,11 +17,26 @@ export interface GatewayRefusal {
   readonly caveat?: string;
 }
 
+/** The holder of a lease: the work of an agent, or a task. */
+export interface LeaseUse {
+  /** Fires when the lease is lost, with the LeaseLost as its reason, or when the work is to stop. */
+  readonly signal: AbortSignal;
+  readonly lost: LeaseLost | null;
+  readonly isOver: boolean;
+  readonly client: Client;
+  /** Throws the LeaseLost once the lease may have ended, by the clocks at this moment. */
+  assertHeld(): void;
+  /** Asks for the present token. */
+  refresh(held: HeldLease): Promise<void>;
+  /** How long it can still be used; below 0 once it may have ended. */
+  usableMs(held: HeldLease): number;
+}
+
 export class Gateway {
-  private readonly holding: Holding;
+  private readonly holding: LeaseUse;
   private readonly held: HeldLease;
 
-  constructor(holding: Holding, held: HeldLease) {
+  constructor(holding: LeaseUse, held: HeldLease) {
     this.holding = holding;
     this.held = held;
   }
@@ -38,7 +53,7 @@ export class Gateway {
 
   /** For connections that are not requests. */
   get certificates(): ClientTls | null {
-    return this.holding.actor.client.certificates;
+    return this.holding.client.certificates;
   }
 
   get signal(): AbortSignal {
@@ -154,7 +169,7 @@ export class Gateway {
     if (isTheirs) headers.set("leasehold-token", token);
     else headers.set("authorization", `Bearer ${token}`);
     const signals = [this.signal, ...(init.signal ? [init.signal] : [])];
-    const fetcher = this.holding.actor.client.fetcher;
+    const { fetcher } = this.holding.client;
     const full = {
       ...init,
       headers,

@@ -10,8 +10,10 @@
 import type { Mark } from "../keeper/clock.ts";
 import { beatShare, Deadline, Heartbeat, marginMsOf, tickMs } from "../keeper/lease-keeper.ts";
 import { type Actor, askAs } from "./actor.ts";
+import type { Client } from "./client.ts";
 import { LeaseholdError } from "./errors.ts";
 import type { LeaseholdEvent } from "./events.ts";
+import type { LeaseUse } from "./gateway.ts";
 import { HeldLease } from "./held-lease.ts";
 import { LeaseLost, type Loss, lossIn, reasonOfEnd, revokedBy } from "./lease-lost.ts";
 import type { Watcher } from "./lease-watch.ts";
@@ -39,7 +41,7 @@ const attemptMsMin = 10;
 /** Work that is over before this costs no stream of events. */
 const watchAfterMsDefault = 1_000;
 
-export class Holding implements RenewalHost, Watcher {
+export class Holding implements RenewalHost, Watcher, LeaseUse {
   readonly actor: Actor;
   readonly held: readonly HeldLease[];
   private readonly controller = new AbortController();
@@ -96,6 +98,10 @@ export class Holding implements RenewalHost, Watcher {
 
   get lost(): LeaseLost | null {
     return this.lastLoss;
+  }
+
+  get client(): Client {
+    return this.actor.client;
   }
 
   get isOver(): boolean {

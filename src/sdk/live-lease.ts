@@ -3,9 +3,8 @@
  * kept by the user: each request takes the one of the moment, and none is handed out once the lease may have ended.
  */
 import { LeaseholdError } from "./errors.ts";
-import { Gateway } from "./gateway.ts";
+import { Gateway, type LeaseUse } from "./gateway.ts";
 import type { HeldLease } from "./held-lease.ts";
-import type { Holding } from "./holding.ts";
 import { LeaseFile, LeaseMemory } from "./lease-bytes.ts";
 import { LeaseLost } from "./lease-lost.ts";
 import type { LeaseDatagrams, LeaseSocket } from "./lease-streams.ts";
@@ -18,11 +17,11 @@ export interface LiveNarrowing extends Narrowing {
 }
 
 export class LiveLease {
-  private readonly holding: Holding;
+  private readonly holding: LeaseUse;
   private readonly held: HeldLease;
   private readonly gateway: Gateway;
 
-  constructor(holding: Holding, held: HeldLease) {
+  constructor(holding: LeaseUse, held: HeldLease) {
     this.holding = holding;
     this.held = held;
     this.gateway = new Gateway(holding, held);

@@ -4,9 +4,10 @@
  */
 
 import { beatShare, Heartbeat } from "../keeper/lease-keeper.ts";
+import { tokenLimits } from "../token/index.ts";
 import { errorOf } from "./errors.ts";
 import type { Wire } from "./transport.ts";
-import type { TaskLease } from "./wire.ts";
+import type { Lease, TaskLease } from "./wire.ts";
 
 export interface TaskBeatsOptions {
   readonly wire: Wire;
@@ -26,6 +27,11 @@ interface Kept {
   leftMs: number;
   /** What the handler reported and the server does not have yet. */
   news: { readonly progress: unknown } | null;
+}
+
+/** How long a task can be counted on: with tokens of cells no longer than those live (G3). */
+export function beatWithinMs(leftMs: number, leases: readonly Lease[] = []): number {
+  return leases.some(({ token }) => token !== undefined) ? Math.min(leftMs, tokenLimits.lifeMsMax) : leftMs;
 }
 
 export class TaskBeats {
@@ -80,13 +86,15 @@ export class TaskBeats {
     if (stopped.aborted) return null;
     if (status < 300) {
       const answer = body as TaskLease;
-      one.leftMs = answer.expires_in_ms;
-      onBeat(leaseId, at, answer.expires_in_ms, answer);
+      one.leftMs = beatWithinMs(answer.expires_in_ms, answer.leases);
+      onBeat(leaseId, at, one.leftMs, answer);
       return one.leftMs * beatShare - (now() - at);
     }
     const { code, detail, outcomeUnknown, retryable } = errorOf(status, body);
     // Progress that the server refuses, or a key that is being changed, does not end the task.
-    if (outcomeUnknown || retryable || code === "unauthorized" || code === "invalid_task") throw new Error(detail);
+    // Nor does a cell that is away for a moment (G8): the lease keeps its present end, and the next one may extend it.
+    const mayPass = code === "unauthorized" || code === "invalid_task" || code === "paused";
+    if (outcomeUnknown || retryable || mayPass) throw new Error(detail);
     this.remove(leaseId);
     onLost(leaseId, code, detail);
     return null;

@@ -6,7 +6,10 @@
 import { Deadline, tickMs } from "../keeper/lease-keeper.ts";
 import type { Client } from "./client.ts";
 import { LeaseholdError } from "./errors.ts";
+import type { LiveLease } from "./live-lease.ts";
+import { beatWithinMs } from "./task-beats.ts";
 import type { KeptTask, TaskKeeper } from "./task-keeper.ts";
+import { TaskLeases } from "./task-leases.ts";
 import {
   failureReceipt,
   type ReceiptInput,
@@ -24,8 +27,12 @@ export interface TaskContext {
   readonly attempt: number;
   /** To show to whatever is written to. */
   readonly fence: number;
-  /** Those of the task's manifest, as they are now. */
+  /** Those of the task's manifest, as they are now; what a cell hosts has its `coordinate` and the `token` of the moment. */
   readonly leases: readonly Lease[];
+  /** The same to work with: `fetch`, `connect`, `file`, `memory` and `datagrams`, in the order of the manifest. */
+  readonly live: readonly LiveLease[];
+  /** One of those, by its name; where it was picked, by its place in the manifest. */
+  leaseOf(resource: string | number): LiveLease;
   readonly leaseId: string;
   /** Any JSON: shown with the task at once. */
   progress(value: unknown): void;
@@ -59,13 +66,19 @@ export class TaskRun {
   private readonly controller = new AbortController();
   private readonly marginMs: number;
   private kept: KeptTask | null = null;
-  private leases: readonly Lease[];
+  private readonly leases: TaskLeases;
   private deadline: Deadline | null = null;
   private stopped: StopReason | null = null;
 
   constructor(options: TaskRunOptions) {
     this.options = options;
-    this.leases = options.offer.leases ?? [];
+    this.leases = new TaskLeases({
+      client: options.client,
+      leaseId: options.offer.lease_id,
+      leases: options.offer.leases ?? [],
+      leftMs: () => this.leftMs(),
+      onBeat: (answer) => this.heard(answer),
+    });
     this.marginMs = Math.min(options.leftMs / 10, 2_000);
   }
 
@@ -77,12 +90,13 @@ export class TaskRun {
   stop(reason: StopReason, detail: string): void {
     if (this.stopped !== null) return;
     this.stopped = reason;
+    if (reason === "lost") this.leases.lose(detail);
     this.controller.abort(new TaskStopped(reason, detail));
   }
 
   async run(): Promise<TaskEnd> {
     const { keeper, offer, leftMs, accept } = this.options;
-    this.kept = keeper.keep(offer.lease_id, leftMs, {
+    this.kept = keeper.keep(offer.lease_id, beatWithinMs(leftMs, offer.leases), {
       beat: (answer) => this.heard(answer),
       lost: (code, detail) => this.stop("lost", `The lease of the task has ended (${code}): ${detail}`),
     });
@@ -97,6 +111,7 @@ export class TaskRun {
     } finally {
       this.deadline?.stop();
       this.kept.stop();
+      this.leases.end();
     }
   }
 
@@ -174,15 +189,20 @@ export class TaskRun {
       fence: offer.fence,
       leaseId: offer.lease_id,
       get leases() {
-        return run.leases;
+        return run.leases.leases;
       },
+      get live() {
+        return run.leases.live;
+      },
+      leaseOf: (resource) => this.leases.leaseOf(resource),
       progress: (value) => this.kept?.progress(value),
       remainingMs: () => this.leftMs(),
     };
   }
 
-  private heard({ directives, leases }: TaskLease): void {
-    if (leases !== undefined) this.leases = leases;
+  private heard(answer: TaskLease): void {
+    const { directives } = answer;
+    this.leases.note(answer);
     for (const directive of directives) {
       if (directive === "cancel") this.stop("cancel", "The task was called off.");
       else this.stop("preempt", "A more urgent task needs this worker.");

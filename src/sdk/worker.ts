@@ -205,9 +205,9 @@ export class Worker {
     const entry: TaskEntry = { run: null, ended: Promise.resolve() };
     const started = async (): Promise<void> => {
       // What was held for long says little of how much is left; the server is asked first.
-      const left = leftMs > offer.expires_in_ms * 0.75 ? leftMs : await this.leftOf(offer);
+      const fresh = leftMs > offer.expires_in_ms * 0.75 ? { leftMs, offer } : await this.extended(offer);
       if (this.isDraining) return this.giveBack(offer);
-      const run = new TaskRun({ client, keeper, workerId, handler, accept, maxRunMs, leftMs: left, offer });
+      const run = new TaskRun({ client, keeper, workerId, handler, accept, maxRunMs, ...fresh });
       entry.run = run;
       const end = await run.run();
       if (end === "declined") this.declinedAt = performance.now();
@@ -233,9 +233,11 @@ export class Worker {
     }
   }
 
-  private async leftOf({ lease_id }: Offer): Promise<number> {
-    const { answer, sentAt } = await this.client.ask("heartbeat_task", { lease_id });
-    return answer.expires_in_ms - this.client.time.elapsedMs(sentAt);
+  private async extended(offer: Offer): Promise<{ readonly leftMs: number; readonly offer: Offer }> {
+    const { answer, sentAt } = await this.client.ask("heartbeat_task", { lease_id: offer.lease_id });
+    const { leases = offer.leases } = answer;
+    const leftMs = answer.expires_in_ms - this.client.time.elapsedMs(sentAt);
+    return { leftMs, offer: leases === undefined ? offer : { ...offer, leases } };
   }
 
   private async letEnd(): Promise<void> {

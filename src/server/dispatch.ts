@@ -8,7 +8,7 @@ import type { Decoded, Input, Operation } from "../protocol/operation.ts";
 import { CommandRun, type Respond, type Run, type RunRequest, runHeld } from "./answering/command-run.ts";
 import { answerForFault } from "./answering/faults.ts";
 import { runCreateKey, runDeleteKey, runPolicyChange, runRegister } from "./auth/issuing.ts";
-import { runLeaseChange, runReset } from "./cells/through-cells.ts";
+import { runLeaseChange, runReset, runTaskHeartbeat } from "./cells/through-cells.ts";
 import { runRotate } from "./cells/token-keys.ts";
 import { runQuery } from "./queries/queries.ts";
 import { runReceipt, runReceipts } from "./receipts/receipts.ts";
@@ -84,6 +84,7 @@ const runs: { readonly [T in Exclude<Decoded["type"], Command["type"]>]: RunOf<T
   set_policy: runPolicyChange,
   delete_policy: runPolicyChange,
   poll_tasks: runPoll,
+  heartbeat_task: runTaskHeartbeat,
   create_task: runCreateTask,
   create_tasks: runCreateTasks,
   submit_receipt: runReceipt,

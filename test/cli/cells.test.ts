@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -59,6 +59,30 @@ const claims = {
 const token = (): string => mint(keys, { ...claims, expiresAt: Date.now() + 60_000 }, Date.now());
 
 describe("cells on the command line", { concurrency: 3 }, () => {
+  test("T10: work hands a command the tokens of what its task has on a cell, in a file that is gone afterwards", async () => {
+    const config = configOf("lab-7", [web("GPU:/jobs/a")]);
+    const cell = start(["cell", "--server", server.url, "--config", config]);
+    await until(() => (cell.output.stdout.includes("1 of 1 resources are ready") ? true : null), "it is linked");
+    const intent = { predicate: "MUTATES", resource: "GPU:/jobs/*", pick: "any" };
+    const task = { task_type: "bound", principal_ai: "cli", intents: [intent] };
+    const created = await fetch(`${server.url}/v1/tasks`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(task),
+    });
+    const { task_id: id } = (await created.json()) as { task_id: string };
+    const script =
+      'const [l] = JSON.parse(require("fs").readFileSync(process.env.LEASEHOLD_LEASES));' +
+      "fetch(l.coordinate, { headers: { authorization: `Bearer ${l.token}` } }).then((r) => r.text())" +
+      ".then((text) => console.log(l.resource, text, process.env.LEASEHOLD_LEASES));";
+    await server.line(["work", "--type", "bound", "--count", "1", "--", process.execPath, "-e", script]);
+    const { result } = await server.json<{ result: { outcome_text: string } }>(["tasks", "show", id]);
+    const [resource, text, path = ""] = result.outcome_text.split(" ");
+    assert.deepEqual([resource, text, existsSync(path)], ["GPU:/jobs/a", "served", false]);
+    cell.child.kill("SIGTERM");
+    assert.equal((await cell.ended).code, 0, cell.output.stderr);
+  });
+
   test("a cell runs, is listed with its resources, withdrawn, readmitted, and GONE after it was stopped", async () => {
     const config = configOf("lab-9", [{ ...web("GPU:/cli/a"), capacity: 4, hardware: ["a100"] }, web("GPU:/cli/b")]);
     const cell = start(["cell", "--server", server.url, "--config", config]);

@@ -13,6 +13,7 @@ import { Failure, UsageProblem } from "../problem.ts";
 import { onStopSignals } from "../stop-signals.ts";
 import { type Child, startChild } from "../supervision/child.ts";
 import { findCommand } from "../supervision/find-command.ts";
+import { LeasesFile } from "../supervision/leases-file.ts";
 import { signalGroup } from "../supervision/process-group.ts";
 import { supervise } from "../supervision/supervise.ts";
 import { Watchdog } from "../supervision/watchdog-link.ts";
@@ -44,7 +45,9 @@ input, and any exit code but 0 declines. The task then goes back to the queue wi
 for 5 s.
 
 The environment has LEASEHOLD_TASK_ID, LEASEHOLD_TASK_TYPE, LEASEHOLD_ATTEMPT, LEASEHOLD_FENCE, LEASEHOLD_LEASE_IDS
-(those of the task's manifest) and LEASEHOLD_URL. Commands that act as an agent (--agent, LEASEHOLD_AGENT_ID) leave its
+(those of the task's manifest) and LEASEHOLD_URL. Where a cell hosts what the task has leased, LEASEHOLD_LEASES is the
+path of a JSON file: [{"resource", "lease_id", "fence", "coordinate", "token"}]. It is written again whenever a heartbeat
+has renewed the tokens, so read it before each use; nobody else can, and it is deleted when the command ends. Commands that act as an agent (--agent, LEASEHOLD_AGENT_ID) leave its
 leases behind when they die: its restart is announced, so that the next attempt can take them up.`,
   flags: {
     type: { sign: "TYPE", short: "t", words: "the kind of tasks to do", many: true },
@@ -141,9 +144,13 @@ async function runOne(
 ): Promise<TaskOutcome> {
   const agentId = agentNamed(call);
   const agent = agentId === null ? {} : { LEASEHOLD_AGENT_ID: agentId };
-  const env = { ...call.environment, ...environmentFor(call, task, context), ...agent };
+  const file = context.leases.some(({ coordinate }) => coordinate !== undefined) ? new LeasesFile(context) : null;
+  const leases = file === null ? {} : { LEASEHOLD_LEASES: file.path };
+  const env = { ...call.environment, ...environmentFor(call, task, context), ...agent, ...leases };
   const input = `${JSON.stringify(task)}\n`;
-  const { code, stdout, stderrTail } = await runForTask(command, env, input, context, graceMs);
+  const { code, stdout, stderrTail } = await runForTask(command, env, input, context, graceMs).finally(() =>
+    file?.delete(),
+  );
   context.signal.throwIfAborted();
   if (code !== 0) {
     await announceRestart(call, client);

@@ -497,6 +497,9 @@ interface TaskRest {
   lastWorker?: Task["lastWorker"] | undefined;
   queuedAt?: Task["queuedAt"] | undefined;
   roomRequest?: Task["roomRequest"] | undefined;
+  picked?: Task["picked"] | undefined;
+  bindFailures?: Task["bindFailures"] | undefined;
+  bindFailure?: Task["bindFailure"] | undefined;
   lastReceiptId?: Task["lastReceiptId"] | undefined;
   dedupes?: Task["dedupes"] | undefined;
   progress?: Task["progress"] | undefined;
@@ -664,6 +667,9 @@ function taskRest(task: Task): TaskRest {
     lastWorker: task.lastWorker ?? undefined,
     queuedAt: task.queuedAt ?? undefined,
     roomRequest: task.roomRequest ?? undefined,
+    picked: task.picked.length === 0 ? undefined : task.picked,
+    bindFailures: task.bindFailures || undefined,
+    bindFailure: task.bindFailure ?? undefined,
     lastReceiptId: task.lastReceiptId ?? undefined,
     dedupes: task.dedupes.length === 0 ? undefined : task.dedupes,
     progress: task.progress ?? undefined,
@@ -749,6 +755,9 @@ function taskOf(
     lastWorker: rest.lastWorker ?? null,
     queuedAt: rest.queuedAt ?? null,
     roomRequest: rest.roomRequest ?? null,
+    picked: rest.picked ?? none,
+    bindFailures: rest.bindFailures ?? 0,
+    bindFailure: rest.bindFailure ?? null,
     lastReceiptId: rest.lastReceiptId ?? null,
     dedupes: rest.dedupes === undefined ? none : rest.dedupes.map(taskDedupesFrom),
     progress: rest.progress ?? null,

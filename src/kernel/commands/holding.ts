@@ -15,7 +15,8 @@ import {
 import type { Lease } from "../contract/records.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { LostLease, NotExtended, Refusal, Reply } from "../contract/replies.ts";
-import { whyNotExtended, whyNotRenewed } from "../deciding/extension.ts";
+import type { Bar } from "../deciding/admission.ts";
+import { whyNotExtended, whyNotLonger, whyNotRenewed } from "../deciding/extension.ts";
 import { whyNotManaged, whyNotPermittedLease } from "../deciding/permit.ts";
 import { emitLease, extendedLease, rebindingLease, reissue, updateLease } from "../leases/lease-life.ts";
 import { isAbove, whyNotItsWorker } from "../memory/actors.ts";
@@ -29,14 +30,18 @@ import {
   type Turn,
   withLinked,
 } from "../memory/state.ts";
-import { leasesOfAttempt } from "../memory/task-state.ts";
+import { leasesOfAttempt, type TaskEntry } from "../memory/task-state.ts";
 import { collect, observationOf } from "../requests/describe.ts";
 import { endLeases } from "../requests/request-life.ts";
 import { answerAfter, endIfSwept, type Later, sweep, these } from "../requests/sweep.ts";
+import { renew } from "../tasks/task-binding.ts";
 import { noteReissued } from "../tasks/task-life.ts";
 
 export function heartbeat(turn: Turn, lease: LeaseEntry, command: Heartbeat): Reply {
-  const refusal = whyNotExtended(turn.tenant, lease, turn.now);
+  const { holder } = lease;
+  const refusal =
+    whyNotExtended(turn.tenant, lease, turn.now) ??
+    (holder.kind === "task" ? whyNotTogether(turn, holder, lease) : null);
   if (refusal !== null) {
     noteLife(turn, lease, command.activity);
     return refusal;
@@ -69,6 +74,15 @@ export function heartbeatAll(turn: Turn, agent: AgentEntry, command: HeartbeatAl
   const observation = collected.size === 0 ? null : observationOf(turn, [...collected]);
   const leases = kept.map((lease) => lease.record);
   return { type: "leases", leases, lost, notExtended, ...(observation !== null && { observation }) };
+}
+
+/** T10: a task's leases are extended together, or none is. */
+export function whyNotTogether({ tenant, now }: Turn, task: TaskEntry, lease: LeaseEntry): Refusal | Bar | null {
+  for (const one of leasesOfAttempt(tenant, task, lease)) {
+    const refusal = whyNotLonger(tenant, one, now);
+    if (refusal !== null) return refusal;
+  }
+  return null;
 }
 
 /**
@@ -109,7 +123,10 @@ export function extend(turn: Turn, lease: LeaseEntry, activity: boolean): Reques
   const { tenant } = turn;
   if (lease.holder.kind === "task") {
     // T10: a task's leases are extended together, and none of an attempt that was called off.
-    for (const one of leasesOfAttempt(tenant, lease.holder, lease)) extendOne(turn, one, activity);
+    for (const one of leasesOfAttempt(tenant, lease.holder, lease)) {
+      if (one.record.cell === null) extendOne(turn, one, activity);
+      else renew(turn, one, extendedLease(turn, one, activity));
+    }
     return null;
   }
   const collected = lease.record.claimBy === null ? null : lease.request;

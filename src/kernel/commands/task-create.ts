@@ -11,8 +11,9 @@ import type { Reply } from "../contract/replies.ts";
 import type { CreateTask, SetTaskType, TaskInput } from "../contract/task-commands.ts";
 import type { Task, TaskSpec } from "../contract/task-records.ts";
 import { quotaExceeded, whyNoMemory } from "../deciding/admission.ts";
-import { leavesChoice, needsCells, readIntents } from "../deciding/manifest.ts";
+import { leavesChoice, readIntents } from "../deciding/manifest.ts";
 import { permitTask, taskQuestion } from "../deciding/permit.ts";
+import { pickWarnings } from "../deciding/picking.ts";
 import { agentOf, requireAbove } from "../memory/actors.ts";
 import { createEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn, takePriority } from "../memory/state.ts";
@@ -51,7 +52,8 @@ export function createTask(turn: Turn, command: CreateTask): Reply {
     finish(turn, task, "canceled", null, "dependency_failed");
     emitTask(turn, task, "task.canceled", null, "dependency_failed");
   } else enterQueue(turn, task);
-  const warnings = [...leaseWarnings(command.task.leaseDurationMs), ...capped];
+  const picks = leavesChoice(spec.intents) ? pickWarnings(tenant, spec.intents) : none;
+  const warnings = [...leaseWarnings(command.task.leaseDurationMs), ...capped, ...picks];
   return { type: "task", task: task.record, created: true, warnings };
 }
 
@@ -161,6 +163,9 @@ function addTask(
     progress: null,
     queuedAt: null,
     roomRequest: null,
+    picked: none,
+    bindFailures: 0,
+    bindFailure: null,
     winningReceiptId: null,
     endedAt: null,
     endReason: null,
@@ -237,12 +242,6 @@ export function readTask(tenant: TenantEntry, input: TaskInput): TaskSpec | Refu
   }
   const read = input.intents === null || input.intents.length === 0 ? noIntents : readIntents(tenant, input.intents);
   if ("code" in read) return read;
-  if (needsCells(tenant, read.claims)) {
-    return invalid("invalid_task", "intents", "must not name bound resources; acquire them as an agent");
-  }
-  if (leavesChoice(read.intents)) {
-    return invalid("invalid_task", "intents", "must name their resources, without pick");
-  }
   if (input.speculative === true && read.intents.length > 0) {
     return invalid("invalid_task", "speculative", "must be left out where there are intents (T8)");
   }

@@ -8,10 +8,10 @@ import type { Intent } from "../contract/records.ts";
 import type { Offer, Refusal, Reply } from "../contract/replies.ts";
 import type { PollTasks } from "../contract/task-commands.ts";
 import { isLeaseTimeUsedUp } from "../deciding/admission.ts";
-import { type LinkedClaim, makeClaim } from "../deciding/manifest.ts";
+import { type LinkedClaim, makeClaim, needsCells } from "../deciding/manifest.ts";
 import { firstOf } from "../index/heap.ts";
 import { contestPast } from "../leases/late-results.ts";
-import { beginLease, emitLease, extensionFor, type GrantTerms, reissue } from "../leases/lease-life.ts";
+import { beginLease, emitLease, extensionFor, type GrantTerms, reissue, updateLease } from "../leases/lease-life.ts";
 import { isSwept } from "../memory/jobs.ts";
 import { type LeaseEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
 import {
@@ -19,6 +19,7 @@ import {
   type Lane,
   leasesOfAttempt,
   leasesOfWorker,
+  manifestLeases,
   rankOf,
   type TaskEntry,
   type WorkerEntry,
@@ -27,8 +28,9 @@ import { canonicalName } from "../names/resource-name.ts";
 import { mayWorkOn, question } from "../policies/matching.ts";
 import { permissionsOf, whyNotPermitted } from "../policies/permissions.ts";
 import { beginLeases } from "../requests/request-life.ts";
+import { type Collected, collectPrepared, prepare, preparingFor } from "../tasks/task-binding.ts";
 import { emitTask, noteReissued } from "../tasks/task-life.ts";
-import { canRunNow, claimTask } from "../tasks/task-manifest.ts";
+import { canRunNow, claimTask, pickedOf } from "../tasks/task-manifest.ts";
 import { afterTry } from "../tasks/task-parking.ts";
 import { leaveQueue, offerSlots } from "../tasks/task-queue.ts";
 import { resumeSpeculation, secondFor } from "../tasks/task-speculation.ts";
@@ -113,12 +115,11 @@ function describeOffer(tenant: TenantEntry, lease: LeaseEntry): Offer {
   const task = taskOf(lease);
   const { record } = task;
   const isAccepted = record.live.some(({ leaseId, acceptedAt }) => leaseId === lease.record.id && acceptedAt !== null);
-  const leases = leasesOfAttempt(tenant, task, lease).filter((one) => one !== lease);
   return {
     task: record,
     payload: task.payload?.record ?? null,
     lease: lease.record,
-    leases: leases.map((one) => one.record),
+    leases: manifestLeases(tenant, task, lease),
     attempt: Math.max(record.attempts + (isAccepted ? 0 : 1), 1),
   };
 }
@@ -138,27 +139,37 @@ function offerTasks(
     covers(worker, lane) &&
     (accepted === null || accepted.has(lane.taskType)) &&
     (work.length === 0 || mayWorkOn(work, worker.record.id, lane.taskType));
-  const lanes = [...tenant.book.lanes.values()].filter(suits);
-  const chooser = chooserFor(tenant, lanes, suits, worker, preferredKinds ?? []);
+  const lanes = new Set([...tenant.book.lanes.values()].filter(suits));
+  const chooser = chooserFor(tenant, lanes, worker, preferredKinds ?? []);
   const terms = { suffix: suffixFrom(now, entropy), begun: 0 };
   for (let examined = 0; offers.length < wanted; examined++) {
     if (examined >= limits.taskExaminedMax) return true;
     const task = chooser();
     if (task === null) break;
+    if (task.preparedFor === null && mayBind(tenant, task) && offers.length + preparingFor(tenant, worker) >= wanted) {
+      // As many as it asked for are prepared for it, or are already its own.
+      lanes.delete(task.lane);
+      continue;
+    }
     // One that cannot run is put aside, and does not hold up those behind it.
     if (!isWithinQuota(tenant, task) && canRunNow(tenant, task)) return false;
+    if (task.preparedFor !== null) {
+      offers.push(offer(turn, worker, task, noClaims, terms, collectPrepared(turn, task, worker.record.id)));
+      continue;
+    }
     const { parking } = task;
     task.parking = null;
     leaveQueue(turn, task);
     const claims = claimTask(turn, task, true);
     // Those that it wounded lose what it is granted (W7, T13).
     followUp(turn);
-    if (claims !== null) offers.push(offer(turn, worker, task, claims, terms));
+    if (claims !== null && needsCells(tenant, claims)) prepare(turn, worker, task, claims);
+    else if (claims !== null) offers.push(offer(turn, worker, task, claims, terms));
     if (parking !== null) afterTry(turn, task, parking);
     if (task.key !== null) offerSlots(turn, task.key);
   }
   while (offers.length < wanted) {
-    const task = secondFor(lanes, worker);
+    const task = secondFor([...lanes], worker);
     if (task === null || !isWithinQuota(tenant, task)) break;
     offers.push(offer(turn, worker, task, noClaims, terms));
   }
@@ -168,12 +179,23 @@ function offerTasks(
 /** G2: for the task itself, and for all that its manifest names. */
 function isWithinQuota({ book, leases, waitingClaims, record }: TenantEntry, task: TaskEntry): boolean {
   let more = 1 + waitingClaims;
-  // What it waits for itself is what it is to get.
+  // What it waits for itself is what it is to get, and what was prepared it has.
   for (const { claims } of task.open) more -= claims.length;
+  if (task.preparedFor !== null) more -= task.leaseCount;
   for (const { to } of task.record.spec.intents) more += to === null ? 1 : 2;
   const isWithin = leases.size + more <= record.quotas.leasesMax;
   if (!isWithin) book.isLeaseQuotaFull = true;
   return isWithin;
+}
+
+/** Whether cells may have to set something up first (G6); which resource is chosen is not known yet. */
+function mayBind(tenant: TenantEntry, { record: { spec } }: TaskEntry): boolean {
+  if (tenant.cells.size === 0 && tenant.resources.size === 0) return false;
+  return spec.intents.some(({ pick, resource }) => pick !== null || isBound(tenant, resource));
+}
+
+function isBound({ resources }: TenantEntry, resource: string): boolean {
+  return (resources.get(resource)?.record.cell ?? null) !== null;
 }
 
 const noClaims: readonly LinkedClaim[] = [];
@@ -184,8 +206,7 @@ const noClaims: readonly LinkedClaim[] = [];
  */
 function chooserFor(
   { book }: TenantEntry,
-  lanes: readonly Lane[],
-  suits: (lane: Lane) => boolean,
+  lanes: ReadonlySet<Lane>,
   worker: WorkerEntry,
   preferredKinds: readonly string[],
 ) {
@@ -199,7 +220,8 @@ function chooserFor(
       if (preferred.has(task.lane.taskType)) rank -= headStart(limits.taskPreferredLevels);
       if (isAffine) rank -= headStart(limits.taskAffinityLevels);
       // T8: a worker that made room for an urgent task gets that one, not the one back that it gave up.
-      if (task.record.roomRequest?.workerId === worker.record.id) rank = Number.NEGATIVE_INFINITY;
+      const madeRoom = task.record.roomRequest?.workerId === worker.record.id;
+      if (madeRoom || task.preparedFor !== null) rank = Number.NEGATIVE_INFINITY;
       if (best !== null && (rank > bestRank || (rank === bestRank && task.priority > best.priority))) return;
       best = task;
       bestRank = rank;
@@ -210,7 +232,7 @@ function chooserFor(
     }
     const had = book.affine.get(worker.record.id);
     const affine = had === undefined ? undefined : firstOf(had)?.task;
-    if (affine !== undefined && suits(affine.lane)) consider(affine, true);
+    if (affine !== undefined && lanes.has(affine.lane)) consider(affine, true);
     return best;
   };
 }
@@ -223,6 +245,7 @@ function offer(
   task: TaskEntry,
   claims: readonly LinkedClaim[],
   numbering: { readonly suffix: string; begun: number },
+  prepared: Collected | null = null,
 ): Offer {
   const { tenant, now } = turn;
   const { record } = task;
@@ -236,12 +259,19 @@ function offer(
     binds: false,
     agentId: worker.record.id,
   };
-  if (claims.length > 0) contestPast(turn, task);
+  const { intents } = record.spec;
+  if (intents.length > 0) contestPast(turn, task);
   const intent: Intent = { ...wholeTask, resource: taskPrefix + record.id };
   const claim = makeClaim(tenant, intent, canonicalName(intent.resource));
   const lease = beginLease(turn, task, claim, numbering.begun++, null, terms);
   const leases = beginLeases(turn, task, claims, terms, numbering.begun);
   numbering.begun += leases.length;
+  if (prepared !== null) {
+    // As old as what was prepared, so that a quota on lease time ends them together too (L10).
+    const { acquiredAt } = prepared;
+    const expiresAt = Math.min(lease.record.expiresAt, prepared.expiresAt);
+    updateLease(turn, lease, { ...lease.record, acquiredAt, expiresAt });
+  }
   worker.leases.add(lease);
   task.passedOver = 0;
   const attempt = {
@@ -258,7 +288,15 @@ function offer(
   };
   const isFirst = record.live.length === 0;
   if (isFirst && task.key !== null) task.key.running++;
-  moveTask(turn, task, "offer", { live: [...record.live, attempt], roomRequest: null });
+  const picked = prepared === null ? pickedOf(intents, claims) : prepared.picked;
+  const change = {
+    live: [...task.record.live, attempt],
+    roomRequest: null,
+    picked,
+    bindFailures: 0,
+    bindFailure: null,
+  };
+  moveTask(turn, task, "offer", change);
   resumeSpeculation(turn, task);
   emitTask(turn, task, "task.offered", attempt, null);
   return describeOffer(tenant, lease);

@@ -15,11 +15,10 @@ import {
 } from "../contract/task-commands.ts";
 import type { Task } from "../contract/task-records.ts";
 import { whyNoMemory } from "../deciding/admission.ts";
-import { whyNotLonger } from "../deciding/extension.ts";
 import { taskQuestion } from "../deciding/permit.ts";
 import { isAbove } from "../memory/actors.ts";
 import { isTaskLease, type LeaseEntry, type Turn } from "../memory/state.ts";
-import { attemptOf, leasesOfAttempt, type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { attemptOf, manifestLeases, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { whyNotPermitted } from "../policies/permissions.ts";
 import { canceledReceipt } from "../receipts/receipts.ts";
 import { endLeases } from "../requests/request-life.ts";
@@ -27,7 +26,7 @@ import { emitTask, finish, isFinal } from "../tasks/task-life.ts";
 import { askToMakeRoom } from "../tasks/task-preemption.ts";
 import { enterQueue } from "../tasks/task-queue.ts";
 import { moveTask } from "../tasks/task-states.ts";
-import { extend, findLease } from "./holding.ts";
+import { extend, findLease, whyNotTogether } from "./holding.ts";
 
 interface TaskLease {
   readonly lease: LeaseEntry;
@@ -44,23 +43,21 @@ export function findTaskLease(turn: Turn, command: HeartbeatTask | ReleaseTask):
 }
 
 export function heartbeatTask(turn: Turn, { lease, task }: TaskLease, command: HeartbeatTask): Reply {
-  const { tenant, now } = turn;
+  const { tenant } = turn;
   const tooLarge = checkValue("progress", taskCommands.heartbeat_task.progress, command.progress);
   if (tooLarge !== null) return tooLarge;
   const attempt = attemptOf(task, lease);
   if (attempt?.canceled) return { type: "task_lease", lease: lease.record, leases: [], directives: ["cancel"] };
-  for (const one of leasesOfAttempt(tenant, task, lease)) {
-    const refusal = whyNotLonger(tenant, one, now);
-    if (refusal !== null) return refusal;
-  }
+  const refusal = whyNotTogether(turn, task, lease);
+  if (refusal !== null) return refusal;
   const isPreempted = askToMakeRoom(turn, task, lease);
   extend(turn, lease, true);
   // The lease counts for more than what is reported with it: that is not kept where there is no memory for it (S4).
   if (command.progress !== undefined && command.progress !== null && whyNoMemory(tenant) === null)
     updateTask(turn, task, { progress: command.progress });
-  const leases = leasesOfAttempt(tenant, task, lease).filter((one) => one !== lease);
+  const leases = manifestLeases(tenant, task, lease);
   const directives = isPreempted ? preempt : none;
-  return { type: "task_lease", lease: lease.record, leases: leases.map((one) => one.record), directives };
+  return { type: "task_lease", lease: lease.record, leases, directives };
 }
 
 const none: readonly Directive[] = [];

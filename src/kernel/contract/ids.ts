@@ -28,6 +28,12 @@ export function leaseIdWith(suffix: string, index: number): string {
   return index === 0 ? `lse_${suffix}` : `lse_${suffix}-${index}`;
 }
 
+/** Which of the leases that were granted together it is. */
+export function leaseIndexOf(leaseId: string): number {
+  const dash = leaseId.indexOf("-");
+  return dash < 0 ? 0 : Number(leaseId.slice(dash + 1));
+}
+
 /** The other way round: the request through which a lease was granted. */
 export function requestIdOf(leaseId: string): string {
   const dash = leaseId.indexOf("-");

@@ -105,6 +105,9 @@ export const limits = {
   /** Passed over this often because of its manifest, a task queues for it (T10), for `taskWaitMs` at a time. */
   taskPassedOverMax: 3,
   taskWaitMs: 60_000,
+  /** T10: the pause before a task whose resources no cell could set up is tried again; it doubles up to the most. */
+  taskBindBackoffMs: 1_000,
+  taskBindBackoffMsMax: 60_000,
   /** How long a worker whose task was canceled keeps what it holds, so that it can stop in order. */
   taskCancelMs: 30_000,
   /** How long an urgent task has waited before a worker is asked to make room (T8). */

@@ -148,6 +148,11 @@ export const task = {
   /** Since when it could have been offered, as far as it is up to itself; null: since it was created (T8). */
   queuedAt: hidden(optional(time())),
   roomRequest: hidden(optional(record(roomRequest))),
+  /** What its last attempt had for each intent, where one leaves the choice open (T10). */
+  picked: hidden(optional(list(text()), none)),
+  /** How often cells have failed to set its resources up since it was last offered, and why the last time (T10, G6). */
+  bindFailures: hidden(optional(integer(), 0)),
+  bindFailure: hidden(optional(text())),
   /** The last receipt about it: the cause of the next (R5). */
   lastReceiptId: optional(text()),
   dedupes: hidden(optional(list(record(dedupeMark)), none)),

@@ -37,8 +37,9 @@ export function whyNotExtended(tenant: TenantEntry, lease: LeaseEntry, now: Mill
   return whyTimeIsUp(tenant, lease, now);
 }
 
-/** G12, L10: of one of a task's leases, which a heartbeat of the task extends together. */
-export function whyNotLonger(tenant: TenantEntry, lease: LeaseEntry, now: Millis): Refusal | null {
+/** Of one of a task's leases, which a heartbeat of the task extends together (G12, L10), or renews (G8). */
+export function whyNotLonger(tenant: TenantEntry, lease: LeaseEntry, now: Millis): Refusal | Bar | null {
+  if (lease.record.cell !== null) return whyNotAdmitted(tenant, lease) ?? whyTimeIsUp(tenant, lease, now);
   return (tenant.resources.size === 0 ? null : whyWithdrawn(tenant, lease)) ?? whyTimeIsUp(tenant, lease, now);
 }
 

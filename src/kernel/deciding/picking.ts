@@ -25,6 +25,7 @@ import type { Decision } from "./decide.ts";
 import {
   type Claim,
   claimsOf,
+  type LinkedClaim,
   lastPlace,
   type Manifest,
   makeClaim,
@@ -40,13 +41,31 @@ export function pickNames(
   agent: AgentEntry,
   manifest: Manifest,
   now: Millis,
-): Manifest | Exclude<Decision, { readonly type: "grant" }> {
+): Manifest | NothingToPick {
+  const picked = pickFor(tenant, agent, manifest.intents, decidingPriority(tenant, agent, now));
+  return picked.type === "picked" ? { ...manifest, picked: picked.names, claims: picked.claims } : picked;
+}
+
+export interface Picked {
+  readonly type: "picked";
+  /** For each intent. */
+  readonly names: readonly string[];
+  readonly claims: readonly LinkedClaim[];
+}
+
+type NothingToPick = Exclude<Decision, { readonly type: "grant" }>;
+
+export function pickFor(
+  tenant: TenantEntry,
+  holder: Holder,
+  intents: readonly Intent[],
+  priority: number,
+): Picked | NothingToPick {
   const isWaitDie = tenant.record.settings.strategy === "wait_die";
-  const priority = decidingPriority(tenant, agent, now);
   const place = isWaitDie ? lastPlace : placeOf(tenant, priority, Number.POSITIVE_INFINITY);
-  const picked = manifest.intents.map(({ resource }) => resource);
-  const taken = new Set(manifest.intents.flatMap(({ pick, resource, to }) => (pick === null ? [resource, to] : [])));
-  for (const [index, intent] of manifest.intents.entries()) {
+  const picked = intents.map(({ resource }) => resource);
+  const taken = new Set(intents.flatMap(({ pick, resource, to }) => (pick === null ? [resource, to] : [])));
+  for (const [index, intent] of intents.entries()) {
     if (intent.pick === null) continue;
     const field = `intents.${index}.resource`;
     const pattern = canonicalName(intent.resource);
@@ -69,11 +88,18 @@ export function pickNames(
     if (roomy.length === 0) {
       return deny("capacity", `No resource of ${pattern.text} has ${intent.units} units in all.`);
     }
-    const { name } = freest(tenant, agent, intent, roomy, place) ?? shortestQueue(agent, intent, roomy);
+    const { name } = freest(tenant, holder, intent, roomy, place) ?? shortestQueue(holder, intent, roomy);
     picked[index] = name.text;
     taken.add(name.text);
   }
-  return { ...manifest, picked, claims: claimsOf(tenant, manifest.intents, picked) };
+  return { type: "picked", names: picked, claims: claimsOf(tenant, intents, picked) };
+}
+
+/** A task may be created before what it is to have; that it can choose from nothing yet is worth a word. */
+export function pickWarnings(tenant: TenantEntry, intents: readonly Intent[]): string[] {
+  return intents
+    .filter(({ pick, resource }) => pick !== null && matchesOf(tenant, canonicalName(resource)).length === 0)
+    .map(({ resource }) => `No declared resource matches ${resource} yet; the task waits for one.`);
 }
 
 /** In the order of their names, which does not depend on how the search went. */

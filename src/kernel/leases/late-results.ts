@@ -20,14 +20,19 @@ export function awaitLateResult(turn: Turn, task: TaskEntry): void {
   dropLateResult(tenant, task);
   lateResults.set(
     task,
-    task.record.spec.intents.flatMap((intent) => lateNamesOf(tenant, task, intent)),
+    task.record.spec.intents.flatMap((intent, at) => lateNamesOf(tenant, task, intent, task.record.picked[at] ?? null)),
   );
   if (lateResults.size <= limits.taskLateResultsMax) return;
   for (const oldest of lateResults.keys()) return contestPast(turn, oldest);
 }
 
-function lateNamesOf({ book }: TenantEntry, task: TaskEntry, { predicate, resource, to }: Intent): LateName[] {
-  return [resource, ...(to === null ? [] : [to])].map((text) => {
+function lateNamesOf(
+  { book }: TenantEntry,
+  task: TaskEntry,
+  { predicate, resource, to }: Intent,
+  picked: string | null,
+): LateName[] {
+  return [picked ?? resource, ...(to === null ? [] : [to])].map((text) => {
     const name = canonicalName(text);
     const lateName: LateName = {
       task,

@@ -233,6 +233,7 @@ export function endLease(
     updateLease(turn, entry, closingLease(record, as, reason, version, turn.now + limits.teardownMs));
     emitLease(turn, entry, "lease.closing", reason);
     if (as !== "RELEASED") noteLost(turn, entry, record);
+    if (entry.holder.kind === "task") turn.state.consequences.push({ type: "task_lease_closing", lease: entry });
     return;
   }
   finishLease(turn, entry, as, reason, version);

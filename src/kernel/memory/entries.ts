@@ -136,6 +136,8 @@ export function createTaskBook(): TaskBook {
     types: new Map(),
     workers: new Map(),
     affine: new Map(),
+    choices: new Map(),
+    preparing: new Map(),
     dedupes: new Map(),
     barred: new Set(),
     lateResults: new Map(),

@@ -300,8 +300,8 @@ export function freeNameOf(turn: Turn, lease: LeaseEntry): void {
   if (isAwaited(turn.tenant)) turn.state.freed.push(nameOf(lease));
 }
 
-function isAwaited({ waitingCount, standby }: TenantEntry): boolean {
-  return waitingCount > 0 || standby.count > 0;
+function isAwaited({ waitingCount, standby, book }: TenantEntry): boolean {
+  return waitingCount > 0 || standby.count > 0 || book.choices.size > 0;
 }
 
 /** W1: the time in ms, counted up where that is not yet unique. */

@@ -1,17 +1,20 @@
 /**
  * Where tasks and workers stand in memory. A queued task is in exactly one place: delayed (among the deadlines),
- * dependent (on tasks that are not done), ready (in its lane), keyed (its concurrency key is full), parked (on one lease
- * or request that stands in its manifest's way) or barred (somebody must act first). It is looked at when it is ready
- * and a worker asks, and put elsewhere if it cannot be offered; whatever put it there brings it back. So a poll's cost
- * does not grow with the queue.
+ * dependent (on tasks that are not done), ready (in its lane), keyed (its concurrency key is full), parked (on one thing
+ * that stands in its manifest's way), barred (somebody must act first) or binding (cells set its resources up). It is
+ * looked at when it is ready and a worker asks, and put elsewhere if it cannot be offered; whatever put it there brings it
+ * back. So a poll's cost does not grow with the queue.
  */
 
+import { leaseIndexOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
 import type { Strength } from "../contract/predicates.ts";
+import type { Lease } from "../contract/records.ts";
 import type { Task, TaskAttempt, TaskSpec } from "../contract/task-records.ts";
 import { createHeap, firstOf, type Heap, type Ranked, rankIn, removeFrom } from "../index/heap.ts";
 import type { Placed } from "../index/placed-lists.ts";
 import type { Node } from "../index/resource-tree.ts";
+import type { ResourceName } from "../names/resource-name.ts";
 import {
   changed,
   type Entry,
@@ -26,7 +29,16 @@ import {
 } from "./state.ts";
 
 /** What a task's manifest waits for: a lease, a request ahead of it, units of a counted resource (C6), a quota (G2). */
-export type Obstacle = LeaseEntry | RequestEntry | ResourceEntry | KindEntry;
+export type Obstacle = LeaseEntry | RequestEntry | ResourceEntry | KindEntry | ChoiceEntry;
+
+/** T10: a pattern of which tasks want any one resource (`pick`) in the same way; all were taken when they were tried. */
+export interface ChoiceEntry {
+  readonly kind: "choice";
+  readonly id: string;
+  readonly pattern: ResourceName;
+  /** Tasks that wait until one that it matches is freed. */
+  parked: Parking | null;
+}
 
 /** A type of resources that the tenant has a quota on: units leased and waited for. */
 export interface KindEntry {
@@ -37,7 +49,7 @@ export interface KindEntry {
   parked: Parking | null;
 }
 
-export type TaskPlace = "delayed" | "dependent" | "ready" | "keyed" | "parked" | "barred" | "none";
+export type TaskPlace = "delayed" | "dependent" | "ready" | "keyed" | "parked" | "barred" | "binding" | "none";
 
 export interface TaskEntry extends Ranked, Entry<"task"> {
   readonly kind: "task";
@@ -53,6 +65,8 @@ export interface TaskEntry extends Ranked, Entry<"task"> {
   key: ConcurrencyKey | null;
   /** The parking it waits in or, while ready, the one it was woken from. */
   parking: Parking | null;
+  /** The worker that asked for it while cells set its resources up (T10), and after that until it is offered. */
+  preparedFor: string | null;
   /** How often it was passed over because of its manifest since it last queued for it (T10). */
   passedOver: number;
   /** Those that depend on it. */
@@ -75,6 +89,7 @@ export interface Parking {
     | { readonly kind: "lease"; readonly resource: string; readonly strength: Strength }
     | { readonly kind: "resource"; readonly resource: string }
     | { readonly kind: "kind"; readonly name: string }
+    | { readonly kind: "choice"; readonly id: string; readonly resource: string }
     | null;
   readonly lanes: Map<Lane, Heap<TaskEntry>>;
   /** All of them by age. */
@@ -150,6 +165,10 @@ export interface TaskBook {
   readonly dedupes: Map<string, Owed>;
   /** Tasks that wait for somebody to act: a fenced resource, for instance. */
   readonly barred: Set<TaskEntry>;
+  /** By id: what tasks that wait for any one of a pattern's resources are parked on. */
+  readonly choices: Map<string, ChoiceEntry>;
+  /** Tasks that are prepared, or that cells prepare, by the worker that asked for them (T10). */
+  readonly preparing: Map<string, number>;
   /** Tasks with a manifest whose last holder may still come with a late complete (T13), and where they were. */
   readonly lateResults: Map<TaskEntry, readonly LateName[]>;
   /** What those held, in trees of its own by the type of resource, so that a grant meets only what it overlaps (C5). */
@@ -170,7 +189,7 @@ export interface ReadyTask {
   readonly tenant: string;
   readonly taskType: string;
   readonly requires: readonly string[];
-  /** The worker that had it before, which is asked first (T7). */
+  /** The worker that had it before, or that it was prepared for, which is asked first (T7, T10). */
   readonly lastWorker: string | null;
   /** The worker that has it: the second attempt is for others (T8). */
   readonly runningOn: string | null;
@@ -196,13 +215,26 @@ export function updateTask(turn: Turn, task: TaskEntry, change: Partial<Omit<Tas
 export function leasesOfAttempt(tenant: TenantEntry, task: TaskEntry, lease: LeaseEntry): LeaseEntry[] {
   const attempt = attemptOf(task, lease);
   if (attempt === undefined || attempt.canceled) return [];
-  if (task.record.spec.intents.length > 0) return leasesOf(task);
+  if (task.record.spec.intents.length > 0) return openLeasesOf(task);
   const own = tenant.leases.get(attempt.leaseId);
   return own === undefined ? [] : [own];
 }
 
+/** Those of its manifest, in the order of the intents: renewals change that of their fences. */
+export function manifestLeases(tenant: TenantEntry, task: TaskEntry, lease: LeaseEntry): Lease[] {
+  const leases = leasesOfAttempt(tenant, task, lease).filter((one) => one !== lease);
+  if (leases.length > 1) leases.sort((a, b) => leaseIndexOf(a.record.id) - leaseIndexOf(b.record.id));
+  return leases.map(({ record }) => record);
+}
+
+/** Without those of earlier attempts that cells are still tearing down (G6). */
+export function openLeasesOf(task: TaskEntry): LeaseEntry[] {
+  return leasesOf(task).filter(({ record }) => record.state !== "CLOSING");
+}
+
 /** Which of the task's attempts a lease belongs to: only a task without a manifest has more than one. */
 export function attemptOf({ record }: TaskEntry, { record: lease }: LeaseEntry): TaskAttempt | undefined {
+  if (lease.closingAs !== null) return undefined;
   return isTaskLease(lease) ? record.live.find(({ leaseId }) => leaseId === lease.id) : record.live[0];
 }
 
@@ -234,6 +266,7 @@ export function createTaskEntry(record: Task, lane: Lane): TaskEntry {
     lane,
     key: null,
     parking: null,
+    preparedFor: null,
     passedOver: 0,
     dependents: null,
     second: "no",
@@ -275,7 +308,9 @@ export function makeReady(turn: Turn, task: TaskEntry): void {
   const { record, lane } = task;
   task.place = "ready";
   tenant.book.readyCount++;
-  rankIn(lane.ready, task, rankOf(record), record.timestamp);
+  // One whose resources are set up holds them: it is offered before all others.
+  const rank = task.preparedFor === null ? rankOf(record) : Number.NEGATIVE_INFINITY;
+  rankIn(lane.ready, task, rank, record.timestamp);
   if (record.lastWorker !== null) enterAffine(tenant, task, record.lastWorker);
   announce(turn, task);
 }
@@ -303,10 +338,10 @@ export function leaveReady({ tenant: { book } }: Turn, task: TaskEntry): void {
     book.affine.delete(lastWorker);
 }
 
-export function announce({ state }: Turn, { record, lane }: TaskEntry): void {
+export function announce({ state }: Turn, { record, lane, preparedFor }: TaskEntry): void {
   const { tenant, live } = record;
   const runningOn = live[0]?.workerId ?? null;
-  const lastWorker = runningOn === null ? record.lastWorker : null;
+  const lastWorker = runningOn === null ? (preparedFor ?? record.lastWorker) : null;
   state.ready.push({ tenant, taskType: lane.taskType, requires: lane.requires, lastWorker, runningOn });
 }
 

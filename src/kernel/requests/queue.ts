@@ -28,6 +28,7 @@ import { grantWaiter, updateRequest } from "./request-life.ts";
 /** Serves those who may have waited for these names. */
 export function serve(turn: Turn, names: readonly ResourceName[]): void {
   const { tenant } = turn;
+  if (tenant.book.choices.size > 0) freeChoices(turn, names);
   if (tenant.waitingCount === 0) return;
   const candidates = new Map<RequestEntry, Placed>();
   for (const name of names) {
@@ -51,6 +52,14 @@ export function serve(turn: Turn, names: readonly ResourceName[]): void {
   if (tenant.picking.size > 0) servePicking(turn, names);
 }
 
+/** T10: tasks that may have any one resource of a pattern are tried again when one of those is freed. */
+function freeChoices({ state, tenant }: Turn, names: readonly ResourceName[]): void {
+  for (const choice of tenant.book.choices.values()) {
+    if (names.some((name) => namesOverlap(choice.pattern, name)))
+      state.consequences.push({ type: "choice_freed", choice });
+  }
+}
+
 /** Waiters that leave the choice of a resource open, and could use one of these names instead, in queue order. */
 function servePicking(turn: Turn, names: readonly ResourceName[]): void {
   const affected = [...turn.tenant.picking].filter(([{ claims }, patterns]) => {
@@ -65,6 +74,10 @@ function servePicking(turn: Turn, names: readonly ResourceName[]): void {
     if (isRequestSwept(turn.tenant, request)) continue;
     const picked = findOthers(turn.tenant, request, patterns, names);
     if (picked === null) continue;
+    if (request.holder.kind === "task") {
+      turn.state.consequences.push({ type: "task_fits", task: request.holder });
+      continue;
+    }
     const left = request.claims.map(({ name }) => name);
     updateRequest(turn, request, { picked });
     grantWaiter(turn, request);

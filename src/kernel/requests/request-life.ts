@@ -108,9 +108,14 @@ export function enqueue({ state, tenant }: Turn, request: RequestEntry): void {
   if (holder.senior === null) enterSeniors(tenant, holder);
   tenant.waitingCount++;
   tenant.waitingClaims += request.claims.length;
+  openFor(holder, request);
+  rankIn(state.waits, request, record.timeoutAt, record.arrival);
+}
+
+/** Among what its holder has open. */
+export function openFor(holder: Holder, request: RequestEntry): void {
   if (holder.open === noRequests) (holder as TaskEntry).open = new Set();
   holder.open.add(request);
-  rankIn(state.waits, request, record.timeoutAt, record.arrival);
 }
 
 /** Out of the queue without a grant: others may have stood behind it. */
@@ -195,7 +200,7 @@ export function grantRequest(turn: Turn, request: RequestEntry, picked: readonly
 export function attachLeases(turn: Turn, request: RequestEntry, leases: readonly LeaseEntry[]): void {
   for (const lease of leases) lease.request = request;
   const binds = leases.some((lease) => lease.record.state === "BINDING");
-  if (binds) request.holder.open.add(request);
+  if (binds) openFor(request.holder, request);
   moveRequest(turn, request, binds ? "bind" : "grant", { leaseIds: leases.map((lease) => lease.record.id) });
 }
 
@@ -218,7 +223,15 @@ export function finishBinding(turn: Turn, request: RequestEntry): void {
     updateLease(turn, lease, boundLease(lease.record, times));
     emitLease(turn, lease, "lease.granted", null);
   }
+  if (request.holder.kind === "task") return settleForTask(turn, request, leases);
   announceGrant(turn, request);
+}
+
+/** T10: nobody asks for it by its id; the leases are the task's, for the worker that collects them in time. */
+function settleForTask(turn: Turn, request: RequestEntry, leases: readonly LeaseEntry[]): void {
+  for (const lease of leases) lease.request = null;
+  removeRequest(turn, request);
+  turn.state.consequences.push({ type: "task_bound", task: request.holder as TaskEntry });
 }
 
 export function liveLeasesOf(tenant: TenantEntry, request: RequestEntry): LeaseEntry[] {
@@ -360,6 +373,9 @@ export function endBinding(
   for (const lease of leases) {
     if (lease.record.state !== "CLOSING") endLease(turn, lease, "REVOKED", reason, null);
   }
+  if (request.holder.kind !== "task") return;
+  const failure = fate === "BIND_FAILED" ? reason : null;
+  turn.state.consequences.push({ type: "task_unbound", task: request.holder, failure });
 }
 
 /** Ends what a request waits, stands by or binds for. */

@@ -84,7 +84,7 @@ test("T11: units that are taken, and more than there are at all", () => {
   assert.deepEqual(world.kindsOf(world.create({ intents: "MUTATES GPU:/0 x3" })), ["quota"]);
 });
 
-test("T11: what somebody must act on: a fence, a withdrawal, a bound resource, a suspension, a quota", () => {
+test("T11: what somebody must act on: a fence, a withdrawal, a suspension, a quota", () => {
   const world = createTaskWorld();
   world.idles("w.1");
   const id = world.create({ intents: "MUTATES GPU:/1" });
@@ -93,8 +93,6 @@ test("T11: what somebody must act on: a fence, a withdrawal, a bound resource, a
   world.reset("GPU:/1");
   world.withdraw("GPU:/1");
   assert.equal(world.explain(id)[0]?.detail, "GPU:/1 was withdrawn; declare it again.");
-  world.declare("GPU:/1", null, "cell-1");
-  assert.equal(world.explain(id)[0]?.detail, "Its manifest names a resource that is bound to a cell.");
   world.declare("GPU:/1");
   world.quotas({ leasesMax: 0 });
   assert.equal(world.explain(id)[0]?.detail, "The tenant holds as many leases as it may.");
@@ -111,9 +109,6 @@ test("T11, G6: a manifest on a resource that a cell hosts by now: the cell is na
   ];
   const enrolled = { cellId: "c1", session: "s1", version: null, inventory, bindings: [] };
   world.expect("cell_enrolled", world.ask({ type: "enrol_cell", ...enrolled }));
-  world.idles("w.1");
-  assert.equal(world.placeOf(id), "barred");
-  assert.equal(world.explain(id)[0]?.detail, "Its manifest names a resource that is bound to a cell.");
   world.expect("cell", world.ask({ type: "cell_left", cellId: "c1", session: "s1", reason: "shut down" }));
   const detail = "The cell c1 of GPU:/1 is gone: shut down.";
   assert.deepEqual(world.explain(id)[0], { kind: "cell_not_ready", detail, resource: "GPU:/1" });

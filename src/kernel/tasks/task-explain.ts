@@ -3,14 +3,14 @@ import { limits } from "../contract/limits.ts";
 import type { Millis } from "../contract/records.ts";
 import type { Blocker } from "../contract/replies.ts";
 import { findOverKind, findResource, isLeaseTimeUsedUp, whyNotReady } from "../deciding/admission.ts";
-import { claimsOf, needsCells, unitsClaimed } from "../deciding/manifest.ts";
+import { unitsClaimed } from "../deciding/manifest.ts";
 import { obstaclesTotal } from "../deciding/obstacles.ts";
+import { pickFor } from "../deciding/picking.ts";
 import { blockersOf } from "../deciding/verdicts.ts";
 import { firstOf } from "../index/heap.ts";
 import type { TenantEntry } from "../memory/state.ts";
-import type { TaskEntry } from "../memory/task-state.ts";
-import { rankOf } from "../memory/task-state.ts";
-import { obstaclesOf } from "./task-manifest.ts";
+import { openLeasesOf, rankOf, type TaskEntry } from "../memory/task-state.ts";
+import { claimsFor, findClosing, obstaclesOf } from "./task-manifest.ts";
 import { isKeyFull } from "./task-queue.ts";
 import { covers } from "./workers.ts";
 
@@ -21,6 +21,8 @@ export type WaitingFor = { readonly detail: string } & (
   | { readonly kind: "concurrency_key"; readonly key: string; readonly limit: number; readonly running: number }
   | { readonly kind: "resource"; readonly blockers: readonly Blocker[]; readonly total: number }
   | { readonly kind: "resource_fenced" | "cell_not_ready"; readonly resource: string }
+  /** A cell is setting it up for the task (T10, G6). */
+  | { readonly kind: "binding"; readonly cell: string; readonly resource: string; readonly until: Millis }
   | { readonly kind: "tenant_suspended" | "quota" | "redrive" }
   /** No worker seen lately has these capabilities. */
   | { readonly kind: "worker"; readonly requires: readonly string[] }
@@ -66,8 +68,13 @@ function explainQueued(tenant: TenantEntry, task: TaskEntry, now: Millis): Waiti
   }
   if (record.notBefore !== null && record.notBefore > now) {
     const ms = record.notBefore - now;
-    const detail = record.status === "retry_pending" ? `It is tried again in ${ms} ms.` : `It is delayed for ${ms} ms.`;
+    const detail = whyDelayed(task, ms);
     reasons.push({ kind: "delay", detail, until: record.notBefore });
+  }
+  if (task.place === "binding") return [...reasons, ...explainBinding(task, now)];
+  if (task.preparedFor !== null) {
+    const detail = "Its resources are set up; it is offered to the next worker that asks.";
+    return [...reasons, { kind: "queue", detail, ahead: 0 }];
   }
   if (key !== null && isKeyFull(task)) {
     const { concurrencyLimit: limit } = record.spec;
@@ -93,10 +100,39 @@ function explainQueued(tenant: TenantEntry, task: TaskEntry, now: Millis): Waiti
   return reasons;
 }
 
+function whyDelayed({ record: { status, bindFailure } }: TaskEntry, ms: number): string {
+  if (status === "retry_pending") return `It is tried again in ${ms} ms.`;
+  if (bindFailure === null) return `It is delayed for ${ms} ms.`;
+  return `A cell could not set its resources up (${bindFailure}); it is tried again in ${ms} ms.`;
+}
+
+function explainBinding(task: TaskEntry, now: Millis): WaitingFor[] {
+  const reasons: WaitingFor[] = [];
+  for (const { record } of openLeasesOf(task)) {
+    const { cell, cellBy, resource } = record;
+    if (cell === null || cellBy === null) continue;
+    const detail = `The cell ${cell} is setting up ${resource}; it has ${Math.max(0, cellBy - now)} ms left.`;
+    reasons.push({ kind: "binding", detail, cell, resource, until: cellBy });
+  }
+  return reasons;
+}
+
+/** Why there is nothing to choose from. */
+function explainChoice(tenant: TenantEntry, task: TaskEntry): WaitingFor[] {
+  const { intents } = task.record.spec;
+  const picked = pickFor(tenant, task, intents, task.priority);
+  if (picked.type !== "refused" && picked.type !== "paused") return [];
+  const { detail } = picked;
+  if (picked.type === "refused" && picked.code === "lease_denied") return [{ kind: "quota", detail }];
+  const resource = intents.find(({ pick }) => pick !== null)?.resource ?? "";
+  return [{ kind: "cell_not_ready", detail, resource }];
+}
+
 function explainManifest(tenant: TenantEntry, task: TaskEntry): WaitingFor[] {
   const { intents } = task.record.spec;
   if (intents.length === 0) return [];
-  const claims = claimsOf(tenant, intents);
+  const claims = claimsFor(tenant, task);
+  if (claims === null) return explainChoice(tenant, task);
   const over = findOverKind(tenant, claims, task.open);
   if (over !== null) return [{ kind: "quota", detail: `The tenant may hold ${over.most} units of ${over.kind}.` }];
   for (const { claim } of claims) {
@@ -118,8 +154,12 @@ function explainManifest(tenant: TenantEntry, task: TaskEntry): WaitingFor[] {
     const detail = bound === undefined ? null : whyNotReady(tenant, bound);
     if (detail !== null) return [{ kind: "cell_not_ready", detail, resource: claim.name.text }];
   }
-  if (needsCells(tenant, claims))
-    return [{ kind: "quota", detail: "Its manifest names a resource that is bound to a cell." }];
+  const closing = findClosing(task, claims)?.record;
+  if (closing !== undefined) {
+    const { cell, resource, cellBy, expiresAt } = closing;
+    const detail = `The cell ${cell} is tearing down ${resource}, which an earlier attempt had.`;
+    return [{ kind: "binding", detail, cell: cell ?? "", resource, until: cellBy ?? expiresAt }];
+  }
   const obstacles = obstaclesOf(tenant, task, claims);
   const total = obstaclesTotal(obstacles);
   if (total === 0) return [];

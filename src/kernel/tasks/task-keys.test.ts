@@ -48,6 +48,6 @@ test("T12: a repeated creation stands, though it would not be admitted now", () 
   const first = world.create(wish);
   world.declare("GPU:/0", null, "cell-1");
   world.quotas({ tasksMax: 0 });
-  world.refused("invalid_task", world.creation({ ...wish, idempotencyKey: "other" }));
+  world.refused("lease_denied", world.creation({ ...wish, idempotencyKey: "other" }));
   assert.equal(world.create(wish), first);
 });

@@ -10,16 +10,18 @@ import type { Job } from "../memory/jobs.ts";
 import {
   changed,
   emit,
+  isTaskLease,
   type LeaseEntry,
   leasesOf,
   leaveSeniors,
   type TenantEntry,
   type Turn,
 } from "../memory/state.ts";
-import { attemptOf, type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { openLeasesOf, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { custodianOf, supervisorOf } from "../receipts/principals.ts";
 import { forgetMarks, policyReceipt } from "../receipts/receipts.ts";
 import { endWait } from "../requests/request-life.ts";
+import { cancelPreparation, preparationLost } from "./task-binding.ts";
 import { enterQueue, leaveQueue, offerSlots } from "./task-queue.ts";
 import { endSpeculation, resumeSpeculation } from "./task-speculation.ts";
 import { closeObligation, moveObligation, moveTask, type ObligationMove, openObligation } from "./task-states.ts";
@@ -45,14 +47,28 @@ export function noteReissued(turn: Turn, task: TaskEntry): void {
   updateTask(turn, task, { live });
 }
 
-/** Called by whatever ended one of a task's leases from outside; what is ended here has left `live` before. */
-export function taskLeaseEnded(turn: Turn, task: TaskEntry, lease: LeaseEntry): void {
+/**
+ * Called by whatever ended one of a task's leases from outside, or had its cell begin to (G6); what is ended here has left
+ * `live` before. Of one that was closing, this is the second time, and nothing depends on it any more.
+ */
+export function taskLeaseEnded(turn: Turn, lease: LeaseEntry): void {
+  const { state, closingAs, endReason } = lease.record;
+  const { holder: task } = lease;
+  if (task.kind !== "task") return;
   turn.tenant.book.workers.get(lease.record.agentId)?.leases.delete(lease);
-  const attempt = attemptOf(task, lease);
-  if (attempt === undefined) return leaveIfOver(turn, task);
-  const { state: as, endReason } = lease.record;
-  dropAttempt(turn, task, attempt, as as EndedLeaseState, endReason);
-  afterLoss(turn, task, attempt, as as EndedLeaseState, endReason);
+  const isFirst = closingAs === null || state === "CLOSING";
+  const as = closingAs ?? (state as EndedLeaseState);
+  const attempt = isFirst ? (isTaskLease(lease.record) ? ownAttempt(task, lease) : task.record.live[0]) : undefined;
+  if (attempt !== undefined) {
+    dropAttempt(turn, task, attempt, as, endReason);
+    return afterLoss(turn, task, attempt, as, endReason);
+  }
+  if (isFirst && task.preparedFor !== null && task.place === "ready") preparationLost(turn, task, as, endReason);
+  leaveIfOver(turn, task);
+}
+
+function ownAttempt({ record }: TaskEntry, { record: { id } }: LeaseEntry): TaskAttempt | undefined {
+  return record.live.find(({ leaseId }) => leaseId === id);
 }
 
 /** Takes the attempt off the task and ends all its leases; what they free is served before the step is over. */
@@ -224,6 +240,7 @@ function end(
 ): void {
   const { tenant, now } = turn;
   const wasReady = task.place === "ready";
+  if (task.preparedFor !== null) cancelPreparation(turn, task);
   leaveQueue(turn, task);
   for (const request of task.open) endWait(turn, request, "CANCELED", null);
   // It may have been the one of its key that was ready for the next slot (T12).
@@ -243,7 +260,7 @@ function callOff(turn: Turn, task: TaskEntry): void {
   }
   if (task.record.live.length === 0) return;
   updateTask(turn, task, { live: task.record.live.map((attempt) => ({ ...attempt, canceled: true })) });
-  for (const lease of leasesOf(task)) {
+  for (const lease of openLeasesOf(task)) {
     const expiresAt = Math.min(lease.record.expiresAt, turn.now + limits.taskCancelMs);
     updateLease(turn, lease, { ...lease.record, expiresAt });
   }

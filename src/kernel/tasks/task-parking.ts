@@ -5,7 +5,7 @@
  * oldest is looked at each time, whatever its priority, so that it is noticed when it is passed over too often.
  */
 import { createHeap, firstOf, rankIn, removeFrom } from "../index/heap.ts";
-import { leasesOf, type Turn } from "../memory/state.ts";
+import { leasesOf, type TenantEntry, type Turn } from "../memory/state.ts";
 import {
   createListed,
   type Lane,
@@ -17,10 +17,11 @@ import {
 } from "../memory/task-state.ts";
 
 /** On nothing: it queues for its resources, and is woken when its turn has come. */
-export function park(task: TaskEntry, obstacle: Obstacle | null): void {
+export function park({ book }: TenantEntry, task: TaskEntry, obstacle: Obstacle | null): void {
   task.place = "parked";
   if (obstacle === null) return;
   obstacle.parked ??= createParking(obstacle);
+  if (obstacle.kind === "choice") book.choices.set(obstacle.id, obstacle);
   enter(obstacle.parked, task);
 }
 
@@ -43,6 +44,8 @@ function originOf(obstacle: Obstacle): Parking["origin"] {
       return { kind: "resource", resource: obstacle.record.name };
     case "kind":
       return { kind: "kind", name: obstacle.name };
+    case "choice":
+      return { kind: "choice", id: obstacle.id, resource: obstacle.pattern.text };
     case "request":
       return null;
   }
@@ -53,7 +56,8 @@ function enter(parking: Parking, task: TaskEntry): void {
   task.age = createListed("age", task, parking.oldest);
   rankIn(parking.oldest, task.age, task.priority, 0);
   const { origin } = parking;
-  if (origin?.kind === "resource") parking.unitsMin = Math.min(parking.unitsMin, unitsOf(task, origin.resource));
+  if (origin?.kind === "resource" || origin?.kind === "choice")
+    parking.unitsMin = Math.min(parking.unitsMin, unitsOf(task, origin.resource));
   if (origin?.kind === "kind") parking.unitsMin = Math.min(parking.unitsMin, unitsOfKind(task, origin.name));
   // Those that a worker had before are few, and are found by that worker in any lane's place (T7).
   if (task.record.lastWorker !== null) {
@@ -102,6 +106,7 @@ export function unparkFrom(turn: Turn, obstacle: Obstacle): void {
   if (parked === null) return;
   obstacle.parked = null;
   parked.obstacle = null;
+  if (obstacle.kind === "choice") turn.tenant.book.choices.delete(obstacle.id);
   for (const task of [...parked.returning]) {
     unpark(task);
     makeReady(turn, task);
@@ -161,6 +166,11 @@ function isSuccessor(obstacle: Obstacle, task: TaskEntry, { origin, unitsMin }: 
   }
   if (origin?.kind === "kind" && obstacle.kind === "kind") {
     return obstacle.name === origin.name && unitsOfKind(task, origin.name) <= unitsMin;
+  }
+  if (origin?.kind === "choice" && obstacle.kind === "choice") {
+    // One that wants more than this may have been kept from it by the rest of what it wants.
+    const isAlone = task.record.spec.intents.length === 1;
+    return isAlone && obstacle.id === origin.id && unitsOf(task, origin.resource) <= unitsMin;
   }
   if (origin?.kind !== "resource" || obstacle.kind !== "resource") return false;
   return obstacle.record.name === origin.resource && unitsOf(task, origin.resource) <= unitsMin;

@@ -11,6 +11,7 @@ import { extensionFor, updateLease } from "../leases/lease-life.ts";
 import type { LeaseEntry, TenantEntry, Turn } from "../memory/state.ts";
 import { attemptOf, type Lane, leasesOfAttempt, rankOf, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { endLeases } from "../requests/request-life.ts";
+import { renew } from "./task-binding.ts";
 import { canRunNow, setTaskAside } from "./task-manifest.ts";
 import { covers } from "./workers.ts";
 
@@ -104,7 +105,10 @@ export function settlePreemption(turn: Turn, task: TaskEntry, lease: LeaseEntry)
   }
   setPreemption(turn, task, attempt, null, null);
   if (extensionFor(tenant, lease, lease.record.activeAt) <= now) return false;
-  for (const one of leasesOfAttempt(tenant, task, lease))
-    updateLease(turn, one, { ...one.record, expiresAt: extensionFor(tenant, one, one.record.activeAt) });
+  for (const one of leasesOfAttempt(tenant, task, lease)) {
+    const record = { ...one.record, expiresAt: extensionFor(tenant, one, one.record.activeAt) };
+    if (record.cell === null) updateLease(turn, one, record);
+    else renew(turn, one, record);
+  }
   return true;
 }

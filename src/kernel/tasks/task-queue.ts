@@ -30,6 +30,7 @@ export function settleTask(turn: Turn, task: TaskEntry): void {
 /** Out of wherever it stands, to be offered or ended. */
 export function leaveQueue(turn: Turn, task: TaskEntry): void {
   const { state, tenant } = turn;
+  const { book } = tenant;
   switch (task.place) {
     case "ready":
       leaveReady(turn, task);
@@ -44,11 +45,15 @@ export function leaveQueue(turn: Turn, task: TaskEntry): void {
       break;
     }
     case "barred":
-      tenant.book.barred.delete(task);
+      book.barred.delete(task);
       break;
-    case "parked":
+    case "parked": {
+      const obstacle = task.parking?.obstacle ?? null;
       unpark(task);
+      if (obstacle?.kind === "choice" && obstacle.parked?.oldest.heap.length === 0) book.choices.delete(obstacle.id);
       break;
+    }
+    case "binding":
     case "dependent":
     case "none":
       break;

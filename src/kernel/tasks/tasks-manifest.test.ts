@@ -237,17 +237,6 @@ test("T10: a task that is fenced off while it waits is brought back by the reset
   assert.equal(world.offered("w.1").task.id, id);
 });
 
-test("T10: a task whose resource is bound by now is put aside, because a task cannot bind", () => {
-  const world = createTaskWorld();
-  const id = world.create({ intents: "MUTATES GPU:/1" });
-  world.declare("GPU:/1", null, "cell-1");
-  world.idles("w.1");
-  assert.equal(world.placeOf(id), "barred");
-  world.refused("invalid_task", world.creation({ intents: "MUTATES GPU:/1" }));
-  world.declare("GPU:/1");
-  world.offered("w.1");
-});
-
 test("T10: 20 workers on 500 tasks with overlapping files: none conflicts, dies or waits for ever, and none idles while anything can run", () => {
   const world = createTaskWorld();
   for (let n = 0; n < 500; n++) {

@@ -86,7 +86,8 @@ export const taskTools = toolsIn("tasks", [
     description:
       "Asks for work as a worker. An offer is yours for a while but no promise: call accept_task with its lease_id before " +
       "you begin, or give_back_task if it is not for you. `leases` of an offer are what the task may touch; they are held " +
-      "for you. No offers: there is no work; ask again later. worker_id is `type.instance`, such as `coder.7`, the same " +
+      "for you; `coordinate` and `token` of one are where a cell has it and what to show there. No offers: there is no work, " +
+      "or a cell is still setting it up; ask again later. worker_id is `type.instance`, such as `coder.7`, the same " +
       "each time.",
     fields: {
       ...pollFields,
@@ -127,7 +128,8 @@ export const taskTools = toolsIn("tasks", [
     operation: "heartbeat_task",
     description:
       "Keeps the task's lease, and those of what it touches, alive, and tells how far you are (any JSON). Call it every " +
-      "few minutes while you work. `directives`: cancel means stop now, preempt means finish quickly or give it back. An " +
+      "few minutes while you work. Tokens in `leases` are the present ones, and all before are stale: call it before you use " +
+      "one. `directives`: cancel means stop now, preempt means finish quickly or give it back. An " +
       "error means that the task is no longer yours: stop, and drop the result.",
     sentence: directivesSentence,
   },

@@ -69,10 +69,11 @@ export const heartbeatTask = command({
   roles: working,
   summary: "Extends a task's lease",
   description:
-    "And those of its manifest. `directives` asks the worker to stop (`cancel`) or to make room (`preempt`).",
+    "And those of its manifest; what of them is on a cell is renewed, with a new fence and a fresh token in `leases` (G8). " +
+    "`directives` asks the worker to stop (`cancel`) or to make room (`preempt`).",
   example: { lease_id: "lse_01jcs8qm5t6w8y0a2b4d6f", progress: { percent: 40 } },
   replies: [ok(shapes.taskLease, "Extended.")],
-  errors: [...ends, "invalid_task", "tenant_suspended", "resource_withdrawn", "lease_denied"],
+  errors: [...ends, "invalid_task", "tenant_suspended", "resource_withdrawn", "lease_denied", "paused"],
   refine: ({ progress }) => (progress === undefined || progress === null ? null : findJsonFault(progress, "progress")),
 });
 

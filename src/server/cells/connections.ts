@@ -74,6 +74,12 @@ export class CellConnections {
     return this.renewals.await(lease);
   }
 
+  /** The same of several, with those that are on no cell left out. */
+  awaitAll(leases: readonly Lease[]): Promise<readonly { readonly lease: Lease; readonly taken: Taken }[]> {
+    const bound = leases.filter(({ cell, state }) => cell !== null && state === "ACTIVE");
+    return Promise.all(bound.map(async (lease) => ({ lease, taken: await this.awaitTaken(lease) })));
+  }
+
   /** The cell's answer; null where it is not connected, or left before it had one. */
   async order(tenant: string, cell: string, order: CellOrder): Promise<CellDone | null> {
     return (await this.links.get(nameOf(tenant, cell))?.link.order(order)) ?? null;

@@ -8,7 +8,8 @@ import type {
   TransferLease,
 } from "../../kernel/contract/commands.ts";
 import type { Lease } from "../../kernel/contract/records.ts";
-import { findRecord, parseResourceName } from "../../kernel/views.ts";
+import type { HeartbeatTask } from "../../kernel/contract/task-commands.ts";
+import { boundLeasesOfTask, findRecord, parseResourceName } from "../../kernel/views.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import { replyAnswer } from "../../protocol/answers/reply-json.ts";
 import { type CellDone, cellEndCodes } from "../../protocol/resources/cell-link.ts";
@@ -23,6 +24,17 @@ type LeaseChange = RenewLease | TransferLease | DowngradeLease;
 
 export const runLeaseChange = runThrough(changeLease);
 export const runReset = runThrough(resetResource);
+const runThroughCells = runThrough(beatTask);
+
+/** Hardly any task has something on a cell, and then nothing is waited for. */
+export function runTaskHeartbeat(request: RunRequest<HeartbeatTask>): null {
+  const { service, operation, command, respond } = request;
+  const { tenant, leaseId } = command;
+  if (service.engine.peek((state) => boundLeasesOfTask(state, tenant, leaseId)).length > 0)
+    return runThroughCells(request);
+  service.engine.submit(command, new CommandRun(service, operation, command, respond));
+  return null;
+}
 
 function runThrough<C extends Command>(decide: (service: Service, command: C) => Promise<Decision>) {
   return ({ service, operation, command, respond }: RunRequest<C>): null => {
@@ -64,6 +76,27 @@ async function changeLease({ engine, cells }: Service, command: LeaseChange): Pr
       throw new Refused(errorAnswer(code, "The cell has ended the lease; acquire again.", { lease_id: leaseId }));
     }
   }
+}
+
+/** T10, G8: it renews what of the task's manifest is bound, so it is answered when their cells have taken that. */
+async function beatTask({ engine, cells }: Service, command: HeartbeatTask): Promise<Decision> {
+  const { tenant, leaseId } = command;
+  const away = engine
+    .peek((state) => boundLeasesOfTask(state, tenant, leaseId))
+    .find(({ cell }) => cell !== null && !cells.isConnected(tenant, cell));
+  if (away !== undefined) {
+    throw notReady(away.resource, `The cell ${away.cell} is not connected; nothing has changed. Try again.`);
+  }
+  const decided = await engine.command(command);
+  if (decided.reply.type !== "task_lease") return decided;
+  for (const { lease, taken } of await cells.awaitAll(decided.reply.leases)) {
+    const { resource, cell, id } = lease;
+    if (taken.type === "silent")
+      throw notReady(resource, `The cell ${cell} has not taken the change in time; send the heartbeat again.`);
+    if (taken.type === "ended")
+      throw new Refused(errorAnswer("lease_revoked", `The cell has ended the lease on ${resource}.`, { lease_id: id }));
+  }
+  return decided;
 }
 
 /** A transfer to its own holder, or a downgrade to what it is: no cell gets an update. */

@@ -60,6 +60,8 @@ function waitsObject(waits: WaitingFor, now: Millis): Waits {
     case "resource_fenced":
     case "cell_not_ready":
       return { kind, detail, resource: waits.resource };
+    case "binding":
+      return { kind, detail, cell: waits.cell, resource: waits.resource, until: isoTime(waits.until) };
     case "worker":
       return { kind, detail, requires: waits.requires };
     case "queue":

@@ -45,8 +45,17 @@ export function runPoll({ service, operation, input, command, respond }: RunRequ
 
 class PollRun extends CommandRun<PollTasks> {
   override send({ reply, now }: Decision): void {
-    const { counts, tokens } = this.service;
+    const { counts } = this.service;
     counts.note(reply);
+    // T1, L11: what was re-issued has tokens that its cells must know first.
+    const isReissued = this.command.reclaim && reply.type === "offers" && reply.offers.length > 0;
+    if (!isReissued) return this.offer(reply, now);
+    const leases = reply.offers.flatMap((offer) => offer.leases);
+    void this.service.cells.awaitAll(leases).then(() => this.offer(reply, now));
+  }
+
+  private offer(reply: Decision["reply"], now: Millis): void {
+    const { tokens } = this.service;
     this.answer(reply, now, { inList: this.command.maxTasks > 1, tokenOf: tokens.tokenOf });
   }
 }
