@@ -244,7 +244,7 @@ test("a notification stream ends with the server, and does not keep it from endi
 
 test("M6: without keys what would lock others out is not offered to a model, and with a key it is", async (t) => {
   const { address, post } = await serve(t);
-  const locking = ["create_key", "delete_key", "suspend_tenant", "rotate_token_keys"];
+  const locking = ["create_key", "delete_key", "set_policy", "suspend_tenant", "rotate_token_keys"];
   const offered = async (key?: string): Promise<readonly string[]> => {
     const caller = await overHttp(t, address.url, key === undefined ? {} : { key });
     return (await caller.tools()).map(({ name }) => name).filter((name) => locking.includes(name));

@@ -91,7 +91,7 @@ const special: ReadonlyMap<string, Fields> = new Map(
     resume_tenant: { tenant_id: "acme" },
     set_tenant_settings: { tenant_id: "acme" },
     set_tenant_quotas: { tenant_id: "acme" },
-    create_key: { role: "reader", tenant_id: "default" },
+    create_key: { role: "reader", tenant_id: "default", scopes: null },
     resume: { assumptions: null },
   }),
 );

@@ -33,9 +33,11 @@ test("exactly the tools that only look have the read-only hint", () => {
   assert.deepEqual(destructive.sort(), [
     "cancel_task",
     "delete_key",
+    "delete_policy",
     "fence_resource",
     "pause_agent",
     "revoke_leases",
+    "set_policy",
     "suspend_tenant",
     "transition_agent",
     "withdraw_resource",

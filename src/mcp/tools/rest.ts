@@ -21,6 +21,8 @@ const final: ReadonlySet<string> = new Set([
   "withdraw_resource",
   "suspend_tenant",
   "delete_key",
+  "set_policy",
+  "delete_policy",
   "pause_agent",
 ]);
 /** Repeating these adds more. */

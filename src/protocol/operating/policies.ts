@@ -46,6 +46,7 @@ export const setPolicy = command({
   path: "/v1/policies/{policy_id}",
   fields: { ...inputs({ policyId }, idWords), ...terms },
   roles: operating,
+  locksOut: true,
   summary: "Sets a policy",
   description:
     "What it leaves out is empty: the whole policy is replaced. Every policy that applies must allow a thing. It holds for " +
@@ -84,7 +85,7 @@ export const getPolicy = query({
   roles: watching,
   summary: "Shows a policy",
   description: "`default` is the built-in one until it is set.",
-  example,
+  example: { policy_id: "default" },
   replies: [ok(policy, "The policy.")],
   errors: ["policy_unknown"],
 });
