@@ -61,7 +61,15 @@ function wrongCommands(world: World, tenant: SimTenant, agent: SimAgent): readon
     resolutionStrategy: "HOPE",
     assumptions: [],
   };
-  const key = { id: "k", hash: "h", role: "agent", tenant: tenantId, label: "x".repeat(300), scopes: null } as const;
+  const key = {
+    id: "k",
+    hash: "h",
+    role: "agent",
+    tenant: tenantId,
+    label: "x".repeat(300),
+    scopes: null,
+    expiresAt: null,
+  } as const;
   return [
     { ...asked, type: "release_lease", leaseId, version: "v".repeat(1_025) },
     { ...asked, type: "revoke", target: { agentId }, reason: "r".repeat(1_025) },
@@ -86,6 +94,7 @@ function wrongCommands(world: World, tenant: SimTenant, agent: SimAgent): readon
     { ...asked, type: "downgrade_lease", version: null, leaseId, predicate: "READS" },
     { ...asked, type: "report_violation", agentId, leaseId, resource: leases.at(-1)?.resource ?? "FILE:/none" },
     { ...asked, type: "create_key", key },
+    { ...asked, type: "rotate_key", keyId: "no such key", overlapMs: 0, expiresAt: null, hash: "h" },
     { ...asked, type: "delete_key", keyId: "no such key" },
     { ...asked, type: "collect_request", collect: null, requestId: "req_none" },
     { ...asked, type: "heartbeat", leaseId: boundId, activity: true },

@@ -26,7 +26,15 @@ const habits = {
 export function openCells(world: World, tenant: SimTenant): void {
   if (tenant.bound.length === 0 || world.random.chance(0.3)) return;
   const keyId = `cell-key-${tenant.id}`;
-  const key = { id: keyId, hash: "h", role: "cell", tenant: tenant.id, label: null, scopes: null } as const;
+  const key = {
+    id: keyId,
+    hash: "h",
+    role: "cell",
+    tenant: tenant.id,
+    label: null,
+    scopes: null,
+    expiresAt: null,
+  } as const;
   send(world, { tenant: tenant.id, actor: operator, entropy: entropyOf(world), type: "create_key", key });
   const actor = { role: "cell", agentId: null, epoch: null, keyId } as const;
   const cell = { tenant: tenant.id, id: "cell-1", actor, session: "", bindings: new Map(), over: new Set<string>() };

@@ -214,6 +214,10 @@ function decide(model: Model, command: Command, now: number): Prediction {
     case "create_key":
     case "delete_key":
     case "delete_policy":
+    case "rotate_key":
+    case "assign_name":
+    case "note_key_uses":
+    case "renew_agent_token":
     case "create_task":
     case "cancel_task":
     case "redrive_task":

@@ -111,7 +111,7 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
       });
       return;
     case "createKey": {
-      const terms = { hash: "h", role: "agent", tenant: tenantId, label: null, scopes: null } as const;
+      const terms = { hash: "h", role: "agent", tenant: tenantId, label: null, scopes: null, expiresAt: null } as const;
       const key = { id: `key-${random.below(3)}`, ...terms };
       send(world, { ...asked, type: "create_key", key });
       return;

@@ -49,8 +49,8 @@ export const cellMutants: readonly Mutant[] = [
   {
     name: "cells: any key takes any cell",
     file: "memory/actors.ts",
-    find: "if (owner === null || owner === actor.keyId || !keys.has(owner)) return null;",
-    replace: "if (owner !== undefined) return null;",
+    find: "if (cell === undefined || isOwn(actor, cell.record.keyId)) return null;",
+    replace: "if (cell === undefined || cell.record.keyId !== null) return null;",
   },
   {
     name: "cells: an older session is heard",

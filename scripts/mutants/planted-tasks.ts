@@ -338,7 +338,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: "tasks: anybody's key may use a worker_id",
     file: "memory/actors.ts",
-    find: "if (record.keyId === null || record.keyId === actor.keyId) return null;",
+    find: "if (isOwn(actor, record.keyId)) return null;",
     replace: "if (record.keyId !== null) return null;",
   },
   {

@@ -8,6 +8,7 @@ import { foreignMutants } from "./planted-foreign.ts";
 import { historyMutants } from "./planted-history.ts";
 import { longStepMutants } from "./planted-long-steps.ts";
 import { observingMutants } from "./planted-observing.ts";
+import { ownershipMutants } from "./planted-ownership.ts";
 import { policyMutants } from "./planted-policies.ts";
 import { requestMutants } from "./planted-requests.ts";
 import { taskMutants } from "./planted-tasks.ts";
@@ -32,6 +33,7 @@ export const mutants: readonly Mutant[] = [
   ...historyMutants,
   ...observingMutants,
   ...longStepMutants,
+  ...ownershipMutants,
   ...requestMutants,
 
   // Time (L3, L4, L9, L10)

@@ -6,11 +6,11 @@ import { drawEntropy } from "../engine/clock.ts";
 import { Engine } from "../engine/engine.ts";
 import { defaultTenant } from "../engine/recovery.ts";
 import type { Command } from "../kernel/contract/commands.ts";
-import type { Key, Role } from "../kernel/contract/records.ts";
+import type { Key, Millis, Role } from "../kernel/contract/records.ts";
 import { keysIn } from "../kernel/views.ts";
 import { openLedgerKey } from "../ledger/key-file.ts";
 import { eventText } from "../protocol/watching/event-json.ts";
-import { hashSecret, newKeyId, newSecret } from "../server/auth/authenticate.ts";
+import { hashSecret, newKeyId, newSecret } from "../server/auth/credentials.ts";
 import { createSqliteStore } from "../store/sqlite.ts";
 import { Failure } from "./problem.ts";
 
@@ -23,7 +23,7 @@ export class DataKeys {
     this.data = data;
   }
 
-  async create(role: Role, tenant: string | null, label: string | null) {
+  async create(role: Role, tenant: string | null, label: string | null, expiresAt: Millis | null) {
     const secret = newSecret();
     const key = {
       id: newKeyId(),
@@ -32,9 +32,17 @@ export class DataKeys {
       tenant: tenant ?? defaultTenant,
       label,
       scopes: null,
+      expiresAt,
     };
     await this.run({ type: "create_key", ...operator, entropy: drawEntropy(), key });
     return { key: secret, role, tenant_id: key.tenant, label };
+  }
+
+  async rotate(keyId: string, overlapMs: number, expiresAt: Millis | null) {
+    const secret = newSecret();
+    const hash = hashSecret(secret);
+    await this.run({ type: "rotate_key", ...operator, entropy: drawEntropy(), keyId, overlapMs, expiresAt, hash });
+    return { key: secret, key_id: keyId };
   }
 
   list(): Promise<readonly Key[]> {

@@ -65,3 +65,9 @@ function withoutKey(args: readonly string[]): readonly string[] {
   }
   return kept;
 }
+
+/** For commands that are started: they act as the agent or the task that they are given, never with the key. */
+export function withoutKeys(environment: Environment): NodeJS.ProcessEnv {
+  const { LEASEHOLD_KEY: _key, LEASEHOLD_KEY_FILE: _file, [onceName]: _once, ...rest } = environment;
+  return rest;
+}

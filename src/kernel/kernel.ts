@@ -11,6 +11,7 @@ import * as cells from "./commands/cells.ts";
 import { recoverObligation } from "./commands/custody.ts";
 import * as handingOver from "./commands/handing-over.ts";
 import * as holding from "./commands/holding.ts";
+import * as keys from "./commands/keys.ts";
 import * as policies from "./commands/policies.ts";
 import * as requests from "./commands/requests.ts";
 import * as resources from "./commands/resources.ts";
@@ -190,8 +191,11 @@ const operatorHandlers = {
   resume_tenant: tenants.suspendTenant,
   set_tenant_settings: tenants.setTenantSettings,
   set_tenant_quotas: tenants.setTenantQuotas,
-  create_key: tenants.createKey,
-  delete_key: tenants.deleteKey,
+  create_key: keys.createKey,
+  delete_key: keys.deleteKey,
+  rotate_key: keys.rotateKey,
+  assign_name: keys.assignName,
+  note_key_uses: keys.noteKeyUses,
   set_policy: policies.setPolicy,
   delete_policy: policies.deletePolicy,
 } satisfies { readonly [K in Command["type"]]?: OperatorHandler<CommandOf<K>> };
@@ -206,6 +210,7 @@ const handlers = {
   save_digest: on(agentOf, agents.saveDigest),
   resume_agent: on(agentOf, agents.resumeAgent),
   verify_all: on(agentOf, agents.verifyAll),
+  renew_agent_token: on(agentOf, agents.renewAgentToken),
   acquire: on(agentOf, acquire),
   collect_request: requests.collectRequest,
   cancel_request: requests.cancelRequest,

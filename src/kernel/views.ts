@@ -22,7 +22,7 @@ import type { ForeignObligation, Obligation, Payload, Task, Worker } from "./con
 import { leaseTimeUsed } from "./deciding/admission.ts";
 import { eachAt } from "./index/placed-lists.ts";
 import { findLeases } from "./leases/lease-search.ts";
-import { agentOf, findTenant, mayActFor } from "./memory/actors.ts";
+import { agentOf, findTenant, mayActFor, submitterOf } from "./memory/actors.ts";
 import { type Handle, type ResourceEntry, type State, type TenantEntry, taskPrefix } from "./memory/state.ts";
 import { manifestLeases } from "./memory/task-state.ts";
 import type { ResourceName } from "./names/resource-name.ts";
@@ -57,6 +57,19 @@ export function whyNotRead(state: State, { tenant: id, actor }: Reader): Refusal
   const agent = tenant.agents.get(actor.agentId);
   if (agent === undefined) return refuse("agent_unknown", "There is no such agent; register it first.");
   return mayActFor(actor, agent);
+}
+
+/** R7: under which name the ledger knows what this caller sends. */
+export function senderNameOf(actor: Actor): string | null {
+  return submitterOf(actor);
+}
+
+/** Whether this caller may act for that agent (L13). */
+export function whyNotActFor(state: State, { tenant: id, actor }: Reader, agentId: string): Refusal | null {
+  const tenant = findTenant(state, id);
+  if ("code" in tenant) return tenant;
+  const agent = agentOf({ tenant }, { actor, agentId });
+  return "code" in agent ? agent : null;
 }
 
 interface Table<K extends keyof RecordOf> {
@@ -364,7 +377,7 @@ export function isReceiptKnown(state: State, { tenant, actor }: Reader, receipt:
   const taskId = taskOfReceipt(state, tenant, receipt);
   const task = taskId === null ? undefined : (entry?.tasks.get(taskId) ?? entry?.book.foreign.get(taskId));
   if (task !== undefined && findMark(task.record, receipt) !== undefined) return true;
-  const names = dedupeMarksOf(receipt).map((mark) => markName(mark, actor.keyId ?? null));
+  const names = dedupeMarksOf(receipt).map((mark) => markName(mark, submitterOf(actor)));
   return names.some((name) => entry?.book.dedupes.has(name) === true);
 }
 

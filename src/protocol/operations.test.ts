@@ -41,7 +41,13 @@ POST /v1/policies/test`;
 
 /** What API.md does not name, and a running server needs. */
 const beyondApi = [
+  "POST /v1/agents/{agent_id}/token",
   "POST /v1/backup",
+  "POST /v1/keys/{key_id}/assign",
+  "POST /v1/keys/{key_id}/rotate",
+  "DELETE /v1/artifacts/{sha256}",
+  "GET /v1/artifacts",
+  "GET /v1/usage",
   "GET /v1/cells/connect",
   "POST /v1/cells/{cell}/readmit",
   "GET /v1/token-keys",

@@ -6,7 +6,7 @@ import { acquire, cancelRequest, getRequest, listRequests } from "./leases/acqui
 import { releaseAll, releaseLease, revoke } from "./leases/ending.ts";
 import * as holding from "./leases/holding.ts";
 import { backup } from "./operating/backup.ts";
-import { createKey, deleteKey, listKeys } from "./operating/keys.ts";
+import { assignName, createKey, deleteKey, listKeys, rotateKey } from "./operating/keys.ts";
 import * as policies from "./operating/policies.ts";
 import * as tenants from "./operating/tenants.ts";
 import type { Operation } from "./operation.ts";
@@ -33,6 +33,7 @@ export const operations: readonly Operation[] = [
   getDigest,
   resumeAgent,
   agents.verifyAll,
+  agents.renewAgentToken,
 
   acquire,
   getRequest,
@@ -108,6 +109,8 @@ export const operations: readonly Operation[] = [
   createKey,
   listKeys,
   deleteKey,
+  rotateKey,
+  assignName,
   policies.setPolicy,
   policies.listPolicies,
   policies.getPolicy,

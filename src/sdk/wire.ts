@@ -30,6 +30,8 @@ export interface Agent {
   readonly registered_at: string;
   /** Since when it is PAUSED. */
   readonly paused_at: string | null;
+  /** The key that it belongs to, for those above; null: to nobody below them (L13). */
+  readonly registered_by?: string | null;
   /** Of an agent in DIE_RESTART. */
   readonly returns_to?: AgentState;
 }
@@ -78,6 +80,8 @@ export interface CellView {
   readonly enrolled_at: string;
   /** When this last changed. */
   readonly since: string;
+  /** The key that it belongs to, for those above; null: to nobody below them (L13). */
+  readonly registered_by?: string | null;
   /** To this server, now. */
   readonly connected: boolean;
   readonly resources: readonly {
@@ -214,6 +218,14 @@ export interface Key {
   readonly scopes: Scopes | null;
   /** When it was created. */
   readonly created_at: string;
+  /** It is refused from then on; null: never. */
+  readonly expires_at: string | null;
+  /** When it, or an agent's token drawn with it, was last shown, to the minute. */
+  readonly last_used_at: string | null;
+  /** When its secret was last replaced. */
+  readonly rotated_at: string | null;
+  /** Until then the secret before is good too; null: none is. */
+  readonly former_until: string | null;
 }
 export interface Lease {
   /** The lease's id. */
@@ -283,6 +295,8 @@ export interface MovedAgent {
   readonly registered_at: string;
   /** Since when it is PAUSED. */
   readonly paused_at: string | null;
+  /** The key that it belongs to, for those above; null: to nobody below them (L13). */
+  readonly registered_by?: string | null;
   /** Of an agent in DIE_RESTART. */
   readonly returns_to?: AgentState;
   /** What others did to the resources that concern the agent while it was not executing (A4). */
@@ -301,8 +315,18 @@ export interface NewKey {
   readonly scopes: Scopes | null;
   /** When it was created. */
   readonly created_at: string;
+  /** It is refused from then on; null: never. */
+  readonly expires_at: string | null;
+  /** When it, or an agent's token drawn with it, was last shown, to the minute. */
+  readonly last_used_at: string | null;
+  /** When its secret was last replaced. */
+  readonly rotated_at: string | null;
+  /** Until then the secret before is good too; null: none is. */
+  readonly former_until: string | null;
   /** The secret; shown this once. */
   readonly key: string;
+  /** What the first key changes. */
+  readonly warnings?: readonly string[];
 }
 export interface NewReceiptInput {
   /** accepted, complete, escalate or progress. */
@@ -754,6 +778,8 @@ export interface RegisteredAgent {
   readonly agent_id: string;
   /** The credential of this instance; an older instance's is void. */
   readonly agent_token: string;
+  /** How long it is good at most: renew it before; it ends with the key it was drawn with. */
+  readonly agent_token_expires_in_ms: number;
   /** Older is smaller; it stays for the unit of work. */
   readonly priority_timestamp: number;
   readonly epoch: number;
@@ -785,6 +811,8 @@ export interface Resumed {
   readonly epoch: number;
   /** The credential of this instance; an older instance's is void. */
   readonly agent_token: string;
+  /** How long it is good at most: renew it before; it ends with the key it was drawn with. */
+  readonly agent_token_expires_in_ms: number;
   /** What others did to the resources that concern the agent while it was not executing (A4). */
   readonly observation_update: ObservationUpdate;
   /** `holds`: the newest reported version is this one. `failed`: it is another, or somebody wrote without a report since the agent's own last lease. `unverified`: nothing is known; read it. */
@@ -1220,6 +1248,8 @@ export interface Worker {
   readonly lost: number;
   /** 1 is perfect; completions and losses move it. */
   readonly health: number;
+  /** The key that it belongs to, for those above; null: to nobody below them (L13). */
+  readonly registered_by?: string | null;
   /** Tasks that it has now. */
   readonly leases: number;
 }
@@ -1310,6 +1340,10 @@ export interface OperationInputs {
     readonly agent_id: string;
     /** Ids of leases of this agent; left out: all of them. */
     readonly lease_ids?: readonly string[] | null | undefined;
+  };
+  readonly renew_agent_token: {
+    /** The agent's id. */
+    readonly agent_id: string;
   };
   readonly acquire: {
     /** The agent's id. */
@@ -1911,6 +1945,8 @@ export interface OperationInputs {
     readonly tenant_id?: string | null | undefined;
     /** What it is for. */
     readonly label?: string | null | undefined;
+    /** ISO 8601. The key is refused from then on, and with it the agents' tokens drawn with it. */
+    readonly expires_at?: string | null | undefined;
     /** What a key is narrowed to. What is left out or empty limits nothing. */
     readonly scopes?: ScopesInput | null | undefined;
   };
@@ -1927,6 +1963,24 @@ export interface OperationInputs {
   readonly delete_key: {
     /** The key's id, not its secret. */
     readonly key_id: string;
+  };
+  readonly rotate_key: {
+    /** The key's id, not its secret. */
+    readonly key_id: string;
+    /** How long the secret before stays good; a day if left out, 0 ends it at once. */
+    readonly overlap_ms?: number | null | undefined;
+    /** ISO 8601. The key is refused from then on, and with it the agents' tokens drawn with it. Stays as it is if left out. */
+    readonly expires_at?: string | null | undefined;
+  };
+  readonly assign_name: {
+    /** The key's id, not its secret. */
+    readonly key_id: string;
+    /** An agent. */
+    readonly agent_id?: string | null | undefined;
+    /** A worker. */
+    readonly worker_id?: string | null | undefined;
+    /** A cell. */
+    readonly cell?: string | null | undefined;
   };
   readonly set_policy: {
     /** The policy's id: lower-case letters, digits and `. _ -`. */
@@ -1987,7 +2041,10 @@ export interface OperationInputs {
       | undefined;
   };
   readonly list_token_keys: Readonly<Record<string, never>>;
-  readonly rotate_token_keys: Readonly<Record<string, never>>;
+  readonly rotate_token_keys: {
+    /** How long tokens of the key before stay good; six minutes if left out, 0 ends them at once. */
+    readonly overlap_ms?: number | null | undefined;
+  };
 }
 
 /** What each operation answers where it is not refused. */
@@ -2026,6 +2083,7 @@ export interface OperationAnswers {
         }
     )[];
   };
+  readonly renew_agent_token: RegisteredAgent;
   readonly acquire: Granted | Waiting | Standby;
   readonly get_request: Granted | Waiting | Standby;
   readonly list_requests: {
@@ -2172,6 +2230,8 @@ export interface OperationAnswers {
     readonly next_cursor: string | null;
   };
   readonly delete_key: Key;
+  readonly rotate_key: NewKey;
+  readonly assign_name: Key;
   readonly set_policy: Policy;
   readonly list_policies: {
     readonly policies: readonly Policy[];
@@ -2203,6 +2263,7 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   get_digest: { method: "GET", path: "/v1/agents/{agent_id}/digest" },
   resume_agent: { method: "POST", path: "/v1/agents/{agent_id}/resume" },
   verify_all: { method: "POST", path: "/v1/agents/{agent_id}/verify-all" },
+  renew_agent_token: { method: "POST", path: "/v1/agents/{agent_id}/token" },
   acquire: { method: "POST", path: "/v1/acquire" },
   get_request: { method: "GET", path: "/v1/requests/{request_id}" },
   list_requests: { method: "GET", path: "/v1/requests" },
@@ -2263,6 +2324,8 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   create_key: { method: "POST", path: "/v1/keys" },
   list_keys: { method: "GET", path: "/v1/keys" },
   delete_key: { method: "DELETE", path: "/v1/keys/{key_id}" },
+  rotate_key: { method: "POST", path: "/v1/keys/{key_id}/rotate" },
+  assign_name: { method: "POST", path: "/v1/keys/{key_id}/assign" },
   set_policy: { method: "PUT", path: "/v1/policies/{policy_id}" },
   list_policies: { method: "GET", path: "/v1/policies" },
   get_policy: { method: "GET", path: "/v1/policies/{policy_id}" },
@@ -2327,6 +2390,7 @@ export type ErrorCode =
   | "obligation_unknown"
   | "policy_unknown"
   | "cell_unknown"
+  | "worker_unknown"
   | "tenant_unknown"
   | "digest_unknown"
   | "key_unknown"
@@ -2353,6 +2417,7 @@ export type ErrorCode =
   | "resource_in_use"
   | "strategy_in_use"
   | "tenant_exists"
+  | "last_operator_key"
   | "key_exists"
   | "lease_not_binding"
   | "lease_not_closing"
@@ -2442,6 +2507,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   obligation_unknown: false,
   policy_unknown: false,
   cell_unknown: false,
+  worker_unknown: false,
   tenant_unknown: false,
   digest_unknown: false,
   key_unknown: false,
@@ -2468,6 +2534,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   resource_in_use: true,
   strategy_in_use: true,
   tenant_exists: false,
+  last_operator_key: false,
   key_exists: false,
   lease_not_binding: false,
   lease_not_closing: false,

@@ -14,7 +14,8 @@ import { createArtifactHandlers } from "./artifacts/artifacts.ts";
 import { depotOf } from "./artifacts/depot.ts";
 import { StagedArtifacts } from "./artifacts/staged-artifacts.ts";
 import { startSweeping } from "./artifacts/sweeping.ts";
-import { hashSecret } from "./auth/authenticate.ts";
+import { hashSecret } from "./auth/credentials.ts";
+import { startNotingUses } from "./auth/key-uses.ts";
 import { createReaders } from "./auth/may-read.ts";
 import { OwnerCredential } from "./auth/owner.ts";
 import type { RateLimits } from "./auth/rate-limit.ts";
@@ -52,7 +53,14 @@ export async function composeServer(
     bytesMax: config.artifactBytesMax,
     totalBytesMax: config.artifactsTotalBytesMax,
   });
-  const service = createService(engine, ratesOf(config), masterKeys, log, artifactFiles, owner);
+  const service = createService(
+    engine,
+    { ...ratesOf(config), agentTokenMs: config.agentTokenMs },
+    masterKeys,
+    log,
+    artifactFiles,
+    owner,
+  );
   // Behind a proxy everybody comes from this machine, or from the proxy's (M6).
   const onLoopback = isLoopback(host) && behindProxy.length === 0;
   if (!onLoopback && service.keys.isEmpty) {
@@ -131,6 +139,7 @@ export async function composeServer(
   else if (isLoopback(host)) removeOwner(place, process.env);
   const stopPruning = startPruning(engine, config, log);
   const stopSweeping = startSweeping(artifactFiles, staged, config, log);
+  const keyUses = startNotingUses(service);
   const stopWatchingHeap = v8Heap.watch();
   v8Heap.stopPretenuring();
 
@@ -173,6 +182,7 @@ export async function composeServer(
     await allGone;
     clearInterval(idle);
     clearTimeout(deadline);
+    await keyUses.stop();
     await engine.close();
   }
 }

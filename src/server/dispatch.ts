@@ -7,7 +7,7 @@ import { errorAnswer } from "../protocol/answers/answer.ts";
 import type { Decoded, Input, Operation } from "../protocol/operation.ts";
 import { CommandRun, type Respond, type Run, type RunRequest, runHeld } from "./answering/command-run.ts";
 import { answerForFault } from "./answering/faults.ts";
-import { runCreateKey, runDeleteKey, runPolicyChange, runRegister } from "./auth/issuing.ts";
+import { runCreateKey, runKeyChange, runPolicyChange, runRegister, runRotateKey } from "./auth/issuing.ts";
 import { runLeaseChange, runReset, runTaskHeartbeat } from "./cells/through-cells.ts";
 import { runRotate } from "./cells/token-keys.ts";
 import { runQuery } from "./queries/queries.ts";
@@ -62,7 +62,7 @@ export function dispatch(
   const command = operation.decode(input, sender);
   // The table gives each type the run for it.
   const run = runs[command.type] as Run | undefined;
-  if (run !== undefined) return run({ service, operation, input, command, respond });
+  if (run !== undefined) return run({ service, operation, input, command, caller, respond });
   // The table has a run for each that is not a command of the kernel.
   const plain = command as Command;
   service.engine.submit(plain, new CommandRun(service, operation, plain, respond));
@@ -80,7 +80,10 @@ const runs: { readonly [T in Exclude<Decoded["type"], Command["type"]>]: RunOf<T
   register_agent: runRegister,
   resume_agent: runRegister,
   create_key: runCreateKey,
-  delete_key: runDeleteKey,
+  renew_agent_token: runRegister,
+  delete_key: runKeyChange,
+  assign_name: runKeyChange,
+  rotate_key: runRotateKey,
   set_policy: runPolicyChange,
   delete_policy: runPolicyChange,
   poll_tasks: runPoll,

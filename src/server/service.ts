@@ -2,11 +2,12 @@
 import type { Engine } from "../engine/engine.ts";
 import type { EngineLog } from "../engine/engine-types.ts";
 import type { Actor } from "../kernel/contract/commands.ts";
+import type { Millis } from "../kernel/contract/records.ts";
 import type { MasterKeys } from "../token/node/master-keys.ts";
 import { Counts, type RequestKeys, RequestWatch, requestKeysOf } from "./answering/command-run.ts";
 import { TenantUses } from "./answering/tenant-use.ts";
 import type { ArtifactFiles } from "./artifacts/artifact-files.ts";
-import { AgentTokenCache, Keys } from "./auth/authenticate.ts";
+import { AgentTokens, type KeySecret, Keys } from "./auth/credentials.ts";
 import type { OwnerCredential } from "./auth/owner.ts";
 import { FailedLogins, type Meter, Meters, RateLimiter, type RateLimits } from "./auth/rate-limit.ts";
 import { CellConnections } from "./cells/connections.ts";
@@ -28,7 +29,7 @@ export interface Service {
   readonly keys: Keys;
   /** null: without keys, everybody on loopback is the operator. */
   readonly owner: OwnerCredential | null;
-  readonly agentTokens: AgentTokenCache;
+  readonly agentTokens: AgentTokens;
   readonly events: EventHub;
   readonly limiter: RateLimiter;
   readonly failedLogins: FailedLogins;
@@ -46,11 +47,15 @@ export interface Caller {
   readonly actor: Actor;
   /** The rate-limit buckets of the credential and its tenant; null for the loopback operator, who is not limited. */
   readonly meter: Meter | null;
+  /** The secret that was shown, or that an agent's token was drawn with; null: none was. */
+  readonly secret: KeySecret | null;
+  /** The credential is refused from then on. */
+  readonly until: Millis;
 }
 
 export function createService(
   engine: Engine,
-  rates: RateLimits,
+  { agentTokenMs, ...rates }: RateLimits & { readonly agentTokenMs: number },
   masterKeys: MasterKeys,
   log: EngineLog,
   artifacts: ArtifactFiles,
@@ -58,6 +63,7 @@ export function createService(
 ): Service {
   const tokens = new LeaseTokens(masterKeys);
   const meters = new Meters();
+  const keys = new Keys(engine, meters, owner !== null);
   return {
     engine,
     tokens,
@@ -67,9 +73,9 @@ export function createService(
     receipts: new ReceiptSubmission(engine),
     taskKeys: taskKeysOf(engine),
     requestKeys: requestKeysOf(engine),
-    keys: new Keys(engine, meters),
+    keys,
     owner,
-    agentTokens: new AgentTokenCache(engine, meters),
+    agentTokens: new AgentTokens(engine, keys, meters, agentTokenMs),
     events: new EventHub(engine),
     limiter: new RateLimiter(rates),
     failedLogins: new FailedLogins(rates.failures),

@@ -6,7 +6,13 @@ import type { Caller } from "../../src/server/service.ts";
 import { mutates, pause, serve, until } from "../server/harness.ts";
 import { firstLease, overHttp } from "./harness.ts";
 
-const operator: Caller = { tenant: "default", actor: { role: "operator", agentId: null, epoch: null }, meter: null };
+const operator: Caller = {
+  tenant: "default",
+  actor: { role: "operator", agentId: null, epoch: null },
+  meter: null,
+  secret: null,
+  until: Number.POSITIVE_INFINITY,
+};
 
 interface LeaseView {
   readonly expires_at: string;

@@ -31,12 +31,14 @@ test("exactly the tools that only look have the read-only hint", () => {
   }
   const destructive = tools.filter(({ annotations }) => annotations.destructiveHint).map(({ name }) => name);
   assert.deepEqual(destructive.sort(), [
+    "assign_name",
     "cancel_task",
     "delete_key",
     "delete_policy",
     "fence_resource",
     "pause_agent",
     "revoke_leases",
+    "rotate_key",
     "set_policy",
     "suspend_tenant",
     "transition_agent",
@@ -78,11 +80,13 @@ test("each tool is listed, and answers a call with its output schema or an error
   }
   // All succeed but those that come too late, or name a missing key, cell, obligation or token.
   assert.deepEqual([...refusals].sort(), [
+    ["assign_name", "key_unknown"],
     ["delete_key", "key_unknown"],
     ["escalate_task", "already_completed"],
     ["readmit_cell", "cell_unknown"],
     ["recover_obligation", "obligation_unknown"],
     ["redrive_task", "task_not_dead"],
+    ["rotate_key", "key_unknown"],
     ["verify_token", "token_invalid"],
   ]);
 });

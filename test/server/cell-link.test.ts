@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { describeFailure } from "../../src/cli/failure.ts";
 import { cellLinkLimits } from "../../src/protocol/resources/cell-link.ts";
-import { hashSecret } from "../../src/server/auth/authenticate.ts";
+import { hashSecret } from "../../src/server/auth/credentials.ts";
 import { startServer } from "../../src/server/start.ts";
 import { verify } from "../../src/token/index.ts";
 import { MasterKeysUnusable, masterKeyFileName } from "../../src/token/node/master-keys.ts";

@@ -117,8 +117,18 @@ test("S5: without keys the server does not listen beyond loopback; with a key it
   assert.equal(locked.code, 3);
   server.child.kill("SIGTERM");
   assert.equal(await server.ended, 0);
+  const last = await done(t, ["keys", "delete", keyId, "--data", data]);
+  assert.equal(last.code, 1, "without any key the server would be open to all of the machine");
+  assert.match(last.stderr, /the last operator's key/);
+  const rotated = await done(t, ["keys", "rotate", keyId, "--overlap", "0", "--data", data]);
+  assert.match(rotated.stdout, /^lhk_[\w-]{43}\n$/);
+  const second = await done(t, ["keys", "create", "--role", "operator", "--expires-in", "90d", "--data", data]);
+  assert.equal(second.code, 0);
   assert.equal((await done(t, ["keys", "delete", keyId, "--data", data])).code, 0);
-  assert.equal((await done(t, ["keys", "list", "--data", data])).stdout, "There are no keys.\n");
+  assert.match(
+    (await done(t, ["keys", "list", "--data", data])).stdout,
+    /^key_[0-9a-f]{16} {2}operator {4}default {2}until 2/,
+  );
 });
 
 test("locked data exits with 3, newer data with 4, an address in use with 5, each with one line", async (t) => {

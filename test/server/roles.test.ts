@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { type IncomingMessage, request } from "node:http";
 import { test } from "node:test";
-import type { Operation, Route } from "../../src/protocol/operation.ts";
 import { operations } from "../../src/protocol/operations.ts";
-import type { Node } from "../../src/protocol/schema/schema.ts";
 import { roles } from "../../src/protocol/schema/vocabulary.ts";
+import { exampleRequest } from "./example-request.ts";
 import { type CallOptions, type Client, mutates, serve } from "./harness.ts";
 import type { WireKey, WireLease, WireRegisteredAgent, WireWaiting } from "./wire-types.ts";
 
@@ -23,7 +22,7 @@ test("every operation is open to the roles that it names and to no other, by eac
     for (const operation of operations) {
       if (operation.name === "events" || operation.name === "stream" || operation.roles === "anyone") continue;
       for (const route of [operation, ...operation.also]) {
-        const { path, body } = requestFor(operation, route);
+        const { path, body } = exampleRequest(operation, route);
         const { status, text } = await server.call(route.method, path, body, { key });
         // The credential was accepted; the example token in the body was not.
         if (operation.name === "verify_token" && text.includes(`"token_invalid"`)) continue;
@@ -41,25 +40,11 @@ test("once there is a key, only health and documents are open without a credenti
   await makeKey(server, "operator");
   for (const operation of operations) {
     if (operation.name === "stream") continue;
-    const { path, body } = requestFor(operation, operation);
+    const { path, body } = exampleRequest(operation, operation);
     const { status } = await server.call(operation.method, path, body);
     assert.equal(status, operation.roles === "anyone" ? 200 : 401, `${operation.method} ${path}`);
   }
 });
-
-/** The operation's example, as this route carries it. */
-function requestFor({ example, name }: Operation, route: Route): { readonly path: string; readonly body?: object } {
-  const part = ({ properties = {} }: Node) =>
-    Object.entries(example).filter(([field]) => Object.hasOwn(properties, field));
-  const path = route.path.replaceAll(/\{(\w+)\}/g, (_whole, field: string) =>
-    encodeURIComponent(String(example[field])),
-  );
-  const query = new URLSearchParams(part(route.query).map(([field, value]) => [field, String(value)])).toString();
-  const address = query === "" ? path : `${path}?${query}`;
-  // A suspended default tenant would block all later calls.
-  const safe = name === "suspend_tenant" ? address.replace("default", "acme") : address;
-  return route.body === null ? { path: safe } : { path: safe, body: Object.fromEntries(part(route.body)) };
-}
 
 test("S5: a credential that is sent is checked, even if no key exists and none is needed", async (t) => {
   const { get, call, register } = await serve(t);

@@ -35,6 +35,9 @@ const columns: readonly Column<Key>[] = [
   { title: "SCOPES", cell: ({ scopes }) => (scopes === null ? "" : scopesText(scopes)), gives: "end" },
   { title: "LABEL", cell: ({ label }) => label ?? "", gives: "end" },
   { title: "SINCE", cell: ({ created_at: at }) => at },
+  { title: "LAST USED", cell: ({ last_used_at: at }) => at ?? "never" },
+  { title: "EXPIRES", cell: ({ expires_at: at }) => at ?? "never" },
+  { title: "FORMER UNTIL", cell: ({ former_until: at }) => at ?? "" },
 ];
 
 function scopesText(scopes: object): string {
@@ -42,6 +45,15 @@ function scopesText(scopes: object): string {
     ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
   );
   return given.map(([name, value]) => `${name}=${Array.isArray(value) ? value.join(",") : value}`).join(" ");
+}
+
+const expiresFlag: Flag = { sign: "TIME", words: "how long it is good, such as 90d; without it, for ever" };
+const idExample = "key_01jcs8qp7x9z1c3e";
+
+/** The end that --expires-in names. */
+function readExpiry(call: Call): number | null {
+  const ms = call.durationMs("expires-in");
+  return ms === null ? null : Date.now() + ms;
 }
 
 /** The keys in the data folder of --data; null where a server is asked. */
@@ -56,13 +68,15 @@ export const commands: readonly Command[] = [
   {
     name: "keys create",
     summary: "creates a key and shows it, once",
-    usage: "--role ROLE [--tenant ID] [--label TEXT] [--data DIR]",
-    about: `Create an operator's key first: from then on every request needs one. With --data it is created in the data
-itself: this is how a server that listens beyond loopback gets its first key.`,
+    usage: "--role ROLE [--tenant ID] [--label TEXT] [--expires-in TIME] [--yes] [--data DIR]",
+    about: `Create an operator's key first: from then on every request needs one, so the first key of a running server is
+created only with --yes, or after a question. With --data it is created in the data itself: this is how a server that
+listens beyond loopback gets its first key.`,
     flags: {
       role: { sign: "ROLE", words: `one of ${roles.join(", ")}` },
       label: { sign: "TEXT", words: "what it is for" },
       ...scopeFlags,
+      "expires-in": expiresFlag,
       data: dataFlag,
       yes: yesFlag,
     },
@@ -84,11 +98,20 @@ itself: this is how a server that listens beyond loopback gets its first key.`,
       const onData = await keysOnData(call);
       if (onData !== null && hasScopes)
         throw new UsageProblem("keys create --data has no scopes; ask a running server");
-      if (onData === null)
-        await confirmWithoutKey(call, "with the first key, every agent, guard and tool that has none is refused");
-      const key = onData
-        ? await onData.create(role, tenant, label)
-        : await call.ask("create_key", { role, tenant_id: tenant, label, scopes: hasScopes ? scopes : null });
+      const expiresAt = readExpiry(call);
+      if (onData !== null) {
+        const made = await onData.create(role, tenant, label, expiresAt);
+        return void call.out.show(made, () => made.key);
+      }
+      await confirmWithoutKey(call, "with the first key, every agent, guard and tool that has none is refused");
+      const key = await call.ask("create_key", {
+        role,
+        tenant_id: tenant,
+        label,
+        scopes: hasScopes ? scopes : null,
+        ...expiryField(expiresAt),
+      });
+      for (const warning of key.warnings ?? []) call.out.note(warning);
       call.out.show(key, () => key.key);
     },
   },
@@ -108,9 +131,59 @@ itself: this is how a server that listens beyond loopback gets its first key.`,
       }
       if (call.out.isJson) throw new UsageProblem("keys list --data has no --json; ask a running server");
       const lines = (await onData.list()).map(
-        ({ id, role, tenant, label }) => `${id}  ${role.padEnd(10)}  ${tenant}${label ? `  ${plain(label)}` : ""}\n`,
+        ({ id, role, tenant, label, expiresAt }) =>
+          `${id}  ${role.padEnd(10)}  ${tenant}${label ? `  ${plain(label)}` : ""}${expiresAt === null ? "" : `  until ${timeText(expiresAt)}`}\n`,
       );
       return void call.out.print(lines.join("") || "There are no keys.\n");
+    },
+  },
+  {
+    name: "keys rotate",
+    summary: "gives a key another secret and shows it, once",
+    usage: "KEY_ID [--overlap TIME] [--expires-in TIME] [--data DIR]",
+    about: `It stays the same key and owns what it owned. The secret before, and agents' tokens that were drawn with it, are good
+for the overlap: a day if left out. --overlap 0 ends them at once, after a theft.`,
+    flags: {
+      overlap: { sign: "TIME", words: "how long the former secret is good [1d]" },
+      "expires-in": expiresFlag,
+      data: dataFlag,
+      yes: yesFlag,
+    },
+    examples: [
+      [`leasehold keys rotate ${idExample}`, "change the secret within a day"],
+      [`leasehold keys rotate ${idExample} --overlap 0`, "it was stolen"],
+    ],
+    run: async (call) => {
+      const overlapMs = call.durationMs("overlap");
+      const expiresAt = readExpiry(call);
+      const onData = await keysOnData(call);
+      if (onData === null) await confirmWithoutKey(call, "the key's former secret ends with its overlap");
+      const key = onData
+        ? await onData.rotate(call.word, overlapMs ?? dayMs, expiresAt)
+        : await call.ask("rotate_key", {
+            key_id: call.word,
+            ...(overlapMs !== null && { overlap_ms: overlapMs }),
+            ...expiryField(expiresAt),
+          });
+      call.out.show(key, () => key.key);
+    },
+  },
+  {
+    name: "keys assign",
+    summary: "gives an agent, a worker or a cell to a key",
+    usage: "KEY_ID --agent ID | --worker ID | --cell NAME",
+    about: `A name belongs to the key that used it first. One whose key was deleted, or that was first used by somebody above or
+before there were keys, is assigned to the key that may use it from then on.`,
+    flags: {
+      agent: { sign: "ID", words: "an agent" },
+      worker: { sign: "ID", words: "a worker" },
+      cell: { sign: "NAME", words: "a cell" },
+    },
+    examples: [[`leasehold keys assign ${idExample} --agent refactorer-7`, "its key was deleted"]],
+    run: async (call) => {
+      const names = { agent_id: call.text("agent"), worker_id: call.text("worker"), cell: call.text("cell") };
+      const key = await call.ask("assign_name", { key_id: call.word, ...names });
+      call.out.show(key, () => `It belongs to ${key.key_id} now.`);
     },
   },
   {
@@ -118,7 +191,7 @@ itself: this is how a server that listens beyond loopback gets its first key.`,
     summary: "deletes a key: from then on it is refused",
     usage: "KEY_ID [--data DIR]",
     flags: { data: dataFlag, yes: yesFlag },
-    examples: [["leasehold keys delete key_01jcs8qp7x9z1c3e", "by its id, not its secret"]],
+    examples: [[`leasehold keys delete ${idExample}`, "by its id, not its secret"]],
     run: async (call) => {
       const id = call.word;
       const onData = await keysOnData(call);
@@ -128,3 +201,13 @@ itself: this is how a server that listens beyond loopback gets its first key.`,
     },
   },
 ];
+
+const dayMs = 86_400_000;
+
+function expiryField(expiresAt: number | null): { readonly expires_at?: string } {
+  return expiresAt === null ? {} : { expires_at: timeText(expiresAt) };
+}
+
+function timeText(at: number): string {
+  return new Date(at).toISOString();
+}

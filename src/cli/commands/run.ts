@@ -12,6 +12,7 @@ import { type Acting, actingAgent, agentFlag, asAgent } from "../acting.ts";
 import type { Call, Command } from "../command.ts";
 import { addressEnvironment } from "../connection.ts";
 import { exitCodes } from "../exit-codes.ts";
+import { withoutKeys } from "../key-file.ts";
 import { noteChanges } from "../lease-words.ts";
 import { manifestFlags, readManifest } from "../manifest.ts";
 import { Failure, isServerError, UsageProblem } from "../problem.ts";
@@ -109,7 +110,11 @@ command ends.`,
           { watchdog, graceMs, restarts, signals },
           (onGroup) =>
             startChild([command, ...args], {
-              env: { ...call.environment, ...environmentFor(call, acting, answer), LEASEHOLD_CHANGES: changes.path },
+              env: {
+                ...withoutKeys(call.environment),
+                ...environmentFor(call, acting, answer),
+                LEASEHOLD_CHANGES: changes.path,
+              },
               stdin: "inherit",
               stdout: "inherit",
               onGroup: (group) => {

@@ -114,14 +114,22 @@ export const commands: readonly Command[] = [
   {
     name: "token rotate",
     summary: "makes a new key for tokens; cells are notified at once",
-    about:
-      "Tokens of the older key stay valid for six minutes, longer than any of them lives. The keys stay in the data folder.",
-    flags: { yes: yesFlag },
-    examples: [["leasehold token rotate", "somebody may have seen the key"]],
+    usage: "[--overlap TIME]",
+    about: `Tokens of the older key stay valid for six minutes, longer than any of them lives, or for --overlap. --overlap 0 ends
+them at once; holders get new ones with their next heartbeat. The keys stay in the data folder.`,
+    flags: {
+      overlap: { sign: "TIME", words: "how long tokens of the older key stay valid [6m]" },
+      yes: yesFlag,
+    },
+    examples: [
+      ["leasehold token rotate", "as a habit"],
+      ["leasehold token rotate --overlap 0", "somebody may have seen the key"],
+    ],
     run: async (call) => {
       const { out, ask } = call;
-      await confirmWithoutKey(call, "tokens that others hold stay valid for six minutes and no longer");
-      const keys = await ask("rotate_token_keys", {});
+      const overlapMs = call.durationMs("overlap");
+      await confirmWithoutKey(call, "tokens that others hold stay valid for the overlap and no longer");
+      const keys = await ask("rotate_token_keys", overlapMs === null ? {} : { overlap_ms: overlapMs });
       out.show(keys, () => out.table(keys.keys, columns, ""));
     },
   },

@@ -9,6 +9,7 @@ import type { Offer, OfferedTask } from "../../sdk/wire.ts";
 import { agentFlag, agentNamed, announceRestart } from "../acting.ts";
 import type { Call, Command } from "../command.ts";
 import { addressEnvironment } from "../connection.ts";
+import { withoutKeys } from "../key-file.ts";
 import { Failure, UsageProblem } from "../problem.ts";
 import { onStopSignals } from "../stop-signals.ts";
 import { type Child, startChild } from "../supervision/child.ts";
@@ -125,7 +126,7 @@ leases behind when they die: its restart is announced, so that the next attempt 
 
 /** T3: whether the check lets the offer be accepted. */
 async function accepts(call: Call, check: string, { task, attempt, fence, leases = [] }: Offer): Promise<boolean> {
-  const env = { ...call.environment, ...environmentFor(call, task, { attempt, fence, leases }) };
+  const env = { ...withoutKeys(call.environment), ...environmentFor(call, task, { attempt, fence, leases }) };
   const signal = AbortSignal.timeout(acceptMsMax);
   const child = spawn("/bin/sh", ["-c", check], { env, signal, stdio: ["pipe", "ignore", "inherit"] });
   child.stdin.on("error", () => undefined); // It need not read the task.
@@ -146,7 +147,7 @@ async function runOne(
   const agent = agentId === null ? {} : { LEASEHOLD_AGENT_ID: agentId };
   const file = context.leases.some(({ coordinate }) => coordinate !== undefined) ? new LeasesFile(context) : null;
   const leases = file === null ? {} : { LEASEHOLD_LEASES: file.path };
-  const env = { ...call.environment, ...environmentFor(call, task, context), ...agent, ...leases };
+  const env = { ...withoutKeys(call.environment), ...environmentFor(call, task, context), ...agent, ...leases };
   const input = `${JSON.stringify(task)}\n`;
   const { code, stdout, stderrTail } = await runForTask(command, env, input, context, graceMs).finally(() =>
     file?.delete(),

@@ -117,6 +117,7 @@ export function agentText(agent: Agent): string {
     labels: isEmpty(agent.labels) ? undefined : agent.labels,
     restarting: agent.restarting || undefined,
     pausedByOperator: agent.pausedByOperator || undefined,
+    registeredBy: agent.registeredBy ?? undefined,
     pausedAt: agent.pausedAt ?? undefined,
     concerns: agent.concerns.length === 0 ? undefined : agent.concerns,
     concernsCut: agent.concernsCut || undefined,
@@ -151,6 +152,7 @@ function agentFrom(from: Agent): Agent {
     attempts: from.attempts,
     epoch: from.epoch,
     registeredAt: from.registeredAt,
+    registeredBy: from.registeredBy ?? null,
     pausedAt: from.pausedAt ?? null,
     concerns: from.concerns ?? none,
     concernsCut: from.concernsCut ?? false,
@@ -465,6 +467,12 @@ function keyFrom(from: Key): Key {
     label: from.label ?? null,
     scopes: from.scopes == null ? null : keyScopesFrom(from.scopes),
     createdAt: from.createdAt,
+    expiresAt: from.expiresAt ?? null,
+    lastUsedAt: from.lastUsedAt ?? null,
+    rotatedAt: from.rotatedAt ?? null,
+    formerHash: from.formerHash ?? null,
+    formerUntil: from.formerUntil ?? null,
+    generation: from.generation ?? 1,
   };
 }
 

@@ -29,7 +29,7 @@ import {
   type TransitionAgent,
   type VerifyAll,
 } from "../contract/commands.ts";
-import { agentIdFrom } from "../contract/ids.ts";
+import { agentIdFrom, keyIdPrefix } from "../contract/ids.ts";
 import { checkDigest } from "../contract/inputs.gen.ts";
 import { readPredicate } from "../contract/predicates.ts";
 import { type Agent, agentStates, type Digest, type Intent, resolutionStrategies } from "../contract/records.ts";
@@ -38,7 +38,7 @@ import type { Reply } from "../contract/replies.ts";
 import { quotaExceeded, whyNoMemory } from "../deciding/admission.ts";
 import { readName } from "../deciding/manifest.ts";
 import { emitLease, reissue, updateLease } from "../leases/lease-life.ts";
-import { agentOf, isAbove, requireAbove } from "../memory/actors.ts";
+import { agentOf, isAbove, ownerOf, requireAbove, whyNotTakeUp } from "../memory/actors.ts";
 import { isSwept, type Sweep } from "../memory/jobs.ts";
 import {
   type AgentEntry,
@@ -67,7 +67,15 @@ export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
   const asked = { ...question, action: "register_agent", id } as const;
   const refusal = checkValues(commands.register_agent, command) ?? whyNotPermitted(turn, actor, asked, "agent_id");
   if (refusal !== null) return refusal;
+  // What a key or an agent has done stands under its id: one must not be taken for the other (R7).
+  if (id.startsWith(keyIdPrefix)) {
+    return refuse("invalid_agent_id", `An agent's id must not begin with ${keyIdPrefix}, as those of keys do.`, {
+      field: "agent_id",
+    });
+  }
   const known = tenant.agents.get(id);
+  const another = known === undefined ? null : whyNotTakeUp(actor, known);
+  if (another !== null) return another;
   const noMemory = hasMoreLabels(labels, known) ? whyNoMemory(tenant) : null;
   if (noMemory !== null) return noMemory;
   // What the key is narrowed to, all its agents are; an agent's own token stays what it is.
@@ -92,6 +100,7 @@ export function registerAgent(turn: Turn, command: RegisterAgent): Reply {
     attempts: 0,
     epoch: tenant.counters.record.epochFloor + 1,
     registeredAt: now,
+    registeredBy: ownerOf(actor),
     ...unconcerned,
     idleSince: now,
     digestBytes: 0,
@@ -272,6 +281,11 @@ function readAssumptions(given: readonly Assumption[]): readonly Assumption[] | 
     assumed.push({ resource: name.text, version });
   }
   return assumed;
+}
+
+/** The edge mints the token: for the present instance, and nothing changes for it. */
+export function renewAgentToken(_turn: Turn, agent: AgentEntry): Reply {
+  return { type: "agent", agent: agent.record, created: false };
 }
 
 /** A3 to A5, in one step: nothing can come between the judgement, the new epoch and the end of a digest that failed. */

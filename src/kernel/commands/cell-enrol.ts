@@ -12,7 +12,7 @@ import { deny } from "../contract/refusals.ts";
 import type { CellEnrolled, Reply } from "../contract/replies.ts";
 import { whyNoMemory } from "../deciding/admission.ts";
 import { updateLease } from "../leases/lease-life.ts";
-import { mayActAsCell } from "../memory/actors.ts";
+import { mayActAsCell, ownerOf } from "../memory/actors.ts";
 import type { CellEntry, LeaseEntry, TenantEntry, Turn } from "../memory/state.ts";
 import { question } from "../policies/matching.ts";
 import { whyNotPermitted } from "../policies/permissions.ts";
@@ -24,12 +24,12 @@ import { takeInventory } from "./cells.ts";
 const lost = "cell_lost_binding";
 
 export function enrolCell(turn: Turn, command: EnrolCell): Reply {
-  const { state, tenant } = turn;
+  const { tenant } = turn;
   const known = tenant.cells.get(command.cellId);
   const { actor } = command;
   const asked = { ...question, action: "host", id: command.cellId } as const;
   const refusal =
-    mayActAsCell(state, known, actor) ??
+    mayActAsCell(known, actor) ??
     checkValues(commands.enrol_cell, command) ??
     whyNotPermitted(turn, actor, asked, "cell");
   if (refusal !== null) return refusal;
@@ -53,14 +53,12 @@ function enter(
   known: CellEntry | undefined,
   { cellId: id, session, version, actor }: EnrolCell,
 ): CellEntry {
-  const { state, tenant, now } = turn;
-  const owner = known?.record.keyId ?? null;
-  const isOwned = owner !== null && state.keys.has(owner);
+  const { tenant, now } = turn;
   const record: Cell = {
     tenant: tenant.record.id,
     id,
     session,
-    keyId: isOwned || actor.role !== "cell" ? owner : (actor.keyId ?? null),
+    keyId: known === undefined ? ownerOf(actor) : known.record.keyId,
     state: firstCellState,
     goneReason: null,
     withdrawn: known?.record.withdrawn ?? false,

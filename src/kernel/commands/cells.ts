@@ -178,9 +178,9 @@ export function findCellToManage(turn: Turn, command: CellCommand): CellEntry | 
   return requireAbove(command.actor) ?? whyNotPermitted(turn, command.actor, asked, "cell") ?? findCell(turn, command);
 }
 
-export function findCell({ state, tenant }: Turn, { actor, cellId }: CellCommand): CellEntry | Refusal {
+export function findCell({ tenant }: Pick<Turn, "tenant">, { actor, cellId }: CellCommand): CellEntry | Refusal {
   const cell = tenant.cells.get(cellId);
-  const refusal = mayActAsCell(state, cell, actor);
+  const refusal = mayActAsCell(cell, actor);
   if (refusal !== null) return refusal;
   return cell ?? refuse("cell_unknown", "There is no such cell; it enrols first.", { field: "cell" });
 }

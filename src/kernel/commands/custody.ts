@@ -15,7 +15,7 @@ import {
 import type { Obligation, Receipt, ReceiptPhase } from "../contract/task-records.ts";
 import { whyNotWithinLedger } from "../deciding/admission.ts";
 import { taskQuestion } from "../deciding/permit.ts";
-import { agentOf, isAbove, requireAbove, whyNotWorkerNamed } from "../memory/actors.ts";
+import { agentOf, isAbove, requireAbove, submitterOf, whyNotWorkerNamed } from "../memory/actors.ts";
 import type { Turn } from "../memory/state.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
 import { whyNotPermitted } from "../policies/permissions.ts";
@@ -37,7 +37,7 @@ export function submitAsCustodian(turn: Turn, task: TaskEntry, command: SubmitRe
   const workerId = input.sourceSystem ?? custodian;
   const notIts = whyNotObligation(tenant, task, input, phase, true) ?? whyNotWorkersToSay(actor, input, task, workerId);
   if (notIts !== null) return notIts;
-  const submittedBy = actor.keyId ?? null;
+  const submittedBy = submitterOf(actor);
   const sender = { workerId, attempt: Math.max(attempts, 1), startedAt: null, causedByReceiptId: lastReceiptId };
   const content = fillReceipt(input, phase, task, { ...sender, forPrincipal: custodian, submittedBy }, turn);
   if ("code" in content) return content;
@@ -94,7 +94,7 @@ export function recoverObligation(turn: Turn, command: RecoverObligation): Reply
     });
   const denied = whyNotPermitted(turn, actor, taskQuestion(task.record.spec.taskType), "obligation_id");
   if (denied !== null) return denied;
-  recoveredReceipt(turn, task, custodian, reason, actor.keyId ?? null);
+  recoveredReceipt(turn, task, custodian, reason, submitterOf(actor));
   moveObligation(turn, task, "recover", custodian);
   emitTask(turn, task, "task.recovered", null, reason);
   const { obligation } = task.record;

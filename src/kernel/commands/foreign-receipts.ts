@@ -9,7 +9,7 @@ import type { Refusal, Reply } from "../contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
 import type { ForeignObligation, Receipt, ReceiptDraft, ReceiptPhase } from "../contract/task-records.ts";
 import { quotaExceeded, whyNoMemory, whyNotWithinLedger } from "../deciding/admission.ts";
-import { agentOf, isAbove, whyNotWorker } from "../memory/actors.ts";
+import { agentOf, isAbove, submitterOf, whyNotWorker } from "../memory/actors.ts";
 import type { TenantEntry, Turn } from "../memory/state.ts";
 import type { ForeignEntry } from "../memory/task-state.ts";
 import { question } from "../policies/matching.ts";
@@ -180,7 +180,7 @@ function draftOf(
     ...from,
     attempt,
     causedByReceiptId: before?.lastReceiptId ?? null,
-    submittedBy: actor.keyId ?? null,
+    submittedBy: submitterOf(actor),
   };
   const draft = fillReceipt(input, phase, subject, sender, turn);
   if ("code" in draft) return draft;

@@ -250,7 +250,10 @@ export function findLease(
   if (holder.kind === "task") return whyNotItsWorker(tenant, actor, lease) ?? lease;
   if (actor.role !== "agent" || actor.agentId !== holder.record.id) return notHolder(leaseId);
   if (actor.epoch !== holder.record.epoch) {
-    return refuse("stale_epoch", "Another instance has taken this agent up; register again to take it back.");
+    return refuse(
+      "stale_epoch",
+      "Another instance has taken this agent up; its key can register it again to take it back.",
+    );
   }
   return lease;
 }

@@ -8,7 +8,7 @@ import { refuse } from "../contract/refusals.ts";
 import type { Refusal } from "../contract/replies.ts";
 import { type Claim, readIntents, readName } from "../deciding/manifest.ts";
 import { ttlCap } from "../deciding/permit.ts";
-import { findTenant, isAbove } from "../memory/actors.ts";
+import { agentOf, findTenant, isAbove } from "../memory/actors.ts";
 import type { State, TenantEntry } from "../memory/state.ts";
 import { describe, explain } from "../policies/explain.ts";
 import { compilePolicy, denialOf, type Question, question } from "../policies/matching.ts";
@@ -63,6 +63,10 @@ export interface PolicyVerdict {
 export function testPolicies(state: State, test: PolicyTest): PolicyVerdict | Refusal {
   const tenant = findTenant(state, test.tenant);
   if ("code" in tenant) return tenant;
+  const { actor } = test;
+  // An older instance's token learns nothing (A3).
+  const agent = actor.agentId === null ? null : agentOf({ tenant }, { actor, agentId: actor.agentId });
+  if (agent !== null && "code" in agent) return agent;
   const credential = subjectOf(state, tenant, test);
   if ("code" in credential) return credential;
   const proposed = test.policy === null ? null : readPolicy(state, test.policy.policyId, test.policy, null);

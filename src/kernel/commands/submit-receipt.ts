@@ -8,7 +8,7 @@ import type { Refusal, Reply } from "../contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
 import type { PastAttempt, Receipt, ReceiptDraft, ReceiptPhase, TaskAttempt } from "../contract/task-records.ts";
 import { whyNotWithinLedger } from "../deciding/admission.ts";
-import { isAbove, whyNotWorkerNamed } from "../memory/actors.ts";
+import { isAbove, submitterOf, whyNotWorkerNamed } from "../memory/actors.ts";
 import { isTaskLease, type TenantEntry, type Turn } from "../memory/state.ts";
 import { type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { question } from "../policies/matching.ts";
@@ -76,7 +76,10 @@ export function submitReceipt(turn: Turn, command: SubmitReceipt): Reply {
     whyNotObligation(tenant, task, input, phase, acceptedAt !== null) ??
     whyNotWorkersToSay(actor, input, task, workerId);
   if (notIts !== null) return notIts;
-  const content = fillReceipt(input, phase, task, senderOf(task, speaker, phase, command), turn);
+  const sender = senderOf(task, speaker, phase, command);
+  if (input.attempt !== null && input.attempt !== sender.attempt && !isAbove(actor))
+    return invalidReceipt("attempt", `is not this attempt, which is ${sender.attempt}; leave it out`);
+  const content = fillReceipt(input, phase, task, sender, turn);
   if ("code" in content) return content;
   const full = whyNotWithinLedger(tenant, content);
   if (full !== null) return full;
@@ -180,7 +183,7 @@ function senderOf(
   return {
     workerId,
     forPrincipal: phase === "accepted" ? namedCustodian(actor, receipt, workerId) : custodian,
-    submittedBy: actor.keyId ?? null,
+    submittedBy: submitterOf(actor),
     attempt: phase === "accepted" || record.attempts === 0 ? record.attempts + 1 : record.attempts,
     startedAt: attempt.acceptedAt,
     causedByReceiptId: attempt.receiptId ?? record.lastReceiptId,

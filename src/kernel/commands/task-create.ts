@@ -14,7 +14,7 @@ import { quotaExceeded, whyNoMemory } from "../deciding/admission.ts";
 import { leavesChoice, readIntents } from "../deciding/manifest.ts";
 import { permitTask, taskQuestion } from "../deciding/permit.ts";
 import { pickWarnings } from "../deciding/picking.ts";
-import { agentOf, requireAbove } from "../memory/actors.ts";
+import { agentOf, requireAbove, submitterOf } from "../memory/actors.ts";
 import { createEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn, takePriority } from "../memory/state.ts";
 import type { TaskEntry, TaskTypeEntry } from "../memory/task-state.ts";
@@ -151,7 +151,7 @@ function addTask(
     status: firstTaskStatus,
     timestamp: takePriority(turn),
     createdAt: now,
-    createdBy: actor.keyId ?? actor.agentId ?? null,
+    createdBy: submitterOf(actor),
     notBefore: input.delayMs === null || input.delayMs === 0 ? null : now + input.delayMs,
     attempts: 0,
     offers: 0,

@@ -16,7 +16,7 @@ import {
 import type { Task } from "../contract/task-records.ts";
 import { whyNoMemory } from "../deciding/admission.ts";
 import { taskQuestion } from "../deciding/permit.ts";
-import { isAbove } from "../memory/actors.ts";
+import { agentOf, isAbove, submitterOf } from "../memory/actors.ts";
 import { isTaskLease, type LeaseEntry, type Turn } from "../memory/state.ts";
 import { attemptOf, manifestLeases, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { whyNotPermitted } from "../policies/permissions.ts";
@@ -80,7 +80,7 @@ export function cancelTask(turn: Turn, task: TaskEntry, command: CancelTask): Re
   if (isFinal(task.record)) return { type: "task", task: task.record, created: false, warnings: [] };
   const { obligation } = task.record;
   const isOwed = obligation !== null && obligation.state !== "CLOSED";
-  const receipt = isOwed ? canceledReceipt(turn, task, reason, command.actor.keyId ?? null) : null;
+  const receipt = isOwed ? canceledReceipt(turn, task, reason, submitterOf(command.actor)) : null;
   finish(turn, task, "canceled", receipt?.id ?? null, reason ?? "canceled");
   emitTask(turn, task, "task.canceled", null, reason);
   return { type: "task", task: task.record, created: false, warnings: [] };
@@ -100,6 +100,9 @@ export function notDead({ id, status }: Task): Refusal {
 
 export function findForPrincipal(turn: Turn, command: CancelTask | RedriveTask): TaskEntry | Refusal {
   const { actor } = command;
+  // An older instance's token creates and cancels nothing (A3).
+  const agent = actor.agentId === null ? null : agentOf(turn, { actor, agentId: actor.agentId });
+  if (agent !== null && "code" in agent) return agent;
   const task = turn.tenant.tasks.get(command.taskId);
   if (task === undefined) return taskUnknown(command.taskId);
   const refusal = whyNotPrincipal(actor, task.record);
@@ -116,7 +119,7 @@ export function taskUnknown(taskId: string): Refusal {
 /** Its creator, or a supervisor. */
 export function whyNotPrincipal(actor: Actor, { createdBy }: Task): Refusal | null {
   if (isAbove(actor)) return null;
-  const mine = actor.keyId ?? actor.agentId;
+  const mine = submitterOf(actor);
   if (mine !== null && mine === createdBy) return null;
   return refuse("forbidden", "Only who created the task, or a supervisor, may do this.");
 }

@@ -1,13 +1,10 @@
-/** Tenants and keys: who owns everything below, what they may use, and who may speak for them. */
+/** Tenants: who owns everything below, and what they may use. */
 import { conclude } from "../aftermath.ts";
 import { checkValues } from "../contract/bounds.ts";
 import {
-  type CreateKey,
   type CreateTenant,
   commands,
-  type DeleteKey,
   type ForgetEnds,
-  keyInput,
   type SetTenantQuotas,
   type SetTenantSettings,
   type SuspendTenant,
@@ -27,15 +24,13 @@ import { refuse } from "../contract/refusals.ts";
 import type { Refusal, Reply } from "../contract/replies.ts";
 import { countKinds } from "../deciding/admission.ts";
 import { requireOperator } from "../memory/actors.ts";
-import { createEntry, createTenantEntry } from "../memory/entries.ts";
+import { createTenantEntry } from "../memory/entries.ts";
 import { forgetEnds } from "../memory/past.ts";
 import { changed, emit, type State, type Turn } from "../memory/state.ts";
 import { announceAll } from "../memory/task-state.ts";
-import { noteScopes } from "../policies/permissions.ts";
 import { answerAfter, type Later, suspension, sweep } from "../requests/sweep.ts";
 import { unparkFrom } from "../tasks/task-parking.ts";
 import { unbarAll } from "../tasks/task-queue.ts";
-import { readScopes } from "./policies.ts";
 
 /** S8: before history is pruned. */
 export function forgetEndedLeases(state: State, { actor, before, keep }: ForgetEnds): Reply {
@@ -185,33 +180,4 @@ function findForOperator(
   const tenant = state.tenants.get(tenantId);
   if (tenant === undefined) return refuse("tenant_unknown", "There is no such tenant.", { field: "tenant_id" });
   return { state, tenant, now };
-}
-
-export function createKey(state: State, command: CreateKey, now: Millis): Reply {
-  const refusal = requireOperator(command.actor);
-  if (refusal !== null) return refusal;
-  const scopes = readScopes(command.key);
-  if (scopes !== null && "code" in scopes) return scopes;
-  const key = { ...command.key, scopes, tenant: command.key.tenant ?? command.tenant, createdAt: now };
-  if (!state.tenants.has(key.tenant))
-    return refuse("tenant_unknown", "There is no such tenant; create it first.", { field: "tenant_id" });
-  const invalid = checkValues(keyInput, key);
-  if (invalid !== null) return invalid;
-  if (state.keys.has(key.id)) return refuse("key_exists", "There is a key of this id already.", { field: "key_id" });
-  const entry = createEntry("key", key);
-  state.keys.set(key.id, entry);
-  if (scopes !== null) noteScopes(state);
-  changed({ state }, entry);
-  return { type: "key", key: entry.record };
-}
-
-export function deleteKey(state: State, command: DeleteKey): Reply {
-  const refusal = requireOperator(command.actor);
-  if (refusal !== null) return refusal;
-  const entry = state.keys.get(command.keyId);
-  if (entry === undefined) return refuse("key_unknown", "There is no such key.", { field: "key_id" });
-  state.keys.delete(command.keyId);
-  entry.alive = false;
-  changed({ state }, entry);
-  return { type: "key", key: entry.record };
 }

@@ -59,7 +59,7 @@ const quotas = (change: Extract<Ask, { type: "set_tenant_quotas" }>["quotas"]): 
 });
 const key = (change: Partial<Extract<Ask, { type: "create_key" }>["key"]> = {}): Ask => ({
   type: "create_key",
-  key: { id: "key-1", hash: "h", role: "agent", tenant: "t1", label: null, scopes: null, ...change },
+  key: { id: "key-1", hash: "h", role: "agent", tenant: "t1", label: null, scopes: null, expiresAt: null, ...change },
 });
 
 type Case = (busy: Busy) => readonly Ask[];
@@ -68,8 +68,7 @@ const policyRefusals = ["invalid_policy", "policy_denied", "policy_unknown"] as 
 
 /**
  * G9 has `resource_fenced` for the data plane, where a token is shown; a caller of the kernel gets PAUSED (W9).
- * `receipt_unknown` is the ledger's to say. What tasks are refused for is in bad-tasks.test.ts, and
- * what policies are in policies/policies.test.ts.
+ * `receipt_unknown` is the ledger's to say. What tasks and policies are refused for is in tests of their own.
  */
 const saidElsewhere = [...taskRefusals, ...policyRefusals, "receipt_unknown", "resource_fenced"] as const;
 
@@ -216,7 +215,20 @@ const ways: Readonly<Record<Exclude<RefusalCode, (typeof saidElsewhere)[number]>
     key({ tenant: "t9" }),
   ],
   digest_unknown: () => [{ type: "resume_agent", agentId: "old", assumptions: [] }],
-  key_unknown: () => [{ type: "delete_key", keyId: "never" }],
+  key_unknown: () => [
+    { type: "delete_key", keyId: "never" },
+    { type: "rotate_key", keyId: "never", overlapMs: 0, expiresAt: null, hash: "h" },
+    { type: "assign_name", keyId: "never", name: { agentId: "old" } },
+  ],
+  worker_unknown: ({ world }) => {
+    world.expect("key", world.ask(key({ role: "worker" })));
+    return [{ type: "assign_name", keyId: "key-1", name: { workerId: "w.1" } }];
+  },
+  last_operator_key: ({ world }) => {
+    world.expect("key", world.ask(key({ role: "operator" })));
+    world.expect("key", world.ask(key({ id: "key-2" })));
+    return [{ type: "delete_key", keyId: "key-1" }];
+  },
   lease_expired: ({ world }) => [{ type: "heartbeat", leaseId: closing(world, "expired"), activity: true }],
   lease_released: ({ world }) => [{ type: "heartbeat", leaseId: closing(world, "released"), activity: true }],
   lease_revoked: ({ world }) => [{ type: "heartbeat", leaseId: closing(world, "revoked"), activity: true }],
@@ -348,15 +360,6 @@ test("S3: the order of the checks: who may act, then the form, then the key, the
   assert.equal(world.pauses("young", "MUTATES FILE:/free").reason, "resource_fenced");
   world.reset("FILE:/free");
   world.refused("lease_denied", world.acquire("young", "MUTATES FILE:/free"));
-});
-
-test("S3: keys are made and deleted by the operator, and known by hash alone", () => {
-  const world = createWorld();
-  const made = world.expect("key", world.ask(key({ label: "ci", role: "supervisor" })));
-  const expected = { id: "key-1", hash: "h", role: "supervisor", tenant: "t1", label: "ci", scopes: null };
-  assert.deepEqual(made.key, { ...expected, createdAt: world.now });
-  world.expect("key", world.ask({ type: "delete_key", keyId: "key-1" }));
-  world.refused("key_unknown", { type: "delete_key", keyId: "key-1" });
 });
 
 function report(

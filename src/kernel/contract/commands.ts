@@ -18,6 +18,7 @@ import {
   record,
   refusedWith,
   text,
+  time,
   uncheckedChoice,
   type Values,
 } from "./field.ts";
@@ -38,6 +39,7 @@ import {
   resourceName,
   tenantId,
   version,
+  workerId,
 } from "./inputs.ts";
 import { limits } from "./limits.ts";
 import { type KeyScopes, keyScopes, policyId, policyInput } from "./policy-records.ts";
@@ -65,10 +67,12 @@ export interface Actor {
   readonly role: Role;
   readonly agentId: string | null;
   readonly epoch: number | null;
-  /** The key that was shown, if any: a worker's ids belong to the key that used them first (T1). */
+  /** The key that was shown, if any: names belong to the key that used them first (L13). */
   readonly keyId?: string;
   /** What the key is narrowed to (S4). */
   readonly scopes?: KeyScopes | null;
+  /** Of an agent's token: the key that it was drawn with. */
+  readonly drawnWith?: string;
 }
 
 export interface CommandBase {
@@ -124,6 +128,14 @@ export const revokeTarget = {
 };
 const target: Field<Partial<InputValues<typeof revokeTarget>>> = given(revokeTarget);
 
+/** Exactly one of them. */
+export const ownedNames = {
+  agentId: optional(agentId),
+  workerId: optional(workerId),
+  cellId: named("cell", optional(cellName)),
+};
+const ownedName: Field<Partial<InputValues<typeof ownedNames>>> = given(ownedNames);
+
 export const keyInput = {
   /** The server draws these two. */
   id: hidden(optional(text({ min: 1, max: limits.idLengthMax, error: "invalid_key" }), "")),
@@ -134,7 +146,12 @@ export const keyInput = {
   label: optional(text({ max: limits.labelLengthMax, error: "invalid_key" })),
   /** null: it is narrowed to nothing. */
   scopes: optional(given(keyScopes)),
+  expiresAt: optional(time({ error: "invalid_key" })),
 };
+
+/** When a key was last shown. */
+const keyUse = { keyId, at: time() };
+export interface KeyUse extends Values<typeof keyUse> {}
 
 export const commands = {
   register_agent: {
@@ -154,6 +171,8 @@ export const commands = {
     assumptions: optional(list(record(assumption), { max: limits.assumptionsMax }), noAssumptions),
   },
   verify_all: { agentId, leaseIds },
+  /** A new token for the present instance, before the one that it has runs out. */
+  renew_agent_token: { agentId },
   acquire: {
     agentId,
     intents: list(intentGiven, {
@@ -258,6 +277,19 @@ export const commands = {
   /** Sets a policy, or replaces the one of this id (S4). */
   set_policy: { policyId, policy: flat(record(policyInput)) },
   delete_policy: { policyId },
+  /** Another secret for the same key, which keeps what it owns; the former one is good for a while yet. */
+  rotate_key: {
+    keyId,
+    overlapMs: optional(integer({ max: limits.keyOverlapMsMax, error: "invalid_key" }), limits.keyOverlapMsDefault),
+    /** null: stays as it is. */
+    expiresAt: optional(time({ error: "invalid_key" })),
+    /** The server draws it. */
+    hash: hidden(optional(text(), "")),
+  },
+  /** Gives a name to a key (L13). */
+  assign_name: { keyId, name: flat(ownedName) },
+  /** Only the server itself sends it. */
+  note_key_uses: { uses: list(record(keyUse)) },
 } satisfies Readonly<Record<string, Fields>>;
 
 type Of<K extends keyof typeof commands> = CommandOf<typeof commands, K>;
@@ -293,6 +325,9 @@ export type SetTenantQuotas = Of<"set_tenant_quotas">;
 export type DeleteKey = Of<"delete_key">;
 export type SetPolicy = Of<"set_policy">;
 export type DeletePolicy = Of<"delete_policy">;
+export type RotateKey = Of<"rotate_key">;
+export type AssignName = Of<"assign_name">;
+export type NoteKeyUses = Of<"note_key_uses">;
 export type PauseAgent = Of<"pause_agent" | "unpause_agent">;
 export type ReportBinding = Of<"bind_confirmed" | "bind_failed" | "teardown_confirmed" | "teardown_failed">;
 export type SuspendTenant = Of<"suspend_tenant" | "resume_tenant">;

@@ -114,8 +114,8 @@ export function flag(): Field<boolean> {
 }
 
 /** Milliseconds since 1970 by the control plane's clock (L7); ISO 8601 on the wire. */
-export function time(): Field<number> {
-  return { kind: "time" };
+export function time(bounds: Pick<Bounds, "error"> = {}): Field<number> {
+  return { kind: "time", ...bounds };
 }
 
 /** A time that the wire shows as the milliseconds that are left, so that a reader needs no clock of the server's. */

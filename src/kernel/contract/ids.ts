@@ -11,6 +11,9 @@ const pairs: readonly string[] = Array.from({ length: 1024 }, (_, n) => digits.c
 /** Ids of every kind are random from here on, whatever their prefix: where a hash may begin. */
 export const randomFrom = 19;
 
+/** Of keys, whose ids the server draws. */
+export const keyIdPrefix = "key_";
+
 export function agentIdFrom(now: Millis, entropy: Entropy): string {
   return `agt_${suffixFrom(now, entropy)}`;
 }

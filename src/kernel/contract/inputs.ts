@@ -42,6 +42,7 @@ export const cellName = text({
   max: limits.idLengthMax,
   matching: { pattern: /^[\w.:@-]+$/, words: "letters, digits, . : @ _ and -" },
 });
+export const workerId = text({ min: 1, max: limits.idLengthMax, error: "invalid_worker_id" });
 export const keyId = text({ min: 1, max: limits.idLengthMax });
 export const resourceName = text({ min: 1, max: limits.resourceLengthMax, error: "invalid_resource" });
 /** The kernel checks it with the rest of the manifest. */

@@ -50,6 +50,11 @@ export const limits = {
   teardownMs: 10_000,
   /** A cell without a heartbeat for this long is gone. */
   cellAliveMs: 15_000,
+  /** How long a key's former secret is good after a rotation, where nothing is said, and at most. */
+  keyOverlapMsDefault: 24 * 3_600_000,
+  keyOverlapMsMax: 30 * 24 * 3_600_000,
+  /** When a key was last used is stored when it is this much later than what is stored. */
+  keyUseMs: 60_000,
   cellsMax: 10_000,
   cellInventoryMax: 1_000,
   cellBindingsMax: 10_000,

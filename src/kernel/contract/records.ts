@@ -221,6 +221,8 @@ export const agent = {
   attempts: integer(),
   epoch: integer(),
   registeredAt: time(),
+  /** L13: the key that registered it; null: no key did, and only those above may take it up. */
+  registeredBy: hidden(optional(text())),
   /** Since when it is PAUSED; the update of A4 reaches back to here. */
   pausedAt: optional(time()),
   /** Kept until the agent holds it and an update had it, or its unit of work is over (A4). */
@@ -329,7 +331,7 @@ export const cell = {
   id: named("cell", text()),
   /** Of the process that enrolled last; empty once it has left. */
   session: hidden(text()),
-  /** The key that enrolled it first; null where a supervisor did. */
+  /** L13: the key that enrolled it first; null: no key did, and only those above may speak for it. */
   keyId: hidden(optional(text())),
   state: choice(cellStates),
   goneReason: named("reason", optional(text())),
@@ -354,6 +356,16 @@ export const key = {
   /** What it is narrowed to (S4); null: to nothing. */
   scopes: optional(record(keyScopes)),
   createdAt: time(),
+  /** It is refused from then on, and with it the agents' tokens that were drawn from it; null: it has no end. */
+  expiresAt: optional(time()),
+  /** When it, or a token drawn from it, was last shown; kept to the minute, because it is stored. */
+  lastUsedAt: optional(time()),
+  /** When its secret was last replaced. The secret before is good until `formerUntil`. */
+  rotatedAt: optional(time()),
+  formerHash: hidden(optional(text())),
+  formerUntil: optional(time()),
+  /** Counts its secrets: an agent's token ends with the secret that it was drawn with. */
+  generation: hidden(optional(integer({ min: 1 }), 1)),
 };
 export interface Key extends Values<typeof key> {}
 

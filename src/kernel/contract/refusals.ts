@@ -56,6 +56,7 @@ export const refusalCodes = [
   "receipt_unknown",
   "dependency_unknown",
   "cell_unknown",
+  "worker_unknown",
   "obligation_unknown",
   "policy_unknown",
   // It existed, but has ended (G9, L4).
@@ -80,6 +81,7 @@ export const refusalCodes = [
   "strategy_in_use",
   "tenant_exists",
   "key_exists",
+  "last_operator_key",
   "lease_not_binding",
   "lease_not_closing",
   "probe_required",

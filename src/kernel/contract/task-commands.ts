@@ -14,7 +14,6 @@ import {
   list,
   map,
   optional,
-  text,
 } from "./field.ts";
 import {
   capability,
@@ -28,6 +27,7 @@ import {
   taskInput,
   taskType,
   taskTypeSettings,
+  workerId,
 } from "./inputs.ts";
 import { limits } from "./limits.ts";
 import { taskStatuses } from "./task-records.ts";
@@ -56,7 +56,7 @@ export const taskCommands = {
   /** Out of the dead letters, with all its attempts again. */
   redrive_task: { taskId },
   poll_tasks: {
-    workerId: text({ min: 1, max: limits.idLengthMax, error: "invalid_worker_id" }),
+    workerId,
     /** Null: those of the last poll. */
     capabilities: optional(list(capability, { max: limits.workerCapabilitiesMax, error: "invalid_task" })),
     maxTasks: optional(integer({ min: 1, max: limits.taskPollMax, error: "invalid_task" }), 1),

@@ -202,7 +202,7 @@ export const worker = {
   tenant: hidden(text()),
   /** `{type}.{instance}` */
   id: named("worker_id", text()),
-  /** The key that used it first; no other worker key may use it. */
+  /** L13: the key that used it first; null: no key did, and only those above may use it. */
   keyId: hidden(optional(text())),
   capabilities: list(text()),
   firstSeenAt: time(),

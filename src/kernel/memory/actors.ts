@@ -20,7 +20,10 @@ export function mayActFor(actor: Actor, agent: AgentEntry): Refusal | null {
     return refuse("forbidden", "Only the agent itself, with its agent_token, or a supervisor may do this.");
   }
   if (actor.epoch !== agent.record.epoch) {
-    return refuse("stale_epoch", "Another instance has taken this agent up; register again to take it back.");
+    return refuse(
+      "stale_epoch",
+      "Another instance has taken this agent up; its key can register it again to take it back.",
+    );
   }
   return null;
 }
@@ -46,13 +49,40 @@ export function agentOf(
   return mayActFor(actor, agent) ?? agent;
 }
 
-/** A cell's id belongs to the key that enrolled it first, for as long as there is that key. */
-export function mayActAsCell({ keys }: State, cell: CellEntry | undefined, actor: Actor): Refusal | null {
+/** L13: what this caller registers is its key's; null: no key was shown, and what it registers is for those above. */
+export function ownerOf({ keyId, drawnWith }: Actor): string | null {
+  return keyId ?? drawnWith ?? null;
+}
+
+/** R7: the credential that was shown, by the id of its key or of its agent, which never are the same; null: none was. */
+export function submitterOf({ keyId, agentId }: Actor): string | null {
+  return keyId ?? agentId;
+}
+
+/** Whether a name belongs to the key that the caller shows. Without an owner it is nobody's below a supervisor (L13). */
+function isOwn(actor: Actor, owner: string | null): boolean {
+  return owner !== null && owner === actor.keyId;
+}
+
+/** A3, L13: another instance of the agent is its present token's, its key's, or somebody's above. */
+export function whyNotTakeUp(actor: Actor, agent: AgentEntry): Refusal | null {
+  if (isAbove(actor)) return null;
+  if (actor.agentId !== null) return mayActFor(actor, agent);
+  if (isOwn(actor, agent.record.registeredBy)) return null;
+  return ofAnother("The agent belongs to the credential that registered it", "agent_id");
+}
+
+function ofAnother(whose: string, field: string): Refusal {
+  const detail = `${whose}; choose another id, show that key, or let an operator assign this one to yours.`;
+  return refuse("forbidden", detail, { field, problem: "owned_by_another" });
+}
+
+/** L13: a cell's id belongs to the key that enrolled it first. */
+export function mayActAsCell(cell: CellEntry | undefined, actor: Actor): Refusal | null {
   if (isAbove(actor)) return null;
   if (actor.role !== "cell") return refuse("forbidden", "This takes a cell's key, or a supervisor's.");
-  const owner = cell?.record.keyId ?? null;
-  if (owner === null || owner === actor.keyId || !keys.has(owner)) return null;
-  return refuse("cell_taken", "A cell of this id is enrolled with another key; give this one another id.", {
+  if (cell === undefined || isOwn(actor, cell.record.keyId)) return null;
+  return refuse("cell_taken", "The cell of this id is another key's; choose another id, or show that key.", {
     field: "cell",
   });
 }
@@ -88,6 +118,6 @@ export function whyNotWorker(actor: Actor, { record }: WorkerEntry): Refusal | n
   if (isAbove(actor)) return null;
   const refusal = whyNotAnyWorker(actor);
   if (refusal !== null) return refusal;
-  if (record.keyId === null || record.keyId === actor.keyId) return null;
-  return refuse("forbidden", "This worker_id belongs to another key; choose another one.", { field: "worker_id" });
+  if (isOwn(actor, record.keyId)) return null;
+  return ofAnother("The worker_id belongs to the key that used it first", "worker_id");
 }

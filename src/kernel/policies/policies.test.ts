@@ -214,10 +214,18 @@ test("S4: only an operator sets policies, and scopes are not for operators and r
   }
   world.refused("policy_unknown", { type: "delete_policy", policyId: "default" });
   for (const role of ["operator", "reader"] as const) {
-    const key = { id: "k", hash: "h", role, tenant: "t1", label: null, scopes: { ...noScopes, ids: ["x"] } };
+    const key = {
+      id: "k",
+      hash: "h",
+      role,
+      tenant: "t1",
+      label: null,
+      expiresAt: null,
+      scopes: { ...noScopes, ids: ["x"] },
+    };
     world.refused("invalid_key", { type: "create_key", key });
   }
-  const key = { id: "k", hash: "h", role: "agent", tenant: "t1", label: null } as const;
+  const key = { id: "k", hash: "h", role: "agent", tenant: "t1", label: null, expiresAt: null } as const;
   world.refused("invalid_resource", { type: "create_key", key: { ...key, scopes: { ...noScopes, resources: ["x"] } } });
   world.refused("invalid_policy", { type: "create_key", key: { ...key, scopes: { ...noScopes, unitsMax: 0 } } });
 });

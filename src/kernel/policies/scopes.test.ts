@@ -15,6 +15,8 @@ test("S4: a key's scopes hold for the agents that it registers, and after the ke
   world.expect("agent", world.ask({ type: "register_agent", actor: key, agentId: "ci-1", labels: null }));
   world.grant("ci-1", "MUTATES FILE:/shop/x");
   assert.equal(world.refused("policy_denied", world.acquire("ci-1", "MUTATES FILE:/x")).policy, "scopes of key_ci");
+  const named = { id: "op", hash: "op", role: "operator", tenant: "t1", label: null } as const;
+  world.expect("key", world.ask({ type: "create_key", key: { ...named, scopes: null, expiresAt: null } }));
   world.expect("key", world.ask({ type: "delete_key", keyId: "key_ci" }));
   world.refused("policy_denied", world.acquire("ci-1", "MUTATES FILE:/x"));
   world.crash();

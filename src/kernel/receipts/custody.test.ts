@@ -63,7 +63,8 @@ test("R7: a family's name is the worker's, up to one of its separators", () => {
 });
 
 test("R7: a worker's receipt does not change what the task was, nor as whom it is written", () => {
-  const wish = { taskSummary: "Parse", taskBody: "Read it", inputs: { a: 1, b: [2] } };
+  const expected = { expectedOutcomeKind: "response_text", expectedArtifactMime: "text/plain", parentTaskId: "T-up" };
+  const wish = { taskSummary: "Parse", taskBody: "Read it", inputs: { a: 1, b: [2] }, ...expected };
   const { send, refused } = createOffered(wish);
   for (const [field, said] of [
     ["from_principal", { fromPrincipal: "somebody" }],
@@ -71,6 +72,10 @@ test("R7: a worker's receipt does not change what the task was, nor as whom it i
     ["task_summary", { taskSummary: "Other" }],
     ["task_body", { taskBody: "Other" }],
     ["inputs", { inputs: { a: 1, b: [3] } }],
+    ["parent_task_id", { parentTaskId: "T-other" }],
+    ["expected_outcome_kind", { expectedOutcomeKind: "none" }],
+    ["expected_artifact_mime", { expectedArtifactMime: "image/png" }],
+    ["attempt", { attempt: 7 }],
   ] as const)
     refused(field, "accepted", said);
   const accepted = send("accepted", {

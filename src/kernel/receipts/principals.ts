@@ -71,7 +71,9 @@ export function invalidReceipt(field: string, problem: string): Refusal {
   return invalid("invalid_receipt", field, problem);
 }
 
-type WorkersField = "fromPrincipal" | "forPrincipal" | "taskType" | "taskSummary" | "taskBody" | "inputs";
+type WorkersField =
+  | ("fromPrincipal" | "forPrincipal" | "taskType" | "taskSummary" | "taskBody" | "inputs" | "parentTaskId")
+  | ("expectedOutcomeKind" | "expectedArtifactMime");
 
 /**
  * R7: a worker says what it did, not what the task was, nor as whom else. Supervisors and operators stand above it: what
@@ -91,7 +93,7 @@ export function whyNotWorkersToSay(
   if (forPrincipal !== null && !isItselfOrFamily(forPrincipal, workerId))
     return notIts("forPrincipal", "must be the worker itself, or its family");
   if (input.taskType !== null && input.taskType !== spec.taskType) return notIts("taskType", ofTask);
-  if (differs(input.taskSummary, spec.taskSummary)) return notIts("taskSummary", ofTask);
+  for (const field of ofTheTask) if (differs(input[field], spec[field])) return notIts(field, ofTask);
   if (differs(input.taskBody, payload?.record.taskBody)) return notIts("taskBody", ofTask);
   const own = payload?.record.inputs ?? null;
   if (own !== null && input.inputs !== null && input.inputs !== undefined && !isSameJson(input.inputs, own))
@@ -99,6 +101,7 @@ export function whyNotWorkersToSay(
   return null;
 }
 
+const ofTheTask = ["taskSummary", "parentTaskId", "expectedOutcomeKind", "expectedArtifactMime"] as const;
 const ofTask = "is not the task's own; leave it out";
 
 /** Where the task says nothing, the worker may. */

@@ -28,6 +28,7 @@ import {
   type TaskAttempt,
 } from "../contract/task-records.ts";
 import { receiptSize } from "../deciding/admission.ts";
+import { submitterOf } from "../memory/actors.ts";
 import { emit, type TenantEntry, type Turn, updateCounters } from "../memory/state.ts";
 import { type Owed, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { receiptFingerprint } from "../names/fingerprint.ts";
@@ -59,7 +60,7 @@ export function findKnown(
     if (mark.fingerprint !== receiptFingerprint(input)) return dedupeConflict();
     return { type: "receipt_known", receiptId: mark.receiptId };
   }
-  const isOfAnother = dedupeMarksOf(input).some((key) => book.dedupes.has(markName(key, actor.keyId ?? null)));
+  const isOfAnother = dedupeMarksOf(input).some((key) => book.dedupes.has(markName(key, submitterOf(actor))));
   return isOfAnother ? dedupeConflict() : null;
 }
 

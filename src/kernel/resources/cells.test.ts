@@ -106,7 +106,7 @@ test("a cell that leaves is gone at once; leaving twice is fine, and a late hear
   assert.deepEqual(world.happened, [], "it is gone only once");
 });
 
-test("a cell's id belongs to the key that enrolled it first, for as long as there is that key", () => {
+test("L13: a cell's id belongs to the key that enrolled it first, also when that key is gone", () => {
   const world = createCellWorld("a");
   world.enrol("c1", ["GPU:/0"]);
   const lease = world.active("a", "MUTATES GPU:/0");
@@ -121,10 +121,11 @@ test("a cell's id belongs to the key that enrolled it first, for as long as ther
   const report = { type: "teardown_confirmed", coordinate: null, reason: null } as const;
   world.refused("cell_taken", { ...about, ...report, actor: other });
   world.expect("key", world.ask({ type: "delete_key", keyId: "key-c1" }));
-  world.expect("cell_enrolled", world.ask({ ...world.enrolAsk("c1", []), actor: other }));
-  assert.equal(world.cell("c1").keyId, "key-c2");
+  world.refused("cell_taken", { ...world.enrolAsk("c1", []), actor: other });
   world.expect("cell_enrolled", world.ask({ ...world.enrolAsk("c1", []), actor: supervisor }));
-  assert.equal(world.cell("c1").keyId, "key-c2", "a supervisor acts for it, and does not take it");
+  assert.equal(world.cell("c1").keyId, "key-c1", "a supervisor acts for it, and does not take it");
+  world.expect("key", world.ask({ type: "assign_name", keyId: "key-c2", name: { cellId: "c1" } }));
+  world.expect("cell_enrolled", world.ask({ ...world.enrolAsk("c1", []), actor: other }));
 });
 
 test("L13: only cells and those above them speak as cells, and a cell only of its own leases", () => {

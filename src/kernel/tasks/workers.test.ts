@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Actor } from "../contract/commands.ts";
 import { limits } from "../contract/limits.ts";
 import { createTaskWorld } from "../testing/tasks-world.ts";
-import { found } from "../testing/test-world.ts";
+import { found, supervisor } from "../testing/test-world.ts";
 
 const key = (keyId: string): Actor => ({ role: "worker", agentId: null, epoch: null, keyId });
 
@@ -32,11 +32,19 @@ test("T1: a worker_id belongs to the key that used it first; no other worker's k
   assert.equal(world.worker("w.1").keyId, "k1", "somebody above does not take it over");
 });
 
-test("T1: a worker_id that somebody above used first belongs to the first worker's key that uses it", () => {
+test("L13, T1: a worker_id that somebody above used first, or that was used before there were keys, is for no worker's key", () => {
   const world = createTaskWorld();
-  world.idles("w.1");
-  world.idles("w.1", { actor: key("k1") });
-  world.refused("forbidden", world.polling("w.1", { actor: key("k2") }));
+  world.idles("w.keyless");
+  world.idles("w.above", { actor: { ...supervisor, keyId: "boss" } });
+  for (const [id, owner] of [
+    ["w.keyless", null],
+    ["w.above", "boss"],
+  ] as const) {
+    const refusal = world.refused("forbidden", world.polling(id, { actor: key("k1") }));
+    assert.deepEqual([refusal.field, refusal.problem], ["worker_id", "owned_by_another"]);
+    assert.equal(world.worker(id).keyId, owner);
+    world.idles(id);
+  }
 });
 
 test("T1: a restarted worker reclaims its orphaned leases with new fences, and its former self is locked out", () => {

@@ -7,7 +7,7 @@ import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Worker } from "../contract/task-records.ts";
 import { whyNoMemory } from "../deciding/admission.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
-import { whyNotAnyWorker, whyNotWorker } from "../memory/actors.ts";
+import { ownerOf, whyNotAnyWorker, whyNotWorker } from "../memory/actors.ts";
 import { createWorkerEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { Lane, WorkerEntry } from "../memory/task-state.ts";
@@ -50,12 +50,10 @@ export function meetWorker(
   const isOther = capabilities !== null && !isSame(capabilities, record.capabilities);
   const noMemory = isOther && hasMore(capabilities, record) ? whyNoMemory(tenant) : null;
   if (noMemory !== null) return noMemory;
-  const isBound = record.keyId !== null || actor.role !== "worker";
-  if (isOther || !isBound || now - record.seenAt >= limits.workerSeenMs) {
+  if (isOther || now - record.seenAt >= limits.workerSeenMs) {
     updateWorker(turn, known, {
       capabilities: isOther ? capabilities : record.capabilities,
       seenAt: now,
-      keyId: isBound ? record.keyId : (actor.keyId ?? null),
     });
   }
   return known;
@@ -77,7 +75,7 @@ function newWorker(
   return {
     tenant: tenant.record.id,
     id,
-    keyId: actor.role === "worker" ? (actor.keyId ?? null) : null,
+    keyId: ownerOf(actor),
     capabilities,
     firstSeenAt: now,
     seenAt: now,

@@ -31,7 +31,15 @@ export function createCellWorld(...agents: readonly string[]) {
   const world = createWorld(...agents);
   const { ask, expect } = world;
   for (const cellId of ["c1", "c2"]) {
-    const key = { id: `key-${cellId}`, hash: "h", role: "cell", tenant: "t1", label: null, scopes: null } as const;
+    const key = {
+      id: `key-${cellId}`,
+      hash: "h",
+      role: "cell",
+      tenant: "t1",
+      label: null,
+      scopes: null,
+      expiresAt: null,
+    } as const;
     expect("key", ask({ type: "create_key", key }));
   }
   const enrolAsk = (

@@ -39,7 +39,7 @@ export function createKey(
   change: Partial<typeof noScopes>,
 ): Actor {
   const scopes = { ...noScopes, ...change };
-  const key = { id, hash: id, role, tenant: "t1", label: null, scopes };
+  const key = { id, hash: id, role, tenant: "t1", label: null, expiresAt: null, scopes };
   const made = world.expect("key", world.ask({ type: "create_key", key }));
   return { role, agentId: null, epoch: null, keyId: id, scopes: made.key.scopes };
 }

@@ -21,6 +21,8 @@ const final: ReadonlySet<string> = new Set([
   "withdraw_resource",
   "suspend_tenant",
   "delete_key",
+  "rotate_key",
+  "assign_name",
   "set_policy",
   "delete_policy",
   "pause_agent",

@@ -25,7 +25,8 @@ export const registerAgent = command({
   description:
     "Without an id the agent is given one. With an id that is known, this is another instance of the same agent: same " +
     "priority timestamp, epoch + 1, a new token; the older instance is refused from then on, and the agent's live " +
-    "leases are re-issued with new fences (A3).",
+    "leases are re-issued with new fences (A3). An agent belongs to the key that registered it: only that key, the agent's " +
+    "present token, a supervisor or an operator may take it up (L13).",
   example: { agent_id: "refactorer-7", labels: { model: "opus", host: "build-3" } },
   replies: [ok(shapes.registered, "Registered.", 201), ok(shapes.registered, "Taken up by this instance.")],
   errors: ["lease_denied", "stale_epoch"],
@@ -119,4 +120,18 @@ export const verifyAll = command({
   replies: [ok(record({ now: time(), leases: list(shapes.verified) }), "What is true now.")],
   errors: agentErrors,
   encode: verifiedAnswer,
+});
+
+export const renewAgentToken = command({
+  name: "renew_agent_token",
+  path: "/v1/agents/{agent_id}/token",
+  roles: acting,
+  summary: "Gives an agent's instance a new token",
+  description:
+    "For the present instance, before its token runs out: neither epoch nor leases change. It is drawn with the key of the " +
+    "token that is shown, or with the key that is shown.",
+  example,
+  replies: [ok(shapes.registered, "The new token; the one before stays good until its own end.")],
+  errors: agentErrors,
+  encode: registeredAnswer,
 });

@@ -60,7 +60,8 @@ export const getDigest = query({
 
 const resumed = {
   epoch: integer(),
-  agent_token: text({ description: "The credential of this instance; an older instance's is void." }),
+  agent_token: text({ description: shapes.tokenWords.agent_token }),
+  agent_token_expires_in_ms: integer({ description: shapes.tokenWords.agent_token_expires_in_ms }),
   observation_update: shapes.observationUpdate,
   assumptions: list(record(parts(judgement), { title: "JudgedAssumption" }), {
     description:

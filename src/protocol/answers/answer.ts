@@ -24,9 +24,13 @@ export interface Answer {
 /** What the encoder of an answer needs besides the kernel's reply. */
 export interface AnswerContext extends FormContext {
   /** The new instance's credential, for a registration or a resumption (A3). */
-  readonly agentToken?: string;
+  readonly agentToken?: { readonly token: string; readonly expiresInMs: number };
   /** A new key's secret, shown this once. */
   readonly keySecret?: string;
+  /** What the caller should know of what it has done. */
+  readonly warnings?: readonly string[];
+  /** The caller stands above, and is shown whose names are (L13). */
+  readonly showsOwners?: boolean;
   /** Several offers were asked for, so that even one comes in a list (T1). */
   readonly inList?: boolean;
 }

@@ -73,7 +73,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   duplicate_intent: refused(400, "Send each intent once."),
   invalid_agent_id: refused(
     400,
-    "Send an id of 1 to 128 letters, digits and `. _ : @ / -` that begins with a letter or digit, or leave it out to get one.",
+    "Send an id of 1 to 128 letters, digits and `. _ : @ / -` that begins with a letter or digit, but not with `key_`; or leave it out to get one.",
   ),
   invalid_labels: refused(400, "Send at most 32 labels, names and values of at most 256 characters."),
   invalid_digest: refused(400, "Correct the part of the digest that `field` names; it takes up to 256 KiB."),
@@ -96,7 +96,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   ),
 
   // The caller is not allowed to do this.
-  unauthorized: refused(401, "Send `Authorization: Bearer <key or agent token>` with one that is valid."),
+  unauthorized: refused(
+    401,
+    "It is missing, unknown, expired or deleted: send `Authorization: Bearer <key or agent token>` with one that is valid.",
+  ),
   stale_epoch: refused(401, "Another instance has taken up the agent: stop, or resume it for a new token."),
   token_invalid: refused(401, "Show the whole token of a live lease of this tenant, for this resource."),
   stale_token: refused(401, "The lease was re-issued: use its present token."),
@@ -105,7 +108,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
     403,
     "See `policy` and `rule`, what was `asked` and what is `allowed`: ask for less, or ask an operator to change the policy.",
   ),
-  forbidden: refused(403, "Use a credential whose role, tenant or agent allows it."),
+  forbidden: refused(
+    403,
+    "Use a credential whose role, tenant or agent allows it; `reason` is `owned_by_another` for a name of another key.",
+  ),
   not_lease_holder: refused(403, "Use the token of the agent that holds the lease, or a supervisor's key."),
   quota_exceeded: refused(403, "See `quota`, `used` and `limit`: use less, or ask the operator to raise it."),
   lease_denied: refused(
@@ -128,6 +134,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   obligation_unknown: refused(404, "Check the id: `/v1/obligations` lists those that are not closed."),
   policy_unknown: refused(404, "Check the policy's id; the built-in one can be replaced, and not deleted."),
   cell_unknown: refused(404, "Start the cell, or check its name: none has enrolled under it."),
+  worker_unknown: refused(404, "Check the id: no worker has polled under it for a week."),
   tenant_unknown: refused(404, "Create the tenant first, or check its id."),
   digest_unknown: refused(404, "Save a digest first; a dropped one is gone."),
   key_unknown: refused(404, "Check the key's id; it may have been deleted already."),
@@ -164,6 +171,7 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   resource_in_use: retry(409, "Wait until nothing is leased or awaited on the resource, or revoke it."),
   strategy_in_use: retry(409, "Switch the strategy while nobody waits."),
   tenant_exists: refused(409, "Use the existing tenant, or another id."),
+  last_operator_key: refused(409, "Create another operator's key first, or rotate this one."),
   key_exists: refused(409, "Ask for a key again: each has its own id."),
   lease_not_binding: refused(409, "Report a binding only while the lease is BINDING, with its present generation."),
   lease_not_closing: refused(409, "Report a teardown only while the lease is CLOSING, with its present generation."),

@@ -208,4 +208,6 @@ export interface SubmitReceipts extends Caller {
 /** A new master key for tokens; it lies beside the data, and the kernel knows nothing of it. */
 export interface RotateTokenKeys extends Caller {
   readonly type: "rotate_token_keys";
+  /** null: what is usual. */
+  readonly overlapMs: number | null;
 }

@@ -25,10 +25,17 @@ const resumed = {
   assumptions: [{ resource: "FILE:/b", expected: "v1", actual: null, outcome: "unverified" }],
 } as const;
 
-test("registering answers 201, taking up 200, both with the token and API.md's five fields (A3)", () => {
+test("registering answers 201, taking up 200, both with the token, its end and API.md's fields (A3)", () => {
   const created = answerOf("register_agent", { type: "agent", agent: sampleAgent(), created: true });
   assert.equal(created.status, 201);
-  assert.deepEqual(Object.keys(created.value), ["agent_id", "agent_token", "priority_timestamp", "epoch", "state"]);
+  assert.deepEqual(Object.keys(created.value), [
+    "agent_id",
+    "agent_token",
+    "agent_token_expires_in_ms",
+    "priority_timestamp",
+    "epoch",
+    "state",
+  ]);
   assert.equal(
     answerOf("register_agent", { type: "agent", agent: sampleAgent({ epoch: 2 }), created: false }).status,
     200,
@@ -96,13 +103,21 @@ test("a release answers id and state, one or many (L5)", () => {
 test("resuming answers digest, epoch, token and update; a failed assumption all but the digest (A4, A5)", () => {
   const { status, value } = answerOf("resume_agent", resumed);
   assert.equal(status, 200);
-  assert.deepEqual(Object.keys(value), ["digest", "epoch", "agent_token", "observation_update", "assumptions"]);
+  assert.deepEqual(Object.keys(value), [
+    "digest",
+    "epoch",
+    "agent_token",
+    "agent_token_expires_in_ms",
+    "observation_update",
+    "assumptions",
+  ]);
   const failed = { resource: "FILE:/a", expected: "v1", actual: null, outcome: "failed" } as const;
   const answer = answerOf("resume_agent", { ...resumed, assumptions: [...resumed.assumptions, failed] });
   assert.equal(answer.status, 409);
   const { outcome: _outcome, ...shown } = failed;
   assert.deepEqual(answer.value.failed, [shown]);
-  const shownParts = ["error", "detail", "failed", "epoch", "agent_token", "observation_update", "assumptions"];
+  const token = ["agent_token", "agent_token_expires_in_ms"];
+  const shownParts = ["error", "detail", "failed", "epoch", ...token, "observation_update", "assumptions"];
   assert.deepEqual(Object.keys(answer.value), shownParts);
 });
 

@@ -4,6 +4,7 @@ import { policy as policyFields } from "../../kernel/contract/policy-records.ts"
 import {
   cell as cellFields,
   digest as digestFields,
+  type Key,
   key as keyFields,
   type Lease,
   type Millis,
@@ -65,7 +66,7 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "leases":
       return answer(200, heartbeatsForm, heartbeatsOf(reply), context);
     case "agent":
-      return answerJson(reply.created ? 201 : 200, { ...agentObject(reply.agent), ...updateOf(reply) });
+      return answerJson(reply.created ? 201 : 200, { ...agentObject(reply.agent, context), ...updateOf(reply) });
     case "digest":
       return answerJson(200, show(digestFields, reply.digest));
     case "resumed":
@@ -84,7 +85,7 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "tenant":
       return answerJson(reply.created ? 201 : 200, show(tenantFields, reply.tenant));
     case "key":
-      return answerJson(201, { ...show(keyFields, reply.key), key: context.keySecret });
+      return answerJson(201, newKeyObject(reply.key, context));
     case "policy":
       return answerJson(reply.created ? 201 : 200, show(policyFields, reply.policy));
     case "policy_verdict":
@@ -94,7 +95,11 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "done":
       return answerJson(200, {});
     case "agent_page":
-      return pageAnswer(reply, "agents", reply.agents.map(agentObject));
+      return pageAnswer(
+        reply,
+        "agents",
+        reply.agents.map((agent) => agentObject(agent, context)),
+      );
     case "lease_page":
       return answer(200, leasePageForm, reply, { now: context.now });
     case "request_page":
@@ -106,7 +111,11 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "resource_page":
       return pageAnswer(reply, "resources", reply.resources.map(resourceObject));
     case "cell_page":
-      return pageAnswer(reply, "cells", reply.cells.map(cellViewObject));
+      return pageAnswer(
+        reply,
+        "cells",
+        reply.cells.map((cell) => cellViewObject(cell, context)),
+      );
     case "tenant_page":
       return pageAnswer(reply, "tenants", showAll(tenantFields, reply.tenants));
     case "key_page":
@@ -116,7 +125,11 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
     case "task_type_page":
       return pageAnswer(reply, "task_types", showAll(taskTypeRecord, reply.taskTypes));
     case "worker_page":
-      return pageAnswer(reply, "workers", reply.workers.map(workerObject));
+      return pageAnswer(
+        reply,
+        "workers",
+        reply.workers.map((worker) => workerObject(worker, context)),
+      );
     case "obligation_page":
       return pageAnswer(reply, "obligations", reply.obligations.map(obligationObject));
     case "receipt_page":
@@ -152,7 +165,8 @@ export function registeredAnswer(reply: QueryReply, context: AnswerContext): Ans
   if (reply.type !== "agent") return replyAnswer(reply, context);
   const { agent, created } = reply;
   const { agentToken } = context;
-  return answerJson(created ? 201 : 200, show(views.registered, { ...agent, agentToken, state: agentState(agent) }));
+  const token = { agentToken: agentToken?.token, agentTokenExpiresInMs: agentToken?.expiresInMs };
+  return answerJson(created ? 201 : 200, show(views.registered, { ...agent, ...token, state: agentState(agent) }));
 }
 
 /** L8: the truth about each lease, the ended and the unknown ones too. */
@@ -173,15 +187,24 @@ export function releasedAnswer(reply: QueryReply, context: AnswerContext): Answe
   return answer(200, leaseEndsForm, { leases: [...reply.leases.map(ended), ...reply.lost.map(shownLost)] }, context);
 }
 
-/** The kernel answers with the key that was; there is no secret to show. */
-export function deletedKeyAnswer(reply: QueryReply, context: AnswerContext): Answer {
+/** There is no new secret to show. */
+export function changedKeyAnswer(reply: QueryReply, context: AnswerContext): Answer {
   return reply.type === "key" ? answerJson(200, show(keyFields, reply.key)) : replyAnswer(reply, context);
+}
+
+export function rotatedKeyAnswer(reply: QueryReply, context: AnswerContext): Answer {
+  return reply.type === "key" ? answerJson(200, newKeyObject(reply.key, context)) : replyAnswer(reply, context);
+}
+
+function newKeyObject(key: Key, { keySecret, warnings = [] }: AnswerContext): object {
+  return { ...show(keyFields, key), key: keySecret, ...(warnings.length > 0 && { warnings }) };
 }
 
 /** A5: where an assumption failed, the agent was taken up but must plan again. */
 function resumedAnswer(reply: Extract<Reply, { type: "resumed" }>, { agentToken }: AnswerContext): Answer {
   const { digest, agent, assumptions } = reply;
-  const rest = { epoch: agent.epoch, agent_token: agentToken, ...updateOf(reply), assumptions };
+  const token = { agent_token: agentToken?.token, agent_token_expires_in_ms: agentToken?.expiresInMs };
+  const rest = { epoch: agent.epoch, ...token, ...updateOf(reply), assumptions };
   const failed = assumptions.filter(({ outcome }) => outcome === "failed");
   if (failed.length === 0) return answerJson(200, { digest: show(digestFields, digest), ...rest });
   const detail = "What the agent relied on has changed; its digest is dropped and it is in PLANNING, so plan again.";

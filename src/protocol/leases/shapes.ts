@@ -104,6 +104,13 @@ export const denied = record(
   { title: "Denied" },
 );
 
+/** L13: shown to those above only. */
+export const registeredBy = {
+  registered_by: sometimes(
+    nullable(text({ description: "The key that it belongs to, for those above; null: to nobody below them (L13)." })),
+  ),
+};
+
 const agentParts = {
   ...outputs(agentFields, {
     epoch: "Which instance of the agent is the present one.",
@@ -114,16 +121,19 @@ const agentParts = {
     paused_at: "Since when it is PAUSED.",
   }),
   state: choice(wireAgentStates),
+  ...registeredBy,
   returns_to: sometimes(choice(wireAgentStates, { description: "Of an agent in DIE_RESTART." })),
 };
 
 export const agent = record(agentParts, { title: "Agent" });
 export const movedAgent = record({ ...agentParts, ...update }, { title: "MovedAgent" });
 
-export const registered = record(
-  parts(views.registered, { agent_token: "The credential of this instance; an older instance's is void." }),
-  { title: "RegisteredAgent" },
-);
+export const tokenWords = {
+  agent_token: "The credential of this instance; an older instance's is void.",
+  agent_token_expires_in_ms: "How long it is good at most: renew it before; it ends with the key it was drawn with.",
+};
+
+export const registered = record(parts(views.registered, tokenWords), { title: "RegisteredAgent" });
 
 export const digest = record(
   outputs(digestFields, {
@@ -182,6 +192,7 @@ export const cell = record(cellProperties, { title: "Cell" });
 export const cellView = record(
   {
     ...cellProperties,
+    ...registeredBy,
     connected: flag({ description: "To this server, now." }),
     resources: list(
       record(
@@ -238,11 +249,19 @@ const keyProperties = outputs(keyFields, {
   role: "What the key allows.",
   label: "What it is for.",
   scopes: "What it is narrowed to; null: nothing beyond its role.",
+  expires_at: "It is refused from then on; null: never.",
+  last_used_at: "When it, or an agent's token drawn with it, was last shown, to the minute.",
+  rotated_at: "When its secret was last replaced.",
+  former_until: "Until then the secret before is good too; null: none is.",
 });
 
 export const key = record(keyProperties, { title: "Key" });
 export const newKey = record(
-  { ...keyProperties, key: text({ description: "The secret; shown this once." }) },
+  {
+    ...keyProperties,
+    key: text({ description: "The secret; shown this once." }),
+    warnings: sometimes(list(text(), { description: "What the first key changes." })),
+  },
   { title: "NewKey" },
 );
 

@@ -17,9 +17,18 @@ import { hosted } from "../schema/views.ts";
 import type { ResourceState } from "../schema/vocabulary.ts";
 
 /** `returns_to`: the state to which an agent in DIE_RESTART returns (A1). */
-export function agentObject(agent: Agent): WireObject {
+export function agentObject(agent: Agent, shown: OwnersShown = {}): WireObject {
   const returns = agent.restarting ? { returns_to: agent.state } : {};
-  return { ...show(agentFields, agent), state: agentState(agent), ...returns };
+  return { ...show(agentFields, agent), state: agentState(agent), ...returns, ...ownerOf(shown, agent.registeredBy) };
+}
+
+interface OwnersShown {
+  readonly showsOwners?: boolean;
+}
+
+/** L13: the key that a name belongs to, for those above; null: nobody's below them. */
+export function ownerOf({ showsOwners = false }: OwnersShown, keyId: string | null): WireObject {
+  return showsOwners ? { registered_by: keyId } : {};
 }
 
 export function agentState({ state, restarting }: Agent): AgentState | "DIE_RESTART" {
@@ -67,9 +76,10 @@ export function policyVerdictObject({ isAllowed, policies, results }: PolicyVerd
   };
 }
 
-export function cellViewObject({ cell, isConnected, resources }: CellView): WireObject {
+export function cellViewObject({ cell, isConnected, resources }: CellView, shown: OwnersShown = {}): WireObject {
   return {
     ...show(cellFields, cell),
+    ...ownerOf(shown, cell.keyId),
     connected: isConnected,
     resources: resources.map(({ resource, leases }) => {
       const ready = resource.fault === null && !resource.fenced && !resource.withdrawn;

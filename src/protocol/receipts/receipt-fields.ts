@@ -12,6 +12,7 @@ import { findJsonFault } from "../schema/free-json.ts";
 import { inputs, type Words } from "../schema/from-fields.ts";
 import { limits } from "../schema/limits.ts";
 import { integer, optional, record, type Static, text } from "../schema/schema.ts";
+import { readIsoTime } from "../schema/text.ts";
 
 export const receiptWords: Words<typeof receiptInput> & Words<typeof receipt> = {
   phase: "accepted, complete, escalate or progress.",
@@ -88,13 +89,12 @@ export const newReceipt = record(receiptFields, { title: "NewReceipt" });
 export type NewReceipt = Static<typeof newReceipt>;
 
 const frees = ["inputs", "artifact_refs", "body", "metadata"] as const;
-const isoPattern = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$/i;
 
 /** What the schema cannot say. */
 export function receiptFault(input: NewReceipt): Fault | null {
   for (const field of times) {
     const value = input[field];
-    if (value !== undefined && value !== null && !isAbsent(value) && Number.isNaN(readTime(value)))
+    if (value !== undefined && value !== null && !isAbsent(value) && Number.isNaN(readIsoTime(value)))
       return wrong(field, `${field} is not a time in ISO 8601 with a zone; send one such as 2026-01-04T15:45:00Z.`);
   }
   for (const field of frees) {
@@ -135,11 +135,7 @@ function numberOf(value: Maybe<number>): number | null {
 }
 
 function timeOf(value: Maybe<string>): number | null {
-  return value === undefined || value === null || isAbsent(value) ? null : readTime(value);
-}
-
-function readTime(value: string): number {
-  return isoPattern.test(value) ? Date.parse(value.replace(" ", "T")) : Number.NaN;
+  return value === undefined || value === null || isAbsent(value) ? null : readIsoTime(value);
 }
 
 function freeOf(value: unknown): unknown {

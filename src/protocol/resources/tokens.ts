@@ -5,7 +5,7 @@ import { guarding, operating } from "../operating/roles.ts";
 import { ok, operationsOf } from "../operation.ts";
 import { resource } from "../schema/fields.ts";
 import { limits } from "../schema/limits.ts";
-import { optional, text } from "../schema/schema.ts";
+import { integer, optional, text } from "../schema/schema.ts";
 
 const { query } = operationsOf("Holding");
 const forOperators = operationsOf("Operating");
@@ -54,12 +54,28 @@ export const listTokenKeys = forOperators.query({
 export const rotateTokenKeys = forOperators.command({
   name: "rotate_token_keys",
   path: "/v1/token-keys/rotate",
-  roles: operating,
+  fields: {
+    overlap_ms: optional(
+      integer({
+        minimum: 0,
+        maximum: limits.tokenOverlapMsMax,
+        description: "How long tokens of the key before stay good; six minutes if left out, 0 ends them at once.",
+      }),
+    ),
+  },
   locksOut: true,
+  roles: operating,
   summary: "Makes a new key for tokens",
   description:
-    "Tokens are made with it from now on; older ones stay good for six minutes, longer than any of them lives. Cells " +
-    "are notified at once.",
+    "Tokens are made with it from now on; older ones stay good for six minutes, longer than any of them lives, or for " +
+    "`overlap_ms`. With 0, after a theft, all older tokens end at once, and holders get new ones with their next heartbeat. " +
+    "Cells are notified at once.",
+  example: { overlap_ms: 0 },
   replies: [ok(shapes.tokenKeys, "The keys, with the new one.")],
-  decode: (_input, { tenant, actor }) => ({ type: "rotate_token_keys", tenant, actor }),
+  decode: ({ overlap_ms: overlapMs }, { tenant, actor }) => ({
+    type: "rotate_token_keys",
+    tenant,
+    actor,
+    overlapMs: overlapMs ?? null,
+  }),
 });

@@ -10,7 +10,7 @@ import { type FieldData, type FieldKind, type Fields, wireName } from "../../ker
 import type { Lease, Millis } from "../../kernel/contract/records.ts";
 import { taskCommands } from "../../kernel/contract/task-commands.ts";
 import { limits } from "./limits.ts";
-import { escaped, isoTime } from "./text.ts";
+import { escaped, isoTime, readIsoTime } from "./text.ts";
 
 type Input = Readonly<Record<string, unknown>>;
 type Decode<T> = (input: Input, caller: CommandBase) => T;
@@ -73,8 +73,8 @@ export function queryDecoderOf<Q>(
 
 /** The names are those of our own descriptions, so nothing of a caller's is ever part of the code. */
 function compile<T>(literal: string): Decode<T> {
-  const make = new Function("given", "pageDefault", `return (input, caller) => (${literal});`);
-  return make(given, limits.pageDefault) as Decode<T>;
+  const make = new Function("given", "readTime", "pageDefault", `return (input, caller) => (${literal});`);
+  return make(given, readIsoTime, limits.pageDefault) as Decode<T>;
 }
 
 /** `asGiven`: what was left out is null, whatever is usual. */
@@ -105,6 +105,7 @@ function valueText(key: string, field: FieldData, from: string): string {
     const read = `({ ${membersText(field.fields, value, true)} })`;
     return field.optional ? `${value} == null ? ${usualText(field)} : ${read}` : read;
   }
+  if (field.kind === "time") return `${value} == null ? ${usualText(field)} : readTime(${value})`;
   return field.optional ? `${value} ?? ${usualText(field)}` : value;
 }
 

@@ -14,6 +14,8 @@ export const limits = {
   cursorLengthMax: 2_048,
   /** A token with all the caveats that it can have. */
   tokenLengthMax: 16_384,
+  /** How long tokens of a rotated key may stay good. */
+  tokenOverlapMsMax: 86_400_000,
   eventTypesMax: 64,
   /** How deep free JSON (a digest's context) may nest; JSON.stringify has a stack, and a caller must not end it. */
   jsonDepthMax: 64,

@@ -31,3 +31,10 @@ export function isoTime(ms: number): string {
 export function isStorable(value: unknown): boolean {
   return typeof value !== "string" || (value.isWellFormed() && !value.includes("\0"));
 }
+
+const isoPattern = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$/i;
+
+/** ISO 8601 with a zone; NaN where it is not. */
+export function readIsoTime(text: string): number {
+  return isoPattern.test(text) ? Date.parse(text.replace(" ", "T")) : Number.NaN;
+}

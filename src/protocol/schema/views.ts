@@ -55,6 +55,7 @@ export const refusalBody = { ...refusal, ...whereGiven(refusalContext) };
 export const registered = {
   id: agent.id,
   agentToken: text(),
+  agentTokenExpiresInMs: integer(),
   ...only(agent, "priority", "epoch"),
   state: choice(wireAgentStates),
 };

@@ -10,6 +10,7 @@ import {
 import { type Answer, type AnswerContext, answer, answerJson, refusalAnswer } from "../answers/answer.ts";
 import { comesWith } from "../answers/errors.ts";
 import type { QueryReply, ReadAnswer, TaskObligation, TaskView } from "../answers/queries.ts";
+import { ownerOf } from "../operating/record-json.ts";
 import { receiptForm, type ShownReceipt } from "../receipts/receipt-json.ts";
 import { formOf, show, type WireObject } from "../schema/convert.ts";
 import * as views from "../schema/views.ts";
@@ -36,8 +37,13 @@ export function obligationObject({ task, obligation, deadline = null }: TaskObli
   return show(views.taskObligation, shown);
 }
 
-export function workerObject({ worker, leases }: { readonly worker: Worker; readonly leases: number }): WireObject {
-  return { ...show(workerFields, worker), leases };
+export function workerObject({ worker, leases }: WorkerView, context: AnswerContext): WireObject {
+  return { ...show(workerFields, worker), ...ownerOf(context, worker.keyId), leases };
+}
+
+interface WorkerView {
+  readonly worker: Worker;
+  readonly leases: number;
 }
 
 /** T6: how long a worker that got nothing is asked to wait, in seconds. */

@@ -10,7 +10,7 @@ import {
   taskTypeRecord,
   worker as workerFields,
 } from "../../kernel/contract/task-records.ts";
-import "../leases/shapes.ts"; // It registers the shape of a lease.
+import { registeredBy } from "../leases/shapes.ts"; // It registers the shape of a lease.
 import { outputs, parts, registerShape, type Words } from "../schema/from-fields.ts";
 import { anything, choice, integer, list, nullable, record, text } from "../schema/schema.ts";
 import * as views from "../schema/views.ts";
@@ -123,6 +123,7 @@ export const worker = record(
       lost: "Accepted attempts whose lease it lost.",
       health: "1 is perfect; completions and losses move it.",
     }),
+    ...registeredBy,
     leases: integer({ description: "Tasks that it has now." }),
   },
   { title: "Worker" },

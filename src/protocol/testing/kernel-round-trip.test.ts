@@ -55,7 +55,11 @@ function createService() {
             created: true,
           }
         : reply;
-    const answer = operation.encode(shown, { now, agentToken: "token", keySecret: "secret" });
+    const answer = operation.encode(shown, {
+      now,
+      agentToken: { token: "token", expiresInMs: 1 },
+      keySecret: "secret",
+    });
     const { status } = answer;
     const body = sampleBody(answer);
     assert.equal(findAnswerFault(operation, { status, body }), null, `${name} ${body}`);
@@ -80,12 +84,15 @@ test("every command of the wire goes through the kernel and back, and answers wh
   assert.equal(statusOf("set_tenant_quotas", { tenant_id: "acme", leases_max: 100, lease_time_ms_max: null }), 200);
   assert.equal(statusOf("create_key", { role: "agent", tenant_id: "acme" }), 201);
   assert.equal(statusOf("delete_key", { key_id: "key_absent" }), 404);
+  assert.equal(statusOf("rotate_key", { key_id: "key_absent", expires_at: "2099-01-01T00:00:00Z" }), 404);
+  assert.equal(statusOf("assign_name", { key_id: "key_absent", agent_id: "old" }), 404);
 
   assert.equal(statusOf("register_agent", { agent_id: "old", labels: { host: "a" } }), 201);
   wait(5);
   assert.equal(statusOf("register_agent", { agent_id: "young" }), 201);
   assert.equal(statusOf("register_agent", { agent_id: "no spaces" }), 400);
   assert.equal(statusOf("transition_agent", { agent_id: "old", to: "VERIFYING" }), 409);
+  assert.equal(statusOf("renew_agent_token", { agent_id: "old" }), 200);
   assert.equal(statusOf("pause_agent", { agent_id: "young" }), 200);
   assert.equal(write("young", "FILE:/a").status, 423);
   assert.equal(statusOf("unpause_agent", { agent_id: "young" }), 200);

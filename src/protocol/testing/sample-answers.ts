@@ -37,7 +37,11 @@ export type SampleBody = Readonly<
   >
 >;
 
-export const sampleContext: AnswerContext = { now: sampleNow, agentToken: "agent-token", keySecret: "secret" };
+export const sampleContext: AnswerContext = {
+  now: sampleNow,
+  agentToken: { token: "agent-token", expiresInMs: 86_400_000 },
+  keySecret: "secret",
+};
 
 export function answerOf(
   name: string,

@@ -14,7 +14,7 @@ import type { Answer, AnswerContext } from "../../protocol/answers/answer.ts";
 import type { QueryReply } from "../../protocol/answers/queries.ts";
 import type { CommandOperation, Decoded, Input } from "../../protocol/operation.ts";
 import type { AgentKey } from "../../store/store.ts";
-import type { Service } from "../service.ts";
+import type { Caller, Service } from "../service.ts";
 import { answerForFault } from "./faults.ts";
 import { KeyLookup } from "./key-lookup.ts";
 import { isPlace } from "./tenant-use.ts";
@@ -27,6 +27,7 @@ export interface RunRequest<C extends Decoded = Decoded> {
   readonly operation: CommandOperation;
   readonly input: Input;
   readonly command: C;
+  readonly caller: Caller;
   readonly respond: Respond;
 }
 

@@ -1,28 +1,42 @@
 /**
- * Commands whose answers carry a credential: registering and resuming, with the new instance's token (A3), and creating a
- * key; and those that change what a credential allows.
+ * Commands whose answers carry a credential: registering and resuming, with the new instance's token (A3), renewing that
+ * token, and creating or rotating a key; and those that change what a credential allows.
  */
 import type { Decision } from "../../engine/engine-types.ts";
-import type { Command, CreateKey, DeleteKey, DeletePolicy, SetPolicy } from "../../kernel/contract/commands.ts";
-import type { Agent } from "../../kernel/contract/records.ts";
+import type {
+  AssignName,
+  Command,
+  CreateKey,
+  DeleteKey,
+  DeletePolicy,
+  RotateKey,
+  SetPolicy,
+} from "../../kernel/contract/commands.ts";
+import type { AnswerContext } from "../../protocol/answers/answer.ts";
 import { CommandRun, type RunRequest } from "../answering/command-run.ts";
-import { hashSecret, mintAgentToken, newKeyId, newSecret } from "./authenticate.ts";
+import type { Caller } from "../service.ts";
+import { hashSecret, newKeyId, newSecret } from "./credentials.ts";
 
-export function runRegister({ service, operation, command, respond }: RunRequest<Command>): null {
-  service.engine.submit(command, new RegisterRun(service, operation, command, respond));
+export function runRegister({ service, operation, command, caller, respond }: RunRequest<Command>): null {
+  service.engine.submit(command, new RegisterRun(service, operation, command, respond, caller));
   return null;
 }
 
 class RegisterRun extends CommandRun {
+  private readonly caller: Caller;
+
+  constructor(
+    ...[service, operation, command, respond, caller]: [...ConstructorParameters<typeof CommandRun>, Caller]
+  ) {
+    super(service, operation, command, respond);
+    this.caller = caller;
+  }
+
   override send(decided: Decision): void {
     const { reply, now } = decided;
     if (reply.type !== "agent" && reply.type !== "resumed") return super.send(decided);
-    this.answer(reply, now, { agentToken: this.tokenFor(reply.agent) });
-  }
-
-  protected tokenFor({ id, epoch }: Agent): string {
-    const { service, command } = this;
-    return mintAgentToken(service.engine.secret, { tenant: command.tenant, agentId: id, epoch });
+    const { id, epoch } = reply.agent;
+    this.answer(reply, now, { agentToken: this.service.agentTokens.mint(this.caller, this.command.tenant, id, epoch) });
   }
 }
 
@@ -30,11 +44,28 @@ class RegisterRun extends CommandRun {
 export function runCreateKey({ service, operation, command, respond }: RunRequest<CreateKey>): null {
   const keySecret = newSecret();
   const key = { ...command.key, id: newKeyId(), hash: hashSecret(keySecret) };
-  service.engine.submit({ ...command, key }, new KeyRun(service, operation, command, respond, { keySecret }));
+  const warnings = service.keys.isEmpty ? firstKey(key.role === "operator") : [];
+  service.engine.submit({ ...command, key }, new KeyRun(service, operation, command, respond, { keySecret, warnings }));
   return null;
 }
 
-export function runDeleteKey({ service, operation, command, respond }: RunRequest<DeleteKey>): null {
+/** S5: what the first key changes for everybody. */
+export function firstKey(isOperators: boolean): readonly string[] {
+  const closed =
+    "This is the first key: from now on every request needs a credential. Agents, workers and cells that were registered " +
+    "without one belong to operators and supervisors, until an operator assigns them to a key; their tokens have ended.";
+  if (isOperators) return [closed];
+  return [closed, "It is not an operator's key, so no other key can be made over the wire; use `keys create --data`."];
+}
+
+export function runRotateKey({ service, operation, command, respond }: RunRequest<RotateKey>): null {
+  const keySecret = newSecret();
+  const rotating = { ...command, hash: hashSecret(keySecret) };
+  service.engine.submit(rotating, new KeyRun(service, operation, command, respond, { keySecret }));
+  return null;
+}
+
+export function runKeyChange({ service, operation, command, respond }: RunRequest<DeleteKey | AssignName>): null {
   service.engine.submit(command, new KeyRun(service, operation, command, respond, {}));
   return null;
 }
@@ -53,9 +84,14 @@ class PolicyRun extends CommandRun {
 }
 
 class KeyRun extends CommandRun {
-  private readonly shown: { readonly keySecret?: string };
+  private readonly shown: Partial<AnswerContext>;
 
-  constructor(...[service, operation, command, respond, shown]: [...ConstructorParameters<typeof CommandRun>, object]) {
+  constructor(
+    ...[service, operation, command, respond, shown]: [
+      ...ConstructorParameters<typeof CommandRun>,
+      Partial<AnswerContext>,
+    ]
+  ) {
     super(service, operation, command, respond);
     this.shown = shown;
   }

@@ -8,12 +8,17 @@ import { defaultTenant } from "../../engine/recovery.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import { ownerFileWords, proofOf, removeOwner, writeOwner } from "../../trust/owner-token.ts";
 import type { Caller } from "../service.ts";
+import { ownerSecret } from "./credentials.ts";
 
 export const ownOperator: Caller = {
   tenant: defaultTenant,
   actor: { role: "operator", agentId: null, epoch: null },
   meter: null,
+  secret: null,
+  until: Number.POSITIVE_INFINITY,
 };
+
+const owner: Caller = { ...ownOperator, secret: ownerSecret };
 
 export class OwnerCredential {
   private readonly token: string;
@@ -42,7 +47,7 @@ export class OwnerCredential {
 
   find(shown: string): Caller | null {
     const [own, other] = [Buffer.from(this.token), Buffer.from(shown)];
-    return own.length === other.length && timingSafeEqual(own, other) ? ownOperator : null;
+    return own.length === other.length && timingSafeEqual(own, other) ? owner : null;
   }
 
   /** By which a client knows this server before it shows the token; null before it listens. */

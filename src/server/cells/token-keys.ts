@@ -9,11 +9,11 @@ export function tokenKeys({ keys }: LeaseTokens): TokenAnswer {
 }
 
 /** The new key is on disk before it is used or answered; connected cells get theirs at once. */
-export function runRotate({ service, operation, respond }: RunRequest<RotateTokenKeys>): null {
+export function runRotate({ service, operation, command, respond }: RunRequest<RotateTokenKeys>): null {
   const { tokens, cells, engine, log } = service;
   const now = engine.now();
   try {
-    const keyId = tokens.keys.rotate(now);
+    const keyId = tokens.keys.rotate(now, command.overlapMs ?? undefined);
     cells.pushKeys();
     log.info({ keyId }, "tokens are signed with a new key from now on");
     respond(operation.encode(tokenKeys(tokens), { now }));

@@ -137,6 +137,12 @@ const table = {
   rateBurst: setting("N", 10_000, integer(1, 1e8), "how many of them may come at once"),
   tenantRateLimit: setting("N", 50_000, integer(0, 1e8), "requests a second of a whole tenant; 0 for no limit"),
   authFailureLimit: setting("N", 20, integer(0, 1e6), "failed authentications a second from an address; 0: no limit"),
+  agentTokenMs: setting(
+    "MS",
+    dayMs,
+    integer(60 * secondMs, yearMs),
+    "how long an agent's token is good; clients renew it",
+  ),
   connectionsMax: setting("N", 20_000, integer(1, 1e6), "connections at once; more are refused"),
   unreadBytesMax: setting("N", 256 * mebibyte, keptBytes, "bytes that wait for slow readers, of all tenants together"),
   slowReaderMs: setting("MS", 20 * secondMs, timerMs, "a reader that takes nothing for this long is cut off"),

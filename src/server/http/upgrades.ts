@@ -4,6 +4,7 @@ import type { Server as SecureServer } from "node:https";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { WebSocketServer } from "ws";
+import type { Millis } from "../../kernel/contract/records.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import { cellLinkLimits } from "../../protocol/resources/cell-link.ts";
 import { connectCell } from "../../protocol/resources/cells.ts";
@@ -39,7 +40,7 @@ interface Admitted {
 
 /** Returns how to stop looking after them. */
 export function takeUpgrades(server: Server | SecureServer, options: UpgradeOptions): () => void {
-  const open = new Map<Duplex, Credentials>();
+  const endings = new Endings(options);
   const toCells = cellDoor(options);
   server.on("upgrade", (request, socket, head) => {
     // A client that goes away in the middle is none of the server's trouble.
@@ -56,8 +57,7 @@ export function takeUpgrades(server: Server | SecureServer, options: UpgradeOpti
       options.service.counts.refuse(full.code);
       return sendRaw(socket, full);
     }
-    open.set(socket, request.headers);
-    socket.once("close", () => open.delete(socket));
+    endings.watch(socket, request.headers, admitted.caller.until);
     const upgrade: Upgrade = admitted.operation === connectCell ? toCells : options.streams.upgrade;
     upgrade(request, socket, head, admitted.caller);
   });
@@ -69,7 +69,7 @@ export function takeUpgrades(server: Server | SecureServer, options: UpgradeOpti
     response.shouldKeepAlive = false;
     sendAnswer(response, options.gate.check(request) ?? noExpectation);
   });
-  return endUnknown(open, options);
+  return () => endings.stop();
 }
 
 function cellDoor({ cells, cellCertificate }: UpgradeOptions): Upgrade {
@@ -95,15 +95,66 @@ function certificateNames(socket: TLSSocket): readonly string[] {
   return [CN, alternatives].flat(2);
 }
 
-/** A stream ends at once when its key is deleted, and soon after another instance took its agent up (A3). */
-function endUnknown(open: ReadonlyMap<Duplex, Credentials>, { service, isStillKnown, lookEveryMs }: UpgradeOptions) {
-  const look = (): void => {
-    for (const [socket, shown] of open) if (!isStillKnown(shown)) socket.destroy();
-  };
-  service.keys.onChange = look;
-  const timer = setInterval(look, lookEveryMs);
-  timer.unref();
-  return () => clearInterval(timer);
+interface OpenSocket {
+  readonly shown: Credentials;
+  ending: NodeJS.Timeout | null;
+}
+
+/** The longest that a timer can be set for; the sockets are looked at much more often. */
+const timerMsMax = 2 ** 31 - 1;
+
+/**
+ * A socket ends at once when its credential does: when its key is deleted or its former secret is no longer good, and at
+ * the end of a key or token; soon after another instance took its agent up (A3).
+ */
+class Endings {
+  private readonly options: UpgradeOptions;
+  private readonly open = new Map<Duplex, OpenSocket>();
+  private readonly timer: NodeJS.Timeout;
+
+  constructor(options: UpgradeOptions) {
+    this.options = options;
+    options.service.keys.onChange = () => this.look();
+    this.timer = setInterval(() => this.look(), options.lookEveryMs);
+    this.timer.unref();
+  }
+
+  watch(socket: Duplex, shown: Credentials, until: Millis): void {
+    const entry: OpenSocket = { shown, ending: null };
+    this.open.set(socket, entry);
+    this.setEnding(socket, entry, until);
+    socket.once("close", () => {
+      this.open.delete(socket);
+      clearTimeout(entry.ending ?? undefined);
+    });
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+    for (const { ending } of this.open.values()) clearTimeout(ending ?? undefined);
+  }
+
+  /** A change of keys can bring an end forward, or move it. */
+  private look(): void {
+    for (const [socket, entry] of this.open) this.check(socket, entry);
+  }
+
+  private check(socket: Duplex, entry: OpenSocket): void {
+    const { service, isLoopback, isStillKnown } = this.options;
+    if (!isStillKnown(entry.shown)) return void socket.destroy();
+    const caller = authenticate(service, entry.shown, isLoopback);
+    // While the store is away nobody is known, and nobody is ended.
+    if (isCaller(caller)) this.setEnding(socket, entry, caller.until);
+  }
+
+  private setEnding(socket: Duplex, entry: OpenSocket, until: Millis): void {
+    clearTimeout(entry.ending ?? undefined);
+    entry.ending = null;
+    const leftMs = until - this.options.service.engine.now();
+    if (leftMs > timerMsMax) return;
+    entry.ending = setTimeout(() => this.check(socket, entry), Math.max(leftMs, 1));
+    entry.ending.unref();
+  }
 }
 
 function admit(request: IncomingMessage, options: UpgradeOptions): Admitted | Answer {

@@ -5,7 +5,7 @@
  */
 import { beatShare, Heartbeat } from "../../keeper/lease-keeper.ts";
 import { unstamped } from "../../kernel/contract/commands.ts";
-import { agentHolding } from "../../kernel/views.ts";
+import { agentHolding, whyNotActFor } from "../../kernel/views.ts";
 import type { Caller, Service } from "../service.ts";
 
 export interface PresenceOptions {
@@ -38,6 +38,9 @@ export function createPresence(service: Service, options: PresenceOptions = usua
     await engine.command({ type: "heartbeat_all", tenant, actor, ...beating });
     return beatMs;
   };
+
+  const mayCallFor = (caller: Caller, agentId: string): boolean =>
+    engine.peek((state) => whyNotActFor(state, caller, agentId) === null);
 
   const isCalled = (caller: Caller, agentId: string): void => {
     const name = nameOf(caller, agentId);
@@ -86,6 +89,8 @@ export function createPresence(service: Service, options: PresenceOptions = usua
 
   return {
     enter(caller, agentId) {
+      // Another's call, or an older instance's, does not show that it lives.
+      if (!mayCallFor(caller, agentId)) return ignore;
       isCalled(caller, agentId);
       const heartbeat = new Heartbeat({ send: () => beat(caller, agentId), lastsMs: () => beatMs / beatShare });
       void heartbeat.now();

@@ -39,7 +39,8 @@ export async function runQuery(
   if (reply.type === "refused") service.counts.refuse(reply.code);
   // Only the holder itself is shown its token. Those above it may act on the lease without it.
   const isHolder = reply.type === "lease" && actor.role === "agent" && actor.agentId === reply.lease.agentId;
-  return operation.encode(reply, isHolder ? { now, tokenOf: service.tokens.tokenOf } : { now });
+  const showsOwners = actor.role === "operator" || actor.role === "supervisor";
+  return operation.encode(reply, isHolder ? { now, tokenOf: service.tokens.tokenOf } : { now, showsOwners });
 }
 
 const runs: { readonly [K in Query["type"]]: (service: Service, query: QueryOf<K>) => Promise<QueryResult> } = {

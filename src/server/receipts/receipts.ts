@@ -11,7 +11,7 @@ import { unstamped } from "../../kernel/contract/commands.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
 import type { ReceiptInput, SubmitReceipt } from "../../kernel/contract/task-commands.ts";
-import { dedupeMarksOf, isReceiptKnown, mayBeForeign, taskOfReceipt } from "../../kernel/views.ts";
+import { dedupeMarksOf, isReceiptKnown, mayBeForeign, senderNameOf, taskOfReceipt } from "../../kernel/views.ts";
 import { type Answer, answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
 import type { SubmitReceipts } from "../../protocol/answers/queries.ts";
 import { receiptForm, receiptMarkForm, type ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
@@ -185,7 +185,7 @@ class ReceiptCall<T> {
         if (stored !== null) for (const mark of marks) known.set(mark, [...(known.get(mark) ?? []), stored]);
         resolve();
       });
-      const before = findBefore(known, marks, taskId, this.sender.actor.keyId ?? null);
+      const before = findBefore(known, marks, taskId, senderNameOf(this.sender.actor));
       if (before === undefined) submission.decide();
       else submission.settleRepeated(before);
     });

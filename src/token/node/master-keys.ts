@@ -78,12 +78,13 @@ export class MasterKeys implements SigningKeys {
     }
   }
 
-  /** A new key from now on; tokens of the older ones stay good until the overlap is over. Returns the new key's id. */
+  /** A new key from now on; tokens of the older ones stay good until the overlap is over, at most. Returns the new key's id. */
   rotate(now: number, overlapMs = overlapMsDefault): string {
     this.reload();
+    const end = now + overlapMs;
     const kept = this.#keys
-      .filter(({ retiresAt }) => retiresAt === null || retiresAt > now)
-      .map((key) => ({ ...key, retiresAt: key.retiresAt ?? now + overlapMs }));
+      .map((key) => ({ ...key, retiresAt: Math.min(key.retiresAt ?? end, end) }))
+      .filter(({ retiresAt }) => retiresAt > now);
     const made = newKey(now);
     replace(this.file, { keys: [...kept, made], mark: this.#mark });
     this.reload();

@@ -1,0 +1,30 @@
+/** When keys were last used: collected in memory, stored once a minute, so that no request costs a write. */
+import { defaultTenant } from "../../engine/recovery.ts";
+import { unstamped } from "../../kernel/contract/commands.ts";
+import { limits } from "../../kernel/contract/limits.ts";
+import type { Service } from "../service.ts";
+
+const actor = { role: "operator", agentId: null, epoch: null } as const;
+
+/** `stop` stores what is left. */
+export function startNotingUses({ engine, keys, log }: Service): { stop(): Promise<void> } {
+  const note = async (): Promise<void> => {
+    // Without its store the engine refuses; the next use is noted again.
+    if (!engine.isServing) return;
+    const uses = keys.takeUses();
+    if (uses.length === 0) return;
+    try {
+      await engine.command({ type: "note_key_uses", tenant: defaultTenant, actor, entropy: unstamped, uses });
+    } catch (fault) {
+      if (engine.isServing) log.warn({ err: fault }, "when keys were last used could not be stored; it is tried again");
+    }
+  };
+  const timer = setInterval(() => void note(), limits.keyUseMs);
+  timer.unref();
+  return {
+    stop() {
+      clearInterval(timer);
+      return note();
+    },
+  };
+}
