@@ -2,6 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { gatewayStatuses } from "../protocol/resources/gateway-codes.ts";
 import type { ReloadingTls } from "../trust/server-tls.ts";
@@ -19,6 +20,10 @@ interface HttpHandlers {
 const headersTimeoutMs = 10_000;
 /** How often Node looks for those that are late; its own default would let a silent connection stay for 40 s. */
 const checkingMs = 1_000;
+/** Requests of one connection that are not answered yet. */
+const pipelinedMax = 32;
+/** Each of them listens for the end of the connection, some several times. */
+const listenersMax = 10 * pipelinedMax;
 const bearer = /^Bearer (lht1\.[A-Za-z0-9_-]+)$/;
 
 export class HttpListener {
@@ -42,8 +47,13 @@ export class HttpListener {
     this.server = tls === null ? createServer(options) : createSecureServer({ ...options, ...tls.options });
     if (tls !== null) noteCarriers(this.server);
     this.server.maxConnections = listening.connectionsMax;
-    this.server.on("request", handlers.request);
-    this.server.on("checkContinue", handlers.request);
+    const serve = (request: IncomingMessage, response: ServerResponse): void => {
+      if (hasRoom(request.socket, response)) handlers.request(request, response);
+      else resetSocket(request.socket);
+    };
+    this.server.on("connection", (socket) => socket.setMaxListeners(listenersMax));
+    this.server.on("request", serve);
+    this.server.on("checkContinue", serve);
     this.server.on("clientError", (error: NodeJS.ErrnoException, socket) => refuseUnreadable(error, socket));
     this.server.on("connect", (_request, socket) => {
       socket.on("error", () => socket.destroy());
@@ -84,6 +94,16 @@ export class HttpListener {
     this.server.closeAllConnections();
     await closed;
   }
+}
+
+const underWay = new WeakMap<Socket, number>();
+
+/** S4: requests that are pipelined are all forwarded at once, so one connection would be as good as any number. */
+function hasRoom(socket: Socket, response: ServerResponse): boolean {
+  const count = (underWay.get(socket) ?? 0) + 1;
+  underWay.set(socket, count);
+  response.once("close", () => underWay.set(socket, (underWay.get(socket) ?? 1) - 1));
+  return count <= pipelinedMax;
 }
 
 /** `Leasehold-Token` is for those whose service needs Authorization for itself. */
