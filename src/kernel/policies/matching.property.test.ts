@@ -7,13 +7,16 @@ import { predicates } from "../contract/predicates.ts";
 import { canonicalName } from "../names/resource-name.ts";
 import { compilePolicy, denialOf, type Question, question } from "./matching.ts";
 
-/** All paths of up to three segments over two letters: small enough to say of each whether a pattern has it. */
+/**
+ * All paths of up to five segments over two letters: small enough to say of each whether a pattern has it, and deep enough
+ * for whatever a rule and a question of at most three segments each have in common.
+ */
 const letters = ["a", "b"];
-const paths = ["", ...letters, ...both(letters), ...both(both(letters))].map((path) => path.split("/").filter(Boolean));
-
-function both(tails: readonly string[]): string[] {
-  return letters.flatMap((letter) => tails.map((tail) => `${letter}/${tail}`));
-}
+const depthMax = 5;
+const paths: readonly string[][] = Array.from({ length: depthMax }).reduce<string[][]>(
+  (shorter) => [[], ...shorter.flatMap((path) => letters.map((letter) => [...path, letter]))],
+  [[]],
+);
 
 /** Rules name literals with at most a final `**`: there covering is exact. */
 const literal = fc.array(fc.constantFrom(...letters), { maxLength: 2 });

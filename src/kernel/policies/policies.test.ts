@@ -38,7 +38,7 @@ test("S4: a refusal names what was asked for and what would be allowed", () => {
   assert.match(refusal.detail, /policy default .*1 plain segment.*FILE:\/\*\* has 0.*operator/);
 });
 
-test("S4: the built-in policy holds for tasks' manifests and for both names of a rename, and a dry run says so", () => {
+test("S4: the built-in policy holds for both names of a rename, and a dry run says so", () => {
   const world = createPolicyWorld("a");
   const renamed = world.refused("policy_denied", world.acquire("a", "RENAMES FILE:/a > FILE:/**"));
   assert.equal(renamed.field, "intents.0.to");
