@@ -13,7 +13,7 @@ const habits = {
   beat: 60,
   inventory: 8,
   reconnect: 6,
-  die: 4,
+  die: 9,
   leave: 1,
   end: 12,
   stale: 3,

@@ -33,6 +33,12 @@ export const boundTaskMutants: readonly Mutant[] = [
     replace: "",
   },
   {
+    name: "tasks: a task insists on what its own last attempt has not given back yet",
+    file: "tasks/task-manifest.ts",
+    find: 'const isPassedOver = isPoll && !(obstacle.kind === "lease" && obstacle.holder === task);',
+    replace: "const isPassedOver = isPoll;",
+  },
+  {
     name: "tasks: a retry does not wait for its own teardown",
     file: "tasks/task-manifest.ts",
     find: "const closing = task.leaseCount === 0 ? null : findClosing(task, claims);",

@@ -2,6 +2,7 @@
  * T13, late results: a result that comes after its lease was lost counts only if nobody else was granted the task's
  * resources since, and the task itself was not offered again with its manifest. Checked against all events.
  */
+import type { KernelEvent, LeaseEvent } from "../../src/kernel/contract/events.ts";
 import type { Lease } from "../../src/kernel/contract/records.ts";
 import type { ReceiptInput } from "../../src/kernel/contract/task-commands.ts";
 import type { Task } from "../../src/kernel/contract/task-records.ts";
@@ -13,7 +14,7 @@ import { claimsOf, viewsOf } from "./tenant-view.ts";
 export interface GrantMemory {
   /** The number of events so far, so that each has a number. */
   count: number;
-  /** By task: the event at which the last of its manifest's leases ended. */
+  /** By task: the event at which its last attempt lost the last of its manifest's leases, or cells began to end it (G6). */
   readonly lost: Map<string, number>;
   readonly offers: Map<string, number>;
   grants: { readonly at: number; readonly lease: Lease }[];
@@ -27,6 +28,7 @@ export function createGrantMemory(): GrantMemory {
 }
 
 export function checkLateCompletes(memory: GrantMemory, step: Step): void {
+  const losing = losingIn(step);
   // The decision is checked first, against what was known before it; a late complete grants nothing before itself.
   for (const event of step.events) {
     memory.count++;
@@ -37,9 +39,7 @@ export function checkLateCompletes(memory: GrantMemory, step: Step): void {
     if (event.type === "lease.granted" || event.type === "lease.binding") {
       memory.grants.push({ at: memory.count, lease: event.lease });
     }
-    const hasEnded =
-      event.type === "lease.expired" || event.type === "lease.released" || event.type === "lease.revoked";
-    if (hasEnded && event.lease.holder !== event.lease.agentId) {
+    if (endsLease(event) && losing.has(`${event.tenant} ${event.lease.holder}`)) {
       memory.lost.set(`${event.tenant} ${event.lease.holder}`, memory.count);
     }
     if (event.type === "receipt.stored" && event.receipt.phase === "complete")
@@ -47,6 +47,29 @@ export function checkLateCompletes(memory: GrantMemory, step: Step): void {
   }
   checkRefused(memory, step);
   if (memory.grants.length > 2 * grantsKept) memory.grants = memory.grants.slice(-grantsKept);
+}
+
+/** Tasks whose attempt is over with this step. */
+function losingIn({ changes }: Step): ReadonlySet<string> {
+  const losing = new Set<string>();
+  for (const change of changes) {
+    if (change.kind !== "task" || change.before === null || change.before.live.length === 0) continue;
+    if (change.after === null || change.after.live.length === 0)
+      losing.add(`${change.before.tenant} ${change.before.id}`);
+  }
+  return losing;
+}
+
+function endsLease(event: KernelEvent): event is LeaseEvent {
+  switch (event.type) {
+    case "lease.expired":
+    case "lease.released":
+    case "lease.revoked":
+    case "lease.closing":
+      return true;
+    default:
+      return false;
+  }
 }
 
 /** It was accepted: then nobody else was granted its resources. */
@@ -89,7 +112,7 @@ function grantsSince(memory: GrantMemory, store: Step["store"], task: Task, test
   const since = memory.lost.get(`${task.tenant} ${task.id}`) ?? Number.POSITIVE_INFINITY;
   const field = viewsOf(store).find(({ tenant }) => tenant.id === task.tenant)?.field;
   if (field === undefined) return [];
-  const claims = claimsOf(task.spec.intents);
+  const claims = claimsOf(task.spec.intents, task.picked);
   return memory.grants.flatMap(({ at, lease }) => {
     const isOthers = at > since && lease.tenant === task.tenant && lease.holder !== task.id;
     return isOthers && claims.some((claim) => test(field, claim, lease)) ? [lease] : [];

@@ -82,6 +82,12 @@ function noteChange(counters: Counters, { before, after }: Extract<Change, { kin
     (one) => one.kind === "request" && one.before?.holder === before.id && one.after === null,
   );
   if (isOffered && waited) count(counters, "T10 granted after it queued");
+  if (isOffered && now.picked.length > 0) count(counters, "T10 offered with what was picked");
+  const isOnCell = step.changes.some(
+    (one) => one.kind === "lease" && one.after?.holder === before.id && one.before !== null && one.after.cell !== null,
+  );
+  if (isOffered && isOnCell) count(counters, "T10 offered when its cell had set it up");
+  if (now.bindFailures > before.bindFailures) count(counters, "T10 its cell failed");
   if (before.live.length === 1 && now.live.length === 2) {
     count(
       counters,

@@ -68,8 +68,10 @@ function claimManifest(turn: Turn, task: TaskEntry, isPoll: boolean): readonly L
   if (request !== undefined) return takeTurn(turn, task, request, claims);
   const obstacle = obstacleTo(tenant, task, claims);
   if (obstacle === null) return claims;
-  if (isPoll) task.passedOver++;
-  if (isPoll && task.passedOver > limits.taskPassedOverMax && insist(turn, task, claims)) return claims;
+  // For its own teardown it only waits: nobody passes it over, and there is nothing to queue for (G6).
+  const isPassedOver = isPoll && !(obstacle.kind === "lease" && obstacle.holder === task);
+  if (isPassedOver) task.passedOver++;
+  if (isPassedOver && task.passedOver > limits.taskPassedOverMax && insist(turn, task, claims)) return claims;
   park(tenant, task, task.open.size === 0 ? obstacle : null);
   return null;
 }

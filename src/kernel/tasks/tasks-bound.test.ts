@@ -350,3 +350,23 @@ test("G12: a withdrawal of the cell ends what it was setting up; the task waits 
   world.ask({ type: "readmit_cell", cellId: "c1" });
   assert.equal(startBound(world).task.id, id);
 });
+
+test("T10, G6: however often it is tried while its own last attempt is torn down, it does not take that for its own", () => {
+  for (const strategy of ["wait_die", "wound_wait"] as const) {
+    const world = createBoundWorld();
+    world.settings({ strategy });
+    const id = world.create({ intents: "MUTATES GPU:/1" });
+    world.giveBack(startBound(world));
+    for (let nth = 0; nth < 2 * limits.taskPassedOverMax; nth++) {
+      restart(world);
+      world.idles("w.1");
+      assert.equal(world.placeOf(id), "parked");
+    }
+    restart(world);
+    const tenant = found(world.base.state.tenants.get(world.tenant), "tenant");
+    for (const task of tenant.tasks.values()) task.passedOver = limits.taskPassedOverMax;
+    world.idles("w.1");
+    assert.deepEqual([world.placeOf(id), tenant.waitingCount], ["parked", 0]);
+    assert.equal(leasesOn(world, "GPU:/1").length, 1);
+  }
+});
