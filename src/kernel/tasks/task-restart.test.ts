@@ -55,3 +55,16 @@ test("G2: a task that cannot run does not hold up others because it is over the 
   world.quotas({ leasesMax: 3 });
   assert.deepEqual(offersOf(world, "w.1"), [[small], [small]]);
 });
+
+test("L13: a worker's leases are revoked in the order of their fences, in whichever order they were restored", () => {
+  const world = createTaskWorld();
+  for (let nth = 0; nth < 3; nth++) world.create();
+  const offered = world.polls("w.1", { maxTasks: 3 }).map(({ task }) => task.id);
+  const revoke = { type: "revoke", target: { agentId: "w.1" }, reason: "test" } as const;
+  for (const records of [snapshot(world.base.state), snapshot(world.base.state).reverse()]) {
+    const asked = { ...revoke, tenant: world.tenant, actor: operator, entropy: [7, 7] as const };
+    const { events } = apply(restore(records), asked, world.now);
+    const requeued = events.flatMap((event) => (event.type === "task.requeued" ? [event.task.id] : []));
+    assert.deepEqual(requeued, offered);
+  }
+});
