@@ -3,8 +3,8 @@ import { setTimeout as work } from "node:timers/promises";
 import { createClient } from "../src/sdk/index.ts";
 
 const [, , workerId = `example.${process.pid}`] = process.argv;
-const { LEASEHOLD_URL, LEASEHOLD_KEY } = process.env;
-const client = createClient({ url: LEASEHOLD_URL, key: LEASEHOLD_KEY });
+const { LEASEHOLD_URL, LEASEHOLD_KEY, LEASEHOLD_KEY_FILE } = process.env;
+const client = createClient({ url: LEASEHOLD_URL, key: LEASEHOLD_KEY, keyFile: LEASEHOLD_KEY_FILE });
 
 const worker = client.worker({
   workerId,

@@ -10,8 +10,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createClient } from "../src/sdk/index.ts";
 
 const [, , workers = "4", tasks = "40"] = process.argv;
-const { LEASEHOLD_URL, LEASEHOLD_KEY } = process.env;
-const client = createClient({ url: LEASEHOLD_URL, key: LEASEHOLD_KEY });
+const { LEASEHOLD_URL, LEASEHOLD_KEY, LEASEHOLD_KEY_FILE } = process.env;
+const client = createClient({ url: LEASEHOLD_URL, key: LEASEHOLD_KEY, keyFile: LEASEHOLD_KEY_FILE });
 
 const { results } = await client.call("create_tasks", {
   tasks: Array.from({ length: Number(tasks) }, (_, number) => ({

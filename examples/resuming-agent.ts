@@ -8,8 +8,8 @@
 import { createClient } from "../src/sdk/index.ts";
 
 const [, , digestFile = ".resuming-agent.json"] = process.argv;
-const { LEASEHOLD_URL, LEASEHOLD_KEY } = process.env;
-const client = createClient({ url: LEASEHOLD_URL, key: LEASEHOLD_KEY });
+const { LEASEHOLD_URL, LEASEHOLD_KEY, LEASEHOLD_KEY_FILE } = process.env;
+const client = createClient({ url: LEASEHOLD_URL, key: LEASEHOLD_KEY, keyFile: LEASEHOLD_KEY_FILE });
 const auth = "FILE:/example/src/auth.ts";
 const tests = "FILE:/example/src/auth.test.ts";
 

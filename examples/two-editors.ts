@@ -10,8 +10,8 @@ import { setTimeout as think } from "node:timers/promises";
 import { createClient } from "../src/sdk/index.ts";
 
 const [, , file = "notes.txt", name = "ann", count = "10"] = process.argv;
-const { LEASEHOLD_URL, LEASEHOLD_KEY } = process.env;
-const client = createClient({ url: LEASEHOLD_URL, key: LEASEHOLD_KEY });
+const { LEASEHOLD_URL, LEASEHOLD_KEY, LEASEHOLD_KEY_FILE } = process.env;
+const client = createClient({ url: LEASEHOLD_URL, key: LEASEHOLD_KEY, keyFile: LEASEHOLD_KEY_FILE });
 const resource = `FILE:/notes/${basename(file)}`;
 
 for (let number = 1; number <= Number(count); number++) {

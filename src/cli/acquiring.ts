@@ -6,7 +6,6 @@ import type { Actor } from "../sdk/actor.ts";
 import type { Timed } from "../sdk/client.ts";
 import { Died, LeaseholdError } from "../sdk/errors.ts";
 import type { Granted, Intent, Standby, Waiting } from "../sdk/wire.ts";
-import type { Acting } from "./acting.ts";
 import type { Call, Flags } from "./command.ts";
 import { exitCodes, serverErrorCode, signalCode } from "./exit-codes.ts";
 import { blockedWords } from "./lease-words.ts";
@@ -36,9 +35,11 @@ export interface Claim {
   readonly givenUp: AbortSignal;
   /** The code to end with where it was not granted. */
   readonly conflictCode?: number;
+  /** Whether the agent was registered for this. */
+  readonly isNew: boolean;
 }
 
-export async function acquire(actor: Actor & Acting, claim: Claim, out: Output): Promise<Timed<Granted>> {
+export async function acquire(actor: Actor, claim: Claim, out: Output): Promise<Timed<Granted>> {
   const { intents, ttlMs, waitMs, purpose, givenUp, conflictCode = exitCodes.notGranted } = claim;
   const options = {
     timeoutMs: waitMs,
@@ -51,7 +52,7 @@ export async function acquire(actor: Actor & Acting, claim: Claim, out: Output):
     return await acquireLeases(actor, intents, options, { rollBack: (died) => rollBack(actor, died), outlasts: false });
   } catch (error) {
     if (!givenUp.aborted) throw notGranted(error, conflictCode);
-    await leaveNothing(actor);
+    await leaveNothing(actor, claim.isNew);
     const signal = givenUp.reason as NodeJS.Signals;
     throw new Failure(`given up because of ${signal}`, signalCode(constants.signals[signal]), { cause: error });
   }
@@ -103,7 +104,7 @@ function notGranted(error: unknown, code: number): unknown {
 }
 
 /** An agent that was made for this ends with it, and with it whatever it was granted meanwhile (A1). */
-async function leaveNothing({ client, agentId, token, isNew }: Actor & Acting): Promise<void> {
+async function leaveNothing({ client, agentId, token }: Actor, isNew: boolean): Promise<void> {
   // An older one's wait is cancelled by the SDK, for which there must be time.
   if (!isNew) return sleep(300);
   const ended = { agent_id: agentId, to: "ABORTED" } as const;

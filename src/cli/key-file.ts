@@ -2,31 +2,23 @@
  * A key that no other process can see. In the environment or in an argument it stays readable in /proc for as long as the
  * process lives, for everything that runs as the same user; in an argument for everybody.
  */
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { readKeyFile as readKey } from "../trust/key-file.ts";
+import { TrustProblem } from "../trust/loopback.ts";
 import type { Environment } from "./command.ts";
 import { UsageProblem } from "./problem.ts";
 
 /** Set by a command that starts itself again: the file was made for this one start, and goes with it. */
 const onceName = "LEASEHOLD_KEY_FILE_ONCE";
-const keyBytesMax = 8_192;
 
-/** A descriptor too (`/dev/fd/3`). A plain file must be the owner's alone. */
+/** In the words of the command line. A file that was made for one start goes with it. */
 export function readKeyFile(file: string, environment: Environment): string {
   try {
-    const found = statSync(file);
-    const { mode, size } = found;
-    if (found.isFile() && process.platform !== "win32" && (mode & 0o077) !== 0) {
-      throw new UsageProblem(`others may read the key in ${file}; make it the owner's alone: chmod 600 ${file}`);
-    }
-    if (size > keyBytesMax) throw new UsageProblem(`${file} is not a key: it has ${size} bytes`);
-    const key = readFileSync(file, "utf8").trim();
-    if (key === "") throw new UsageProblem(`the key file ${file} is empty`);
-    return key;
+    return readKey(file);
   } catch (error) {
-    if (error instanceof UsageProblem) throw error;
-    throw new UsageProblem(`the key file ${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+    throw error instanceof TrustProblem ? new UsageProblem(error.message) : error;
   } finally {
     if (environment[onceName]) rmSync(dirname(file), { recursive: true, force: true });
   }

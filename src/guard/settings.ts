@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { defaultPort, defaultUrl } from "../names/defaults.ts";
 import { projectFile } from "../names/repository.ts";
 import { type ClientTls, clientTlsFiles, readClientTls } from "../trust/client-tls.ts";
+import { keyOfEnvironment } from "../trust/key-file.ts";
 import { insecureWords, isLoopback, mayCarrySecret, TrustProblem } from "../trust/loopback.ts";
 import { stateFolder } from "../trust/owner-token.ts";
 import { isRecord } from "./payload.ts";
@@ -43,7 +44,7 @@ const ttlMsDefault = 300_000;
 const waitMsMax = 20_000;
 
 export function readSettings(root: string | null, environment: Environment): Settings {
-  const { LEASEHOLD_URL, LEASEHOLD_KEY, LEASEHOLD_TENANT, LEASEHOLD_PORT, LEASEHOLD_INSECURE } = environment;
+  const { LEASEHOLD_URL, LEASEHOLD_TENANT, LEASEHOLD_PORT, LEASEHOLD_INSECURE } = environment;
   const file = root === null ? {} : readFile(join(root, projectFile));
   const choose = <T extends string>(field: string, values: readonly [T, ...(readonly T[])]): T => {
     const value = file[field] ?? values[0];
@@ -68,7 +69,7 @@ export function readSettings(root: string | null, environment: Environment): Set
   const url = (LEASEHOLD_URL || named || `http://127.0.0.1:${LEASEHOLD_PORT || defaultPort}`).replace(/\/+$/, "");
   if (!isAddress(url)) throw new SettingsProblem(`LEASEHOLD_URL is not an address; give one such as ${defaultUrl}`);
   // A repository is not to be trusted with a key: one that names another server does not get ours.
-  const key = LEASEHOLD_URL || isLoopback(new URL(url).hostname) ? LEASEHOLD_KEY || null : null;
+  const key = LEASEHOLD_URL || isLoopback(new URL(url).hostname) ? readKey(environment) : null;
   const isInsecure = LEASEHOLD_INSECURE === "1" || LEASEHOLD_INSECURE === "true";
   if (key !== null && !isInsecure && !mayCarrySecret(url)) throw new SettingsProblem(insecureWords(url));
   return {
@@ -105,6 +106,14 @@ export function allowServer(url: string, environment: Environment): string {
 
 function originOf(url: string): string {
   return new URL(url).origin;
+}
+
+function readKey(environment: Environment): string | null {
+  try {
+    return keyOfEnvironment(environment);
+  } catch (error) {
+    throw error instanceof TrustProblem ? new SettingsProblem(error.message) : error;
+  }
 }
 
 function readFile(path: string): Readonly<Record<string, unknown>> {

@@ -8,6 +8,7 @@ import type { Mark } from "../keeper/clock.ts";
 import { beatShare, Heartbeat } from "../keeper/lease-keeper.ts";
 import { acting } from "../protocol/operating/roles.ts";
 import type { Input, Operation } from "../protocol/operation.ts";
+import { AgentToken, type DrawnToken } from "../sdk/agent-token.ts";
 import type { Client, OperationInput, OperationName } from "../sdk/client.ts";
 import { LeaseholdError } from "../sdk/errors.ts";
 import { drawKey } from "../sdk/idempotency.ts";
@@ -39,7 +40,7 @@ export class Session implements ControlPlane {
   /** The process beats, so the TTL is the server's own: if the process dies, others need not wait long. */
   readonly defaults = { ttlMs: null, waitTimeoutMs: limits.waitTimeoutMsDefault };
   private readonly options: SessionOptions;
-  private readonly tokens = new Map<string, string>();
+  private readonly tokens = new Map<string, AgentToken>();
   private readonly holdings: Holdings;
   /** When an agent may ask again for a resource, after DIE (W5). */
   private readonly hints = new Map<string, number>();
@@ -140,14 +141,22 @@ export class Session implements ControlPlane {
   }
 
   private tokenOf(agentId: string | null): string | null {
-    return agentId === null ? null : (this.tokens.get(agentId) ?? null);
+    return agentId === null ? null : (this.tokens.get(agentId)?.token ?? null);
+  }
+
+  /** It is renewed for as long as this process lives. */
+  private keepToken(agentId: string, drawn: DrawnToken): void {
+    const known = this.tokens.get(agentId);
+    if (known === undefined) this.tokens.set(agentId, new AgentToken(this.options.client, agentId, drawn));
+    else known.replace(drawn);
   }
 
   private async register(): Promise<string> {
     const { agentId, labels } = this.options;
     const input = { agent_id: agentId ?? drawKey("mcp"), labels };
-    const { agent_id, agent_token } = await this.withServer(() => this.options.client.call("register_agent", input));
-    this.tokens.set(agent_id, agent_token);
+    const registered = await this.withServer(() => this.options.client.call("register_agent", input));
+    const { agent_id } = registered;
+    this.keepToken(agent_id, registered);
     if (agentId !== null) await this.adopt(agent_id);
     this.current ??= agent_id;
     return agent_id;
@@ -193,11 +202,12 @@ export class Session implements ControlPlane {
     actor: string | null,
     { status, body, sentAt }: TimedReply,
   ): Promise<void> {
-    const { agent_token: token, agent_id: registered } = body;
+    const { agent_token: token, agent_token_expires_in_ms: lastsMs, agent_id: registered } = body;
     const agentId =
       name === "register_agent" && typeof registered === "string" ? registered : (actor ?? this.current ?? "");
     // A resumption that fails gives a token all the same (A5).
-    if (typeof token === "string") this.tokens.set(agentId, token);
+    if (typeof token === "string" && typeof lastsMs === "number")
+      this.keepToken(agentId, { agent_token: token, agent_token_expires_in_ms: lastsMs });
     if (status >= 400) {
       if (name === "get_request" && status < 500) this.holdings.stopWaiting(input);
       return;

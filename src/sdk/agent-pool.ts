@@ -3,6 +3,7 @@
  * time each have one of their own; it is registered once, and taken again when its work is over.
  */
 import type { Actor } from "./actor.ts";
+import { AgentToken } from "./agent-token.ts";
 import type { Client } from "./client.ts";
 import { LeaseholdError } from "./errors.ts";
 import { drawKey } from "./idempotency.ts";
@@ -46,7 +47,8 @@ export class AgentPool {
   private async register(): Promise<Actor> {
     const { client } = this;
     const registered = await client.call("register_agent", { agent_id: drawKey("agt") });
-    return { client, agentId: registered.agent_id, token: this.hasKey ? registered.agent_token : null };
+    const { agent_id: agentId } = registered;
+    return this.hasKey ? new AgentToken(client, agentId, registered) : { client, agentId, token: null };
   }
 
   /** Its unit of work ends here, so that the next one does not inherit its age (W1); and with it, all it may hold. */

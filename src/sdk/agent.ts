@@ -4,6 +4,7 @@
  */
 import type { Manifest } from "./acquiring.ts";
 import type { Actor } from "./actor.ts";
+import { AgentToken, type DrawnToken } from "./agent-token.ts";
 import { Checkpoints, type DigestSource } from "./checkpoints.ts";
 import type { CallOptions, Client, OperationInput } from "./client.ts";
 import type { DigestFile, DigestInput, Merge, Resumed, SavedDigest, VerifiedLease } from "./digest.ts";
@@ -45,13 +46,15 @@ export class Agent implements Actor {
   readonly agentId: string;
   private readonly checkpoints: Checkpoints;
   private readonly works: Works;
-  private present: Pick<RegisteredAgent, "agent_token" | "epoch" | "priority_timestamp">;
+  private readonly credential: AgentToken;
+  private present: Pick<RegisteredAgent, "epoch" | "priority_timestamp">;
   private phase: AgentState;
   private found: readonly VerifiedLease[] = [];
 
   private constructor(client: Client, registered: RegisteredAgent, options: AgentOptions) {
     this.client = client;
     this.agentId = registered.agent_id;
+    this.credential = new AgentToken(client, this.agentId, registered);
     this.present = registered;
     this.phase = registered.state;
     const { id, digestFile, digest, onError } = options;
@@ -84,7 +87,7 @@ export class Agent implements Actor {
   }
 
   get token(): string {
-    return this.present.agent_token;
+    return this.credential.token;
   }
 
   get epoch(): number {
@@ -209,14 +212,16 @@ export class Agent implements Actor {
   ): Promise<OperationAnswers["resume_agent"] | null> {
     try {
       const answer = await this.call("resume_agent", assumptions.length === 0 ? {} : { assumptions }, options);
-      this.present = { ...this.present, epoch: answer.epoch, agent_token: answer.agent_token };
+      this.present = { ...this.present, epoch: answer.epoch };
+      this.credential.replace(answer);
       return answer;
     } catch (error) {
       if (!(error instanceof LeaseholdError)) throw error;
       if (error.code === "digest_unknown") return null;
       if (error.code === "assumption_failed") {
-        const { epoch, agent_token } = error.body as Pick<RegisteredAgent, "epoch" | "agent_token">;
-        this.present = { ...this.present, epoch, agent_token };
+        const drawn = error.body as Pick<RegisteredAgent, "epoch"> & DrawnToken;
+        this.present = { ...this.present, epoch: drawn.epoch };
+        this.credential.replace(drawn);
         this.phase = "PLANNING";
         await this.dropDigestFile();
       }

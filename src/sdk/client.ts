@@ -7,6 +7,7 @@ import { type Clock, type Mark, systemClock, Timekeeper } from "../keeper/clock.
 import { backOffMs } from "../keeper/lease-keeper.ts";
 import { defaultUrl } from "../names/defaults.ts";
 import type { ClientTls } from "../trust/client-tls.ts";
+import { readKeyFile } from "../trust/key-file.ts";
 import { insecureWords, mayCarrySecret } from "../trust/loopback.ts";
 import type { Manifest } from "./acquiring.ts";
 import { addressOf, isInsecureEnvironment, mayHaveOwner, tlsOfEnvironment } from "./address.ts";
@@ -39,6 +40,8 @@ export interface ClientOptions {
   /** Of the server; http://127.0.0.1:7117 if left out. */
   readonly url?: string | undefined;
   readonly key?: string | undefined;
+  /** On Node: a file with the key, its owner's alone (mode 0600), where no key is given. */
+  readonly keyFile?: string | undefined;
   /** For an operator, who has several. */
   readonly tenant?: string | undefined;
   /** How long a call may take, its retries included and a hold on top; 30 s if left out. */
@@ -115,16 +118,17 @@ export class Client {
   private readonly platformFetch: Fetch;
 
   constructor(options: ClientOptions = {}) {
-    this.options = options;
+    const key = options.key ?? (options.keyFile === undefined ? undefined : readKeyFile(options.keyFile));
+    this.options = { ...options, key };
     this.address = addressOf(options.url ?? defaultUrl);
     this.tls = options.tls ?? tlsOfEnvironment();
     this.dispatcher = this.tls === null || options.fetch !== undefined ? null : createDispatcher(this.tls);
     this.platformFetch = this.dispatcher === null ? fetch : fetchThrough(this.dispatcher);
-    this.owner = options.key === undefined && mayHaveOwner(this.address) ? new OwnerLogin(this.address) : null;
+    this.owner = key === undefined && mayHaveOwner(this.address) ? new OwnerLogin(this.address) : null;
     this.maySendSecrets = mayCarrySecret(this.address) || (options.insecure ?? isInsecureEnvironment());
-    if (options.key !== undefined) this.assertMaySend();
+    if (key !== undefined) this.assertMaySend();
     this.time = new Timekeeper(options.clock ?? systemClock);
-    this.agents = new AgentPool(this, options.key !== undefined);
+    this.agents = new AgentPool(this, key !== undefined);
   }
 
   /** Any operation of the wire. WAIT and GRANTED are answers; DIE, PAUSED and refusals are LeaseholdErrors. */
@@ -337,6 +341,11 @@ export class Client {
     const secret = token ?? this.options.key ?? this.owner?.secret ?? null;
     if (secret !== null) this.assertMaySend();
     return { secret, tenant: this.options.tenant ?? null };
+  }
+
+  /** A token that was replaced: what is under way with it is still answered. */
+  forgetToken(token: string): void {
+    this.lanes.delete(token);
   }
 
   private laneFor(credentials: Credentials): Lane {

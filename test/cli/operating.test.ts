@@ -7,6 +7,7 @@ import type { Agent, Key, Resource, Tenant } from "../../src/sdk/wire.ts";
 import {
   assertFits,
   assertOneLine,
+  binary,
   type Folder,
   makeFolder,
   type Server,
@@ -198,10 +199,34 @@ describe("operating", { concurrency: 3 }, () => {
       assert.equal((await own.json<Key>(["keys", "delete", created.key_id], { env })).key_id, created.key_id);
       assert.equal((await own.line(["ls"], { env: reader })).code, 2);
 
-      const agentKey = await own.json<{ key: string }>(["keys", "create", "--role", "agent"], { env });
+      const agentKey = await own.json<{ key: string; key_id: string }>(["keys", "create", "--role", "agent"], { env });
       const asAgent = { LEASEHOLD_KEY: agentKey.key };
       const ran = await own.line(["run", "X:/agent", "--", "sh", "-c", "echo $LEASEHOLD_AGENT_ID"], { env: asAgent });
       assert.deepEqual([ran.code, ran.stderr], [0, ""], "a key that only registers agents is enough for run");
+
+      const inner = 'echo "[$LEASEHOLD_KEY$LEASEHOLD_KEY_FILE]"; "$0" "$1" verify --agent "$LEASEHOLD_AGENT_ID"';
+      for (const given of [asAgent, env]) {
+        const nested = await own.line(["run", "X:/in", "--", "sh", "-c", inner, process.execPath, binary], {
+          env: given,
+        });
+        assert.deepEqual(
+          [nested.code, nested.stdout.split("\n")[0]],
+          [0, "[]"],
+          "the command acts with a token, not the key",
+        );
+      }
+      const rotated = await own.json<{ key: string; former_until: string | null; expires_at: string }>(
+        ["keys", "rotate", agentKey.key_id, "--overlap", "0", "--expires-in", "90d"],
+        { env },
+      );
+      assert.equal(rotated.former_until, null);
+      assert.equal((await own.line(["run", "X:/agent", "--", "true"], { env: asAgent })).code, 2);
+      assert.equal(
+        (await own.line(["run", "X:/agent", "--", "true"], { env: { LEASEHOLD_KEY: rotated.key } })).code,
+        0,
+      );
+      const listed = await own.line(["keys", "list"], { env });
+      assert.match(listed.stdout, new RegExp(`^${agentKey.key_id}\tagent\t.*\t${rotated.expires_at}\t`, "m"));
 
       const file = join(folder.path, "copy.sqlite");
       const backup = await own.json<{ file: string; bytes: number }>(["backup", file], { env });

@@ -127,6 +127,18 @@ test("a model that calls again keeps the grants collected for it", async (t) => 
   assert.deepEqual(await holders(get), ["older"]);
 });
 
+test("L13: a call in an agent's name by somebody who may not act for it ends nothing that is kept for it", async (t) => {
+  const { presence, lease, requestId, post, get } = await waiting(t, 60_000);
+  presence.attend(operator, "older", requestId);
+  const stranger: Caller = { ...operator, actor: { role: "agent", agentId: null, epoch: null, keyId: "key_other" } };
+  const stale: Caller = { ...operator, actor: { role: "agent", agentId: "older", epoch: 0 } };
+  for (const caller of [stranger, stale]) presence.enter(caller, "older")();
+  await post(`/v1/leases/${lease.id}/release`);
+  await until(async () => ((await holders(get)).includes("older") ? true : null), "it is granted");
+  await pause(2_500);
+  assert.deepEqual(await holders(get), ["older"], "it was collected, and is kept past the claim time");
+});
+
 test("an idempotency key is reused only for the same call of the same caller, soon after a lost reply", () => {
   let now = 0;
   const answers = createLostAnswers(() => now);

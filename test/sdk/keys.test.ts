@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { createClient } from "../../src/sdk/index.ts";
 import { clientFor, serve, until, withCode } from "./harness.ts";
@@ -57,4 +60,34 @@ test("agents that the server has forgotten, as after a restore, are replaced aut
   await first.close();
   await serve(t, { port }); // Without its former state.
   assert.equal(await client.withLease("FILE:/a", () => "new"), "new");
+});
+
+test("an agent's token is renewed by itself before it runs out, and what it holds is kept", async (t) => {
+  const server = await serve(t, { agentTokenMs: 1_500 });
+  const { key: operator } = await clientFor(t, server.address.url).call("create_key", { role: "operator" });
+  const { key } = await clientFor(t, server.address.url, { key: operator }).call("create_key", { role: "agent" });
+  const client = clientFor(t, server.address.url, { key });
+  const agent = await client.agent({ id: "long-lived" });
+  const shown = new Set([agent.token]);
+  await agent.withLease("FILE:/kept", async ({ signal }) => {
+    await until(() => (shown.add(agent.token).size >= 4 ? true : null), "three renewals");
+    assert.equal(signal.aborted, false);
+  });
+  const [first = ""] = shown;
+  await assert.rejects(client.call("list_leases", {}, { token: first }), withCode("unauthorized"));
+  assert.equal(agent.epoch, 1);
+});
+
+test("a client reads its key from a file that is its owner's alone", async (t) => {
+  const server = await serve(t);
+  const { key } = await clientFor(t, server.address.url).call("create_key", { role: "operator" });
+  const folder = mkdtempSync(join(tmpdir(), "leasehold-key-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const keyFile = join(folder, "key");
+  writeFileSync(keyFile, `${key}\n`, { mode: 0o600 });
+  const client = clientFor(t, server.address.url, { keyFile });
+  assert.equal((await client.call("list_keys", {})).keys.length, 1);
+  chmodSync(keyFile, 0o644);
+  assert.throws(() => createClient({ url: server.address.url, keyFile }), /others may read the key in .*chmod 600/);
+  assert.throws(() => createClient({ keyFile: join(folder, "none") }), /cannot be read: ENOENT/);
 });

@@ -52,7 +52,11 @@ since it lost a lease, is printed to standard error, and is in --json as observa
       return answer.verdict === "GRANTED" ? exitCodes.done : exitCodes.notGranted;
     }
     const { answer: granted } = await untilStopped((givenUp) =>
-      acquire({ client, ...acting }, { intents, ttlMs, waitMs: waitMsOf(call), purpose, givenUp }, out),
+      acquire(
+        { client, ...acting },
+        { intents, ttlMs, waitMs: waitMsOf(call), purpose, givenUp, isNew: acting.isNew },
+        out,
+      ),
     );
     for (const warning of granted.warnings) out.note(warning);
     const { agentId, token, isNew } = acting;

@@ -3,12 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Actor } from "../../sdk/actor.ts";
+import { AgentToken } from "../../sdk/agent-token.ts";
 import type { Timed } from "../../sdk/client.ts";
 import { Holding } from "../../sdk/holding.ts";
 import { type LeaseLost, lookUpHolders } from "../../sdk/lease-lost.ts";
 import type { Granted } from "../../sdk/wire.ts";
 import { acquire, waitFlags, waitMsOf } from "../acquiring.ts";
-import { type Acting, actingAgent, agentFlag, asAgent } from "../acting.ts";
+import { actingAgent, agentFlag } from "../acting.ts";
 import type { Call, Command } from "../command.ts";
 import { addressEnvironment } from "../connection.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -94,8 +95,13 @@ command ends.`,
     const { out } = call;
     const max = call.integer("restart", 0, restartsMax) ?? 0;
     const restarts = new Restarts({ max, stopped: signals.ending, note: (text) => out.note(text) });
-    const actor = { client, ...acting };
-    const claim = { intents, ttlMs, waitMs, purpose, givenUp: signals.early, conflictCode };
+    // Without a key there is nothing to hide from the command, and nothing that runs out.
+    const isKeyless = acting.token === null && call.key === null;
+    const actor: Actor = isKeyless
+      ? { client, ...acting }
+      : await AgentToken.draw(client, acting.agentId, acting.token);
+    const { isNew } = acting;
+    const claim = { intents, ttlMs, waitMs, purpose, givenUp: signals.early, conflictCode, isNew };
     const onceGranted = async (): Promise<number> => {
       const granted = await acquire(actor, claim, out);
       const { answer } = granted;
@@ -112,7 +118,7 @@ command ends.`,
             startChild([command, ...args], {
               env: {
                 ...withoutKeys(call.environment),
-                ...environmentFor(call, acting, answer),
+                ...environmentFor(call, actor, answer),
                 LEASEHOLD_CHANGES: changes.path,
               },
               stdin: "inherit",
@@ -128,7 +134,7 @@ command ends.`,
         throw new Failure(`${lost.message.replace(/^lease_lost: /, "")} The command was stopped.`, exitCodes.leaseLost);
       } finally {
         changes.delete();
-        await letGo(call, acting, client, answer);
+        await letGo(call, actor, answer);
       }
     };
     try {
@@ -186,7 +192,7 @@ async function runUnderLeases(
   }
 }
 
-function environmentFor({ url, address }: Call, { agentId, token }: Acting, { leases }: Granted): NodeJS.ProcessEnv {
+function environmentFor({ url, address }: Call, { agentId, token }: Actor, { leases }: Granted): NodeJS.ProcessEnv {
   const ends = leases.map((lease) => lease.expires_at).toSorted();
   return {
     LEASEHOLD_LEASE_IDS: leases.map(({ id }) => id).join(","),
@@ -218,10 +224,10 @@ class ChangesFile {
 }
 
 /** In every case the leases are not needed any more. If the server cannot be reached, they run out. */
-async function letGo(call: Call, acting: Acting, client: Awaited<ReturnType<Call["connect"]>>, { leases }: Granted) {
-  const asked = { agent_id: acting.agentId, lease_ids: leases.map(({ id }) => id) };
+async function letGo(call: Call, { client, agentId, token }: Actor, { leases }: Granted) {
+  const asked = { agent_id: agentId, lease_ids: leases.map(({ id }) => id) };
   try {
-    await client.call("release_all", asked, { timeoutMs: 3_000, retries: 2, ...asAgent(acting) });
+    await client.call("release_all", asked, { timeoutMs: 3_000, retries: 2, token });
   } catch (error) {
     const why = isServerError(error) ? error.code : String(error);
     if (why !== "stale_epoch") call.out.note(`the leases could not be released (${why}); they end by themselves`);
