@@ -3,7 +3,7 @@
  * killed knows from it what to tear down before it binds anything (G7). Without a file it remembers nothing.
  */
 
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
 import type { CellLease } from "./binding.ts";
 
 interface CellMemory {
@@ -45,7 +45,9 @@ export class Journal {
   write(memory: CellMemory): void {
     if (this.file === null) return;
     const partial = `${this.file}.new`;
-    const handle = openSync(partial, "w", 0o600);
+    // A link that somebody has put there is not followed.
+    rmSync(partial, { force: true });
+    const handle = openSync(partial, "wx", 0o600);
     try {
       writeSync(handle, JSON.stringify(memory));
       fsyncSync(handle);

@@ -9,7 +9,9 @@ export async function writeWhole(
 ): Promise<number> {
   const partial = `${file}.part`;
   try {
-    await writeFile(partial, content, { mode: 0o600, flush: true });
+    // A link that somebody has put there is not followed.
+    await rm(partial, { force: true });
+    await writeFile(partial, content, { flag: "wx", mode: 0o600, flush: true });
     const { size } = await stat(partial);
     check?.(size);
     await rename(partial, file);

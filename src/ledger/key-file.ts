@@ -1,9 +1,20 @@
 /** `ledger-key.pem` in the data folder: created at the first start, readable by its owner only. */
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { type LedgerKey, newKeyPem, readLedgerKey } from "./keys.ts";
 
 export const keyFileName = "ledger-key.pem";
+const othersMay = 0o077;
 
 export class LedgerKeyUnusable extends Error {
   constructor(file: string, cause: unknown) {
@@ -23,6 +34,7 @@ export function openLedgerKey(folder: string): LedgerKey {
   const file = join(folder, keyFileName);
   try {
     if (!existsSync(file)) writeNew(file, newKeyPem());
+    if ((statSync(file).mode & othersMay) !== 0) throw new Error("others may read it; set its mode to 0600");
     return readLedgerKey(readFileSync(file, "utf8"));
   } catch (cause) {
     throw new LedgerKeyUnusable(file, cause);

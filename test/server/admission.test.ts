@@ -93,6 +93,17 @@ test("a page of the server itself or of an allowed origin may call it, and no ot
   );
 });
 
+test("W8: a link from another site opens pages, and never an operation", async (t) => {
+  const { address } = await serve(t);
+  const follow = (path: string) => {
+    const headers = "Host: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n";
+    return sendRaw(address.port, `GET ${path} HTTP/1.1\r\n${headers}\r\n`);
+  };
+  assert.equal((await follow("/openapi.json")).status, 200);
+  const { status, body } = await follow("/v1/requests/req_1");
+  assert.deepEqual([status, JSON.parse(body).error], [403, "origin_not_allowed"]);
+});
+
 test("Host and Origin are checked for every path, over the wire, before any credential", async (t) => {
   const { address, get } = await serve(t);
   const head = "User-Agent: x\r\n\r\n";

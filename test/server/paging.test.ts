@@ -3,6 +3,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { Refused } from "../../src/server/answering/faults.ts";
 import { cursorFor, PageBuilder, readCursor } from "../../src/server/queries/paging.ts";
+import { type Listing, listPage, type QueryResult } from "../../src/server/queries/scan.ts";
+import { serve } from "./harness.ts";
 
 test("all pages together are the whole list in order, whatever the order of the items", () => {
   fc.assert(
@@ -47,4 +49,52 @@ test("a cursor is valid for its own list only", () => {
   for (const cursor of [cursorFor("agents", "x"), "", "nonsense", "====", "\u0000", "bGVhc2Vz"]) {
     assert.throws(() => readCursor("leases", cursor), Refused, cursor);
   }
+});
+
+test("M7: the pages after the first do not look through the list again, and each item comes once, in order", async (t) => {
+  const { service } = await serve(t);
+  const items = new Map(
+    Array.from({ length: 5_000 }, (_, index) => [`k${(index * 7_919) % 5_000}`.padStart(6, "0"), index]),
+  );
+  const seen: string[] = [];
+  let examined = 0;
+  const listing: Listing<string> = {
+    name: "things",
+    reader: null,
+    *items() {
+      for (const key of items.keys()) {
+        examined++;
+        yield key;
+      }
+    },
+    keyOf: (key) => key,
+    find: (_state, key) => (items.has(key) ? key : undefined),
+    reply: (page, nextCursor) => {
+      seen.push(...page);
+      return { type: "usage", tenantId: String(nextCursor), usage: [] };
+    },
+  };
+  const gone = [...items.keys()].toSorted().slice(2_000, 2_010);
+  const all = [...items.keys()].toSorted().filter((key) => !gone.includes(key));
+  let cursor: string | null = null;
+  for (let pages = 0; pages === 0 || cursor !== null; pages++) {
+    const { reply }: QueryResult = await listPage(service.engine, { limit: 100, cursor }, listing);
+    assert.ok(reply.type === "usage");
+    cursor = reply.tenantId === "null" ? null : reply.tenantId;
+    if (pages === 10) for (const key of gone) items.delete(key);
+  }
+  assert.deepEqual(seen, all);
+  assert.equal(examined, 5_000, "once for fifty pages");
+});
+
+test("M7: a cursor that nobody remembers is looked up by going through the list", async (t) => {
+  const server = await serve(t);
+  for (const id of ["a", "b", "c", "d"]) await server.register(id);
+  const { body } = await server.get<{ agents: readonly { agent_id: string }[] }>(
+    `/v1/agents?limit=2&cursor=${cursorFor("agents", "a")}`,
+  );
+  assert.deepEqual(
+    body.agents.map(({ agent_id: id }) => id),
+    ["b", "c"],
+  );
 });

@@ -4,9 +4,9 @@
  */
 import type { NumberedEvent } from "../../engine/batch.ts";
 import type { Engine } from "../../engine/engine.ts";
+import { FairTurns } from "../answering/fair-turns.ts";
 import { type EventFilter, subjectOf } from "./event-filter.ts";
 import { FollowerIndex } from "./follower-index.ts";
-import { HistoryReaders } from "./history-readers.ts";
 
 /** A reader that has seen all events up to the present, or nearly, and gets what comes. */
 export interface Follower {
@@ -16,12 +16,15 @@ export interface Follower {
   fallBack(lastSeen: number): void;
 }
 
+/** Of one tenant, at once: a reader that is near the present sets aside what comes meanwhile. */
+const readersMax = 16;
+
 export class EventHub {
   private readonly engine: Engine;
   private readonly tenants = new Map<string, FollowerIndex<Follower>>();
   private readonly followers = new Set<Follower>();
   /** Those that read stored events. */
-  readonly readers = new HistoryReaders();
+  readonly readers = new FairTurns(readersMax);
   /** The last event that was delivered; null until the first follower is about to join, and kept up to date from then on. */
   private seen: number | null = null;
 

@@ -5,7 +5,7 @@
  * server on the same machine, by its address (CSRF) or by a name of its own that it lets point there (DNS rebinding).
  * The first shows in `Origin`, the second in `Host`; both are checked for every request.
  */
-import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import { BlockList, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
@@ -65,7 +65,7 @@ export function createGate({ host, allowedHosts, allowedOrigins, behindProxy }: 
         if (request.httpVersionMinor !== 0) return noHost;
       } else if (!isOpen && !known.has(headers.host) && !isAllowedHost(headers.host)) return hostNotAllowed;
       if (headers.origin === undefined && headers["sec-fetch-site"] === undefined) return null;
-      return isAllowedPage(request.method, headers, origins) ? null : originNotAllowed;
+      return isAllowedPage(request, origins) ? null : originNotAllowed;
     },
     lets: (origin) => origins.has(origin.toLowerCase()),
   };
@@ -92,12 +92,11 @@ function networksOf(networks: readonly string[]): BlockList {
   return list;
 }
 
-/** A browser says where a call comes from. Following a link from elsewhere to a page of the server is harmless. */
-function isAllowedPage(
-  method: string | undefined,
-  headers: IncomingHttpHeaders,
-  origins: ReadonlySet<string>,
-): boolean {
+/**
+ * A browser says where a call comes from. Following a link from elsewhere to a page of the server is harmless; a link to an
+ * operation is not, since asking for a request may collect its grant (W8).
+ */
+function isAllowedPage({ method, headers, url = "" }: IncomingMessage, origins: ReadonlySet<string>): boolean {
   const { origin, host } = headers;
   if (origin !== undefined) {
     const shown = origin.toLowerCase();
@@ -107,7 +106,7 @@ function isAllowedPage(
   }
   const site = headers["sec-fetch-site"];
   if (site === undefined || site === "same-origin" || site === "none") return true;
-  return method === "GET" && headers["sec-fetch-mode"] === "navigate";
+  return method === "GET" && headers["sec-fetch-mode"] === "navigate" && !url.startsWith("/v1/");
 }
 
 /** "localhost:7117" is "localhost", "[::1]:7117" is "[::1]"; null if it is not a host. */

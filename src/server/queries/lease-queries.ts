@@ -54,6 +54,7 @@ export async function listLeases({ engine }: Service, query: QueryOf<"list_lease
     reader: query,
     name: "leases",
     items: (live) => leasesFor(live, tenant, filter),
+    find: (live, key) => findRecord(live, tenant, "lease", key),
     keyOf: ({ id }) => id,
     isWanted: (lease) => matches(lease, filter),
     reply: pageOf,

@@ -15,10 +15,46 @@ export function readCursor(list: string, cursor: string | null): string | null {
   throw new Refused(errorAnswer("invalid_request", detail, { field: "cursor" }));
 }
 
+/** Keys after a page, in order. */
+export interface Ahead {
+  readonly keys: readonly string[];
+  /** False: others come after them. */
+  readonly isAll: boolean;
+}
+
+interface Remembered extends Ahead {
+  /** What they were found in; a recovery has another one (S2). */
+  readonly of: object;
+}
+
+/** Lists whose next pages are remembered; of more the oldest are forgotten, and looked through again. */
+const listsMax = 64;
+
+/** By cursor and filter. What came since may be missing in such a page, as in every page of a list that changes. */
+export class Lookahead {
+  private readonly lists = new Map<string, Remembered>();
+
+  find(name: string, of: object): Ahead | null {
+    const found = this.lists.get(name);
+    return found?.of === of ? found : null;
+  }
+
+  remember(name: string, ahead: Ahead, of: object): void {
+    this.lists.delete(name);
+    this.lists.set(name, { ...ahead, of });
+    if (this.lists.size <= listsMax) return;
+    const [oldest] = this.lists.keys();
+    if (oldest !== undefined) this.lists.delete(oldest);
+  }
+}
+
 interface Keyed<T> {
   readonly key: string;
   readonly item: T;
 }
+
+/** Keys that are remembered after a page, so that the next ones need not look through everything again. */
+export const aheadMax = 20_000;
 
 /**
  * Collects one page out of any number of items in any order, holding little more than the page: what lies beyond its
@@ -26,12 +62,15 @@ interface Keyed<T> {
  */
 export class PageBuilder<T> {
   private readonly limit: number;
+  /** The page, what is remembered after it, and one more, to know whether that is all. */
+  private readonly most: number;
   private readonly after: string | null;
   private kept: Keyed<T>[] = [];
   private end: string | null = null;
 
-  constructor(limit: number, after: string | null) {
+  constructor(limit: number, after: string | null, ahead = 0) {
     this.limit = limit;
+    this.most = limit + ahead + 1;
     this.after = after;
   }
 
@@ -39,21 +78,25 @@ export class PageBuilder<T> {
     if (this.after !== null && key <= this.after) return;
     if (this.end !== null && key >= this.end) return;
     this.kept.push({ key, item });
-    if (this.kept.length > 4 * this.limit + 1_000) this.trim();
+    if (this.kept.length > 4 * this.most + 1_000) this.trim();
   }
 
-  /** The items, and the key that the next page comes after; null where there is no next one. */
-  build(): { readonly items: readonly T[]; readonly lastKey: string | null } {
+  /** The items, the key that the next page comes after (null where there is no next one), and keys that come then. */
+  build(): { readonly items: readonly T[]; readonly lastKey: string | null; readonly ahead: Ahead } {
     this.trim();
     const page = this.kept.slice(0, this.limit);
     const hasMore = this.kept.length > this.limit;
-    return { items: page.map(({ item }) => item), lastKey: hasMore ? (page.at(-1)?.key ?? null) : null };
+    const rest = this.kept.slice(this.limit, this.most - 1).map(({ key }) => key);
+    return {
+      items: page.map(({ item }) => item),
+      lastKey: hasMore ? (page.at(-1)?.key ?? null) : null,
+      ahead: { keys: rest, isAll: this.kept.length < this.most },
+    };
   }
 
-  /** One more than the page is kept, to know whether there is a next one. */
   private trim(): void {
     this.kept.sort((a, b) => (a.key < b.key ? -1 : 1));
-    this.kept.length = Math.min(this.kept.length, this.limit + 1);
-    if (this.kept.length > this.limit) this.end = this.kept.at(-1)?.key ?? null;
+    this.kept.length = Math.min(this.kept.length, this.most);
+    if (this.kept.length === this.most) this.end = this.kept.at(-1)?.key ?? null;
   }
 }

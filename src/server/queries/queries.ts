@@ -150,7 +150,11 @@ function tenantOf({ actor, tenant }: Reader): string | null {
 }
 
 function inTenant<K extends ListedKind>(kind: K, reader: Reader) {
-  return { reader, items: (state: State) => recordsOf(state, reader.tenant, kind) };
+  return {
+    reader,
+    items: (state: State) => recordsOf(state, reader.tenant, kind),
+    find: (state: State, key: string) => findRecord(state, reader.tenant, kind, key),
+  };
 }
 
 /** That there is such an agent is for all of the tenant. */

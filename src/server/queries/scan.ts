@@ -1,6 +1,6 @@
 /**
- * Reads for a caller, and lists of large collections: every item is looked at, a slice at a time, so that commands go on
- * in between. What is there from beginning to end is seen once; what comes or goes meanwhile may be seen or not.
+ * Reads for a caller, and lists of large collections: for a first page every item is looked at, a slice at a time, so that
+ * commands go on in between; the keys of the pages after it are remembered. What is there from beginning to end is seen once; what comes or goes meanwhile may be seen or not.
  */
 import type { Engine } from "../../engine/engine.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
@@ -8,7 +8,8 @@ import type { Refusal } from "../../kernel/contract/refusals.ts";
 import type { State } from "../../kernel/kernel.ts";
 import { type Reader, whyNotRead } from "../../kernel/views.ts";
 import type { Paging, QueryReply } from "../../protocol/answers/queries.ts";
-import { cursorFor, PageBuilder, readCursor } from "./paging.ts";
+import { FairTurns } from "../answering/fair-turns.ts";
+import { type Ahead, aheadMax, cursorFor, Lookahead, PageBuilder, readCursor } from "./paging.ts";
 
 /** How long others wait at most, and how many items are looked at between two checks of the clock. */
 const sliceMs = 2;
@@ -55,28 +56,85 @@ export interface Listing<T> {
   readonly items: (state: State) => Iterable<T>;
   readonly keyOf: (item: T) => string;
   readonly isWanted?: (item: T) => boolean;
+  /** The item of a key. With it the pages after the first cost what they hold, and not what the list holds. */
+  readonly find?: (state: State, key: string) => T | undefined;
   readonly reply: (items: readonly T[], nextCursor: string | null) => QueryReply | Promise<QueryReply>;
   /** Null: every caller that the operation admits may read it. */
   readonly reader: Reader | null;
 }
 
-export async function listPage<T>(
-  engine: Engine,
-  { limit, cursor }: Paging,
-  { name, items, keyOf, isWanted = () => true, reply, reader }: Listing<T>,
-): Promise<QueryResult> {
+/** Lists that one tenant looks through at once; the others wait for their turn. */
+const listsAtOnceMax = 4;
+
+/** What all lists of a server share. */
+class Lists {
+  readonly turns = new FairTurns(listsAtOnceMax);
+  readonly lookahead = new Lookahead();
+}
+
+const listsOf = new WeakMap<Engine, Lists>();
+
+export async function listPage<T>(engine: Engine, query: Paging, listing: Listing<T>): Promise<QueryResult> {
+  const lists = listsOf.get(engine) ?? new Lists();
+  listsOf.set(engine, lists);
+  const { limit, cursor } = query;
+  const { name, items, keyOf, isWanted = () => true, reply, reader, find } = listing;
   const after = readCursor(name, cursor);
-  let page = new PageBuilder<T>(limit, after);
+  const nameAt = (key: string): string =>
+    JSON.stringify({ ...query, limit: null, actor: null, list: name, cursor: key });
+  const answer = async (listed: readonly T[], lastKey: string | null, ahead: Ahead, of: State, now: Millis) => {
+    if (lastKey !== null && find !== undefined) lists.lookahead.remember(nameAt(lastKey), ahead, of);
+    return { reply: await reply(listed, lastKey === null ? null : cursorFor(name, lastKey)), now };
+  };
+  if (after !== null && find !== undefined) {
+    const { next, of, now } = await engine.ask((state, at) => {
+      const known = lists.lookahead.find(nameAt(after), state);
+      const isAllowed = reader === null || whyNotRead(state, reader) === null;
+      const next = known === null || !isAllowed ? null : pageFrom(known, limit, (key) => wanted(find(state, key)));
+      return { next, of: state, now: at };
+    });
+    if (next !== null) return answer(next.items, next.lastKey, next.ahead, of, now);
+  }
+  let page = new PageBuilder<T>(limit, after, aheadMax);
+  let scanned: State | null = null;
   const begin = (state: State) => {
-    page = new PageBuilder<T>(limit, after);
+    scanned = state;
+    page = new PageBuilder<T>(limit, after, find === undefined ? 0 : aheadMax);
     return (reader === null ? null : whyNotRead(state, reader)) ?? items(state);
   };
-  const { refusal, now } = await scan<T>(engine, begin, (item) => {
-    if (isWanted(item)) page.offer(keyOf(item), item);
-  });
-  if (refusal !== null) return { reply: refusal, now };
-  const { items: listed, lastKey } = page.build();
-  return { reply: await reply(listed, lastKey === null ? null : cursorFor(name, lastKey)), now };
+  const tenant = reader?.tenant ?? "";
+  const leave = await lists.turns.enter(tenant);
+  try {
+    const { refusal, now } = await scan<T>(
+      engine,
+      begin,
+      (item) => {
+        if (isWanted(item)) page.offer(keyOf(item), item);
+      },
+      (ask) => lists.turns.turn(tenant, ask),
+    );
+    if (refusal !== null || scanned === null) return { reply: refusal ?? (await reply([], null)), now };
+    const { items: listed, lastKey, ahead } = page.build();
+    return await answer(listed, lastKey, ahead, scanned, now);
+  } finally {
+    leave();
+  }
+
+  function wanted(item: T | undefined): T | undefined {
+    return item !== undefined && isWanted(item) ? item : undefined;
+  }
+}
+
+/** The next page out of keys that are known; null where they do not suffice, and the list is looked through again. */
+function pageFrom<T>({ keys, isAll }: Ahead, limit: number, find: (key: string) => T | undefined) {
+  const items: T[] = [];
+  for (const [index, key] of keys.entries()) {
+    const item = find(key);
+    if (item === undefined || items.push(item) < limit) continue;
+    const rest = keys.slice(index + 1);
+    return { items, lastKey: rest.length > 0 || !isAll ? key : null, ahead: { keys: rest, isAll } };
+  }
+  return isAll ? { items, lastKey: null, ahead: { keys: [], isAll } } : null;
 }
 
 export interface Scanned {
@@ -89,19 +147,22 @@ export async function scan<T>(
   engine: Engine,
   begin: (state: State) => Iterable<T> | Refusal,
   look: (item: T) => void,
+  inTurn: <R>(ask: () => Promise<R>) => Promise<R> = (ask) => ask(),
 ): Promise<Scanned> {
   let scanned: State | null = null;
   let items: Iterator<T> | null = null;
   for (;;) {
-    const { isDone, refusal, now } = await engine.ask((state, at) => {
-      if (state !== scanned) {
-        const begun = begin(state);
-        if (isRefusal(begun)) return { isDone: true, refusal: begun, now: at };
-        scanned = state;
-        items = begun[Symbol.iterator]();
-      }
-      return { isDone: items === null || lookAtSlice(items, look), refusal: null, now: at };
-    });
+    const { isDone, refusal, now } = await inTurn(() =>
+      engine.ask((state, at) => {
+        if (state !== scanned) {
+          const begun = begin(state);
+          if (isRefusal(begun)) return { isDone: true, refusal: begun, now: at };
+          scanned = state;
+          items = begun[Symbol.iterator]();
+        }
+        return { isDone: items === null || lookAtSlice(items, look), refusal: null, now: at };
+      }),
+    );
     if (isDone) return { refusal, now };
   }
 }

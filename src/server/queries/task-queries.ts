@@ -99,6 +99,7 @@ export async function listTasks({ engine }: Service, query: QueryOf<"list_tasks"
     reader: query,
     name: "tasks",
     items: (state) => recordsOf(state, tenant, "task"),
+    find: (state, key) => findRecord(state, tenant, "task", key),
     keyOf: ({ id }) => id,
     isWanted: (task) => matches(task, query),
     reply: (tasks, nextCursor) => {

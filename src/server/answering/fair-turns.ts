@@ -1,11 +1,8 @@
 /**
- * Followers that read stored events. They read one portion at a time, of all that read, with a turn of the loop for
- * everything else after each (S8). Tenants take turns, whatever the number of their readers; and of one tenant only some
- * read at once, the others wait, because a reader that is near the present sets aside what comes meanwhile (S4).
+ * Long reads: of stored events, and of lists. They are done in portions, one at a time, of all that read, with a turn of the
+ * loop for everything else after each (S8). Tenants take turns, whatever the number of their readers; and of one tenant only
+ * some read at once, the others wait (S4).
  */
-
-/** Of one tenant, at once. */
-const readersMax = 16;
 
 interface TenantReaders {
   reading: number;
@@ -15,15 +12,21 @@ interface TenantReaders {
   readonly work: (() => Promise<void>)[];
 }
 
-export class HistoryReaders {
+export class FairTurns {
+  /** Of one tenant, at once. */
+  private readonly readersMax: number;
   /** In the order in which they have their turns. */
   private readonly tenants = new Map<string, TenantReaders>();
   private isBusy = false;
 
+  constructor(readersMax: number) {
+    this.readersMax = readersMax;
+  }
+
   /** Resolves when it may begin; returns how to leave. */
   async enter(tenant: string): Promise<() => void> {
     const readers = this.of(tenant);
-    if (readers.reading < readersMax) readers.reading++;
+    if (readers.reading < this.readersMax) readers.reading++;
     // Handed over by the one that leaves, so that the number stays.
     else await new Promise<void>((resolve) => readers.waiting.push(resolve));
     return () => {
@@ -35,8 +38,8 @@ export class HistoryReaders {
   }
 
   /** Does the work when it is the tenant's turn. */
-  turn(tenant: string, work: () => Promise<void>): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
+  turn<T>(tenant: string, work: () => Promise<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.of(tenant).work.push(() => work().then(resolve, reject));
     if (!this.isBusy) void this.run();
     return promise;
