@@ -76,6 +76,8 @@ async function write(folder: string, state: State): Promise<void> {
       events: null,
       ended: [],
       endedTasks: [],
+      payloads: [],
+      payloadRemoves: [],
       endedRequests: [],
       receipts: [],
       heads: [],

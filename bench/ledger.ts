@@ -72,7 +72,19 @@ async function fill(): Promise<void> {
 }
 
 function batchOf(now: number, receipts: StoredReceipt[], heads: SignedHead[], puts: Batch["puts"] = []): Batch {
-  return { now, puts, removes: [], events: null, ended: [], endedTasks: [], endedRequests: [], receipts, heads };
+  return {
+    now,
+    puts,
+    removes: [],
+    payloads: [],
+    payloadRemoves: [],
+    events: null,
+    ended: [],
+    endedTasks: [],
+    endedRequests: [],
+    receipts,
+    heads,
+  };
 }
 
 async function timed(what: string, work: () => Promise<unknown>): Promise<number> {

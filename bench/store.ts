@@ -87,7 +87,7 @@ function* lease(size: number): Generator<Batch, never> {
       };
       events.push({ ...event, agentId: `agt_01jf0000000${n % agents}`, expiresAt: now + 60_000 });
     }
-    const others = { endedTasks: [], endedRequests: [], receipts: [], heads: [] };
+    const others = { payloads: [], payloadRemoves: [], endedTasks: [], endedRequests: [], receipts: [], heads: [] };
     yield {
       now,
       puts,
@@ -280,6 +280,8 @@ async function loading(rows: number): Promise<void> {
         events: null,
         ended: [],
         endedTasks: [],
+        payloads: [],
+        payloadRemoves: [],
         endedRequests: [],
         receipts: [],
         heads: [],

@@ -42,7 +42,11 @@ function checkMemory(held: readonly StoredRecord[], rows: Iterable<LiveRow>): vo
   const plain = (kind: string, body: string): string => JSON.stringify([kind, readRecord(kind, body, 0).record]);
   const stored: string[] = [];
   for (const { kind, body } of rows) if (kind !== "engine" && kind !== "ledger_key") stored.push(plain(kind, body));
-  const inMemory = held.map(({ kind, record }) => plain(kind, recordText(kind, record)));
+  // What is large is stored apart (S4).
+  const apart = (one: StoredRecord): StoredRecord =>
+    one.kind === "digest" ? { ...one, record: { ...one.record, context: null } } : one;
+  const live = held.filter(({ kind }) => kind !== "payload").map(apart);
+  const inMemory = live.map(({ kind, record }) => plain(kind, recordText(kind, record)));
   if (!isDeepStrictEqual(inMemory.sort(), stored.sort())) violated("S2", "memory is not what is stored");
 }
 

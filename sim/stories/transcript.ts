@@ -75,6 +75,7 @@ export function replyLine(reply: Reply): string {
     case "digest":
     case "request_key_unknown":
     case "task_key_unknown":
+    case "payload_away":
     case "task_type":
     case "tenant":
     case "key":

@@ -1,11 +1,19 @@
 /** The batch under way: what has changed since the last one was sent off, and the answers that wait for its commit. */
 import type { KernelEvent } from "../kernel/contract/events.ts";
 import { writes } from "../kernel/contract/predicates.ts";
-import type { Lease, Millis, Request } from "../kernel/contract/records.ts";
+import type { Digest, Lease, Millis, RecordKind, Request } from "../kernel/contract/records.ts";
 import type { Payload, Task } from "../kernel/contract/task-records.ts";
-import { endedRequestOf, type Handle, type ReadyTask } from "../kernel/kernel.ts";
+import { carriedBy, endedRequestOf, type Handle, type ReadyTask } from "../kernel/kernel.ts";
 import { type SealedReceipt, storedReceipt } from "../ledger/seal.ts";
-import type { Batch, EndedLease, EndedRequestRow, EndedTaskRow, LiveRow, SignedHead } from "../store/store.ts";
+import type {
+  Batch,
+  EndedLease,
+  EndedRequestRow,
+  EndedTaskRow,
+  LiveRow,
+  SignedHead,
+  StoredPayload,
+} from "../store/store.ts";
 import { leaseText, payloadText, recordText, taskText } from "./codec/records.gen.ts";
 import type { Outlet, ReadyListener } from "./engine-types.ts";
 
@@ -62,23 +70,46 @@ export function toStoreBatch(
   { changes, events, receipts, now }: OpenBatch,
   heads: readonly SignedHead[],
   rows: { next: number },
+  carriers: Carrier[] = [],
 ): Batch {
   const puts: LiveRow[] = [];
   const removes: number[] = [];
   const ended: EndedLease[] = [];
   const endedTasks: EndedTaskRow[] = [];
   const endedRequests: EndedRequestRow[] = [];
+  const large: { readonly payloads: StoredPayload[]; readonly payloadRemoves: number[] } = {
+    payloads: [],
+    payloadRemoves: [],
+  };
   for (const handle of changes) {
-    if (handle.alive) {
-      if (handle.row === 0) handle.row = rows.next++;
-      puts.push({ n: handle.row, kind: handle.kind, body: recordText(handle.kind, handle.record) });
+    const { kind, row } = handle;
+    if (kind === "payload") {
+      // It is stored with its task, under the task's number.
+      if (!handle.alive) carriers.push({ handle, chars: 0 });
       continue;
     }
-    if (handle.row !== 0) removes.push(handle.row);
+    if (handle.alive) {
+      if (row === 0) handle.row = rows.next++;
+      const isLarge = kind === "digest" || (kind === "task" && row === 0);
+      const record = isLarge ? storeApart(handle, handle.row, large.payloads, carriers) : handle.record;
+      puts.push({ n: handle.row, kind, body: recordText<RecordKind>(kind, record) });
+      continue;
+    }
+    if (row !== 0) removes.push(row);
     handle.row = 0;
-    if (handle.kind === "lease") ended.push(endedRow(handle.record as Lease));
-    else if (handle.kind === "request") noteForgotten(endedRequests, handle.record as Request, now);
-    else if (handle.kind === "task") endedTasks.push(endedTaskRow(handle as EndedTaskHandle, now));
+    if (kind === "lease") ended.push(endedRow(handle.record as Lease));
+    else if (kind === "request") noteForgotten(endedRequests, handle.record as Request, now);
+    else if (kind === "digest") {
+      if (row !== 0) large.payloadRemoves.push(row);
+      carriers.push({ handle, chars: 0 });
+    } else if (kind === "task") {
+      let payload: number | null = null;
+      if ((handle as Handle<"task">).record.payloadBytes > 0) {
+        payload = row === 0 ? rows.next++ : row;
+        if (row === 0) storeApart(handle, payload, large.payloads, []);
+      }
+      endedTasks.push(endedTaskRow(handle.record as Task, payload, now));
+    }
   }
   // The tenant selects who sees an event; it is stored but not sent.
   let texts = "";
@@ -86,7 +117,7 @@ export function toStoreBatch(
   const [first] = events;
   const packed = first === undefined ? null : { firstSeq: first.seq, count: events.length, body: `[${texts}]` };
   const history = { events: packed, ended, endedTasks, endedRequests };
-  return { now, puts, removes, ...history, receipts: receipts.map(storedReceipt), heads };
+  return { now, puts, removes, ...large, ...history, receipts: receipts.map(storedReceipt), heads };
 }
 
 /** W10: its key, where memory has forgotten it before its time. */
@@ -95,18 +126,34 @@ function noteForgotten(rows: EndedRequestRow[], request: Request, now: Millis): 
   if (row !== null) rows.push(row);
 }
 
-/** A task's handle keeps its payload's when both are over. */
-type EndedTaskHandle = Handle<"task"> & { readonly payload?: { readonly record: Payload } | null };
-
-function endedTaskRow({ record, payload }: EndedTaskHandle, now: Millis): EndedTaskRow {
-  const task: Task = record;
-  const { tenant, id, spec, status } = task;
-  const body = endedTaskText(task, payload?.record ?? null);
-  const { taskType, idempotencyKey } = spec;
-  return { tenant, id, taskType, status, endedAt: task.endedAt ?? now, idempotencyKey, body };
+/** A record that carries something large, and about how large it is as text; 0: it is over. */
+export interface Carrier {
+  readonly handle: Handle;
+  readonly chars: number;
 }
 
-/** With its payload, which nothing else keeps. */
+/** S4: what is large and not decided with is stored apart. Returns the record as it is stored without it. */
+function storeApart(handle: Handle, n: number, payloads: StoredPayload[], carriers: Carrier[]): Handle["record"] {
+  const carrier = handle.kind === "task" ? ((handle as TaskHandle).payload ?? null) : handle;
+  const carried = carrier === null ? null : carriedBy(carrier);
+  if (carrier === null || carried === null) return handle.record;
+  const body =
+    handle.kind === "task" ? payloadText(carried as Payload) : JSON.stringify((carried as Digest).context ?? null);
+  payloads.push({ n, body });
+  carriers.push({ handle: carrier, chars: body.length });
+  return handle.kind === "task" ? handle.record : { ...(carried as Digest), context: null };
+}
+
+type TaskHandle = Handle<"task"> & { readonly payload?: Handle<"payload"> | null };
+
+function endedTaskRow(task: Task, payload: number | null, now: Millis): EndedTaskRow {
+  const { tenant, id, spec, status } = task;
+  const { taskType, idempotencyKey } = spec;
+  const body = endedTaskText(task, null);
+  return { tenant, id, taskType, status, endedAt: task.endedAt ?? now, idempotencyKey, payload, body };
+}
+
+/** Its payload is stored apart; older versions had it here. */
 export function endedTaskText(task: Task, payload: Payload | null): string {
   return `[${taskText(task)},${payload === null ? "null" : payloadText(payload)}]`;
 }

@@ -23,6 +23,8 @@ export interface EngineOptions {
   readonly drawEntropy?: () => Entropy;
   /** Opens the key that signs the heads of the ledger, once the data is ours. Absent: a key that ends with the process. */
   readonly ledgerKey?: () => LedgerKey;
+  /** How much text of payloads memory keeps (S4). Absent: the named limit. */
+  readonly payloadCharsMax?: number;
   /** For tests; the process has one. */
   readonly heap?: V8Heap;
 }

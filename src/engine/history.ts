@@ -4,15 +4,26 @@
  */
 import type { Command } from "../kernel/contract/commands.ts";
 import { leaseIdWith, suffixOf } from "../kernel/contract/ids.ts";
-import type { EndedRequest, Lease } from "../kernel/contract/records.ts";
+import { limits } from "../kernel/contract/limits.ts";
+import type { Digest, EndedRequest, Lease } from "../kernel/contract/records.ts";
 import type { Refusal } from "../kernel/contract/refusals.ts";
-import type { LostLease, Reply } from "../kernel/contract/replies.ts";
-import type { EndedTask } from "../kernel/contract/task-records.ts";
-import { answerForEnded, answerForEndedRequest, answerForEndedTask } from "../kernel/kernel.ts";
+import type { LostLease, Offer, Reply } from "../kernel/contract/replies.ts";
+import type { EndedTask, Payload, Task } from "../kernel/contract/task-records.ts";
+import {
+  answerForEnded,
+  answerForEndedRequest,
+  answerForEndedTask,
+  bringBack,
+  carriedBy,
+  type Handle,
+  putAway,
+} from "../kernel/kernel.ts";
 import { taskOfName } from "../kernel/views.ts";
 import { readStoredReceipt, type SealedReceipt } from "../ledger/seal.ts";
 import type { AgentKey, History } from "../store/store.ts";
+import type { Carrier } from "./batch.ts";
 import { readEndedTask, readLease } from "./codec/record-text.ts";
+import { readers } from "./codec/records.gen.ts";
 
 /** Whether the reply leaves something open that only history can answer. */
 export function needsHistory(reply: Reply): boolean {
@@ -102,9 +113,14 @@ export async function endedRequests(
   return found;
 }
 
+/** With its payload. */
 export async function findEndedTask(history: History, tenant: string, id: string): Promise<EndedTask | null> {
-  const [task = null] = await endedTasks(history, tenant, [id]);
-  return task;
+  const [row] = await history.endedTasks(tenant, [id]);
+  if (row === undefined) return null;
+  const task = readEndedTask(row.body);
+  if (row.payload === null) return task;
+  const [stored] = await history.payloads([row.payload]);
+  return stored === undefined ? task : { ...task, payload: readers.payload(stored.body) };
 }
 
 /** Of leases that have ended: the tasks that they were on. */
@@ -140,4 +156,145 @@ async function completeLost(
   for (const lease of await endedLeases(history, tenant, unknown))
     if (lease.agentId === agentId) ended.set(lease.id, lease);
   return lost.map((one) => ({ ...one, lease: one.lease ?? ended.get(one.id) ?? null }));
+}
+
+/** What the payloads need of the engine. */
+export interface PayloadOwner {
+  readonly store: Pick<History, "payloads">;
+  readonly isFull: boolean;
+  onceEmpty(listener: () => void): void;
+}
+
+/** Text that memory keeps by default. As objects it takes a multiple. */
+export const payloadCharsMax = 16 * 1024 * 1024;
+/** Of one query, so that many large ones never are in memory at once. */
+const payloadsPerQuery = 64;
+const bytesPerQuery = 2 * 1024 * 1024;
+
+interface Kept {
+  readonly record: Payload | Digest;
+  readonly chars: number;
+}
+
+interface Wanted {
+  readonly handle: Handle;
+  /** Its record when it was asked for: a digest may be replaced meanwhile. */
+  readonly record: Handle["record"];
+  /** Its number then: a task that has ended since has none, but its payload stays. */
+  readonly row: number;
+  readonly resolve: (content: unknown) => void;
+  readonly reject: (fault: unknown) => void;
+}
+
+/**
+ * S4: what is large and not decided with. Memory keeps the youngest of it, by the size of its text, and gives the rest up once
+ * it is stored; it is read again when something needs it, in the order in which it was asked for.
+ */
+export class Payloads {
+  private readonly owner: PayloadOwner;
+  private readonly charsMax: number;
+  /** The one that was not used for longest comes first. */
+  private readonly kept = new Map<Handle, Kept>();
+  private chars = 0;
+  private readonly asked = new Map<Handle, Promise<unknown>>();
+  private wanted: Wanted[] = [];
+  private isReading = false;
+
+  constructor(owner: PayloadOwner, charsMax = payloadCharsMax) {
+    this.owner = owner;
+    this.charsMax = charsMax;
+  }
+
+  /** These are durable, or over. */
+  note(carriers: readonly Carrier[]): void {
+    for (const { handle, chars } of carriers) this.keep(handle, chars);
+    this.evict();
+  }
+
+  /** Memory was dropped. */
+  clear(): void {
+    this.kept.clear();
+    this.chars = 0;
+  }
+
+  /** Brings the payload of a task, or the context of a digest, back into memory, and resolves with it. */
+  bring(handle: Handle): Promise<unknown> {
+    const known = this.asked.get(handle);
+    if (known !== undefined) return known;
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.asked.set(handle, promise);
+    this.wanted.push({ handle, record: handle.record, row: handle.row, resolve, reject });
+    if (!this.isReading) void this.read();
+    return promise;
+  }
+
+  private keep(handle: Handle, chars: number): void {
+    const before = this.kept.get(handle);
+    if (before !== undefined) this.kept.delete(handle);
+    this.chars -= before?.chars ?? 0;
+    const record = chars === 0 ? null : carriedBy(handle);
+    if (record === null) return;
+    this.kept.set(handle, { record, chars });
+    this.chars += chars;
+  }
+
+  private evict(): void {
+    for (const [oldest, { record: stored, chars: its }] of this.kept) {
+      if (this.chars <= this.charsMax) return;
+      this.kept.delete(oldest);
+      this.chars -= its;
+      putAway(oldest, stored);
+    }
+  }
+
+  private async read(): Promise<void> {
+    this.isReading = true;
+    while (this.wanted.length > 0) {
+      // What comes of it goes into the batch (R8).
+      if (this.owner.isFull) await new Promise<void>((resolve) => this.owner.onceEmpty(() => setImmediate(resolve)));
+      const some = this.takeSome();
+      try {
+        const rows = await this.owner.store.payloads(some.map(({ row }) => row));
+        const texts = new Map(rows.map(({ n, body }) => [n, body]));
+        for (const one of some) this.deliver(one, texts.get(one.row));
+      } catch (fault) {
+        for (const { handle, reject } of some) {
+          this.asked.delete(handle);
+          reject(fault);
+        }
+      }
+      // Those who asked go on with it before it may be put away again, and before the next are read.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      this.evict();
+    }
+    this.isReading = false;
+  }
+
+  private takeSome(): Wanted[] {
+    let [count, bytes] = [0, 0];
+    for (const { record } of this.wanted) {
+      if (count >= payloadsPerQuery || bytes >= bytesPerQuery) break;
+      count++;
+      bytes += "payloadBytes" in record ? record.payloadBytes : limits.digestBytesMax;
+    }
+    return this.wanted.splice(0, count);
+  }
+
+  private deliver({ handle, record, resolve }: Wanted, text: string | undefined): void {
+    this.asked.delete(handle);
+    const content = handle.kind === "task" ? payloadIn(record as Task, text) : JSON.parse(text ?? "null");
+    const carrier = bringBack(handle, record, content);
+    if (carrier !== null) this.keep(carrier, Math.max(1, text?.length ?? 0));
+    resolve(content);
+  }
+}
+
+/** Of a task; an empty one where somebody has deleted it by hand, so that the task can be done or canceled. */
+function payloadIn({ tenant, id: taskId }: Task, text: string | undefined): Payload {
+  return text === undefined ? { tenant, taskId, taskBody: null, inputs: null } : readers.payload(text);
+}
+
+/** The offers whose tasks have their payloads in the store alone. */
+export function lackPayload({ payload, task }: Offer): boolean {
+  return payload === null && task.payloadBytes > 0;
 }

@@ -8,10 +8,9 @@ import { genesisHash, readStoredReceipt } from "../ledger/seal.ts";
 import { verifyLedger } from "../ledger/verify.ts";
 import { createMemoryDisk, createMemoryStore, type MemoryDisk } from "../store/memory.ts";
 import type { SignedHead } from "../store/store.ts";
-import { readEndedTask } from "./codec/record-text.ts";
 import { Engine } from "./engine.ts";
 import { DatabaseUnavailable, type Decision, type EngineOptions } from "./engine-types.ts";
-import { completeReply } from "./history.ts";
+import { completeReply, findEndedTask } from "./history.ts";
 import { headEvery, headMs } from "./ledger-chain.ts";
 import { createTask, heartbeatTask, poll, releaseTask, submit } from "./testing/test-tasks.ts";
 
@@ -95,8 +94,8 @@ describe("R6: the engine seals what the kernel adds to the ledger", () => {
     const { task } = await run(engine);
     const [row] = await engine.store.endedTasks("default", [task.id]);
     assert.deepEqual([row?.status, row?.taskType], ["succeeded", "code.review"]);
-    const ended = readEndedTask(row?.body ?? "");
-    assert.deepEqual([ended.status, ended.payload?.inputs], ["succeeded", { file: "a.ts" }]);
+    const ended = await findEndedTask(engine.store, "default", task.id);
+    assert.deepEqual([ended?.status, ended?.payload?.inputs], ["succeeded", { file: "a.ts" }]);
     const kinds = new Set([...disk.live.values()].map(({ kind }) => kind));
     assert.deepEqual([kinds.has("task"), kinds.has("payload")], [false, false]);
     await engine.close();

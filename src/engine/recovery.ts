@@ -18,6 +18,7 @@ import {
   type Restoring,
   restoreLeases,
   type State,
+  withoutContext,
 } from "../kernel/kernel.ts";
 import { holdsLeases, receiptCounts, tenantsIn } from "../kernel/views.ts";
 import { createLedgerKey, type LedgerKey, type PublicLedgerKey } from "../ledger/keys.ts";
@@ -65,6 +66,11 @@ export interface Recovered {
   readonly ledgerHeads: readonly LedgerHead[];
   /** What is wrong with the ledger at first sight, as sentences. */
   readonly ledgerFaults: readonly string[];
+}
+
+/** The store keeps what is large and not decided with (S4). */
+function awayIn(stored: RestoredRecord): RestoredRecord {
+  return stored.kind === "digest" ? { ...stored, record: withoutContext(stored.record) } : stored;
 }
 
 interface Own {
@@ -118,7 +124,7 @@ async function recoverFrom(
         for (const { n, kind, body } of rows) {
           if (kind === "engine") own = { n, record: JSON.parse(body) as EngineRecord };
           else if (kind === "ledger_key") ledgerKeys.push(readKey(body));
-          else others.push(readRecord(kind, body, n));
+          else others.push(awayIn(readRecord(kind, body, n)));
         }
         note(rows.length);
       },
@@ -276,7 +282,17 @@ async function begin(
   const secret = known === null || isRestored ? randomBytes(32).toString("base64url") : known.secret;
   const record: EngineRecord = { secret, restores, restoredAt, boot };
   puts.push({ n: own?.n ?? ++lastRow, kind: "engine", body: JSON.stringify(record) });
-  const nothing = { removes: [], events: null, ended: [], endedTasks: [], endedRequests: [], receipts: [], heads: [] };
+  const nothing = {
+    removes: [],
+    payloads: [],
+    payloadRemoves: [],
+    events: null,
+    ended: [],
+    endedTasks: [],
+    endedRequests: [],
+    receipts: [],
+    heads: [],
+  };
   await store.commit({ ...nothing, now, puts, lastSeq });
   return { lastSeq, secret, lastRow };
 }

@@ -23,16 +23,25 @@ import * as tenants from "./commands/tenants.ts";
 import type { Command } from "./contract/commands.ts";
 import type { KernelEvent } from "./contract/events.ts";
 import { limits } from "./contract/limits.ts";
-import type { Millis } from "./contract/records.ts";
+import type { Digest, Millis, RecordKind, RecordOf } from "./contract/records.ts";
 import type { Refusal } from "./contract/refusals.ts";
 import type { Reply } from "./contract/replies.ts";
-import type { Receipt } from "./contract/task-records.ts";
+import type { Payload, Receipt } from "./contract/task-records.ts";
 import { countMemory } from "./deciding/admission.ts";
 import { type LostHistory, reissueAll } from "./lost-history.ts";
 import { agentOf, findTenant } from "./memory/actors.ts";
+import { createEntry } from "./memory/entries.ts";
 import type { Job } from "./memory/jobs.ts";
-import { type Handle, nextDeadline, type State, type TenantEntry, type Turn } from "./memory/state.ts";
-import type { ReadyTask } from "./memory/task-state.ts";
+import {
+  away,
+  type DigestEntry,
+  type Handle,
+  nextDeadline,
+  type State,
+  type TenantEntry,
+  type Turn,
+} from "./memory/state.ts";
+import { isPayloadAway, type PayloadEntry, type ReadyTask, type TaskEntry } from "./memory/task-state.ts";
 import type { Later } from "./requests/sweep.ts";
 import { settleDue } from "./settle.ts";
 
@@ -163,6 +172,56 @@ export function jumpAhead(state: State, lost: LostHistory, now: Millis): Step {
   countMemory(state, state.changes);
   const { events, changes, receipts, ready } = state;
   return { events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
+}
+
+/*
+ * S4: what is large and not decided with is the store's: tasks' bodies and inputs, and digests' contexts. Memory has it until
+ * it is stored, and as long as the engine finds room for it. Without it, what needs it is answered with `payload_away`, and
+ * offers come without.
+ */
+
+/** What a record that has changed carries of it; null: nothing. */
+export function carriedBy(handle: Handle): Payload | Digest | null {
+  if (handle.kind === "payload") return handle.record as Payload;
+  return handle.kind === "digest" && !isAway(handle.record as Digest) ? (handle.record as Digest) : null;
+}
+
+export function isAway({ context }: Digest): boolean {
+  return context === away;
+}
+
+/** As it is restored. */
+export function withoutContext(digest: Digest): Digest {
+  return { ...digest, context: away };
+}
+
+/** Memory gives up what is stored; what was saved since stays. */
+export function putAway(handle: Handle, stored: Payload | Digest): void {
+  if (handle.record !== stored) return;
+  if (handle.kind === "payload") (handle as PayloadEntry).task.payload = null;
+  else (handle as DigestEntry).record = withoutContext(stored as Digest);
+}
+
+/** The task or digest that a reply needs the payload of. */
+export function findAway({ tenants }: State, tenant: string, reply: Away): Handle<"task"> | Handle<"digest"> | null {
+  const entry = tenants.get(tenant);
+  if (reply.taskId !== null) return entry?.tasks.get(reply.taskId) ?? null;
+  return entry?.agents.get(reply.agentId ?? "")?.digest ?? null;
+}
+export type Away = Pick<Extract<Reply, { readonly type: "payload_away" }>, "taskId" | "agentId">;
+
+/** Returns the handle that carries it from now on; null: it is there already, or was replaced. */
+export function bringBack(handle: Handle, was: RecordOf[RecordKind], content: unknown): Handle | null {
+  if (handle.kind === "digest") {
+    if (handle.record !== was) return null;
+    (handle as DigestEntry).record = { ...(handle.record as Digest), context: content };
+    return handle;
+  }
+  const task = handle as TaskEntry;
+  task.isPayloadAwaited = false;
+  if (!isPayloadAway(task)) return null;
+  task.payload = { ...createEntry("payload", content as Payload), task };
+  return task.payload;
 }
 
 export function hasDue(state: State, now: Millis): boolean {

@@ -133,7 +133,11 @@ export function beginRestore(records: Iterable<RestoredRecord>): Restoring {
   // In the order of creation, so that what a task depends on is there before it.
   all("task").sort((a, b) => a.record.timestamp - b.record.timestamp);
   each("task", ({ tenant }, record) => placeTask(tenant, record));
-  each("payload", (turn, record) => (taskOf(turn, record.taskId).payload = createEntry("payload", record)));
+  each("payload", (turn, record) => {
+    const task = taskOf(turn, record.taskId);
+    task.payload = { ...createEntry("payload", record), task };
+    return task.payload;
+  });
   each("foreign_obligation", ({ tenant }, record) => placeForeign(tenant, record));
   // Appending in order is what makes each list at a node cheap to rebuild.
   all("request").sort((a, b) => a.record.arrival - b.record.arrival);

@@ -24,7 +24,7 @@ export type Check = (claim: string, body: (fixture: StoreFixture, store: Store) 
 
 export function batch(parts: Partial<Batch> & Pick<Batch, "now">): Batch {
   const history = { events: null, ended: [], endedTasks: [], endedRequests: [] };
-  return { puts: [], removes: [], ...history, receipts: [], heads: [], ...parts };
+  return { puts: [], removes: [], payloads: [], payloadRemoves: [], ...history, receipts: [], heads: [], ...parts };
 }
 
 export function row(n: number, kind = "lease"): LiveRow {
@@ -63,6 +63,7 @@ export function endedTask(number: number, other: Partial<EndedTaskRow> = {}): En
     status: "succeeded",
     endedAt: number,
     idempotencyKey: null,
+    payload: null,
     body,
     ...other,
   };

@@ -4,6 +4,7 @@ import { describe, test } from "node:test";
 import { batch, type Check, endedLease, liveRows, row, type StoreFixture } from "./contract-fixture.ts";
 import { describeHistory } from "./contract-history.ts";
 import { describeLedger } from "./contract-ledger.ts";
+import { describePayloads } from "./contract-payloads.ts";
 import { StoreFault } from "./faults.ts";
 import type { LiveRow } from "./store.ts";
 
@@ -195,6 +196,7 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
 
   describeHistory(name, check);
   describeLedger(name, check);
+  describePayloads(name, check);
 
   describe(`${name}: closing`, () => {
     check("a closed store refuses every call, and can be closed again and opened again", async (_, store) => {

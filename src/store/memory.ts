@@ -35,6 +35,7 @@ export interface MemoryDisk {
   restoredAt: number;
   position: Position;
   readonly live: Map<number, LiveRow>;
+  readonly payloads: Map<number, string>;
   readonly events: (PackedEvents & { readonly at: number })[];
   readonly ended: (EndedLease & { readonly key: number; readonly at: number })[];
   readonly ledger: {
@@ -60,6 +61,7 @@ export function createMemoryDisk(): MemoryDisk {
     restoredAt: 0,
     position: { now: 0, lastSeq: 0, lastN: 0, lastEnded: 0 },
     live: new Map(),
+    payloads: new Map(),
     events: [],
     ended: [],
     ledger: { receipts: [], heads: [], endedTasks: [], endedRequests: [] },
@@ -225,6 +227,12 @@ class MemoryStore implements Store {
     return { tasks, next: tasks.length >= limit ? (tasks.at(-1)?.id ?? null) : null };
   };
 
+  readonly payloads: History["payloads"] = async (keys) =>
+    keys.flatMap((n) => {
+      const body = this.#data.payloads.get(n);
+      return body === undefined ? [] : [{ n, body }];
+    });
+
   readonly receiptsById: History["receiptsById"] = async (tenant, ids) =>
     this.#data.ledger.receipts.filter((one) => one.tenant === tenant && ids.includes(one.id));
 
@@ -270,13 +278,14 @@ class MemoryStore implements Store {
     if (gone !== undefined) this.#disk.endedFrom = gone.at + 1;
     const { length } = tasks;
     const oldTasks = tasks.findIndex((row, index) => row.at >= endedTasksBefore && index >= length - endedTasksKeep);
-    const endedTasks = tasks.splice(0, oldTasks === -1 ? length : oldTasks).length;
+    const goneTasks = tasks.splice(0, oldTasks === -1 ? length : oldTasks);
+    for (const { payload } of goneTasks) if (payload !== null) this.#disk.payloads.delete(payload);
     const requests = ledger.endedRequests;
     requests.splice(
       0,
       countWhile(requests, ({ at }) => at < (limits.endedRequestsBefore ?? 0)),
     );
-    return { events: oldEvents, ended: oldEnded, endedTasks };
+    return { events: oldEvents, ended: oldEnded, endedTasks: goneTasks.length };
   }
 
   async compact(): Promise<void> {}
@@ -295,6 +304,8 @@ function write(disk: MemoryDisk, batch: Batch, position: Position): void {
   const { now, puts, removes, events, ended } = batch;
   for (const { n, kind, body } of puts) disk.live.set(n, { n, kind, body });
   for (const n of removes) disk.live.delete(n);
+  for (const { n, body } of batch.payloads) disk.payloads.set(n, body);
+  for (const n of batch.payloadRemoves) disk.payloads.delete(n);
   if (events !== null) disk.events.push({ ...events, at: now });
   let key = disk.position.lastEnded;
   for (const lease of ended) disk.ended.push({ ...lease, at: now, key: ++key });

@@ -183,6 +183,31 @@ export const migrations: readonly string[] = [
   ) STRICT;
   CREATE INDEX ended_requests_by_key ON ended_requests (tenant, agent_id, key);
   `,
+  `
+  -- S4: large texts that nothing is decided with, apart from the live rows, so that a start does not load them. A task's is
+  -- under the number of its row, and stays there when the task has ended; a digest's context is under that of the digest.
+  CREATE TABLE payloads (n INTEGER PRIMARY KEY, body TEXT) STRICT;
+  ALTER TABLE ended_tasks ADD COLUMN payload INTEGER;
+  CREATE TEMP TABLE moved (tenant TEXT, id TEXT, n INTEGER, bytes INTEGER, PRIMARY KEY (tenant, id)) WITHOUT ROWID;
+  INSERT OR IGNORE INTO moved
+    SELECT body ->> '$[0]', body ->> '$[1]', n, coalesce(octet_length(body ->> '$[2]'), 0)
+      + CASE json_type(body, '$[3]') WHEN 'null' THEN 0 ELSE coalesce(octet_length(body -> '$[3]'), 0) END
+    FROM live WHERE kind = 'payload';
+  INSERT OR IGNORE INTO payloads SELECT t.n, p.body FROM live AS t
+    JOIN moved AS m ON m.tenant = t.body ->> '$[0]' AND m.id = t.body ->> '$[1]' JOIN live AS p ON p.n = m.n
+    WHERE t.kind = 'task';
+  UPDATE live SET body = json_set(body, '$[${taskRow.length}].payloadBytes', m.bytes)
+    FROM moved AS m WHERE live.kind = 'task' AND m.tenant = live.body ->> '$[0]' AND m.id = live.body ->> '$[1]';
+  DELETE FROM live WHERE kind = 'payload';
+  DELETE FROM moved;
+  INSERT OR IGNORE INTO moved SELECT body ->> '$.tenant', body ->> '$.agentId', n, octet_length(body)
+    FROM live WHERE kind = 'digest';
+  INSERT OR IGNORE INTO payloads SELECT n, coalesce(body -> '$.context', 'null') FROM live WHERE kind = 'digest';
+  UPDATE live SET body = json_set(body, '$.context', NULL) WHERE kind = 'digest';
+  UPDATE live SET body = json_set(body, '$.digestBytes', m.bytes)
+    FROM moved AS m WHERE live.kind = 'agent' AND m.tenant = live.body ->> '$.tenant' AND m.id = live.body ->> '$.id';
+  DROP TABLE moved;
+  `,
 ];
 
 /** R1, for people with a shell on the database. It costs an insert nothing. */

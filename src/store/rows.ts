@@ -25,6 +25,7 @@ export function bytesOf(row: Row | undefined, column: string): Uint8Array {
 }
 
 const textOrNull = (row: Row, column: string): string | null => (row[column] === null ? null : textOf(row, column));
+const numberOrNull = (row: Row, column: string): number | null => (row[column] === null ? null : numberOf(row, column));
 const flag = (row: Row, column: string): boolean => numberOf(row, column) === 1;
 
 export const endedLeaseRow = describe<EndedLease>({
@@ -45,6 +46,7 @@ export const endedTaskRow = describe<EndedTaskRow>({
   status: textOf,
   endedAt: numberOf,
   idempotencyKey: textOrNull,
+  payload: numberOrNull,
   body: textOf,
 });
 

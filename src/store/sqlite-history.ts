@@ -22,7 +22,7 @@ type LeaseCalls =
   | "earliestEnded"
   | "eventsAfter"
   | "earliestSeq";
-type TaskCalls = "endedTasks" | "endedTasksByKey" | "endedTaskPage";
+type TaskCalls = "endedTasks" | "endedTasksByKey" | "endedTaskPage" | "payloads";
 
 /** Opened by the first query, long after the writer created the tables. */
 export function openReader(
@@ -115,7 +115,10 @@ function prepareTaskQueries(db: DatabaseSync): Handlers<TaskCalls> {
   const boundary = db.prepare(
     "SELECT id FROM ended_tasks WHERE tenant = ?1 AND id < ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3",
   );
+  const payloads = db.prepare("SELECT n, body FROM payloads WHERE n IN (SELECT value FROM json_each(?))");
   return {
+    payloads: (keys) =>
+      payloads.all(JSON.stringify(keys)).map((row) => ({ n: numberOf(row, "n"), body: textOf(row, "body") })),
     endedTasks: (tenant, ids) => byIds.all(tenant, JSON.stringify(ids)).map(endedTaskRow.read),
     endedTasksByKey: (tenant, keys) => byKeys.all(tenant, JSON.stringify(keys)).map(endedTaskRow.read),
     endedTaskPage: ({ tenant, limit, before = afterAllIds, status = null, taskType = null }) => {

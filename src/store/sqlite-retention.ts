@@ -23,8 +23,9 @@ export function prepareRetention(db: DatabaseSync): Handlers<"findCuts" | "packE
     SELECT first_seq, count, octet_length(body) AS bytes FROM events
     UNION ALL SELECT first_seq, count, octet_length(body) AS bytes FROM event_blocks ORDER BY first_seq DESC`);
   const lastTask = db.prepare("SELECT max(key) AS value FROM ended_tasks");
-  const meanTask = db.prepare(`SELECT avg(octet_length(body)) AS bytes FROM (
-    SELECT body FROM ended_tasks ORDER BY key DESC LIMIT ${sampleRows})`);
+  const meanTask = db.prepare(`SELECT avg(octet_length(t.body) + coalesce(octet_length(p.body), 0)) AS bytes FROM (
+    SELECT body, payload FROM ended_tasks ORDER BY key DESC LIMIT ${sampleRows}) AS t
+    LEFT JOIN payloads AS p ON p.n = t.payload`);
   const cutTasks = (bytesMax: number): number => {
     const last = lastTask.get()?.["value"];
     if (typeof last !== "number") return 0;

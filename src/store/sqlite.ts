@@ -158,6 +158,7 @@ class SqliteStore implements Store {
   readonly endedTasks = this.#query("endedTasks");
   readonly endedTasksByKey = this.#query("endedTasksByKey");
   readonly endedTaskPage = this.#query("endedTaskPage");
+  readonly payloads = this.#query("payloads");
   readonly receiptsById = this.#query("receiptsById");
   readonly receiptsByDedupe = this.#query("receiptsByDedupe");
   readonly receiptsPage = this.#query("receiptsPage");
@@ -214,6 +215,9 @@ export interface FlatBatch {
   /** n, kind, body. */
   readonly puts: readonly SQLInputValue[];
   readonly removes: readonly number[];
+  /** n, body. */
+  readonly payloads: readonly SQLInputValue[];
+  readonly payloadRemoves: readonly number[];
   readonly events: PackedEvents | null;
   /** key, at, then the columns of rows.ts, as in those below. */
   readonly ended: readonly SQLInputValue[];
@@ -226,9 +230,11 @@ export interface FlatBatch {
 
 /** `lastEnded` is the key of the last ended lease before the batch, `position` the one after it. */
 export function flatten(batch: Batch, lastEnded: number, position: Position): FlatBatch {
-  const { now, removes, events } = batch;
+  const { now, removes, payloadRemoves, events } = batch;
   const puts: SQLInputValue[] = [];
   for (const { n, kind, body } of batch.puts) puts.push(n, kind, body);
+  const payloads: SQLInputValue[] = [];
+  for (const { n, body } of batch.payloads) payloads.push(n, body);
   const ended: SQLInputValue[] = [];
   let key = lastEnded;
   for (const { tenant, id, agentId, resource, predicate, writes, endedAt, body } of batch.ended) {
@@ -237,8 +243,8 @@ export function flatten(batch: Batch, lastEnded: number, position: Position): Fl
   }
   // Without keys: SQLite assigns the next, since only the oldest are ever deleted.
   const endedTasks: SQLInputValue[] = [];
-  for (const { tenant, id, taskType, status, endedAt, idempotencyKey, body } of batch.endedTasks) {
-    endedTasks.push(now, tenant, id, taskType, status, endedAt, idempotencyKey, body);
+  for (const { tenant, id, taskType, status, endedAt, idempotencyKey, payload, body } of batch.endedTasks) {
+    endedTasks.push(now, tenant, id, taskType, status, endedAt, idempotencyKey, payload, body);
   }
   const endedRequests: SQLInputValue[] = [];
   for (const { tenant, agentId, key, fingerprint, leaseId, endedAs, endReason } of batch.endedRequests) {
@@ -253,7 +259,19 @@ export function flatten(batch: Batch, lastEnded: number, position: Position): Fl
   for (const { tenant, sequence, hash, at, keyId, signature } of batch.heads) {
     heads.push(tenant, sequence, hash, at, keyId, signature);
   }
-  return { position, puts, removes, events, ended, endedTasks, endedRequests, receipts, heads };
+  return {
+    position,
+    puts,
+    removes,
+    payloads,
+    payloadRemoves,
+    events,
+    ended,
+    endedTasks,
+    endedRequests,
+    receipts,
+    heads,
+  };
 }
 
 /** The position of a store. Every commit moves it forward, and none may move it back. */
@@ -274,6 +292,7 @@ export function positionAfter(position: Position, batch: Batch): Position {
     if (!(Number.isSafeInteger(n) && n > 0)) assert.fail(`${n} cannot be the key of a row`);
     if (n > lastN) lastN = n;
   }
+  for (const { n } of batch.payloads) if (n > lastN) lastN = n;
   if (events !== null) {
     const { firstSeq, count } = events;
     if (!(firstSeq > lastSeq && count > 0)) assert.fail(`${count} events from ${firstSeq} do not follow ${lastSeq}`);

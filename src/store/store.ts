@@ -83,6 +83,10 @@ export interface Batch {
   readonly puts: readonly LiveRow[];
   /** Deleted by `n`, after the puts. */
   readonly removes: readonly number[];
+  /** Large texts beside the live rows, inserted or replaced by `n`. They are never loaded, but read when needed (S4). */
+  readonly payloads: readonly StoredPayload[];
+  /** Deleted by `n`, after that. */
+  readonly payloadRemoves: readonly number[];
   readonly events: PackedEvents | null;
   /** Moves the sequence of events ahead, where history may have been lost (L11). */
   readonly lastSeq?: number;
@@ -92,6 +96,12 @@ export interface Batch {
   /** Appended to the ledger in this order, and never changed or deleted afterwards (R1). */
   readonly receipts: readonly StoredReceipt[];
   readonly heads: readonly SignedHead[];
+}
+
+/** A large text of a live row or of an ended task. Its key is one of those that live rows get, and belongs to no other. */
+export interface StoredPayload {
+  readonly n: number;
+  readonly body: string;
 }
 
 /** The events of one batch, packed into one row: a row for each would cost more than the leases they are about. */
@@ -116,7 +126,7 @@ export interface EndedLease {
   readonly body: string;
 }
 
-/** An ended task. Its body is the engine's encoding of it, with its payload. */
+/** An ended task. Its body is the engine's encoding of it. */
 export interface EndedTaskRow {
   readonly tenant: string;
   /** Sorts by the time of its creation within a tenant. */
@@ -126,6 +136,8 @@ export interface EndedTaskRow {
   readonly endedAt: Millis;
   /** Of its creation; null where it had none. */
   readonly idempotencyKey: string | null;
+  /** The key of its payload, which is deleted when the task is pruned; null: it has none, or its body has it. */
+  readonly payload: number | null;
   readonly body: string;
 }
 
@@ -200,6 +212,8 @@ export interface History {
   endedRequests(tenant: string, keys: readonly AgentKey[]): Promise<readonly EndedRequestRow[]>;
   /** A tenant's ended tasks, the youngest id first. */
   endedTaskPage(query: EndedTaskPageQuery): Promise<EndedTaskPage>;
+  /** Those of the payloads with these keys that there are, in no particular order. */
+  payloads(keys: readonly number[]): Promise<readonly StoredPayload[]>;
   /** Receipts by their ids, in the order of the ledger. If a client used an id twice, both are returned. */
   receiptsById(tenant: string, ids: readonly string[]): Promise<readonly StoredReceipt[]>;
   /** Receipts by their dedupe keys, in the order of the ledger; several senders may have used the same one (R3). */

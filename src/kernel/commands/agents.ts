@@ -42,6 +42,7 @@ import { agentOf, isAbove, ownerOf, requireAbove, whyNotTakeUp } from "../memory
 import { isSwept, type Sweep } from "../memory/jobs.ts";
 import {
   type AgentEntry,
+  away,
   changed,
   emit,
   freeName,
@@ -294,6 +295,7 @@ export function resumeAgent(turn: Turn, agent: AgentEntry, command: ResumeAgent)
   const refusal = checkValue("assumptions", commands.resume_agent.assumptions, command.assumptions);
   if (refusal !== null) return refusal;
   const digest = agent.digest.record;
+  if (digest.context === away) return { type: "payload_away", taskId: null, agentId: agent.record.id };
   const named = readAssumptions(command.assumptions);
   if ("code" in named) return named;
   const assumed = named.length > 0 ? named : digest.assumptions;

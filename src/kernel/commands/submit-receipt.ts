@@ -10,7 +10,7 @@ import type { PastAttempt, Receipt, ReceiptDraft, ReceiptPhase, TaskAttempt } fr
 import { whyNotWithinLedger } from "../deciding/admission.ts";
 import { isAbove, submitterOf, whyNotWorkerNamed } from "../memory/actors.ts";
 import { isTaskLease, type TenantEntry, type Turn } from "../memory/state.ts";
-import { type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { isPayloadAway, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { question } from "../policies/matching.ts";
 import { whyNotPermitted } from "../policies/permissions.ts";
 import {
@@ -53,6 +53,11 @@ export function submitReceipt(turn: Turn, command: SubmitReceipt): Reply {
     return invalidReceipt("tenant_id", "must be the credential's tenant");
   const task = findTask(tenant, command);
   if ("code" in task) return task.code === "task_unknown" ? submitForeign(turn, command, phase, task) : task;
+  // A receipt repeats the task's payload (R2). What only reports need not wait for it, but stays behind what does.
+  if (isPayloadAway(task) && (phase !== "progress" || task.isPayloadAwaited)) {
+    task.isPayloadAwaited = true;
+    return { type: "payload_away", taskId: task.record.id, agentId: null };
+  }
   // A lease that a sweep is about to end speaks for nothing any more (L14).
   if (tenant.sweeps.length > 0) for (const { leaseId } of task.record.live) liveLease(turn, leaseId);
   const known = findKnown(tenant, task.record, command);

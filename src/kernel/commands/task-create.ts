@@ -177,12 +177,8 @@ function addTask(
   const task = placeTask(tenant, record);
   const { taskBody, inputs } = input;
   if (taskBody !== null || (inputs !== null && inputs !== undefined)) {
-    task.payload = createEntry("payload", {
-      tenant: tenant.record.id,
-      taskId: record.id,
-      taskBody,
-      inputs: inputs ?? null,
-    });
+    const payload = { tenant: tenant.record.id, taskId: record.id, taskBody, inputs: inputs ?? null };
+    task.payload = { ...createEntry("payload", payload), task };
     changed(turn, task.payload);
   }
   changed(turn, task);

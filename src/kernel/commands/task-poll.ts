@@ -142,7 +142,8 @@ function offerTasks(
   const lanes = new Set([...tenant.book.lanes.values()].filter(suits));
   const chooser = chooserFor(tenant, lanes, worker, preferredKinds ?? []);
   const terms = { suffix: suffixFrom(now, entropy), begun: 0 };
-  for (let examined = 0; offers.length < wanted; examined++) {
+  let bytes = 0;
+  for (let examined = 0; offers.length < wanted && bytes < limits.offerBytesMax; examined++) {
     if (examined >= limits.taskExaminedMax) return true;
     const task = chooser();
     if (task === null) break;
@@ -165,13 +166,15 @@ function offerTasks(
     followUp(turn);
     if (claims !== null && needsCells(tenant, claims)) prepare(turn, worker, task, claims);
     else if (claims !== null) offers.push(offer(turn, worker, task, claims, terms));
+    if (claims !== null) bytes += task.record.payloadBytes;
     if (parking !== null) afterTry(turn, task, parking);
     if (task.key !== null) offerSlots(turn, task.key);
   }
-  while (offers.length < wanted) {
+  while (offers.length < wanted && bytes < limits.offerBytesMax) {
     const task = secondFor([...lanes], worker);
     if (task === null || !isWithinQuota(tenant, task)) break;
     offers.push(offer(turn, worker, task, noClaims, terms));
+    bytes += task.record.payloadBytes;
   }
   return false;
 }

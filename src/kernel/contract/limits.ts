@@ -99,6 +99,8 @@ export const limits = {
   taskDependsOnMax: 256,
   taskConcurrencyMax: 1_000_000,
   taskPollMax: 1_000,
+  /** Payloads in the offers of one poll: it ends with the one that passes it (S4). */
+  offerBytesMax: 4 * 1024 * 1024,
   /** Tasks that one poll looks at before it answers with what it has. */
   taskExaminedMax: 2_000,
   /** Kinds of queued work: types of tasks, each with each set of required capabilities. */

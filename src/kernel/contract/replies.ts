@@ -162,6 +162,8 @@ export const taskReplies = {
   task: { task: record(task), created, warnings },
   /** No live task has the creation's idempotency key; an ended one may have it (T12). */
   task_key_unknown: { key: text() },
+  /** Nothing is decided: the payload of this task, or the digest of this agent, has to be brought into memory first (S4). */
+  payload_away: { taskId: optional(text()), agentId: optional(text()) },
   /** `more`: the search was cut short; asking again at once goes on with it. */
   offers: { offers: list(record(offer)), more: hidden(flag()) },
   task_lease: { lease: record(lease), leases, directives: list(choice(directives)) },

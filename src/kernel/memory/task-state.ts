@@ -59,7 +59,10 @@ export interface TaskEntry extends Ranked, Entry<"task"> {
   leases: LeaseEntry | null;
   leaseCount: number;
   open: Set<RequestEntry>;
+  /** Null: it has none, or it is away. */
   payload: PayloadEntry | null;
+  /** Its payload is away and a receipt waits for it: what comes later about the task waits too. */
+  isPayloadAwaited: boolean;
   place: TaskPlace;
   readonly lane: Lane;
   key: ConcurrencyKey | null;
@@ -100,7 +103,10 @@ export interface Parking {
   unitsMin: number;
 }
 
-export interface PayloadEntry extends Entry<"payload"> {}
+/** A task's body and inputs, while memory has them: once they are stored they may be away (S4). */
+export interface PayloadEntry extends Entry<"payload"> {
+  readonly task: TaskEntry;
+}
 export interface TaskTypeEntry extends Entry<"task_type"> {}
 
 /** An open obligation on a task that this system does not own (R5). */
@@ -206,6 +212,11 @@ export function createListed(kind: "affinity" | "age", task: TaskEntry, list: He
   return { kind, task, list, tenantId: task.tenantId, rank: 0, tie: 0, slot: -1 };
 }
 
+/** Its body and inputs are in the store, and not in memory. */
+export function isPayloadAway({ payload, record }: TaskEntry): boolean {
+  return payload === null && record.payloadBytes > 0;
+}
+
 export function updateTask(turn: Turn, task: TaskEntry, change: Partial<Omit<Task, "status">>): void {
   task.record = { ...task.record, ...change };
   changed(turn, task);
@@ -262,6 +273,7 @@ export function createTaskEntry(record: Task, lane: Lane): TaskEntry {
     leaseCount: 0,
     open: noRequests,
     payload: null,
+    isPayloadAwaited: false,
     place: "none",
     lane,
     key: null,

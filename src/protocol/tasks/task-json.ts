@@ -90,6 +90,7 @@ export function taskReplyAnswer(reply: TaskReply | ReadAnswer, context: AnswerCo
       return answerJson(200, show(views.ledgerHead, reply.head));
     // The caller looks these up in history before they are encoded.
     case "task_key_unknown":
+    case "payload_away":
     case "receipt":
     case "receipt_known":
       throw new TypeError(`${reply.type} is not an answer yet`);

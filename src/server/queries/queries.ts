@@ -1,6 +1,6 @@
 /** Questions that change nothing, answered from what is durable (S1), a page at a time, in slices between commands. */
 import { refuse } from "../../kernel/contract/refusals.ts";
-import type { State } from "../../kernel/kernel.ts";
+import { isAway, type State } from "../../kernel/kernel.ts";
 import {
   findDigest,
   findRecord,
@@ -45,11 +45,7 @@ export async function runQuery(
 
 const runs: { readonly [K in Query["type"]]: (service: Service, query: QueryOf<K>) => Promise<QueryResult> } = {
   get_agent: getAgent,
-  get_digest: ({ engine }, query) =>
-    answerFrom(engine, query, (state) => {
-      const digest = findDigest(state, query, query.agentId);
-      return "code" in digest ? digest : { type: "digest", digest };
-    }),
+  get_digest: getDigest,
   list_agents: ({ engine }, query) =>
     listPage(engine, query, {
       ...inTenant("agent", query),
@@ -187,4 +183,16 @@ function listCells({ engine, cells: connections }: Service, query: QueryOf<"list
       nextCursor,
     }),
   });
+}
+
+/** Its context may have to be read first, and the agent may save another one meanwhile. */
+async function getDigest(service: Service, query: QueryOf<"get_digest">): Promise<QueryResult> {
+  const { engine } = service;
+  const result = await answerFrom(engine, query, (state) => {
+    const digest = findDigest(state, query, query.agentId);
+    return "code" in digest ? digest : { type: "digest", digest };
+  });
+  if (result.reply.type !== "digest" || !isAway(result.reply.digest)) return result;
+  await engine.bringDigest(query.tenant, query.agentId);
+  return getDigest(service, query);
 }

@@ -5,7 +5,7 @@ import { findEndedTask, findReceipt } from "../../engine/history.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import { type Refusal, refuse } from "../../kernel/contract/refusals.ts";
 import { blocker } from "../../kernel/contract/replies.ts";
-import type { Task } from "../../kernel/contract/task-records.ts";
+import type { Payload, Task } from "../../kernel/contract/task-records.ts";
 import type { WaitingFor } from "../../kernel/kernel.ts";
 import { explain, findRecord, findTask, type LiveTask, recordsOf } from "../../kernel/views.ts";
 import { readStoredReceipt } from "../../ledger/seal.ts";
@@ -24,7 +24,15 @@ export async function getTask({ engine }: Service, query: QueryOf<"get_task">): 
   const ended = found === null ? await findEndedTask(engine.store, tenant, taskId) : null;
   const known = found ?? (ended === null ? null : { task: ended, payload: ended.payload });
   if (known === null) return { reply: unknownTask(taskId), now };
-  return { reply: { type: "task_view", view: await viewOf(engine, tenant, known) }, now };
+  const payload = await payloadOf(engine, known);
+  return { reply: { type: "task_view", view: await viewOf(engine, tenant, { ...known, payload }) }, now };
+}
+
+/** Of a live one it may be in the store alone, and the task may have ended since it was found. */
+async function payloadOf(engine: Engine, { task, payload }: LiveTask): Promise<Payload | null> {
+  const { tenant, id, payloadBytes } = task;
+  if (payload !== null || payloadBytes === 0) return payload;
+  return (await engine.payloadOf(tenant, id)) ?? (await findEndedTask(engine.store, tenant, id))?.payload ?? null;
 }
 
 export async function explainTask({ engine }: Service, query: QueryOf<"explain_task">): Promise<QueryResult> {
