@@ -33,8 +33,8 @@ export function exitOnSignals(): void {
   process.on("SIGTERM", () => process.exit(143));
 }
 
-export function spawnServer(port: number, dataFolder: string): ServerProcess {
-  const args = ["src/main.ts", "--port", String(port), "--data", dataFolder, "--log-level", "info"];
+export function spawnServer(port: number, dataFolder: string, nodeArgs: readonly string[] = []): ServerProcess {
+  const args = [...nodeArgs, "src/main.ts", "--port", String(port), "--data", dataFolder, "--log-level", "info"];
   const began = performance.now();
   const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
   const exited = once(child, "exit");

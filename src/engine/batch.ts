@@ -35,13 +35,15 @@ export interface OpenBatch {
   readonly events: NumberedEvent[];
   readonly receipts: SealedReceipt[];
   readonly waiting: Waiting[];
+  /** What carries something large, noted when the batch is made for the store. */
+  readonly carriers: Carrier[];
   now: Millis;
   /** Of the receipts' texts. */
   receiptBytes: number;
 }
 
 export function createBatch(): OpenBatch {
-  return { changes: new Set(), events: [], receipts: [], waiting: [], now: 0, receiptBytes: 0 };
+  return { changes: new Set(), events: [], receipts: [], waiting: [], carriers: [], now: 0, receiptBytes: 0 };
 }
 
 export function addReceipt(batch: OpenBatch, sealed: SealedReceipt): void {
@@ -67,10 +69,9 @@ export function isFull({ waiting, events, receiptBytes }: OpenBatch): boolean {
  * began and ended in the same batch is never written as a live one.
  */
 export function toStoreBatch(
-  { changes, events, receipts, now }: OpenBatch,
+  { changes, events, receipts, carriers, now }: OpenBatch,
   heads: readonly SignedHead[],
   rows: { next: number },
-  carriers: Carrier[] = [],
 ): Batch {
   const puts: LiveRow[] = [];
   const removes: number[] = [];

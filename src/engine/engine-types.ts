@@ -1,5 +1,5 @@
 /** What the engine is given, what it gives, and how it fails its callers. */
-import type { Entropy } from "../kernel/contract/commands.ts";
+import type { Command, Entropy } from "../kernel/contract/commands.ts";
 import type { KernelEvent } from "../kernel/contract/events.ts";
 import type { Millis } from "../kernel/contract/records.ts";
 import type { Reply } from "../kernel/contract/replies.ts";
@@ -55,11 +55,19 @@ export interface Outlet<T = Decision> {
   fail(fault: Error): void;
 }
 
+/** Who learns that the outcome is unknown. */
+export interface Caller {
+  readonly outlet: Pick<Outlet<never>, "fail">;
+}
+
 export interface CommitNote {
   readonly ms: number;
   readonly answered: number;
   readonly rows: number;
 }
+
+/** How many commits are noted before the metrics get them. */
+const notedMax = 1_000;
 
 /**
  * For metrics: commits, and by how much what was due was settled late. They are handed over after many commits and before
@@ -69,6 +77,11 @@ export class Vitals {
   commits: CommitNote[] = [];
   latenessMs: number[] = [];
   onNoted: ((commits: readonly CommitNote[], latenessMs: readonly number[]) => void) | null = null;
+
+  note(commit: CommitNote): void {
+    this.commits.push(commit);
+    if (this.commits.length >= notedMax) this.handOver();
+  }
 
   handOver(): void {
     this.onNoted?.(this.commits, this.latenessMs);
@@ -85,6 +98,34 @@ export class DatabaseUnavailable extends Error {
   constructor(cause?: unknown) {
     super("the database is not available; try again, with the same request_id", { cause });
     this.name = "DatabaseUnavailable";
+  }
+}
+
+/** S4: what adds records or lets them grow. What ends something, or extends it, is always decided. */
+const growing: ReadonlySet<string> = new Set([
+  "acquire",
+  "register_agent",
+  "save_digest",
+  "declare_resource",
+  "enrol_cell",
+  "create_task",
+  "set_task_type",
+  "create_tenant",
+  "create_key",
+]);
+
+/** True: the command was refused. */
+export function refuseGrowth({ type }: Command, outlet: Caller["outlet"]): boolean {
+  if (!growing.has(type)) return false;
+  outlet.fail(new OutOfMemory());
+  return true;
+}
+
+/** S4: what would add records while the heap is nearly full. Nothing was decided. */
+export class OutOfMemory extends Error {
+  constructor() {
+    super("the server's memory is nearly used up, and nothing can be added; try again later");
+    this.name = "OutOfMemory";
   }
 }
 

@@ -9,51 +9,35 @@
 import type { Command, Entropy } from "../kernel/contract/commands.ts";
 import { limits } from "../kernel/contract/limits.ts";
 import type { Millis } from "../kernel/contract/records.ts";
-import type { Offer, Reply } from "../kernel/contract/replies.ts";
-import type { Payload } from "../kernel/contract/task-records.ts";
-import {
-  type Away,
-  applySlice,
-  createState,
-  findAway,
-  nextDeadline,
-  SettleFault,
-  type State,
-  type Step,
-  settle,
-} from "../kernel/kernel.ts";
-import { findTask } from "../kernel/views.ts";
+import { applySlice, createState, nextDeadline, SettleFault, type State, type Step, settle } from "../kernel/kernel.ts";
 import type { LedgerKey, PublicLedgerKey } from "../ledger/keys.ts";
 import type { SealedReceipt } from "../ledger/seal.ts";
 import type { Batch, SignedHead, Store } from "../store/store.ts";
-import { addReceipt, type Carrier, createBatch, isFull, type OpenBatch, toStoreBatch } from "./batch.ts";
+import { addReceipt, createBatch, isFull, type OpenBatch, toStoreBatch } from "./batch.ts";
 import { Alarm, type Clock, drawEntropy, StoredTime, startClock, systemTime, type TimeSources } from "./clock.ts";
 import { CommandQueue, type QueueOwner } from "./command-queue.ts";
 import {
+  type Caller,
   DatabaseUnavailable,
   type Decision,
   type EngineOptions,
   type Outlet,
+  refuseGrowth,
   ShuttingDown,
   Vitals,
 } from "./engine-types.ts";
-import { lackPayload, Payloads } from "./history.ts";
+import { lacksPayload, Payloads } from "./history.ts";
 import { commitLastHeads, LedgerChain, noLedger } from "./ledger-chain.ts";
 import { Listeners } from "./listeners.ts";
 import { logFindings, recover, reopen } from "./recovery.ts";
 import { SetAside } from "./set-aside.ts";
 import { SlicedWork, type WorkOwner } from "./sliced-work.ts";
+import { v8Heap } from "./v8-heap.ts";
 
 /** How many due items are settled before others get their turn, and how full a batch may get meanwhile. */
 const settleSlice = 125;
 const settleBatchMax = 500;
-/** How many commits are noted before the metrics get them. */
-const notedMax = 1_000;
 const noReceipts: readonly SealedReceipt[] = [];
-
-interface Caller {
-  readonly outlet: Pick<Outlet<never>, "fail">;
-}
 
 export class Engine extends Listeners implements QueueOwner, WorkOwner {
   readonly vitals = new Vitals();
@@ -90,7 +74,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
   /** Recoveries since a commit went through: each waits longer than the one before. */
   private failuresInRow = 0;
   private readonly setAside = new SetAside();
-  private readonly payloads: Payloads;
+  readonly payloads: Payloads;
   /** Made at first start, and again at every restore: what agent tokens are derived from (S6). */
   secret = "";
 
@@ -118,6 +102,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
 
   /** Stamps a command with random numbers and decides it, at once or after what is due (L3). */
   submit<T>(command: Command, outlet: Outlet<T>): void {
+    if ((this.options.heap ?? v8Heap).isFull && refuseGrowth(command, outlet)) return;
     const now = this.clock.now();
     if (this.isClear(now)) this.decide(command, outlet, now);
     else this.postpone((later) => this.decide(command, outlet, later), outlet);
@@ -130,7 +115,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
       const begun = applySlice(this.state, command, now, limits.recordsPerStepMax);
       const { reply } = begun;
       const receipts = this.collect(begun, now);
-      if (reply.type === "payload_away") return this.decideWith(command, outlet, reply);
+      if (reply.type === "payload_away") return this.payloads.decideWith(command, outlet, reply);
       if (reply.type === "later") return this.work.add({ reply, receipts, outlet: outlet as Outlet<never> });
       decided = { reply, now, receipts };
     } catch (fault) {
@@ -139,56 +124,11 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     this.answer(decided, outlet);
   }
 
-  /** S4: once what it needs is in memory. What is submitted meanwhile and needs the same comes after it. */
-  private decideWith<T>(command: Command, outlet: Outlet<T>, away: Away): void {
-    const handle = findAway(this.state, command.tenant, away);
-    const fetched = handle === null ? Promise.resolve() : this.payloads.bring(handle);
-    fetched.then(
-      () => this.submit(command, outlet),
-      (fault: unknown) => outlet.fail(new DatabaseUnavailable(fault)),
-    );
-  }
-
-  /** The payload of a live task; null where it has none, or is not alive. */
-  async payloadOf(tenant: string, taskId: string): Promise<Payload | null> {
-    const found = findTask(this.state, tenant, taskId);
-    if (found === null || found.payload !== null || found.task.payloadBytes === 0) return found?.payload ?? null;
-    const handle = findAway(this.state, tenant, { taskId, agentId: null });
-    return handle === null ? null : ((await this.payloads.bring(handle)) as Payload);
-  }
-
-  /** Brings the context of an agent's digest into memory. */
-  async bringDigest(tenant: string, agentId: string): Promise<void> {
-    const handle = findAway(this.state, tenant, { taskId: null, agentId });
-    if (handle !== null) await this.payloads.bring(handle);
-  }
-
-  /** S4: reads what the offers lack while the batch is written; the answer leaves when both are done. */
-  private answerWith<T>(decided: Decision, offers: readonly Offer[], outlet: Outlet<T>): void {
-    const filled = Promise.all(
-      offers.map(async (offer) => {
-        const { tenant, id } = offer.task;
-        return lackPayload(offer) ? { ...offer, payload: await this.payloadOf(tenant, id) } : offer;
-      }),
-    );
-    filled.catch(() => undefined);
-    const send = (): void => {
-      filled.then(
-        (whole) => {
-          const reply = { ...decided, reply: { ...decided.reply, offers: whole } as Reply };
-          outlet.send(outlet.encode === null ? (reply as T) : outlet.encode(reply));
-        },
-        (fault: unknown) => outlet.fail(new DatabaseUnavailable(fault)),
-      );
-    };
-    this.batch.waiting.push({ encoded: null, outlet: { send, fail: (fault) => outlet.fail(fault) } });
-  }
-
   answer<T>(decided: Decision, outlet: Outlet<T>): void {
-    const { reply } = decided;
-    if (reply.type === "offers" && reply.offers.some(lackPayload))
-      return this.answerWith(decided, reply.offers, outlet);
-    this.batch.waiting.push({ encoded: outlet.encode === null ? decided : outlet.encode(decided), outlet });
+    const { batch, payloads } = this;
+    if (decided.reply.type === "offers" && lacksPayload(decided))
+      batch.waiting.push(payloads.answerWith(decided, outlet));
+    else batch.waiting.push({ encoded: outlet.encode === null ? decided : outlet.encode(decided), outlet });
   }
 
   /** A step of the kernel besides a command; null: it threw. */
@@ -349,14 +289,13 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     const { incarnation } = this;
     const began = performance.now();
     let stored: Batch;
-    const carriers: Carrier[] = [];
     try {
-      stored = toStoreBatch(batch, heads, this.rows, carriers);
+      stored = toStoreBatch(batch, heads, this.rows);
     } catch (fault) {
       return this.failStep("encoding a batch", fault, batch.waiting);
     }
     // Only these: the closures below keep what they capture in memory until the commit.
-    const { waiting, events, now } = batch;
+    const { waiting, events, now, carriers } = batch;
     const { puts, removes, ended, endedTasks } = stored;
     const rows = puts.length + removes.length + ended.length + endedTasks.length + batch.receipts.length + heads.length;
     const ends = batch.receipts.length === 0 ? null : this.ledger.ends(batch.receipts);
@@ -366,8 +305,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
         if (incarnation !== this.incarnation) return this.deliver(waiting, events);
         this.committing = null;
         this.failuresInRow = 0;
-        this.vitals.commits.push({ ms: performance.now() - began, answered: waiting.length, rows });
-        if (this.vitals.commits.length >= notedMax) this.vitals.handOver();
+        this.vitals.note({ ms: performance.now() - began, answered: waiting.length, rows });
         if (ends !== null) this.ledger.stored(ends);
         if (carriers.length > 0) this.payloads.note(carriers);
         this.storedTime.at = now;

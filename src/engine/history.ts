@@ -10,20 +10,24 @@ import type { Refusal } from "../kernel/contract/refusals.ts";
 import type { LostLease, Offer, Reply } from "../kernel/contract/replies.ts";
 import type { EndedTask, Payload, Task } from "../kernel/contract/task-records.ts";
 import {
+  type Away,
   answerForEnded,
   answerForEndedRequest,
   answerForEndedTask,
   bringBack,
   carriedBy,
+  findAway,
   type Handle,
   putAway,
+  type State,
 } from "../kernel/kernel.ts";
-import { taskOfName } from "../kernel/views.ts";
+import { findTask, taskOfName } from "../kernel/views.ts";
 import { readStoredReceipt, type SealedReceipt } from "../ledger/seal.ts";
 import type { AgentKey, History } from "../store/store.ts";
-import type { Carrier } from "./batch.ts";
+import type { Carrier, Waiting } from "./batch.ts";
 import { readEndedTask, readLease } from "./codec/record-text.ts";
 import { readers } from "./codec/records.gen.ts";
+import { DatabaseUnavailable, type Decision, type Outlet } from "./engine-types.ts";
 
 /** Whether the reply leaves something open that only history can answer. */
 export function needsHistory(reply: Reply): boolean {
@@ -163,6 +167,8 @@ export interface PayloadOwner {
   readonly store: Pick<History, "payloads">;
   readonly isFull: boolean;
   onceEmpty(listener: () => void): void;
+  peek<T>(read: (state: State) => T): T;
+  submit<T>(command: Command, outlet: Outlet<T>): void;
 }
 
 /** Text that memory keeps by default. As objects it takes a multiple. */
@@ -218,7 +224,7 @@ export class Payloads {
   }
 
   /** Brings the payload of a task, or the context of a digest, back into memory, and resolves with it. */
-  bring(handle: Handle): Promise<unknown> {
+  private bring(handle: Handle): Promise<unknown> {
     const known = this.asked.get(handle);
     if (known !== undefined) return known;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
@@ -226,6 +232,53 @@ export class Payloads {
     this.wanted.push({ handle, record: handle.record, row: handle.row, resolve, reject });
     if (!this.isReading) void this.read();
     return promise;
+  }
+
+  /** Decides a command once what it needs is in memory. What is submitted meanwhile and needs the same comes after it. */
+  decideWith<T>(command: Command, outlet: Outlet<T>, away: Away): void {
+    this.bringFor(command.tenant, away).then(
+      () => this.owner.submit(command, outlet),
+      (fault: unknown) => outlet.fail(new DatabaseUnavailable(fault)),
+    );
+  }
+
+  /** Reads what the offers lack while the batch is written; the answer leaves when both are done. */
+  answerWith<T>(decided: Decision, outlet: Outlet<T>): Waiting<null> {
+    const offers = decided.reply.type === "offers" ? decided.reply.offers : [];
+    const filled = Promise.all(
+      offers.map(async (offer) => {
+        const { tenant, id } = offer.task;
+        return lackPayload(offer) ? { ...offer, payload: await this.ofTask(tenant, id) } : offer;
+      }),
+    );
+    filled.catch(() => undefined);
+    const send = (): void => {
+      filled.then(
+        (whole) => {
+          const reply = { ...decided, reply: { ...decided.reply, offers: whole } as Reply };
+          outlet.send(outlet.encode === null ? (reply as T) : outlet.encode(reply));
+        },
+        (fault: unknown) => outlet.fail(new DatabaseUnavailable(fault)),
+      );
+    };
+    return { encoded: null, outlet: { send, fail: (fault) => outlet.fail(fault) } };
+  }
+
+  /** That of a live task; null where it has none, or is not alive. */
+  async ofTask(tenant: string, taskId: string): Promise<Payload | null> {
+    const found = this.owner.peek((state) => findTask(state, tenant, taskId));
+    if (found === null || found.payload !== null || found.task.payloadBytes === 0) return found?.payload ?? null;
+    return ((await this.bringFor(tenant, { taskId, agentId: null })) ?? null) as Payload | null;
+  }
+
+  /** Brings the context of an agent's digest into memory. */
+  async bringDigest(tenant: string, agentId: string): Promise<void> {
+    await this.bringFor(tenant, { taskId: null, agentId });
+  }
+
+  private bringFor(tenant: string, away: Away): Promise<unknown> {
+    const handle = this.owner.peek((state) => findAway(state, tenant, away));
+    return handle === null ? Promise.resolve(null) : this.bring(handle);
   }
 
   private keep(handle: Handle, chars: number): void {
@@ -294,7 +347,11 @@ function payloadIn({ tenant, id: taskId }: Task, text: string | undefined): Payl
   return text === undefined ? { tenant, taskId, taskBody: null, inputs: null } : readers.payload(text);
 }
 
-/** The offers whose tasks have their payloads in the store alone. */
-export function lackPayload({ payload, task }: Offer): boolean {
+/** An offer whose task has its payload in the store alone. */
+function lackPayload({ payload, task }: Offer): boolean {
   return payload === null && task.payloadBytes > 0;
+}
+
+export function lacksPayload({ reply }: Decision): boolean {
+  return reply.type === "offers" && reply.offers.some(lackPayload);
 }

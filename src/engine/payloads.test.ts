@@ -38,7 +38,7 @@ test("S4: a task's body and inputs leave memory once they are stored, and its of
   const { engine } = await start();
   const id = await create(engine);
   assert.ok(!(await kindsHeld(engine)).includes("payload"));
-  assert.equal((await engine.payloadOf("default", id))?.taskBody, body);
+  assert.equal((await engine.payloads.ofTask("default", id))?.taskBody, body);
   const [offer] = await offersOf(engine);
   assert.deepEqual([offer?.task.id, offer?.payload?.taskBody, offer?.payload?.inputs], [id, body, inputs]);
   await engine.close();

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
+import { unstamped } from "../kernel/contract/commands.ts";
 import { createMemoryDisk, createMemoryStore } from "../store/memory.ts";
 import { Engine } from "./engine.ts";
+import { OutOfMemory } from "./engine-types.ts";
+import { asked, register, startEngine } from "./testing/test-engine.ts";
 import { createTask } from "./testing/test-tasks.ts";
 import { V8Heap } from "./v8-heap.ts";
 
@@ -10,6 +13,7 @@ function recorded(options: { readonly mebibytes?: number; readonly recordsMin?: 
   const flags: string[] = [];
   const used = { mebibytes: options.mebibytes ?? 100 };
   const heap = new V8Heap({
+    limitBytes: 4_000 * 2 ** 20,
     usedBytes: () => used.mebibytes * 2 ** 20,
     setFlag: (flag) => flags.push(flag),
     ...(options.recordsMin !== undefined && { recordsMin: options.recordsMin }),
@@ -92,3 +96,40 @@ async function started(disk: ReturnType<typeof createMemoryDisk>, heap: V8Heap):
   await engine.start();
   return engine;
 }
+
+test("S4: a heap that is nearly full collects garbage early, and is full until a little less is used", () => {
+  const { heap, flags, used } = recorded();
+  const shares: [number, boolean][] = [
+    [2_300, false],
+    [2_500, false],
+    [3_399, false],
+    [3_401, true],
+    [3_250, true],
+    [3_199, false],
+    [2_100, false],
+  ];
+  for (const [mebibytes, isFull] of shares) {
+    used.mebibytes = mebibytes;
+    heap.check();
+    assert.equal(heap.isFull, isFull, `${mebibytes} MiB`);
+  }
+  assert.deepEqual(flags, [bound, "--heap-growing-percent=20", bound]);
+});
+
+test("S4: with a full heap what adds records fails, what ends them does not, and nothing is decided", async () => {
+  const { heap, used } = recorded({ mebibytes: 100 });
+  const { engine } = await startEngine(undefined, { heap });
+  const created = await engine.command(createTask());
+  assert.ok(created.reply.type === "task");
+  used.mebibytes = 3_900;
+  heap.check();
+  await assert.rejects(engine.command(createTask()), OutOfMemory);
+  await assert.rejects(engine.command(register("a")), OutOfMemory);
+  const taskId = created.reply.task.id;
+  const cancel = { ...asked, type: "cancel_task", taskId, reason: null, entropy: unstamped } as const;
+  assert.equal((await engine.command(cancel)).reply.type, "task");
+  used.mebibytes = 100;
+  heap.check();
+  assert.equal((await engine.command(createTask())).reply.type, "task");
+  await engine.close();
+});

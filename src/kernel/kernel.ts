@@ -30,10 +30,9 @@ import type { Payload, Receipt } from "./contract/task-records.ts";
 import { countMemory } from "./deciding/admission.ts";
 import { type LostHistory, reissueAll } from "./lost-history.ts";
 import { agentOf, findTenant } from "./memory/actors.ts";
-import { createEntry } from "./memory/entries.ts";
+import { away, createEntry } from "./memory/entries.ts";
 import type { Job } from "./memory/jobs.ts";
 import {
-  away,
   type DigestEntry,
   type Handle,
   nextDeadline,

@@ -120,6 +120,7 @@ export const commonErrors: readonly ErrorCode[] = [
   "rate_limited",
   "quota_exceeded",
   "too_many_connections",
+  "memory_exhausted",
   "shutting_down",
   "database_unavailable",
   "internal_error",

@@ -369,6 +369,7 @@ const passing: readonly LeaseholdCode[] = [
   "rate_limited",
   "too_many_in_flight",
   "too_many_connections",
+  "memory_exhausted",
   "shutting_down",
   "database_unavailable",
   "request_timeout",

@@ -2447,6 +2447,7 @@ export type ErrorCode =
   | "slow_reader"
   | "artifact_space_exhausted"
   | "too_many_connections"
+  | "memory_exhausted"
   | "shutting_down"
   | "database_unavailable"
   | "internal_error";
@@ -2564,6 +2565,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   slow_reader: true,
   artifact_space_exhausted: true,
   too_many_connections: true,
+  memory_exhausted: true,
   shutting_down: true,
   database_unavailable: true,
   internal_error: true,

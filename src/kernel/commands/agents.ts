@@ -39,10 +39,10 @@ import { quotaExceeded, whyNoMemory } from "../deciding/admission.ts";
 import { readName } from "../deciding/manifest.ts";
 import { emitLease, reissue, updateLease } from "../leases/lease-life.ts";
 import { agentOf, isAbove, ownerOf, requireAbove, whyNotTakeUp } from "../memory/actors.ts";
+import { away } from "../memory/entries.ts";
 import { isSwept, type Sweep } from "../memory/jobs.ts";
 import {
   type AgentEntry,
-  away,
   changed,
   emit,
   freeName,

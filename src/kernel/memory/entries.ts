@@ -11,6 +11,9 @@ import type { AgentEntry, Entry, Holder, LeaseEntry, RequestEntry, ResourceEntry
 import { recordId } from "./state.ts";
 import type { TaskBook, TaskEntry, WorkerEntry } from "./task-state.ts";
 
+/** In place of a digest's context that is in the store, and not in memory (S4). */
+export const away: object = Object.freeze({});
+
 export function createTenantEntry(record: Tenant, counters: Counters, policies: Policies): TenantEntry {
   const remembered = new Set<RequestEntry>();
   return {

@@ -102,9 +102,6 @@ export interface Senior extends Ranked {
 
 export interface DigestEntry extends Entry<"digest"> {}
 
-/** In place of a digest's context that is in the store, and not in memory (S4). */
-export const away: object = Object.freeze({});
-
 export interface ResourceEntry extends Entry<"resource">, Mark {
   readonly node: Node;
   readonly name: ResourceName;

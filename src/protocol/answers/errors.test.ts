@@ -60,6 +60,7 @@ test("no code but a fault of ours answers 5xx (S3)", () => {
     "artifact_space_exhausted",
     "database_unavailable",
     "internal_error",
+    "memory_exhausted",
     "shutting_down",
     "too_many_connections",
   ]);

@@ -34,6 +34,7 @@ export type EdgeCode =
   | "certificate_required"
   | "rate_limited"
   | "too_many_connections"
+  | "memory_exhausted"
   | "too_many_in_flight"
   | "slow_reader"
   | "shutting_down"
@@ -220,6 +221,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   ),
   artifact_space_exhausted: retry(507, "Keep the artifact elsewhere; an operator can make room, or raise the limit."),
   too_many_connections: retry(503, "Use fewer connections, or try again later."),
+  memory_exhausted: retry(
+    503,
+    "Try again later: the server's memory is nearly used up. Ends make room; an operator can give it more, or lower quotas.",
+  ),
   shutting_down: retry(503, "Try again: the server is shutting down."),
   database_unavailable: retry(
     503,

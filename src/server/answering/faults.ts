@@ -1,5 +1,5 @@
 /** From a fault to the answer that its caller gets. */
-import { DatabaseUnavailable, ShuttingDown } from "../../engine/engine-types.ts";
+import { DatabaseUnavailable, OutOfMemory, ShuttingDown } from "../../engine/engine-types.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
 import { StoreFault } from "../../store/faults.ts";
 import type { Service } from "../service.ts";
@@ -26,6 +26,7 @@ export function answerForFault({ counts, log }: Pick<Service, "counts" | "log">,
 function answerFor(fault: unknown): Answer {
   if (fault instanceof Refused) return fault.answer;
   if (fault instanceof ShuttingDown) return errorAnswer("shutting_down", sentence(fault.message), soon);
+  if (fault instanceof OutOfMemory) return errorAnswer("memory_exhausted", sentence(fault.message), soon);
   // A StoreFault comes from reading history, which does not go through the engine.
   if (fault instanceof DatabaseUnavailable || fault instanceof StoreFault)
     return errorAnswer("database_unavailable", sentence(new DatabaseUnavailable().message), soon);

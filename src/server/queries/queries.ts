@@ -193,6 +193,6 @@ async function getDigest(service: Service, query: QueryOf<"get_digest">): Promis
     return "code" in digest ? digest : { type: "digest", digest };
   });
   if (result.reply.type !== "digest" || !isAway(result.reply.digest)) return result;
-  await engine.bringDigest(query.tenant, query.agentId);
+  await engine.payloads.bringDigest(query.tenant, query.agentId);
   return getDigest(service, query);
 }

@@ -32,7 +32,7 @@ export async function getTask({ engine }: Service, query: QueryOf<"get_task">): 
 async function payloadOf(engine: Engine, { task, payload }: LiveTask): Promise<Payload | null> {
   const { tenant, id, payloadBytes } = task;
   if (payload !== null || payloadBytes === 0) return payload;
-  return (await engine.payloadOf(tenant, id)) ?? (await findEndedTask(engine.store, tenant, id))?.payload ?? null;
+  return (await engine.payloads.ofTask(tenant, id)) ?? (await findEndedTask(engine.store, tenant, id))?.payload ?? null;
 }
 
 export async function explainTask({ engine }: Service, query: QueryOf<"explain_task">): Promise<QueryResult> {
