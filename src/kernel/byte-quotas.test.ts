@@ -112,3 +112,11 @@ test("S4: what was counted is exactly what is taken off again", () => {
   world.cancelTask(task);
   assert.equal(use(world).memoryBytesMax, empty);
 });
+
+test("S4: one poll is offered so much work that the bodies fit into one answer, and at least one task", () => {
+  const world = createTaskWorld();
+  const bodies = Math.ceil(limits.offerBytesMax / limits.taskBodyBytesMax);
+  for (let nth = 0; nth < bodies + 5; nth++) world.create({ taskBody: "x".repeat(limits.taskBodyBytesMax) });
+  assert.equal(world.polls("w.1", { maxTasks: 100 }).length, bodies);
+  assert.equal(world.polls("w.1", { maxTasks: 100 }).length, 5);
+});

@@ -156,6 +156,7 @@ function offerTasks(
     if (!isWithinQuota(tenant, task) && canRunNow(tenant, task)) return false;
     if (task.preparedFor !== null) {
       offers.push(offer(turn, worker, task, noClaims, terms, collectPrepared(turn, task, worker.record.id)));
+      bytes += task.record.payloadBytes;
       continue;
     }
     const { parking } = task;
