@@ -30,6 +30,18 @@ export const requestMutants: readonly Mutant[] = [
     replace: "return role !== null || keyId === undefined;",
   },
   {
+    name: "an acquire sent again collects though it says that it does not",
+    file: "commands/acquire.ts",
+    find: "describeRequest(turn, known, command.collect !== false)",
+    replace: "describeRequest(turn, known)",
+  },
+  {
+    name: "an uncollected grant does not say by when it must be collected",
+    file: "requests/describe.ts",
+    find: "claimBy: claimByOf(tenant, request),",
+    replace: "claimBy: request.record === null ? claimByOf(tenant, request) : null,",
+  },
+  {
     name: "a grant that is over is GRANTED",
     file: "requests/describe.ts",
     find: "if (record.ended.length > 0 && record.ended.length === record.leaseIds.length) return describeEnd(record);",

@@ -2,7 +2,7 @@
 import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { acquireLeases } from "../sdk/acquiring.ts";
-import type { Actor } from "../sdk/actor.ts";
+import { type Actor, askAs } from "../sdk/actor.ts";
 import type { Timed } from "../sdk/client.ts";
 import { Died, LeaseholdError } from "../sdk/errors.ts";
 import type { Granted, Intent, Standby, Waiting } from "../sdk/wire.ts";
@@ -56,6 +56,16 @@ export async function acquire(actor: Actor, claim: Claim, out: Output): Promise<
     const signal = givenUp.reason as NodeJS.Signals;
     throw new Failure(`given up because of ${signal}`, signalCode(constants.signals[signal]), { cause: error });
   }
+}
+
+/** W8: for leases that no keeper sends heartbeats for. The grant of a wait is collected before it is shown. */
+export async function collect(actor: Actor, granted: Granted): Promise<Granted> {
+  const { claim_within_ms: withinMs, ...collected } = granted;
+  if (withinMs === undefined) return granted;
+  const input = { agent_id: actor.agentId, lease_ids: granted.leases.map(({ id }) => id) };
+  const { answer } = await askAs(actor, "heartbeat_all", input);
+  if (answer.lost.length > 0) throw new Failure("the grant lapsed before its answer arrived", exitCodes.notGranted);
+  return collected;
 }
 
 /**

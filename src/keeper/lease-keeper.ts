@@ -7,7 +7,8 @@
  * They are apart because the heartbeats of tasks leave from a thread of their own (sdk/node/thread-keeper.ts), while the
  * deadline stops what runs in the event loop.
  *
- *   withLease, hold, `run`     Holding      heartbeat_all for its leases, renew_lease for each bound one (Renewal)
+ *   withLease, hold, `run`     Holding      heartbeat_all for its leases, renew_lease for each bound one (Renewal); the
+ *                                           first at once where that collects the grant of a wait (W8)
  *   workers, `work`            TaskKeeper   heartbeat_task for each task, in a thread where there are threads
  *   `mcp`                      Session      heartbeat_all for each agent, heartbeat_task for each task
  *   the server's own MCP       Presence     heartbeat_all for an agent while one of its calls is held

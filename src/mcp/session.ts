@@ -13,9 +13,11 @@ import type { Client, OperationInput, OperationName } from "../sdk/client.ts";
 import { LeaseholdError } from "../sdk/errors.ts";
 import { drawKey } from "../sdk/idempotency.ts";
 import { sleep } from "../sdk/timing.ts";
+import type { Lease } from "../sdk/wire.ts";
 import type { Body, ControlPlane, Credential, Reply } from "./control-plane.ts";
 import { Holdings } from "./holdings.ts";
 import { limits } from "./limits.ts";
+import { listIn } from "./sentences.ts";
 
 export interface SessionOptions {
   readonly client: Client;
@@ -92,6 +94,7 @@ export class Session implements ControlPlane {
     if (error === "forbidden" && mayBeAgent && token === null && own !== null) {
       answered = await this.send(operation, input, own, signal);
     }
+    if (isUncollected(answered.body)) answered = await this.collect(answered);
     await this.learn(operation, input, actor, answered);
     const { retry_after_ms: hintMs } = answered.body;
     if (error === "die" && typeof hintMs === "number") this.remember(claims, hintMs);
@@ -171,17 +174,47 @@ export class Session implements ControlPlane {
     const name = operation.name as OperationName;
     const { client } = this.options;
     try {
-      const typed = input as unknown as OperationInput<"acquire">;
+      const isAsking = name === "acquire" || name === "get_request";
+      // The answer may be lost on its way to this process, whose heartbeat collects what has arrived (W8).
+      const typed = (isAsking ? { collect: false, ...input } : input) as unknown as OperationInput<"acquire">;
       const asked = await this.withServer(() => client.ask(name as "acquire", typed, { signal, token }));
       const { answer: body, sentAt } = asked;
       const isEmpty = name === "poll_tasks" && Object.keys(body).length === 0;
       return { status: isEmpty ? 204 : 200, body: body as unknown as Body, sentAt };
     } catch (error) {
-      if (!(error instanceof LeaseholdError)) throw error;
-      const { status, body, code, detail } = error;
-      const sentAt = client.time.mark();
-      if (status !== null && isBody(body)) return { status, body, sentAt };
-      return { status: 503, body: { error: code, detail }, sentAt };
+      return this.failure(error);
+    }
+  }
+
+  private failure(error: unknown): TimedReply {
+    if (!(error instanceof LeaseholdError)) throw error;
+    const { status, body, code, detail } = error;
+    const sentAt = this.options.client.time.mark();
+    if (status !== null && isBody(body)) return { status, body, sentAt };
+    return { status: 503, body: { error: code, detail }, sentAt };
+  }
+
+  /**
+   * W8: the answer has arrived here, so its grant is collected. It was held for long, so how long the leases last is the
+   * heartbeat's word. Where that fails the request goes on as it was: the model asks for it again, or it lapses.
+   */
+  private async collect({ status, body: { claim_within_ms: _, ...body } }: TimedReply): Promise<TimedReply> {
+    const { client } = this.options;
+    const granted = listIn<Lease>(body, "leases");
+    const agent_id = granted[0]?.agent_id ?? "";
+    const lease_ids = granted.map(({ id }) => id);
+    try {
+      const { answer, sentAt } = await client.ask(
+        "heartbeat_all",
+        { agent_id, lease_ids },
+        { token: this.tokenOf(agent_id) },
+      );
+      const kept = new Map(answer.leases.map((lease) => [lease.id, lease]));
+      const lapsed = { error: "lease_expired", detail: "The grant lapsed before its answer arrived; acquire again." };
+      if (kept.size < granted.length) return { status: 410, body: lapsed, sentAt };
+      return { status, body: { ...body, leases: granted.map((one) => ({ ...one, ...kept.get(one.id) })) }, sentAt };
+    } catch (error) {
+      return this.failure(error);
     }
   }
 
@@ -289,6 +322,11 @@ function hintKeys(agentId: string, { intents, dry_run: isDry }: Input): readonly
   return (intents as readonly { readonly resource?: unknown }[]).map(
     ({ resource }) => `${agentId} ${String(resource)}`,
   );
+}
+
+/** W8: a grant that ended a wait, and lapses unless a heartbeat follows. */
+function isUncollected({ verdict, claim_within_ms: withinMs }: Body): boolean {
+  return verdict === "GRANTED" && withinMs !== undefined;
 }
 
 /** The server's word on what is so, and not on whether it can say. */

@@ -180,6 +180,7 @@ test("an acquire becomes the kernel's command, with null for what was left out",
     tokens: false,
     dryRun: false,
     requestKey: null,
+    collect: null,
     keyLookedUp: false,
   });
 });

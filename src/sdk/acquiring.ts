@@ -111,6 +111,7 @@ function inputOf(actor: Actor, intents: readonly Intent[], options: AcquireOptio
     agent_id: actor.agentId,
     intents,
     request_id: drawKey(),
+    collect: false,
     ...(ttlMs !== undefined && { ttl_ms: ttlMs }),
     ...(idleTimeoutMs !== undefined && { idle_timeout_ms: idleTimeoutMs }),
     ...(purpose !== undefined && { purpose }),
@@ -133,7 +134,10 @@ async function submit(
   });
 }
 
-/** WAIT ends in a grant, or in an error that says how (W2). */
+/**
+ * WAIT ends in a grant, or in an error that says how (W2). The answer collects nothing, since it may be lost on its way: the
+ * heartbeat of the client that has it does (W8).
+ */
 async function waitFor(
   actor: Actor,
   waiting: Waiting | Standby,
@@ -143,7 +147,7 @@ async function waitFor(
   if (requestId === null) throw new TypeError("a request that waits has an id");
   const asks = async (): Promise<Timed<Granted>> => {
     for (;;) {
-      const input = { request_id: requestId, hold_ms: holdMsMax };
+      const input = { request_id: requestId, hold_ms: holdMsMax, collect: false };
       const { answer, sentAt } = await askAs(actor, "get_request", input, { cleansUp: true });
       if (answer.verdict === "GRANTED") return { answer, sentAt };
     }
@@ -179,7 +183,8 @@ async function release(actor: Actor, { leases }: Granted): Promise<void> {
   await askAs(actor, "release_all", { agent_id: actor.agentId, lease_ids: leases.map(({ id }) => id) });
 }
 
-const comesBack: readonly LeaseholdCode[] = ["die", "wait_timeout", "request_unknown"];
+/** `lease_expired`: it was granted while its answers did not get through, and has lapsed since (W8). */
+const comesBack: readonly LeaseholdCode[] = ["die", "wait_timeout", "request_unknown", "lease_expired"];
 /** What passes while the server is away, or once the agent has verified what it holds. */
 const outlasted: readonly LeaseholdCode[] = [
   "verify_required",

@@ -10,7 +10,7 @@
 import type { Mark } from "../keeper/clock.ts";
 import { beatShare, Deadline, Heartbeat, marginMsOf, tickMs } from "../keeper/lease-keeper.ts";
 import { type Actor, askAs } from "./actor.ts";
-import type { Client } from "./client.ts";
+import type { Client, Timed } from "./client.ts";
 import { LeaseholdError } from "./errors.ts";
 import type { LeaseholdEvent } from "./events.ts";
 import type { LeaseUse } from "./gateway.ts";
@@ -18,7 +18,7 @@ import { HeldLease } from "./held-lease.ts";
 import { LeaseLost, type Loss, lossIn, reasonOfEnd, revokedBy } from "./lease-lost.ts";
 import type { Watcher } from "./lease-watch.ts";
 import { Renewal, type RenewalHost } from "./renewal.ts";
-import type { Lease, LeaseEnd } from "./wire.ts";
+import type { Granted, Lease, LeaseEnd } from "./wire.ts";
 
 export interface HoldingOptions {
   /** How long before its end a lease is not used any more. */
@@ -53,6 +53,8 @@ export class Holding implements RenewalHost, Watcher, LeaseUse {
   private readonly beganAt: Mark;
   private readonly budget: Budget;
   private beats = 0;
+  /** W8: the grant ends unless the first heartbeat arrives by then; null once that is known, or if none was needed. */
+  private claim: { readonly withinMs: number; readonly since: Mark } | null;
   /** null once a stream of events was asked for, or if none is wanted. */
   private watchAfterMs: number | null;
   private jumps: number;
@@ -62,8 +64,7 @@ export class Holding implements RenewalHost, Watcher, LeaseUse {
 
   constructor(
     actor: Actor,
-    leases: readonly Lease[],
-    sentAt: Mark,
+    { answer: { leases, claim_within_ms: claimWithinMs }, sentAt }: Timed<Granted>,
     { marginMs, watch = true, budget = {} }: HoldingOptions = {},
     watchAfterMs = watchAfterMsDefault,
   ) {
@@ -72,12 +73,13 @@ export class Holding implements RenewalHost, Watcher, LeaseUse {
     this.held = leases.map((lease) => new HeldLease(lease, sentAt, time));
     this.ttlMs = Math.min(...leases.map(({ ttl }) => ttl));
     this.marginMs = marginMs ?? marginMsOf(this.ttlMs);
+    this.claim = claimWithinMs === undefined ? null : { withinMs: claimWithinMs, since: sentAt };
     this.beganAt = time.mark();
     this.budget = budget;
     this.jumps = time.jumps;
     for (const one of this.held) if (one.isBound) this.renewals.set(one.id, new Renewal(one, this));
     this.watchAfterMs = !watch ? null : this.renewals.size > 0 ? 0 : watchAfterMs;
-    this.heartbeat = new Heartbeat({ send: (signal) => this.sendBeat(signal), lastsMs: () => this.ttlMs });
+    this.heartbeat = new Heartbeat({ send: (signal) => this.sendBeat(signal), lastsMs: () => this.lastsMs() });
     this.deadline = new Deadline({
       time,
       leftMs: () => this.leftMs(),
@@ -124,9 +126,14 @@ export class Holding implements RenewalHost, Watcher, LeaseUse {
     this.isActive = true;
   }
 
-  /** An answer that was held for long says little about how much is left, so the server is asked first. */
+  /**
+   * An answer that was held for long says little about how much is left, so the server is asked first. A grant that is not
+   * collected is collected at once, beside the work, unless there is little time for it.
+   */
   async begin(): Promise<void> {
     this.actor.client.watch.add(this);
+    const collecting = this.claim === null ? null : this.heartbeat.now();
+    if (this.claim !== null && this.claimUsableMs() < this.claim.withinMs / 2) await collecting;
     const isOld = (one: HeldLease): boolean => one.ageMs > Math.min(this.ttlMs, one.lifeMs) / 4;
     const asked = this.held.filter((one) => one.isBound && isOld(one)).map((one) => this.renewals.get(one.id)?.renew());
     const unbound = this.held.filter(({ isBound }) => !isBound);
@@ -164,7 +171,17 @@ export class Holding implements RenewalHost, Watcher, LeaseUse {
 
   /** How long one of them may still be used. */
   usableMs(one: HeldLease): number {
-    return one.leftMs - this.marginMs;
+    return Math.min(one.leftMs - this.marginMs, this.claimUsableMs());
+  }
+
+  private claimUsableMs(): number {
+    if (this.claim === null) return Number.POSITIVE_INFINITY;
+    return this.claim.withinMs - this.actor.client.time.elapsedMs(this.claim.since) - this.marginMs;
+  }
+
+  /** Without another heartbeat. */
+  private lastsMs(): number {
+    return Math.min(this.ttlMs, this.claim?.withinMs ?? Number.POSITIVE_INFINITY);
   }
 
   /** A resource refused the token as stale: the present one is asked for, unless it is already on its way. */
@@ -259,21 +276,26 @@ export class Holding implements RenewalHost, Watcher, LeaseUse {
   }
 
   private async sendBeat(signal: AbortSignal): Promise<number | null> {
+    const collects = this.claim !== null;
     const unbound = this.held.filter(({ isBound }) => !isBound);
-    if (unbound.length === 0 || !this.mayExtend(this.beats)) return null;
+    const isDue = (): boolean => unbound.length > 0 && this.mayExtend(this.beats);
+    if (!collects && !isDue()) return null;
     const activity = this.isActive;
     this.isActive = false;
     const input = {
       agent_id: this.actor.agentId,
-      lease_ids: unbound.map(({ id }) => id),
+      // One of a bound lease is refused, and collects all the same (W8).
+      lease_ids: (collects ? this.held : unbound).map(({ id }) => id),
       ...(activity && { activity }),
     };
-    const timeoutMs = Math.max(this.ttlMs / 4, attemptMsMin);
+    const timeoutMs = Math.max(this.lastsMs() / 4, attemptMsMin);
+    // Work that is over sooner lets the one that collects run out: to abort it costs a connection.
+    const limits = collects ? { timeoutMs } : { signal, timeoutMs, retries: 0 };
     try {
-      const { answer, sentAt } = await askAs(this.actor, "heartbeat_all", input, { signal, timeoutMs, retries: 0 });
-      this.beats++;
+      const { answer, sentAt } = await askAs(this.actor, "heartbeat_all", input, limits);
+      if (!collects) this.beats++;
       await this.heard(answer.leases, answer.lost, sentAt);
-      return this.beatEveryMs() - this.actor.client.time.elapsedMs(sentAt);
+      return isDue() || this.claim !== null ? this.beatEveryMs() - this.actor.client.time.elapsedMs(sentAt) : null;
     } catch (error) {
       const loss = lossIn(error);
       if (loss === null) throw error; // It may pass: it is sent again soon, until the time is up.
@@ -289,8 +311,11 @@ export class Holding implements RenewalHost, Watcher, LeaseUse {
       if (first.error === "verify_required") return this.verify();
       return this.loseEnded(first);
     }
+    this.claim = null;
     for (const lease of leases) this.held.find(({ id }) => id === lease.id)?.note(lease, sentAt);
-    for (const lease of leases) if (lease.expires_in_ms < lease.ttl / 2) await this.lookIfBound(lease);
+    for (const lease of leases) {
+      if (lease.expires_in_ms < lease.ttl / 2 && !this.renewals.has(lease.id)) await this.lookIfBound(lease);
+    }
   }
 
   /** G8: a bound lease is not extended, and may have become bound since. A heartbeat for it alone says so. */

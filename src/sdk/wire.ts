@@ -151,6 +151,8 @@ export interface Granted {
   readonly warnings: readonly string[];
   /** What others did to the resources that concern the agent while it was not executing (A4). */
   readonly observation_update?: ObservationUpdate;
+  /** Only where the grant is not collected (W8): send a heartbeat within this time, or it lapses. */
+  readonly claim_within_ms?: number;
 }
 export interface Intent {
   /** What the holder intends to do with the resource. */
@@ -1366,10 +1368,10 @@ export interface OperationInputs {
     readonly dry_run?: boolean | null | undefined;
     /** An idempotency key of the caller's choice, known per agent. */
     readonly request_id?: string | null | undefined;
+    /** False: the answer does not collect a grant that ended a wait (W8), and says with `claim_within_ms` how long is left; the client sends a heartbeat when it has it. */
+    readonly collect?: boolean | null | undefined;
     /** How long the server may hold its answer until there is something new. */
     readonly hold_ms?: number | null | undefined;
-    /** False: an answer that leaves at the end of a hold does not collect the grant (W8); the client sends a heartbeat when it has it. */
-    readonly collect?: boolean | null | undefined;
   };
   readonly get_request: {
     /** The `request_id` of the reply, not the caller's own. */

@@ -1,6 +1,6 @@
 /**
  * Work under leases: acquires them, keeps them, stops the work before they can have ended, and gives them back. Nothing
- * is asked beside the acquire and the release while all goes well.
+ * is asked beside the acquire and the release while all goes well and nobody was in the way.
  */
 import { type AcquireOptions, acquireLeases, intentsOf, type Manifest } from "./acquiring.ts";
 import { type Actor, askAs } from "./actor.ts";
@@ -105,13 +105,13 @@ async function runOnce<T>(
   const { actor } = work;
   const rollBack = (died: Died): Promise<void> => letGo(work, options, died);
   const { checkpoint: stopped } = work.works;
-  const { answer, sentAt } = await acquireLeases(actor, manifest, options, {
+  const granted = await acquireLeases(actor, manifest, options, {
     rollBack,
     stopped,
     outlasts: attempt > 1,
   });
   const { signal } = options;
-  const holding = new Holding(actor, answer.leases, sentAt, options);
+  const holding = new Holding(actor, granted, options);
   const versions = new Map<string, string>();
   work.begin(holding);
   const letGoOfSignal = onAbort(signal, () => holding.cancel(signal?.reason));
@@ -121,7 +121,7 @@ async function runOnce<T>(
   await holding.begin();
 
   const names = intents.map(({ resource }) => resource);
-  const held = heldOf(work, holding, names, versions, attempt, answer);
+  const held = heldOf(work, holding, names, versions, attempt, granted.answer);
   const ran = await run(body, held, work);
   holding.finish();
   const died = work.end();

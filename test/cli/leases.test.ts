@@ -11,6 +11,8 @@ interface Granted {
   readonly leases: readonly Lease[];
   readonly agent_id: string;
   readonly agent_token?: string;
+  readonly request_id?: string;
+  readonly claim_within_ms?: number;
 }
 
 let server: Server;
@@ -62,7 +64,7 @@ describe("leases", { concurrency: 3 }, () => {
       ],
     );
     assert.equal(granted.leases[0]?.purpose, "why");
-    assert.match(granted.agent_token ?? "", /^lha1\./, "a new agent's token is shown");
+    assert.match(granted.agent_token ?? "", /^lha2\./, "a new agent's token is shown");
   });
 
   test("in a pipe a lease is a tab-separated line without decoration", async () => {
@@ -117,6 +119,21 @@ describe("leases", { concurrency: 3 }, () => {
       (await server.json<{ leases: [] }>(["release", "--all"], { env: { LEASEHOLD_AGENT_ID: "many" } })).leases.length,
       2,
     );
+  });
+
+  test("W8: acquire collects the grant that ended its wait before it prints it", async () => {
+    await server.json(["agents", "register", "patient"]);
+    const held = await server.json<Granted>(["acquire", "X:/collected", "--agent", "brief"]);
+    const waiting = server.begin(["acquire", "X:/collected", "--agent", "patient", "-w", "60s", "--json"]);
+    await until(async () => {
+      const { waiters } = await server.json<{ waiters: OpenRequest[] }>(["ls", "X:/collected"]);
+      return waiters.length > 0 ? true : null;
+    }, "it waits");
+    await server.json(["release", held.leases[0]?.id ?? ""]);
+    const granted = JSON.parse((await waiting.ended).stdout) as Granted;
+    assert.deepEqual([granted.verdict, granted.claim_within_ms], ["GRANTED", undefined]);
+    const looked = await fetch(`${server.url}/v1/requests/${granted.request_id}?collect=false`);
+    assert.equal("claim_within_ms" in ((await looked.json()) as Granted), false);
   });
 
   test("ls shows leases and their waiters, and each filter narrows it", async () => {

@@ -9,7 +9,7 @@ import { tools } from "../../src/mcp/tools.ts";
 import { createClient } from "../../src/sdk/client.ts";
 import { makeFolder } from "../cli/harness.ts";
 import { proxyTo } from "../sdk/harness.ts";
-import { pause, serve, until } from "../server/harness.ts";
+import { held, pause, serve, until } from "../server/harness.ts";
 import { type Body, firstLease, mutates, overStdio } from "./harness.ts";
 
 interface Listed {
@@ -153,6 +153,33 @@ test("A7: out of reach of the server past the TTL, the model learns of it at its
     return body.state === "ACTIVE" ? null : body.state;
   }, "what the model knows as lost does not live on");
   assert.ok(state === "RELEASED" || state === "EXPIRED", state);
+});
+
+test("W8: the process collects the grant that ended a wait when it has the answer, and the model sees nothing of it", async (t) => {
+  const server = await serve(t);
+  const proxy = await proxyTo(t, server);
+  await server.call("PUT", "/v1/tenants/default/settings", { claim_within_ms: 1_000 });
+  const client = createClient({ url: proxy.url });
+  // It beats too seldom to collect anything by chance.
+  const calls = { ensureServer: async () => undefined, beatMs: 60_000 };
+  const session = new Session({ client, agentId: "waiter", labels: {}, ...calls });
+  t.after(() => session.end());
+  await session.agentId();
+  await server.register("holder");
+  const lease = await server.grant("holder", "FILE:/a");
+  const use = (name: string, args: object) => tools.find((one) => one.name === name)?.run(args, session, t.signal);
+  const waits = await use("acquire_leases", { intents: mutates("FILE:/a"), hold_ms: 0 });
+  assert.equal(waits?.body["verdict"], "WAIT");
+  const asked = use("await_request", { request_id: waits?.body["request_id"], hold_ms: 20_000 });
+  await held(server, 1);
+  proxy.loseAnswers(1);
+  await server.post(`/v1/leases/${lease.id}/release`);
+  const granted = (await asked)?.body ?? {};
+  assert.deepEqual([granted["verdict"], "claim_within_ms" in granted], ["GRANTED", false]);
+  const { id } = firstLease(granted);
+  const record = server.service.engine.peek(({ tenants }) => tenants.get("default")?.leases.get(id)?.record);
+  assert.deepEqual([record?.state, record?.claimBy], ["ACTIVE", null]);
+  assert.deepEqual(session.notices(), []);
 });
 
 test("W5: after DIE the process holds an early attempt back until the server's hint is over", async (t) => {

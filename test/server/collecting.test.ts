@@ -24,8 +24,32 @@ test("W8: a held answer that the caller asked not to collect leaves the grant to
   const leaseId = body.leases[0]?.id ?? "";
   assert.equal(body.verdict, "GRANTED");
   assert.equal(typeof claimOf(leaseId), "number");
+  const leftMs = body.claim_within_ms ?? 0;
+  assert.ok(leftMs > 0 && leftMs <= 10_000, `how long is left to collect it: ${leftMs}`);
   await server.post("/v1/heartbeat", { agent_id: "old" });
   assert.equal(claimOf(leaseId), null);
+  const again = await server.get<WireGranted>(`/v1/requests/${body.request_id}?collect=false`);
+  assert.equal("claim_within_ms" in again.body, false, "a collected grant has no such time");
+});
+
+test("W8: an acquire sent again with collect false does not collect the grant that ended its wait", async (t) => {
+  const { server, lease, asked, claimOf } = await waiting(t, { request_id: "k" });
+  assert.equal((await server.post("/v1/acquire", { ...asked, collect: false })).status, 202);
+  await server.post(`/v1/leases/${lease.id}/release`);
+  const { body } = await server.post<WireGranted>("/v1/acquire", { ...asked, collect: false });
+  assert.equal(typeof body.claim_within_ms, "number");
+  assert.equal(typeof claimOf(body.leases[0]?.id ?? ""), "number");
+  const collected = await server.post<WireGranted>("/v1/acquire", asked);
+  assert.equal("claim_within_ms" in collected.body, false);
+  assert.equal(claimOf(body.leases[0]?.id ?? ""), null);
+});
+
+test("W8: a grant that came at once needs no collecting, and says nothing of it", async (t) => {
+  const server = await serve(t);
+  await server.register("a");
+  const asked = { agent_id: "a", intents: mutates("FILE:/a"), collect: false };
+  const { body } = await server.post<WireGranted>("/v1/acquire", asked);
+  assert.deepEqual(Object.keys(body), ["verdict", "request_id", "leases", "warnings"]);
 });
 
 test("W8: a held answer collects where the caller did not say otherwise", async (t) => {

@@ -1,5 +1,5 @@
 /** Leases for a manifest, held until they are released or run out. */
-import { acquire, waitFlags, waitMsOf } from "../acquiring.ts";
+import { acquire, collect, waitFlags, waitMsOf } from "../acquiring.ts";
 import { actingAgent, agentFlag, asAgent } from "../acting.ts";
 import type { Command } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -51,13 +51,11 @@ since it lost a lease, is printed to standard error, and is in --json as observa
       );
       return answer.verdict === "GRANTED" ? exitCodes.done : exitCodes.notGranted;
     }
-    const { answer: granted } = await untilStopped((givenUp) =>
-      acquire(
-        { client, ...acting },
-        { intents, ttlMs, waitMs: waitMsOf(call), purpose, givenUp, isNew: acting.isNew },
-        out,
-      ),
+    const actor = { client, ...acting };
+    const { answer } = await untilStopped((givenUp) =>
+      acquire(actor, { intents, ttlMs, waitMs: waitMsOf(call), purpose, givenUp, isNew: acting.isNew }, out),
     );
+    const granted = await collect(actor, answer);
     for (const warning of granted.warnings) out.note(warning);
     const { agentId, token, isNew } = acting;
     out.show({ ...granted, agent_id: agentId, ...(isNew && { agent_token: token }) }, () =>

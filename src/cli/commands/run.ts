@@ -158,16 +158,16 @@ interface Supervision {
 /** The exit code, and why the command was stopped; null where it came to its own end. */
 async function runUnderLeases(
   actor: Actor,
-  { answer: { leases }, sentAt }: Timed<Granted>,
+  granted: Timed<Granted>,
   { watchdog, graceMs, restarts, signals }: Supervision,
   start: (onGroup: (group: number) => void) => Promise<Child>,
 ): Promise<{ readonly code: number; readonly lost: LeaseLost | null }> {
-  const ttlMs = Math.min(...leases.map(({ ttl }) => ttl));
+  const ttlMs = Math.min(...granted.answer.leases.map(({ ttl }) => ttl));
   const marginMs = Math.min(Math.max(ttlMs / 10, marginMsMin), marginMsMax);
   const graceFittingMs = Math.min(graceMs, ttlMs / 4);
   const takenGraceMs = Math.min(graceFittingMs, takenGraceMsMax);
   // The signal fires early enough for the grace; ends are watched for from the start.
-  const holding = new Holding(actor, leases, sentAt, { marginMs: marginMs + graceFittingMs }, 0);
+  const holding = new Holding(actor, granted, { marginMs: marginMs + graceFittingMs }, 0);
   const isTaken = (): boolean => holding.lost !== null && holding.lost.reason !== "no_contact";
   try {
     await holding.begin();

@@ -75,7 +75,8 @@ export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply 
 /** W10: what was asked under the same key is answered from its present state; what memory has forgotten, by the store. */
 function findRepeated(turn: Turn, agent: AgentEntry, command: Acquire, key: string, fingerprint: string): Reply | null {
   const known = agent.keys.get(key);
-  if (known !== undefined) return known.record.fingerprint === fingerprint ? describeRequest(turn, known) : keyReused();
+  if (known !== undefined && known.record.fingerprint !== fingerprint) return keyReused();
+  if (known !== undefined) return describeRequest(turn, known, command.collect !== false);
   if (turn.tenant.counters.record.keysStoredUntil <= turn.now || command.keyLookedUp === true) return null;
   return mayBeStored(turn, agent.record.id, key) ? { type: "request_key_unknown", key, fingerprint } : null;
 }
@@ -155,6 +156,7 @@ function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acqui
     leases: leases.map((lease) => lease.record),
     warnings: manifest.warnings,
     observation,
+    claimBy: null,
   };
 }
 

@@ -33,6 +33,7 @@ export function collectRequest(turn: Turn, command: CollectRequest): Reply {
     leases: leases.map((lease) => lease.record),
     warnings: [],
     observation: null,
+    claimBy: null,
   };
 }
 

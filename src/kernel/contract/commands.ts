@@ -189,6 +189,8 @@ export const commands = {
     tokens: optional(flag(), false),
     dryRun: optional(flag(), false),
     requestKey,
+    /** False: an answer from the present state of a known key, or one that was held, does not collect the grant (W8). */
+    collect: optional(flag()),
     /** The store was asked for the key, and does not know it: see `request_key_unknown` (W10). */
     keyLookedUp: hidden(optional(flag(), false)),
   },
@@ -297,8 +299,9 @@ export type RegisterAgent = Of<"register_agent">;
 export type TransitionAgent = Of<"transition_agent">;
 export type ResumeAgent = Of<"resume_agent">;
 export type VerifyAll = Of<"verify_all">;
-/** Only what was looked up says so. */
-export type Acquire = Omit<Of<"acquire">, "keyLookedUp"> & Partial<Pick<Of<"acquire">, "keyLookedUp">>;
+/** Only what was looked up says so, and few say how they collect. */
+export type Acquire = Omit<Of<"acquire">, "keyLookedUp" | "collect"> &
+  Partial<Pick<Of<"acquire">, "keyLookedUp" | "collect">>;
 export type CollectRequest = Of<"collect_request">;
 export type CancelRequest = Of<"cancel_request">;
 export type Heartbeat = Of<"heartbeat">;

@@ -137,7 +137,14 @@ const warnings = omitted(optional(list(text()), []));
 
 /** The verdicts on an acquire (W9). A dry run leaves no request behind (W12), so its id is empty. */
 export const verdicts = {
-  granted: { requestId: text(), leases, warnings: list(text()), observation: observationUpdate },
+  granted: {
+    requestId: text(),
+    leases,
+    warnings: list(text()),
+    observation: observationUpdate,
+    /** Of a grant that is not collected: by when it must be (W8). */
+    claimBy: named("claim_within_ms", omitted(optional(remaining()))),
+  },
   waiting: {
     requestId: text(),
     /** 1 for the first in line. */

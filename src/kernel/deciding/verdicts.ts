@@ -77,7 +77,14 @@ export function predict(
       return diedVerdict(decidingPriority(tenant, agent, now), attempt, obstacles, hint);
     }
     case "grant":
-      return { type: "granted", requestId: "", leases: [], warnings: manifest.warnings, observation: null };
+      return {
+        type: "granted",
+        requestId: "",
+        leases: [],
+        warnings: manifest.warnings,
+        observation: null,
+        claimBy: null,
+      };
     case "wait":
       return waitingVerdict(tenant, { ...manifest, id: "" }, decision.obstacles);
   }

@@ -44,6 +44,38 @@ test("W8: a supervisor's or operator's look does not collect; the agent's does, 
   assert.equal(claim(), null);
 });
 
+const both = [x, "CONSUMES FILE:/y"];
+
+test("W8: an answer says by when its grant must be collected, until it is", () => {
+  const world = createWorld("old", "young");
+  const held = world.grants("young", x, { key: "at once" });
+  assert.equal(held.claimBy, null, "granted at once");
+  const { requestId } = world.waits("old", both, { key: "k" });
+  world.release(held.leases[0]?.id ?? "");
+  const claimBy = world.now + 10_000;
+  world.pass(4_000);
+  const actor = world.as("old");
+  const asked = { type: "collect_request", actor, requestId } as const;
+  assert.equal(world.expect("granted", world.ask({ ...asked, collect: false })).claimBy, claimBy);
+  const again = { ...world.acquire("old", both, { key: "k" }), actor };
+  assert.equal(world.expect("granted", world.ask({ ...again, collect: false })).claimBy, claimBy);
+  assert.equal(world.leases()[0]?.claimBy, claimBy, "neither answer has collected");
+  assert.equal(world.expect("granted", world.ask(again)).claimBy, null);
+  assert.equal(world.leases()[0]?.claimBy, null);
+  assert.equal(world.expect("granted", world.ask({ ...asked, collect: false })).claimBy, null);
+});
+
+test("W8: what is left of a grant is collected, and what ended before has no say", () => {
+  const world = createWorld("old", "young");
+  const held = world.grant("young", x);
+  const { requestId } = world.waits("old", both);
+  world.release(held.id);
+  const [first] = world.leases();
+  world.revoke({ leaseId: first?.id ?? "" });
+  world.heartbeatAll("old");
+  assert.equal(world.collect(requestId).claimBy, null);
+});
+
 test("W10: a lapsed grant is answered with lease_expired, by its id and by its key", () => {
   const world = createWorld("old", "young");
   const held = world.grant("young", x);

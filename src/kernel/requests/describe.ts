@@ -34,6 +34,7 @@ export function describeRequest(turn: Turn, request: RequestEntry, collects = tr
         leases: leasesNow(tenant, request),
         warnings: record.warnings,
         observation: observationOf(turn, [request]),
+        claimBy: claimByOf(tenant, request),
       };
     case "TIMED_OUT":
       return refuse("wait_timeout", "The wait is over: its timeout passed. Nothing is held; submit again.");
@@ -104,6 +105,11 @@ export function collect(turn: Turn, request: RequestEntry): void {
   for (const lease of liveLeasesOf(turn.tenant, request)) {
     if (lease.record.claimBy !== null) updateLease(turn, lease, { ...lease.record, claimBy: null });
   }
+}
+
+/** W8: by when the grant must be collected; null once it is. Its leases have one deadline. */
+function claimByOf(tenant: TenantEntry, request: RequestEntry): Millis | null {
+  return liveLeasesOf(tenant, request).find(({ record }) => record.claimBy !== null)?.record.claimBy ?? null;
 }
 
 /** The manifest's leases in its order, as they are or as they ended. */

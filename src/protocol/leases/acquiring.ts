@@ -8,19 +8,9 @@ import { ok, operationsOf, type ReplyShape } from "../operation.ts";
 import { decoderOf } from "../schema/convert.ts";
 import { holding, paging } from "../schema/fields.ts";
 import { inputs } from "../schema/from-fields.ts";
-import { flag, optional as maybe } from "../schema/schema.ts";
 import * as shapes from "./shapes.ts";
 
 const { command, query } = operationsOf("Acquiring");
-
-const collecting = {
-  collect: maybe(
-    flag({
-      description:
-        "False: an answer that leaves at the end of a hold does not collect the grant (W8); the client sends a heartbeat when it has it.",
-    }),
-  ),
-};
 
 /** W10: the grant of a request that is asked for again has ended. */
 const lapsed = ["lease_expired", "lease_released", "lease_revoked"] as const;
@@ -49,9 +39,10 @@ export const acquire = command({
       tokens: "Whether every lease comes with a token.",
       dry_run: "Give the verdict and change nothing.",
       request_id: "An idempotency key of the caller's choice, known per agent.",
+      collect:
+        "False: the answer does not collect a grant that ended a wait (W8), and says with `claim_within_ms` how long is left; the client sends a heartbeat when it has it.",
     }),
     ...holding,
-    ...collecting,
   },
   roles: acting,
   summary: "Acquires leases for a manifest",

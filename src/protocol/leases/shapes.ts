@@ -72,7 +72,11 @@ const waitWords = {
   claim_within_ms: "Once granted, ask for the request or send a heartbeat within this time.",
 };
 
-export const granted = record(parts(views.granted, waitWords), { title: "Granted" });
+const grantWords = {
+  ...waitWords,
+  claim_within_ms: "Only where the grant is not collected (W8): send a heartbeat within this time, or it lapses.",
+};
+export const granted = record(parts(views.granted, grantWords), { title: "Granted" });
 export const waiting = record(parts(views.waiting, waitWords), { title: "Waiting" });
 export const standby = record(parts(views.standby, waitWords), {
   title: "Standby",

@@ -15,6 +15,7 @@ test("GRANTED is 200 with leases and warnings (W9)", () => {
     leases: [sampleLease()],
     warnings: ["capped"],
     observation: null,
+    claimBy: null,
   };
   const { status, value } = answerOf("acquire", reply);
   assert.equal(status, 200);
@@ -38,6 +39,7 @@ test("a grant that ends PAUSED carries the observation update (A4)", () => {
     leases: [],
     warnings: [],
     observation,
+    claimBy: null,
   };
   const { value } = answerOf("acquire", reply, { now });
   assert.deepEqual(value.observation_update, {
