@@ -81,6 +81,7 @@ async function write(folder: string, state: State): Promise<void> {
       endedRequests: [],
       receipts: [],
       heads: [],
+      audits: [],
     });
     puts = [];
   };

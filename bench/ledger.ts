@@ -84,6 +84,7 @@ function batchOf(now: number, receipts: StoredReceipt[], heads: SignedHead[], pu
     endedRequests: [],
     receipts,
     heads,
+    audits: [],
   };
 }
 

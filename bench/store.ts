@@ -87,7 +87,15 @@ function* lease(size: number): Generator<Batch, never> {
       };
       events.push({ ...event, agentId: `agt_01jf0000000${n % agents}`, expiresAt: now + 60_000 });
     }
-    const others = { payloads: [], payloadRemoves: [], endedTasks: [], endedRequests: [], receipts: [], heads: [] };
+    const others = {
+      payloads: [],
+      payloadRemoves: [],
+      endedTasks: [],
+      endedRequests: [],
+      receipts: [],
+      heads: [],
+      audits: [],
+    };
     yield {
       now,
       puts,
@@ -285,6 +293,7 @@ async function loading(rows: number): Promise<void> {
         endedRequests: [],
         receipts: [],
         heads: [],
+        audits: [],
       });
     }
     await store.close();

@@ -55,6 +55,7 @@ export const groups: Readonly<Record<string, Modules>> = {
     policy: () => import("./commands/policy.ts"),
     tenants: () => import("./commands/tenants.ts"),
     usage: artifacts,
+    audit: () => import("./commands/audit.ts"),
     backup,
     restore: backup,
   },

@@ -6,6 +6,7 @@ import type { Payload, Task } from "../kernel/contract/task-records.ts";
 import { carriedBy, endedRequestOf, type Handle, type ReadyTask } from "../kernel/kernel.ts";
 import { type SealedReceipt, storedReceipt } from "../ledger/seal.ts";
 import type {
+  AuditRow,
   Batch,
   EndedLease,
   EndedRequestRow,
@@ -34,6 +35,7 @@ export interface OpenBatch {
   readonly changes: Set<Handle>;
   readonly events: NumberedEvent[];
   readonly receipts: SealedReceipt[];
+  readonly audits: AuditRow[];
   readonly waiting: Waiting[];
   /** What carries something large, noted when the batch is made for the store. */
   readonly carriers: Carrier[];
@@ -43,7 +45,16 @@ export interface OpenBatch {
 }
 
 export function createBatch(): OpenBatch {
-  return { changes: new Set(), events: [], receipts: [], waiting: [], carriers: [], now: 0, receiptBytes: 0 };
+  return {
+    changes: new Set(),
+    events: [],
+    receipts: [],
+    audits: [],
+    waiting: [],
+    carriers: [],
+    now: 0,
+    receiptBytes: 0,
+  };
 }
 
 export function addReceipt(batch: OpenBatch, sealed: SealedReceipt): void {
@@ -69,7 +80,7 @@ export function isFull({ waiting, events, receiptBytes }: OpenBatch): boolean {
  * began and ended in the same batch is never written as a live one.
  */
 export function toStoreBatch(
-  { changes, events, receipts, carriers, now }: OpenBatch,
+  { changes, events, receipts, audits, carriers, now }: OpenBatch,
   heads: readonly SignedHead[],
   rows: { next: number },
 ): Batch {
@@ -118,7 +129,7 @@ export function toStoreBatch(
   const [first] = events;
   const packed = first === undefined ? null : { firstSeq: first.seq, count: events.length, body: `[${texts}]` };
   const history = { events: packed, ended, endedTasks, endedRequests };
-  return { now, puts, removes, ...large, ...history, receipts: receipts.map(storedReceipt), heads };
+  return { now, puts, removes, ...large, ...history, receipts: receipts.map(storedReceipt), heads, audits };
 }
 
 /** W10: its key, where memory has forgotten it before its time. */

@@ -253,6 +253,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     batch.now = now;
     for (const handle of step.changes) batch.changes.add(handle);
     for (const receipt of step.receipts) addReceipt(batch, ledger.seal(receipt, now));
+    for (const entry of step.audits) batch.audits.push(ledger.audits.seal(entry));
     for (const event of step.events)
       batch.events.push({ seq: this.nextSeq++, event, text: this.options.encodeEvent(event) });
     if (step.ready.length > 0) this.ready.add(step.ready);
@@ -380,7 +381,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     logFindings(recovered, this.options.log);
     this.state = recovered.state;
     this.setAside.apply(this.state, this.options.log);
-    this.ledger = new LedgerChain(recovered.ledgerKey, recovered.ledgerHeads);
+    this.ledger = new LedgerChain(recovered.ledgerKey, recovered.ledgerHeads, recovered.auditHeads);
     this.ledgerKeys = recovered.ledgerKeys;
     this.secret = recovered.secret;
     this.nextSeq = recovered.lastSeq + 1;

@@ -8,7 +8,8 @@ import type { Receipt } from "../kernel/contract/task-records.ts";
 import { type Head, signHead } from "../ledger/head.ts";
 import type { LedgerKey } from "../ledger/keys.ts";
 import { genesisHash, type SealedReceipt, seal } from "../ledger/seal.ts";
-import type { LedgerHead, SignedHead, Store } from "../store/store.ts";
+import type { AuditRow, LedgerHead, SignedHead, Store } from "../store/store.ts";
+import { AuditChain } from "./audit-chain.ts";
 import { createBatch, toStoreBatch } from "./batch.ts";
 import type { EngineLog } from "./engine-types.ts";
 
@@ -36,6 +37,8 @@ export interface ChainEnd {
 
 export class LedgerChain {
   readonly key: LedgerKey;
+  /** The audit log has chains of its own (S7). */
+  readonly audits: AuditChain;
   private readonly chains = new Map<string, Chain>();
   /** Chains with receipts that no signed head covers, in the order in which they became so. */
   private readonly unsigned = new Set<Chain>();
@@ -44,8 +47,9 @@ export class LedgerChain {
   /** When a head is due next if no receipt comes; infinity: there is none to sign. A field, because each flush reads it. */
   nextHeadAt: Millis = Number.POSITIVE_INFINITY;
 
-  constructor(key: LedgerKey, heads: readonly LedgerHead[]) {
+  constructor(key: LedgerKey, heads: readonly LedgerHead[], audits: readonly AuditRow[] = []) {
     this.key = key;
+    this.audits = new AuditChain(audits);
     for (const { tenant, sequence, hash, signedSequence } of heads) {
       const chain = { tenant, sequence, hash, durableSequence: sequence, durableHash: hash, signedSequence };
       const entry: Chain = { ...chain, unsignedSince: 0 };

@@ -23,7 +23,7 @@ import {
 import { holdsLeases, receiptCounts, tenantsIn } from "../kernel/views.ts";
 import { createLedgerKey, type LedgerKey, type PublicLedgerKey } from "../ledger/keys.ts";
 import { StoreFault } from "../store/faults.ts";
-import type { LedgerHead, LiveRow, Opened, Store } from "../store/store.ts";
+import type { AuditRow, LedgerHead, LiveRow, Opened, Store } from "../store/store.ts";
 import {
   type BootTime,
   type Clock,
@@ -65,6 +65,7 @@ export interface Recovered {
   readonly ledgerKeys: readonly PublicLedgerKey[];
   readonly ledgerHeads: readonly LedgerHead[];
   /** What is wrong with the ledger at first sight, as sentences. */
+  readonly auditHeads: readonly AuditRow[];
   readonly ledgerFaults: readonly string[];
 }
 
@@ -143,6 +144,7 @@ async function recoverFrom(
   const resumed = resumedTime(opened, own, state, recovering, options.clockJumpMsMax);
   assertNoConflict(restoring, resumed.now);
   const ledgerHeads = await store.ledgerHeads();
+  const auditHeads = await store.auditHeads();
   const ledgerFaults = compareLedger(state, ledgerHeads);
   const clock = startClock(resumed.now, time);
   const isKeyNew = !isListed(ledgerKeys, ledgerKey);
@@ -155,6 +157,7 @@ async function recoverFrom(
     ledgerKeys: isKeyNew ? [...ledgerKeys, publicPart(ledgerKey)] : ledgerKeys,
     ledgerHeads,
     ledgerFaults,
+    auditHeads,
   };
 }
 
@@ -292,6 +295,7 @@ async function begin(
     endedRequests: [],
     receipts: [],
     heads: [],
+    audits: [],
   };
   await store.commit({ ...nothing, now, puts, lastSeq });
   return { lastSeq, secret, lastRow };

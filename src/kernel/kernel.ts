@@ -4,6 +4,7 @@
  */
 
 import { conclude } from "./aftermath.ts";
+import { auditCommand, recordAudit } from "./audit.ts";
 import { acquire } from "./commands/acquire.ts";
 import * as agents from "./commands/agents.ts";
 import { enrolCell } from "./commands/cell-enrol.ts";
@@ -20,6 +21,8 @@ import * as taskCreate from "./commands/task-create.ts";
 import { pollTasks } from "./commands/task-poll.ts";
 import * as tasks from "./commands/tasks.ts";
 import * as tenants from "./commands/tenants.ts";
+import type { AuditEntry } from "./contract/audit-records.ts";
+import { audited } from "./contract/audited.ts";
 import type { Command } from "./contract/commands.ts";
 import type { KernelEvent } from "./contract/events.ts";
 import { limits } from "./contract/limits.ts";
@@ -44,6 +47,7 @@ import { isPayloadAway, type PayloadEntry, type ReadyTask, type TaskEntry } from
 import type { Later } from "./requests/sweep.ts";
 import { settleDue } from "./settle.ts";
 
+export { auditEntryOf } from "./audit.ts";
 export {
   answerForEnded,
   answerForEndedRequest,
@@ -82,6 +86,8 @@ export interface Step {
   readonly receipts: readonly Receipt[];
   /** Tasks that can be offered since: held polls are tried again for them. */
   readonly ready: readonly ReadyTask[];
+  /** For the audit log (S7). */
+  readonly audits: readonly AuditEntry[];
   /** When something is due next if no command comes; infinity: never. */
   readonly nextDueAt: Millis;
 }
@@ -118,9 +124,10 @@ export function applySlice(state: State, command: Command, now: Millis, limit: n
   begin(state, limit);
   if (nextDeadline(state) <= now) settleDue(state, now, Number.POSITIVE_INFINITY);
   const reply = decide(state, command, now);
+  if (audited[command.type]) auditCommand(state, command, reply, now);
   countMemory(state, state.changes);
-  const { events, changes, receipts, ready } = state;
-  return { reply, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
+  const { events, changes, receipts, ready, audits } = state;
+  return { reply, events, changes, receipts, ready, audits, nextDueAt: nextDeadline(state) };
 }
 
 /** Does a slice of what is due, so that a hundred thousand ends at once never block the caller. */
@@ -128,8 +135,8 @@ export function settle(state: State, now: Millis, limit: number): Settled {
   begin(state, Math.max(limit, limits.recordsPerStepMax));
   const more = settleDue(state, now, limit);
   countMemory(state, state.changes);
-  const { events, changes, receipts, ready } = state;
-  return { more, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
+  const { events, changes, receipts, ready, audits } = state;
+  return { more, events, changes, receipts, ready, audits, nextDueAt: nextDeadline(state) };
 }
 
 /** Does a slice of the first job (L14). The caller settles what is due before it, as before a command (L3). */
@@ -143,9 +150,9 @@ export function advance(state: State, now: Millis, limit: number): Advanced {
     if (job.isDone) state.jobs.splice(state.jobs.indexOf(job), 1);
   }
   countMemory(state, state.changes);
-  const { events, changes, receipts, ready } = state;
+  const { events, changes, receipts, ready, audits } = state;
   const done = job?.isDone ? job : null;
-  return { done, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
+  return { done, events, changes, receipts, ready, audits, nextDueAt: nextDeadline(state) };
 }
 
 /** Answers a command whose job is done. */
@@ -155,8 +162,8 @@ export function answerLater(state: State, { job, reply: answer }: PendingReply, 
   const reply = answer(turn);
   conclude(turn);
   countMemory(state, state.changes);
-  const { events, changes, receipts, ready } = state;
-  return { reply, events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
+  const { events, changes, receipts, ready, audits } = state;
+  return { reply, events, changes, receipts, ready, audits, nextDueAt: nextDeadline(state) };
 }
 
 /** Whether work is left that is done in slices. */
@@ -169,8 +176,16 @@ export function jumpAhead(state: State, lost: LostHistory, now: Millis): Step {
   begin(state, Number.POSITIVE_INFINITY);
   reissueAll(state, lost, now);
   countMemory(state, state.changes);
-  const { events, changes, receipts, ready } = state;
-  return { events, changes, receipts, ready, nextDueAt: nextDeadline(state) };
+  const { events, changes, receipts, ready, audits } = state;
+  return { events, changes, receipts, ready, audits, nextDueAt: nextDeadline(state) };
+}
+
+/** S7: a change that is not a command of the kernel. */
+export function audit(state: State, entry: AuditEntry): Step {
+  begin(state, Number.POSITIVE_INFINITY);
+  recordAudit(state, entry);
+  const { events, changes, receipts, ready, audits } = state;
+  return { events, changes, receipts, ready, audits, nextDueAt: nextDeadline(state) };
 }
 
 /*
@@ -234,6 +249,7 @@ function begin(state: State, sliceMax: number): void {
   state.changes = [];
   state.receipts = [];
   state.ready = [];
+  if (state.audits.length > 0) state.audits = [];
 }
 
 type CommandOf<K extends Command["type"]> = Extract<Command, { readonly type: K }>;

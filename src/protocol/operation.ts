@@ -4,6 +4,7 @@
  * those named in the path come from there, the others from the query (GET, DELETE) or the body (POST, PUT).
  */
 import type { TObject } from "typebox";
+import { isAudited } from "../kernel/contract/audited.ts";
 import type { Command, CommandBase } from "../kernel/contract/commands.ts";
 import type { Role } from "../kernel/contract/records.ts";
 import type { Answer, AnswerContext } from "./answers/answer.ts";
@@ -78,6 +79,8 @@ interface OperationBase<F extends TProperties = TProperties> extends Route {
   readonly counted: string | null;
   /** Takes the access of others away: without keys it is not offered to models, and the CLI asks first (M6). */
   readonly locksOut: boolean;
+  /** It is in the audit log when an operator or a supervisor asks for it (S7). */
+  readonly isAudited: boolean;
   /** The codes of its own; those that any operation can answer are in `commonErrors`. */
   readonly errors: readonly ErrorCode[];
   check(input: unknown): Checked<Input>;
@@ -223,6 +226,7 @@ function base<F extends TProperties>(tag: Tag, usual: Method, spec: Spec<F>): Op
     takesBytes,
     counted,
     locksOut,
+    isAudited: isAudited(name),
     errors: [...new Set([...errors, ...(faultCode === null ? [] : [faultCode]), ...codesOf(input as TObject)])],
     check: faultCode === null ? check : recoded(check, faultCode),
     refine,

@@ -37,7 +37,7 @@ POST /v1/tenants | GET /v1/tenants | POST /v1/tenants/{tenant_id}/suspend | POST
 PUT /v1/tenants/{tenant_id}/settings | PUT /v1/tenants/{tenant_id}/quotas
 POST /v1/keys | GET /v1/keys | DELETE /v1/keys | DELETE /v1/keys/{key_id}
 GET /v1/policies | GET /v1/policies/{policy_id} | PUT /v1/policies/{policy_id} | DELETE /v1/policies/{policy_id}
-POST /v1/policies/test`;
+POST /v1/policies/test | GET /v1/audit`;
 
 /** What API.md does not name, and a running server needs. */
 const beyondApi = [

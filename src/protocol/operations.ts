@@ -5,6 +5,7 @@ import { getDigest, resumeAgent, saveDigest } from "./agents/digests.ts";
 import { acquire, cancelRequest, getRequest, listRequests } from "./leases/acquiring.ts";
 import { releaseAll, releaseLease, revoke } from "./leases/ending.ts";
 import * as holding from "./leases/holding.ts";
+import { listAudit } from "./operating/audit.ts";
 import { backup } from "./operating/backup.ts";
 import { assignName, createKey, deleteKey, listKeys, rotateKey } from "./operating/keys.ts";
 import * as policies from "./operating/policies.ts";
@@ -99,6 +100,7 @@ export const operations: readonly Operation[] = [
   watching.metrics,
   watching.openapi,
 
+  listAudit,
   tenants.createTenant,
   tenants.listTenants,
   tenants.suspendTenant,

@@ -35,6 +35,30 @@ export interface Agent {
   /** Of an agent in DIE_RESTART. */
   readonly returns_to?: AgentState;
 }
+export interface AuditEntry {
+  /** Its place in the tenant's log, from 1 on without a gap. */
+  readonly sequence: number;
+  /** The hash of the entry before; zeros in the first. */
+  readonly previous_hash: string;
+  /** The tenant that was changed. */
+  readonly tenant_id: string;
+  /** When. */
+  readonly at: string;
+  /** The id of the key that was shown; `keyless` where none was needed. */
+  readonly actor: string;
+  /** The role of that key. */
+  readonly role: Role;
+  /** Where the request came from. */
+  readonly address?: string;
+  /** The name of the operation. */
+  readonly action: string;
+  /** What it was done to. */
+  readonly target?: string;
+  /** What was asked for, field by field. */
+  readonly detail: unknown;
+  /** SHA-256 over the entry's members above, as JSON in ASCII, in this order. */
+  readonly hash: string;
+}
 export interface Blocker {
   /** The agent's id. */
   readonly agent_id: string;
@@ -1847,6 +1871,18 @@ export interface OperationInputs {
   readonly healthz: Readonly<Record<string, never>>;
   readonly readyz: Readonly<Record<string, never>>;
   readonly openapi: Readonly<Record<string, never>>;
+  readonly list_audit: {
+    /** Made at this time or later; ISO 8601. */
+    readonly since?: string | null | undefined;
+    /** Only changes by this key. */
+    readonly actor?: string | null | undefined;
+    /** Only this operation. */
+    readonly action?: string | null | undefined;
+    /** At most this many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
   readonly create_tenant: {
     /** The tenant's id. */
     readonly tenant_id: string;
@@ -2211,6 +2247,11 @@ export interface OperationAnswers {
     readonly status: "ready";
   };
   readonly openapi: unknown;
+  readonly list_audit: {
+    readonly entries: readonly AuditEntry[];
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
   readonly create_tenant: Tenant;
   readonly list_tenants: {
     readonly tenants: readonly Tenant[];
@@ -2316,6 +2357,7 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   healthz: { method: "GET", path: "/healthz" },
   readyz: { method: "GET", path: "/readyz" },
   openapi: { method: "GET", path: "/openapi.json" },
+  list_audit: { method: "GET", path: "/v1/audit" },
   create_tenant: { method: "POST", path: "/v1/tenants" },
   list_tenants: { method: "GET", path: "/v1/tenants" },
   suspend_tenant: { method: "POST", path: "/v1/tenants/{tenant_id}/suspend" },
@@ -2675,4 +2717,5 @@ export type EventType =
   | "task.canceled"
   | "task.redriven"
   | "task.recovered"
+  | "audit.recorded"
   | "receipt.stored";

@@ -47,7 +47,9 @@ export function dispatch(
       return null;
     }
   }
-  const sender = { tenant, actor, entropy: unstamped };
+  const { address } = caller;
+  const isNoted = operation.isAudited && address !== undefined;
+  const sender = { tenant, actor: isNoted ? { ...actor, address } : actor, entropy: unstamped };
   if (operation.kind === "query") {
     const query = operation.decode(input, sender);
     runQuery(service, operation, query, caller).then(respond, (fault: unknown) =>

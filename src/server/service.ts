@@ -51,6 +51,8 @@ export interface Caller {
   readonly secret: KeySecret | null;
   /** The credential is refused from then on. */
   readonly until: Millis;
+  /** Where it calls from, as far as the audit log needs it (S7). */
+  readonly address?: string | undefined;
 }
 
 export function createService(

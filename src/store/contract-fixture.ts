@@ -24,7 +24,17 @@ export type Check = (claim: string, body: (fixture: StoreFixture, store: Store) 
 
 export function batch(parts: Partial<Batch> & Pick<Batch, "now">): Batch {
   const history = { events: null, ended: [], endedTasks: [], endedRequests: [] };
-  return { puts: [], removes: [], payloads: [], payloadRemoves: [], ...history, receipts: [], heads: [], ...parts };
+  return {
+    puts: [],
+    removes: [],
+    payloads: [],
+    payloadRemoves: [],
+    ...history,
+    receipts: [],
+    heads: [],
+    audits: [],
+    ...parts,
+  };
 }
 
 export function row(n: number, kind = "lease"): LiveRow {

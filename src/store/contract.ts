@@ -1,6 +1,7 @@
 /** What every store must do. Each store's tests run this suite; what is specific to one store is tested with it. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { describeAudit } from "./contract-audit.ts";
 import { batch, type Check, endedLease, liveRows, row, type StoreFixture } from "./contract-fixture.ts";
 import { describeHistory } from "./contract-history.ts";
 import { describeLedger } from "./contract-ledger.ts";
@@ -197,6 +198,7 @@ export function describeStore(name: string, make: () => Promise<StoreFixture>): 
   describeHistory(name, check);
   describeLedger(name, check);
   describePayloads(name, check);
+  describeAudit(name, check);
 
   describe(`${name}: closing`, () => {
     check("a closed store refuses every call, and can be closed again and opened again", async (_, store) => {

@@ -7,6 +7,7 @@ import { toColumns } from "./list-columns.ts";
 import { collectEvents } from "./packed-events.ts";
 import { type Position, positionAfter } from "./sqlite.ts";
 import {
+  type AuditRow,
   type Batch,
   type EndedLease,
   type EndedRequestRow,
@@ -40,6 +41,7 @@ export interface MemoryDisk {
   readonly ended: (EndedLease & { readonly key: number; readonly at: number })[];
   readonly ledger: {
     readonly receipts: StoredReceipt[];
+    readonly audits: AuditRow[];
     readonly heads: SignedHead[];
     readonly endedTasks: (EndedTaskRow & { readonly at: Millis })[];
     readonly endedRequests: (EndedRequestRow & { readonly at: Millis })[];
@@ -64,7 +66,7 @@ export function createMemoryDisk(): MemoryDisk {
     payloads: new Map(),
     events: [],
     ended: [],
-    ledger: { receipts: [], heads: [], endedTasks: [], endedRequests: [] },
+    ledger: { receipts: [], audits: [], heads: [], endedTasks: [], endedRequests: [] },
     endedFrom: 0,
     owner: null,
     failNextCommit: null,
@@ -259,6 +261,17 @@ class MemoryStore implements Store {
   readonly signedHeads: History["signedHeads"] = async (query) =>
     rowsAfter(this.#data.ledger.heads, query).sort((a, b) => a.sequence - b.sequence);
 
+  readonly auditPage: History["auditPage"] = async ({ tenant, after, since, actor, action, limit }) =>
+    this.#data.ledger.audits
+      .filter((row) => row.tenant === tenant && row.sequence > after && (since === null || row.at >= since))
+      .filter((row) => (actor === null || row.actor === actor) && (action === null || row.action === action))
+      .slice(0, limit);
+
+  readonly auditHeads: History["auditHeads"] = async () =>
+    [...new Map(this.#data.ledger.audits.map((row) => [row.tenant, row])).values()].sort((a, b) =>
+      a.tenant < b.tenant ? -1 : 1,
+    );
+
   async prune(limits: PruneLimits): Promise<Pruned> {
     const { eventsBefore, endedBefore, endedKeep, endedTasksBefore = 0, endedTasksKeep = 2 ** 50 } = limits;
     const { events, ended, position, ledger } = this.#data;
@@ -313,6 +326,7 @@ function write(disk: MemoryDisk, batch: Batch, position: Position): void {
   for (const request of batch.endedRequests) disk.ledger.endedRequests.push({ ...request, at: now });
   for (const receipt of batch.receipts) disk.ledger.receipts.push(receipt);
   for (const head of batch.heads) disk.ledger.heads.push(head);
+  for (const row of batch.audits) disk.ledger.audits.push(row);
   disk.position = position;
 }
 

@@ -208,6 +208,21 @@ export const migrations: readonly string[] = [
     FROM moved AS m WHERE live.kind = 'agent' AND m.tenant = live.body ->> '$.tenant' AND m.id = live.body ->> '$.id';
   DROP TABLE moved;
   `,
+  `
+  -- S7: what operators and supervisors changed, chained by tenant.
+  CREATE TABLE audit (
+    key INTEGER PRIMARY KEY,
+    tenant TEXT,
+    sequence INTEGER,
+    at INTEGER,
+    actor TEXT,
+    action TEXT,
+    hash TEXT,
+    body TEXT
+  ) STRICT;
+  CREATE UNIQUE INDEX audit_by_sequence ON audit (tenant, sequence);
+  ${neverChanged("audit")}
+  `,
 ];
 
 /** R1, for people with a shell on the database. It costs an insert nothing. */

@@ -2,7 +2,7 @@
 import type { SQLOutputValue } from "node:sqlite";
 import { snakeCase } from "../kernel/contract/field.ts";
 import { StoreFault } from "./faults.ts";
-import type { EndedLease, EndedRequestRow, EndedTaskRow, SignedHead, StoredReceipt } from "./store.ts";
+import type { AuditRow, EndedLease, EndedRequestRow, EndedTaskRow, SignedHead, StoredReceipt } from "./store.ts";
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
@@ -70,6 +70,16 @@ export const receiptRow = describe<StoredReceipt>({
   sourceSystem: textOf,
   dedupe: textOrNull,
   storedAt: numberOf,
+  hash: textOf,
+  body: textOf,
+});
+
+export const auditRow = describe<AuditRow>({
+  tenant: textOf,
+  sequence: numberOf,
+  at: numberOf,
+  actor: textOf,
+  action: textOf,
   hash: textOf,
   body: textOf,
 });

@@ -2,6 +2,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { collectEvents, decompress } from "./packed-events.ts";
 import { bytesOf, endedLeaseRow, endedRequestRow, endedTaskRow, numberOf, type Row, textOf } from "./rows.ts";
+import { type AuditCalls, prepareAuditQueries } from "./sqlite-audit.ts";
 import type { Handlers } from "./sqlite-calls.ts";
 import type { DataFiles } from "./sqlite-files.ts";
 import { type LedgerCalls, prepareLedgerQueries } from "./sqlite-ledger.ts";
@@ -27,12 +28,13 @@ type TaskCalls = "endedTasks" | "endedTasksByKey" | "endedTaskPage" | "payloads"
 /** Opened by the first query, long after the writer created the tables. */
 export function openReader(
   files: DataFiles,
-): Handlers<LeaseCalls | TaskCalls | LedgerCalls | "findCuts" | "packEvents" | "close"> {
+): Handlers<LeaseCalls | TaskCalls | LedgerCalls | AuditCalls | "findCuts" | "packEvents" | "close"> {
   const db = new DatabaseSync(files.database, { readOnly: true, timeout: 5_000 });
   return {
     ...prepareQueries(db),
     ...prepareTaskQueries(db),
     ...prepareLedgerQueries(db),
+    ...prepareAuditQueries(db),
     ...prepareRetention(db),
     close: () => db.close(),
   };

@@ -4,7 +4,7 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { StoreFault, staleEpoch } from "./faults.ts";
 import { type PackedColumns, pack, toColumns } from "./list-columns.ts";
 import { checkedVersion, migrate } from "./migrations.ts";
-import { endedLeaseRow, endedRequestRow, endedTaskRow, headRow, numberOf, receiptRow } from "./rows.ts";
+import { auditRow, endedLeaseRow, endedRequestRow, endedTaskRow, headRow, numberOf, receiptRow } from "./rows.ts";
 import type { Handlers, Reply, RowColumns } from "./sqlite-calls.ts";
 import { type DataFiles, lockFolder, makeFolder, syncPath, whyNoRoom } from "./sqlite-files.ts";
 import { ledgerHeads } from "./sqlite-ledger.ts";
@@ -151,6 +151,7 @@ function prepareCommit(db: DatabaseSync, epoch: number): Handlers<"commit">["com
   const addRequests = bulkInsert(db, "ended_requests", ["at", ...endedRequestRow.columns]);
   const addReceipts = bulkInsert(db, "receipts", receiptRow.columns);
   const addHeads = bulkInsert(db, "heads", headRow.columns);
+  const addAudits = bulkInsert(db, "audit", auditRow.columns);
 
   return ({
     position,
@@ -164,6 +165,7 @@ function prepareCommit(db: DatabaseSync, epoch: number): Handlers<"commit">["com
     endedRequests,
     receipts,
     heads,
+    audits,
   }) => {
     begin.run();
     const { now, lastSeq, lastN, lastEnded } = position;
@@ -178,6 +180,7 @@ function prepareCommit(db: DatabaseSync, epoch: number): Handlers<"commit">["com
     addRequests(endedRequests);
     addReceipts(receipts);
     addHeads(heads);
+    addAudits(audits);
     commit.run();
   };
 }

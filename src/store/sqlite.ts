@@ -164,6 +164,8 @@ class SqliteStore implements Store {
   readonly receiptsPage = this.#query("receiptsPage");
   readonly receiptsAfter = this.#query("receiptsAfter");
   readonly signedHeads = this.#query("signedHeads");
+  readonly auditPage = this.#query("auditPage");
+  readonly auditHeads = this.#query("auditHeads");
 
   #query<Name extends QueryName>(name: Name): (...send: Send<Name>) => Promise<Reply<Name>> {
     return (...send) => this.#read(name, ...send);
@@ -226,6 +228,7 @@ export interface FlatBatch {
   readonly endedRequests: readonly SQLInputValue[];
   readonly receipts: readonly SQLInputValue[];
   readonly heads: readonly SQLInputValue[];
+  readonly audits: readonly SQLInputValue[];
 }
 
 /** `lastEnded` is the key of the last ended lease before the batch, `position` the one after it. */
@@ -259,6 +262,10 @@ export function flatten(batch: Batch, lastEnded: number, position: Position): Fl
   for (const { tenant, sequence, hash, at, keyId, signature } of batch.heads) {
     heads.push(tenant, sequence, hash, at, keyId, signature);
   }
+  const audits: SQLInputValue[] = [];
+  for (const { tenant, sequence, at, actor, action, hash, body } of batch.audits) {
+    audits.push(tenant, sequence, at, actor, action, hash, body);
+  }
   return {
     position,
     puts,
@@ -271,6 +278,7 @@ export function flatten(batch: Batch, lastEnded: number, position: Position): Fl
     endedRequests,
     receipts,
     heads,
+    audits,
   };
 }
 

@@ -96,6 +96,19 @@ export interface Batch {
   /** Appended to the ledger in this order, and never changed or deleted afterwards (R1). */
   readonly receipts: readonly StoredReceipt[];
   readonly heads: readonly SignedHead[];
+  /** Appended to the audit log, and never changed or deleted afterwards (S7). */
+  readonly audits: readonly AuditRow[];
+}
+
+/** An entry of a tenant's audit log; its body is what was hashed. */
+export interface AuditRow {
+  readonly tenant: string;
+  readonly sequence: number;
+  readonly at: Millis;
+  readonly actor: string;
+  readonly action: string;
+  readonly hash: string;
+  readonly body: string;
 }
 
 /** A large text of a live row or of an ended task. Its key is one of those that live rows get, and belongs to no other. */
@@ -224,6 +237,21 @@ export interface History {
   receiptsAfter(query: ReceiptsAfterQuery): Promise<readonly StoredReceipt[]>;
   /** A tenant's signed heads after a sequence number, oldest first. */
   signedHeads(query: ReceiptsAfterQuery): Promise<readonly SignedHead[]>;
+  /** A tenant's audit log, oldest first; a page with fewer than `limit` is the last. */
+  auditPage(query: AuditPageQuery): Promise<readonly AuditRow[]>;
+  /** The last entry of each tenant. */
+  auditHeads(): Promise<readonly AuditRow[]>;
+}
+
+export interface AuditPageQuery {
+  readonly tenant: string;
+  readonly limit: number;
+  /** Only those with a greater sequence number. */
+  readonly after: number;
+  /** Made at this time or later. */
+  readonly since: Millis | null;
+  readonly actor: string | null;
+  readonly action: string | null;
 }
 
 /** An agent's id and its key. */

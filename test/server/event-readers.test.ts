@@ -8,7 +8,7 @@ import { followEvents } from "../../src/server/events/follow-events.ts";
 import { follow } from "./event-client.ts";
 import { serve, until } from "./harness.ts";
 
-const everything = { tenant: "default", types: null, resource: null, agentId: null };
+const everything = { tenant: "default", types: null, resource: null, agentId: null, seesAudit: true };
 
 /** Events of grants and releases, in many commits. */
 async function makeEvents({ register, grant, post }: Awaited<ReturnType<typeof serve>>, cycles: number): Promise<void> {

@@ -10,13 +10,14 @@ const resource = fc
   .tuple(fc.constantFrom("FILE", "GPU"), fc.array(segment, { maxLength: 3 }))
   .map(([type, segments]) => `${type}:/${segments.join("/")}`);
 const agentId = fc.constantFrom("alice", "bob", "carol");
-const type = fc.constantFrom("lease.granted", "lease.released", "agent.registered");
+const type = fc.constantFrom("lease.granted", "lease.released", "agent.registered", "audit.recorded");
 
 const filter: fc.Arbitrary<EventFilter> = fc.record({
   tenant: fc.constant("default"),
   types: fc.option(fc.array(type).map((types) => new Set(types))),
   resource: fc.option(resource.map(nameOf)),
   agentId: fc.option(agentId),
+  seesAudit: fc.boolean(),
 });
 const subject = fc
   .tuple(type, fc.uniqueArray(agentId, { maxLength: 2 }), fc.array(resource, { maxLength: 2 }))

@@ -73,6 +73,8 @@ export interface Actor {
   readonly scopes?: KeyScopes | null;
   /** Of an agent's token: the key that it was drawn with. */
   readonly drawnWith?: string;
+  /** Where the request came from, for what is in the audit log (S7). */
+  readonly address?: string;
 }
 
 export interface CommandBase {

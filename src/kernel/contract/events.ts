@@ -1,5 +1,6 @@
 /** What happened, in the past tense and in order. Edges pass events on; nothing in the kernel depends on them. */
-import { choice, hidden, integer, list, omitted, optional, record, text, type Values } from "./field.ts";
+import { auditEntry } from "./audit-records.ts";
+import { choice, hidden, integer, list, omitted, optional, record, text, type Values, without } from "./field.ts";
 import { agent, cell, lease, type Millis, request, resource, wireAgentStates } from "./records.ts";
 import { receipt, task } from "./task-records.ts";
 
@@ -88,6 +89,8 @@ export const events = {
       reason,
     },
   },
+  /** For operators and supervisors only (S7). */
+  audit: { types: ["audit.recorded"], fields: without(auditEntry, "tenant", "at") },
   receipt: { types: ["receipt.stored"], fields: { receipt: hidden(record(receipt)) } },
 } as const;
 

@@ -3,6 +3,7 @@
  * kernel; entries are places and never do. Everything here is rebuilt from records alone (see restore.ts).
  */
 
+import type { AuditEntry } from "../contract/audit-records.ts";
 import type { KernelEvent } from "../contract/events.ts";
 import type { Strength } from "../contract/predicates.ts";
 import type { Counters, Intent, Lease, Millis, RecordKind, RecordOf } from "../contract/records.ts";
@@ -199,6 +200,7 @@ export interface State {
   changes: Handle[];
   receipts: Receipt[];
   ready: ReadyTask[];
+  audits: AuditEntry[];
 }
 
 /** What one command, or one item that is due, works on: the kernel's state, its tenant and the time. */
@@ -227,6 +229,7 @@ export function createState(): State {
     changes: [],
     receipts: [],
     ready: [],
+    audits: [],
   };
 }
 
@@ -327,7 +330,6 @@ export function withLinked(tenant: TenantEntry, entry: LeaseEntry): LeaseEntry[]
 export function isTaskLease({ resource }: Lease): boolean {
   return resource.startsWith(taskPrefix);
 }
-
 export const taskPrefix = "TASK:/";
 
 export function nameOf(entry: LeaseEntry): ResourceName {

@@ -17,6 +17,7 @@ import type {
 } from "../../kernel/contract/task-records.ts";
 import type { HostedResource, OpenRequest, PolicyTest, PolicyVerdict } from "../../kernel/views.ts";
 import type { ShownReceipt } from "../receipts/receipt-json.ts";
+import type { WireObject } from "../schema/convert.ts";
 import type { Fault } from "../schema/explain.ts";
 import type { ledgerHead, tokenCaveat, tokenKey } from "../schema/views.ts";
 import type { ResourceState } from "../schema/vocabulary.ts";
@@ -81,6 +82,12 @@ interface QueryFields {
   /** A principal's open obligations (R5). */
   readonly get_inbox: Paging & { readonly recipientAi: string };
   readonly get_ledger_head: object;
+  /** `by`: the key that made the change. */
+  readonly list_audit: Paging & {
+    readonly since: number | null;
+    readonly by: string | null;
+    readonly action: string | null;
+  };
   readonly get_usage: object;
 }
 
@@ -136,6 +143,7 @@ export type Page =
   | (Listed & { readonly type: "request_page"; readonly requests: readonly OpenRequest[] })
   | (Listed & { readonly type: "resource_page"; readonly resources: readonly Resource[] })
   | (Listed & { readonly type: "cell_page"; readonly cells: readonly CellView[] })
+  | (Listed & { readonly type: "audit_page"; readonly entries: readonly WireObject[] })
   | (Listed & { readonly type: "tenant_page"; readonly tenants: readonly Tenant[] })
   | (Listed & { readonly type: "key_page"; readonly keys: readonly Key[] })
   | (Listed & { readonly type: "policy_page"; readonly policies: readonly Policy[] })

@@ -116,6 +116,8 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
         "cells",
         reply.cells.map((cell) => cellViewObject(cell, context)),
       );
+    case "audit_page":
+      return pageAnswer(reply, "entries", reply.entries);
     case "tenant_page":
       return pageAnswer(reply, "tenants", showAll(tenantFields, reply.tenants));
     case "key_page":

@@ -1,4 +1,6 @@
 /** The master keys, as an operator sees and rotates them. */
+import { noteChange } from "../../engine/audit-chain.ts";
+import { auditEntryOf } from "../../kernel/kernel.ts";
 import type { RotateTokenKeys, TokenAnswer } from "../../protocol/answers/queries.ts";
 import type { RunRequest } from "../answering/command-run.ts";
 import { answerForFault } from "../answering/faults.ts";
@@ -16,7 +18,11 @@ export function runRotate({ service, operation, command, respond }: RunRequest<R
     const keyId = tokens.keys.rotate(now, command.overlapMs ?? undefined);
     cells.pushKeys();
     log.info({ keyId }, "tokens are signed with a new key from now on");
-    respond(operation.encode(tokenKeys(tokens), { now }));
+    const entry = auditEntryOf(command.tenant, command.actor, operation.name, keyId, {}, now);
+    noteChange(engine, entry).then(
+      () => respond(operation.encode(tokenKeys(tokens), { now })),
+      (fault: unknown) => respond(answerForFault(service, fault)),
+    );
   } catch (fault) {
     respond(answerForFault(service, fault));
   }

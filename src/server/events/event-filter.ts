@@ -9,7 +9,11 @@ export interface EventFilter {
   /** Events about resources that overlap with it. */
   readonly resource: ResourceName | null;
   readonly agentId: string | null;
+  /** Whether the follower may see the audit log (S7). */
+  readonly seesAudit: boolean;
 }
+
+export const auditType = "audit.recorded";
 
 /** An event as filters see it, live or read back from the store. */
 export class Subject {
@@ -36,7 +40,8 @@ export class Subject {
   }
 }
 
-export function matches({ types, agentId, resource }: EventFilter, subject: Subject): boolean {
+export function matches({ types, agentId, resource, seesAudit }: EventFilter, subject: Subject): boolean {
+  if (!seesAudit && subject.type === auditType) return false;
   if (types !== null && !types.has(subject.type)) return false;
   if (agentId !== null && !subject.agentIds.includes(agentId)) return false;
   return resource === null || subject.names.some((name) => namesOverlap(resource, name));

@@ -8,10 +8,11 @@
 import { DatabaseUnavailable, ShuttingDown } from "../../engine/engine-types.ts";
 import { parseResourceName } from "../../kernel/views.ts";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
+import { above } from "../../protocol/operating/roles.ts";
 import type { Input } from "../../protocol/operation.ts";
 import type { EventsAfter } from "../../store/store.ts";
-import type { Service } from "../service.ts";
-import { type EventFilter, matches, type StoredEvent, storedSubjectOf } from "./event-filter.ts";
+import type { Caller, Service } from "../service.ts";
+import { auditType, type EventFilter, matches, type StoredEvent, storedSubjectOf } from "./event-filter.ts";
 import type { Follower } from "./event-hub.ts";
 
 export interface EventQuery {
@@ -21,10 +22,11 @@ export interface EventQuery {
   readonly types: readonly string[] | null;
   readonly resource: string | null;
   readonly agentId: string | null;
+  readonly seesAudit: boolean;
 }
 
 /** From the checked input of `events`. */
-export function eventQueryOf(input: Input, tenant: string): EventQuery {
+export function eventQueryOf(input: Input, { tenant, actor }: Caller): EventQuery {
   const {
     since,
     types,
@@ -42,6 +44,7 @@ export function eventQueryOf(input: Input, tenant: string): EventQuery {
     types: types ?? null,
     resource: resource ?? null,
     agentId: agentId ?? null,
+    seesAudit: above.includes(actor.role),
   };
 }
 
@@ -58,6 +61,8 @@ export interface FollowHooks {
 
 export type Deliver = (seq: number, text: string) => void;
 
+/** How the stored text of such an event begins. */
+const auditStart = `{"type":"${auditType}"`;
 /** Events that are read from the store at once. */
 const portion = 250;
 /** So near the present, or nearer, a follower joins the live ones. */
@@ -78,8 +83,14 @@ export function followEvents(
     ended(errorAnswer("invalid_resource", resource.problem, { field: "resource" }));
     return () => undefined;
   }
-  const { tenant, agentId } = query;
-  const filter: EventFilter = { tenant, agentId, resource, types: query.types === null ? null : new Set(query.types) };
+  const { tenant, agentId, seesAudit } = query;
+  const filter: EventFilter = {
+    tenant,
+    agentId,
+    seesAudit,
+    resource,
+    types: query.types === null ? null : new Set(query.types),
+  };
   const following = new Following(service, filter, query.since, { ...hooks, deliver, ended });
   following.start();
   return () => following.stop();
@@ -213,11 +224,12 @@ class Following implements Follower {
   }
 
   private giveStored({ seqs, texts, through }: EventsAfter, round: number): void {
-    const { types, agentId, resource } = this.filter;
+    const { types, agentId, resource, seesAudit } = this.filter;
     const wantsAll = types === null && agentId === null && resource === null;
     for (const [index, seq] of seqs.entries()) {
       if (round !== this.round) return;
       const text = texts[index] ?? "";
+      if (!seesAudit && text.startsWith(auditStart)) continue;
       if (wantsAll || matches(this.filter, storedSubjectOf(JSON.parse(text) as StoredEvent)))
         this.hooks.deliver(seq, text);
     }

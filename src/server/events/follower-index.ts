@@ -3,7 +3,7 @@
  * An event meets only those who may want it; ten thousand agents that each watch themselves cost the others nothing.
  */
 import { NameIndex } from "../../kernel/views.ts";
-import { type EventFilter, matches, type Subject } from "./event-filter.ts";
+import { auditType, type EventFilter, matches, type Subject } from "./event-filter.ts";
 
 export interface Placeable {
   readonly filter: EventFilter;
@@ -37,8 +37,11 @@ export class FollowerIndex<F extends Placeable> {
 
   /** Hands over everybody who wants the event, once each. */
   find(subject: Subject, found: (follower: F) => void): void {
-    for (const follower of this.ofAll) found(follower);
-    for (const follower of this.byType.get(subject.type) ?? []) found(follower);
+    const isAudit = subject.type === auditType;
+    for (const follower of this.ofAll) if (!isAudit || follower.filter.seesAudit) found(follower);
+    for (const follower of this.byType.get(subject.type) ?? []) {
+      if (!isAudit || follower.filter.seesAudit) found(follower);
+    }
     for (const agentId of subject.agentIds) {
       for (const follower of this.byAgent.get(agentId) ?? []) if (matches(follower.filter, subject)) found(follower);
     }

@@ -184,7 +184,7 @@ interface Subscription extends EventQuery {
 }
 
 /** `Last-Event-ID` goes before `since`: a browser that comes back keeps the address it was given first. */
-function readEventQuery(request: FastifyRequest, { tenant }: Caller): Subscription | Answer {
+function readEventQuery(request: FastifyRequest, caller: Caller): Subscription | Answer {
   const { params, query, headers } = request;
   const read = readHttp(operation, operation, { params, query: query as RawQuery, body: undefined });
   if (!read.ok) return faultAnswer(read);
@@ -193,7 +193,7 @@ function readEventQuery(request: FastifyRequest, { tenant }: Caller): Subscripti
     const detail = "Last-Event-ID is not the id of an event; send the last one that came, or leave it out.";
     return errorAnswer("invalid_request", detail, { field: "Last-Event-ID" });
   }
-  const asked = { ...eventQueryOf(read.value, tenant), follows: read.value["follow"] !== false };
+  const asked = { ...eventQueryOf(read.value, caller), follows: read.value["follow"] !== false };
   return lastId ? { ...asked, since: Number(lastId) } : asked;
 }
 

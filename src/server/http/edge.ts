@@ -29,6 +29,8 @@ export interface Gate {
   check(request: IncomingMessage): Answer | null;
   /** Whether a page of this origin, which is not the server's own, may read the answers. */
   lets(origin: string): boolean;
+  /** The address of the client, also where a trusted proxy stands between. */
+  addressOf(request: IncomingMessage): string | undefined;
 }
 
 /** Values of `Host` that were accepted; clients use few, and past the limit none is remembered. */
@@ -68,17 +70,32 @@ export function createGate({ host, allowedHosts, allowedOrigins, behindProxy }: 
       return isAllowedPage(request, origins) ? null : originNotAllowed;
     },
     lets: (origin) => origins.has(origin.toLowerCase()),
+    addressOf({ socket, headers }) {
+      const forwarded = headers["x-forwarded-for"];
+      if (forwarded === undefined || proxies === null || !isOf(proxies, peerOf(socket))) return socket.remoteAddress;
+      // The nearest proxy adds what it saw at the end.
+      return String(forwarded).split(",").at(-1)?.trim().slice(0, addressLengthMax);
+    },
   };
 }
 
 /** S5: what the proxies say of a request is believed of them alone: that its client spoke TLS with them. */
 function isEncrypted({ socket, headers }: IncomingMessage, proxies: BlockList): boolean {
-  const peer = (socket.remoteAddress ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
-  const isProxy = isIP(peer) !== 0 && proxies.check(peer, isIP(peer) === 4 ? "ipv4" : "ipv6");
-  if (!isProxy) return isLoopback(peer) || (socket as Partial<TLSSocket>).encrypted === true;
+  const peer = peerOf(socket);
+  if (!isOf(proxies, peer)) return isLoopback(peer) || (socket as Partial<TLSSocket>).encrypted === true;
   const proto = headers["x-forwarded-proto"];
   // The nearest proxy adds its own at the end.
   return proto === undefined || String(proto).split(",").at(-1)?.trim().toLowerCase() !== "http";
+}
+
+const addressLengthMax = 64;
+
+function peerOf({ remoteAddress = "" }: { readonly remoteAddress?: string | undefined }): string {
+  return remoteAddress.replace(/^::ffff:(?=\d+\.)/i, "");
+}
+
+function isOf(networks: BlockList, address: string): boolean {
+  return isIP(address) !== 0 && networks.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
 }
 
 function networksOf(networks: readonly string[]): BlockList {

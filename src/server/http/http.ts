@@ -158,7 +158,7 @@ function edgeHandlerFor({ edges, service }: HttpOptions, { name, roles }: Operat
   };
 }
 
-function handlerFor({ service }: HttpOptions, operation: Operation, route: Route): EdgeHandler {
+function handlerFor({ service, gate }: HttpOptions, operation: Operation, route: Route): EdgeHandler {
   const takesBody = route.body !== null;
   return (request, reply) => {
     const { raw } = reply;
@@ -170,7 +170,8 @@ function handlerFor({ service }: HttpOptions, operation: Operation, route: Route
       service.counts.refuse(read.code);
       return sendAnswer(raw, faultAnswer(read));
     }
-    const drop = dispatch(service, operation, read.value, caller, sendAnswer.bind(null, raw));
+    const sender = operation.isAudited ? { ...caller, address: gate.addressOf(request.raw) } : caller;
+    const drop = dispatch(service, operation, read.value, sender, sendAnswer.bind(null, raw));
     // The answer may be held; it is dropped if the client goes away (W8).
     if (drop !== null) raw.once("close", drop);
   };

@@ -176,7 +176,7 @@ function admit(request: IncomingMessage, options: UpgradeOptions): Admitted | An
     return errorAnswer("forbidden", `A key with the role ${caller.actor.role} may not open ${operation.path}.`);
   }
   if (!isHandshake(request.headers)) return noHandshake;
-  return service.limiter.take(caller.meter) ?? { caller, operation };
+  return service.limiter.take(caller.meter) ?? { caller: { ...caller, address: gate.addressOf(request) }, operation };
 }
 
 /** Looked at here too, so that a bad one is refused in the words of the wire and not in the library's. */

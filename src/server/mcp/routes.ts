@@ -67,7 +67,16 @@ export function createMcp(options: McpOptions): Mcp {
     });
     loading ??= load(version);
     const { open, plain } = await loading;
-    const plane = controlPlaneFor({ service, depotFor, caller, isLoopback, presence, lostAnswers, gone: gone.signal });
+    const from = { ...caller, address: request.raw.socket.remoteAddress };
+    const plane = controlPlaneFor({
+      service,
+      depotFor,
+      caller: from,
+      isLoopback,
+      presence,
+      lostAnswers,
+      gone: gone.signal,
+    });
     const context = { plane, sets, role: caller.actor.role, hasKey: !service.keys.isEmpty, isLegivellum };
     if (isLegivellum && !takesStream && headers["mcp-protocol-version"] === undefined) {
       const answered = await plain(message, context, gone.signal);

@@ -8,12 +8,14 @@ import { mkdir, rm, stat } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { noteChange } from "../../engine/audit-chain.ts";
+import { auditEntryOf } from "../../kernel/kernel.ts";
 import { errorAnswer } from "../../protocol/answers/answer.ts";
 import { StoreFault } from "../../store/faults.ts";
 import { answerForFault } from "../answering/faults.ts";
 import { sendAnswer } from "../http/edge.ts";
 import type { EdgeHandler } from "../http/http.ts";
-import type { Service } from "../service.ts";
+import type { Caller, Service } from "../service.ts";
 
 /** In the data folder, and so on the same disk; the store wants none beside its own files. */
 const folderName = "backup.tmp";
@@ -24,8 +26,11 @@ export async function removeLeftovers(data: string): Promise<void> {
 }
 
 export function createBackup(service: Service, data: string): EdgeHandler {
-  return (_request, reply) => {
-    makeAndSend(service, data, reply.raw).catch((fault: unknown) => {
+  return ({ caller, raw }, reply) => {
+    if (caller === null) throw new TypeError("admission comes before the handler");
+    const { remoteAddress: address } = raw.socket;
+    const actor = address === undefined ? caller.actor : { ...caller.actor, address };
+    makeAndSend(service, data, reply.raw, { tenant: caller.tenant, actor }).catch((fault: unknown) => {
       if (reply.raw.headersSent) reply.raw.destroy();
       else if (fault instanceof StoreFault && fault.code === "store_unsupported") sendAnswer(reply.raw, unsupported);
       else sendAnswer(reply.raw, answerForFault(service, fault));
@@ -33,9 +38,16 @@ export function createBackup(service: Service, data: string): EdgeHandler {
   };
 }
 
-async function makeAndSend({ engine, log }: Service, data: string, response: ServerResponse): Promise<void> {
+async function makeAndSend(
+  { engine, log }: Service,
+  data: string,
+  response: ServerResponse,
+  { tenant, actor }: Pick<Caller, "tenant" | "actor">,
+): Promise<void> {
   const folder = join(data, folderName, randomBytes(6).toString("hex"));
   const file = join(folder, "leasehold.sqlite");
+  // Before it is taken: a copy of everything never leaves unseen (S7).
+  await noteChange(engine, auditEntryOf(tenant, actor, "backup", null, {}, engine.now()));
   await mkdir(folder, { recursive: true });
   try {
     await engine.store.backup(file);

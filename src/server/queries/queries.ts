@@ -21,6 +21,7 @@ import type { QueryOperation } from "../../protocol/operation.ts";
 import { tokenKeys } from "../cells/token-keys.ts";
 import { verifyToken } from "../cells/verify-token.ts";
 import type { Caller, Service } from "../service.ts";
+import { listAudit } from "./audit-queries.ts";
 import { getLease, listLeases, listRequests } from "./lease-queries.ts";
 import { getInbox, getLedgerHead, getReceipt, listObligations, listReceipts } from "./receipt-queries.ts";
 import { answerFrom, listPage, type QueryResult } from "./scan.ts";
@@ -70,6 +71,7 @@ const runs: { readonly [K in Query["type"]]: (service: Service, query: QueryOf<K
   list_cells: listCells,
   verify_token: verifyToken,
   list_token_keys: async ({ engine, tokens }) => ({ reply: tokenKeys(tokens), now: engine.now() }),
+  list_audit: listAudit,
   list_tenants: ({ engine }, query) =>
     listPage(engine, query, {
       reader: null,

@@ -199,7 +199,7 @@ class Connection {
     });
     stop = followEvents(
       this.service,
-      eventQueryOf(input, tenant),
+      eventQueryOf(input, this.caller),
       (seq, text) => this.send(eventFrameText(seq, text)),
       (ended) => {
         place.leave();
