@@ -235,3 +235,18 @@ test("N4: readers that take nothing are cut off, at the tenant's limit and after
   reader.send({ id: 2, op: "list_agents", input: {} });
   assert.equal((await reader.answer(2)).status, 200);
 });
+
+test("M7: the calls of an MCP batch are counted one by one", async (t) => {
+  const server = await serve(t, { rateLimit: 1, rateBurst: 5 });
+  const key = (await server.post<{ key: string }>("/v1/keys", { role: "operator" })).body.key;
+  const calls = Array.from({ length: 30 }, (_, id) => ({
+    jsonrpc: "2.0",
+    id,
+    method: "tools/call",
+    params: { name: "list_agents", arguments: {} },
+  }));
+  const { status, text } = await server.post("/mcp", calls, { key, headers: { "mcp-protocol-version": "2025-03-26" } });
+  assert.equal(status, 200, text);
+  const refused = text.split('"rate_limited"').length - 1;
+  assert.ok(refused >= 20, `${refused} of 30 were refused: ${text.slice(0, 500)}`);
+});
