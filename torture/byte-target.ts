@@ -47,13 +47,13 @@ async function openServer(): Promise<Ready> {
     const response = await fetch(`${address.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
     return (await response.json()) as Record<string, unknown>;
   };
-  const { agent_token: token } = await ask("/v1/agents", { agent_id: "kept" });
+  const operator = String((await ask("/v1/keys", { role: "operator" }))["key"]);
+  const { agent_token: token } = await ask("/v1/agents", { agent_id: "kept" }, operator);
   const intents = [{ predicate: "MUTATES", resource: "FILE:/kept" }];
-  const { leases } = await ask("/v1/acquire", { agent_id: "kept", intents, ttl_ms: 300_000 });
+  const { leases } = await ask("/v1/acquire", { agent_id: "kept", intents, ttl_ms: 300_000 }, operator);
   // What is loaded with the first request for it is loaded before the loop is watched.
-  await ask("/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" });
+  await ask("/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" }, operator);
   await fetch(`${address.url}/openapi.json`).then((response) => response.text());
-  await ask("/v1/keys", { role: "operator" });
   const [lease] = leases as readonly { readonly id: string }[];
   return { port: address.port, authorization: `Authorization: Bearer ${String(token)}`, lease: lease?.id ?? "" };
 }
