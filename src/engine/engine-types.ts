@@ -67,7 +67,7 @@ export interface CommitNote {
 }
 
 /** How many commits are noted before the metrics get them. */
-const notedMax = 1_000;
+export const notedMax = 1_000;
 
 /**
  * For metrics: commits, and by how much what was due was settled late. They are handed over after many commits and before
@@ -77,11 +77,6 @@ export class Vitals {
   commits: CommitNote[] = [];
   latenessMs: number[] = [];
   onNoted: ((commits: readonly CommitNote[], latenessMs: readonly number[]) => void) | null = null;
-
-  note(commit: CommitNote): void {
-    this.commits.push(commit);
-    if (this.commits.length >= notedMax) this.handOver();
-  }
 
   handOver(): void {
     this.onNoted?.(this.commits, this.latenessMs);

@@ -21,6 +21,7 @@ import {
   DatabaseUnavailable,
   type Decision,
   type EngineOptions,
+  notedMax,
   type Outlet,
   refuseGrowth,
   ShuttingDown,
@@ -125,10 +126,9 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
   }
 
   answer<T>(decided: Decision, outlet: Outlet<T>): void {
-    const { batch, payloads } = this;
     if (decided.reply.type === "offers" && lacksPayload(decided))
-      batch.waiting.push(payloads.answerWith(decided, outlet));
-    else batch.waiting.push({ encoded: outlet.encode === null ? decided : outlet.encode(decided), outlet });
+      this.batch.waiting.push(this.payloads.answerWith(decided, outlet));
+    else this.batch.waiting.push({ encoded: outlet.encode === null ? decided : outlet.encode(decided), outlet });
   }
 
   /** A step of the kernel besides a command; null: it threw. */
@@ -248,8 +248,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
   /** Receipts are sealed, and events encoded, at once: the records they hold are at hand, and the work is spread out. */
   private collect(step: Step, now: Millis): readonly SealedReceipt[] {
     const { batch, ledger } = this;
-    const { receipts } = batch;
-    const before = receipts.length;
+    const before = batch.receipts.length;
     batch.now = now;
     for (const handle of step.changes) batch.changes.add(handle);
     for (const receipt of step.receipts) addReceipt(batch, ledger.seal(receipt, now));
@@ -261,7 +260,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     this.setFlush();
     if (this.state.jobs.length > 0) this.work.resume();
     if (this.dueAt < this.deadline.at) this.deadline.set(this.dueAt, this.now);
-    return receipts.length === before ? noReceipts : receipts.slice(before);
+    return batch.receipts.length === before ? noReceipts : batch.receipts.slice(before);
   }
 
   /** One commit per turn of the loop: whatever arrives in the same turn shares its fsync. */
@@ -306,7 +305,8 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
         if (incarnation !== this.incarnation) return this.deliver(waiting, events);
         this.committing = null;
         this.failuresInRow = 0;
-        this.vitals.note({ ms: performance.now() - began, answered: waiting.length, rows });
+        const noted = this.vitals.commits.push({ ms: performance.now() - began, answered: waiting.length, rows });
+        if (noted >= notedMax) this.vitals.handOver();
         if (ends !== null) this.ledger.stored(ends);
         if (carriers.length > 0) this.payloads.note(carriers);
         this.storedTime.at = now;
