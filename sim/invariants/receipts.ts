@@ -102,10 +102,10 @@ export function checkSender({ command, reply, store, changes }: Step): void {
   const { tenant, actor } = command;
   const { receipt } = reply;
   const worker = store.worker.get(`${tenant} ${receipt.sourceSystem}`);
-  const isOwn = worker?.keyId == null || worker.keyId === actor.keyId;
+  const isOwn = worker === undefined || worker.keyId === actor.keyId;
   if (actor.role === "worker" && !isOwn)
     violated("L13", "a receipt of another key's worker was accepted", command, worker);
-  const submittedBy = actor.keyId ?? null;
+  const submittedBy = actor.keyId ?? actor.agentId;
   if (receipt.submittedBy !== submittedBy) violated("R7", "a receipt names another credential", command, receipt);
   if (isForeign(receipt)) return;
   const { fence, leaseId } = command.receipt;

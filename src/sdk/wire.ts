@@ -781,7 +781,7 @@ export interface Receipt {
   readonly archived_at: string | null;
   /** Up to 16 KiB. */
   readonly metadata: unknown;
-  /** The key that submitted it; null where none was shown. Written by the server only (R7). */
+  /** The key that submitted it, or the agent whose token was shown; null where nothing was. Written by the server only (R7). */
   readonly submitted_by: string | null;
   readonly schema_version: string;
   /** SHA-256 over the receipt and the hash before (R6). */
