@@ -96,6 +96,7 @@ function wrongCommands(world: World, tenant: SimTenant, agent: SimAgent): readon
     { ...asked, type: "create_key", key },
     { ...asked, type: "rotate_key", keyId: "no such key", overlapMs: 0, expiresAt: null, hash: "h" },
     { ...asked, type: "delete_key", keyId: "no such key" },
+    { ...asked, type: "assign_name", keyId: "key-0", name: { workerId: "never.polled" } },
     { ...asked, type: "collect_request", collect: null, requestId: "req_none" },
     { ...asked, type: "heartbeat", leaseId: boundId, activity: true },
     { ...asked, type: "heartbeat", leaseId: closingId, activity: true },

@@ -111,8 +111,10 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
       });
       return;
     case "createKey": {
-      const terms = { hash: "h", role: "agent", tenant: tenantId, label: null, scopes: null, expiresAt: null } as const;
-      const key = { id: `key-${random.below(3)}`, ...terms };
+      const number = random.below(3);
+      const role = number === 0 ? "worker" : "agent";
+      const terms = { hash: "h", tenant: tenantId, label: null, scopes: null, expiresAt: null };
+      const key = { id: `key-${number}`, role, ...terms } as const;
       send(world, { ...asked, type: "create_key", key });
       return;
     }

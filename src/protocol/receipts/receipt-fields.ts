@@ -60,7 +60,8 @@ export const receiptWords: Words<typeof receiptInput> & Words<typeof receipt> = 
   metadata: "Up to 16 KiB.",
   sequence: "1 for the tenant's first; no number is left out.",
   stored_at: "When it was stored, by the ledger's clock.",
-  submitted_by: "The key that submitted it, or the agent whose token was shown; null where nothing was. Written by the server only (R7).",
+  submitted_by:
+    "The key that submitted it, or the agent whose token was shown; null where nothing was. Written by the server only (R7).",
 };
 
 const times = ["created_at", "started_at", "completed_at", "read_at", "archived_at"] as const;
