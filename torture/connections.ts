@@ -16,19 +16,21 @@ export class Lost extends Error {
   }
 }
 
-/** Every call in flight has its own socket, which is reused. */
-export function connectHttp(port: number): Connection {
+/** Every call in flight has its own socket, which is reused. Without a key the caller is the operator on loopback. */
+export function connectHttp(port: number, key: string | null = null): Connection {
   const agent = new Agent({ keepAlive: true });
   return {
-    call: (op, input) => callHttp(agent, port, op, input),
+    call: (op, input) => callHttp(agent, port, key, op, input),
     close: () => agent.destroy(),
   };
 }
 
-function callHttp(agent: Agent, port: number, op: Op, input: Input): Promise<Answer> {
+function callHttp(agent: Agent, port: number, key: string | null, op: Op, input: Input): Promise<Answer> {
   const { method, path, body } = httpFormOf(op, input);
-  const headers =
-    body === null ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+  const headers = {
+    ...headersOf(key),
+    ...(body !== null && { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+  };
   return new Promise((resolve, reject) => {
     const lose = (error?: unknown): void => reject(new Lost(error));
     const sent = request({ host: "127.0.0.1", port, method, path, headers, agent }, (response) => {
@@ -49,6 +51,10 @@ function callHttp(agent: Agent, port: number, op: Op, input: Input): Promise<Ans
   });
 }
 
+function headersOf(key: string | null): { readonly authorization?: string } {
+  return key === null ? {} : { authorization: `Bearer ${key}` };
+}
+
 function httpFormOf(op: Op, input: Input): { method: string; path: string; body: string | null } {
   const { method, path } = routes[op];
   const rest = { ...input };
@@ -62,8 +68,11 @@ function httpFormOf(op: Op, input: Input): { method: string; path: string; body:
 }
 
 /** One socket for all calls in flight. */
-export async function connectStream(port: number): Promise<Connection> {
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/stream`, { perMessageDeflate: false });
+export async function connectStream(port: number, key: string | null = null): Promise<Connection> {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/stream`, {
+    perMessageDeflate: false,
+    headers: headersOf(key),
+  });
   const waiting = new Map<number, { resolve: (answer: Answer) => void; reject: (lost: Lost) => void }>();
   let nextId = 1;
   let isOver = false;

@@ -12,7 +12,10 @@ export type Op =
   | "heartbeat"
   | "renew_lease"
   | "release_lease"
-  | "get_lease";
+  | "get_lease"
+  | "create_task"
+  | "poll_tasks"
+  | "submit_receipt";
 
 export interface Route {
   readonly method: "GET" | "POST" | "DELETE";
@@ -30,6 +33,9 @@ export const routes: Readonly<Record<Op, Route>> = {
   renew_lease: { method: "POST", path: "/v1/leases/{lease_id}/renew" },
   release_lease: { method: "POST", path: "/v1/leases/{lease_id}/release" },
   get_lease: { method: "GET", path: "/v1/leases/{lease_id}" },
+  create_task: { method: "POST", path: "/v1/tasks" },
+  poll_tasks: { method: "POST", path: "/v1/lease" },
+  submit_receipt: { method: "POST", path: "/v1/receipts" },
 };
 
 export type LeaseState = "ACTIVE" | "RELEASED" | "EXPIRED" | "REVOKED" | "UNKNOWN";
@@ -57,6 +63,7 @@ export interface Body extends Partial<WireLease> {
   readonly retry_after_ms?: number;
   readonly now?: string;
   readonly leases?: readonly WireLease[];
+  readonly lease_id?: string;
 }
 
 export interface Answer {

@@ -268,7 +268,7 @@ export function quotaUse({ tenants }: State, tenantId: string, now: Millis): Quo
 /** The quotas that the kernel counts; what the edge counts has its own figures. */
 export type QuotaUse = Readonly<Record<Exclude<keyof TenantQuotas, EdgeQuota | "leaseTimeMsMax" | "kinds">, number>>;
 type EdgeQuota =
-  | ("connectionsMax" | "subscriptionsMax" | "heldMax" | "unreadBytesMax")
+  | ("connectionsMax" | "subscriptionsMax" | "heldMax" | "unreadBytesMax" | "requestsPerSecondMax")
   | ("artifactsMax" | "artifactBytesMax");
 
 /** Units of the types of resources that the tenant has a quota on (G2), those that are waited for included. */

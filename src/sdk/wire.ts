@@ -1200,6 +1200,8 @@ export interface Tenant {
     readonly held_max: number;
     /** Bytes that wait for readers which do not read; beyond it the slowest are cut off (S4). */
     readonly unread_bytes_max: number;
+    /** Requests a second of all its credentials together; every 16 KiB of a body or an answer is one more (S4); null: the server's limit for tenants. */
+    readonly requests_per_second_max: number | null;
     /** Stored artifacts (S4). */
     readonly artifacts_max: number;
     /** Their size together; each counts at least 4,096 bytes (S4). */
@@ -1958,6 +1960,8 @@ export interface OperationInputs {
     readonly held_max?: number | null | undefined;
     /** Bytes that wait for readers which do not read; beyond it the slowest are cut off (S4). */
     readonly unread_bytes_max?: number | null | undefined;
+    /** Requests a second of all its credentials together; every 16 KiB of a body or an answer is one more (S4); null: the server's limit for tenants. */
+    readonly requests_per_second_max?: number | null | undefined;
     /** Stored artifacts (S4). */
     readonly artifacts_max?: number | null | undefined;
     /** Their size together; each counts at least 4,096 bytes (S4). */

@@ -7,7 +7,14 @@ import { errorAnswer } from "../protocol/answers/answer.ts";
 import type { Decoded, Input, Operation } from "../protocol/operation.ts";
 import { CommandRun, type Respond, type Run, type RunRequest, runHeld } from "./answering/command-run.ts";
 import { answerForFault } from "./answering/faults.ts";
-import { runCreateKey, runKeyChange, runPolicyChange, runRegister, runRotateKey } from "./auth/issuing.ts";
+import {
+  runCreateKey,
+  runKeyChange,
+  runPolicyChange,
+  runRegister,
+  runRotateKey,
+  runSetQuotas,
+} from "./auth/issuing.ts";
 import { runLeaseChange, runReset, runTaskHeartbeat } from "./cells/through-cells.ts";
 import { runRotate } from "./cells/token-keys.ts";
 import { runQuery } from "./queries/queries.ts";
@@ -88,6 +95,7 @@ const runs: { readonly [T in Exclude<Decoded["type"], Command["type"]>]: RunOf<T
   rotate_key: runRotateKey,
   set_policy: runPolicyChange,
   delete_policy: runPolicyChange,
+  set_tenant_quotas: runSetQuotas,
   poll_tasks: runPoll,
   heartbeat_task: runTaskHeartbeat,
   create_task: runCreateTask,

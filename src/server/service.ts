@@ -31,6 +31,7 @@ export interface Service {
   readonly owner: OwnerCredential | null;
   readonly agentTokens: AgentTokens;
   readonly events: EventHub;
+  readonly meters: Meters;
   readonly limiter: RateLimiter;
   readonly failedLogins: FailedLogins;
   readonly uses: TenantUses;
@@ -64,7 +65,8 @@ export function createService(
   owner: OwnerCredential | null = null,
 ): Service {
   const tokens = new LeaseTokens(masterKeys);
-  const meters = new Meters();
+  const uses = new TenantUses(engine);
+  const meters = new Meters(rates.tenant, (tenant) => uses.quotasOf(tenant).requestsPerSecondMax);
   const keys = new Keys(engine, meters, owner !== null);
   return {
     engine,
@@ -79,9 +81,10 @@ export function createService(
     owner,
     agentTokens: new AgentTokens(engine, keys, meters, agentTokenMs),
     events: new EventHub(engine),
-    limiter: new RateLimiter(rates),
+    meters,
+    limiter: new RateLimiter(rates.credential),
     failedLogins: new FailedLogins(rates.failures),
-    uses: new TenantUses(engine),
+    uses,
     artifacts,
     counts: new Counts(),
     isClosing: false,

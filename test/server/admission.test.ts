@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
+import { limits } from "../../src/protocol/schema/limits.ts";
 import { FailedLogins, Meters, RateLimiter } from "../../src/server/auth/rate-limit.ts";
 import { createGate } from "../../src/server/http/edge.ts";
 import { pause, serve, until } from "./harness.ts";
@@ -207,7 +208,7 @@ test("a credential over its rate limit gets 429 with a retry time; others, and t
 
 test("a token bucket allows a burst, then its rate, and never accumulates more than the burst", () => {
   let now = 1_000;
-  const limiter = new RateLimiter({ credential: { perSecond: 10, burst: 3 }, tenant: null });
+  const limiter = new RateLimiter({ perSecond: 10, burst: 3 });
   const meter = new Meters().ofKey("acme");
   const passed = () => {
     let count = 0;
@@ -224,8 +225,8 @@ test("a token bucket allows a burst, then its rate, and never accumulates more t
 
 test("M7, S4: new tokens and new agents have no more than their tenant's bucket, and items of a batch count one by one", () => {
   const now = 1_000;
-  const limiter = new RateLimiter({ credential: { perSecond: 10, burst: 5 }, tenant: { perSecond: 20, burst: 12 } });
-  const meters = new Meters();
+  const limiter = new RateLimiter({ perSecond: 10, burst: 5 });
+  const meters = new Meters({ perSecond: 20, burst: 12 });
   const passes = (meter: ReturnType<Meters["ofKey"]>, cost = 1) => {
     let count = 0;
     while (count < 100 && limiter.take(meter, cost, now) === null) count++;
@@ -239,6 +240,74 @@ test("M7, S4: new tokens and new agents have no more than their tenant's bucket,
   assert.equal(passes(meters.ofAgent("other", "alice"), 4), 1, "four of five, then one is left");
   assert.equal(passes(meters.ofAgent("third", "bob"), 100), 1, "more than the burst passes once, from a full bucket");
   assert.equal(passes(meters.ofAgent("third", "bob")), 0, "and is owed");
+});
+
+test("S4: a tenant's quota of requests a second takes the place of the server's limit, and a change counts at once", () => {
+  let now = 1_000;
+  let quota: number | null = 5;
+  const limiter = new RateLimiter(null);
+  const meters = new Meters({ perSecond: 20, burst: 40 }, (tenant) => (tenant === "acme" ? quota : null));
+  const passes = (tenant: string) => {
+    let count = 0;
+    while (limiter.take(meters.ofKey(tenant), 1, now) === null) count++;
+    return count;
+  };
+  assert.deepEqual([passes("acme"), passes("other")], [10, 40]);
+  quota = null;
+  meters.noteQuotas("acme");
+  now += 1_000;
+  assert.deepEqual([passes("acme"), passes("other")], [20, 20]);
+});
+
+test("S4: what a body or an answer costs afterwards is owed, by the credential and by its tenant", () => {
+  const limiter = new RateLimiter({ perSecond: 10, burst: 10 });
+  const meters = new Meters({ perSecond: 10, burst: 10 });
+  const meter = meters.ofKey("acme");
+  assert.equal(limiter.take(meter, 1, 1_000), null);
+  limiter.charge(meter, limits.bytesPerRequest - 1);
+  assert.equal(limiter.waitMs(meter, 1_000), 0, "less than one request");
+  limiter.charge(meter, 20 * limits.bytesPerRequest);
+  assert.equal(limiter.waitMs(meter, 1_000), 1_200);
+  assert.equal(limiter.take(meters.ofKey("acme"), 1, 1_000)?.code, "rate_limited", "of another key too");
+  assert.equal(limiter.take(meter, 1, 2_200), null);
+});
+
+test("S4: a tenant over its quota of requests a second gets 429, by number and by bytes, and another is served", async (t) => {
+  const { call, post, get } = await serve(t);
+  const { key: operator } = (await post<{ key: string }>("/v1/keys", { role: "operator" })).body;
+  const keyOf = async (tenant_id: string) => {
+    assert.equal((await post("/v1/tenants", { tenant_id }, { key: operator })).status, 201);
+    return (await post<{ key: string }>("/v1/keys", { role: "supervisor", tenant_id }, { key: operator })).body.key;
+  };
+  const [small, other] = [await keyOf("small"), await keyOf("other")];
+  const quotas = { requests_per_second_max: 1 };
+  assert.equal((await call("PUT", "/v1/tenants/small/quotas", quotas, { key: operator })).status, 200);
+  const task = { task_type: "a", principal_ai: "p", task_body: "x".repeat(5 * limits.bytesPerRequest) };
+  assert.equal((await post("/v1/tasks", task, { key: small })).status, 201, "from a full bucket");
+  const refused = await post("/v1/tasks", task, { key: small });
+  assert.deepEqual([refused.status, refused.body.error], [429, "rate_limited"]);
+  assert.ok((refused.body.retry_after_ms ?? 0) > 2_000, "the first one's bytes are owed");
+  assert.equal((await get("/v1/leases", { key: small })).status, 429);
+  for (let count = 0; count < 5; count++) assert.equal((await post("/v1/tasks", task, { key: other })).status, 201);
+});
+
+test("S4: a connection with too many pipelined requests is refused and closed, and few are answered in order", async (t) => {
+  const server = await serve(t);
+  const ask = (count: number) =>
+    new Promise<string[]>((resolve) => {
+      const socket = connect(server.address.port, "127.0.0.1");
+      let text = "";
+      socket.on("data", (part: Buffer) => {
+        text += part.toString();
+        if (text.match(/HTTP\/1\.1 /g)?.length === count) socket.end();
+      });
+      socket.on("close", () => resolve(text.match(/(?<=HTTP\/1\.1 )\d+/g) ?? []));
+      socket.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(count));
+    });
+  assert.deepEqual(new Set(await ask(20)), new Set(["200"]));
+  const many = await ask(200);
+  assert.equal(many.at(-1), "429");
+  assert.ok(many.length < 200, `${many.length} answers`);
 });
 
 test("M7, S4: failed logins are counted by address, of IPv6 by network, and others are not touched", () => {

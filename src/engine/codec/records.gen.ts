@@ -58,6 +58,7 @@ function tenantQuotasFrom(from: Tenant["quotas"]): Tenant["quotas"] {
     subscriptionsMax: from.subscriptionsMax ?? 16000,
     heldMax: from.heldMax ?? 16000,
     unreadBytesMax: from.unreadBytesMax ?? 67108864,
+    requestsPerSecondMax: from.requestsPerSecondMax ?? null,
     artifactsMax: from.artifactsMax ?? 1000000,
     artifactBytesMax: from.artifactBytesMax ?? 10737418240,
     payloadBytesMax: from.payloadBytesMax ?? 8589934592,

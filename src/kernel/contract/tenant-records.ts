@@ -50,6 +50,8 @@ export const tenantQuotas = {
   subscriptionsMax: quota(16_000),
   heldMax: quota(16_000),
   unreadBytesMax: quota(64 * 2 ** 20),
+  /** Requests a second of all its credentials together, in place of the server's limit; null: that limit (S4). */
+  requestsPerSecondMax: optional(integer({ min: 1, error: "invalid_quotas" })),
   /** Artifacts, in number and in bytes; each counts at least a block of the disk (S4). */
   artifactsMax: quota(1_000_000),
   artifactBytesMax: quota(10 * 2 ** 30),

@@ -31,6 +31,8 @@ export const quotasWords: Words<typeof tenantQuotas> = {
   subscriptions_max: "Subscriptions to events at once (S4).",
   held_max: "Answers that are held for a long poll at once (S4).",
   unread_bytes_max: "Bytes that wait for readers which do not read; beyond it the slowest are cut off (S4).",
+  requests_per_second_max:
+    "Requests a second of all its credentials together; every 16 KiB of a body or an answer is one more (S4); null: the server's limit for tenants.",
   artifacts_max: "Stored artifacts (S4).",
   artifact_bytes_max: "Their size together; each counts at least 4,096 bytes (S4).",
   payload_bytes_max: "Bodies and inputs of tasks that are not done, in bytes as they are stored.",

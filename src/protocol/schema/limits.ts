@@ -21,6 +21,8 @@ export const limits = {
   jsonDepthMax: 64,
   /** Commands in one frame of the stream. */
   frameCommandsMax: 1_024,
+  /** In rates, a body or an answer counts as one request more for each of these that it has (S4). */
+  bytesPerRequest: 16_384,
   frameIdLengthMax: 64,
   /** Tasks and receipts that one call can bring, if they fit into a body. */
   batchMax: 10_000,

@@ -84,6 +84,7 @@ export function createArtifactHandlers(service: Service, readers: Readers): Arti
       if (stored === "disk_full") service.log.error({ tenant }, "an artifact was refused: the disk is full");
       if (!isStored(stored)) return refuse(raw, response, problemAnswer(stored, bytesMax));
       const { sha256, size } = stored;
+      if (raw.headers["content-length"] === undefined) service.limiter.charge(caller.meter, size);
       senders.note(caller, sha256);
       sendAnswer(response, answerJson(201, { pointer: pointerPrefix + sha256, sha256, size }));
     }),

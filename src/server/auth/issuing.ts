@@ -1,6 +1,7 @@
 /**
  * Commands whose answers carry a credential: registering and resuming, with the new instance's token (A3), renewing that
- * token, and creating or rotating a key; and those that change what a credential allows.
+ * token, and creating or rotating a key; and those that change what a credential allows, or
+ * how often.
  */
 import type { Decision } from "../../engine/engine-types.ts";
 import type {
@@ -11,6 +12,7 @@ import type {
   DeletePolicy,
   RotateKey,
   SetPolicy,
+  SetTenantQuotas,
 } from "../../kernel/contract/commands.ts";
 import type { AnswerContext } from "../../protocol/answers/answer.ts";
 import { CommandRun, type RunRequest } from "../answering/command-run.ts";
@@ -100,5 +102,19 @@ class KeyRun extends CommandRun {
     this.service.counts.note(reply);
     this.service.keys.noteChange();
     this.answer(reply, now, this.shown);
+  }
+}
+
+/** S4: from its answer on the new rate counts. */
+export function runSetQuotas({ service, operation, command, respond }: RunRequest<SetTenantQuotas>): null {
+  service.engine.submit(command, new QuotasRun(service, operation, command, respond));
+  return null;
+}
+
+class QuotasRun extends CommandRun {
+  override send(decided: Decision): void {
+    const { reply } = decided;
+    if (reply.type === "tenant") this.service.meters.noteQuotas(reply.tenant.id);
+    super.send(decided);
   }
 }

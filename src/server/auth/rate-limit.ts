@@ -1,9 +1,11 @@
 /**
  * How often a caller may call (S4): a bucket for each key and agent, and one for each tenant, so that many credentials get
- * no more than their tenant's share. Failed authentication is counted by address.
+ * no more than their tenant's share. What is large takes time to read and to write, so bytes count as requests too.
+ * Failed authentication is counted by address.
  */
 import { isIPv6 } from "node:net";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
+import { limits } from "../../protocol/schema/limits.ts";
 
 export interface RateLimit {
   readonly perSecond: number;
@@ -24,18 +26,35 @@ interface Bucket {
   at: number;
 }
 
+/** Of a tenant: its quota, where it has one, in place of the server's limit. */
+interface TenantBucket extends Bucket {
+  limit: RateLimit | null;
+}
+
 /** Of a credential, with the one that it shares with all others of its tenant. */
 export interface Meter extends Bucket {
-  readonly shared: Bucket;
+  readonly shared: TenantBucket;
 }
+
+/** How many seconds' requests of a tenant with a quota may come at once. */
+const quotaBurst = 2;
 
 /** Agents whose buckets are remembered; of more the oldest are forgotten, and then only their tenants' count. */
 const agentsMax = 100_000;
 
 /** Buckets outlive their credentials: a new token for the same agent, and a new agent of the same tenant, have no new ones. */
 export class Meters {
-  private readonly tenants = new Map<string, Bucket>();
+  private readonly tenants = new Map<string, TenantBucket>();
   private readonly agents = new Map<string, Meter>();
+  /** Of all tenants without a quota. */
+  private readonly usual: RateLimit | null;
+  /** Requests a second of a tenant; null: it has no quota. */
+  private readonly quotaOf: (tenant: string) => number | null;
+
+  constructor(usual: RateLimit | null = null, quotaOf: (tenant: string) => number | null = () => null) {
+    this.usual = usual;
+    this.quotaOf = quotaOf;
+  }
 
   ofKey(tenant: string): Meter {
     return { ...full(), shared: this.ofTenant(tenant) };
@@ -54,10 +73,21 @@ export class Meters {
   }
 
   /** Only of tenants that a valid credential names, so there are no more of them than tenants. */
-  private ofTenant(tenant: string): Bucket {
-    const bucket = this.tenants.get(tenant) ?? full();
+  private ofTenant(tenant: string): TenantBucket {
+    const bucket = this.tenants.get(tenant) ?? { ...full(), limit: this.limitOf(tenant) };
     this.tenants.set(tenant, bucket);
     return bucket;
+  }
+
+  /** Its quotas were changed. */
+  noteQuotas(tenant: string): void {
+    const bucket = this.tenants.get(tenant);
+    if (bucket !== undefined) bucket.limit = this.limitOf(tenant);
+  }
+
+  private limitOf(tenant: string): RateLimit | null {
+    const perSecond = this.quotaOf(tenant);
+    return perSecond === null ? this.usual : { perSecond, burst: quotaBurst * perSecond };
   }
 }
 
@@ -67,10 +97,11 @@ function full(): Bucket {
 
 /** A token bucket may save up for a burst, and then goes on at its rate. */
 export class RateLimiter {
-  private readonly limits: Pick<RateLimits, "credential" | "tenant">;
+  private readonly credential: RateLimit | null;
 
-  constructor(limits: Pick<RateLimits, "credential" | "tenant">) {
-    this.limits = limits;
+  /** Of each credential; a tenant's limit is with its bucket. */
+  constructor(credential: RateLimit | null) {
+    this.credential = credential;
   }
 
   /**
@@ -78,10 +109,11 @@ export class RateLimiter {
    * full bucket, and leaves a debt.
    */
   take(meter: Meter | null, cost = 1, now?: number): Answer | null {
-    const { credential, tenant } = this.limits;
+    const { credential } = this;
     if (meter === null) return null;
     const { shared } = meter;
     const at = now ?? performance.now();
+    const tenant = shared.limit;
     // Every request comes by here, and nearly all find enough in both.
     if (credential !== null) {
       meter.left = Math.min(credential.burst, meter.left + ((at - meter.at) * credential.perSecond) / 1_000);
@@ -99,6 +131,20 @@ export class RateLimiter {
     shared.left -= cost;
     return null;
   }
+
+  /** For bytes that are only known afterwards: what they cost is owed. */
+  charge(meter: Meter | null, bytes: number): void {
+    if (meter === null) return;
+    const cost = Math.floor(bytes / limits.bytesPerRequest);
+    meter.left -= cost;
+    meter.shared.left -= cost;
+  }
+
+  /** How long it takes until one request is let through; 0: one is now. */
+  waitMs(meter: Meter, now = performance.now()): number {
+    const { shared } = meter;
+    return Math.max(waitFor(this.credential, meter, 1, now), waitFor(shared.limit, shared, 1, now));
+  }
 }
 
 /** More than a whole bucket is taken from a full one. */
@@ -108,7 +154,7 @@ function isShort(limit: RateLimit | null, { left }: Bucket, cost: number): boole
 
 function refused(of: string, limit: RateLimit | null, { left }: Bucket, cost: number): Answer {
   const { perSecond, burst } = limit ?? { perSecond: 0, burst: 0 };
-  const detail = `${of} may send ${perSecond} requests a second, items of batches included; wait for retry_after_ms, and send fewer.`;
+  const detail = `${of} may send ${perSecond} requests a second, items of batches and every 16 KiB of a body or an answer included; wait for retry_after_ms, and send fewer.`;
   const ms = ((Math.min(cost, burst) - left) / perSecond) * 1_000;
   return errorAnswer("rate_limited", detail, { retry_after_ms: Math.ceil(ms) });
 }

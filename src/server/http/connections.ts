@@ -3,7 +3,7 @@
  * One too many is answered with an error, and closed. Strangers never take the place of others: past their number the
  * one that has been silent longest is closed for the next, which has its head to send within a moment.
  */
-import type { Server } from "node:http";
+import type { Server, ServerResponse } from "node:http";
 import type { Server as SecureServer } from "node:https";
 import type { Socket } from "node:net";
 import { type Answer, errorAnswer } from "../../protocol/answers/answer.ts";
@@ -18,6 +18,8 @@ export interface Connection {
   owner: string | null;
   /** Refused, or taken by an event stream: a request that still comes on it is not served. */
   isTaken: boolean;
+  /** Answers that wait for the one before them to leave; null: there was never one. */
+  pipelined: Set<ServerResponse> | null;
 }
 
 export interface ConnectionLimits {
@@ -26,6 +28,8 @@ export interface ConnectionLimits {
 
 /** How many can get the error at once; past these, connections are closed without an answer. */
 const turnedAwayMax = 100;
+/** Requests of one connection that may wait for the answers before them: each keeps its answer in memory. */
+export const pipelinedMax = 32;
 /** The share of all connections that strangers can have. */
 const strangersShare = 4;
 
@@ -57,7 +61,7 @@ export class Connections {
   }
 
   private add(socket: Socket, isSecure: boolean): void {
-    const connection: Connection = { socket, owner: null, isTaken: false };
+    const connection: Connection = { socket, owner: null, isTaken: false, pipelined: null };
     const peer = peerOf(socket);
     this.open.set(socket, connection);
     this.strangers.add(connection);
@@ -105,10 +109,27 @@ export class Connections {
     return null;
   }
 
+  /** False: too many wait already. */
+  pipeline(connection: Connection, response: ServerResponse): boolean {
+    connection.pipelined ??= new Set();
+    const { pipelined } = connection;
+    if (pipelined.size >= pipelinedMax) return false;
+    pipelined.add(response);
+    response.once("close", () => pipelined.delete(response));
+    return true;
+  }
+
   /** Whatever they are in the middle of: requests, event streams, WebSockets. */
   destroyAll(): void {
     for (const socket of this.open.keys()) socket.destroy();
   }
+}
+
+/** Bytes that were written to it and that its client has not taken, pipelined answers included. */
+export function unreadBytesOf({ socket, pipelined }: Connection): number {
+  let bytes = socket.writableLength;
+  for (const response of pipelined ?? []) if (response.socket === null) bytes += response.writableLength;
+  return bytes;
 }
 
 function peerOf({ remoteAddress, remotePort }: Socket): string {

@@ -156,18 +156,22 @@ const challenge = 'Bearer realm="leasehold"';
 
 export const jsonType = "application/json; charset=utf-8";
 
-/** Writes answers as HTTP: head and body leave in one piece, with no more headers than a client has use for. */
-export function sendAnswer(response: ServerResponse, answer: Answer): void {
+/**
+ * Writes answers as HTTP: head and body leave in one piece, with no more headers than a client has use for. Returns the
+ * size of the body.
+ */
+export function sendAnswer(response: ServerResponse, answer: Answer): number {
   const { status, retryAfter } = answer;
   // The client may have gone away while its answer was held or committed.
-  if (response.destroyed || response.headersSent) return;
+  if (response.destroyed || response.headersSent) return 0;
   if (status === 204) return sendNothing(response, retryAfter);
   const body = bodyText(answer);
+  const bytes = Buffer.byteLength(body);
   const headers = [
     "Content-Type",
     jsonType,
     "Content-Length",
-    String(Buffer.byteLength(body)),
+    String(bytes),
     "Cache-Control",
     "no-store",
     "X-Content-Type-Options",
@@ -177,14 +181,16 @@ export function sendAnswer(response: ServerResponse, answer: Answer): void {
   if (status === 401) headers.push("WWW-Authenticate", challenge);
   response.writeHead(status, headers);
   response.end(body);
+  return bytes;
 }
 
 /** No content, and so nothing that describes it. */
-function sendNothing(response: ServerResponse, retryAfter: number | null): void {
+function sendNothing(response: ServerResponse, retryAfter: number | null): number {
   const headers = ["Cache-Control", "no-store"];
   if (retryAfter !== null) headers.push("Retry-After", String(retryAfter));
   response.writeHead(204, headers);
   response.end();
+  return 0;
 }
 
 export function sendText(response: ServerResponse, status: number, type: string, body: string): void {

@@ -18,7 +18,7 @@ import { authenticate } from "../auth/authenticate.ts";
 import { dispatch } from "../dispatch.ts";
 import { legivellumPaths, mcpMethods, mcpPaths } from "../mcp/routes.ts";
 import type { Caller, Service } from "../service.ts";
-import type { Connections } from "./connections.ts";
+import { type Connections, pipelinedMax } from "./connections.ts";
 import { type Gate, sendAnswer, sendRaw } from "./edge.ts";
 import { answerForError, answerForParserError } from "./errors.ts";
 import { answerUnrouted, takesHead } from "./unrouted.ts";
@@ -77,7 +77,7 @@ export function createHttp(options: HttpOptions): Http {
   });
   app.decorateRequest("caller", null);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser<Buffer>("application/json", { parseAs: "buffer" }, parseBody);
+  app.addContentTypeParser<Buffer>("application/json", { parseAs: "buffer" }, bodyParser(options.service));
   app.setErrorHandler((error, _request, reply) => refuse(options, reply, answerForError(error, options.log)));
   app.register((scope, _options, done) => {
     refuseUnrouted(scope, options);
@@ -168,10 +168,13 @@ function handlerFor({ service, gate }: HttpOptions, operation: Operation, route:
     const read = readHttp(operation, route, { params, query: request.query as RawQuery, body });
     if (!read.ok) {
       service.counts.refuse(read.code);
-      return sendAnswer(raw, faultAnswer(read));
+      return void sendAnswer(raw, faultAnswer(read));
     }
     const sender = operation.isAudited ? { ...caller, address: gate.addressOf(request.raw) } : caller;
-    const drop = dispatch(service, operation, read.value, sender, sendAnswer.bind(null, raw));
+    const drop = dispatch(service, operation, read.value, sender, (answer) => {
+      const bytes = sendAnswer(raw, answer);
+      if (bytes >= limits.bytesPerRequest) service.limiter.charge(caller.meter, bytes);
+    });
     // The answer may be held; it is dropped if the client goes away (W8).
     if (drop !== null) raw.once("close", drop);
   };
@@ -195,6 +198,9 @@ function admission(options: HttpOptions, whom: "anyone" | "known" | "named later
     }
     const turnedAway = gate.check(raw);
     if (turnedAway !== null) return refuse(options, reply, turnedAway);
+    // Without a socket of its own, it waits for the answer before it to leave.
+    if (reply.raw.socket === null && !connections.pipeline(connection, reply.raw))
+      return refuseLast(options, reply, tooManyPipelined);
     if (headers.origin !== undefined && gate.lets(headers.origin)) letPageRead(reply, headers.origin);
     const apiKey = headers["x-api-key"];
     // Its body has to be parsed to know who it is from, so an address that failed too often comes no further.
@@ -211,7 +217,10 @@ function admission(options: HttpOptions, whom: "anyone" | "known" | "named later
         const full = connections.claim(connection, found);
         if (full !== null) return refuseLast(options, reply, full);
       }
-      const tooMany = found.meter === null ? null : service.limiter.take(found.meter);
+      // The body is not read yet, but its length is known.
+      const { "content-length": length } = headers;
+      const cost = length === undefined ? 1 : 1 + Math.floor(Number(length) / limits.bytesPerRequest);
+      const tooMany = found.meter === null ? null : service.limiter.take(found.meter, cost);
       if (tooMany !== null) return refuse(options, reply, tooMany);
       request.caller = found;
     }
@@ -219,6 +228,11 @@ function admission(options: HttpOptions, whom: "anyone" | "known" | "named later
     done();
   };
 }
+
+const tooManyPipelined = errorAnswer(
+  "too_many_in_flight",
+  `At most ${pipelinedMax} requests of a connection may wait for the answers before them; read those first.`,
+);
 
 function letPageRead({ raw }: FastifyReply, origin: string): void {
   raw.setHeader("Access-Control-Allow-Origin", origin);
@@ -255,22 +269,26 @@ const shuttingDown = errorAnswer("shutting_down", "The server is shutting down; 
 });
 
 /** An empty body is the same as `{}`. Own keys named `__proto__` stay own keys here, and are unknown fields later. */
-function parseBody(
-  { headers }: FastifyRequest,
-  bytes: Buffer,
-  done: (error: Error | null, body?: unknown) => void,
-): void {
-  const contentType = headers["content-type"];
-  if (contentType !== "application/json" && !isJsonInUtf8(contentType)) return done(new Refused(notJson));
-  if (bytes.length === 0) return done(null, undefined);
-  if (!isUtf8(bytes)) return done(new Refused(notUtf8));
-  let body: unknown;
-  try {
-    body = JSON.parse(bytes.toString());
-  } catch {
-    return done(new Refused(malformed));
-  }
-  done(null, body);
+function bodyParser({ limiter }: Service) {
+  return function parseBody(
+    { headers, caller }: FastifyRequest,
+    bytes: Buffer,
+    done: (error: Error | null, body?: unknown) => void,
+  ): void {
+    // Without a length it was let in as if it were small.
+    if (headers["content-length"] === undefined) limiter.charge(caller?.meter ?? null, bytes.length);
+    const contentType = headers["content-type"];
+    if (contentType !== "application/json" && !isJsonInUtf8(contentType)) return done(new Refused(notJson));
+    if (bytes.length === 0) return done(null, undefined);
+    if (!isUtf8(bytes)) return done(new Refused(notUtf8));
+    let body: unknown;
+    try {
+      body = JSON.parse(bytes.toString());
+    } catch {
+      return done(new Refused(malformed));
+    }
+    done(null, body);
+  };
 }
 
 const utf8Charsets: readonly string[] = ["utf-8", "utf8", '"utf-8"', '"utf8"'];

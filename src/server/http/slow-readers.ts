@@ -6,7 +6,7 @@
 import type { Socket } from "node:net";
 import type { Counts } from "../answering/command-run.ts";
 import type { TenantUses } from "../answering/tenant-use.ts";
-import type { Connection, Connections } from "./connections.ts";
+import { type Connection, type Connections, unreadBytesOf } from "./connections.ts";
 
 export interface UnreadLimits {
   /** Of all tenants together. */
@@ -58,7 +58,8 @@ export class SlowReaders {
   /** Bytes that wait for a tenant's readers. */
   unread(tenant: string): number {
     let sum = 0;
-    for (const { socket, owner } of this.connections.open.values()) if (owner === tenant) sum += socket.writableLength;
+    for (const connection of this.connections.open.values())
+      if (connection.owner === tenant) sum += unreadBytesOf(connection);
     return sum;
   }
 
@@ -67,9 +68,9 @@ export class SlowReaders {
     const waiting: Waiting[] = [];
     for (const connection of this.connections.open.values()) {
       const { socket } = connection;
-      const bytes = socket.writableLength;
+      const bytes = unreadBytesOf(connection);
       if (bytes === 0) this.progress.delete(socket);
-      else if (this.isStuck(socket, bytes, now)) this.cut(socket);
+      else if (this.isStuck(socket, socket.writableLength, now)) this.cut(socket);
       else waiting.push({ connection, bytes });
     }
     this.makeRoom(waiting);

@@ -13,7 +13,7 @@ export function answerUnrouted(request: IncomingMessage, response: ServerRespons
   const allowed = url === "*" ? ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"] : methodsFor(url);
   if (allowed.length === 0) {
     counts.refuse("not_found");
-    return sendAnswer(
+    return void sendAnswer(
       response,
       errorAnswer("not_found", "Nothing is at this path; see /openapi.json for what there is."),
     );

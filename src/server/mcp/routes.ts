@@ -57,10 +57,10 @@ export function createMcp(options: McpOptions): Mcp {
     const isLegivellum = legivellumPaths.some((path) => path === request.routeOptions.url);
     const message = isLegivellum ? messageIn(request.body) : null;
     const caller = request.caller ?? callerNaming(request, message);
-    if (!isCaller(caller)) return sendAnswer(reply.raw, caller);
+    if (!isCaller(caller)) return void sendAnswer(reply.raw, caller);
     const takesStream = acceptsStream(headers);
     const sets = toolsetsIn(request.query);
-    if (sets === undefined) return sendAnswer(reply.raw, unknownToolset);
+    if (sets === undefined) return void sendAnswer(reply.raw, unknownToolset);
     const gone = new AbortController();
     reply.raw.once("close", () => {
       if (!reply.raw.writableFinished) gone.abort();
@@ -80,7 +80,7 @@ export function createMcp(options: McpOptions): Mcp {
     const context = { plane, sets, role: caller.actor.role, hasKey: !service.keys.isEmpty, isLegivellum };
     if (isLegivellum && !takesStream && headers["mcp-protocol-version"] === undefined) {
       const answered = await plain(message, context, gone.signal);
-      if (answered !== null) return sendAnswer(reply.raw, answerJson(200, answered));
+      if (answered !== null) return void sendAnswer(reply.raw, answerJson(200, answered));
     }
     const response = await open(webRequest(request, gone.signal), context);
     await sendResponse(takesStream ? response : await withoutStream(response), reply.raw, gone.signal);

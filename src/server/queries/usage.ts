@@ -31,7 +31,8 @@ export async function getUsage(service: Service, query: QueryOf<"get_usage">): P
     unreadBytesMax: uses.unreadOf(tenant),
     artifactsMax: stored.files,
     artifactBytesMax: stored.bytes,
-    // Of each lease by itself.
+    // Of each second, and of each lease by itself.
+    requestsPerSecondMax: null,
     leaseTimeMsMax: null,
   };
   const rows = quotaNames.map(

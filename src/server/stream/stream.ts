@@ -32,7 +32,7 @@ import { dispatch } from "../dispatch.ts";
 import { drained, eventQueryOf, followEvents } from "../events/sse.ts";
 import type { SlowReaders } from "../http/slow-readers.ts";
 import type { Caller, Service } from "../service.ts";
-import { FrameQueue } from "./frame-queue.ts";
+import { FrameQueue, type Source } from "./frame-queue.ts";
 
 /** Commands of one connection that are not answered yet. */
 const inFlightMax = 10_000;
@@ -40,6 +40,8 @@ const inFlightMax = 10_000;
 const subscriptionsMax = 16;
 /** What may wait in memory for a slow reader before it is cut off. */
 const bufferedBytesMax = 16 * 2 ** 20;
+/** The longest that nothing is read from a connection that sent too much; pings are answered late meanwhile. */
+const restMsMax = 1_000;
 /** Past this a frame is sent before all its replies are together, so that a reader can begin. */
 const frameBytesAim = 256 * 1024;
 
@@ -98,6 +100,8 @@ class Connection {
   private flushIsSet = false;
   private inFlight = 0;
   private isOver = false;
+  /** Nothing is read from it for a while, because it sent too much. */
+  private isResting = false;
 
   constructor({ service, readers, queue, slowReaders }: Shared, socket: WebSocket, wire: Socket, caller: Caller) {
     this.service = service;
@@ -106,7 +110,8 @@ class Connection {
     this.socket = socket;
     this.wire = wire;
     this.caller = caller;
-    socket.on("message", (data, isBinary) => queue.take(socket, () => this.receive(data, isBinary)));
+    const source: Source = { pause: () => socket.pause(), resume: () => this.isResting || socket.resume() };
+    socket.on("message", (data, isBinary) => queue.take(source, () => this.receive(data, isBinary)));
     // The close that follows an error is what ends the connection.
     socket.on("error", () => socket.terminate());
   }
@@ -114,9 +119,14 @@ class Connection {
   private receive(data: RawData, isBinary: boolean): void {
     if (this.isOver) return;
     if (isBinary) return this.reply(null, errorAnswer("invalid_request", "Send frames of text, not of bytes."));
+    const text = data.toString();
+    if (text.length >= limits.bytesPerRequest) {
+      this.service.limiter.charge(this.caller.meter, text.length);
+      this.rest();
+    }
     let frame: unknown;
     try {
-      frame = JSON.parse(data.toString());
+      frame = JSON.parse(text);
     } catch {
       return this.reply(
         null,
@@ -129,9 +139,29 @@ class Connection {
     }
   }
 
+  /** S4: to read a frame and to refuse what is in it takes time too, so the next ones have to wait. */
+  private rest(): void {
+    const { meter } = this.caller;
+    const ms = this.isResting || meter === null ? 0 : this.service.limiter.waitMs(meter);
+    if (ms === 0) return;
+    this.isResting = true;
+    this.socket.pause();
+    setTimeout(
+      () => {
+        this.isResting = false;
+        if (!this.isOver) this.socket.resume();
+      },
+      Math.min(ms, restMsMax),
+    ).unref();
+  }
+
   private run({ id, op, input }: StreamCommand): void {
     const tooMany = this.service.limiter.take(this.caller.meter);
-    if (tooMany !== null) return this.reply(id, tooMany);
+    if (tooMany !== null) {
+      this.service.counts.refuse(tooMany.code);
+      this.rest();
+      return this.reply(id, tooMany);
+    }
     const operation = findOperation(op);
     if (operation === undefined) {
       return this.reply(
@@ -216,7 +246,9 @@ class Connection {
   }
 
   private reply(id: FrameId | null, answered: Answer): void {
-    this.send(replyFrameText(id, answered));
+    const text = replyFrameText(id, answered);
+    if (text.length >= limits.bytesPerRequest) this.service.limiter.charge(this.caller.meter, text.length);
+    this.send(text);
   }
 
   /** Everything that is ready in the same turn goes out in one frame. */
