@@ -3,7 +3,8 @@
  * once, no resource granted while its last holder still used it.
  */
 
-export type Kind = "http" | "tcp" | "process";
+export const kinds = ["http", "tcp", "process", "udp", "memory"] as const;
+export type Kind = (typeof kinds)[number];
 
 export interface Operation {
   readonly kind: Kind;
@@ -27,7 +28,13 @@ export interface Stop {
 }
 
 /** From the cell's check of its clock to our reading of ours: two processes and a loopback on a busy machine. */
-const slackMs: Readonly<Record<Kind, number>> = { http: 250, tcp: 250, process: 1_000 };
+const slackMs: Readonly<Record<Kind, number>> = {
+  http: 250,
+  tcp: 250,
+  process: 1_000,
+  udp: 250,
+  memory: 250,
+};
 /** A stopped cell passes on what it had already checked when it continues. */
 const wakeMs = 1_000;
 
@@ -58,8 +65,8 @@ export class CellChecker {
 
   judge(): Verdict {
     const violations = [...this.violations];
-    const latestMs: Record<Kind, number> = { http: 0, tcp: 0, process: 0 };
-    const counts: Record<Kind, number> = { http: 0, tcp: 0, process: 0 };
+    const latestMs = noneOfEach();
+    const counts = noneOfEach();
     const inHand = new Map<string, number>();
     const late = new Map<string, { readonly what: string; overMs: number; count: number }>();
     for (const operation of this.operations) {
@@ -91,7 +98,8 @@ export class CellChecker {
   }
 
   private wasInHand({ kind, resource, at }: Operation, { endsAt }: KnownLease): boolean {
-    if (kind === "process") return false;
+    // A write into memory counts from when its holder sent it: no check was before that.
+    if (kind === "process" || kind === "memory") return false;
     return this.stops.some(
       ({ cell, from, to }) => resource.endsWith(`/${cell}`) && from <= endsAt && endsAt <= to && at <= to + wakeMs,
     );
@@ -121,4 +129,8 @@ export class CellChecker {
       return found;
     });
   }
+}
+
+function noneOfEach(): Record<Kind, number> {
+  return Object.fromEntries(kinds.map((kind) => [kind, 0])) as Record<Kind, number>;
 }

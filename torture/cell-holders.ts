@@ -2,20 +2,11 @@
  * Holders that use their tokens all the time: while the lease is live, and deliberately for a while after it has ended.
  * They renew, release or let the lease expire, and retry whatever is refused.
  */
-import { request as askHttp } from "node:http";
-import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../sim/random.ts";
 import type { CellChecker } from "./cell-checker.ts";
 import type { Service } from "./cell-services.ts";
-
-interface Lease {
-  readonly id: string;
-  readonly fence: number;
-  readonly expires_at: string;
-  readonly token: string;
-  readonly coordinate: string;
-}
+import type { Lease } from "./cell-users.ts";
 
 interface Acquired {
   readonly leases?: readonly Lease[];
@@ -105,15 +96,13 @@ async function use(first: Lease, service: Service, world: HolderWorld): Promise<
   const { url, checker, random, tally, isOver } = world;
   let lease = first;
   let isUsing = true;
-  const using = [
-    requests(
-      () => lease,
-      service,
-      () => isUsing,
-      world,
-    ),
-    line(first, service, () => isUsing),
-  ];
+  const using = service.use({
+    present: () => lease,
+    service,
+    isUsing: () => isUsing,
+    wasRefused: () => tally.refused++,
+    checker,
+  });
   const renewals = random.chance(0.4) ? random.between(1, 3) : 0;
   for (let at = 0; at < renewals && !isOver(); at++) {
     await sleep(leftMs(lease) * 0.6);
@@ -128,53 +117,9 @@ async function use(first: Lease, service: Service, world: HolderWorld): Promise<
   // The gateway must refuse a holder that goes on after the end.
   await sleep(random.between(200, 1_000));
   isUsing = false;
-  await Promise.all(using);
+  await using;
 }
 
 function leftMs({ expires_at: at }: Lease): number {
   return Math.max(0, Date.parse(at) - Date.now());
-}
-
-async function requests(
-  present: () => Lease,
-  { resource }: Service,
-  isUsing: () => boolean,
-  { tally }: HolderWorld,
-): Promise<void> {
-  if (!resource.startsWith("API:")) return;
-  const stream = askHttp(`${present().coordinate}/stream`, { headers: bearer(present()) });
-  stream.on("error", () => {});
-  stream.on("response", (answer) => answer.on("error", () => {}).resume());
-  stream.end();
-  while (isUsing()) {
-    const { coordinate } = present();
-    const signal = AbortSignal.timeout(1_000);
-    await fetch(coordinate, { headers: bearer(present()), signal })
-      .then(async (answer) => {
-        await answer.arrayBuffer();
-        if (!answer.ok) tally.refused++;
-      })
-      .catch(() => undefined);
-    await sleep(15);
-  }
-  stream.destroy();
-}
-
-function bearer({ token }: Lease): { readonly authorization: string } {
-  return { authorization: `Bearer ${token}` };
-}
-
-/** One connection that stays open across renewals (G8), and its lease's name on every line. */
-async function line({ id, token, coordinate }: Lease, { resource }: Service, isUsing: () => boolean): Promise<void> {
-  if (!resource.startsWith("DB:")) return;
-  const { port } = new URL(coordinate);
-  const socket = connect(Number(port), "127.0.0.1");
-  socket.on("error", () => {});
-  socket.resume();
-  socket.write(`${token}\n`);
-  while (isUsing()) {
-    if (!socket.destroyed) socket.write(`${id}\n`);
-    await sleep(15);
-  }
-  socket.destroy();
 }

@@ -1,4 +1,5 @@
-/** Real services behind cells, which record every use: HTTP, TCP, and a program that runs under a lease. */
+/** Real services behind cells, which record every use: HTTP, TCP, UDP, and a program that runs under a lease. */
+import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer as createHttp } from "node:http";
@@ -6,10 +7,13 @@ import { type AddressInfo, createServer as createTcp, type Socket } from "node:n
 import { join } from "node:path";
 import { readProcess } from "../src/cell/processes.ts";
 import type { CellChecker } from "./cell-checker.ts";
+import { sendDatagrams, sendRequests, type Use, writeLines } from "./cell-users.ts";
 
 export interface Service {
   readonly resource: string;
   readonly entry: object;
+  /** What a holder does with it: all the time, and on after its lease's end until it is stopped. */
+  use(use: Use): Promise<void>;
   /** Leases that use the service at this moment. */
   inside(): ReadonlySet<string>;
   /** Reads what the program recorded. */
@@ -34,6 +38,7 @@ export async function httpService(cell: string, checker: CellChecker): Promise<S
   const port = await listen(server);
   return {
     resource,
+    use: sendRequests,
     entry: { resource, driver: "http", options: { target: `http://127.0.0.1:${port}` } },
     inside: () => streams,
     collect: () => {},
@@ -61,6 +66,7 @@ export async function tcpService(cell: string, checker: CellChecker): Promise<Se
   const port = await listen(server);
   return {
     resource,
+    use: writeLines,
     entry: { resource, driver: "tcp", options: { target: `127.0.0.1:${port}` } },
     inside: () => new Set(sockets.values()),
     collect: () => {},
@@ -68,6 +74,28 @@ export async function tcpService(cell: string, checker: CellChecker): Promise<Se
       server.close();
       for (const socket of sockets.keys()) socket.destroy();
     },
+  };
+}
+
+/** Says everything back. Holders send their lease's id in every datagram. */
+export async function udpService(cell: string, checker: CellChecker): Promise<Service> {
+  const resource = `UDP:/torture/${cell}`;
+  const socket = createSocket("udp4");
+  socket.on("error", () => {});
+  socket.on("message", (datagram, { address, port }) => {
+    checker.did({ kind: "udp", resource, lease: String(datagram), at: Date.now() });
+    socket.send(datagram, port, address, () => {});
+  });
+  socket.bind(0, "127.0.0.1");
+  await once(socket, "listening");
+  return {
+    resource,
+    use: sendDatagrams,
+    entry: { resource, driver: "udp", options: { target: `127.0.0.1:${socket.address().port}` } },
+    // Datagrams have no connection that could be seen.
+    inside: () => new Set(),
+    collect: () => {},
+    close: () => socket.close(),
   };
 }
 
@@ -98,6 +126,7 @@ export function processService(cell: string, folder: string, checker: CellChecke
   };
   return {
     resource,
+    use: async () => {},
     entry: { resource, driver: "process", options: { command, grace_ms: 0 } },
     inside: () => {
       collect();

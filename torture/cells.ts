@@ -1,7 +1,8 @@
 /**
  * Cells under faults: cells are killed, stopped and cut off and the server is killed, at random and at the same time,
  * while holders use their leases continuously. The services behind the cells record every use, and a checker finds use
- * after a lease's end, two holders at once, and grants before the teardown (G6, G7, G11).
+ * after a lease's end, two holders at once, and grants before the teardown (G6, G7, G11). Memory has no service behind it:
+ * its holders read back what is there, and must find nothing that is not their own.
  *
  *   npm run torture:cells [-- --rounds 100 --seed 1]
  */
@@ -14,8 +15,9 @@ import { createRandom, type Random } from "../sim/random.ts";
 import { CellChecker, type Kind, type Verdict } from "./cell-checker.ts";
 import { learnFromHistory } from "./cell-history.ts";
 import { call, hold, type Tally } from "./cell-holders.ts";
+import { MemoryService } from "./cell-memory.ts";
 import { type CellProcess, spawnCell } from "./cell-process.ts";
-import { httpService, processService, type Service, tcpService } from "./cell-services.ts";
+import { httpService, processService, type Service, tcpService, udpService } from "./cell-services.ts";
 import { openWire, type Wire } from "./cut.ts";
 import { freePort } from "./free-port.ts";
 import { exitOnSignals, type ServerProcess, spawnServer } from "./server-process.ts";
@@ -109,6 +111,8 @@ async function startCell(world: World, name: string): Promise<Hosted> {
     await httpService(name, world.checker),
     await tcpService(name, world.checker),
     processService(name, world.folder, world.checker),
+    await udpService(name, world.checker),
+    new MemoryService(name, world.checker, world.random),
   ];
   const hosted = { name, services, wire, process: spawn(world, name, services, wire) };
   await hosted.process.linked();
@@ -135,6 +139,7 @@ async function cellLane(world: World, cell: Hosted, onRound: (left: number) => v
     switch (fault) {
       case "cell killed":
         await cell.process.kill();
+        for (const service of cell.services) if (service instanceof MemoryService) service.forget();
         await sleep(random.below(lastsMs));
         cell.process = spawn(world, cell.name, cell.services, cell.wire);
         break;
