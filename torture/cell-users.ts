@@ -27,7 +27,7 @@ export interface Use {
 const everyMs = 15;
 const answerMsMax = 1_000;
 /** How long datagrams are sent on after the flow's end. */
-const zombieMs = 300;
+const zombieMs = 600;
 
 export function bearer({ token }: Lease): { readonly authorization: string } {
   return { authorization: `Bearer ${token}` };
