@@ -10,7 +10,7 @@ import { WebSocket } from "ws";
 import { Sender, sleep, type Tally, type Target } from "./tenant-requests.ts";
 import { dribble, readNothing, subscribe } from "./tenant-sockets.ts";
 
-/** Each has two loops that send, wait for the answer, and pause for a moment, whatever the answer was. */
+/** Of each attack; a loop sends, waits for the answer, and pauses for a moment, whatever the answer was. */
 const loops = 2;
 const niceness = 10;
 
@@ -21,6 +21,9 @@ const task = { task_type: "bulk", principal_ai: "hostile" };
 const body = kibibytes(99);
 const inputs = { text: kibibytes(63) };
 const digest = { checkpoint_id: "c", resume_point: "r", context: { text: kibibytes(250) } };
+
+/** Each is another one by its first bytes. */
+const artifact = randomBytes(2 ** 20);
 
 const steps: Readonly<Record<string, Step>> = {
   payloads: async (sender) => {
@@ -68,8 +71,9 @@ const steps: Readonly<Record<string, Step>> = {
     void sender.send("POST", "/lease", poll);
     await sleep(20);
   },
-  artifacts: async (sender) => {
-    await sender.send("PUT", "/v1/artifacts", randomBytes(2 ** 20));
+  artifacts: async (sender, count, loop) => {
+    artifact.write(`${loop} ${count} `);
+    await sender.send("PUT", "/v1/artifacts", artifact);
   },
   "wrong keys": async (sender) => {
     const stranger = new Sender({ ...sender.target, key: "lhk_wrong" });
@@ -81,8 +85,8 @@ const steps: Readonly<Record<string, Step>> = {
 };
 
 /** Frames of nearly a megabyte, each with thousands of commands; the next is sent when the last was answered. */
-async function sendFrames(sender: Sender, pauseMs: number): Promise<void> {
-  const { port, key, isOver } = sender.target;
+async function sendFrames(sender: Sender): Promise<void> {
+  const { port, key, isOver, pauseMs } = sender.target;
   while (!isOver()) {
     const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/stream`, {
       perMessageDeflate: false,
@@ -129,18 +133,14 @@ async function untilOver(isOver: () => boolean): Promise<void> {
 }
 
 /** Those with sockets of their own. */
-const others: Readonly<Record<string, (sender: Sender, pauseMs: number) => Promise<void>>> = {
+const others: Readonly<Record<string, (sender: Sender) => Promise<void>>> = {
   "frames of a megabyte": sendFrames,
   subscriptions: subscribe,
   "unread sockets": readNothing,
   "slow requests": dribble,
 };
 
-async function attack(
-  target: Target,
-  pauseMs: number,
-  only: readonly string[],
-): Promise<Readonly<Record<string, Tally>>> {
+async function attack(target: Target, only: readonly string[]): Promise<Readonly<Record<string, Tally>>> {
   const senders: Record<string, Sender> = {};
   const all: Promise<unknown>[] = [];
   const senderFor = (name: string): Sender => {
@@ -152,19 +152,16 @@ async function attack(
   for (const [name, step] of Object.entries(steps)) {
     if (!isChosen(name)) continue;
     const sender = senderFor(name);
-    for (let loop = 0; loop < loops; loop++) all.push(repeat(step, sender, loop, pauseMs));
+    for (let loop = 0; loop < loops; loop++) all.push(repeat(step, sender, loop));
   }
-  for (const [name, run] of Object.entries(others)) if (isChosen(name)) all.push(run(senderFor(name), pauseMs));
+  for (const [name, run] of Object.entries(others)) if (isChosen(name)) all.push(run(senderFor(name)));
   await Promise.all(all);
   for (const sender of Object.values(senders)) sender.close();
   return Object.fromEntries(Object.entries(senders).map(([name, { tally }]) => [name, tally]));
 }
 
-async function repeat(step: Step, sender: Sender, loop: number, pauseMs: number): Promise<void> {
-  for (let count = 0; !sender.target.isOver(); count++) {
-    await step(sender, count, loop);
-    await sleep(pauseMs);
-  }
+async function repeat(step: Step, sender: Sender, loop: number): Promise<void> {
+  for (let count = 0; !sender.target.isOver(); count++) await step(sender, count, loop);
 }
 
 const [port = "", key = "", pauseMs = "", names = ""] = process.argv.slice(2);
@@ -174,9 +171,6 @@ process.stdin.on("end", () => {
 });
 process.stdin.resume();
 setPriority(niceness);
-const tallies = await attack(
-  { port: Number(port), key, isOver: () => isOver },
-  Number(pauseMs),
-  names.split(",").filter(Boolean),
-);
+const target: Target = { port: Number(port), key, isOver: () => isOver, pauseMs: Number(pauseMs) };
+const tallies = await attack(target, names.split(",").filter(Boolean));
 process.stdout.write(JSON.stringify(tallies), () => process.exit(0));

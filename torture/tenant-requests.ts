@@ -13,6 +13,8 @@ export interface Target {
   readonly port: number;
   readonly key: string;
   readonly isOver: () => boolean;
+  /** After each answer. */
+  readonly pauseMs: number;
 }
 
 /** Of one attack: its own few sockets, and its own counts. */
@@ -25,11 +27,12 @@ export class Sender {
     this.target = target;
   }
 
-  /** The body of an accepted answer; null where it was refused. */
+  /** The body of an accepted answer; null where it was refused. Resolves a moment after it, whatever it was. */
   async send(method: string, path: string, body: object | Buffer | null = null): Promise<ReplyBody | null> {
     const bytes = body === null ? null : Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
     this.tally.sent++;
     const answer = await this.exchange(method, path, bytes, Buffer.isBuffer(body));
+    await sleep(this.target.pauseMs);
     if (answer === null) return this.refuse("closed");
     const parsed = parse(answer.text);
     if (answer.status >= 300) return this.refuse(parsed?.error ?? "untyped");

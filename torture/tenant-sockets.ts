@@ -85,7 +85,8 @@ export async function dribble(sender: Sender): Promise<void> {
   const open = new Set<Socket>();
   const head = `POST /v1/tasks HTTP/1.1\r\n${headOf(port, key)}`;
   for (let count = 0; !isOver(); count++) {
-    const begun = count % 2 === 0 ? head : `${head}Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{`;
+    const begun =
+      count % 2 === 0 ? `${head}X-Slow: ` : `${head}Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{`;
     if (open.size < socketsMax) openRaw(sender, open, begun, "read");
     for (const socket of open) socket.write(" ");
     await sleep(openEveryMs);
@@ -103,7 +104,7 @@ function openRaw(sender: Sender, open: Set<Socket>, bytes: string, then: "pause"
   let isAnswered = false;
   open.add(socket);
   sender.tally.sent += requests;
-  socket.on("connect", () => socket.write(bytes));
+  socket.write(bytes);
   socket.on("data", (chunk: Buffer) => {
     if (isAnswered) return;
     isAnswered = true;

@@ -28,7 +28,7 @@ export const hostileQuotas = {
   connections_max: 64,
   subscriptions_max: 16,
   held_max: 16,
-  requests_per_second_max: 500,
+  requests_per_second_max: 200,
   unread_bytes_max: 8 * mebibyte,
   artifacts_max: 100,
   artifact_bytes_max: 32 * mebibyte,

@@ -265,9 +265,9 @@ test("S4: what a body or an answer costs afterwards is owed, by the credential a
   const meter = meters.ofKey("acme");
   assert.equal(limiter.take(meter, 1, 1_000), null);
   limiter.charge(meter, limits.bytesPerRequest - 1);
-  assert.equal(limiter.waitMs(meter, 1_000), 0, "less than one request");
+  assert.equal(limiter.waitMs(meter, 1, 1_000), 0, "less than one request");
   limiter.charge(meter, 20 * limits.bytesPerRequest);
-  assert.equal(limiter.waitMs(meter, 1_000), 1_200);
+  assert.equal(limiter.waitMs(meter, 1, 1_000), 1_200);
   assert.equal(limiter.take(meters.ofKey("acme"), 1, 1_000)?.code, "rate_limited", "of another key too");
   assert.equal(limiter.take(meter, 1, 2_200), null);
 });

@@ -23,6 +23,8 @@ export const limits = {
   frameCommandsMax: 1_024,
   /** In rates, a body or an answer counts as one request more for each of these that it has (S4). */
   bytesPerRequest: 16_384,
+  /** The longest that nothing is read from a connection that is over its rate; pings are answered late meanwhile. */
+  restMsMax: 1_000,
   frameIdLengthMax: 64,
   /** Tasks and receipts that one call can bring, if they fit into a body. */
   batchMax: 10_000,

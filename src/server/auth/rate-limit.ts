@@ -140,10 +140,10 @@ export class RateLimiter {
     meter.shared.left -= cost;
   }
 
-  /** How long it takes until one request is let through; 0: one is now. */
-  waitMs(meter: Meter, now = performance.now()): number {
+  /** How long it takes until that cost is let through; 0: it is now. */
+  waitMs(meter: Meter, cost: number, now = performance.now()): number {
     const { shared } = meter;
-    return Math.max(waitFor(this.credential, meter, 1, now), waitFor(shared.limit, shared, 1, now));
+    return Math.max(waitFor(this.credential, meter, cost, now), waitFor(shared.limit, shared, cost, now));
   }
 }
 

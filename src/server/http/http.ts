@@ -15,6 +15,7 @@ import { operations } from "../../protocol/operations.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import { Refused } from "../answering/faults.ts";
 import { authenticate } from "../auth/authenticate.ts";
+import type { Meter } from "../auth/rate-limit.ts";
 import { dispatch } from "../dispatch.ts";
 import { legivellumPaths, mcpMethods, mcpPaths } from "../mcp/routes.ts";
 import type { Caller, Service } from "../service.ts";
@@ -221,7 +222,7 @@ function admission(options: HttpOptions, whom: "anyone" | "known" | "named later
       const { "content-length": length } = headers;
       const cost = length === undefined ? 1 : 1 + Math.floor(Number(length) / limits.bytesPerRequest);
       const tooMany = found.meter === null ? null : service.limiter.take(found.meter, cost);
-      if (tooMany !== null) return refuse(options, reply, tooMany);
+      if (tooMany !== null) return refuseLater(options, reply, tooMany, found.meter, cost);
       request.caller = found;
     }
     if (headers["content-encoding"] !== undefined) return refuse(options, reply, notJson);
@@ -243,6 +244,15 @@ function letPageRead({ raw }: FastifyReply, origin: string): void {
 function refuse({ service }: HttpOptions, reply: FastifyReply, answer: Answer): void {
   service.counts.refuse(answer.code);
   sendAnswer(reply.raw, answer);
+}
+
+/**
+ * S4: to refuse takes time too, and to read the rest of a large body more. So the answer is held until the request would have been
+ * let through, and nothing more is read from the connection meanwhile; but not for long.
+ */
+function refuseLater(options: HttpOptions, reply: FastifyReply, answer: Answer, meter: Meter | null, cost: number) {
+  const ms = meter === null ? 0 : options.service.limiter.waitMs(meter, cost);
+  setTimeout(() => refuse(options, reply, answer), Math.min(ms, limits.restMsMax)).unref();
 }
 
 /** With the answer the connection ends. */

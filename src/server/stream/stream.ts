@@ -40,8 +40,6 @@ const inFlightMax = 10_000;
 const subscriptionsMax = 16;
 /** What may wait in memory for a slow reader before it is cut off. */
 const bufferedBytesMax = 16 * 2 ** 20;
-/** The longest that nothing is read from a connection that sent too much; pings are answered late meanwhile. */
-const restMsMax = 1_000;
 /** Past this a frame is sent before all its replies are together, so that a reader can begin. */
 const frameBytesAim = 256 * 1024;
 
@@ -102,6 +100,8 @@ class Connection {
   private isOver = false;
   /** Nothing is read from it for a while, because it sent too much. */
   private isResting = false;
+  /** Commands of the frame that is being read that its rate limit refused. */
+  private limited = 0;
 
   constructor({ service, readers, queue, slowReaders }: Shared, socket: WebSocket, wire: Socket, caller: Caller) {
     this.service = service;
@@ -120,10 +120,14 @@ class Connection {
     if (this.isOver) return;
     if (isBinary) return this.reply(null, errorAnswer("invalid_request", "Send frames of text, not of bytes."));
     const text = data.toString();
-    if (text.length >= limits.bytesPerRequest) {
-      this.service.limiter.charge(this.caller.meter, text.length);
-      this.rest();
-    }
+    const isLarge = text.length >= limits.bytesPerRequest;
+    if (isLarge) this.service.limiter.charge(this.caller.meter, text.length);
+    this.limited = 0;
+    this.read(text);
+    if (isLarge || this.limited > 0) this.rest(Math.max(1, this.limited));
+  }
+
+  private read(text: string): void {
     let frame: unknown;
     try {
       frame = JSON.parse(text);
@@ -139,10 +143,13 @@ class Connection {
     }
   }
 
-  /** S4: to read a frame and to refuse what is in it takes time too, so the next ones have to wait. */
-  private rest(): void {
+  /**
+   * S4: to read a frame and to refuse what is in it takes time too, so the next ones wait until as many commands would be let
+   * through.
+   */
+  private rest(commands: number): void {
     const { meter } = this.caller;
-    const ms = this.isResting || meter === null ? 0 : this.service.limiter.waitMs(meter);
+    const ms = this.isResting || meter === null ? 0 : this.service.limiter.waitMs(meter, commands);
     if (ms === 0) return;
     this.isResting = true;
     this.socket.pause();
@@ -151,7 +158,7 @@ class Connection {
         this.isResting = false;
         if (!this.isOver) this.socket.resume();
       },
-      Math.min(ms, restMsMax),
+      Math.min(ms, limits.restMsMax),
     ).unref();
   }
 
@@ -159,7 +166,7 @@ class Connection {
     const tooMany = this.service.limiter.take(this.caller.meter);
     if (tooMany !== null) {
       this.service.counts.refuse(tooMany.code);
-      this.rest();
+      this.limited++;
       return this.reply(id, tooMany);
     }
     const operation = findOperation(op);
