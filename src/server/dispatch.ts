@@ -3,8 +3,9 @@
  * encode. Every rule is decided in the kernel.
  */
 import { type Command, unstamped } from "../kernel/contract/commands.ts";
-import { errorAnswer } from "../protocol/answers/answer.ts";
+import { type Answer, errorAnswer } from "../protocol/answers/answer.ts";
 import type { Decoded, Input, Operation } from "../protocol/operation.ts";
+import { limits } from "../protocol/schema/limits.ts";
 import { CommandRun, type Respond, type Run, type RunRequest, runHeld } from "./answering/command-run.ts";
 import { answerForFault } from "./answering/faults.ts";
 import {
@@ -23,19 +24,23 @@ import type { Caller, Service } from "./service.ts";
 import { runCreateTask, runCreateTasks } from "./tasks/creating-tasks.ts";
 import { runPoll } from "./tasks/polls.ts";
 
+/** Writes an answer, and returns its size in bytes, or about. */
+export type Send = (answer: Answer) => number;
+
 /** Answers once. Returns how to drop a held answer when its client goes away, or null where nothing is held. */
 export function dispatch(
   service: Service,
   operation: Operation,
   input: Input,
   caller: Caller,
-  send: Respond,
+  send: Send,
 ): (() => void) | null {
   const began = performance.now();
   const respond: Respond = (answer) => {
     const ms = performance.now() - began;
     service.counts.answered?.push({ operation: operation.name, status: answer.status, ms });
-    send(answer);
+    const bytes = send(answer);
+    if (bytes >= limits.bytesPerRequest) service.limiter.charge(caller.meter, bytes);
   };
   const { name, roles } = operation;
   const { tenant, actor } = caller;

@@ -172,10 +172,7 @@ function handlerFor({ service, gate }: HttpOptions, operation: Operation, route:
       return void sendAnswer(raw, faultAnswer(read));
     }
     const sender = operation.isAudited ? { ...caller, address: gate.addressOf(request.raw) } : caller;
-    const drop = dispatch(service, operation, read.value, sender, (answer) => {
-      const bytes = sendAnswer(raw, answer);
-      if (bytes >= limits.bytesPerRequest) service.limiter.charge(caller.meter, bytes);
-    });
+    const drop = dispatch(service, operation, read.value, sender, sendAnswer.bind(null, raw));
     // The answer may be held; it is dropped if the client goes away (W8).
     if (drop !== null) raw.once("close", drop);
   };

@@ -102,7 +102,11 @@ function asked(
   signal: AbortSignal,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const drop = dispatch(service, operation, input, caller, resolve);
+    const drop = dispatch(service, operation, input, caller, (answer) => {
+      resolve(answer);
+      // Encoded later, as a part of another answer.
+      return 0;
+    });
     const leave = (): void => {
       drop?.();
       reject(new Error("the client went away"));

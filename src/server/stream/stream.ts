@@ -187,10 +187,12 @@ class Connection {
     }
     this.inFlight++;
     let drop: (() => void) | null = null;
-    const respond = (answered: Answer): void => {
+    const respond = (answered: Answer): number => {
       this.inFlight--;
       if (drop !== null) this.holds.delete(drop);
-      this.reply(id, answered);
+      const text = replyFrameText(id, answered);
+      this.send(text);
+      return text.length;
     };
     drop = dispatch(this.service, operation, checked.value, this.caller, respond);
     if (drop !== null) this.holds.add(drop);
@@ -253,9 +255,7 @@ class Connection {
   }
 
   private reply(id: FrameId | null, answered: Answer): void {
-    const text = replyFrameText(id, answered);
-    if (text.length >= limits.bytesPerRequest) this.service.limiter.charge(this.caller.meter, text.length);
-    this.send(text);
+    this.send(replyFrameText(id, answered));
   }
 
   /** Everything that is ready in the same turn goes out in one frame. */
