@@ -27,7 +27,7 @@ import {
   ShuttingDown,
   Vitals,
 } from "./engine-types.ts";
-import { lacksPayload, Payloads } from "./history.ts";
+import { Payloads } from "./history.ts";
 import { commitLastHeads, LedgerChain, noLedger } from "./ledger-chain.ts";
 import { Listeners } from "./listeners.ts";
 import { logFindings, recover, reopen } from "./recovery.ts";
@@ -126,7 +126,8 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
   }
 
   answer<T>(decided: Decision, outlet: Outlet<T>): void {
-    if (decided.reply.type === "offers" && lacksPayload(decided))
+    const { reply } = decided;
+    if (reply.type === "offers" && reply.offers.some(({ payload, task }) => payload === null && task.payloadBytes > 0))
       this.batch.waiting.push(this.payloads.answerWith(decided, outlet));
     else this.batch.waiting.push({ encoded: outlet.encode === null ? decided : outlet.encode(decided), outlet });
   }

@@ -351,7 +351,3 @@ function payloadIn({ tenant, id: taskId }: Task, text: string | undefined): Payl
 function lackPayload({ payload, task }: Offer): boolean {
   return payload === null && task.payloadBytes > 0;
 }
-
-export function lacksPayload({ reply }: Decision): boolean {
-  return reply.type === "offers" && reply.offers.some(lackPayload);
-}

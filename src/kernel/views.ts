@@ -22,7 +22,7 @@ import type { ForeignObligation, Obligation, Payload, Task, Worker } from "./con
 import { leaseTimeUsed } from "./deciding/admission.ts";
 import { eachAt } from "./index/placed-lists.ts";
 import { findLeases } from "./leases/lease-search.ts";
-import { agentOf, findTenant, mayActFor, submitterOf } from "./memory/actors.ts";
+import { agentOf, findTenant, isOpenTo, mayActFor, submitterOf } from "./memory/actors.ts";
 import { type Handle, type ResourceEntry, type State, type TenantEntry, taskPrefix } from "./memory/state.ts";
 import { manifestLeases } from "./memory/task-state.ts";
 import type { ResourceName } from "./names/resource-name.ts";
@@ -167,7 +167,8 @@ export function workPermitOf(
   workerId: string,
 ): { readonly key: string; readonly mayTake: (taskType: string) => boolean } | null {
   const tenant = tenants.get(tenantId);
-  const work = tenant === undefined ? [] : permissionsOf(tenant, actor).parts.work;
+  if (tenant === undefined || isOpenTo(tenant, actor, "work")) return null;
+  const { work } = permissionsOf(tenant, actor).parts;
   if (work.length === 0) return null;
   const isById = work.some((part) => [...part.allows, ...part.denies].some(({ ids }) => ids.length > 0));
   const key = `${actor.role} ${actor.keyId ?? ""}${isById ? ` ${workerId}` : ""}`;

@@ -162,7 +162,8 @@ function offerTasks(
     const { parking } = task;
     task.parking = null;
     leaveQueue(turn, task);
-    const claims = claimTask(turn, task, true);
+    const hasNothingToClaim = task.key === null && task.record.spec.intents.length === 0;
+    const claims = hasNothingToClaim ? noClaims : claimTask(turn, task, true);
     // Those that it wounded lose what it is granted (W7, T13).
     followUp(turn);
     if (claims !== null && needsCells(tenant, claims)) prepare(turn, worker, task, claims);
@@ -202,6 +203,7 @@ function isBound({ resources }: TenantEntry, resource: string): boolean {
   return (resources.get(resource)?.record.cell ?? null) !== null;
 }
 
+const nothingPicked: readonly string[] = [];
 const noClaims: readonly LinkedClaim[] = [];
 
 /**
@@ -292,7 +294,8 @@ function offer(
   };
   const isFirst = record.live.length === 0;
   if (isFirst && task.key !== null) task.key.running++;
-  const picked = prepared === null ? pickedOf(intents, claims) : prepared.picked;
+  const chosen = intents.length === 0 ? nothingPicked : pickedOf(intents, claims);
+  const picked = prepared === null ? chosen : prepared.picked;
   const change = {
     live: [...task.record.live, attempt],
     roomRequest: null,

@@ -271,7 +271,7 @@ export function finishLease(
   state.past.endedCount++;
   // Nobody observes the lease of a task itself; it only counts among the ended ones (A4).
   if (!isTaskLease(entry.record)) noteEnd(turn, entry.record);
-  else forgetOld(state);
+  else if (state.past.recent.oldestOrdinal <= state.past.endedCount - limits.endsRememberedMax) forgetOld(state);
   if (as !== "RELEASED" && before.state !== "CLOSING") noteLost(turn, entry, before);
   if (entry.holder.kind === "agent") noteIdle(turn, entry.holder);
   if (entry.request !== null || entry.parked !== null || entry.holder.kind === "task") {

@@ -1,9 +1,15 @@
 /** Who may do what (L13, A3). Keys and tokens are checked at the edge; here it is decided what they allow. */
 import type { Actor } from "../contract/commands.ts";
+import type { PolicyAction } from "../contract/policy-records.ts";
 import { refuse } from "../contract/refusals.ts";
 import type { Refusal } from "../contract/replies.ts";
 import type { AgentEntry, CellEntry, Holder, LeaseEntry, State, TenantEntry, Turn } from "./state.ts";
 import type { WorkerEntry } from "./task-state.ts";
+
+/** No policy says anything about this action of the role, whichever key it has: the usual case (S4). */
+export function isOpenTo({ permissions }: TenantEntry, { role }: Actor, action: PolicyAction): boolean {
+  return permissions !== null && !permissions.isByKey && permissions.byRole[role].plain.parts[action].length === 0;
+}
 
 export function isAbove({ role }: Actor): boolean {
   return role === "operator" || role === "supervisor";

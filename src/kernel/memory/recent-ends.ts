@@ -62,6 +62,8 @@ export class RecentEnds {
   /** The number of the oldest one, and the one after the youngest. */
   first = 0;
   end = 0;
+  /** `ordinal` of the oldest; infinity: there is none. A field, because each end of a task's lease reads it. */
+  oldestOrdinal = Number.POSITIVE_INFINITY;
   private filedTo = 0;
   private mask = slotsAtFirst - 1;
   private tenants: (TenantEntry | null)[] = new Array(slotsAtFirst).fill(null);
@@ -91,6 +93,7 @@ export class RecentEnds {
 
   add(tenant: TenantEntry, end: End, at: Millis, version: string | null, looked: boolean, ordinal: number): number {
     if (this.end - this.first > this.mask) this.grow();
+    if (this.first === this.end) this.oldestOrdinal = ordinal;
     const number = this.end++;
     const slot = number & this.mask;
     const { agentId, holder } = end;
@@ -165,6 +168,7 @@ export class RecentEnds {
   forgetFirst(): void {
     if (this.extras.size > 0) this.extras.delete(this.first);
     this.first++;
+    this.oldestOrdinal = this.first === this.end ? Number.POSITIVE_INFINITY : this.ordinalOf(this.first);
   }
 
   /**

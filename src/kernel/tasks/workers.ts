@@ -7,7 +7,7 @@ import { deny, type Refusal, refuse } from "../contract/refusals.ts";
 import type { Worker } from "../contract/task-records.ts";
 import { whyNoMemory } from "../deciding/admission.ts";
 import { rankIn, removeFrom } from "../index/heap.ts";
-import { ownerOf, whyNotAnyWorker, whyNotWorker } from "../memory/actors.ts";
+import { isOpenTo, ownerOf, whyNotAnyWorker, whyNotWorker } from "../memory/actors.ts";
 import { createWorkerEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { Lane, WorkerEntry } from "../memory/task-state.ts";
@@ -33,7 +33,9 @@ export function meetWorker(
     return refuse("invalid_worker_id", "must match pattern {type}.{instance}", { field: "worker_id" });
   }
   const known = tenant.book.workers.get(workerId);
-  const denied = whyNotPermitted(turn, actor, { ...question, action: "work", id: workerId }, "worker_id");
+  const denied = isOpenTo(tenant, actor, "work")
+    ? null
+    : whyNotPermitted(turn, actor, { ...question, action: "work", id: workerId }, "worker_id");
   if (known === undefined) {
     const refusal = whyNotAnyWorker(actor) ?? denied;
     if (refusal !== null) return refusal;
