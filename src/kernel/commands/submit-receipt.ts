@@ -8,7 +8,7 @@ import type { Refusal, Reply } from "../contract/replies.ts";
 import type { ReceiptInput, SubmitReceipt } from "../contract/task-commands.ts";
 import type { PastAttempt, Receipt, ReceiptDraft, ReceiptPhase, TaskAttempt } from "../contract/task-records.ts";
 import { whyNotWithinLedger } from "../deciding/admission.ts";
-import { isAbove, submitterOf, whyNotWorkerNamed } from "../memory/actors.ts";
+import { isAbove, isOpenTo, submitterOf, whyNotWorkerNamed } from "../memory/actors.ts";
 import { isTaskLease, type TenantEntry, type Turn } from "../memory/state.ts";
 import { isPayloadAway, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { question } from "../policies/matching.ts";
@@ -99,7 +99,7 @@ function whyNotReceipt(
   id: string,
   phase: ReceiptPhase,
 ): Refusal | null {
-  if (phase !== "accepted" && !isAbove(actor)) return null;
+  if ((phase !== "accepted" && !isAbove(actor)) || isOpenTo(turn.tenant, actor, "work")) return null;
   const { taskType } = record.spec;
   return whyNotPermitted(turn, actor, { ...question, action: "work", id, taskType }, "task_id");
 }

@@ -12,6 +12,7 @@ import { type LinkedClaim, makeClaim, needsCells } from "../deciding/manifest.ts
 import { firstOf } from "../index/heap.ts";
 import { contestPast } from "../leases/late-results.ts";
 import { beginLease, emitLease, extensionFor, type GrantTerms, reissue, updateLease } from "../leases/lease-life.ts";
+import { isOpenTo } from "../memory/actors.ts";
 import { isSwept } from "../memory/jobs.ts";
 import { type LeaseEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
 import {
@@ -132,7 +133,7 @@ function offerTasks(
   offers: Offer[],
 ): boolean {
   const { tenant, now } = turn;
-  const { work } = permissionsOf(tenant, actor).parts;
+  const work = isOpenTo(tenant, actor, "work") ? [] : permissionsOf(tenant, actor).parts.work;
   const wanted = tasksFor(worker, maxTasks);
   const accepted = acceptTypes === undefined || acceptTypes === null ? null : new Set(acceptTypes);
   const suits = (lane: Lane): boolean =>
