@@ -1,6 +1,7 @@
 /** Commands that are mostly refused: one for each refusal code (S3). */
 import type { Acquire, Command } from "../src/kernel/contract/commands.ts";
 import type { IntentInput } from "../src/kernel/contract/inputs.ts";
+import { policyDefault, ruleDefault } from "../src/kernel/contract/policy-records.ts";
 import { manifestFor } from "./manifests.ts";
 import { actorOf, entropyOf, operator, type SimAgent, type SimTenant, type World } from "./world.ts";
 
@@ -34,6 +35,12 @@ const spoilt: readonly Spoil[] = [
   () => ({ tenant: "nowhere" }),
   () => ({ actor: { role: "reader", agentId: null, epoch: null } }),
 ];
+
+/** Only agents that nothing else registers, so that the rest goes on as without it (S4). */
+export const denial = {
+  ...policyDefault,
+  rules: [{ ...ruleDefault, effect: "deny", actions: ["register_agent"], ids: ["denied-*"] }],
+} as const;
 
 export function badCommand(world: World, tenant: SimTenant, agent: SimAgent): Command {
   const { random } = world;
@@ -96,6 +103,8 @@ function wrongCommands(world: World, tenant: SimTenant, agent: SimAgent): readon
     { ...asked, type: "create_key", key },
     { ...asked, type: "rotate_key", keyId: "no such key", overlapMs: 0, expiresAt: null, hash: "h" },
     { ...asked, type: "delete_key", keyId: "no such key" },
+    { ...asked, type: "delete_policy", policyId: "no-such-policy" },
+    { ...asked, type: "set_policy", policyId: "Not An Id", policy: denial },
     { ...asked, type: "assign_name", keyId: "key-0", name: { workerId: "never.polled" } },
     { ...asked, type: "collect_request", collect: null, requestId: "req_none" },
     { ...asked, type: "heartbeat", leaseId: boundId, activity: true },

@@ -1,4 +1,5 @@
 /** What operators do: revoke, fence and reset, withdraw, pause, suspend, and change settings at run time. */
+import { denial } from "./bad-input.ts";
 import { count } from "./counters.ts";
 import { cleanUp } from "./hosting.ts";
 import { isPattern } from "./model/names.ts";
@@ -23,6 +24,7 @@ const habits = {
   settings: 3,
   createKey: 6,
   deleteKey: 2,
+  policy: 2,
   forgetEnds: 5,
 };
 
@@ -73,6 +75,10 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
     case "resume":
       send(world, { ...asked, type: habit === "suspend" ? "suspend_tenant" : "resume_tenant", tenantId, reason });
       return;
+    case "policy":
+      send(world, { ...asked, type: "set_policy", policyId: "sim", policy: denial });
+      send(world, { ...asked, type: "register_agent", agentId: "denied-1", labels: null });
+      return;
     case "forgetEnds":
       send(world, { ...asked, type: "forget_ends", before: world.now - random.below(30_000), keep: random.below(40) });
       return;
@@ -116,6 +122,8 @@ export function operatorTurn(world: World, tenant: SimTenant): void {
       const terms = { hash: "h", tenant: tenantId, label: null, scopes: null, expiresAt: null };
       const key = { id: `key-${number}`, role, ...terms } as const;
       send(world, { ...asked, type: "create_key", key });
+      if (random.chance(0.2))
+        send(world, { ...asked, type: "assign_name", keyId: key.id, name: { workerId: "never.polled" } });
       return;
     }
     case "deleteKey":

@@ -21,6 +21,15 @@ export function checkTouchedWaits(view: TenantView, step: Step): void {
   }
 }
 
+/** A task on a cell that waited under W2 keeps its place: its wait ends where its preparation begins (T10). */
+function arrivalOf({ changes }: Step, { holder, arrival }: Request): number {
+  const wait = changes.find(
+    (one) =>
+      one.kind === "request" && one.after === null && one.before?.holder === holder && one.before.state === "WAITING",
+  );
+  return wait?.kind === "request" ? Math.min(wait.before?.arrival ?? arrival, arrival) : arrival;
+}
+
 /** W3: a granted waiter has not overtaken a conflicting one ahead of it. */
 export function checkOvertaking(view: TenantView, step: Step): void {
   for (const change of step.changes) {
@@ -34,8 +43,9 @@ export function checkOvertaking(view: TenantView, step: Step): void {
     const byAge = view.tenant.settings.strategy === "wound_wait";
     // A waiter that arrived in this step came after what the step settled first.
     const cameBefore = view.waiters.filter((waiter) => !isNew(step, waiter.request));
+    const arrival = arrivalOf(step, after);
     const isAhead = (waiter: Waiter) =>
-      byAge && waiter.priority !== priority ? waiter.priority < priority : waiter.request.arrival < after.arrival;
+      byAge && waiter.priority !== priority ? waiter.priority < priority : waiter.request.arrival < arrival;
     const ahead = stoodBy ? cameBefore : cameBefore.filter(isAhead);
     // Its own new leases must not count as covering what it asked for.
     const leases = view.field.leases.filter((lease) => !after.leaseIds.includes(lease.id));
