@@ -176,7 +176,6 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
   get isFull(): boolean {
     return isFull(this.batch);
   }
-
   /** The key that signs at present. */
   get ledgerKey(): PublicLedgerKey {
     return this.ledger.key;
