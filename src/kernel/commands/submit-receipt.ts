@@ -99,7 +99,8 @@ function whyNotReceipt(
   id: string,
   phase: ReceiptPhase,
 ): Refusal | null {
-  if ((phase !== "accepted" && !isAbove(actor)) || isOpenTo(turn.tenant, actor, "work")) return null;
+  if (phase !== "accepted" && !isAbove(actor)) return null;
+  if (isOpenTo(turn.tenant, actor, "work")) return null;
   const { taskType } = record.spec;
   return whyNotPermitted(turn, actor, { ...question, action: "work", id, taskType }, "task_id");
 }
