@@ -20,6 +20,9 @@ const once: ReadonlySet<OperationName> = new Set<OperationName>([
   "create_tenant",
   "create_key",
   "delete_key",
+  "rotate_key",
+  "delete_policy",
+  "delete_artifact",
   "rotate_token_keys",
 ]);
 
