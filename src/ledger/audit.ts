@@ -1,5 +1,5 @@
 /** S7: the audit log is chained as the ledger is. Each entry holds the hash of the one before, and is hashed itself. */
-import { type AuditEntry, auditEntry } from "../kernel/contract/audit-records.ts";
+import type { AuditEntry } from "../kernel/contract/audit-records.ts";
 import type { AuditRow } from "../store/store.ts";
 import { asciiJson, jsonIn, quoted, timeOf } from "./ledger-json.ts";
 import { genesisHash, hashOf } from "./seal.ts";
@@ -33,5 +33,3 @@ export function shownAudit({ body, hash }: AuditRow): ShownAudit {
 export function hashOfShown({ hash: _hash, ...members }: ShownAudit): string {
   return hashOf(asciiJson(members));
 }
-
-export const auditMembers = Object.keys(auditEntry);
