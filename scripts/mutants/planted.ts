@@ -2,6 +2,7 @@
  * Small wrong changes to the kernel, each of which some test must find. `find` is exact and stands once in the file, so
  * that a mutant whose code has moved on is noticed and brought up to date, and never quietly changes nothing.
  */
+import { auditMutants } from "./planted-audit.ts";
 import { byteMutants } from "./planted-bytes.ts";
 import { cellMutants } from "./planted-cells.ts";
 import { foreignMutants } from "./planted-foreign.ts";
@@ -26,6 +27,7 @@ export interface Mutant {
 
 export const mutants: readonly Mutant[] = [
   ...taskMutants,
+  ...auditMutants,
   ...byteMutants,
   ...foreignMutants,
   ...policyMutants,

@@ -12,10 +12,11 @@ import { isAbove } from "./memory/actors.ts";
 import type { State } from "./memory/state.ts";
 import type { Later } from "./requests/sweep.ts";
 
+const described: Readonly<Record<string, Fields>> = { ...commands, ...taskCommands };
+
 /** Called for commands that are audited. */
 export function auditCommand(state: State, command: Command, reply: Reply | Later<Reply>, now: Millis): void {
   if (reply.type === "refused" || !isAbove(command.actor)) return;
-  const described = { ...commands, ...taskCommands } as Readonly<Record<string, Fields>>;
   const detail = detailOf(described[command.type] ?? {}, command as unknown as Values);
   const key = reply.type === "key" ? reply.key : null;
   const tenant = key?.tenant ?? String(detail["tenant_id"] ?? command.tenant);
