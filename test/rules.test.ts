@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { readSources } from "./sources/imports.ts";
+import { projectFiles, readSources } from "./sources/imports.ts";
 import { pendingFaults, readPending, readRules, testedRules, unknownRules, untestedRules } from "./sources/rules.ts";
 
 const rules = readRules(readFileSync("docs/rules.md", "utf8"));
@@ -46,6 +48,16 @@ test("an unknown number is found in comments, strings and documents, and letters
     0,
   );
   assert.equal(unknown("src/a.ts", "const L99 = A88(W77);"), 0);
+});
+
+test("packages that were installed below the project are not read", (t) => {
+  const root = mkdtempSync(join(tmpdir(), "leasehold-sources-"));
+  t.after(() => rmSync(root, { recursive: true }));
+  for (const path of ["bench/a.ts", "bench/peers/b.ts", "bench/peers/node_modules/c/d.ts"]) {
+    mkdirSync(join(root, dirname(path)), { recursive: true });
+    writeFileSync(join(root, path), "");
+  }
+  assert.deepEqual(projectFiles(["bench/**/*.{ts,md}"], root).sort(), ["bench/a.ts", "bench/peers/b.ts"]);
 });
 
 test("a rule that no test names is found, unless nothing of it is built", () => {

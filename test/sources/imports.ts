@@ -12,9 +12,14 @@ export type Import = {
 };
 
 export function readSources(pattern: string | readonly string[]): readonly Source[] {
-  return globSync(pattern)
+  return projectFiles(pattern)
     .sort()
     .map((path) => ({ path, text: readFileSync(path, "utf8") }));
+}
+
+/** Files of the project; what was installed below it (`bench/peers` has packages of its own) is not. */
+export function projectFiles(pattern: string | readonly string[], cwd = "."): string[] {
+  return globSync(pattern, { cwd, exclude: ["**/node_modules/**"] });
 }
 
 export function isTest(path: string): boolean {

@@ -1,6 +1,6 @@
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, posix } from "node:path";
-import { readSources, type Source } from "./imports.ts";
+import { projectFiles, readSources, type Source } from "./imports.ts";
 import { bannedFileNames, bannedTypes, machineTraces, phrases } from "./phrases.ts";
 import { commentsOf, proseOf } from "./prose.ts";
 
@@ -139,7 +139,9 @@ function isThere(name: string): boolean {
 let knownFileNames: ReadonlySet<string> | undefined;
 
 function fileNames(): ReadonlySet<string> {
-  knownFileNames ??= new Set(folders.flatMap((folder) => globSync(`${folder}/**/*.ts`)).map((path) => basename(path)));
+  knownFileNames ??= new Set(
+    folders.flatMap((folder) => projectFiles(`${folder}/**/*.ts`)).map((path) => basename(path)),
+  );
   return knownFileNames;
 }
 
