@@ -15,7 +15,9 @@ import type {
 export interface StoreFixture {
   readonly store: () => Store;
   /** Makes another writer take over from an open store. */
-  readonly moveEpoch: () => void;
+  readonly moveEpoch: () => void | Promise<void>;
+  /** Lets the lease of a writer that is gone run out; nothing to do where one process owns the data. */
+  readonly endLease?: () => Promise<void>;
   readonly dispose: () => Promise<void>;
 }
 

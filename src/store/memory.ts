@@ -13,6 +13,7 @@ import {
   type EndedRequestRow,
   type EndedTaskRow,
   type History,
+  type Leader,
   type LedgerHead,
   type LiveRow,
   type Loading,
@@ -26,6 +27,7 @@ import {
   type SignedHead,
   type Store,
   type StoredReceipt,
+  soleLeader,
 } from "./store.ts";
 
 const rowsPerChunk = 1_000;
@@ -104,7 +106,22 @@ class MemoryStore implements Store {
     this.#tail = Promise.resolve();
     const { now, lastSeq, lastN } = disk.position;
     const { epoch, live, restores, restoredAt } = disk;
-    return { epoch, now, lastSeq, lastN, liveCount: live.size, restores, restoredAt };
+    const opened = { epoch, now, lastSeq, lastN, liveCount: live.size, restores, restoredAt };
+    return { ...opened, passedMs: null, lease: null };
+  }
+
+  async watch(): Promise<Leader | null> {
+    const { owner, epoch } = this.#disk;
+    return owner === null ? null : soleLeader(epoch);
+  }
+
+  async renew(): Promise<null> {
+    if (this.#data.epoch !== this.#epoch) throw staleEpoch(this.#epoch);
+    return null;
+  }
+
+  resign(): Promise<void> {
+    return this.close();
   }
 
   async load({ onRows, lists, onLists }: Loading): Promise<void> {

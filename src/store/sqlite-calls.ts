@@ -9,7 +9,7 @@ export type QueryName = keyof History;
 
 /** Every call by its name: what is sent, and what comes back. */
 interface Calls extends Pick<Store, QueryName | "ledgerHeads"> {
-  open(): Opened & { readonly lastEnded: number };
+  open(): Omit<Opened, "passedMs" | "lease"> & { readonly lastEnded: number };
   load(after: number, except: string): RowColumns;
   /** The next rows of one kind after a key. */
   loadLists(after: number, lists: Loading["lists"]): PackedColumns;

@@ -8,7 +8,19 @@ import { StoreFault, storeClosed } from "./faults.ts";
 import { unpack } from "./list-columns.ts";
 import type { CallName, HistoryCuts, QueryName, Reply, Send } from "./sqlite-calls.ts";
 import { SqliteThread } from "./sqlite-thread.ts";
-import type { Batch, LedgerHead, Loading, Millis, Opened, PackedEvents, Pruned, PruneLimits, Store } from "./store.ts";
+import {
+  type Batch,
+  type Leader,
+  type LedgerHead,
+  type Loading,
+  type Millis,
+  type Opened,
+  type PackedEvents,
+  type Pruned,
+  type PruneLimits,
+  type Store,
+  soleLeader,
+} from "./store.ts";
 
 export function createSqliteStore(folder: string): Store {
   return new SqliteStore(resolve(folder));
@@ -20,6 +32,7 @@ class SqliteStore implements Store {
   /** Started by the first query, because many stores are never queried; and again if it has died. */
   #reader: SqliteThread | null = null;
   #compacting: Promise<void> | null = null;
+  #epoch = 0;
   #position: Position = { now: 0, lastSeq: 0, lastN: 0, lastEnded: 0 };
   /** Why it refuses: not yet opened, closed, or failed. */
   #refusal: StoreFault | null = storeClosed();
@@ -34,13 +47,28 @@ class SqliteStore implements Store {
     this.#writer = new SqliteThread({ role: "writer", folder: this.#folder });
     try {
       const { lastEnded, ...opened } = await this.#writer.call("open");
+      this.#epoch = opened.epoch;
       this.#position = { now: opened.now, lastSeq: opened.lastSeq, lastN: opened.lastN, lastEnded };
       this.#refusal = null;
-      return opened;
+      return { ...opened, passedMs: null, lease: null };
     } catch (error) {
       await this.#stopThreads();
       throw error;
     }
+  }
+
+  /** Of this process only: a data folder does not say who has locked it. */
+  async watch(): Promise<Leader | null> {
+    return this.#refusal === null ? soleLeader(this.#epoch) : null;
+  }
+
+  async renew(): Promise<null> {
+    if (this.#refusal !== null) throw this.#refusal;
+    return null;
+  }
+
+  resign(): Promise<void> {
+    return this.close();
   }
 
   async load({ onRows, lists, onLists }: Loading): Promise<void> {

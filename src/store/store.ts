@@ -1,6 +1,6 @@
 /**
- * What the engine needs of durable storage. There are four verbs: open, load, commit, and queries on history; the
- * rest is maintenance. Live records are rows that recovery reads as they are, so there is no log to replay and no snapshot.
+ * What the engine needs of durable storage: open, load, commit, and queries on history; watch, renew and resign, for data
+ * that several servers share; the rest is maintenance. Live records are rows that recovery reads as they are, so there is no log to replay and no snapshot.
  * The engine owns all numbering: the keys of live rows and the sequence of events only ever grow.
  */
 
@@ -8,12 +8,21 @@
 export type Millis = number;
 
 export interface Store extends History {
+  /** Who leads the data, as it is stored; null: nobody. Works at any time, for a server that does not lead too. */
+  watch(): Promise<Leader | null>;
   /**
-   * Becomes the only writer: the epoch is raised, durably, and the commits of older writers are refused from then on.
-   * Fails with store_locked while another server works on the same data, schema_too_new if a newer Leasehold wrote it. After
-   * a fault this is the only call that works.
+   * Campaigns: becomes the only writer. The epoch is raised, durably, and the commits of older writers are refused from then
+   * on. Fails with store_locked while another server works on the same data or its lease runs, schema_too_new if a newer
+   * Leasehold wrote it. A failure means: not the writer, whatever was stored. After a fault only this works, and watch.
    */
   open(): Promise<Opened>;
+  /**
+   * Extends the writer's lease, and stores the engine's time. Fails with stale_epoch if another server leads; after any
+   * other fault the store works on, and the lease is what it was. Where one process owns the data, nothing has to be extended.
+   */
+  renew(now: Millis): Promise<LeaderLease | null>;
+  /** Stops being the writer, after the commits in flight, so that another can open at once. The caller answers nobody after it. */
+  resign(): Promise<void>;
   /**
    * Passes every live row to the callbacks, some thousand at a time and in order of `n`: first those of other kinds,
    * then those of the kind whose bodies are lists. To be called before the first commit.
@@ -23,7 +32,9 @@ export interface Store extends History {
   ledgerHeads(): Promise<readonly LedgerHead[]>;
   /**
    * One atomic transaction, durable when the promise resolves (S1). Commits take effect in the order of the calls. If
-   * one is rejected, its outcome is unknown, all later ones are rejected too, and the store must be reopened (S2).
+   * one is rejected, its outcome is unknown, all later ones are rejected too, and the store must be reopened (S2). A store
+   * that can lose an acknowledgement numbers its commits, asks for the outcome and repeats what is not stored; it rejects
+   * only what it cannot find out.
    */
   commit(batch: Batch): Promise<void>;
   /** Deletes history, never live rows (L16), in slices; commits continue in between. */
@@ -49,6 +60,33 @@ export interface Opened {
   readonly restores: number;
   /** Wall-clock time of the last restore, 0 if there was none: distinguishes two restores of one backup. */
   readonly restoredAt: Millis;
+  /** What the store's own clock advanced since `now` was stored (L7); null: it has none. */
+  readonly passedMs: Millis | null;
+  /** For how long it is the writer; null: until it closes, because one process owns the data. */
+  readonly lease: LeaderLease | null;
+}
+
+/** A leader counts its lease by its own monotonic clock, from before it asked. The rest is the store's. */
+export interface LeaderLease {
+  readonly askedAt: number;
+  readonly lastsMs: number;
+}
+
+export interface Leader {
+  readonly epoch: number;
+  /** The process that leads: another one after each start. */
+  readonly server: string;
+  /** Where others reach it; null: nowhere. */
+  readonly url: string | null;
+  /** What is left of its lease by the store's clock; infinity: it lasts until the process ends. */
+  readonly leftMs: number;
+  /** Since when, by the store's clock; 0 where it has none. */
+  readonly since: Millis;
+}
+
+/** Where one process owns the data, it leads until it lets go of it. */
+export function soleLeader(epoch: number): Leader {
+  return { epoch, server: "this process", url: null, leftMs: Number.POSITIVE_INFINITY, since: 0 };
 }
 
 export interface Loading {
