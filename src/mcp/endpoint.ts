@@ -5,13 +5,14 @@ import { instructions, legivellumInstructions } from "./instructions.ts";
 import { answerPlain } from "./legivellum/plain.ts";
 import { legivellumTools } from "./legivellum/tools.ts";
 import { createMcpServer, type Offering, offer } from "./serve.ts";
-import { type Role, selectTools, tools } from "./tools.ts";
+import type { Tool } from "./tool.ts";
+import { mayUse, type Role, selectTools } from "./tools.ts";
 import type { Toolset } from "./toolsets.ts";
 
 /** What one request is served with. */
 export interface RequestContext {
   readonly plane: ControlPlane;
-  readonly sets: readonly Toolset[] | null;
+  readonly sets: readonly Toolset[];
   readonly role: Role;
   readonly hasKey: boolean;
   readonly isLegivellum: boolean;
@@ -43,9 +44,17 @@ export function createMcpEndpoint({ version, bodyBytesMax }: { version: string; 
 const offerings = new Map<string, Offering>();
 
 function offeredTo({ sets, role, hasKey, isLegivellum }: RequestContext, version: string): Offering {
-  const name = `${isLegivellum} ${hasKey} ${role} ${sets === null ? "" : [...new Set(sets)].sort().join()}`;
-  const [all, words] = isLegivellum ? [legivellumTools, legivellumInstructions] : [tools, instructions];
-  const offering = offerings.get(name) ?? offer(selectTools(all, { sets, role, hasKey }), words, version);
+  const name = `${isLegivellum} ${hasKey} ${role} ${sets.join()}`;
+  const offering = offerings.get(name) ?? (isLegivellum ? legivellum() : offer(selected(), instructions, version));
   offerings.set(name, offering);
   return offering;
+
+  function selected(): readonly Tool[] {
+    return selectTools({ sets, role, hasKey });
+  }
+
+  function legivellum(): Offering {
+    const offered = legivellumTools.filter((tool) => mayUse(tool, role));
+    return offer(offered, legivellumInstructions, version);
+  }
 }

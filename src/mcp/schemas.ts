@@ -20,6 +20,59 @@ export function outputSchemaOf(replies: readonly ReplyShape[]): ObjectSchema {
   return { type: "object", anyOf: [...new Set(good), ...bad, refusal] };
 }
 
+/** The names of what an answer may have, and their types: the rest is in the OpenAPI document, and costs a client nothing. */
+export function shortOutput({ anyOf }: ObjectSchema): ObjectSchema {
+  const shapes = (anyOf ?? []) as readonly { readonly properties?: Readonly<Record<string, JsonSchema>> }[];
+  const fields = shapes.flatMap(({ properties = {} }) => Object.entries(properties));
+  const types = Map.groupBy(fields, ([name]) => name);
+  const properties = [...types].map(([name, found]) => {
+    const kinds = found.map(([, { type }]) => type);
+    const [type] = kinds;
+    const isOne = type !== undefined && kinds.every((kind) => JSON.stringify(kind) === JSON.stringify(type));
+    return [name, isOne ? { type } : {}];
+  });
+  return { type: "object", properties: Object.fromEntries(properties) };
+}
+
+/** The same fields of an input with fewer words: named ones only, without bounds, which a refusal explains anyway. */
+export function brief(schema: JsonSchema, words: Readonly<Record<string, string>>): ObjectSchema {
+  const { properties, required = [] } = schema as {
+    readonly properties: Fields;
+    readonly required?: readonly string[];
+  };
+  const shown = Object.entries(words).filter(([name]) => name in properties);
+  const fields = shown.map(([name, description]) => {
+    return [name, { ...bare(properties[name] ?? {}), ...(description !== "" && { description }) }];
+  });
+  return { type: "object", ...(required.length > 0 && { required }), properties: Object.fromEntries(fields) };
+}
+
+type Fields = Readonly<Record<string, JsonSchema>>;
+
+/** An intent is shown with what most of them say. */
+const rare: ReadonlySet<string> = new Set(["units", "pick"]);
+
+function bare({
+  type,
+  enum: values,
+  items,
+  properties,
+  required,
+  additionalProperties: extra,
+}: JsonSchema): JsonSchema {
+  const fields = Object.entries((properties ?? {}) as Fields).filter(([name]) => !rare.has(name));
+  return {
+    ...(type !== undefined && { type }),
+    ...(values !== undefined && { enum: values }),
+    ...(items !== undefined && { items: bare(items as JsonSchema) }),
+    ...(properties !== undefined && {
+      required,
+      properties: Object.fromEntries(fields.map(([name, one]) => [name, bare(one)])),
+    }),
+    ...(typeof extra === "object" && { additionalProperties: bare(extra as JsonSchema) }),
+  };
+}
+
 const refusal: JsonSchema = {
   type: "object",
   title: "Refusal",

@@ -30,13 +30,13 @@ export function updateSentence({ observation_update: update }: Body): string {
 }
 
 export function refusalSentence(body: Body, whatToDo: string): string {
-  const { error, detail, reason, retry_after_ms: wait } = body;
+  const { error, detail, reason } = body;
   const why = typeof detail === "string" ? detail : "";
   switch (error) {
     case "die":
       return (
         `DIE: not granted, older work is in the way (${blockersOf(body)}). Undo what you changed under leases, call ` +
-        `release_leases, wait ${String(wait)} ms, and call acquire_leases again; your place in line only gets better.`
+        `release_leases, then acquire_leases again: it waits for you, and your place in line only gets better.`
       );
     case "paused":
       return `PAUSED (${String(reason)}): ${why} Neither waiting nor asking again helps until somebody acts; tell your user.`;

@@ -1,13 +1,9 @@
 /** An MCP server for one caller. Over HTTP each request gets its own, so making one is cheap. */
-import {
-  type CallToolResult,
-  type ListToolsResult,
-  ProtocolError,
-  ProtocolErrorCode,
-  Server,
-} from "@modelcontextprotocol/server";
+import { type ListToolsResult, ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import type { ControlPlane } from "./control-plane.ts";
+import { shortOutput } from "./schemas.ts";
 import type { Tool } from "./tool.ts";
+import { contentOf, serveWaits, takesTasks, tasksExtension, waitOf, waitTools, withoutHold } from "./waits.ts";
 
 export interface Offering {
   readonly tools: ReadonlyMap<string, Tool>;
@@ -23,7 +19,7 @@ export function offer(tools: readonly Tool[], instructions: string, version: str
     title: annotations.title,
     description,
     inputSchema: inputSchema as Listed["inputSchema"],
-    outputSchema: outputSchema as NonNullable<Listed["outputSchema"]>,
+    outputSchema: shortOutput(outputSchema) as NonNullable<Listed["outputSchema"]>,
     annotations,
   }));
   return { tools: new Map(tools.map((tool) => [tool.name, tool])), list, instructions, version };
@@ -38,24 +34,19 @@ type Listed = ListToolsResult["tools"][number];
 export function createMcpServer({ tools, list, instructions, version }: Offering, plane: ControlPlane): Server {
   const server = new Server(
     { name: "leasehold", title: "Leasehold", version },
-    { capabilities: { tools: {} }, instructions },
+    { capabilities: { tools: {}, extensions: { [tasksExtension]: {} } }, instructions },
   );
+  serveWaits(server, tools, plane);
   server.setRequestHandler("tools/list", (): ListToolsResult => ({ tools: list }));
   server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
     const tool = tools.get(params.name);
     if (tool === undefined) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool ${params.name.slice(0, 128)}.`);
     }
-    const { isError, body, sentence } = await tool.run(params.arguments, plane, mcpReq.signal);
-    return {
-      content: [
-        { type: "text", text: [...plane.notices(), sentence].join("\n") },
-        // For the clients that show a model nothing but text.
-        { type: "text", text: JSON.stringify(body) },
-      ],
-      structuredContent: { ...body },
-      ...(isError && { isError }),
-    } satisfies CallToolResult;
+    const isWaiting = takesTasks(mcpReq.envelope) && waitTools.has(params.name);
+    const args = isWaiting ? withoutHold(params.arguments) : params.arguments;
+    const result = await tool.run(args, plane, mcpReq.signal);
+    return (isWaiting ? waitOf(result, params.arguments) : null) ?? contentOf(result, plane);
   });
   return server;
 }

@@ -4,12 +4,12 @@ import { instructions } from "./instructions.ts";
 import { createMcpServer, offer } from "./serve.ts";
 import type { Session } from "./session.ts";
 import type { Tool } from "./tool.ts";
-import { selectTools, tools } from "./tools.ts";
+import { selectTools } from "./tools.ts";
 import type { Toolset } from "./toolsets.ts";
 
 export interface StdioOptions {
   readonly session: Session;
-  readonly sets: readonly Toolset[] | null;
+  readonly sets: readonly Toolset[];
   readonly hasKey: boolean;
   readonly version: string;
   readonly note: (text: string) => void;
@@ -20,7 +20,7 @@ export function serveOverStdio(
   { session, sets, hasKey, version, note }: StdioOptions,
   stop: AbortSignal,
 ): Promise<void> {
-  const offered = offer(selectTools(tools, { sets, role: null, hasKey }).map(withoutToken), instructions, version);
+  const offered = offer(selectTools({ sets, role: null, hasKey }).map(withoutToken), instructions, version);
   return new Promise((resolve) => {
     const transport = new StdioServerTransport();
     const handle = serveStdio(() => createMcpServer(offered, session), {

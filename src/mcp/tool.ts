@@ -9,7 +9,7 @@ import { agentId } from "../protocol/schema/fields.ts";
 import { optional, record, type TProperties, text } from "../protocol/schema/schema.ts";
 import type { Body, ControlPlane } from "./control-plane.ts";
 import { inputSchemaOf, type ObjectSchema, outputSchemaOf } from "./schemas.ts";
-import { refusalSentence, type Sentence, sentenceOf } from "./sentences.ts";
+import { refusalSentence, type Sentence, sentenceOf, textIn } from "./sentences.ts";
 import type { Toolset } from "./toolsets.ts";
 
 /** What a call does to the world: nothing, something new each time, the same however often, or something final. */
@@ -52,6 +52,10 @@ export interface ToolSpec {
   readonly output?: { readonly shape: ReplyShape; of(body: Body): Body };
   /** In which field an idempotency key goes. */
   readonly keyField?: string;
+  /** A caller that names no agent, and is none, becomes one. */
+  readonly registers?: boolean;
+  /** What is sent first where the answer is this refusal; then the call is made again. */
+  readonly remedy?: { readonly code: string; readonly input: (input: Input) => Input };
   readonly sentence: Sentence;
 }
 
@@ -96,7 +100,11 @@ function toolOf(set: Toolset, spec: ToolSpec): Tool {
       const shownToken = typeof token === "string" ? token : null;
       const { agent_id: wished } = given;
       const named = typeof wished === "string" ? wished : null;
-      const actsFor = named ?? (namesItsAgent ? await plane.agentId(shownToken) : null);
+      const known = named ?? (namesItsAgent ? await plane.agentId(shownToken) : null);
+      const isNew = namesItsAgent && known === null && spec.registers === true;
+      const joined = isNew ? await register(plane, signal) : null;
+      if (joined?.isError === true) return joined;
+      const actsFor = known ?? (joined === null ? null : textIn(joined.body, "agent_id"));
       if (namesItsAgent && actsFor === null) return refused(noAgent);
       const complete = namesItsAgent ? { ...given, agent_id: actsFor } : given;
       const input = keyed(spec, said((await spec.input?.(complete, plane)) ?? complete), plane);
@@ -105,12 +113,42 @@ function toolOf(set: Toolset, spec: ToolSpec): Tool {
       if (fault !== null) return refused({ ...fault, code: operation.faultCode ?? fault.code });
       const whole = isAsAsked ? null : operation.check(input);
       if (whole?.ok === false) return refused(whole);
-      const reply = await plane.ask(operation, input, { agentId: actsFor, agentToken: shownToken }, signal);
-      if (reply.status >= 400) return refusedWith(reply.body);
-      const body = output?.of(reply.body) ?? reply.body;
-      return { isError: false, body, sentence: sentenceOf(sentence, body) };
+      const agentToken = shownToken ?? (joined === null ? null : textIn(joined.body, "agent_token"));
+      const ask = (asked: Input) => plane.ask(operation, asked, { agentId: actsFor, agentToken }, signal);
+      let reply = await ask(input);
+      const { error } = reply.body;
+      if (spec.remedy !== undefined && error === spec.remedy.code) {
+        const first = await ask(spec.remedy.input(input));
+        reply = first.status >= 400 ? first : await ask(input);
+      }
+      const result = reply.status >= 400 ? refusedWith(reply.body) : succeeded(output?.of(reply.body) ?? reply.body);
+      return joined === null ? result : introduced(result, joined);
     },
   };
+
+  function succeeded(body: Body): ToolResult {
+    return { isError: false, body, sentence: sentenceOf(sentence, body) };
+  }
+}
+
+async function register(plane: ControlPlane, signal: AbortSignal): Promise<ToolResult> {
+  const operation = operationNamed("register_agent");
+  const { status, body } = await plane.ask(operation, {}, { agentId: null, agentToken: null }, signal);
+  if (status >= 400) return refusedWith(body);
+  const { agent_id, agent_token } = body;
+  return {
+    isError: false,
+    body: { agent_id, agent_token },
+    sentence: `You are ${textIn(body, "agent_id")}: send this agent_id with every further call.`,
+  };
+}
+
+/** The answer to a caller that has just become an agent, with who it is. */
+function introduced(
+  { isError, body, sentence }: ToolResult,
+  { body: joined, sentence: words }: ToolResult,
+): ToolResult {
+  return { isError, body: { ...body, ...joined }, sentence: `${words} ${sentence}` };
 }
 
 export function operationNamed(name: string): Operation {
@@ -144,7 +182,7 @@ export function refusedWith(body: Body): ToolResult {
 const noAgent: Fault = {
   code: "invalid_request",
   field: "agent_id",
-  detail: "agent_id is missing; call register_agent first, and send the agent_id that it gives.",
+  detail: "agent_id is missing; acquire_leases or register_agent gives you one: send it with every call.",
 };
 
 /** What was left out, or null, is filled. */

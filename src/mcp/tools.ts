@@ -2,6 +2,7 @@
 import type { Operation } from "../protocol/operation.ts";
 import type { Tool } from "./tool.ts";
 import { agentTools } from "./tools/agents.ts";
+import { coreTools } from "./tools/core.ts";
 import { leaseTools } from "./tools/leases.ts";
 import { restTools } from "./tools/rest.ts";
 import { taskTools } from "./tools/tasks.ts";
@@ -13,26 +14,28 @@ const written = [...agentTools, ...leaseTools, ...taskTools];
 
 export const tools: readonly Tool[] = [...written, ...restTools(written)];
 
+/** Some of the tools, in few words. */
+const core = coreTools(tools);
+
 export interface Choice {
-  /** null: all. */
-  readonly sets: readonly Toolset[] | null;
+  readonly sets: readonly Toolset[];
   /** null: everybody's. */
   readonly role: Role | null;
-  /** Without a key everybody is the operator: what would lock others out is not for a model to do (M6). */
+  /** Without a key everybody is the operator: what an operator does is not for a model to do then (M6). */
   readonly hasKey: boolean;
 }
 
 /** Only what the caller could do, and wants to see: each tool costs a model room. */
-export function selectTools(all: readonly Tool[], { sets, role, hasKey }: Choice): readonly Tool[] {
-  return all.filter(
-    (tool) =>
-      (sets === null || sets.includes(tool.set)) &&
-      (role === null || mayUse(tool, role)) &&
-      (hasKey || !tool.operations.some(({ locksOut }) => locksOut)),
+export function selectTools({ sets, role, hasKey }: Choice): readonly Tool[] {
+  const whole = tools.filter(({ set }) => sets.includes(set));
+  const names = new Set(whole.map(({ name }) => name));
+  const brief = sets.includes("core") ? core.filter(({ name }) => !names.has(name)) : [];
+  return [...brief, ...whole].filter(
+    (tool) => (role === null || mayUse(tool, role)) && (hasKey || tool.set !== "operating"),
   );
 }
 
 /** A key that registers agents sees what their tokens may do: they are given as an argument. */
-function mayUse({ operations }: Tool, role: Role): boolean {
+export function mayUse({ operations }: Tool, role: Role): boolean {
   return operations.every(({ roles }) => roles === "anyone" || roles.includes(role));
 }

@@ -73,7 +73,7 @@ export async function overHttp(t: TestContext, url: string, options: HttpOptions
 
 /** For a test that closes it itself. */
 export function connectHttp(url: string, options: HttpOptions = {}): Promise<Caller> {
-  const { revision = "2026-07-28", path = "/mcp", key } = options;
+  const { revision = "2026-07-28", path = "/mcp?toolsets=all", key } = options;
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
   const transport = new StreamableHTTPClientTransport(new URL(`${url}${path}`), { requestInit: { headers } });
   return connected(transport, revision);
@@ -95,7 +95,7 @@ export async function overStdio(t: TestContext, options: StdioOptions): Promise<
   const { PATH = "", HOME = "" } = process.env;
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [binary, "mcp", ...args],
+    args: [binary, "mcp", "--toolsets", "all", ...args],
     env: { PATH, HOME, LEASEHOLD_URL: url, ...env },
     stderr: "ignore",
   });

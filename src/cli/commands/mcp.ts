@@ -1,7 +1,7 @@
 /** MCP over standard input and output, for the tools that start their servers themselves. */
 import { hostname } from "node:os";
 import { basename } from "node:path";
-import { readToolsets, toolsets } from "../../mcp/toolsets.ts";
+import { readToolsets, toolsetNames, toolsetsDefault } from "../../mcp/toolsets.ts";
 import { version } from "../../server/config/version.ts";
 import { agentFlag, agentNamed } from "../acting.ts";
 import type { Command } from "../command.ts";
@@ -21,18 +21,21 @@ signal as an agent with a name (--agent), it announces a restart instead, so tha
 docs/mcp.md has the tools, and how the usual clients are configured.`,
   flags: {
     agent: agentFlag,
-    toolsets: { sign: "NAMES", words: `offer only some of ${toolsets.join(", ")}; commas between` },
+    toolsets: { sign: "NAMES", words: `offer these tools: some of ${toolsetNames}, with commas between [core]` },
     data: { sign: "DIR", words: "of a server that is started here [LEASEHOLD_DATA, or ~/.leasehold/data]" },
   },
   examples: [
     ["leasehold mcp", "as the command of a client's MCP entry"],
-    ["leasehold mcp --agent refactorer-7 --toolsets leases", "as an agent that can be found again, leases only"],
+    [
+      "leasehold mcp --agent refactorer-7 --toolsets leases",
+      "as an agent that can be found again, with all tools about leases",
+    ],
   ],
   run: async (call) => {
     const chosen = call.text("toolsets");
-    const sets = chosen === null ? null : readToolsets(chosen);
-    if (sets !== null && "unknown" in sets)
-      throw new UsageProblem(`unknown toolset "${sets.unknown.slice(0, 80)}"; give some of ${toolsets.join(", ")}`);
+    const sets = chosen === null ? toolsetsDefault : readToolsets(chosen);
+    if ("unknown" in sets)
+      throw new UsageProblem(`unknown toolset "${sets.unknown.slice(0, 80)}"; give some of ${toolsetNames}`);
     // A server that is started here keeps the secret that agents' tokens are made with: it is for this user alone.
     process.umask(0o077);
     const note = (text: string): void => call.out.note(plain(text));

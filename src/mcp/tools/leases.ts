@@ -53,8 +53,8 @@ export const leaseTools = toolsIn("leases", [
       "MUTATES to change, CONSUMES to read what must not change meanwhile, DELETES, RENAMES (with `to`), PROVIDES to " +
       "create or offer, DEPENDS_ON for what must stay. Say in `purpose` what for: others see it. " +
       "GRANTED: go on, and call release_leases when done. STANDBY or WAIT: you hold nothing; call await_request with the " +
-      "request_id until it is GRANTED. DIE: undo what you changed, call release_leases, wait retry_after_ms, ask " +
-      "again. PAUSED: nothing helps until somebody acts; stop and tell your user. Never touch what was not GRANTED.",
+      "request_id until it is GRANTED. DIE: undo what you changed, call release_leases, and ask " +
+      "again: then it waits. PAUSED: nothing helps until somebody acts; stop and tell your user. Never touch what was not GRANTED.",
     fields: {
       ...fieldsOf("acquire"),
       hold_ms: holdField(limits.holdMsDefault),
@@ -67,6 +67,7 @@ export const leaseTools = toolsIn("leases", [
     },
     input: patient,
     keyField: "request_id",
+    registers: true,
     sentence: verdictSentence,
   },
   {

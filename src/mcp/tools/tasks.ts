@@ -26,6 +26,12 @@ function receiptOf(phase: string): (input: Input) => Input {
   return (input) => saidOnce({ ...input, phase });
 }
 
+/** The `accepted` receipt that belongs before this one. */
+function acceptanceOf({ lease_id, task_id, source_system }: Input): Input {
+  const named = Object.entries({ lease_id, task_id, source_system }).filter(([, value]) => value !== undefined);
+  return saidOnce({ ...Object.fromEntries(named), phase: "accepted" });
+}
+
 /**
  * The same receipt sent twice is one: its key is made of what it says. Only where it names its lease, which is another
  * one at each attempt; else the second attempt's receipt could be taken for the first one's.
@@ -138,7 +144,7 @@ export const taskTools = toolsIn("tasks", [
     title: "Complete a task",
     operation: "submit_receipt",
     description:
-      "Ends a task that you accepted, exactly once: status success, failure or canceled. outcome_kind says what there is: " +
+      "Ends a task, exactly once (and accepts it first, if you did not): status success, failure or canceled. outcome_kind says what there is: " +
       "response_text (with outcome_text), artifact_pointer (with artifact_location and artifact_mime), mixed or none. A " +
       "failure with retry_requested is tried again. Sent again with the same content, the first answer is repeated. " +
       "stale_fence or already_completed: somebody else has it; drop your result.",
@@ -150,6 +156,8 @@ export const taskTools = toolsIn("tasks", [
     input: (input) =>
       saidOnce({ ...filled(input, { status: "success", outcome_kind: outcomeOf(input) }), phase: "complete" }),
     keyField: "dedupe_key",
+    // A promise comes before its end (T3): a model that forgot it is not sent back for it.
+    remedy: { code: "complete_without_accept", input: acceptanceOf },
     sentence: `Completed: ${stored} Its status is {status}.`,
   },
   {

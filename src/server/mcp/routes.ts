@@ -6,7 +6,7 @@
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { tokenIn } from "../../mcp/legivellum/plain.ts";
-import { readToolsets, type Toolset, toolsets } from "../../mcp/toolsets.ts";
+import { readToolsets, type Toolset, toolsetNames, toolsetsDefault } from "../../mcp/toolsets.ts";
 import { type Answer, answerJson, errorAnswer } from "../../protocol/answers/answer.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import { internalError } from "../answering/faults.ts";
@@ -142,19 +142,15 @@ function messageIn(body: unknown): unknown {
   }
 }
 
-/** `?toolsets=leases,tasks`; null where nothing is said, undefined where it makes no sense. */
-function toolsetsIn(query: unknown): readonly Toolset[] | null | undefined {
+/** `?toolsets=leases,tasks`; undefined where it has an unknown name. */
+function toolsetsIn(query: unknown): readonly Toolset[] | undefined {
   const { toolsets: said } = query as { readonly toolsets?: unknown };
-  if (said === undefined || said === "") return null;
+  if (said === undefined || said === "") return toolsetsDefault;
   if (typeof said !== "string") return undefined;
   const sets = readToolsets(said);
   return "unknown" in sets ? undefined : sets;
 }
 
-const unknownToolset = errorAnswer(
-  "invalid_request",
-  `toolsets has an unknown name; send some of ${toolsets.join(", ")}.`,
-  {
-    field: "toolsets",
-  },
-);
+const unknownToolset = errorAnswer("invalid_request", `toolsets has an unknown name; send some of ${toolsetNames}.`, {
+  field: "toolsets",
+});
