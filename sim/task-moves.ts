@@ -154,6 +154,7 @@ export function commandOf(move: TaskMove, state: State, entropy: Entropy): Comma
         preferredKinds: b % 5 === 0 ? ["test"] : null,
         requestKey: c % 5 === 0 ? `p${b % 3}` : null,
         reclaim: flag && a % 6 === 0,
+        accept: b % 4 === 0,
       };
     case "accept":
       return { ...who, type: "submit_receipt", receipt: { ...receipt, phase: "accepted" } };

@@ -347,6 +347,24 @@ export const taskMutants: readonly Mutant[] = [
     find: "noteReissued(turn, task);\n    offers.push",
     replace: "offers.push",
   },
+  {
+    name: "tasks: a poll that accepts leaves the receipt out",
+    file: "commands/task-poll.ts",
+    find: "const given = command.accept === true ?",
+    replace: "const given = command.accept === null ?",
+  },
+  {
+    name: "tasks: a poll that is repeated does not say what it accepted",
+    file: "commands/task-poll.ts",
+    find: "acceptedAs: accepted?.receiptId ?? null,",
+    replace: "acceptedAs: record.live.length > 1 ? (accepted?.receiptId ?? null) : null,",
+  },
+  {
+    name: "receipts: a key of another lease is taken",
+    file: "receipts/receipts.ts",
+    find: "if (keyLease !== null && keyLease !== input.leaseId)",
+    replace: "if (keyLease !== null && input.leaseId === null)",
+  },
 
   // Restoring
   {

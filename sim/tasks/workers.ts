@@ -149,6 +149,7 @@ function poll(world: World, worker: SimWorker, reclaim: boolean): void {
     preferredKinds: random.chance(0.2) ? [random.pick(taskTypes)] : null,
     requestKey: random.chance(0.5) ? `poll-${random.below(2 ** 30)}` : null,
     reclaim,
+    accept: random.chance(0.3),
   };
   if (command.requestKey !== null) worker.polls = [...worker.polls, command].slice(-3);
   const reply = ask(world, command);

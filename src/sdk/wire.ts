@@ -373,7 +373,7 @@ export interface NewReceiptInput {
   readonly parent_task_id?: string | null | undefined;
   /** The receipt that led to this one; the task's last one if it is left out. */
   readonly caused_by_receipt_id?: string | null | undefined;
-  /** Sent again with the same content, the first receipt is the answer (R3). */
+  /** Sent again with the same content, the first receipt is the answer (R3). One that begins with the receipt's `lease_id` and a colon (`lse_…:done`) is for that lease alone, and costs no look into the ledger. */
   readonly dedupe_key?: string | null | undefined;
   /** Which attempt this is, from 1. */
   readonly attempt?: number | null | undefined;
@@ -548,6 +548,8 @@ export interface Offer {
   readonly fence: number;
   /** Which attempt this would be, or is. */
   readonly attempt: number;
+  /** The `accepted` receipt, where there is one already: it is an obligation, and the work can begin. */
+  readonly accepted_receipt_id?: string;
   readonly task: OfferedTask;
   /** Those of the task's manifest (T10). */
   readonly leases?: readonly Lease[];
@@ -709,7 +711,7 @@ export interface Receipt {
   readonly recipient_ai: string;
   /** The worker_id. */
   readonly source_system: string;
-  /** Sent again with the same content, the first receipt is the answer (R3). */
+  /** Sent again with the same content, the first receipt is the answer (R3). One that begins with the receipt's `lease_id` and a colon (`lse_…:done`) is for that lease alone, and costs no look into the ledger. */
   readonly dedupe_key: string;
   /** When it was stored, by the ledger's clock. */
   readonly stored_at: string;
@@ -1666,6 +1668,8 @@ export interface OperationInputs {
     readonly request_id?: string | null | undefined;
     /** After a restart: first the leases that this worker_id still has, with new fences. */
     readonly reclaim?: boolean | null | undefined;
+    /** Accept with the offer: its `accepted` receipt is in the ledger when the answer leaves, and the offer has its `accepted_receipt_id`. An offer without one was not accepted, and is accepted by a receipt as usual. */
+    readonly accept?: boolean | null | undefined;
     /** How long the server may hold its answer until there is something new. */
     readonly hold_ms?: number | null | undefined;
   };
@@ -1726,7 +1730,7 @@ export interface OperationInputs {
     readonly parent_task_id?: string | null | undefined;
     /** The receipt that led to this one; the task's last one if it is left out. */
     readonly caused_by_receipt_id?: string | null | undefined;
-    /** Sent again with the same content, the first receipt is the answer (R3). */
+    /** Sent again with the same content, the first receipt is the answer (R3). One that begins with the receipt's `lease_id` and a colon (`lse_…:done`) is for that lease alone, and costs no look into the ledger. */
     readonly dedupe_key?: string | null | undefined;
     /** Which attempt this is, from 1. */
     readonly attempt?: number | null | undefined;

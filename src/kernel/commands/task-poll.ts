@@ -1,8 +1,10 @@
 /** `POST /lease` (T1): what a worker is offered. An offer is a lease on the task, and on all that its manifest names. */
 
 import { followUp } from "../aftermath.ts";
+import { blank } from "../contract/field.ts";
 import { suffixFrom } from "../contract/ids.ts";
 import { checkPoll } from "../contract/inputs.gen.ts";
+import { receiptInput } from "../contract/inputs.ts";
 import { limits } from "../contract/limits.ts";
 import type { Intent } from "../contract/records.ts";
 import type { Offer, Refusal, Reply } from "../contract/replies.ts";
@@ -17,6 +19,7 @@ import { isSwept } from "../memory/jobs.ts";
 import { type LeaseEntry, type TenantEntry, type Turn, taskPrefix } from "../memory/state.ts";
 import {
   attemptOf,
+  isPayloadAway,
   type Lane,
   leasesOfAttempt,
   leasesOfWorker,
@@ -37,6 +40,7 @@ import { leaveQueue, offerSlots } from "../tasks/task-queue.ts";
 import { resumeSpeculation, secondFor } from "../tasks/task-speculation.ts";
 import { moveTask } from "../tasks/task-states.ts";
 import { covers, meetWorker, tasksFor, updateWorker } from "../tasks/workers.ts";
+import { submitReceipt } from "./submit-receipt.ts";
 
 export function pollTasks(turn: Turn, command: PollTasks): Reply {
   const { tenant, now } = turn;
@@ -53,7 +57,8 @@ export function pollTasks(turn: Turn, command: PollTasks): Reply {
   // Under Wound-Wait an older task may have wounded one that was offered just before (W7).
   const kept = offers.filter(({ lease }) => tenant.leases.get(lease.id) !== undefined);
   if (command.requestKey !== null && kept.length > 0) rememberPoll(turn, worker, command.requestKey, kept);
-  return { type: "offers", offers: kept, more };
+  const given = command.accept === true ? kept.map((one) => acceptOffer(turn, command, one)) : kept;
+  return { type: "offers", offers: given, more };
 }
 
 /** A type that the worker names, and may not work on; of what it does not name it is offered what it may. */
@@ -87,6 +92,17 @@ function rememberPoll(turn: Turn, worker: WorkerEntry, requestKey: string, offer
   updateWorker(turn, worker, { polls });
 }
 
+/** T3: as its worker would by a receipt; where that is refused, or has to wait for the payload, it stays an offer. */
+function acceptOffer(turn: Turn, { tenant, actor, workerId, entropy }: PollTasks, given: Offer): Offer {
+  const lease = turn.tenant.leases.get(given.lease.id);
+  if (lease === undefined || given.acceptedAs !== null || isPayloadAway(taskOf(lease))) return given;
+  const receipt = { ...nothingSaid, phase: "accepted", leaseId: given.lease.id, sourceSystem: workerId };
+  const reply = submitReceipt(turn, { type: "submit_receipt", tenant, actor, entropy, receipt });
+  return reply.type === "receipt" ? describeOffer(turn.tenant, lease) : given;
+}
+
+const nothingSaid = blank(receiptInput);
+
 /** T1: a worker that was restarted gets back what it had, with new fences: its former self is locked out. */
 function reclaim(turn: Turn, worker: WorkerEntry): Offer[] {
   const { tenant, now } = turn;
@@ -115,13 +131,14 @@ export function taskOf({ holder, record }: LeaseEntry): TaskEntry {
 function describeOffer(tenant: TenantEntry, lease: LeaseEntry): Offer {
   const task = taskOf(lease);
   const { record } = task;
-  const isAccepted = record.live.some(({ leaseId, acceptedAt }) => leaseId === lease.record.id && acceptedAt !== null);
+  const accepted = record.live.find(({ leaseId, acceptedAt }) => leaseId === lease.record.id && acceptedAt !== null);
   return {
     task: record,
     payload: task.payload?.record ?? null,
     lease: lease.record,
     leases: manifestLeases(tenant, task, lease),
-    attempt: Math.max(record.attempts + (isAccepted ? 0 : 1), 1),
+    attempt: Math.max(record.attempts + (accepted === undefined ? 1 : 0), 1),
+    acceptedAs: accepted?.receiptId ?? null,
   };
 }
 

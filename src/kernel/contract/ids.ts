@@ -26,6 +26,8 @@ export function suffixOf(requestId: string): string {
   return requestId.slice(4);
 }
 
+export const leaseIdPrefix = "lse_";
+
 /** The id of the lease for the request's intent at this index. */
 export function leaseIdWith(suffix: string, index: number): string {
   return index === 0 ? `lse_${suffix}` : `lse_${suffix}-${index}`;

@@ -124,6 +124,8 @@ const offer = {
   leases: list(record(lease)),
   /** The attempt that this would be, or is, if it was accepted before (`reclaim`). */
   attempt: integer(),
+  /** The receipt that accepted it, where it is an obligation already (T3). */
+  acceptedAs: optional(text()),
 };
 export interface Offer extends Values<typeof offer> {}
 

@@ -65,6 +65,8 @@ export const taskCommands = {
     acceptTypes: optional(list(taskType, { min: 1, max: limits.taskPreferredMax, error: "invalid_task" })),
     requestKey,
     reclaim: optional(flag(), false),
+    /** Each offer is accepted with the offer, as by an `accepted` receipt of its worker (T3); what cannot be stays an offer. */
+    accept: optional(flag(), false),
   },
   /** Without progress the task keeps what was last reported. */
   heartbeat_task: { leaseId, progress: optional(json({ bytesMax: limits.metadataBytesMax, error: "invalid_task" })) },
@@ -95,7 +97,7 @@ type MayLack<C, K extends keyof C> = Omit<C, K> & Partial<Pick<C, K>>;
 export type CreateTask = MayLack<Of<"create_task">, "asksHistory">;
 export type CancelTask = Of<"cancel_task">;
 export type RedriveTask = Of<"redrive_task">;
-export type PollTasks = MayLack<Of<"poll_tasks">, "acceptTypes">;
+export type PollTasks = MayLack<Of<"poll_tasks">, "acceptTypes" | "accept">;
 export type HeartbeatTask = Of<"heartbeat_task">;
 export type ReleaseTask = MayLack<Of<"release_task">, "undelivered">;
 export type SetTaskType = Of<"set_task_type">;

@@ -5,6 +5,7 @@
  */
 
 import { blank, wireName } from "../contract/field.ts";
+import { leaseIdPrefix } from "../contract/ids.ts";
 import { checkReceipt, receiptDraftOf } from "../contract/inputs.gen.ts";
 import { receiptInput } from "../contract/inputs.ts";
 import { limits } from "../contract/limits.ts";
@@ -40,6 +41,15 @@ export function dedupeMarksOf({ dedupeKey, receiptId }: ReceiptInput): string[] 
   if (dedupeKey !== null) marks.push(`key:${dedupeKey}`);
   if (receiptId !== null) marks.push(idMark + receiptId);
   return marks;
+}
+
+/**
+ * A key that begins with the id of a lease, and a colon, is for receipts of that lease alone. So while its task lives, memory
+ * knows each use of it, and the ledger need not be asked (R3).
+ */
+export function leaseOfKey(key: string | null): string | null {
+  const end = key?.startsWith(leaseIdPrefix) === true ? key.indexOf(":") : -1;
+  return key === null || end < 0 ? null : key.slice(0, end);
 }
 
 /** What it was known by to its task before. */
@@ -256,6 +266,12 @@ function findProblem(input: ReceiptInput): Refusal | null {
   if (problem !== null) return problem;
   if (input.receiptId?.startsWith(ownIdPrefix))
     return invalidReceipt("receipt_id", `must not begin with ${ownIdPrefix}, as the ledger's own ids do`);
+  const keyLease = leaseOfKey(input.dedupeKey);
+  if (keyLease !== null && keyLease !== input.leaseId)
+    return invalidReceipt(
+      "dedupe_key",
+      "begins with the id of a lease that is not the receipt's; send lease_id, or another key",
+    );
   if (input.retryRequested === true && input.phase === "progress")
     return invalidReceipt("retry_requested", "has no place in a receipt of phase progress");
   return null;

@@ -62,3 +62,51 @@ test("T7: of many tasks that a worker had, those that are due first come first",
     [...created].reverse(),
   );
 });
+
+test("T3: a poll that accepts has its `accepted` receipts in the ledger, and its offers name them", () => {
+  const world = createTaskWorld();
+  const ids = [world.create(), world.create({ intents: "MUTATES FILE:/a" })];
+  const offers = world.polls("w.1", { maxTasks: 2, accept: true });
+  assert.deepEqual(
+    offers.map(({ task, attempt, acceptedAs }) => [task.id, task.status, attempt, acceptedAs]),
+    ids.map((id) => [id, "accepted", 1, world.receiptsOf(id)[0]?.id]),
+  );
+  for (const offer of offers) {
+    assert.deepEqual(world.phasesOf(offer.task.id), ["accepted"]);
+    assert.equal(world.task(offer.task.id).obligation?.custodian, "w.1");
+    world.succeed(offer);
+    assert.equal(world.statusOf(offer.task.id), "succeeded");
+  }
+});
+
+test("T1: a poll that accepted and is repeated by its key gets the same offers, with the same receipts", () => {
+  const world = createTaskWorld();
+  const id = world.create();
+  const first = world.offered("w.1", { accept: true, requestKey: "k" });
+  const again = world.offered("w.1", { accept: true, requestKey: "k" });
+  assert.deepEqual([again.lease.id, again.attempt, again.acceptedAs], [first.lease.id, 1, first.acceptedAs]);
+  assert.deepEqual(world.phasesOf(id), ["accepted"]);
+});
+
+test("R8: an offer that the ledger has no room for stays an offer, and costs nothing", () => {
+  const world = createTaskWorld();
+  const id = world.create();
+  world.quotas({ receiptsMax: 0 });
+  const offer = world.offered("w.1", { accept: true });
+  assert.deepEqual([offer.acceptedAs, offer.attempt, world.task(id).status], [null, 1, "leased"]);
+  world.refusedReceipt("quota_exceeded", "accepted", offer);
+  world.giveBack(offer);
+  assert.deepEqual([world.task(id).attempts, world.phasesOf(id)], [0, []]);
+});
+
+test("R3: a key that begins with a lease's id is for receipts of that lease alone", () => {
+  const world = createTaskWorld();
+  world.create();
+  world.create();
+  const [one, other] = world.polls("w.1", { maxTasks: 2, accept: true });
+  const dedupeKey = `${found(one, "offer").lease.id}:done`;
+  world.refusedReceipt("invalid_receipt", "progress", found(other, "offer"), { dedupeKey });
+  world.refusedReceipt("invalid_receipt", "progress", found(one, "offer").task.id, { dedupeKey });
+  world.succeed(found(one, "offer"), { dedupeKey });
+  world.succeed(found(other, "offer"), { dedupeKey: "lse-like" });
+});

@@ -24,7 +24,9 @@ export const receiptWords: Words<typeof receiptInput> & Words<typeof receipt> = 
   obligation_id: "The obligation that this is about; an `accepted` receipt that opens one may give it its id (R5).",
   parent_task_id: "The task that this one is a part of.",
   caused_by_receipt_id: "The receipt that led to this one; the task's last one if it is left out.",
-  dedupe_key: "Sent again with the same content, the first receipt is the answer (R3).",
+  dedupe_key:
+    "Sent again with the same content, the first receipt is the answer (R3). One that begins with the receipt's `lease_id` " +
+    "and a colon (`lse_…:done`) is for that lease alone, and costs no look into the ledger.",
   attempt: "Which attempt this is, from 1.",
   from_principal: "The requester; the task's principal if left out.",
   for_principal: "The executor, who answers for it (R5); the worker if left out.",

@@ -135,6 +135,7 @@ export const offer = {
   ...lasts,
   fence: from("lease.fence", integer()),
   attempt: integer(),
+  acceptedAs: named("accepted_receipt_id", omitted(optional(text()))),
   task: from("", record(offeredTask)),
   leases,
 };

@@ -10,7 +10,7 @@ import { obligationObject, offerForm, taskObject } from "./task-json.ts";
 import * as shapes from "./task-shapes.ts";
 
 const lease = sampleLease({ resource: "TASK:/tsk_1", agentId: "worker.codegen-1", holder: "tsk_1" });
-const offer = { task: sampleTask(), payload: samplePayload(), lease, leases: [], attempt: 1 };
+const offer = { task: sampleTask(), payload: samplePayload(), lease, leases: [], attempt: 1, acceptedAs: null };
 
 test("an offer has the AsyncGate document's fields under its names, and fence and attempt beside them (T1)", () => {
   assert.deepEqual(JSON.parse(offerForm.text(offer, { now: sampleNow })), {

@@ -31,9 +31,14 @@ export const offer = record(
     ...lastsWords,
     fence: "Greater than every earlier fence of the tenant.",
     attempt: "Which attempt this would be, or is.",
+    accepted_receipt_id:
+      "The `accepted` receipt, where there is one already: it is an obligation, and the work can begin.",
     leases: "Those of the task's manifest (T10).",
   }),
-  { title: "Offer", description: "Not an obligation yet: an `accepted` receipt makes it one." },
+  {
+    title: "Offer",
+    description: "Not an obligation yet: an `accepted` receipt makes it one, unless the poll accepted it.",
+  },
 );
 registerShape(views.offer, offer);
 

@@ -36,6 +36,9 @@ export const pollTasks = command({
       accept_types: "The only types of tasks that it takes: others are not offered to it.",
       request_id: "Sent again, the same offers are the answer: for an answer that was lost (T1).",
       reclaim: "After a restart: first the leases that this worker_id still has, with new fences.",
+      accept:
+        "Accept with the offer: its `accepted` receipt is in the ledger when the answer leaves, and the offer has its " +
+        "`accepted_receipt_id`. An offer without one was not accepted, and is accepted by a receipt as usual.",
     }),
     ...holding,
   },

@@ -11,7 +11,14 @@ import { unstamped } from "../../kernel/contract/commands.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
 import type { Refusal } from "../../kernel/contract/refusals.ts";
 import type { ReceiptInput, SubmitReceipt } from "../../kernel/contract/task-commands.ts";
-import { dedupeMarksOf, isReceiptKnown, mayBeForeign, senderNameOf, taskOfReceipt } from "../../kernel/views.ts";
+import {
+  dedupeMarksOf,
+  isKeyOfLiveLease,
+  isReceiptKnown,
+  mayBeForeign,
+  senderNameOf,
+  taskOfReceipt,
+} from "../../kernel/views.ts";
 import { type Answer, answer, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
 import type { SubmitReceipts } from "../../protocol/answers/queries.ts";
 import { receiptForm, receiptMarkForm, type ShownReceipt } from "../../protocol/receipts/receipt-json.ts";
@@ -203,8 +210,12 @@ class ReceiptCall<T> {
 
   /** Marks that the kernel does not know; what those that it knows mean, it says itself. */
   private unknownMarks(receipt: ReceiptInput | null): readonly string[] {
-    if (receipt === null) return [];
-    return this.engine.peek((state) => isReceiptKnown(state, this.sender, receipt)) ? [] : dedupeMarksOf(receipt);
+    if (receipt === null || !isKeyed(receipt)) return [];
+    const { sender } = this;
+    const isMemorys = this.engine.peek(
+      (state) => isKeyOfLiveLease(state, sender.tenant, receipt) || isReceiptKnown(state, sender, receipt),
+    );
+    return isMemorys ? [] : dedupeMarksOf(receipt);
   }
 
   private emptied(): Promise<void> {
