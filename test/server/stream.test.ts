@@ -61,6 +61,30 @@ test("W8: a held wait on the stream is answered when it is granted, and other co
   assert.equal((await stream.answer(1)).body?.verdict, "GRANTED");
 });
 
+test("T2, W8: a command that is dropped while it is held brings nothing, and the connection goes on", async (t) => {
+  const server = await serve(t);
+  const stream = await openStream(t, server.address.url);
+  const poll = { worker_id: "w.1", hold_ms: 30_000 };
+  stream.send([
+    { id: 1, op: "poll_tasks", input: poll },
+    { id: 2, op: "poll_tasks", input: { ...poll, worker_id: "w.2" } },
+  ]);
+  await stream.until(() => server.service.polls.size === 2);
+  stream.send({ id: 1, op: "drop" });
+  await stream.until(() => server.service.polls.size === 1);
+  const task = { task_type: "build", principal_ai: "p" };
+  stream.send([
+    { id: 3, op: "create_task", input: task },
+    { id: 1, op: "drop" },
+    { id: "never", op: "drop" },
+  ]);
+  assert.equal((await stream.answer(3)).status, 201);
+  assert.equal((await stream.answer(2)).status, 200, "the other worker has it");
+  assert.ok(!stream.frames.some(({ id }) => id === 1 || id === "never"));
+  stream.send({ id: 1, op: "list_agents", input: {} });
+  assert.equal((await stream.answer(1)).status, 200, "the id can be used again");
+});
+
 test("events come by subscription, in order and without gaps, from the past and then as they happen", async (t) => {
   const server = await serve(t);
   await server.register("a");

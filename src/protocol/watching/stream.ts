@@ -6,6 +6,12 @@ import { type Answer, bodyText } from "../answers/answer.ts";
 import type { Fault } from "../schema/explain.ts";
 import { limits } from "../schema/limits.ts";
 
+/**
+ * `{id, op: "drop"}` gives up the command with this id: one that is held (`hold_ms`) is answered no more, as if its client
+ * had gone. One that is answered already, or cannot be held, is not affected.
+ */
+export const dropOp = "drop";
+
 /** The client's own name for a command; its reply carries it back. */
 export type FrameId = string | number;
 

@@ -17,6 +17,7 @@ import type { Input } from "../../protocol/operation.ts";
 import { findOperation } from "../../protocol/operations.ts";
 import { limits } from "../../protocol/schema/limits.ts";
 import {
+  dropOp,
   eventFrameText,
   type FrameId,
   joinFrames,
@@ -91,7 +92,8 @@ class Connection {
   /** The one below. */
   private readonly wire: Socket;
   private readonly caller: Caller;
-  private readonly holds = new Set<() => void>();
+  /** What is under way and can be dropped, by the id of its command. */
+  private readonly holds = new Map<FrameId, () => void>();
   private readonly subscriptions = new Map<FrameId, () => void>();
   private outbox: string[] = [];
   private outboxBytes = 0;
@@ -163,6 +165,7 @@ class Connection {
   }
 
   private run({ id, op, input }: StreamCommand): void {
+    if (op === dropOp) return this.drop(id);
     const tooMany = this.service.limiter.take(this.caller.meter);
     if (tooMany !== null) {
       this.service.counts.refuse(tooMany.code);
@@ -186,16 +189,33 @@ class Connection {
       );
     }
     this.inFlight++;
-    let drop: (() => void) | null = null;
+    let isOver = false;
     const respond = (answered: Answer): number => {
+      if (isOver) return 0;
+      isOver = true;
       this.inFlight--;
-      if (drop !== null) this.holds.delete(drop);
+      this.holds.delete(id);
       const text = replyFrameText(id, answered);
       this.send(text);
       return text.length;
     };
-    drop = dispatch(this.service, operation, checked.value, this.caller, respond);
-    if (drop !== null) this.holds.add(drop);
+    const drop = dispatch(this.service, operation, checked.value, this.caller, respond);
+    if (drop === null || isOver) return;
+    // A client that uses an id twice at once has both dropped.
+    const before = this.holds.get(id);
+    this.holds.set(id, () => {
+      before?.();
+      if (isOver) return;
+      isOver = true;
+      this.inFlight--;
+      drop();
+    });
+  }
+
+  /** As if the client had gone, for this command alone. It is not answered any more. */
+  private drop(id: FrameId): void {
+    this.holds.get(id)?.();
+    this.holds.delete(id);
   }
 
   /** Events come until the connection ends, or the same id subscribes again. */
@@ -295,7 +315,7 @@ class Connection {
 
   end(): void {
     this.isOver = true;
-    for (const drop of this.holds) drop();
+    for (const drop of this.holds.values()) drop();
     for (const stop of this.subscriptions.values()) stop();
     this.holds.clear();
     this.subscriptions.clear();
