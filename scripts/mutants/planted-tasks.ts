@@ -235,7 +235,7 @@ export const taskMutants: readonly Mutant[] = [
   // Receipts and workers (R2–R5, T1)
   {
     name: "tasks: the same key with other content is the first receipt",
-    file: "receipts/receipts.ts",
+    file: "receipts/marks.ts",
     find: "if (mark.fingerprint !== receiptFingerprint(input)) return dedupeConflict();",
     replace: "",
   },
@@ -325,7 +325,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     name: "receipts: a worker uses up another's dedupe key",
-    file: "receipts/receipts.ts",
+    file: "receipts/marks.ts",
     find: 'return key.startsWith(idMark) ? key : `${submittedBy ?? ""}\\n${key}`;',
     replace: "void submittedBy;\n  return key;",
   },

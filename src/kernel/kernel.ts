@@ -61,7 +61,7 @@ export type { Job } from "./memory/jobs.ts";
 export { createState, type Handle, nextDeadline, type State } from "./memory/state.ts";
 export type { ReadyTask } from "./memory/task-state.ts";
 export { receiptFingerprint } from "./names/fingerprint.ts";
-export { dedupeConflict } from "./receipts/receipts.ts";
+export { dedupeConflict } from "./receipts/marks.ts";
 export { endedRequestOf } from "./requests/stored-keys.ts";
 export {
   beginRestore,

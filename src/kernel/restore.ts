@@ -28,7 +28,7 @@ import {
 import type { TaskEntry } from "./memory/task-state.ts";
 import { canonicalName, type ResourceName } from "./names/resource-name.ts";
 import { noteScopes, placePolicy } from "./policies/permissions.ts";
-import { rememberMarks } from "./receipts/receipts.ts";
+import { rememberMarks } from "./receipts/marks.ts";
 import { enqueue, openFor } from "./requests/request-life.ts";
 import { isOpen } from "./requests/request-states.ts";
 import { enterStandby } from "./requests/standby-index.ts";

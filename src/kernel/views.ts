@@ -3,7 +3,6 @@
  * and counts, never entries. Nothing here changes anything.
  */
 import type { Actor } from "./contract/commands.ts";
-import { limits } from "./contract/limits.ts";
 import type { Policy } from "./contract/policy-records.ts";
 import type {
   Digest,
@@ -29,7 +28,7 @@ import { manifestLeases } from "./memory/task-state.ts";
 import type { ResourceName } from "./names/resource-name.ts";
 import { mayWorkOn } from "./policies/matching.ts";
 import { permissionsOf, policiesIn } from "./policies/permissions.ts";
-import { dedupeMarksOf, findMark, leaseOfKey, markName } from "./receipts/receipts.ts";
+import { dedupeMarksOf, findMark, markName } from "./receipts/marks.ts";
 import { describeRequest } from "./requests/describe.ts";
 import { isOpen } from "./requests/request-states.ts";
 import { explainTask, type WaitingFor } from "./tasks/task-explain.ts";
@@ -38,7 +37,7 @@ export { type PolicyTest, type PolicyVerdict, testPolicies } from "./commands/po
 export { NameIndex } from "./index/name-index.ts";
 export { namesOverlap } from "./names/pattern.ts";
 export { parseResourceName, type ResourceName } from "./names/resource-name.ts";
-export { dedupeMarksOf } from "./receipts/receipts.ts";
+export { dedupeMarksOf, isKeyOfLiveLease } from "./receipts/marks.ts";
 export { isOpen } from "./requests/request-states.ts";
 
 /** The caller, and the tenant that it reads. */
@@ -381,17 +380,6 @@ export function isReceiptKnown(state: State, { tenant, actor }: Reader, receipt:
   if (task !== undefined && findMark(task.record, receipt) !== undefined) return true;
   const names = dedupeMarksOf(receipt).map((mark) => markName(mark, submitterOf(actor)));
   return names.some((name) => entry?.book.dedupes.has(name) === true);
-}
-
-/**
- * Whether memory alone can say if the receipt was sent before (R3): its key is its lease's own, and the live task of that
- * lease has forgotten none.
- */
-export function isKeyOfLiveLease({ tenants }: State, tenant: string, receipt: ReceiptInput): boolean {
-  const { leaseId, dedupeKey, receiptId } = receipt;
-  if (leaseId === null || receiptId !== null || leaseOfKey(dedupeKey) !== leaseId) return false;
-  const holder = tenants.get(tenant)?.leases.get(leaseId)?.holder;
-  return holder?.kind === "task" && holder.record.dedupes.length < limits.dedupeKeysPerTaskMax;
 }
 
 /** The task whose lease has this name; null for all other resources. */

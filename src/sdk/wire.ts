@@ -373,7 +373,7 @@ export interface NewReceiptInput {
   readonly parent_task_id?: string | null | undefined;
   /** The receipt that led to this one; the task's last one if it is left out. */
   readonly caused_by_receipt_id?: string | null | undefined;
-  /** Sent again with the same content, the first receipt is the answer (R3). One that begins with the receipt's `lease_id` and a colon (`lse_…:done`) is for that lease alone, and costs no look into the ledger. */
+  /** Sent again with the same content, the first receipt is the answer (R3). One that begins with the receipt's `lease_id` and a colon (`lse_…:done`) is for that lease alone, and is the cheapest. */
   readonly dedupe_key?: string | null | undefined;
   /** Which attempt this is, from 1. */
   readonly attempt?: number | null | undefined;
@@ -711,7 +711,7 @@ export interface Receipt {
   readonly recipient_ai: string;
   /** The worker_id. */
   readonly source_system: string;
-  /** Sent again with the same content, the first receipt is the answer (R3). One that begins with the receipt's `lease_id` and a colon (`lse_…:done`) is for that lease alone, and costs no look into the ledger. */
+  /** Sent again with the same content, the first receipt is the answer (R3). One that begins with the receipt's `lease_id` and a colon (`lse_…:done`) is for that lease alone, and is the cheapest. */
   readonly dedupe_key: string;
   /** When it was stored, by the ledger's clock. */
   readonly stored_at: string;
@@ -1730,7 +1730,7 @@ export interface OperationInputs {
     readonly parent_task_id?: string | null | undefined;
     /** The receipt that led to this one; the task's last one if it is left out. */
     readonly caused_by_receipt_id?: string | null | undefined;
-    /** Sent again with the same content, the first receipt is the answer (R3). One that begins with the receipt's `lease_id` and a colon (`lse_…:done`) is for that lease alone, and costs no look into the ledger. */
+    /** Sent again with the same content, the first receipt is the answer (R3). One that begins with the receipt's `lease_id` and a colon (`lse_…:done`) is for that lease alone, and is the cheapest. */
     readonly dedupe_key?: string | null | undefined;
     /** Which attempt this is, from 1. */
     readonly attempt?: number | null | undefined;

@@ -19,8 +19,9 @@ import { agentOf, isAbove, requireAbove, submitterOf, whyNotWorkerNamed } from "
 import type { Turn } from "../memory/state.ts";
 import type { TaskEntry } from "../memory/task-state.ts";
 import { whyNotPermitted } from "../policies/permissions.ts";
+import { markReceipt } from "../receipts/marks.ts";
 import { invalidReceipt, whyNotObligation, whyNotWorkersToSay } from "../receipts/principals.ts";
-import { appendReceipt, fillReceipt, markReceipt, recoveredReceipt } from "../receipts/receipts.ts";
+import { appendReceipt, fillReceipt, recoveredReceipt } from "../receipts/receipts.ts";
 import { emitTask, finish, statusAfter } from "../tasks/task-life.ts";
 import { moveObligation } from "../tasks/task-states.ts";
 

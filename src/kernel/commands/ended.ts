@@ -13,7 +13,7 @@ import type { EndedTask, Task } from "../contract/task-records.ts";
 import { endedRefusal } from "../deciding/extension.ts";
 import { isAbove } from "../memory/actors.ts";
 import { receiptFingerprint } from "../names/fingerprint.ts";
-import { dedupeConflict, findMark } from "../receipts/receipts.ts";
+import { dedupeConflict, findMark } from "../receipts/marks.ts";
 import { endOfGrant } from "../requests/stored-keys.ts";
 import { notHolder } from "./holding.ts";
 import { notDead, whyNotPrincipal } from "./tasks.ts";

@@ -14,6 +14,7 @@ import type { TenantEntry, Turn } from "../memory/state.ts";
 import type { ForeignEntry } from "../memory/task-state.ts";
 import { question } from "../policies/matching.ts";
 import { whyNotPermitted } from "../policies/permissions.ts";
+import { findKnown } from "../receipts/marks.ts";
 import {
   invalidReceipt,
   namedCustodian,
@@ -22,7 +23,7 @@ import {
   whyNotObligation,
   whyNotWorkersToSay,
 } from "../receipts/principals.ts";
-import { addToLedger, fillReceipt, findKnown, ownIdPrefix, receiptIdOf } from "../receipts/receipts.ts";
+import { addToLedger, fillReceipt, ownIdPrefix, receiptIdOf } from "../receipts/receipts.ts";
 import { closeForeign, noteForeign, openForeign } from "../tasks/foreign-obligations.ts";
 import { meetWorker } from "../tasks/workers.ts";
 

@@ -13,6 +13,7 @@ import { isTaskLease, type TenantEntry, type Turn } from "../memory/state.ts";
 import { isPayloadAway, type TaskEntry, updateTask } from "../memory/task-state.ts";
 import { question } from "../policies/matching.ts";
 import { whyNotPermitted } from "../policies/permissions.ts";
+import { findKnown, markReceipt } from "../receipts/marks.ts";
 import {
   custodianOf,
   invalidReceipt,
@@ -22,7 +23,7 @@ import {
   whyNotObligation,
   whyNotWorkersToSay,
 } from "../receipts/principals.ts";
-import { appendReceipt, fillReceipt, findKnown, markReceipt, readPhase, type Sender } from "../receipts/receipts.ts";
+import { appendReceipt, fillReceipt, readPhase, type Sender } from "../receipts/receipts.ts";
 import {
   die,
   dropAttempt,

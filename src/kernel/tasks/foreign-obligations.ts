@@ -10,7 +10,7 @@ import { createEntry } from "../memory/entries.ts";
 import { changed, type TenantEntry, type Turn } from "../memory/state.ts";
 import type { ForeignEntry } from "../memory/task-state.ts";
 import { after } from "../memory/transitions.ts";
-import { forgetMarks, marksOf, rememberMarks } from "../receipts/receipts.ts";
+import { forgetMarks, marksOf, rememberMarks } from "../receipts/marks.ts";
 import { listObligation, obligationTransitions, unlistObligation } from "./task-states.ts";
 
 /** New, or restored. */

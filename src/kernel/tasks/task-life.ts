@@ -18,8 +18,9 @@ import {
   type Turn,
 } from "../memory/state.ts";
 import { openLeasesOf, type TaskEntry, updateTask } from "../memory/task-state.ts";
+import { forgetMarks } from "../receipts/marks.ts";
 import { custodianOf, supervisorOf } from "../receipts/principals.ts";
-import { forgetMarks, policyReceipt } from "../receipts/receipts.ts";
+import { policyReceipt } from "../receipts/receipts.ts";
 import { endWait } from "../requests/request-life.ts";
 import { cancelPreparation, preparationLost } from "./task-binding.ts";
 import { enterQueue, leaveQueue, offerSlots } from "./task-queue.ts";

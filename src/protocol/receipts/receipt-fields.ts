@@ -26,7 +26,7 @@ export const receiptWords: Words<typeof receiptInput> & Words<typeof receipt> = 
   caused_by_receipt_id: "The receipt that led to this one; the task's last one if it is left out.",
   dedupe_key:
     "Sent again with the same content, the first receipt is the answer (R3). One that begins with the receipt's `lease_id` " +
-    "and a colon (`lse_…:done`) is for that lease alone, and costs no look into the ledger.",
+    "and a colon (`lse_…:done`) is for that lease alone, and is the cheapest.",
   attempt: "Which attempt this is, from 1.",
   from_principal: "The requester; the task's principal if left out.",
   for_principal: "The executor, who answers for it (R5); the worker if left out.",
