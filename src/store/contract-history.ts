@@ -187,5 +187,23 @@ export function describeHistory(name: string, check: Check): void {
         assert.deepEqual(none, { events: 0, ended: 0, endedTasks: 0 });
       },
     );
+
+    check("S4: a tenant that ends very many leases pushes out its own history, not another's", async (_, store) => {
+      await store.open();
+      const quiet = Array.from({ length: 40 }, (_, index) => endedLease(index, { tenant: "quiet" }));
+      await store.commit(batch({ now: 1, ended: quiet }));
+      const flood = Array.from({ length: 2_000 }, (_, index) => endedLease(index, { tenant: "loud" }));
+      for (let from = 0; from < flood.length; from += 500) {
+        await store.commit(batch({ now: 2 + from, ended: flood.slice(from, from + 500) }));
+        await store.prune({ eventsBefore: 0, endedBefore: 0, endedKeep: 200 });
+      }
+      const kept = async (tenant: string) => (await store.endedPage({ tenant, limit: 10_000 })).toReversed();
+      assert.deepEqual(await kept("quiet"), quiet);
+      assert.deepEqual(await kept("loud"), flood.slice(-160));
+      assert.equal(await store.earliestEnded(), 1_503);
+      // Age counts for all.
+      assert.equal((await store.prune({ eventsBefore: 0, endedBefore: 2, endedKeep: 200 })).ended, 40);
+      assert.deepEqual(await kept("quiet"), []);
+    });
   });
 }

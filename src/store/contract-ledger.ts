@@ -197,6 +197,19 @@ export function describeLedger(name: string, check: Check): void {
       },
     );
 
+    check("S4: of ended tasks, the tenant that has the most loses the most", async (_, store) => {
+      await store.open();
+      const quiet = Array.from({ length: 20 }, (_, index) => endedTask(index, { tenant: "quiet" }));
+      const flood = Array.from({ length: 600 }, (_, index) => endedTask(index, { tenant: "loud" }));
+      await store.commit(batch({ now: 1, endedTasks: quiet }));
+      await store.commit(batch({ now: 2, endedTasks: flood }));
+      const limits = { eventsBefore: 0, endedBefore: 0, endedKeep: 0, endedTasksBefore: 0, endedTasksKeep: 100 };
+      assert.equal((await store.prune(limits)).endedTasks, 520);
+      const kept = async (tenant: string) => (await store.endedTaskPage({ tenant, limit: 1_000 })).tasks.toReversed();
+      assert.deepEqual(await kept("quiet"), quiet);
+      assert.deepEqual(await kept("loud"), flood.slice(-80));
+    });
+
     check("a writer whose epoch is over adds nothing to the ledger", async (fixture, store) => {
       await store.open();
       await store.commit(batch({ now: 1, receipts: [receipt(1)] }));

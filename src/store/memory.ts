@@ -2,6 +2,7 @@
  * The contract in its simplest form: the oracle that other stores are compared with, and the store of simulations. The
  * data is in a separate object, the disk, which outlives the store objects as a real disk outlives processes.
  */
+import { excessOf, halves } from "./fair-share.ts";
 import { StoreFault, staleEpoch, storeClosed } from "./faults.ts";
 import { toColumns } from "./list-columns.ts";
 import { collectEvents } from "./packed-events.ts";
@@ -291,8 +292,7 @@ class MemoryStore implements Store {
 
   async prune(limits: PruneLimits): Promise<Pruned> {
     const { eventsBefore, endedBefore, endedKeep, endedTasksBefore = 0, endedTasksKeep = 2 ** 50 } = limits;
-    const { events, ended, position, ledger } = this.#data;
-    const tasks = ledger.endedTasks;
+    const { events, ended, ledger } = this.#data;
     const { eventsKeep = 2 ** 50 } = limits;
     const kept = new Map<number, number>();
     events.reduceRight((sum, { firstSeq, count }) => {
@@ -302,20 +302,17 @@ class MemoryStore implements Store {
     const isOld = (row: MemoryDisk["events"][number]): boolean =>
       row.at < eventsBefore || (kept.get(row.firstSeq) ?? 0) > eventsKeep;
     const oldEvents = countWhile(events, isOld);
-    const oldEnded = countWhile(ended, (row) => row.at < endedBefore || row.key <= position.lastEnded - endedKeep);
     events.splice(0, oldEvents);
-    const gone = ended.splice(0, oldEnded).at(-1);
-    if (gone !== undefined) this.#disk.endedFrom = gone.at + 1;
-    const { length } = tasks;
-    const oldTasks = tasks.findIndex((row, index) => row.at >= endedTasksBefore && index >= length - endedTasksKeep);
-    const goneTasks = tasks.splice(0, oldTasks === -1 ? length : oldTasks);
+    const goneEnded = takeOld(ended, endedBefore, endedKeep);
+    for (const { at } of goneEnded) this.#disk.endedFrom = Math.max(this.#disk.endedFrom, at + 1);
+    const goneTasks = takeOld(ledger.endedTasks, endedTasksBefore, endedTasksKeep);
     for (const { payload } of goneTasks) if (payload !== null) this.#disk.payloads.delete(payload);
     const requests = ledger.endedRequests;
     requests.splice(
       0,
       countWhile(requests, ({ at }) => at < (limits.endedRequestsBefore ?? 0)),
     );
-    return { events: oldEvents, ended: oldEnded, endedTasks: goneTasks.length };
+    return { events: oldEvents, ended: goneEnded.length, endedTasks: goneTasks.length };
   }
 
   async compact(): Promise<void> {}
@@ -328,6 +325,35 @@ class MemoryStore implements Store {
     await this.#tail.catch(() => undefined);
     this.#fail(storeClosed());
   }
+}
+
+interface Historic {
+  readonly tenant: string;
+  readonly id: string;
+  readonly at: Millis;
+}
+
+/** Takes out what is too old, and of the tenants with the most rows what is too much (S4). */
+function takeOld<R extends Historic>(rows: R[], before: Millis, keep: number): readonly R[] {
+  const gone = rows.splice(
+    0,
+    countWhile(rows, ({ at }) => at < before),
+  );
+  const { youngest, shared } = halves(keep);
+  const older = Map.groupBy(rows.slice(0, Math.max(0, rows.length - youngest)), ({ tenant }) => tenant);
+  const shares = Array.from(older, ([tenant, { length }]) => ({ tenant, rows: length, rowBytes: 1 }));
+  const excess = new Set<R>();
+  for (const [tenant, count] of excessOf(shares, shared)) {
+    const oldest = (older.get(tenant) ?? []).toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, count);
+    for (const row of oldest) excess.add(row);
+  }
+  let kept = 0;
+  for (const row of rows) {
+    if (excess.has(row)) gone.push(row);
+    else rows[kept++] = row;
+  }
+  rows.length = kept;
+  return gone;
 }
 
 function write(disk: MemoryDisk, batch: Batch, position: Position): void {

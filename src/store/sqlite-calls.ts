@@ -41,10 +41,19 @@ export interface Call {
 /** Replies come back in the order of the calls, so they carry no number. */
 export type Answer = { readonly reply: unknown } | { readonly fault: FaultReport };
 
-/** The last keys that are to go; 0: none. */
+/** What is to go besides what is too old. */
 export interface HistoryCuts {
+  /** The last key of events; 0: none. */
   readonly eventsThrough: number;
-  readonly endedTasksThrough: number;
+  readonly tenants: readonly TenantCut[];
+}
+
+/** Rows of a tenant that has more than its share (S4): those up to an id, unless they are among the youngest of all. */
+export interface TenantCut {
+  readonly table: "ended" | "ended_tasks";
+  readonly tenant: string;
+  readonly throughId: string;
+  readonly throughKey: number;
 }
 
 /** Events of many commits, compressed. */

@@ -5,7 +5,7 @@ import { StoreFault, staleEpoch } from "./faults.ts";
 import { type PackedColumns, pack, toColumns } from "./list-columns.ts";
 import { checkedVersion, migrate } from "./migrations.ts";
 import { auditRow, endedLeaseRow, endedRequestRow, endedTaskRow, headRow, numberOf, receiptRow } from "./rows.ts";
-import type { Handlers, Reply, RowColumns } from "./sqlite-calls.ts";
+import type { Handlers, Reply, RowColumns, TenantCut } from "./sqlite-calls.ts";
 import { type DataFiles, lockFolder, makeFolder, syncPath, whyNoRoom } from "./sqlite-files.ts";
 import { ledgerHeads } from "./sqlite-ledger.ts";
 import { prepareCompaction } from "./sqlite-retention.ts";
@@ -237,14 +237,18 @@ function preparePrune(db: DatabaseSync, epoch: number): Handlers<"prune">["prune
       WHERE at < ? OR first_seq <= ?)`);
   const oldEnded = db.prepare(`
     DELETE FROM ended WHERE key IN (
-      SELECT key FROM (SELECT key, at FROM ended ORDER BY key LIMIT ?)
-      WHERE at < ? OR key <= (SELECT last_ended FROM meta) - ?)
+      SELECT key FROM (SELECT key, at FROM ended ORDER BY key LIMIT ?) WHERE at < ?)
     RETURNING at`);
   const oldTasks = db.prepare(`
     DELETE FROM ended_tasks WHERE key IN (
-      SELECT key FROM (SELECT key, at FROM ended_tasks ORDER BY key LIMIT ?)
-      WHERE at < ? OR key <= (SELECT max(key) FROM ended_tasks) - ? OR key <= ?)
+      SELECT key FROM (SELECT key, at FROM ended_tasks ORDER BY key LIMIT ?) WHERE at < ?)
     RETURNING payload`);
+  const ofTenant = (table: TenantCut["table"], returned: "at" | "payload") =>
+    db.prepare(`
+      DELETE FROM ${table} WHERE key IN (
+        SELECT key FROM ${table} INDEXED BY ${table}_by_id WHERE tenant = ? AND id <= ? AND key <= ? ORDER BY id LIMIT ?)
+      RETURNING ${returned}`);
+  const [tenantEnded, tenantTasks] = [ofTenant("ended", "at"), ofTenant("ended_tasks", "payload")];
   const removePayloads = preparePayloadRemoval(db);
   const oldRequests = db.prepare(`
     DELETE FROM ended_requests WHERE number IN (
@@ -252,20 +256,21 @@ function preparePrune(db: DatabaseSync, epoch: number): Handlers<"prune">["prune
   const moveEndedFrom = db.prepare("UPDATE meta SET ended_from = max(ended_from, ?) WHERE epoch = ?");
 
   return (limits, cuts) => {
-    const { eventsBefore, endedBefore, endedKeep, endedTasksBefore = 0, endedTasksKeep = 2 ** 50 } = limits;
+    const { eventsBefore, endedBefore, endedTasksBefore = 0 } = limits;
     db.exec("BEGIN IMMEDIATE");
     const blocks = Number(oldBlocks.run(eventsPerSlice, eventsBefore, cuts.eventsThrough).changes);
     const events = blocks + Number(oldEvents.run(eventsPerSlice - blocks, eventsBefore, cuts.eventsThrough).changes);
-    let ended = 0;
-    let endedFrom = 0;
-    for (const { at } of oldEnded.iterate(endedPerSlice, endedBefore, endedKeep)) {
-      ended += 1;
-      endedFrom = Math.max(endedFrom, Number(at) + 1);
+    const leases = oldEnded.all(endedPerSlice, endedBefore);
+    const tasks = oldTasks.all(tasksPerSlice, endedTasksBefore);
+    for (const { table, tenant, throughId, throughKey } of cuts.tenants) {
+      const [gone, most, some] =
+        table === "ended" ? [leases, endedPerSlice, tenantEnded] : [tasks, tasksPerSlice, tenantTasks];
+      if (gone.length === most) continue;
+      for (const row of some.iterate(tenant, throughId, throughKey, most - gone.length)) gone.push(row);
     }
-    const { endedTasksThrough } = cuts;
-    const gone = oldTasks.all(tasksPerSlice, endedTasksBefore, endedTasksKeep, endedTasksThrough);
-    removePayloads(gone.flatMap(({ payload }) => (payload === null ? [] : Number(payload))));
-    const endedTasks = gone.length;
+    const endedFrom = leases.reduce((from, { at }) => Math.max(from, Number(at) + 1), 0);
+    removePayloads(tasks.flatMap(({ payload }) => (payload === null ? [] : Number(payload))));
+    const [ended, endedTasks] = [leases.length, tasks.length];
     const requests = Number(oldRequests.run(requestsPerSlice, limits.endedRequestsBefore ?? 0).changes);
     if (moveEndedFrom.run(endedFrom, epoch).changes !== 1) throw staleEpoch(epoch);
     db.exec("COMMIT");

@@ -6,7 +6,7 @@ import { dirname, resolve } from "node:path";
 import type { SQLInputValue } from "node:sqlite";
 import { StoreFault, storeClosed } from "./faults.ts";
 import { unpack } from "./list-columns.ts";
-import type { CallName, HistoryCuts, QueryName, Reply, Send } from "./sqlite-calls.ts";
+import type { CallName, QueryName, Reply, Send } from "./sqlite-calls.ts";
 import { SqliteThread } from "./sqlite-thread.ts";
 import {
   type Batch,
@@ -113,18 +113,20 @@ class SqliteStore implements Store {
   }
 
   async prune(limits: PruneLimits): Promise<Pruned> {
-    let events = 0;
-    let ended = 0;
-    let endedTasks = 0;
-    const { eventsKeep, eventsBytes, endedTasksBytes } = limits;
-    const isCut = [eventsKeep, eventsBytes, endedTasksBytes].some((bound) => bound !== undefined);
-    const cuts = isCut ? await this.#read("findCuts", limits) : noCuts;
+    const cuts = await this.#read("findCuts", limits);
+    let sum: Pruned = { events: 0, ended: 0, endedTasks: 0 };
+    let from = 0;
     for (;;) {
-      const slice = await this.#write("prune", limits, cuts);
-      events += slice.events;
-      ended += slice.ended;
-      endedTasks += slice.endedTasks;
-      if (!slice.more) return { events, ended, endedTasks };
+      // Few tenants at a time, because each costs a search in every slice.
+      const tenants = cuts.tenants.slice(from, from + tenantsPerSlice);
+      const { more, ...gone } = await this.#write("prune", limits, { ...cuts, tenants });
+      sum = {
+        events: sum.events + gone.events,
+        ended: sum.ended + gone.ended,
+        endedTasks: sum.endedTasks + gone.endedTasks,
+      };
+      if (!more) from += tenantsPerSlice;
+      if (!more && from >= cuts.tenants.length) return sum;
     }
   }
 
@@ -227,7 +229,8 @@ class SqliteStore implements Store {
   }
 }
 
-const noCuts: HistoryCuts = { eventsThrough: 0, endedTasksThrough: 0 };
+/** Tenants whose history is cut in one slice. */
+const tenantsPerSlice = 50;
 
 /** Compaction takes a fifth of the threads' time at most, so that commits hardly notice it. */
 function rest(began: number): Promise<void> {

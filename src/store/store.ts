@@ -374,7 +374,10 @@ export interface PruneLimits {
   /** And all but the last of this number; absent, any number is kept. The same for bytes: as they are stored, compressed or not. */
   readonly eventsKeep?: number;
   readonly eventsBytes?: number;
-  /** Ended leases committed before this are deleted, and all but the last `endedKeep` (L16). */
+  /**
+   * Ended leases committed before this are deleted (L16). Of the others `endedKeep` stay: half of them are the youngest, the
+   * other half is shared by the tenants (S4, fair-share.ts).
+   */
   readonly endedBefore: Millis;
   readonly endedKeep: number;
   /** The same for ended tasks; absent, none of them is deleted. The ledger is never pruned (R1). */

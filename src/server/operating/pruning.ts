@@ -8,6 +8,7 @@ import { defaultTenant } from "../../engine/recovery.ts";
 import { unstamped } from "../../kernel/contract/commands.ts";
 import { limits } from "../../kernel/contract/limits.ts";
 import type { Millis } from "../../kernel/contract/records.ts";
+import { halves } from "../../store/fair-share.ts";
 import type { Pruned } from "../../store/store.ts";
 import type { Config } from "../config/config.ts";
 
@@ -45,7 +46,8 @@ export function startPruning(engine: Engine, keep: Keep, log: EngineLog): () => 
     isBusy = true;
     try {
       const now = engine.now();
-      await keepLastWrites(engine, now - keep.endedKeepMs, endedKeep);
+      // Of older ones, any may go.
+      await keepLastWrites(engine, now - keep.endedKeepMs, halves(endedKeep).youngest);
       const { events, ended, endedTasks } = await engine.store.prune({
         eventsBefore: now - keep.eventsKeepMs,
         eventsKeep: keep.eventsKeepMax,
