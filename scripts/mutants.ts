@@ -7,7 +7,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Failure } from "./mutants/failures.ts";
 import { type Mutant, mutants } from "./mutants/planted.ts";
 
@@ -20,6 +20,8 @@ type Verdict =
   | { readonly type: "passed" }
   | { readonly type: "failed"; readonly file: string; readonly test: string }
   | { readonly type: "hung" | "crashed"; readonly file: string };
+
+const passed: Verdict = { type: "passed" };
 
 interface Result {
   readonly mutant: Mutant;
@@ -82,7 +84,9 @@ async function work(copy: string, queue: Mutant[]): Promise<Result[]> {
       sound.replace(find, () => replace),
     );
     const began = performance.now();
-    const verdict = await (mutant.tests === undefined ? runTests(copy) : runFiles(copy, "its tests", mutant.tests));
+    const verdict = await (mutant.tests === undefined
+      ? runTests(copy, mutant.file)
+      : runFiles(copy, "its tests", mutant.tests));
     writeFileSync(path, sound);
     const result = { mutant, verdict, ms: performance.now() - began };
     print(result);
@@ -91,16 +95,28 @@ async function work(copy: string, queue: Mutant[]): Promise<Result[]> {
   return results;
 }
 
-/** The rule tests before the property tests, because they are faster and their failures are easier to read. */
-async function runTests(copy: string): Promise<Verdict> {
+/**
+ * The rule tests before the property tests, because they are faster and their failures are easier to read; and those in the
+ * folder of the fault before all others, because they find most.
+ */
+async function runTests(copy: string, faultIn?: string): Promise<Verdict> {
   const isSearch = (file: string) => file.endsWith(".property.test.ts");
   const files = globSync("src/kernel/**/*.test.ts", { cwd: copy }).sort();
-  const rules = await runFiles(
-    copy,
-    "the rule tests",
-    files.filter((file) => !isSearch(file)),
+  const rules = files.filter((file) => !isSearch(file));
+  const folder = faultIn?.includes("/") === true ? `src/kernel/${dirname(faultIn)}/` : null;
+  const [near, far] = [true, false].map((wanted) =>
+    rules.filter((file) => wanted === (folder !== null && file.startsWith(folder))),
   );
-  return rules.type === "passed" ? runFiles(copy, "the property tests", files.filter(isSearch)) : rules;
+  const steps = [
+    { name: "the tests beside it", files: near ?? [] },
+    { name: "the rule tests", files: far ?? [] },
+    { name: "the property tests", files: files.filter(isSearch) },
+  ];
+  for (const step of steps) {
+    const verdict = step.files.length === 0 ? passed : await runFiles(copy, step.name, step.files);
+    if (verdict.type !== "passed") return verdict;
+  }
+  return passed;
 }
 
 /** In one process, which takes a third of the time of one for each file. The first failure ends it. */
