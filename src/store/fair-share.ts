@@ -50,3 +50,30 @@ function levelOf(amounts: readonly number[], most: number): number {
   }
   return Number.POSITIVE_INFINITY;
 }
+
+interface Historic {
+  readonly tenant: string;
+  readonly id: string;
+  readonly at: number;
+}
+
+/** Of rows in memory, in the order of their commits: takes out what is too old, and of the tenants with the most rows what is too much (S4). */
+export function takeOld<R extends Historic>(rows: R[], before: number, keep: number): readonly R[] {
+  const young = rows.findIndex(({ at }) => at >= before);
+  const gone = rows.splice(0, young < 0 ? rows.length : young);
+  const { youngest, shared } = halves(keep);
+  const older = Map.groupBy(rows.slice(0, Math.max(0, rows.length - youngest)), ({ tenant }) => tenant);
+  const shares = Array.from(older, ([tenant, { length }]) => ({ tenant, rows: length, rowBytes: 1 }));
+  const excess = new Set<R>();
+  for (const [tenant, count] of excessOf(shares, shared)) {
+    const oldest = (older.get(tenant) ?? []).toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, count);
+    for (const row of oldest) excess.add(row);
+  }
+  let kept = 0;
+  for (const row of rows) {
+    if (excess.has(row)) gone.push(row);
+    else rows[kept++] = row;
+  }
+  rows.length = kept;
+  return gone;
+}

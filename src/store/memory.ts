@@ -2,7 +2,7 @@
  * The contract in its simplest form: the oracle that other stores are compared with, and the store of simulations. The
  * data is in a separate object, the disk, which outlives the store objects as a real disk outlives processes.
  */
-import { excessOf, halves } from "./fair-share.ts";
+import { takeOld } from "./fair-share.ts";
 import { StoreFault, staleEpoch, storeClosed } from "./faults.ts";
 import { toColumns } from "./list-columns.ts";
 import { collectEvents } from "./packed-events.ts";
@@ -325,35 +325,6 @@ class MemoryStore implements Store {
     await this.#tail.catch(() => undefined);
     this.#fail(storeClosed());
   }
-}
-
-interface Historic {
-  readonly tenant: string;
-  readonly id: string;
-  readonly at: Millis;
-}
-
-/** Takes out what is too old, and of the tenants with the most rows what is too much (S4). */
-function takeOld<R extends Historic>(rows: R[], before: Millis, keep: number): readonly R[] {
-  const gone = rows.splice(
-    0,
-    countWhile(rows, ({ at }) => at < before),
-  );
-  const { youngest, shared } = halves(keep);
-  const older = Map.groupBy(rows.slice(0, Math.max(0, rows.length - youngest)), ({ tenant }) => tenant);
-  const shares = Array.from(older, ([tenant, { length }]) => ({ tenant, rows: length, rowBytes: 1 }));
-  const excess = new Set<R>();
-  for (const [tenant, count] of excessOf(shares, shared)) {
-    const oldest = (older.get(tenant) ?? []).toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, count);
-    for (const row of oldest) excess.add(row);
-  }
-  let kept = 0;
-  for (const row of rows) {
-    if (excess.has(row)) gone.push(row);
-    else rows[kept++] = row;
-  }
-  rows.length = kept;
-  return gone;
 }
 
 function write(disk: MemoryDisk, batch: Batch, position: Position): void {
