@@ -1,14 +1,21 @@
 /**
  * Compiles src to dist for the package: type stripping does not work inside node_modules, so users get plain JavaScript
- * with declarations. Only what the command line and the SDK import is compiled, no tests.
+ * with declarations. Only what the command line and the SDK import is compiled, no tests. The page is built by the set-up.
  */
-import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { bundleHook } from "./hook-bundle.ts";
 import { run } from "./run.ts";
 
 const outDir = "dist";
 
+const pageFolder = "dashboard/dist";
+
 export async function build(): Promise<number> {
+  if (!existsSync(`${pageFolder}/index.html`)) {
+    const failure = `${pageFolder}/build-failed.txt`;
+    console.error(`build: there is no page. ${existsSync(failure) ? readFileSync(failure, "utf8") : ""}`);
+    return 1;
+  }
   rmSync(outDir, { recursive: true, force: true });
   const code = await run(["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"]);
   if (code !== 0) {

@@ -15,6 +15,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { buildPage } from "./page.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const modules = join(root, "node_modules");
@@ -37,6 +38,7 @@ const nodePackage = nodePackages[`${process.platform}-${process.arch}`];
 const installed = readStamp();
 if (!isEnough(installed)) await install(isProduction && installed?.extent !== "all" ? "production" : "all");
 if (!existsSync(join(root, script))) fail(`${script} does not exist.`);
+await buildPage({ root, node: findNode(), capture, say, keepsTools: !isProduction, install: installPageTools });
 process.exitCode = await runHandingOverSignals(findNode(), [join(root, script), ...scriptArguments]);
 
 function readArguments([first, ...rest]) {
@@ -58,14 +60,7 @@ function isEnough(stamp) {
 /** A checkout that has the tools for tests keeps them: a server that starts there must not take them away. */
 async function install(extent) {
   say(`installing ${extent === "all" ? "all dependencies" : "what a server needs"} with npm ci`);
-  // Said explicitly, because NODE_ENV and npm's configuration would decide otherwise.
-  const which = extent === "all" ? "--include=dev" : "--omit=dev";
-  const options = [which, "--include=optional", "--ignore-scripts", "--no-audit", "--no-fund"];
-  let result = await capture("npm", ["ci", ...options], root);
-  if (result.code !== 0 && onlyForeignPlatformsMissing(result.output)) {
-    say("the lock file lacks packages of other platforms; npm install takes the same versions without them");
-    result = await capture("npm", ["install", "--no-save", ...options], root);
-  }
+  const result = await npmCi(root, extent);
   if (result.code !== 0) {
     process.stderr.write(result.output);
     fail("npm could not install the dependencies; its output is above.");
@@ -77,12 +72,27 @@ async function install(extent) {
   writeFileSync(stampFile, `${lockDigest()} ${extent}`);
 }
 
+async function npmCi(folder, extent) {
+  // Said explicitly, because NODE_ENV and npm's configuration would decide otherwise.
+  const which = extent === "all" ? "--include=dev" : "--omit=dev";
+  const options = [which, "--include=optional", "--ignore-scripts", "--no-audit", "--no-fund"];
+  const result = await capture("npm", ["ci", ...options], folder);
+  if (result.code === 0 || !onlyForeignPlatformsMissing(result.output, folder)) return result;
+  say("the lock file lacks packages of other platforms; npm install takes the same versions without them");
+  return capture("npm", ["install", "--no-save", ...options], folder);
+}
+
+/** They are dev dependencies of the page alone, so they are all installed there. */
+function installPageTools(folder) {
+  return npmCi(folder, "all");
+}
+
 /**
  * npm ci refuses a lock file without all optional packages, which is what a registry without every platform's build
  * produces. Only this is accepted: any other difference between package.json and the lock file is an error.
  */
-function onlyForeignPlatformsMissing(output) {
-  const locked = Object.values(JSON.parse(readFileSync(lockFile, "utf8")).packages);
+function onlyForeignPlatformsMissing(output, folder) {
+  const locked = Object.values(JSON.parse(readFileSync(join(folder, "package-lock.json"), "utf8")).packages);
   const optional = new Set(locked.flatMap((entry) => Object.keys(entry.optionalDependencies ?? {})));
   const complaints = output.split("\n").filter((line) => /^npm (error|ERR!) (Missing|Invalid):/.test(line));
   return (

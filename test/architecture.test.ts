@@ -138,6 +138,8 @@ const folders: Readonly<Record<string, Readonly<Record<string, readonly string[]
     cells: ["answering", "queries"],
     mcp: [".", "answering", "auth", "http"],
     operating: ["answering", "http", "queries"],
+    // The page and how a browser signs in.
+    dashboard: ["auth", "http"],
   },
 };
 

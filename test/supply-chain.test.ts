@@ -67,7 +67,7 @@ test("the set-up installs what is asked for and no more, runs no install scripts
   const place = mkdtempSync(join(tmpdir(), "leasehold-setup-"));
   try {
     for (const folder of ["scripts", "bin"]) mkdirSync(join(place, folder));
-    copyFileSync("scripts/setup.mjs", join(place, "scripts/setup.mjs"));
+    for (const name of ["setup.mjs", "page.mjs"]) copyFileSync(`scripts/${name}`, join(place, "scripts", name));
     writeFileSync(join(place, "scripts/hello.mjs"), 'console.log("hello", process.argv[2]);');
     const known = readFileSync("scripts/setup.mjs", "utf8").match(/"(?:darwin|linux)-\w+": "[\w-]+"/g) ?? [];
     const nodePackage =

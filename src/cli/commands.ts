@@ -30,6 +30,7 @@ export const groups: Readonly<Record<string, Modules>> = {
     digest: agents,
     resources: () => import("./commands/resources.ts"),
     events: () => import("./commands/events.ts"),
+    open: () => import("./commands/open.ts"),
   },
   "Tasks and receipts": {
     tasks: () => import("./commands/tasks.ts"),

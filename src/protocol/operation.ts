@@ -115,6 +115,7 @@ export const commonErrors: readonly ErrorCode[] = [
   "agent_unknown",
   "host_not_allowed",
   "origin_not_allowed",
+  "csrf_failed",
   "tls_required",
   "request_timeout",
   "payload_too_large",

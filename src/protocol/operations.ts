@@ -9,6 +9,7 @@ import { listAudit } from "./operating/audit.ts";
 import { backup } from "./operating/backup.ts";
 import { assignName, createKey, deleteKey, listKeys, rotateKey } from "./operating/keys.ts";
 import * as policies from "./operating/policies.ts";
+import * as sessions from "./operating/sessions.ts";
 import * as tenants from "./operating/tenants.ts";
 import type { Operation } from "./operation.ts";
 import { deleteArtifact, getArtifact, listArtifacts, putArtifact } from "./receipts/artifacts.ts";
@@ -101,6 +102,10 @@ export const operations: readonly Operation[] = [
   watching.openapi,
 
   listAudit,
+  sessions.getSession,
+  sessions.createSession,
+  sessions.endSession,
+  sessions.createSessionLink,
   tenants.createTenant,
   tenants.listTenants,
   tenants.suspendTenant,

@@ -38,6 +38,7 @@ export const safe: ReadonlySet<OperationName> = new Set<OperationName>([
   "heartbeat_task",
   "release_task",
   "set_task_type",
+  "end_session",
 ]);
 
 /** Safe once they carry a key, in the field named here; those of a batch, each in its own. */

@@ -24,6 +24,8 @@ const once: ReadonlySet<OperationName> = new Set<OperationName>([
   "delete_policy",
   "delete_artifact",
   "rotate_token_keys",
+  "create_session",
+  "create_session_link",
 ]);
 
 test("every operation's example arrives at the server as it was given", () => {

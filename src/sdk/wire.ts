@@ -882,6 +882,26 @@ export interface ScopesInput {
   /** The most units that one lease may take. */
   readonly units_max?: number | null | undefined;
 }
+export interface Session {
+  /** Whether this request may do anything, by its cookie, its header or without either. */
+  readonly signed_in: boolean;
+  /** What a sign-in takes: nothing on loopback without keys, a key, or the link of `leasehold open`. */
+  readonly sign_in: "none" | "key" | "link";
+  /** What the caller may do. */
+  readonly role: Role | null;
+  /** Of the credential. */
+  readonly tenant_id: string | null;
+  /** Of the key; null without one. */
+  readonly key_id: string | null;
+  /** To be sent as `Leasehold-Csrf` with all but GET; null where no cookie was shown. */
+  readonly csrf_token: string | null;
+  /** When the session or its key ends; null: never. */
+  readonly expires_at: string | null;
+  /** The server's time. */
+  readonly now: string;
+  /** Of the server. */
+  readonly version: string;
+}
 export interface SetTaskType {
   /** The kind of work, such as `code.generate`. */
   readonly task_type: string;
@@ -1889,6 +1909,15 @@ export interface OperationInputs {
     /** The `next_cursor` of the page before. */
     readonly cursor?: string | null | undefined;
   };
+  readonly get_session: Readonly<Record<string, never>>;
+  readonly create_session: {
+    /** A key, as it was shown when it was created. */
+    readonly key?: string | null | undefined;
+    /** Of a link; good once. */
+    readonly code?: string | null | undefined;
+  };
+  readonly end_session: Readonly<Record<string, never>>;
+  readonly create_session_link: Readonly<Record<string, never>>;
   readonly create_tenant: {
     /** The tenant's id. */
     readonly tenant_id: string;
@@ -2260,6 +2289,15 @@ export interface OperationAnswers {
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
+  readonly get_session: Session;
+  readonly create_session: Session;
+  readonly end_session: Session;
+  readonly create_session_link: {
+    /** Below the server's address. */
+    readonly path: string;
+    /** How long it can be used. */
+    readonly expires_in_ms: number;
+  };
   readonly create_tenant: Tenant;
   readonly list_tenants: {
     readonly tenants: readonly Tenant[];
@@ -2366,6 +2404,10 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   readyz: { method: "GET", path: "/readyz" },
   openapi: { method: "GET", path: "/openapi.json" },
   list_audit: { method: "GET", path: "/v1/audit" },
+  get_session: { method: "GET", path: "/v1/session" },
+  create_session: { method: "POST", path: "/v1/session" },
+  end_session: { method: "DELETE", path: "/v1/session" },
+  create_session_link: { method: "POST", path: "/v1/session/link" },
   create_tenant: { method: "POST", path: "/v1/tenants" },
   list_tenants: { method: "GET", path: "/v1/tenants" },
   suspend_tenant: { method: "POST", path: "/v1/tenants/{tenant_id}/suspend" },
@@ -2432,6 +2474,7 @@ export type ErrorCode =
   | "tenant_mismatch"
   | "host_not_allowed"
   | "origin_not_allowed"
+  | "csrf_failed"
   | "tls_required"
   | "certificate_required"
   | "not_found"
@@ -2550,6 +2593,7 @@ export const retryable: Readonly<Record<ErrorCode, boolean>> = {
   tenant_mismatch: false,
   host_not_allowed: false,
   origin_not_allowed: false,
+  csrf_failed: false,
   tls_required: false,
   certificate_required: false,
   not_found: false,

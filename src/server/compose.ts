@@ -21,6 +21,8 @@ import { OwnerCredential } from "./auth/owner.ts";
 import type { RateLimits } from "./auth/rate-limit.ts";
 import { type Config, NoKeys } from "./config/config.ts";
 import { version } from "./config/version.ts";
+import { createPage } from "./dashboard/page.ts";
+import { createSessionHandlers } from "./dashboard/sessions.ts";
 import { createEventStreams } from "./events/sse.ts";
 import { Connections } from "./http/connections.ts";
 import { createGate } from "./http/edge.ts";
@@ -105,6 +107,8 @@ export async function composeServer(
       events: eventStreams.open,
       backup: createBackup(service, folder),
       artifacts: createArtifactHandlers(service, readers),
+      sessions: createSessionHandlers({ service, gate, isLoopback: onLoopback, version }),
+      page: createPage(version),
     }),
     tls: tls?.options ?? null,
     server: { ...parserOptions, requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 10_000) },

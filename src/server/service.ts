@@ -10,6 +10,7 @@ import type { ArtifactFiles } from "./artifacts/artifact-files.ts";
 import { AgentTokens, type KeySecret, Keys } from "./auth/credentials.ts";
 import type { OwnerCredential } from "./auth/owner.ts";
 import { FailedLogins, type Meter, Meters, RateLimiter, type RateLimits } from "./auth/rate-limit.ts";
+import { Sessions } from "./auth/sessions.ts";
 import { CellConnections } from "./cells/connections.ts";
 import { LeaseTokens } from "./cells/tokens.ts";
 import { EventHub } from "./events/event-hub.ts";
@@ -30,6 +31,7 @@ export interface Service {
   /** null: without keys, everybody on loopback is the operator. */
   readonly owner: OwnerCredential | null;
   readonly agentTokens: AgentTokens;
+  readonly sessions: Sessions;
   readonly events: EventHub;
   readonly meters: Meters;
   readonly limiter: RateLimiter;
@@ -54,6 +56,8 @@ export interface Caller {
   readonly until: Millis;
   /** Where it calls from, as far as the audit log needs it (S7). */
   readonly address?: string | undefined;
+  /** Of a browser's session: what a page of this origin shows with all but GET. */
+  readonly csrf?: string | undefined;
 }
 
 export function createService(
@@ -80,6 +84,7 @@ export function createService(
     keys,
     owner,
     agentTokens: new AgentTokens(engine, keys, meters, agentTokenMs),
+    sessions: new Sessions(engine, keys, owner),
     events: new EventHub(engine),
     meters,
     limiter: new RateLimiter(rates.credential),

@@ -103,6 +103,8 @@ test("S5: the command line, guards and MCP find the token of a server that is it
   const other = await start(["ls"], { env: { ...env, LEASEHOLD_STATE: `${state}/none` } }).ended;
   assert.equal(other.code, 2);
   assert.match(other.stderr, /its owner's alone/);
+  const link = await start(["open", "--print"], { env }).ended;
+  assert.match(link.stdout, /^http:\/\/127\.0\.0\.1:\d+\/#\/sign-in\/[\w-]{32}$/m);
   const asked = `${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "t", version: "1" } } })}\n${JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "list_leases", arguments: {} } })}\n`;
   const mcp = await start(["mcp"], { env, input: asked }).ended;
   assert.doesNotMatch(mcp.stdout, /unauthorized/, mcp.stdout);

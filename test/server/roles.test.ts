@@ -39,7 +39,8 @@ test("once there is a key, only health and documents are open without a credenti
   const server = await serve(t);
   await makeKey(server, "operator");
   for (const operation of operations) {
-    if (operation.name === "stream") continue;
+    // A sign-in is open, and refuses the key of its example.
+    if (operation.name === "stream" || operation.name === "create_session") continue;
     const { path, body } = exampleRequest(operation, operation);
     const { status } = await server.call(operation.method, path, body);
     assert.equal(status, operation.roles === "anyone" ? 200 : 401, `${operation.method} ${path}`);

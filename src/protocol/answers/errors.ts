@@ -30,6 +30,7 @@ export type EdgeCode =
   | "headers_too_large"
   | "host_not_allowed"
   | "origin_not_allowed"
+  | "csrf_failed"
   | "tls_required"
   | "certificate_required"
   | "rate_limited"
@@ -123,6 +124,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorKind>> = {
   tenant_mismatch: refused(403, "Leave `tenant_id` out, or use the credential of that tenant."),
   host_not_allowed: refused(403, "Use a host name that the server is configured for."),
   origin_not_allowed: refused(403, "Call from a page of an allowed origin, or from no page at all."),
+  csrf_failed: refused(
+    403,
+    "Send the session's `csrf_token` as `Leasehold-Csrf`, from the server's own page; programs send a key instead.",
+  ),
   tls_required: refused(403, "Use `https`, by way of the proxy that the server is configured for."),
   certificate_required: refused(403, "Show a client certificate of the CA that the server is configured with."),
 

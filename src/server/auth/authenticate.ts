@@ -10,6 +10,8 @@ export const tenantHeader = "leasehold-tenant";
 /** The headers of a request, as far as they say who sends it. */
 export interface Credentials {
   readonly authorization?: string | undefined;
+  /** Where a browser shows its session. */
+  readonly cookie?: string | undefined;
   /** The tenant that is asked for, if one is. */
   readonly [tenantHeader]?: string | readonly string[] | undefined;
   /** What proxies add: the request may come from anywhere. */
@@ -32,6 +34,9 @@ export function authenticate(service: Service, shown: Credentials, isLoopback: b
   const { authorization } = shown;
   // Node joins a repeated header into one text.
   const tenant = shown[tenantHeader] as string | undefined;
+  const session = authorization === undefined ? service.sessions.find(shown.cookie) : null;
+  if (session === false) return sessionOver;
+  if (session !== null) return inTenant(session, tenant);
   if (authorization === undefined) {
     if (!isLoopback || engine.peek(keysIn).size > 0) return missing;
     if (service.owner !== null) return service.owner.missing;
@@ -44,6 +49,10 @@ export function authenticate(service: Service, shown: Credentials, isLoopback: b
   const secret = authorization.slice(7).trim();
   const caller = service.agentTokens.find(secret) ?? keys.find(secret) ?? service.owner?.find(secret) ?? null;
   if (caller === null) return invalid;
+  return inTenant(caller, tenant);
+}
+
+function inTenant(caller: Caller, tenant: string | undefined): Caller | Answer {
   if (tenant === undefined || tenant === caller.tenant) return caller;
   // Only an operator has more than one tenant.
   return caller.actor.role === "operator" ? { ...caller, tenant } : otherTenant;
@@ -71,6 +80,10 @@ const invalid = errorAnswer(
   "unauthorized",
   "The credential is not valid: it is unknown here, has expired, or its key was deleted or replaced. Send " +
     "`Authorization: Bearer <key or agent token>` with one that is valid.",
+);
+const sessionOver = errorAnswer(
+  "unauthorized",
+  "The session is over, or its key was deleted or replaced; sign in again.",
 );
 const otherTenant = errorAnswer(
   "forbidden",

@@ -103,6 +103,16 @@ export class Keys {
     return secret.generation === generation - 1 ? (formerUntil ?? 0) : 0;
   }
 
+  /** The caller that one of its secrets stands for. */
+  ofSecret({ keyId, generation }: KeySecret): Caller | null {
+    const key = this.refresh().get(keyId)?.record;
+    if (key === undefined) return null;
+    const known = this.byHash.get(generation === key.generation ? key.hash : (key.formerHash ?? ""));
+    if (known === undefined) return null;
+    known.use.at = performance.now();
+    return known.caller;
+  }
+
   /** What the key of a token is narrowed to: an agent that it registers again is too. */
   scopesOf(secret: KeySecret | null): Key["scopes"] {
     return secret === null ? null : (this.engine.peek(keysIn).get(secret.keyId)?.record.scopes ?? null);

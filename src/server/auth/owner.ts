@@ -45,6 +45,11 @@ export class OwnerCredential {
     if (this.url !== null) removeOwner(this.url, process.env);
   }
 
+  /** Whom the token stands for. */
+  get caller(): Caller {
+    return owner;
+  }
+
   find(shown: string): Caller | null {
     const [own, other] = [Buffer.from(this.token), Buffer.from(shown)];
     return own.length === other.length && timingSafeEqual(own, other) ? owner : null;

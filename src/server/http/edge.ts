@@ -29,6 +29,8 @@ export interface Gate {
   check(request: IncomingMessage): Answer | null;
   /** Whether a page of this origin, which is not the server's own, may read the answers. */
   lets(origin: string): boolean;
+  /** Whether the client speaks TLS, with this server or with a trusted proxy. */
+  speaksTls(request: IncomingMessage): boolean;
   /** The address of the client, also where a trusted proxy stands between. */
   addressOf(request: IncomingMessage): string | undefined;
 }
@@ -70,6 +72,12 @@ export function createGate({ host, allowedHosts, allowedOrigins, behindProxy }: 
       return isAllowedPage(request, origins) ? null : originNotAllowed;
     },
     lets: (origin) => origins.has(origin.toLowerCase()),
+    speaksTls({ socket, headers }) {
+      if ((socket as Partial<TLSSocket>).encrypted === true) return true;
+      const proto = headers["x-forwarded-proto"];
+      if (proto === undefined || proxies === null || !isOf(proxies, peerOf(socket))) return false;
+      return String(proto).split(",").at(-1)?.trim().toLowerCase() === "https";
+    },
     addressOf({ socket, headers }) {
       const forwarded = headers["x-forwarded-for"];
       if (forwarded === undefined || proxies === null || !isOf(proxies, peerOf(socket))) return socket.remoteAddress;

@@ -16,13 +16,14 @@ import { limits } from "../../protocol/schema/limits.ts";
 import { Refused } from "../answering/faults.ts";
 import { authenticate } from "../auth/authenticate.ts";
 import type { Meter } from "../auth/rate-limit.ts";
+import { csrfHeader, isSame } from "../auth/sessions.ts";
 import { dispatch } from "../dispatch.ts";
 import { legivellumPaths, mcpMethods, mcpPaths } from "../mcp/routes.ts";
 import type { Caller, Service } from "../service.ts";
 import { type Connections, pipelinedMax } from "./connections.ts";
 import { type Gate, sendAnswer, sendRaw } from "./edge.ts";
 import { answerForError, answerForParserError } from "./errors.ts";
-import { answerUnrouted, takesHead } from "./unrouted.ts";
+import { answerUnrouted, pagePaths, takesHead } from "./unrouted.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -89,8 +90,10 @@ export function createHttp(options: HttpOptions): Http {
   }
   for (const url of mcpPaths) addMcpRoute(app, options, url);
   const { page } = options.edges;
-  if (page !== undefined)
-    app.route({ method: ["GET", "HEAD"], url: "/", onRequest: admission(options, "anyone"), handler: page });
+  if (page !== undefined) {
+    const onRequest = admission(options, "anyone");
+    for (const url of pagePaths) app.route({ method: ["GET", "HEAD"], url, onRequest, handler: page });
+  }
   if (made === undefined) throw new TypeError("fastify has not made its server");
   return { app, server: made };
 }
@@ -211,6 +214,7 @@ function admission(options: HttpOptions, whom: "anyone" | "known" | "named later
       const shown = isApiKey ? { ...headers, authorization: `Bearer ${String(apiKey)}` } : headers;
       const found = authenticate(service, shown, isLoopback);
       if (!("actor" in found)) return refuseStranger(options, reply, found);
+      if (found.csrf !== undefined && !isOfOwnPage(raw, gate, found.csrf)) return refuse(options, reply, csrfFailed);
       if (connection.owner === null) {
         const full = connections.claim(connection, found);
         if (full !== null) return refuseLast(options, reply, full);
@@ -226,6 +230,20 @@ function admission(options: HttpOptions, whom: "anyone" | "known" | "named later
     done();
   };
 }
+
+/**
+ * A browser shows its session for every page that calls. So only the server's own page counts, not one of an allowed origin, and
+ * what can change something also shows what only that page can read.
+ */
+function isOfOwnPage({ method, headers }: IncomingMessage, gate: Gate, csrf: string): boolean {
+  if (headers.origin !== undefined && gate.lets(headers.origin)) return false;
+  return method === "GET" || method === "HEAD" || isSame(String(headers[csrfHeader] ?? ""), csrf);
+}
+
+const csrfFailed = errorAnswer(
+  "csrf_failed",
+  "A session needs the header Leasehold-Csrf with the csrf_token of GET /v1/session, from the server's own page.",
+);
 
 const tooManyPipelined = errorAnswer(
   "too_many_in_flight",

@@ -17,15 +17,19 @@ export interface EdgeOptions {
   readonly events: EdgeHandler;
   readonly backup: EdgeHandler;
   readonly artifacts: ArtifactHandlers;
+  readonly sessions: Readonly<
+    Record<"get_session" | "create_session" | "end_session" | "create_session_link", EdgeHandler>
+  >;
+  readonly page: EdgeHandler;
 }
 
 /** By the names of their operations; the page at `/` is beside them. */
-export function createEdges({ service, metrics, version, events, backup, artifacts }: EdgeOptions) {
+export function createEdges({ service, metrics, version, events, backup, artifacts, sessions, page }: EdgeOptions) {
   // Made once it is asked for: it is large, and most servers are never asked.
   let openapi: string | null = null;
-  const page = pageText(version);
   return {
     events,
+    ...sessions,
     backup,
     put_artifact: artifacts.put,
     get_artifact: artifacts.get,
@@ -56,7 +60,7 @@ export function createEdges({ service, metrics, version, events, backup, artifac
         },
       );
     },
-    page: (_request, reply) => sendText(reply.raw, 200, "text/html; charset=utf-8", page),
+    page,
   } satisfies Record<string, EdgeHandler>;
 }
 
@@ -76,20 +80,3 @@ const notReady = errorAnswer(
 const upgradeNeeded = errorAnswer("invalid_request", "This is a WebSocket: connect with `Upgrade: websocket`.", {
   field: "Upgrade",
 });
-
-function pageText(version: string): string {
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Leasehold</title>
-<h1>Leasehold ${version}</h1>
-<p>A control plane that grants time-bounded leases to AI agents and workers: on what they touch, what they work on and
-what they use.</p>
-<ul>
-<li><a href="/openapi.json">/openapi.json</a>: all that can be asked of it</li>
-<li><a href="/metrics">/metrics</a>: how it is doing</li>
-<li><a href="/readyz">/readyz</a>: whether it serves</li>
-</ul>
-</html>
-`;
-}

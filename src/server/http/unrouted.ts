@@ -47,6 +47,13 @@ export function takesHead({ kind, name }: Operation, method: Method): boolean {
   return method === "GET" && kind !== "command" && name !== "events" && name !== "stream";
 }
 
+/** Of the page and its files. */
+export const pagePaths = ["/", "/assets/:name", "/favicon.svg", "/favicon.ico"];
+
+function isPagePath(path: string): boolean {
+  return pagePaths.includes(path) || /^\/assets\/[^/]+$/.test(path);
+}
+
 interface KnownPath {
   readonly pattern: RegExp;
   readonly methods: readonly string[];
@@ -62,7 +69,7 @@ const knownPaths: readonly KnownPath[] = operations.flatMap((operation) =>
 function methodsFor(url: string): readonly string[] {
   const [path = ""] = url.split("?", 1);
   const methods = new Set(knownPaths.filter(({ pattern }) => pattern.test(path)).flatMap((known) => known.methods));
-  if (path === "/") methods.add("GET").add("HEAD");
+  if (isPagePath(path)) methods.add("GET").add("HEAD");
   if (mcpPaths.some((known) => known === path)) for (const method of mcpMethods) methods.add(method);
   return methods.size === 0 ? [] : [...methods, "OPTIONS"];
 }

@@ -167,7 +167,9 @@ function admit(request: IncomingMessage, options: UpgradeOptions): Admitted | An
   if (operation === undefined) return notHere;
   const isAuthorized = (request.socket as Partial<TLSSocket>).authorized === true;
   if (operation === connectCell && cellCertificate !== "none" && !isAuthorized) return noCertificate;
-  const caller = authenticate(service, request.headers, isLoopback);
+  // A page follows events by GET /v1/events; a socket takes commands, which a cookie alone must not.
+  const { cookie: _, ...shown } = request.headers;
+  const caller = authenticate(service, shown, isLoopback);
   if (!isCaller(caller)) {
     const { remoteAddress } = request.socket;
     return (caller.code === "unauthorized" ? service.failedLogins.note(remoteAddress) : null) ?? caller;

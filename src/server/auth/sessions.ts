@@ -1,0 +1,121 @@
+/**
+ * Sessions of browsers (S5): a cookie that stands for a key, so that the key itself is stored nowhere in the browser.
+ *
+ * Nothing is stored for one either: the cookie names the key's secret and an end, with an HMAC by the server's secret. So
+ * every server on the same data takes it, it ends with the secret that it was made with, and a restore voids it (S6).
+ *
+ * A browser sends a cookie by itself, so a cookie alone changes nothing: what is not a GET also needs a value that only a
+ * page of this origin can read (CSRF). The cookie is HttpOnly and SameSite=Strict. It has no `Path`: by RFC 6265 that is
+ * then the folder of `/v1/session`, as the browser sees it, also behind a proxy that serves it under a prefix.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import type { Engine } from "../../engine/engine.ts";
+import type { Millis } from "../../kernel/contract/records.ts";
+import type { Caller } from "../service.ts";
+import { hashSecret, type KeySecret, type Keys, ownerSecret } from "./credentials.ts";
+import type { OwnerCredential } from "./owner.ts";
+
+const sessionMs = 12 * 60 * 60 * 1_000;
+export const linkMs = 60_000;
+/** Links that were made and not used; of more the oldest are forgotten. */
+const linksMax = 1_000;
+const prefix = "lhs1.";
+
+export const csrfHeader = "leasehold-csrf";
+
+export class Sessions {
+  private readonly engine: Engine;
+  private readonly keys: Keys;
+  private readonly owner: OwnerCredential | null;
+  private readonly links = new Map<string, { readonly secret: KeySecret; readonly until: Millis }>();
+
+  constructor(engine: Engine, keys: Keys, owner: OwnerCredential | null) {
+    this.engine = engine;
+    this.keys = keys;
+    this.owner = owner;
+  }
+
+  /** For whom a browser may stand: a key or the owner, but not an agent, whose token names the key that drew it. */
+  static secretOf({ secret, actor }: Caller): KeySecret | null {
+    return actor.agentId === null ? secret : null;
+  }
+
+  /** The value of `Set-Cookie`. */
+  begin(secret: KeySecret, isSecure: boolean): string {
+    const until = this.engine.now() + sessionMs;
+    const named = `${secret.keyId}.${secret.generation}.${until}.${randomBytes(12).toString("base64url")}`;
+    const value = `${prefix}${named}.${this.sum("session", named)}`;
+    return this.cookie(value, sessionMs / 1_000, isSecure);
+  }
+
+  end(isSecure: boolean): string {
+    return this.cookie("", 0, isSecure);
+  }
+
+  /** null: no session was shown. False: one that is not good, or no longer. */
+  find(cookies: string | undefined): Caller | false | null {
+    const shown = cookies === undefined ? null : cookieValue(cookies, this.cookieName());
+    if (shown === null) return null;
+    const end = shown.lastIndexOf(".");
+    const named = shown.slice(prefix.length, end);
+    if (!shown.startsWith(prefix) || !isSame(shown.slice(end + 1), this.sum("session", named))) return false;
+    const [keyId = "", generation, until] = named.split(".");
+    const caller = this.callerOf({ keyId, generation: Number(generation) });
+    if (caller === null || this.engine.now() >= Number(until)) return false;
+    return { ...caller, until: Math.min(caller.until, Number(until)), csrf: this.sum("csrf", named) };
+  }
+
+  /** Good once. */
+  createLink(secret: KeySecret): string {
+    const code = randomBytes(24).toString("base64url");
+    this.links.set(hashSecret(code), { secret, until: this.engine.now() + linkMs });
+    if (this.links.size > linksMax) {
+      const [oldest] = this.links.keys();
+      if (oldest !== undefined) this.links.delete(oldest);
+    }
+    return code;
+  }
+
+  redeem(code: string): KeySecret | null {
+    const id = hashSecret(code);
+    const link = this.links.get(id);
+    this.links.delete(id);
+    if (link === undefined || this.engine.now() >= link.until) return null;
+    return this.callerOf(link.secret) === null ? null : link.secret;
+  }
+
+  /** The caller that a secret stands for, while it is good. */
+  callerOf(secret: KeySecret): Caller | null {
+    if (secret.keyId === ownerSecret.keyId) return this.owner?.caller ?? null;
+    return this.keys.goodUntil(secret) > this.engine.now() ? this.keys.ofSecret(secret) : null;
+  }
+
+  /** Its own for each data set: cookies do not tell ports apart, and two servers may be on one machine. */
+  private cookieName(): string {
+    return `leasehold_${hashSecret(`cookie\n${this.engine.secret}`)
+      .slice(0, 8)
+      .replaceAll(/[^A-Za-z0-9]/g, "x")}`;
+  }
+
+  private cookie(value: string, seconds: number, isSecure: boolean): string {
+    const attributes = `Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`;
+    return `${this.cookieName()}=${value}; ${attributes}`;
+  }
+
+  private sum(purpose: "session" | "csrf", named: string): string {
+    return createHmac("sha256", this.engine.secret).update(`${purpose}\n${named}`).digest("base64url");
+  }
+}
+
+export function isSame(shown: string, expected: string): boolean {
+  const [one, other] = [Buffer.from(shown), Buffer.from(expected)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}
+
+function cookieValue(cookies: string, name: string): string | null {
+  for (const part of cookies.split(";")) {
+    const at = part.indexOf("=");
+    if (at !== -1 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim();
+  }
+  return null;
+}

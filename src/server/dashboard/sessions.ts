@@ -1,0 +1,111 @@
+/** `/v1/session`: a browser signs in with a key or a link, asks who it is, and signs out. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { type Answer, answerJson, errorAnswer, faultAnswer } from "../../protocol/answers/answer.ts";
+import { readHttp } from "../../protocol/http/http-input.ts";
+import type { RawQuery } from "../../protocol/http/query-string.ts";
+import { createSession, createSessionLink } from "../../protocol/operating/sessions.ts";
+import type { Operation } from "../../protocol/operation.ts";
+import { isoTime } from "../../protocol/schema/text.ts";
+import { authenticate, isCaller } from "../auth/authenticate.ts";
+import { linkMs, Sessions } from "../auth/sessions.ts";
+import { type Gate, sendAnswer } from "../http/edge.ts";
+import type { EdgeHandler } from "../http/http.ts";
+import type { Caller, Service } from "../service.ts";
+
+export interface SessionOptions {
+  readonly service: Service;
+  readonly gate: Gate;
+  readonly isLoopback: boolean;
+  readonly version: string;
+}
+
+export function createSessionHandlers({ service, gate, isLoopback, version }: SessionOptions) {
+  const { sessions, keys, owner, engine } = service;
+
+  function viewOf(found: Caller | Answer): Record<string, unknown> {
+    const caller = isCaller(found) ? found : null;
+    const needsKey = !isLoopback || !keys.isEmpty;
+    return {
+      signed_in: caller !== null,
+      sign_in: needsKey ? "key" : owner === null ? "none" : "link",
+      role: caller?.actor.role ?? null,
+      tenant_id: caller?.tenant ?? null,
+      key_id: caller?.actor.keyId ?? null,
+      csrf_token: caller?.csrf ?? null,
+      expires_at: caller === null || !Number.isFinite(caller.until) ? null : isoTime(caller.until),
+      now: isoTime(engine.now()),
+      version,
+    };
+  }
+
+  return {
+    get_session: ({ raw }, { raw: response }) => {
+      const found = authenticate(service, raw.headers, isLoopback);
+      // One that is no longer good would be refused again and again.
+      if (!isCaller(found) && sessions.find(raw.headers.cookie) === false) {
+        response.setHeader("Set-Cookie", sessions.end(gate.speaksTls(raw)));
+      }
+      sendAnswer(response, answerJson(200, viewOf(found)));
+    },
+
+    create_session: (request, reply) => {
+      const input = read(createSession, request, reply);
+      if (input === null) return;
+      if (!engine.isServing) return void sendAnswer(reply.raw, unavailable);
+      const secret =
+        typeof input["key"] === "string" ? secretOfKey(input["key"]) : sessions.redeem(String(input["code"]));
+      const caller = secret === null ? null : sessions.callerOf(secret);
+      if (secret === null || caller === null) {
+        const refused = service.failedLogins.note(request.raw.socket.remoteAddress) ?? invalid;
+        service.counts.refuse(refused.code);
+        return void sendAnswer(reply.raw, refused);
+      }
+      const cookie = sessions.begin(secret, gate.speaksTls(request.raw));
+      reply.raw.setHeader("Set-Cookie", cookie);
+      const [shown] = cookie.split(";", 1);
+      sendAnswer(reply.raw, answerJson(201, viewOf(sessions.find(shown) || invalid)));
+    },
+
+    end_session: ({ raw }, reply) => {
+      reply.raw.setHeader("Set-Cookie", sessions.end(gate.speaksTls(raw)));
+      const { cookie: _, ...rest } = raw.headers;
+      sendAnswer(reply.raw, answerJson(200, viewOf(authenticate(service, rest, isLoopback))));
+    },
+
+    create_session_link: (request, reply) => {
+      if (read(createSessionLink, request, reply) === null) return;
+      const { caller } = request;
+      if (caller === null) throw new TypeError("admission comes before the handler");
+      const secret = Sessions.secretOf(caller);
+      // Without keys there is nothing to sign in with, and no need to.
+      if (secret === null && caller.actor.agentId === null) {
+        return void sendAnswer(reply.raw, answerJson(201, { path: "/", expires_in_ms: linkMs }));
+      }
+      if (secret === null) return void sendAnswer(reply.raw, notForAgents);
+      const path = `/#/sign-in/${sessions.createLink(secret)}`;
+      sendAnswer(reply.raw, answerJson(201, { path, expires_in_ms: linkMs }));
+    },
+  } satisfies Record<string, EdgeHandler>;
+
+  function secretOfKey(key: string) {
+    const found = keys.find(key) ?? owner?.find(key) ?? null;
+    return found === null ? null : Sessions.secretOf(found);
+  }
+
+  function read(operation: Operation, { params, query, body }: FastifyRequest, reply: FastifyReply) {
+    const input = readHttp(operation, operation, { params, query: query as RawQuery, body });
+    if (input.ok) return input.value;
+    service.counts.refuse(input.code);
+    sendAnswer(reply.raw, faultAnswer(input));
+    return null;
+  }
+}
+
+const invalid = errorAnswer(
+  "unauthorized",
+  "The key or link is not valid: it is unknown here, has expired, was deleted, or was used before. Links are good once.",
+);
+const notForAgents = errorAnswer("forbidden", "An agent's token signs no browser in; use a key.");
+const unavailable = errorAnswer("database_unavailable", "The database is not available; try again.", {
+  retry_after_ms: 1_000,
+});
