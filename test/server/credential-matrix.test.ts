@@ -145,7 +145,7 @@ test("S5: over MCP every tool refuses every bad credential, in the header and as
     return server.call<RpcAnswer>("POST", path, body, { key, headers });
   };
   for (const [all, path] of [
-    [tools, "/mcp"],
+    [tools, "/mcp?toolsets=all"],
     [legivellumTools, "/mcp/legivellum"],
   ] as const) {
     for (const [kind, key] of Object.entries(bad)) {
@@ -163,7 +163,7 @@ test("S5: over MCP every tool refuses every bad credential, in the header and as
     for (const [kind, token] of Object.entries(bad)) {
       for (const tool of taking) {
         const args = { ...argumentsFor(tool), agent_token: token };
-        const { body, text } = await rpc(tool, args, "/mcp", shown);
+        const { body, text } = await rpc(tool, args, "/mcp?toolsets=all", shown);
         // A tool that this key's role may not use at all is not there for it.
         if (body.error?.message?.includes("Unknown tool") === true) continue;
         assert.equal(body.result?.structuredContent?.error, "unauthorized", `${kind}: ${tool.name} ${text}`);
