@@ -1,12 +1,15 @@
 /**
- * Writes what is generated from src/kernel/contract and src/protocol. A test runs it and compares.
+ * Writes what is generated from src/kernel/contract and src/protocol, and the files that others install Leasehold from. A
+ * test runs it and compares.
  *
  *   npm run generate               writes the files
  *   npm run generate -- --check    exits with 1 where one of them differs
  */
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { codecText } from "./generate/codec.ts";
+import { distribution } from "./generate/distribution.ts";
 import { inputsText } from "./generate/inputs.ts";
 import { receiptText } from "./generate/receipt.ts";
 import { wireText } from "./generate/sdk-wire.ts";
@@ -16,6 +19,7 @@ const generated: Readonly<Record<string, () => string>> = {
   "src/engine/codec/records.gen.ts": codecText,
   "src/ledger/receipt-members.gen.ts": receiptText,
   "src/sdk/wire.ts": wireText,
+  ...distribution,
 };
 
 /** The generated files that differ from what is there. */
@@ -45,7 +49,9 @@ if (import.meta.main) {
   const isCheck = process.argv.includes("--check");
   for (const { path, text } of stale) {
     console.error(isCheck ? `${path} is stale; run npm run generate` : `wrote ${path}`);
-    if (!isCheck) writeFileSync(path, text);
+    if (isCheck) continue;
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
   }
   if (isCheck && stale.length > 0) process.exitCode = 1;
 }
