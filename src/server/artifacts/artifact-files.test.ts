@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { ArtifactFiles } from "./artifact-files.ts";
+import { ArtifactUses, blockBytes } from "./artifact-use.ts";
 
 const quotas = { artifactsMax: 1_000, artifactBytesMax: 10_000_000 };
 const limits = { bytesMax: 1_000_000, totalBytesMax: 10_000_000 };
@@ -51,4 +52,39 @@ test("any other fault of the disk is still a fault", async (t) => {
     yield Buffer.from("x");
   })();
   await assert.rejects(files.put("default", bytes, null, quotas), /EIO/);
+});
+
+test("M8: a count of files keeps what is under way", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "leasehold-artifact-files-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const files = new ArtifactFiles(folder, limits);
+  const begun = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<void>();
+  const slow = async function* () {
+    yield Buffer.from("slow");
+    begun.resolve();
+    await end.promise;
+  };
+  const put = files.put("default", slow(), null, quotas);
+  await begun.promise;
+  await files.sweep(0);
+  assert.deepEqual(await files.use("default"), { files: 1, bytes: blockBytes });
+  end.resolve();
+  await put;
+  await files.sweep(0);
+  assert.deepEqual(await files.use("default"), { files: 1, bytes: blockBytes });
+});
+
+test("M8: a refused upload does not make a count stale, and a file that came or went does", () => {
+  const uses = new ArtifactUses();
+  uses.addComing("a", 1, blockBytes);
+  uses.addComing("a", -1, -blockBytes);
+  assert.equal(uses.changes, 0);
+  uses.addComing("a", 1, blockBytes);
+  uses.hasCome("a", blockBytes);
+  assert.equal(uses.changes, 1);
+  uses.set(new Map());
+  assert.deepEqual([uses.of("a"), uses.bytes], [{ files: 0, bytes: 0 }, 0]);
+  uses.remove("a", blockBytes);
+  assert.equal(uses.changes, 2);
 });

@@ -94,16 +94,15 @@ export class ArtifactFiles {
     const file = await open(partial, "wx", 0o600);
     let size = 0;
     let isKept = false;
-    // It counts while it comes, so that many at once are no way around the limits.
     let counted = countedBytes(0);
-    this.uses.add(tenant, 1, counted);
+    this.uses.addComing(tenant, 1, counted);
     try {
       const hash = createHash("sha256");
       const problem = this.whyTooMuch(tenant, size, quotas);
       if (problem !== null) return problem;
       for await (const chunk of bytes) {
         size += chunk.length;
-        this.uses.add(tenant, 0, countedBytes(size) - counted);
+        this.uses.addComing(tenant, 0, countedBytes(size) - counted);
         counted = countedBytes(size);
         const problem = this.whyTooMuch(tenant, size, quotas);
         if (problem !== null) return problem;
@@ -122,8 +121,9 @@ export class ArtifactFiles {
       return { sha256, size };
     } finally {
       await file.close();
-      if (!isKept) {
-        this.uses.add(tenant, -1, -counted);
+      if (isKept) this.uses.hasCome(tenant, counted);
+      else {
+        this.uses.addComing(tenant, -1, -counted);
         await rm(partial, { force: true });
       }
     }
@@ -166,7 +166,7 @@ export class ArtifactFiles {
     const path = this.pathOf(tenant, sha256);
     const found = await unlessMissing(stat(path));
     if (found === null || (await unlessMissing(rm(path))) === null) return false;
-    this.uses.add(tenant, -1, -countedBytes(found.size));
+    this.uses.remove(tenant, countedBytes(found.size));
     return true;
   }
 

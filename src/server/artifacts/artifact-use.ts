@@ -24,8 +24,13 @@ export interface ArtifactQuotas {
 
 export class ArtifactUses {
   private readonly tenants = new Map<string, ArtifactUse>();
+  /** Of these, what is on its way: a count of files does not see it. */
+  private readonly coming = new Map<string, ArtifactUse>();
   private totalBytes = 0;
-  /** Raised with every change, so that a count that took a while can tell whether it is still right. */
+  /**
+   * Raised with every file that came or went, so that a count that took a while can tell whether it is still right. An
+   * upload that is refused changes no file: clients that try again and again would otherwise keep a count from being used.
+   */
   changes = 0;
 
   of(tenant: string): ArtifactUse {
@@ -36,21 +41,36 @@ export class ArtifactUses {
     return this.totalBytes;
   }
 
-  add(tenant: string, files: number, bytes: number): void {
-    const use = this.of(tenant);
-    use.files += files;
-    use.bytes += bytes;
+  private add(tenant: string, files: number, bytes: number): void {
+    addIn(this.tenants, tenant, files, bytes);
     this.totalBytes += bytes;
-    this.changes++;
-    if (use.files === 0 && use.bytes === 0) this.tenants.delete(tenant);
-    else this.tenants.set(tenant, use);
   }
 
-  /** In the place of what there was. */
+  /** Of an upload: it counts while it comes, so that many at once are no way around the limits. */
+  addComing(tenant: string, files: number, bytes: number): void {
+    addIn(this.coming, tenant, files, bytes);
+    this.add(tenant, files, bytes);
+  }
+
+  /** An upload has become a file, and counts as one. */
+  hasCome(tenant: string, bytes: number): void {
+    addIn(this.coming, tenant, -1, -bytes);
+    this.changes++;
+  }
+
+  /** Of a file that was deleted. */
+  remove(tenant: string, bytes: number): void {
+    this.add(tenant, -1, -bytes);
+    this.changes++;
+  }
+
+  /** In the place of what there was, but for what is on its way. */
   set(counted: ReadonlyMap<string, ArtifactUse>): void {
     this.tenants.clear();
     this.totalBytes = 0;
-    for (const [tenant, { files, bytes }] of counted) this.add(tenant, files, bytes);
+    for (const uses of [counted, this.coming]) {
+      for (const [tenant, { files, bytes }] of uses) this.add(tenant, files, bytes);
+    }
   }
 
   /** Whether one more, of this size, is too much. */
@@ -60,6 +80,14 @@ export class ArtifactUses {
     if (bytes + more <= artifactBytesMax) return null;
     return { quota: "artifact_bytes_max", used: bytes, limit: artifactBytesMax };
   }
+}
+
+function addIn(uses: Map<string, ArtifactUse>, tenant: string, files: number, bytes: number): void {
+  const use = uses.get(tenant) ?? { files: 0, bytes: 0 };
+  use.files += files;
+  use.bytes += bytes;
+  if (use.files === 0 && use.bytes === 0) uses.delete(tenant);
+  else uses.set(tenant, use);
 }
 
 export function countedBytes(size: number): number {
