@@ -138,7 +138,7 @@ export class Alarm {
   /** Rings at that time, or earlier if it was set so before: the callee checks what is due. */
   set(at: Millis, now: () => Millis): void {
     if (at >= this.at) return;
-    this.clear();
+    if (this.timer !== null) this.clear();
     this.at = at;
     const wait = Math.min(Math.max(at - now(), 0), timerMsMax);
     const { setTimeout: start = setTimeout } = this.time;
@@ -156,38 +156,38 @@ export class Alarm {
   }
 }
 
-/** How often the time is stored while leases are alive and nothing else is stored; L7 asks for every 5 s. */
-const timeStoredEveryMs = 4_000;
-
 /** L7: when the time is to be stored. What a restart in another boot cannot know is what has passed since. */
 export class StoredTime {
-  private readonly alarm: Alarm;
+  /** How often the time is stored while leases are alive and nothing else is stored; L7 asks for every 5 s. */
+  static readonly everyMs = 4_000;
+  readonly alarm: Alarm;
   /** What was stored last. */
   at: Millis = 0;
-  /** Whether the alarm is set. Both are fields, because every commit uses them. */
-  isWatched = false;
+  /** Whether the alarm rang since it was last asked what is due. A field, because every commit uses it. */
+  hasRung = false;
 
   constructor(time: TimeSources, ring: () => void) {
     this.alarm = new Alarm(time, () => {
-      this.isWatched = false;
+      this.hasRung = true;
       ring();
     });
   }
 
-  watch(now: () => Millis): void {
-    this.isWatched = true;
-    this.alarm.set(this.at + timeStoredEveryMs, now);
+  begin(now: () => Millis): void {
+    this.at = now();
+    this.alarm.set(this.at + StoredTime.everyMs, now);
   }
 
-  /** Asked where nothing else is to be stored. While no lease is alive, the next commit sets the alarm again. */
+  /** Asked when it rang, where nothing else is to be stored. While no lease is alive, the next commit sets the alarm again. */
   isDue(state: State, at: Millis, now: () => Millis): boolean {
-    const dueAt = this.at + timeStoredEveryMs;
-    if (dueAt > at) this.watch(now);
+    this.hasRung = false;
+    const dueAt = this.at + StoredTime.everyMs;
+    if (dueAt > at) this.alarm.set(dueAt, now);
     return dueAt <= at && holdsLeases(state);
   }
 
   clear(): void {
-    this.isWatched = false;
+    this.hasRung = false;
     this.alarm.clear();
   }
 }

@@ -274,12 +274,13 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     this.isFlushSet = false;
     if (this.committing !== null || this.ready.isAnnouncing) return;
     if (this.isServing && this.ready.gathered.length > 0) this.ready.announce();
-    const { batch } = this;
+    const { batch, storedTime } = this;
     const isQuiet = batch.changes.size === 0 && batch.events.length === 0;
     if (isQuiet) batch.now = this.clock.now();
     const heads = this.ledger.nextHeadAt <= batch.now ? this.ledger.dueHeads(batch.now) : [];
     if (this.ledger.nextHeadAt < Number.POSITIVE_INFINITY) this.headsDue.set(this.ledger.nextHeadAt, this.now);
-    if (isQuiet && heads.length === 0 && !this.storedTime.isDue(this.state, batch.now, this.now)) {
+    const isTimeDue = isQuiet && storedTime.hasRung && storedTime.isDue(this.state, batch.now, this.now);
+    if (isQuiet && heads.length === 0 && !isTimeDue) {
       if (batch.waiting.length === 0) return;
       this.batch = createBatch();
       this.deliver(batch.waiting, batch.events);
@@ -309,8 +310,8 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
         if (noted >= notedMax) this.vitals.handOver();
         if (ends !== null) this.ledger.stored(ends);
         if (carriers.length > 0) this.payloads.note(carriers);
-        this.storedTime.at = now;
-        if (!this.storedTime.isWatched) this.storedTime.watch(this.now);
+        storedTime.at = now;
+        if (storedTime.alarm.at === Number.POSITIVE_INFINITY) storedTime.alarm.set(now + StoredTime.everyMs, this.now);
         this.deliver(waiting, events);
         this.flush();
         if (this.state.jobs.length > 0) this.work.resume();
@@ -388,8 +389,7 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
     this.lastSeq = recovered.lastSeq;
     this.rows.next = recovered.lastRow + 1;
     this.clock = recovered.clock;
-    this.storedTime.at = this.now();
-    this.storedTime.watch(this.now);
+    this.storedTime.begin(this.now);
     this.phase = "serving";
     this.isServing = true;
     this.dueAt = nextDeadline(this.state);
