@@ -148,7 +148,7 @@ async function waitFor(
   const asks = async (): Promise<Timed<Granted>> => {
     for (;;) {
       const input = { request_id: requestId, hold_ms: holdMsMax, collect: false };
-      const { answer, sentAt } = await askAs(actor, "get_request", input, { cleansUp: true });
+      const { answer, sentAt } = await askAs(actor, "get_request", input);
       if (answer.verdict === "GRANTED") return { answer, sentAt };
     }
   };

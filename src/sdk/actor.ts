@@ -1,5 +1,5 @@
 /** What acts for an agent: its id, and the credential of its calls. */
-import type { AskOptions, Client, OperationInput, Timed } from "./client.ts";
+import type { CallOptions, Client, OperationInput, Timed } from "./client.ts";
 import type { OperationName } from "./idempotency.ts";
 import type { OperationAnswers } from "./wire.ts";
 
@@ -14,7 +14,7 @@ export function askAs<N extends OperationName>(
   { client, token }: Actor,
   name: N,
   input: OperationInput<N>,
-  options: AskOptions = {},
+  options: CallOptions = {},
 ): Promise<Timed<OperationAnswers[N]>> {
   return client.ask(name, input, { ...options, token });
 }

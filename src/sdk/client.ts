@@ -4,7 +4,6 @@
  */
 
 import { type Clock, type Mark, systemClock, Timekeeper } from "../keeper/clock.ts";
-import { backOffMs } from "../keeper/lease-keeper.ts";
 import { defaultUrl } from "../names/defaults.ts";
 import type { ClientTls } from "../trust/client-tls.ts";
 import { readKeyFile } from "../trust/key-file.ts";
@@ -13,18 +12,18 @@ import type { Manifest } from "./acquiring.ts";
 import { addressOf, isInsecureEnvironment, mayHaveOwner, tlsOfEnvironment } from "./address.ts";
 import { Agent, type AgentOptions } from "./agent.ts";
 import { AgentPool } from "./agent-pool.ts";
-import { aborted, errorOf, type LeaseholdCode, LeaseholdError } from "./errors.ts";
+import { Call, type CallHost, closed, Deadlines, unreachable } from "./call.ts";
+import { aborted, LeaseholdError } from "./errors.ts";
 import { type EventsOptions, followEvents, type LeaseholdEvent } from "./events.ts";
 import { type Hold, type HoldOptions, holdUntilReleased } from "./hold.ts";
 import type { Fetch } from "./http.ts";
-import { holdMsOf, isRepeatable, keyed, type OperationName, takesLong } from "./idempotency.ts";
+import { keyed, type OperationName } from "./idempotency.ts";
 import { Lane, type Transport } from "./lane.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import { OwnerLogin } from "./owner-login.ts";
-import { createDispatcher, type Dispatcher, fetchThrough } from "./platform-tls.ts";
+import { createDispatcher, fetchThrough } from "./platform-tls.ts";
 import { openTaskKeeper } from "./task-keeper.ts";
-import { type Limited, limited, sleep } from "./timing.ts";
-import { type Credentials, headersFor, WireBroken, type WireReply } from "./transport.ts";
+import { type Credentials, headersFor } from "./transport.ts";
 import type { OperationAnswers, OperationInputs } from "./wire.ts";
 import { type Held, type WithLeaseOptions, workUnder } from "./with-lease.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
@@ -84,21 +83,9 @@ export interface Timed<T> {
   readonly sentAt: Mark;
 }
 
-/** What the SDK's own parts may say beside; `cleansUp`: see Lane. */
-export interface AskOptions extends CallOptions {
-  readonly cleansUp?: boolean;
-}
-
 const timeoutMsDefault = 30_000;
 const retriesDefault = 8;
-/**
- * One attempt that gets no answer in this time is made again, if it may be: on another connection, since after a
- * partition the old ones often stay dead. Twice as long each time, for a server that is only slow.
- */
-const attemptMsFirst = 3_000;
-const attemptMsMax = 10_000;
-const backOffMsBase = 50;
-const backOffMsCap = 2_000;
+const noOptions: CallOptions = {};
 
 export class Client {
   readonly time: Timekeeper;
@@ -106,12 +93,10 @@ export class Client {
   private readonly options: ClientOptions;
   private readonly lanes = new Map<string, Lane>();
   private readonly closing = new AbortController();
-  /** Calls under way. They are not hung onto `closing`, which would have as many listeners as there are calls. */
-  private readonly open = new Set<Limited>();
+  private readonly host: CallHost;
   private readonly agents: AgentPool;
   private readonly address: string;
   private readonly tls: ClientTls | null;
-  private readonly dispatcher: Dispatcher | null;
   /** Which its requests go with, where no key was given and the server is on this machine. */
   private readonly owner: OwnerLogin | null;
   private readonly maySendSecrets: boolean;
@@ -122,58 +107,38 @@ export class Client {
     this.options = { ...options, key };
     this.address = addressOf(options.url ?? defaultUrl);
     this.tls = options.tls ?? tlsOfEnvironment();
-    this.dispatcher = this.tls === null || options.fetch !== undefined ? null : createDispatcher(this.tls);
-    this.platformFetch = this.dispatcher === null ? fetch : fetchThrough(this.dispatcher);
+    const hasOwn = this.tls !== null && options.fetch === undefined;
+    this.platformFetch = hasOwn && this.tls !== null ? fetchThrough(createDispatcher(this.tls)) : fetch;
     this.owner = key === undefined && mayHaveOwner(this.address) ? new OwnerLogin(this.address) : null;
     this.maySendSecrets = mayCarrySecret(this.address) || (options.insecure ?? isInsecureEnvironment());
     if (key !== undefined) this.assertMaySend();
     this.time = new Timekeeper(options.clock ?? systemClock);
     this.agents = new AgentPool(this, key !== undefined);
+    this.host = this.hostOfCalls();
   }
 
   /** Any operation of the wire. WAIT and GRANTED are answers; DIE, PAUSED and refusals are LeaseholdErrors. */
-  async call<N extends OperationName>(
+  call<N extends OperationName>(
     name: N,
     input: OperationInput<N>,
-    options: CallOptions = {},
+    options: CallOptions = noOptions,
   ): Promise<OperationAnswer<N>> {
-    const { answer } = await this.ask(name, input, options);
-    return answer;
+    return new Promise((resolve, reject) => {
+      const answered = ({ body }: Call): void => resolve(body as OperationAnswer<N>);
+      new Call(this.host, name, keyed(name, input), options, answered, reject).begin();
+    });
   }
 
   /** As `call`, with the moment from which the answer's durations count. */
-  async ask<N extends OperationName>(
+  ask<N extends OperationName>(
     name: N,
     input: OperationInput<N>,
-    options: AskOptions = {},
+    options: CallOptions = noOptions,
   ): Promise<Timed<OperationAnswer<N>>> {
-    const request = keyed(name, input);
-    const holdMs = holdMsOf(request);
-    const { timeoutMs = this.options.timeoutMs ?? timeoutMsDefault } = options;
-    const { retries = this.options.retries ?? retriesDefault } = options;
-    const mayRepeat = isRepeatable(name);
-    const endAt = performance.now() + timeoutMs + holdMs;
-    for (let attempt = 0; ; attempt++) {
-      const sentAt = this.time.mark();
-      const leftMs = endAt - performance.now();
-      const send = (signal: AbortSignal) => this.send(name, request, signal, options);
-      const isLast = !mayRepeat || attempt >= retries;
-      const attemptMs = isLast ? attemptMsMax : Math.min(attemptMsFirst * 2 ** attempt, attemptMsMax);
-      const limitMs = takesLong(name) ? leftMs : Math.min(leftMs, attemptMs + holdMs);
-      const outcome = await this.attempt(send, Math.max(limitMs, 1), options.signal);
-      const isBroken = outcome instanceof LeaseholdError;
-      if (!isBroken && outcome.status < 300) return { answer: outcome.body as OperationAnswer<N>, sentAt };
-      const failure = isBroken ? outcome : errorOf(outcome.status, outcome.body, outcome.retryAfterMs);
-      if (isBroken) this.owner?.lost();
-      if (failure.code === "unauthorized" && attempt === 0 && this.findsOwner(options)) continue;
-      const isFinal = isBroken ? failure.code === "aborted" || failure.code === "closed" : !isPassing(failure);
-      if (isFinal || attempt >= retries || (failure.outcomeUnknown && !mayRepeat)) throw failure;
-      const pauseMs = Math.max(backOffMs(attempt, backOffMsBase, backOffMsCap), failure.retryAfterMs ?? 0);
-      if (performance.now() + pauseMs >= endAt) throw failure;
-      await sleep(pauseMs, options.signal);
-      const lane = this.laneFor(this.credentials(options.token));
-      if (isBroken && failure.code === "timeout" && !lane.isStreaming) await lane.clear(options.signal);
-    }
+    return new Promise((resolve, reject) => {
+      const answered = ({ body, sentAt }: Call): void => resolve({ answer: body as OperationAnswer<N>, sentAt });
+      new Call(this.host, name, keyed(name, input), options, answered, reject).begin();
+    });
   }
 
   /**
@@ -208,11 +173,11 @@ export class Client {
   /** Begins to work on tasks at once, until it is drained. */
   worker(options: WorkerOptions): Worker {
     const { time, tls, fetcher } = this;
-    const hasOwn = this.options.fetch !== undefined;
+    const { fetch: own = null } = this.options;
     return new Worker(this, options, async (maxBusyMs) => {
       await this.owner?.ready(fetcher, this.closing.signal);
       const credentials = this.credentials(null);
-      return openTaskKeeper({ url: this.url, credentials, fetch: fetcher, tls, time, maxBusyMs }, hasOwn);
+      return openTaskKeeper({ url: this.url, credentials, fetch: own, tls, time, maxBusyMs });
     });
   }
 
@@ -241,14 +206,14 @@ export class Client {
       if (options.signal?.aborted === true) throw aborted(options.signal, true);
       if (this.closing.signal.aborted) throw closed();
       if (error instanceof LeaseholdError) throw error;
-      throw this.unreachable(error, true);
+      throw unreachable(this.url, error, true);
     }
   }
 
   /** Open calls reject with `closed`; leases that are held are not released by it. */
   close(): Promise<void> {
     this.closing.abort();
-    for (const limit of this.open) limit.abort();
+    this.host.deadlines.endAll("closed");
     for (const lane of this.lanes.values()) lane.close();
     this.lanes.clear();
     return Promise.resolve();
@@ -283,22 +248,30 @@ export class Client {
     return this.url === url && this.options.key === key && this.options.tenant === tenant;
   }
 
-  private async send(
-    name: OperationName,
-    request: object,
-    signal: AbortSignal,
-    options: AskOptions,
-  ): Promise<WireReply> {
-    if (this.owner !== null) await this.owner.ready(this.fetcher, signal);
-    const lane = this.laneFor(this.credentials(options.token));
-    const reply = await lane.send(name, request, signal, options.cleansUp === true);
-    this.owner?.heard();
-    return reply;
-  }
-
-  /** Refused without a credential: a server that is its owner's alone may have started after this client. */
-  private findsOwner({ token }: AskOptions): boolean {
-    return this.owner !== null && (token ?? null) === null && this.owner.lookAgain();
+  private hostOfCalls(): CallHost {
+    const client = this;
+    const { owner, options, time } = this;
+    return {
+      time,
+      timeoutMs: options.timeoutMs ?? timeoutMsDefault,
+      retries: options.retries ?? retriesDefault,
+      deadlines: new Deadlines(),
+      get url() {
+        return client.url;
+      },
+      get isClosed() {
+        return client.isClosed;
+      },
+      get isReady() {
+        return owner === null || owner.isReady;
+      },
+      prepare: async (signal) => await owner?.ready(client.fetcher, signal),
+      laneFor: (token) => client.laneFor(token),
+      heard: () => owner?.heard(),
+      lost: () => owner?.lost(),
+      // Refused without a credential: a server that is its owner's alone may have started after this client.
+      findsOwner: (token) => owner !== null && (token ?? null) === null && owner.lookAgain(),
+    };
   }
 
   private assertMaySend(): void {
@@ -306,41 +279,14 @@ export class Client {
     throw new TypeError(`${insecureWords(this.address)}, or \`insecure: true\`.`);
   }
 
-  private async attempt(
-    send: (signal: AbortSignal) => Promise<WireReply>,
-    ms: number,
-    signal: AbortSignal | undefined,
-  ): Promise<WireReply | LeaseholdError> {
-    if (this.isClosed) return closed();
-    if (signal?.aborted === true) return aborted(signal, false);
-    const limit = limited(ms, signal);
-    this.open.add(limit);
-    try {
-      return await send(limit.signal);
-    } catch (error) {
-      const mayHaveActed = !(error instanceof WireBroken) || error.mayHaveActed;
-      if (error instanceof LeaseholdError || error instanceof TypeError) throw error;
-      if (this.isClosed) return closed();
-      if (signal !== undefined && isAborted(signal)) return aborted(signal, mayHaveActed);
-      if (!limit.isOver()) return this.unreachable(error, mayHaveActed);
-      const detail = `${this.url} has not answered in time; is it reachable, and is the time enough?`;
-      return new LeaseholdError({ code: "timeout", detail, outcomeUnknown: mayHaveActed, cause: error });
-    } finally {
-      limit.stop();
-      this.open.delete(limit);
-    }
-  }
-
-  private unreachable(error: unknown, mayHaveActed: boolean): LeaseholdError {
-    const why = error instanceof Error ? error.message : String(error);
-    const detail = `No answer from ${this.url} (${why}); is the server running, and is this its address?`;
-    return new LeaseholdError({ code: "unreachable", detail, outcomeUnknown: mayHaveActed, cause: error });
-  }
-
   private credentials(token: string | null | undefined): Credentials {
-    const secret = token ?? this.options.key ?? this.owner?.secret ?? null;
+    const secret = this.secretOf(token);
     if (secret !== null) this.assertMaySend();
     return { secret, tenant: this.options.tenant ?? null };
+  }
+
+  private secretOf(token: string | null | undefined): string | null {
+    return token ?? this.options.key ?? this.owner?.secret ?? null;
   }
 
   /** A token that was replaced: what is under way with it is still answered. */
@@ -348,44 +294,17 @@ export class Client {
     this.lanes.delete(token);
   }
 
-  private laneFor(credentials: Credentials): Lane {
-    const name = credentials.secret ?? "";
-    let lane = this.lanes.get(name);
-    if (lane === undefined) {
-      const { transport = "auto" } = this.options;
-      lane = new Lane({ url: this.url, credentials, transport, fetch: this.fetcher, dispatcher: this.dispatcher });
-      this.lanes.set(name, lane);
-    }
-    return lane;
+  private laneFor(token: string | null | undefined): Lane {
+    const lane = this.lanes.get(this.secretOf(token) ?? "");
+    if (lane !== undefined) return lane;
+    const credentials = this.credentials(token);
+    const { transport = "auto", fetch: own = null } = this.options;
+    const opened = new Lane({ url: this.url, credentials, transport, fetch: own, tls: this.tls });
+    this.lanes.set(credentials.secret ?? "", opened);
+    return opened;
   }
 }
 
 export function createClient(options: ClientOptions = {}): Client {
   return new Client(options);
-}
-
-/** The server is there, and says to come back. */
-const passing: readonly LeaseholdCode[] = [
-  "rate_limited",
-  "too_many_in_flight",
-  "too_many_connections",
-  "memory_exhausted",
-  "shutting_down",
-  "database_unavailable",
-  "request_timeout",
-];
-
-function isPassing({ code, status }: LeaseholdError): boolean {
-  // A proxy has its own words for the same.
-  const isProxy = code === "bad_answer" && (status === 502 || status === 503 || status === 504);
-  return isProxy || passing.includes(code);
-}
-
-/** A function, so that TypeScript does not assume the earlier result: the signal may have fired since. */
-function isAborted(signal: AbortSignal): boolean {
-  return signal.aborted;
-}
-
-function closed(): LeaseholdError {
-  return new LeaseholdError({ code: "closed", detail: "The client was closed.", outcomeUnknown: true });
 }

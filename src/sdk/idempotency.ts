@@ -89,8 +89,14 @@ export function holdMsOf(input: object): number {
   return typeof hold === "number" ? hold : 0;
 }
 
-/** 96 random bits. Not a secret: it only has to differ from every other. */
+/**
+ * 96 random bits of this program, and a count. Not a secret: it only has to differ from every other, and to draw numbers for
+ * each would cost more than the call's frame.
+ */
 export function drawKey(prefix = "sdk"): string {
-  const [a = 0, b = 0, c = 0] = crypto.getRandomValues(new Uint32Array(3));
-  return `${prefix}_${a.toString(36)}${b.toString(36).padStart(7, "0")}${c.toString(36).padStart(7, "0")}`;
+  return `${prefix}_${drawn}${(++keyCount).toString(36)}`;
 }
+
+const [a = 0, b = 0, c = 0] = crypto.getRandomValues(new Uint32Array(3));
+const drawn = [a, b, c].map((part) => part.toString(36).padStart(7, "0")).join("");
+let keyCount = 0;

@@ -2,12 +2,12 @@
  * The connections of one set of credentials. Calls begin over HTTP; when many are in flight at once a stream is opened
  * beside it, and takes over as soon as it is up. If it cannot be opened or is cut, HTTP goes on.
  */
+
+import type { ClientTls } from "../trust/client-tls.ts";
 import { createHttpWire, type Fetch } from "./http.ts";
-import { holdMsOf, type OperationName } from "./idempotency.ts";
-import type { Dispatcher } from "./platform-tls.ts";
 import { canStream, commandCharsMax, inFlightMax, Stream } from "./stream.ts";
 import { limited } from "./timing.ts";
-import type { Credentials, Wire, WireReply } from "./transport.ts";
+import { type Credentials, exchange, type Outgoing, type Wire } from "./transport.ts";
 
 export type Transport = "auto" | "http" | "stream";
 
@@ -22,35 +22,48 @@ export interface LaneOptions {
   readonly url: string;
   readonly credentials: Credentials;
   readonly transport: Transport;
-  readonly fetch: Fetch;
+  /** The caller's own; null: the platform's. */
+  readonly fetch: Fetch | null;
   /** With certificates of the client's own; null: the platform's. */
-  readonly dispatcher: Dispatcher | null;
+  readonly tls: ClientTls | null;
 }
 
-export class Lane implements Wire {
+export class Lane {
   private readonly options: LaneOptions;
   private readonly http: Wire;
+  private readonly mayStream: boolean;
   private stream: Stream | null = null;
   private noStreamUntil = 0;
   private inFlight = 0;
   private clearing: Promise<void> | null = null;
 
   constructor(options: LaneOptions) {
+    const { url, credentials, transport } = options;
     this.options = options;
-    this.http = createHttpWire(options.url, options.credentials, options.fetch);
+    this.mayStream = transport !== "http" && canStream(credentials);
+    this.http = createHttpWire({ url, credentials, fetch: options.fetch, tls: options.tls });
   }
 
-  /**
-   * A held call is given up over HTTP by closing its connection, which the server notices; on the stream it would not.
-   * So it only goes there when its caller says that it cleans up (`mayHold`).
-   */
-  async send(name: OperationName, input: object, signal: AbortSignal, mayHold = true): Promise<WireReply> {
+  /** Followed by `left`, when it is over. */
+  send(call: LaneCall): void {
     this.inFlight++;
-    try {
-      return await this.wireFor(input, mayHold).send(name, input, signal);
-    } finally {
-      this.inFlight--;
+    const stream = this.streamFor();
+    const text = stream === null ? "" : JSON.stringify(call.input);
+    if (stream === null || text.length > commandCharsMax) {
+      call.stream = null;
+      this.http.send(call);
+    } else {
+      call.stream = stream;
+      stream.send(call, text);
     }
+  }
+
+  drop(call: LaneCall, isLate: boolean): void {
+    (call.stream ?? this.http).drop(call, isLate);
+  }
+
+  left(): void {
+    this.inFlight--;
   }
 
   /**
@@ -69,7 +82,7 @@ export class Lane implements Wire {
     for (let count = 0; count < probesMax && signal?.aborted !== true; count++) {
       const limit = limited(probeMs, signal);
       try {
-        await this.http.send("healthz", {}, limit.signal);
+        await exchange(this.http, "healthz", {}, limit.signal);
         return;
       } catch {
         // Dropped, with its connection.
@@ -88,20 +101,18 @@ export class Lane implements Wire {
     this.stream?.close();
   }
 
-  private wireFor(input: object, mayHold: boolean): Wire {
-    const { transport } = this.options;
-    if (transport === "http" || !canStream(this.options.credentials)) return this.http;
-    if (!mayHold && holdMsOf(input) > 0) return this.http;
-    if (transport === "stream") return this.fits(input) ? this.opened() : this.http;
-    if (this.inFlight >= manyInFlight && this.stream === null && performance.now() >= this.noStreamUntil) this.opened();
+  private streamFor(): Stream | null {
+    if (!this.mayStream) return null;
+    if (this.options.transport === "stream") return this.opened();
+    if (this.inFlight > manyInFlight && this.stream === null && performance.now() >= this.noStreamUntil) this.opened();
     const { stream } = this;
-    return stream?.isOpen === true && stream.inFlight < inFlightMax && this.fits(input) ? stream : this.http;
+    return stream?.isOpen === true && stream.inFlight < inFlightMax ? stream : null;
   }
 
   private opened(): Stream {
     if (this.stream !== null) return this.stream;
-    const { url, credentials, dispatcher } = this.options;
-    const stream = new Stream(url, credentials, dispatcher, () => {
+    const { url, credentials, tls } = this.options;
+    const stream = new Stream(url, credentials, tls, () => {
       if (this.stream === stream) this.stream = null;
     });
     this.stream = stream;
@@ -110,9 +121,9 @@ export class Lane implements Wire {
     });
     return stream;
   }
+}
 
-  /** Only digests are ever large; the others are not measured twice. */
-  private fits(input: object): boolean {
-    return !("context" in input || "payload" in input) || JSON.stringify(input).length <= commandCharsMax;
-  }
+export interface LaneCall extends Outgoing {
+  /** That it went over; null: over HTTP. */
+  stream: Stream | null;
 }

@@ -37,6 +37,11 @@ export class OwnerLogin {
     return this.owner?.token ?? null;
   }
 
+  /** Whether a call can be sent without `ready`. */
+  get isReady(): boolean {
+    return this.hasLooked && (this.owner === null || performance.now() - this.provedAt < provedMs);
+  }
+
   /** Before anything is sent. Where the owner has left no token, there is nothing to do. */
   async ready(fetcher: Fetch, signal: AbortSignal): Promise<void> {
     if (!this.hasLooked) this.look();

@@ -2,9 +2,12 @@
  * Calls over one WebSocket, many in flight. All calls of one turn of the event loop leave in one frame, and answers
  * come by id as they are ready. When it breaks, or has fallen silent, every waiting call fails, and the caller's retry decides.
  */
-import type { Dispatcher } from "./platform-tls.ts";
-import { timeUp } from "./timing.ts";
-import { type Credentials, headersFor, type Wire, WireBroken, type WireReply } from "./transport.ts";
+
+import type { ClientTls } from "../trust/client-tls.ts";
+import { canOpenFrameSocket, type FrameSocket, openFrameSocket } from "./frame-socket.ts";
+import { holdMsOf } from "./idempotency.ts";
+import { atEndOfTurn } from "./platform.ts";
+import { type Credentials, headersFor, type Outgoing, WireBroken } from "./transport.ts";
 
 /** The server takes this many commands in a frame, and frames up to 1 MiB; a little less leaves room for brackets. */
 const frameCommandsMax = 1_024;
@@ -23,61 +26,55 @@ const ticksBeforeEnd = 10;
 /** Calls have ids from 1. */
 const pingFrame = '{"id":0,"op":"healthz","input":{}}';
 /** An open WebSocket keeps a process alive, so an idle one is closed. */
-const idleMs = 5_000;
+const ticksBeforeIdleEnd = 10;
 
-/** Node's second argument; browsers have none of this. */
-type WebSocketInit = NonNullable<ConstructorParameters<typeof WebSocket>[1]>;
-
-interface Waiting {
-  readonly resolve: (answered: WireReply) => void;
-  readonly reject: (error: WireBroken) => void;
-  /** Takes it off its signal. */
-  readonly forget: () => void;
-  isSent: boolean;
-}
-
-/** Whether this platform can open one with these credentials: a browser's WebSocket carries no headers. */
+/** Whether this platform can open one with these credentials. */
 export function canStream({ secret, tenant }: Credentials): boolean {
-  if (typeof WebSocket !== "function") return false;
-  const { process, Deno } = globalThis as { process?: { versions?: { node?: string } }; Deno?: unknown };
-  return (secret === null && tenant === null) || (Deno === undefined && process?.versions?.node !== undefined);
+  return canOpenFrameSocket(secret !== null || tenant !== null);
 }
 
-export class Stream implements Wire {
+export class Stream {
   /** Settles once it can be used, or cannot. */
   readonly opened: Promise<boolean>;
-  private readonly socket: WebSocket;
+  private readonly socket: FrameSocket;
   private readonly onEnd: () => void;
-  private readonly waiting = new Map<number, Waiting>();
-  private outbox: { readonly id: number; readonly text: string }[] = [];
-  private flushIsSet = false;
+  private readonly waiting = new Map<number, Outgoing>();
+  /** What leaves at the end of the turn: calls, each with its text. */
+  private outbox: Outgoing[] = [];
+  private texts: string[] = [];
+  private isFlushSet = false;
   private nextId = 1;
   private isUp = false;
   private isOver = false;
   private heard = 0;
-  private idleTimer: ReturnType<typeof setTimeout> | undefined;
-  private ticking: ReturnType<typeof setInterval> | undefined;
+  private readonly ticking: ReturnType<typeof setInterval>;
   private quietTicks = 0;
+  private idleTicks = 0;
+  /** The next id when the last tick found nothing waiting. */
+  private idleId = 0;
+  private readonly flushNow = (): void => this.flush();
 
-  constructor(url: string, credentials: Credentials, dispatcher: Dispatcher | null, onEnd: () => void) {
+  constructor(url: string, credentials: Credentials, tls: ClientTls | null, onEnd: () => void) {
     this.onEnd = onEnd;
-    const headers = headersFor(credentials);
-    const options = { ...(Object.keys(headers).length > 0 && { headers }), ...(dispatcher !== null && { dispatcher }) };
-    const address = `${url.replace(/^http/, "ws")}/v1/stream`;
-    this.socket = new WebSocket(address, ...(Object.keys(options).length === 0 ? [] : [options as WebSocketInit]));
+    // One timer for the connection: it listens while calls wait, and closes the connection when it is idle.
+    this.ticking = setInterval(() => this.tick(), tickMs);
+    let opened: (isUp: boolean) => void = () => undefined;
     this.opened = new Promise((resolve) => {
-      this.socket.addEventListener("open", () => {
-        this.isUp = true;
-        if (this.waiting.size === 0) this.setIdleTimer();
-        resolve(true);
-      });
-      this.socket.addEventListener("close", () => {
-        resolve(false);
-        this.close();
-      });
+      opened = resolve;
     });
-    this.socket.addEventListener("error", () => this.close());
-    this.socket.addEventListener("message", ({ data }) => this.receive(String(data)));
+    const peer = { url: `${url}/v1/stream`, headers: headersFor(credentials), tls };
+    this.socket = openFrameSocket(peer, {
+      opened: () => {
+        this.isUp = true;
+        this.flush();
+        opened(true);
+      },
+      received: (text) => this.receive(text),
+      closed: () => {
+        opened(false);
+        this.close();
+      },
+    });
   }
 
   get isOpen(): boolean {
@@ -89,75 +86,58 @@ export class Stream implements Wire {
     return this.waiting.size;
   }
 
-  send(name: string, input: object, signal: AbortSignal): Promise<WireReply> {
-    return new Promise((resolve, reject) => {
-      if (this.isOver) return reject(new WireBroken("the stream has ended", false));
-      const id = this.nextId++;
-      const heardBefore = this.heard;
-      const onAbort = (): void => {
-        const { isSent = true } = this.waiting.get(id) ?? {};
-        this.settle(id);
-        reject(new WireBroken("no answer in time", isSent));
-        // Nothing at all was heard since: the peer is gone, and only a new connection will tell.
-        if (isSent && heardBefore === this.heard && signal.reason === timeUp) this.close();
-      };
-      if (signal.aborted) return reject(new WireBroken("no answer in time", false));
-      signal.addEventListener("abort", onAbort, { once: true });
-      clearTimeout(this.idleTimer);
-      this.listen();
-      const forget = (): void => signal.removeEventListener("abort", onAbort);
-      this.waiting.set(id, { resolve, reject, forget, isSent: false });
-      this.outbox.push({ id, text: `{"id":${id},"op":"${name}","input":${JSON.stringify(input)}}` });
-      this.setFlush();
-    });
+  /** `text`: its input in JSON. */
+  send(call: Outgoing, text: string): void {
+    if (this.isOver) return call.broken(new WireBroken("the stream has ended", false));
+    const id = this.nextId++;
+    call.frameId = id;
+    call.isSent = false;
+    this.waiting.set(id, call);
+    this.outbox.push(call);
+    this.texts.push(`{"id":${id},"op":"${call.name}","input":${text}}`);
+    if (this.isFlushSet || !this.isUp) return;
+    this.isFlushSet = true;
+    atEndOfTurn(this.flushNow);
   }
 
-  private setFlush(): void {
-    if (this.flushIsSet) return;
-    this.flushIsSet = true;
-    const flush = (): void => {
-      this.flushIsSet = false;
-      this.flush();
-    };
-    if (this.isUp) queueMicrotask(flush);
-    else this.opened.then(flush);
+  drop(call: Outgoing, isLate: boolean): void {
+    const { frameId, isSent, heardBefore } = call;
+    if (!this.waiting.delete(frameId) || !isSent || this.isOver) return;
+    // A held call would bring to nobody what it is held for.
+    if (holdMsOf(call.input) > 0) this.socket.send(`{"id":${frameId},"op":"drop"}`);
+    // Nothing at all was heard since: the peer is gone, and only a new connection will tell.
+    if (isLate && heardBefore === this.heard) this.close();
   }
 
   private flush(): void {
+    this.isFlushSet = false;
     if (!this.isOpen) return;
-    const { outbox } = this;
+    const { outbox, texts } = this;
+    if (outbox.length === 0) return;
     this.outbox = [];
-    let frame: string[] = [];
-    let chars = 0;
-    const sendFrame = (): void => {
-      if (frame.length > 0) this.socket.send(frame.length === 1 ? (frame[0] ?? "") : `[${frame.join(",")}]`);
-      frame = [];
-      chars = 0;
-    };
-    for (const { id, text } of outbox) {
-      const waiting = this.waiting.get(id);
-      if (waiting === undefined) continue; // Given up before it left.
-      waiting.isSent = true;
-      if (frame.length >= frameCommandsMax || chars + text.length > frameCharsMax) sendFrame();
-      frame.push(text);
-      chars += text.length;
+    this.texts = [];
+    let frame = "";
+    let count = 0;
+    for (let index = 0; index < outbox.length; index++) {
+      const call = outbox[index];
+      const text = texts[index] ?? "";
+      // Given up before it left.
+      if (call === undefined || !this.waiting.has(call.frameId)) continue;
+      call.isSent = true;
+      call.heardBefore = this.heard;
+      if (count >= frameCommandsMax || frame.length + text.length > frameCharsMax) {
+        this.sendFrame(frame, count);
+        frame = "";
+        count = 0;
+      }
+      frame = count === 0 ? text : `${frame},${text}`;
+      count++;
     }
-    sendFrame();
+    this.sendFrame(frame, count);
   }
 
-  private listen(): void {
-    this.ticking ??= setInterval(() => {
-      if (this.waiting.size === 0) return this.stopListening();
-      this.quietTicks++;
-      if (this.quietTicks === ticksBeforePing && this.isOpen) this.socket.send(pingFrame);
-      if (this.quietTicks >= ticksBeforeEnd) this.close();
-    }, tickMs);
-  }
-
-  private stopListening(): void {
-    clearInterval(this.ticking);
-    this.ticking = undefined;
-    this.quietTicks = 0;
+  private sendFrame(frame: string, count: number): void {
+    if (count > 0) this.socket.send(count === 1 ? frame : `[${frame}]`);
   }
 
   private receive(text: string): void {
@@ -169,38 +149,44 @@ export class Stream implements Wire {
     } catch {
       return this.close();
     }
-    for (const one of Array.isArray(frame) ? (frame as readonly unknown[]) : [frame]) {
-      const { id, status, body } = (one ?? {}) as { readonly id?: unknown; readonly status?: unknown; body?: unknown };
-      if (typeof id !== "number" || typeof status !== "number") continue;
-      const waiting = this.waiting.get(id);
-      this.settle(id);
-      waiting?.resolve({ status, body });
-    }
+    if (!Array.isArray(frame)) return this.settle(frame);
+    for (const one of frame as readonly unknown[]) this.settle(one);
   }
 
-  private settle(id: number): void {
-    this.waiting.get(id)?.forget();
+  private settle(reply: unknown): void {
+    const { id, status, body } = (reply ?? {}) as { readonly id?: unknown; readonly status?: unknown; body?: unknown };
+    if (typeof id !== "number" || typeof status !== "number") return;
+    const call = this.waiting.get(id);
+    if (call === undefined) return;
     this.waiting.delete(id);
-    if (this.waiting.size === 0) this.setIdleTimer();
+    call.answered({ status, body });
   }
 
-  private setIdleTimer(): void {
-    clearTimeout(this.idleTimer);
-    if (!this.isOver) this.idleTimer = setTimeout(() => this.close(), idleMs);
+  private tick(): void {
+    if (this.waiting.size === 0) {
+      this.quietTicks = 0;
+      if (this.nextId === this.idleId && this.isUp) this.idleTicks++;
+      else this.idleTicks = 0;
+      this.idleId = this.nextId;
+      if (this.idleTicks >= ticksBeforeIdleEnd) this.close();
+      return;
+    }
+    this.idleTicks = 0;
+    this.quietTicks++;
+    if (this.quietTicks === ticksBeforePing && this.isUp) this.socket.send(pingFrame);
+    if (this.quietTicks >= ticksBeforeEnd) this.close();
   }
 
   close(): void {
     if (this.isOver) return;
     this.isOver = true;
-    clearTimeout(this.idleTimer);
-    this.stopListening();
-    this.socket.close();
+    clearInterval(this.ticking);
     const broken = [...this.waiting.values()];
     this.waiting.clear();
-    for (const { reject, forget, isSent } of broken) {
-      forget();
-      reject(new WireBroken("the stream was cut", isSent));
-    }
+    this.outbox = [];
+    this.texts = [];
+    this.socket.close();
     this.onEnd();
+    for (const call of broken) call.broken(new WireBroken("the stream was cut", call.isSent));
   }
 }

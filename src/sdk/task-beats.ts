@@ -6,7 +6,7 @@
 import { beatShare, Heartbeat } from "../keeper/lease-keeper.ts";
 import { tokenLimits } from "../token/index.ts";
 import { errorOf } from "./errors.ts";
-import type { Wire } from "./transport.ts";
+import { exchange, type Wire } from "./transport.ts";
 import type { Lease, TaskLease } from "./wire.ts";
 
 export interface TaskBeatsOptions {
@@ -78,7 +78,7 @@ export class TaskBeats {
     const at = now();
     const timeout = AbortSignal.timeout(Math.ceil(Math.max(one.leftMs * beatShare, attemptMsMin)));
     const signal = AbortSignal.any([stopped, timeout]);
-    const sent = wire.send("heartbeat_task", { lease_id: leaseId, ...news }, signal);
+    const sent = exchange(wire, "heartbeat_task", { lease_id: leaseId, ...news }, signal);
     const { status, body } = await sent.catch((error: unknown) => {
       one.news ??= news;
       throw error;

@@ -28,7 +28,8 @@ export interface TaskKeeper {
 export interface TaskKeeperOptions {
   readonly url: string;
   readonly credentials: Credentials;
-  readonly fetch: Fetch;
+  /** The caller's own; null: the platform's. */
+  readonly fetch: Fetch | null;
   readonly tls: ClientTls | null;
   readonly time: Timekeeper;
   /** If the event loop stands still for longer, leases are left to run out. */
@@ -36,8 +37,8 @@ export interface TaskKeeperOptions {
 }
 
 /** A thread cannot use the caller's own fetch; then, and where there are no threads, the event loop keeps them. */
-export async function openTaskKeeper(options: TaskKeeperOptions, hasOwnFetch: boolean): Promise<TaskKeeper> {
-  if (!hasOwnFetch && hasThreads()) {
+export async function openTaskKeeper(options: TaskKeeperOptions): Promise<TaskKeeper> {
+  if (options.fetch === null && hasThreads()) {
     try {
       const { openThreadKeeper } = await import("./node/thread-keeper.ts");
       return await openThreadKeeper(options);
@@ -53,12 +54,12 @@ function hasThreads(): boolean {
   return process?.versions?.node !== undefined;
 }
 
-export function loopKeeper({ url, credentials, fetch: fetcher, time }: TaskKeeperOptions): TaskKeeper {
+export function loopKeeper({ url, credentials, fetch: own, tls, time }: TaskKeeperOptions): TaskKeeper {
   const start = time.mark();
   const now = (): number => time.elapsedMs(start);
   const kept = new Map<string, { until: number; readonly events: TaskEvents }>();
   const beats = new TaskBeats({
-    wire: createHttpWire(url, credentials, fetcher),
+    wire: createHttpWire({ url, credentials, fetch: own, tls }),
     now,
     isAlive: () => true,
     onBeat(leaseId, at, leftMs, answer) {

@@ -3,10 +3,12 @@
  * signal fires when the work has to stop; what the handler does then decides how it ends.
  */
 
-import { Deadline, tickMs } from "../keeper/lease-keeper.ts";
+import type { Mark } from "../keeper/clock.ts";
+import { tickMs } from "../keeper/lease-keeper.ts";
 import type { Client } from "./client.ts";
 import { LeaseholdError } from "./errors.ts";
 import type { LiveLease } from "./live-lease.ts";
+import type { ReceiptBox } from "./receipt-box.ts";
 import { beatWithinMs } from "./task-beats.ts";
 import type { KeptTask, TaskKeeper } from "./task-keeper.ts";
 import { TaskLeases } from "./task-leases.ts";
@@ -18,6 +20,7 @@ import {
   type TaskResult,
   TaskStopped,
 } from "./task-outcome.ts";
+import type { TaskWatch, Watched } from "./task-watch.ts";
 import type { Lease, Offer, OfferedTask, TaskLease } from "./wire.ts";
 
 /** What a handler is given beside the task. */
@@ -48,10 +51,14 @@ export type TaskEnd = "succeeded" | "failed" | "escalated" | "given_back" | "dro
 export interface TaskRunOptions {
   readonly client: Client;
   readonly keeper: TaskKeeper;
+  readonly receipts: ReceiptBox;
+  readonly watch: TaskWatch;
   readonly workerId: string;
   readonly handler: TaskHandler;
   /** Whether it is wanted, asked while there is no obligation yet (T3). */
-  readonly accept: () => Promise<boolean>;
+  readonly accept: (() => Promise<boolean>) | null;
+  /** The handler has ended: the place is free, though its receipt is on its way. */
+  readonly onWorked: () => void;
   readonly maxRunMs: number | null;
   /** How long the lease lasts from now. */
   readonly leftMs: number;
@@ -61,25 +68,23 @@ export interface TaskRunOptions {
 /** How often the clocks are read, at least. */
 const tickMsMax = 200;
 
-export class TaskRun {
+export class TaskRun implements Watched {
+  readonly everyMs: number;
   private readonly options: TaskRunOptions;
-  private readonly controller = new AbortController();
   private readonly marginMs: number;
   private kept: KeptTask | null = null;
-  private readonly leases: TaskLeases;
-  private deadline: Deadline | null = null;
-  private stopped: StopReason | null = null;
+  private begun: Mark | null = null;
+  private stopped: { readonly reason: StopReason; readonly detail: string } | null = null;
+  // Most handlers are done before they ask for one of these.
+  private madeController: AbortController | null = null;
+  private madeLeases: TaskLeases | null = null;
 
   constructor(options: TaskRunOptions) {
     this.options = options;
-    this.leases = new TaskLeases({
-      client: options.client,
-      leaseId: options.offer.lease_id,
-      leases: options.offer.leases ?? [],
-      leftMs: () => this.leftMs(),
-      onBeat: (answer) => this.heard(answer),
-    });
     this.marginMs = Math.min(options.leftMs / 10, 2_000);
+    this.everyMs = tickMs(options.leftMs, tickMsMax);
+    // Their time counts from here.
+    if ((options.offer.leases?.length ?? 0) > 0) void this.leases;
   }
 
   get taskId(): string {
@@ -89,29 +94,30 @@ export class TaskRun {
   /** Tells the handler to stop. The first reason stays. */
   stop(reason: StopReason, detail: string): void {
     if (this.stopped !== null) return;
-    this.stopped = reason;
-    if (reason === "lost") this.leases.lose(detail);
-    this.controller.abort(new TaskStopped(reason, detail));
+    this.stopped = { reason, detail };
+    if (reason === "lost") this.madeLeases?.lose(detail);
+    this.madeController?.abort(new TaskStopped(reason, detail));
   }
 
   async run(): Promise<TaskEnd> {
-    const { keeper, offer, leftMs, accept } = this.options;
+    const { keeper, offer, leftMs, accept, watch } = this.options;
     this.kept = keeper.keep(offer.lease_id, beatWithinMs(leftMs, offer.leases), {
       beat: (answer) => this.heard(answer),
       lost: (code, detail) => this.stop("lost", `The lease of the task has ended (${code}): ${detail}`),
     });
     try {
-      if (!(await accept())) {
+      if (accept !== null && !(await accept())) {
         await this.giveBack();
         return "declined";
       }
-      if (!(await this.oblige())) return "dropped";
-      this.watch();
+      if (offer.accepted_receipt_id === undefined && !(await this.oblige())) return "dropped";
+      this.begun = this.options.client.time.mark();
+      watch.add(this);
       return await this.work();
     } finally {
-      this.deadline?.stop();
+      watch.delete(this);
       this.kept.stop();
-      this.leases.end();
+      this.madeLeases?.end();
     }
   }
 
@@ -128,20 +134,22 @@ export class TaskRun {
   }
 
   private async work(): Promise<TaskEnd> {
-    const { handler, offer } = this.options;
+    const { handler, offer, onWorked } = this.options;
     let result: TaskResult;
     try {
-      this.controller.signal.throwIfAborted();
+      if (this.stopped !== null) throw new TaskStopped(this.stopped.reason, this.stopped.detail);
       result = await handler(offer.task, this.context());
     } catch (error) {
+      onWorked();
       return this.failed(error);
     }
+    onWorked();
     // A result that came in spite of all is offered: whether it is late is for the ledger to say (T13).
     return (await this.deliver({ phase: "complete", ...successReceipt(result) })) ? "succeeded" : "dropped";
   }
 
   private async failed(error: unknown): Promise<TaskEnd> {
-    switch (this.stopped) {
+    switch (this.stopped?.reason ?? null) {
       case "preempt":
       case "drain":
         await this.giveBack();
@@ -170,8 +178,11 @@ export class TaskRun {
   }
 
   private async send(receipt: ReceiptInput): Promise<void> {
-    const { client, offer, workerId } = this.options;
-    await client.call("submit_receipt", { ...receipt, lease_id: offer.lease_id, source_system: workerId });
+    const { receipts, offer, workerId } = this.options;
+    const { lease_id } = offer;
+    // Each is said once of a lease, so its key needs no drawing; and one of this form is not looked up in the ledger (R3).
+    const dedupe_key = `${lease_id}:${receipt.phase}`;
+    await receipts.post({ ...receipt, lease_id, source_system: workerId, dedupe_key });
   }
 
   private async giveBack(): Promise<void> {
@@ -184,7 +195,9 @@ export class TaskRun {
     const { offer } = this.options;
     const run = this;
     return {
-      signal: this.controller.signal,
+      get signal() {
+        return run.signal;
+      },
       attempt: offer.attempt,
       fence: offer.fence,
       leaseId: offer.lease_id,
@@ -202,11 +215,34 @@ export class TaskRun {
 
   private heard(answer: TaskLease): void {
     const { directives } = answer;
-    this.leases.note(answer);
+    this.madeLeases?.note(answer);
     for (const directive of directives) {
       if (directive === "cancel") this.stop("cancel", "The task was called off.");
       else this.stop("preempt", "A more urgent task needs this worker.");
     }
+  }
+
+  private get signal(): AbortSignal {
+    if (this.madeController === null) {
+      this.madeController = new AbortController();
+      if (this.stopped !== null) this.madeController.abort(new TaskStopped(this.stopped.reason, this.stopped.detail));
+    }
+    return this.madeController.signal;
+  }
+
+  private get leases(): TaskLeases {
+    if (this.madeLeases === null) {
+      const { client, offer } = this.options;
+      this.madeLeases = new TaskLeases({
+        client,
+        leaseId: offer.lease_id,
+        leases: offer.leases ?? [],
+        leftMs: () => this.leftMs(),
+        onBeat: (answer) => this.heard(answer),
+      });
+      if (this.stopped?.reason === "lost") this.madeLeases.lose(this.stopped.detail);
+    }
+    return this.madeLeases;
   }
 
   private leftMs(): number {
@@ -214,22 +250,15 @@ export class TaskRun {
   }
 
   /** A7: the work stops before its lease can have ended. One that runs for too long keeps its lease no longer. */
-  private watch(): void {
-    const { maxRunMs, leftMs, client } = this.options;
-    const { time } = client;
-    const begun = time.mark();
-    this.deadline = new Deadline({
-      time,
-      leftMs: () => this.leftMs(),
-      everyMs: tickMs(leftMs, tickMsMax),
-      onEnd: () => this.stop("lost", "The server could not be reached in time."),
-      onTick: () => {
-        if (maxRunMs === null || time.elapsedMs(begun) <= maxRunMs) return;
-        this.kept?.stop();
-        this.deadline?.stop();
-        this.stop("overrun", `The handler ran for more than ${maxRunMs} ms.`);
-      },
-    });
-    this.deadline.start();
+  check(): void {
+    const { maxRunMs, client, watch } = this.options;
+    if (this.leftMs() <= 0) {
+      watch.delete(this);
+      return this.stop("lost", "The server could not be reached in time.");
+    }
+    if (maxRunMs === null || this.begun === null || client.time.elapsedMs(this.begun) <= maxRunMs) return;
+    this.kept?.stop();
+    watch.delete(this);
+    this.stop("overrun", `The handler ran for more than ${maxRunMs} ms.`);
   }
 }

@@ -7,8 +7,11 @@
 import type { Client } from "./client.ts";
 import { LeaseholdError } from "./errors.ts";
 import { drawKey } from "./idempotency.ts";
+import { atEndOfTurn } from "./platform.ts";
+import { ReceiptBox } from "./receipt-box.ts";
 import type { TaskKeeper } from "./task-keeper.ts";
 import { type TaskEnd, type TaskHandler, TaskRun } from "./task-run.ts";
+import { TaskWatch } from "./task-watch.ts";
 import { sleep } from "./timing.ts";
 import type { Offer, OperationAnswers, OperationInputs } from "./wire.ts";
 import { runIn } from "./works.ts";
@@ -75,6 +78,8 @@ const pollRetries = 1;
 interface TaskEntry {
   run: TaskRun | null;
   ended: Promise<void>;
+  /** Its handler has ended, and somebody else may have its place. */
+  isWorked: boolean;
 }
 
 export class Worker {
@@ -84,7 +89,11 @@ export class Worker {
   private readonly client: Client;
   private readonly options: WorkerOptions;
   private readonly openKeeper: OpenKeeper;
+  private readonly receipts: ReceiptBox;
+  private readonly watch = new TaskWatch();
   private readonly runs = new Set<TaskEntry>();
+  /** Of those, the ones whose handler has not ended. */
+  private working = 0;
   private readonly draining = new AbortController();
   private wakeUp: () => void = () => undefined;
   /** When an offer was last declined: it would be offered again at once. */
@@ -96,6 +105,7 @@ export class Worker {
     this.client = client;
     this.options = options;
     this.openKeeper = openKeeper;
+    this.receipts = new ReceiptBox(client);
     this.workerId = options.workerId ?? `worker.${drawKey("sdk")}`;
     // Its handlers are not part of the work that the worker was started in (W13).
     this.done = runIn(null, () => this.run());
@@ -133,7 +143,8 @@ export class Worker {
     let isFirst = workerId !== undefined;
     let failures = 0;
     while (!this.isDraining) {
-      const free = concurrency - this.runs.size;
+      // Receipts that are on their way do not take a place, unless the server does not keep up with them.
+      const free = this.runs.size < 2 * concurrency ? concurrency - this.working : 0;
       if (free <= 0) {
         await this.untilFree();
         continue;
@@ -167,6 +178,8 @@ export class Worker {
       ...(capabilities !== undefined && { capabilities }),
       ...(types !== undefined && { accept_types: types }),
       ...(reclaim && { reclaim: true }),
+      // Without a look at each, all are accepted: then that, too, is one commit for all.
+      ...(this.options.accept === undefined && { accept: true }),
     };
     const { signal } = this.draining;
     this.lostPoll = null;
@@ -201,13 +214,16 @@ export class Worker {
   private begin(keeper: TaskKeeper, offer: Offer, leftMs: number): void {
     const { client, workerId } = this;
     const { handler, maxRunMs = null, onEnd, onError } = this.options;
-    const accept = (): Promise<boolean> => this.accepts(offer);
-    const entry: TaskEntry = { run: null, ended: Promise.resolve() };
+    const { receipts, watch } = this;
+    const accept = this.options.accept === undefined ? null : (): Promise<boolean> => this.accepts(offer);
+    const entry: TaskEntry = { run: null, ended: Promise.resolve(), isWorked: false };
+    const onWorked = (): void => this.free(entry);
     const started = async (): Promise<void> => {
       // What was held for long says little of how much is left; the server is asked first.
       const fresh = leftMs > offer.expires_in_ms * 0.75 ? { leftMs, offer } : await this.extended(offer);
       if (this.isDraining) return this.giveBack(offer);
-      const run = new TaskRun({ client, keeper, workerId, handler, accept, maxRunMs, ...fresh });
+      const shared = { client, keeper, receipts, watch, workerId, handler, accept, maxRunMs, onWorked };
+      const run = new TaskRun({ ...shared, ...fresh });
       entry.run = run;
       const end = await run.run();
       if (end === "declined") this.declinedAt = performance.now();
@@ -217,9 +233,18 @@ export class Worker {
       .catch((error: unknown) => onError?.(error))
       .finally(() => {
         this.runs.delete(entry);
+        this.free(entry);
         this.wakeUp();
       });
     this.runs.add(entry);
+    this.working++;
+  }
+
+  private free(entry: TaskEntry): void {
+    if (entry.isWorked) return;
+    entry.isWorked = true;
+    this.working--;
+    this.wakeUp();
   }
 
   /** One that cannot say has not accepted. */
@@ -256,9 +281,13 @@ export class Worker {
     return this.draining.signal.aborted;
   }
 
+  /** At the end of the turn in which a place became free: by then others are, and their receipts are on their way. */
   private untilFree(): Promise<void> {
     return new Promise((resolve) => {
-      this.wakeUp = resolve;
+      this.wakeUp = () => {
+        this.wakeUp = () => undefined;
+        atEndOfTurn(resolve);
+      };
     });
   }
 

@@ -7,7 +7,8 @@ import type { ClientTls } from "../../trust/client-tls.ts";
 import type { TaskEvents, TaskKeeper, TaskKeeperOptions } from "../task-keeper.ts";
 import type { Credentials } from "../transport.ts";
 import type { TaskLease } from "../wire.ts";
-import { leasesMax, stirEveryMs, uptimeMs, uptimeResolutionMs } from "./shared-time.ts";
+import { createLeaseTable, eraseLease, type LeaseTable, readUntil, writeLease } from "./lease-table.ts";
+import { announcedMsMax, leasesMax, stirEveryMs, uptimeMs, uptimeResolutionMs } from "./shared-time.ts";
 
 export interface ThreadData {
   readonly url: string;
@@ -16,31 +17,30 @@ export interface ThreadData {
   readonly maxBusyMs: number;
   /** Counts up while the event loop runs. */
   readonly stirs: Int32Array<SharedArrayBuffer>;
-  /** By slot: until when the lease lasts, by the machine's uptime; written by the thread, read by the event loop. */
-  readonly untils: Float64Array<SharedArrayBuffer>;
+  readonly table: LeaseTable;
 }
 
 export type ToThread =
-  | { readonly type: "keep"; readonly slot: number; readonly leaseId: string; readonly leftMs: number }
-  | { readonly type: "progress"; readonly leaseId: string; readonly value: unknown }
-  | { readonly type: "stop"; readonly leaseId: string };
+  /** The table has changed, and a heartbeat may be due before it is read again. */
+  { readonly type: "read" } | { readonly type: "progress"; readonly leaseId: string; readonly value: unknown };
 
 export type FromThread =
   | { readonly type: "ready" }
   | { readonly type: "beat"; readonly leaseId: string; readonly answer: TaskLease }
   | { readonly type: "lost"; readonly leaseId: string; readonly code: string; readonly detail: string };
 
-export async function openThreadKeeper({ url, credentials, tls, maxBusyMs }: TaskKeeperOptions): Promise<TaskKeeper> {
+export async function openThreadKeeper(options: TaskKeeperOptions): Promise<TaskKeeper> {
+  const { url, credentials, tls, maxBusyMs, time } = options;
   const stirs = new Int32Array(new SharedArrayBuffer(4));
-  const untils = new Float64Array(new SharedArrayBuffer(8 * leasesMax));
-  const workerData: ThreadData = { url, credentials, tls, maxBusyMs, stirs, untils };
+  const table = createLeaseTable();
+  const workerData: ThreadData = { url, credentials, tls, maxBusyMs, stirs, table };
   const thread = new Worker(threadUrl(), { workerData });
   await new Promise<void>((resolve, reject) => {
     thread.once("message", () => resolve());
     thread.once("error", reject);
   });
   const kept = new Map<string, TaskEvents>();
-  const free = Array.from({ length: leasesMax }, (_, slot) => slot);
+  const free = Array.from({ length: leasesMax }, (_, index) => leasesMax - 1 - index);
   const post = (message: ToThread): void => thread.postMessage(message);
   thread.on("message", (message: FromThread) => {
     if (message.type === "beat") kept.get(message.leaseId)?.beat(message.answer);
@@ -57,16 +57,23 @@ export async function openThreadKeeper({ url, credentials, tls, maxBusyMs }: Tas
     keep(leaseId, leftMs, events) {
       const slot = free.pop();
       if (slot === undefined) throw new RangeError(`At most ${leasesMax} tasks can be kept at once.`);
-      untils[slot] = uptimeMs() + leftMs;
+      const version = writeLease(table, slot, leaseId, leftMs);
+      if (version === null) throw new RangeError(`The lease's id is too long: ${leaseId}`);
       kept.set(leaseId, events);
-      post({ type: "keep", slot, leaseId, leftMs });
+      const isShort = leftMs <= announcedMsMax;
+      if (isShort) post({ type: "read" });
+      const since = time.mark();
       return {
-        leftMs: () => (untils[slot] ?? 0) - uptimeMs() - uptimeResolutionMs,
+        leftMs: () => {
+          const until = readUntil(table, slot, version);
+          return until === null ? leftMs - time.elapsedMs(since) : until - uptimeMs() - uptimeResolutionMs;
+        },
         progress: (value) => post({ type: "progress", leaseId, value }),
         stop() {
           if (!kept.delete(leaseId)) return;
+          eraseLease(table, slot);
           free.push(slot);
-          post({ type: "stop", leaseId });
+          if (isShort) post({ type: "read" });
         },
       };
     },
