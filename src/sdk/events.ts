@@ -7,7 +7,7 @@
 import { backOffMs } from "../keeper/lease-keeper.ts";
 import type { CallOptions, Client } from "./client.ts";
 import { aborted, errorOf, LeaseholdError } from "./errors.ts";
-import { parsed } from "./http.ts";
+import { parsed } from "./http-form.ts";
 import { onAbort, sleep } from "./timing.ts";
 import type { Agent, EventType, Lease, Resource } from "./wire.ts";
 

@@ -13,7 +13,8 @@ import {
   proofHeader,
 } from "../trust/owner-token.ts";
 import { LeaseholdError } from "./errors.ts";
-import { broken, type Fetch } from "./http.ts";
+import type { Fetch } from "./http.ts";
+import { broken } from "./http-form.ts";
 
 /** Within this time of an answer the peer is taken for the same. */
 const provedMs = 5_000;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readHttp } from "../protocol/http/http-input.ts";
 import { operations } from "../protocol/operations.ts";
-import { requestFor } from "./http.ts";
+import { requestFor } from "./http-form.ts";
 import { keyFields, type OperationName, safe } from "./idempotency.ts";
 import { routes } from "./wire.ts";
 

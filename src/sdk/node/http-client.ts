@@ -4,7 +4,8 @@
  */
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { broken, type HttpWireOptions, replyOf, requestFor } from "../http.ts";
+import type { HttpWireOptions } from "../http.ts";
+import { broken, replyOf, requestFor } from "../http-form.ts";
 import { type Outgoing, type Wire, WireBroken } from "../transport.ts";
 
 /** A connection that was idle for longer may be closed by the server while a request is on its way. */
