@@ -1,4 +1,6 @@
-import { globSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { check } from "./check.ts";
 import { run } from "./run.ts";
 
@@ -33,5 +35,20 @@ async function test(args: readonly string[]): Promise<number> {
     console.error(`test: no test files under ${prefixes.join(", ") || testFiles.join(", ")}`);
     return 1;
   }
-  return run(["--test", `--test-concurrency=${concurrency}`, ...flags, ...files]);
+  const postgres = files.some((path) => /postgres/.test(path + readFileSync(path, "utf8")))
+    ? await startPostgres()
+    : null;
+  try {
+    return await run(["--test", `--test-concurrency=${concurrency}`, ...flags, ...files]);
+  } finally {
+    await postgres?.remove();
+  }
+}
+
+/** One for all files, in a process of its own anyway; each test makes a schema of its own. */
+async function startPostgres(): Promise<{ remove(): Promise<void> }> {
+  const { PostgresServer } = await import("../src/store/testing/postgres-server.ts");
+  const server = await PostgresServer.start({ folder: mkdtempSync(join(tmpdir(), "leasehold-postgres-")) });
+  process.env["LEASEHOLD_TEST_POSTGRES"] = server.url;
+  return server;
 }

@@ -213,7 +213,7 @@ export function describeLedger(name: string, check: Check): void {
     check("a writer whose epoch is over adds nothing to the ledger", async (fixture, store) => {
       await store.open();
       await store.commit(batch({ now: 1, receipts: [receipt(1)] }));
-      fixture.moveEpoch();
+      await fixture.moveEpoch();
       const late = batch({ now: 2, receipts: [receipt(2)], endedTasks: [endedTask(1)], heads: [signedHead(2)] });
       await assert.rejects(store.commit(late), StoreFault);
       await store.open();

@@ -10,6 +10,8 @@ export type StoreFaultCode =
   | "stale_epoch"
   /** The data was written by a newer Leasehold. It is not touched: an older version could only guess what it means. */
   | "schema_too_new"
+  /** The database cannot be used as it is named or set up: an operator has to change something. */
+  | "store_refused"
   | "store_unsupported";
 
 /**

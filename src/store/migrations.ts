@@ -43,8 +43,9 @@ function pragma(db: DatabaseSync, name: "application_id" | "user_version"): numb
 /** The prefix of ids that the ledger assigns. A copy, because a migration never changes; a test compares the two. */
 export const ownReceiptIds = "rcp_";
 
-const rows: Readonly<Record<string, readonly string[]>> = { lease: leaseRow, task: taskRow };
-const described: Readonly<Record<string, Fields>> = {
+/** The kinds whose bodies are lists: what is at which place. */
+export const listRows: Readonly<Record<string, readonly string[]>> = { lease: leaseRow, task: taskRow };
+export const described: Readonly<Record<string, Fields>> = {
   ...recordFields,
   ledger_key: { keyId: text(), publicKey: text(), firstUsedAt: time() },
 };
@@ -236,7 +237,7 @@ function neverChanged(table: string): string {
 }
 
 /** The views for plain SQL, by the kind of record. Nothing in the program reads them. */
-const viewNames: Readonly<Record<string, string>> = {
+export const viewNames: Readonly<Record<string, string>> = {
   lease: "leases",
   agent: "agents",
   request: "requests",
@@ -272,7 +273,7 @@ function refreshViews(db: DatabaseSync): void {
 /** A column for each field, with what is usual where the stored body leaves it out. Times are shown as ISO 8601. */
 function viewText(kind: string, name: string): string {
   const fields = described[kind] ?? {};
-  const row = rows[kind];
+  const row = listRows[kind];
   const flat = Object.values(fields).flatMap((field) => Object.entries((field.flat && field.fields) || {}));
   const columns = new Map([...Object.entries(fields).filter(([, field]) => !field.flat), ...flat]);
   const pathOf = (key: string) => {

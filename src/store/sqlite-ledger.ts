@@ -137,7 +137,7 @@ export function ledgerHeads(db: DatabaseSync): readonly LedgerHead[] {
 }
 
 /** -1, which no receipt has, for text that is not a number. */
-function sequenceIn(id: string): number {
+export function sequenceIn(id: string): number {
   const sequence = Number.parseInt(id.slice(ownReceiptIds.length), 32);
   return Number.isSafeInteger(sequence) ? sequence : -1;
 }
