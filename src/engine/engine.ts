@@ -96,6 +96,11 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
 
   readonly now = (): Millis => this.clock.now();
 
+  /** The last event that memory includes, durable or not: for a read, which is answered when it is (S1). */
+  get sequence(): number {
+    return this.nextSeq - 1;
+  }
+
   /** Answers in the batch that fills while a commit is under way. */
   get waitingCount(): number {
     return this.batch.waiting.length;

@@ -21,6 +21,7 @@ import * as tokens from "./resources/tokens.ts";
 import { listTaskTypes, listWorkers, setTaskType } from "./tasks/task-types.ts";
 import * as tasks from "./tasks/tasks.ts";
 import { heartbeatTask, pollTasks, releaseTask } from "./tasks/workers.ts";
+import * as fleet from "./watching/fleet.ts";
 import * as watching from "./watching/watching.ts";
 
 export const operations: readonly Operation[] = [
@@ -94,6 +95,9 @@ export const operations: readonly Operation[] = [
   listArtifacts,
   deleteArtifact,
 
+  fleet.getOverview,
+  fleet.listActivity,
+  fleet.listWaits,
   watching.events,
   watching.stream,
   watching.healthz,

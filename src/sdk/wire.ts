@@ -30,10 +30,37 @@ export interface Agent {
   readonly registered_at: string;
   /** Since when it is PAUSED. */
   readonly paused_at: string | null;
+  /** Why it is PAUSED: a verdict (W9), a wound (W7), or the loss of its last lease. */
+  readonly paused_for?: "wait" | "die" | "paused" | "wounded" | "lost";
+  /** After DIE: when it was told to ask again (W5). */
+  readonly retry_at?: string;
   /** The key that it belongs to, for those above; null: to nobody below them (L13). */
   readonly registered_by?: string | null;
   /** Of an agent in DIE_RESTART. */
   readonly returns_to?: AgentState;
+}
+export interface AgentActivity {
+  /** The agent's id. */
+  readonly agent_id: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Where it is in its unit of work (A1). */
+  readonly state: AgentState;
+  /** What it does, in one of five words. */
+  readonly activity: "working" | "blocked" | "waiting_for_person" | "idle" | "lost";
+  /** About since when. */
+  readonly since: string;
+  /** Why it is PAUSED. */
+  readonly paused_for?: "wait" | "die" | "paused" | "wounded" | "lost";
+  readonly paused_by_operator: boolean;
+  /** How often it died since its last grant. */
+  readonly attempts: number;
+  /** After DIE: when it was told to ask again (W5). */
+  readonly retry_in_ms?: number;
+  /** The oldest of them. */
+  readonly leases: readonly Lease[];
+  /** How many it holds, listed or not. */
+  readonly leases_total: number;
+  readonly requests: readonly OpenAsk[];
 }
 export interface AuditEntry {
   /** Its place in the tenant's log, from 1 on without a gap. */
@@ -321,6 +348,10 @@ export interface MovedAgent {
   readonly registered_at: string;
   /** Since when it is PAUSED. */
   readonly paused_at: string | null;
+  /** Why it is PAUSED: a verdict (W9), a wound (W7), or the loss of its last lease. */
+  readonly paused_for?: "wait" | "die" | "paused" | "wounded" | "lost";
+  /** After DIE: when it was told to ask again (W5). */
+  readonly retry_at?: string;
   /** The key that it belongs to, for those above; null: to nobody below them (L13). */
   readonly registered_by?: string | null;
   /** Of an agent in DIE_RESTART. */
@@ -570,6 +601,16 @@ export interface OfferedTask {
 export interface Offers {
   readonly offers: readonly Offer[];
 }
+export interface OpenAsk {
+  readonly request_id: string;
+  readonly state: "WAITING" | "STANDBY" | "BINDING";
+  /** What is needed: granted together or not at all. */
+  readonly intents: readonly Intent[];
+  readonly purpose: string | null;
+  readonly submitted_at: string;
+  /** How long it can still wait; needs no clock of yours. */
+  readonly times_out_in_ms: number;
+}
 export interface OpenRequest {
   /** For the question after the request. */
   readonly request_id: string;
@@ -592,6 +633,58 @@ export interface OpenRequest {
   readonly blocked_by: readonly Blocker[];
   /** How many there are, listed or not. */
   readonly blocked_by_total: number;
+}
+export interface Overview {
+  /** When it was counted; it may be a second old. */
+  readonly at: string;
+  /** The number of the last event that this is sure to include: `/v1/events?since=` from here on has no gap. */
+  readonly sequence: number;
+  /** Agents, by what they do. */
+  readonly agents: {
+    readonly working: number;
+    readonly blocked: number;
+    readonly waiting_for_person: number;
+    readonly idle: number;
+    readonly lost: number;
+  };
+  /** Workers: with a task, without one, and not seen for a while. */
+  readonly workers: {
+    readonly working: number;
+    readonly idle: number;
+    readonly lost: number;
+  };
+  /** Live ones. */
+  readonly leases: number;
+  /** Requests that are not decided, by state. */
+  readonly requests: {
+    readonly WAITING: number;
+    readonly STANDBY: number;
+    readonly BINDING: number;
+  };
+  /** Tasks that are not over, by status; dead letters among them. */
+  readonly tasks: {
+    readonly queued: number;
+    readonly leased: number;
+    readonly accepted: number;
+    readonly retry_pending: number;
+    readonly dead: number;
+  };
+  /** Obligations that are not closed, by state. */
+  readonly obligations: {
+    readonly OPEN: number;
+    readonly OVERDUE: number;
+  };
+  /** Declared resources, by state. */
+  readonly resources: {
+    readonly READY: number;
+    readonly FENCED: number;
+    readonly WITHDRAWN: number;
+  };
+  /** Cells, by state. */
+  readonly cells: {
+    readonly READY: number;
+    readonly GONE: number;
+  };
 }
 export interface Policy {
   /** The policy's id. */
@@ -1266,6 +1359,45 @@ export interface VerifiedToken {
     readonly bytes_max?: number;
   }[];
 }
+export interface Wait {
+  /** A request that is not decided; an agent that has none and is to ask again; a task. */
+  readonly waiter: "request" | "agent" | "task";
+  readonly agent_id?: string;
+  readonly task_id?: string;
+  readonly request_id?: string;
+  readonly reason:
+    | "wait"
+    | "standby"
+    | "binding"
+    | "die"
+    | "paused"
+    | "agent_paused"
+    | "wounded"
+    | "lost"
+    | "resource"
+    | "resource_fenced"
+    | "cell_not_ready"
+    | "dependency"
+    | "delay";
+  /** A sentence about it, and what would end it. */
+  readonly detail: string;
+  readonly since: string;
+  /** When it ends by itself: a timeout, the time to ask again, the end of a delay. */
+  readonly ends_in_ms?: number;
+  /** What it asks for; empty where that is not known. */
+  readonly intents: readonly Intent[];
+  /** What it wants, died for or lost. */
+  readonly resources: readonly string[];
+  readonly purpose: string | null;
+  /** How often it died or was tried. */
+  readonly attempt?: number;
+  /** At most 16, leases first. Each is an edge: for whom it waits, and how long. */
+  readonly blocked_by: readonly Blocker[];
+  /** How many there are, listed or not. */
+  readonly blocked_by_total: number;
+  /** Tasks that must succeed first. */
+  readonly waits_for_tasks?: readonly string[];
+}
 export interface Waiting {
   readonly verdict: "WAIT";
   /** For the question after the request; null for a dry run. */
@@ -1894,6 +2026,33 @@ export interface OperationInputs {
     /** SHA-256 of the bytes, in lower-case hex. */
     readonly sha256: string;
   };
+  readonly get_overview: Readonly<Record<string, never>>;
+  readonly list_activity: {
+    /** Only this agent. */
+    readonly agent_id?: string | null | undefined;
+    /** Only agents that do this. */
+    readonly activity?: "working" | "blocked" | "waiting_for_person" | "idle" | "lost" | null | undefined;
+    /** Only agents with this in their id or labels. */
+    readonly search?: string | null | undefined;
+    /** At most this many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
+  readonly list_waits: {
+    /** Only what this agent waits for. */
+    readonly agent_id?: string | null | undefined;
+    /** Only what this task waits for. */
+    readonly task_id?: string | null | undefined;
+    /** `TYPE:/path`. In the path `*` and `?` match within a segment, `**` any number of segments; `/d/**` at the end leases `/d` and everything below it. */
+    readonly resource?: string | null | undefined;
+    /** Only these. */
+    readonly waiter?: "request" | "agent" | "task" | null | undefined;
+    /** At most this many; 100 if left out. */
+    readonly limit?: number | null | undefined;
+    /** The `next_cursor` of the page before. */
+    readonly cursor?: string | null | undefined;
+  };
   readonly healthz: Readonly<Record<string, never>>;
   readonly readyz: Readonly<Record<string, never>>;
   readonly openapi: Readonly<Record<string, never>>;
@@ -2127,6 +2286,8 @@ export interface OperationAnswers {
   readonly register_agent: RegisteredAgent;
   readonly list_agents: {
     readonly agents: readonly Agent[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
@@ -2163,6 +2324,8 @@ export interface OperationAnswers {
   readonly get_request: Granted | Waiting | Standby;
   readonly list_requests: {
     readonly requests: readonly OpenRequest[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
@@ -2187,6 +2350,8 @@ export interface OperationAnswers {
   readonly report_violation: Lease;
   readonly list_leases: {
     readonly leases: readonly Lease[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
@@ -2197,6 +2362,8 @@ export interface OperationAnswers {
   readonly declare_resource: Resource;
   readonly list_resources: {
     readonly resources: readonly Resource[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
@@ -2205,6 +2372,8 @@ export interface OperationAnswers {
   readonly withdraw_resource: Resource | Cell;
   readonly list_cells: {
     readonly cells: readonly CellView[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
@@ -2215,6 +2384,8 @@ export interface OperationAnswers {
   readonly get_task: TaskWithReceipts;
   readonly list_tasks: {
     readonly tasks: readonly Task[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
@@ -2230,11 +2401,15 @@ export interface OperationAnswers {
   readonly set_task_type: SetTaskType;
   readonly list_task_types: {
     readonly task_types: readonly TaskType[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
   readonly list_workers: {
     readonly workers: readonly Worker[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
@@ -2244,16 +2419,22 @@ export interface OperationAnswers {
   readonly get_receipt_chain: ReceiptChain;
   readonly list_receipts: {
     readonly receipts: readonly Receipt[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
   readonly get_inbox: {
     readonly obligations: readonly Obligation[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
   readonly list_obligations: {
     readonly obligations: readonly Obligation[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
@@ -2269,6 +2450,8 @@ export interface OperationAnswers {
       /** A task or a receipt has pointed to it, so that it is kept. */
       readonly referenced: boolean;
     }[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
@@ -2276,6 +2459,21 @@ export interface OperationAnswers {
     /** SHA-256 of the bytes, in lower-case hex. */
     readonly sha256: string;
     readonly deleted: boolean;
+  };
+  readonly get_overview: Overview;
+  readonly list_activity: {
+    readonly agents: readonly AgentActivity[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
+    /** null on the last page. */
+    readonly next_cursor: string | null;
+  };
+  readonly list_waits: {
+    readonly waits: readonly Wait[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
+    /** null on the last page. */
+    readonly next_cursor: string | null;
   };
   readonly healthz: {
     readonly status: "ok";
@@ -2286,6 +2484,8 @@ export interface OperationAnswers {
   readonly openapi: unknown;
   readonly list_audit: {
     readonly entries: readonly AuditEntry[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
@@ -2301,6 +2501,8 @@ export interface OperationAnswers {
   readonly create_tenant: Tenant;
   readonly list_tenants: {
     readonly tenants: readonly Tenant[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
@@ -2315,6 +2517,8 @@ export interface OperationAnswers {
   readonly create_key: NewKey;
   readonly list_keys: {
     readonly keys: readonly Key[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
@@ -2324,6 +2528,8 @@ export interface OperationAnswers {
   readonly set_policy: Policy;
   readonly list_policies: {
     readonly policies: readonly Policy[];
+    /** The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history. */
+    readonly sequence?: number;
     /** null on the last page. */
     readonly next_cursor: string | null;
   };
@@ -2400,6 +2606,9 @@ export const routes: Readonly<Record<keyof OperationInputs, Route>> = {
   get_ledger_head: { method: "GET", path: "/v1/ledger/head" },
   list_artifacts: { method: "GET", path: "/v1/artifacts" },
   delete_artifact: { method: "DELETE", path: "/v1/artifacts/{sha256}" },
+  get_overview: { method: "GET", path: "/v1/overview" },
+  list_activity: { method: "GET", path: "/v1/activity" },
+  list_waits: { method: "GET", path: "/v1/waits" },
   healthz: { method: "GET", path: "/healthz" },
   readyz: { method: "GET", path: "/readyz" },
   openapi: { method: "GET", path: "/openapi.json" },

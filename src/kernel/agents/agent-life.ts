@@ -1,4 +1,5 @@
 /** An agent's states (A1), its unit of work (W1), its checkpoint, and when it is forgotten (S4). */
+import type { PauseCause } from "../contract/activities.ts";
 import { utf8Length } from "../contract/bounds.ts";
 import { limits } from "../contract/limits.ts";
 import type { Agent, AgentState, Digest, Lease, Millis } from "../contract/records.ts";
@@ -39,8 +40,11 @@ export function inUnit(turn: Turn, { record }: AgentEntry): Agent {
   return { ...record, priority: takePriority(turn), attempts: 0, ...unconcerned };
 }
 
+/** No pause, or its end. */
+export const unpaused = { pausedAt: null, pausedFor: null, retryAt: null } as const;
+
 /** Nothing for an update: no pause, and nothing that it waited for or lost (A4). */
-export const unconcerned = { pausedAt: null, concerns: [], concernsCut: false } as const;
+export const unconcerned = { ...unpaused, concerns: [], concernsCut: false } as const;
 
 /** Called when a lease or request of the agent has ended, and with other signs of its life. */
 export function noteIdle(turn: Turn, entry: AgentEntry): void {
@@ -189,6 +193,8 @@ export function becomeExecuting(turn: Turn, entry: AgentEntry): void {
     priority: isNewUnit ? takePriority(turn) : record.priority,
     attempts: 0,
     pausedAt: null,
+    pausedFor: null,
+    retryAt: null,
     concerns: isNewUnit ? unconcerned.concerns : record.concerns,
     concernsCut: isNewUnit ? unconcerned.concernsCut : record.concernsCut,
     idleSince: turn.now,
@@ -198,17 +204,21 @@ export function becomeExecuting(turn: Turn, entry: AgentEntry): void {
 /** The unit of work is over. */
 export function becomeCompleted(turn: Turn, entry: AgentEntry): void {
   const { record } = entry;
-  const { pausedAt, concerns, concernsCut } = unconcerned;
   const state = after(agentTransitions, record.state, "complete");
-  updateAgent(turn, entry, { ...record, state, pausedAt, concerns, concernsCut, idleSince: turn.now });
+  updateAgent(turn, entry, { ...record, ...unconcerned, state, idleSince: turn.now });
 }
 
 /** WAIT, DIE and PAUSED all pause the agent (A1). Since when, and over what, is kept for the update of A4. */
-export function becomePaused(turn: Turn, entry: AgentEntry, died: boolean, over: readonly string[]): void {
+export function becomePaused(turn: Turn, entry: AgentEntry, cause: PauseCause, over: readonly string[]): void {
   const agent = inUnit(turn, entry);
-  const attempts = agent.attempts + (died ? 1 : 0);
-  const pausedAt = agent.pausedAt ?? turn.now;
-  moveAgent(turn, entry, "pause", concerned({ ...agent, attempts, pausedAt }, over, turn.now));
+  const attempts = agent.attempts + (cause === "die" ? 1 : 0);
+  const paused = { ...agent, attempts, pausedAt: agent.pausedAt ?? turn.now, pausedFor: cause, retryAt: null };
+  moveAgent(turn, entry, "pause", concerned(paused, over, turn.now));
+}
+
+/** W5: the hint that it got with DIE, for those who watch. */
+export function noteRetry(turn: Turn, entry: AgentEntry, retryAfterMs: number): void {
+  updateAgent(turn, entry, { ...entry.record, retryAt: turn.now + retryAfterMs });
 }
 
 /** A lease was taken from its holder: the agent's next update has what happens to the resource from now on (A4). */
@@ -226,14 +236,14 @@ export function pauseWounded(turn: Turn, { holder }: LeaseEntry): void {
   if (holder.kind !== "agent") return;
   const { record } = holder;
   if (record.state !== "EXECUTING" && record.state !== "VERIFYING") return;
-  moveAgent(turn, holder, "pause", { ...record, pausedAt: record.pausedAt ?? turn.now });
+  moveAgent(turn, holder, "pause", { ...record, pausedAt: record.pausedAt ?? turn.now, pausedFor: "wounded" });
 }
 
 /** A1: who works holds something. */
 export function pauseIfBare(turn: Turn, entry: AgentEntry): void {
   const { record } = entry;
   if ((record.state !== "EXECUTING" && record.state !== "VERIFYING") || holdsLive(turn, entry)) return;
-  moveAgent(turn, entry, "lose", { ...record, pausedAt: record.pausedAt ?? turn.now });
+  moveAgent(turn, entry, "lose", { ...record, pausedAt: record.pausedAt ?? turn.now, pausedFor: "lost" });
 }
 
 /** Not one that cells set up or tear down, nor one that is about to end with many others (L14). */

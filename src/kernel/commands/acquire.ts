@@ -4,7 +4,7 @@
  */
 
 import { conclude, followUp } from "../aftermath.ts";
-import { becomeExecuting, becomePaused, pauseWounded } from "../agents/agent-life.ts";
+import { becomeExecuting, becomePaused, noteRetry, pauseWounded } from "../agents/agent-life.ts";
 import { blindSince, observe, resourcesOf } from "../agents/observing.ts";
 import type { Acquire } from "../contract/commands.ts";
 import { suffixFrom } from "../contract/ids.ts";
@@ -58,7 +58,7 @@ export function acquire(turn: Turn, agent: AgentEntry, command: Acquire): Reply 
     case "refused":
       return decision;
     case "paused":
-      becomePaused(turn, agent, false, resourcesOf(manifest.intents));
+      becomePaused(turn, agent, "paused", resourcesOf(manifest.intents));
       return decision;
     case "die":
       if (mayStandBy(turn, agent, command)) return describeRequest(turn, standBy(turn, agent, manifest, command));
@@ -144,7 +144,7 @@ function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acqui
     const request = requestOf(turn, agent, manifest, requestId, command);
     attachLeases(turn, request, leases);
     if (binds) {
-      becomePaused(turn, agent, false, resourcesOf(manifest.intents));
+      becomePaused(turn, agent, "wait", resourcesOf(manifest.intents));
       return describeRequest(turn, request);
     }
   }
@@ -162,7 +162,7 @@ function grant(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acqui
 
 function startWaiting(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acquire): RequestEntry {
   if (agent.standby !== null) endStandby(turn, agent.standby, agent);
-  becomePaused(turn, agent, false, resourcesOf(manifest.intents));
+  becomePaused(turn, agent, "wait", resourcesOf(manifest.intents));
   const id = `req_${suffixFrom(turn.now, command.entropy)}`;
   const request = requestOf(turn, agent, manifest, id, command);
   enqueue(turn, request);
@@ -172,7 +172,7 @@ function startWaiting(turn: Turn, agent: AgentEntry, manifest: Manifest, command
 
 /** W14. What it was picked for now does not matter: it is picked again when something is freed. */
 function standBy(turn: Turn, agent: AgentEntry, manifest: Manifest, command: Acquire): RequestEntry {
-  becomePaused(turn, agent, false, resourcesOf(manifest.intents));
+  becomePaused(turn, agent, "wait", resourcesOf(manifest.intents));
   const id = `req_${suffixFrom(turn.now, command.entropy)}`;
   const terms = { ...manifest, picked: [], waitTimeout: command.standbyMs };
   const request = requestOf(turn, agent, terms, id, command, "STANDBY");
@@ -212,7 +212,7 @@ function requestOf(
 /** W5: at once, with a hint when to come again; the timestamp stays. */
 function die(turn: Turn, agent: AgentEntry, manifest: Manifest, obstacles: Obstacles, command: Acquire): Verdict {
   const { tenant, now } = turn;
-  becomePaused(turn, agent, true, resourcesOf(manifest.intents));
+  becomePaused(turn, agent, "die", resourcesOf(manifest.intents));
   const attempt = agent.record.attempts;
   const resources = manifest.claims.map(({ claim }) => claim.name.text);
   emit(turn, {
@@ -225,5 +225,6 @@ function die(turn: Turn, agent: AgentEntry, manifest: Manifest, obstacles: Obsta
     requestId: null,
   });
   const hint = retryAfter(tenant, attempt, obstacles, now, command.entropy[1]);
+  noteRetry(turn, agent, hint);
   return diedVerdict(agent.record.priority, attempt, obstacles, hint);
 }

@@ -14,6 +14,7 @@ import {
   placeAgent,
   putDigest,
   unconcerned,
+  unpaused,
   updateAgent,
 } from "../agents/agent-life.ts";
 import { judge, observe } from "../agents/observing.ts";
@@ -166,7 +167,8 @@ export function transitionAgent(turn: Turn, agent: AgentEntry, command: Transiti
   const next = to === "ABORTED" ? agent.record : inUnit(turn, agent);
   const since = next.pausedAt;
   const pausedAt = to === "EXECUTING" ? null : since;
-  moveAgent(turn, agent, move, { ...next, pausedAt, ...(holdsNothing && unconcerned), restarting: false });
+  const moved = { ...next, ...unpaused, pausedAt, ...(holdsNothing && unconcerned), restarting: false };
+  moveAgent(turn, agent, move, moved);
   const observation = to === "EXECUTING" ? observe(turn, agent, since ?? turn.now, []) : null;
   if (observation !== null) return { type: "agent", agent: agent.record, created: false, observation };
   return afterLettingGo(turn, agent, letting);

@@ -2,6 +2,7 @@
  * What is alive, as plain readonly data. A change replaces the record, so what was passed on (in a reply, an event, a
  * batch being committed) stays as it was then. From these records alone a kernel is restored and continues.
  */
+import { pauseCauses } from "./activities.ts";
 import {
   choice,
   flag,
@@ -225,6 +226,9 @@ export const agent = {
   registeredBy: hidden(optional(text())),
   /** Since when it is PAUSED; the update of A4 reaches back to here. */
   pausedAt: optional(time()),
+  pausedFor: omitted(optional(choice(pauseCauses))),
+  /** After DIE: when it was told to ask again (W5). */
+  retryAt: omitted(optional(time())),
   /** Kept until the agent holds it and an update had it, or its unit of work is over (A4). */
   concerns: hidden(optional(list(record(concern)), noConcerns)),
   /** There were more than are kept, so that the next update is truncated. */

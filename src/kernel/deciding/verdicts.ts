@@ -119,10 +119,7 @@ export function standbyVerdict(
 /** W11: up to 16, holders first, each by its number, so that the list does not depend on how the search went. */
 export function blockersOf(obstacles: Obstacles): Blocker[] {
   const leases = [...obstacles.leases].sort((a, b) => a.order - b.order);
-  const blockers: Blocker[] = leases.slice(0, limits.blockersListedMax).map(({ record }) => {
-    const { id: leaseId, agentId, holder, resource, predicate, purpose } = record;
-    return { agentId, holder, resource, predicate, purpose, leaseId, requestId: null, until: standsUntil(record) };
-  });
+  const blockers = leases.slice(0, limits.blockersListedMax).map(({ record }) => leaseBlocker(record));
   const claims = [...obstacles.claims].sort(([a], [b]) => a.record.arrival - b.record.arrival);
   for (const [request, claim] of claims.slice(0, limits.blockersListedMax - blockers.length)) {
     const { id: requestId, agentId, holder, purpose } = request.record;
@@ -131,6 +128,11 @@ export function blockersOf(obstacles: Obstacles): Blocker[] {
     blockers.push({ agentId, holder, ...asked, leaseId: null, requestId, until: null });
   }
   return blockers;
+}
+
+export function leaseBlocker(lease: Lease): Blocker {
+  const { id: leaseId, agentId, holder, resource, predicate, purpose } = lease;
+  return { agentId, holder, resource, predicate, purpose, leaseId, requestId: null, until: standsUntil(lease) };
 }
 
 function standsUntil({ state, expiresAt, heldUntil }: Lease): Millis | null {

@@ -2,7 +2,7 @@
  * The one place where requests begin to wait, are granted, end and are forgotten, alone or with their leases. A request
  * that was granted at once and without a key leaves no record: it is found again through its leases, which carry its id.
  */
-import { becomeExecuting, noteIdle, pauseWounded } from "../agents/agent-life.ts";
+import { becomeExecuting, noteIdle, pauseWounded, updateAgent } from "../agents/agent-life.ts";
 import type { RequestEvent } from "../contract/events.ts";
 import { suffixOf } from "../contract/ids.ts";
 import { limits } from "../contract/limits.ts";
@@ -265,6 +265,8 @@ export function endWait(turn: Turn, request: RequestEntry, fate: keyof typeof fa
   }
   moveRequest(turn, request, fates[fate].move, { fateReason: reason });
   emitRequest(turn, request, fates[fate].event, reason);
+  if (fate === "PAUSED" && holder.record.state === "PAUSED")
+    updateAgent(turn, holder, { ...holder.record, pausedFor: "paused" });
   rememberEnd(turn, holder, request);
 }
 

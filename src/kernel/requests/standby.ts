@@ -3,7 +3,7 @@
  * and no cycle can close through it. It is granted when a request that arrived now would be granted: `decide` says so.
  * Waiters were served before (W3); of what stands by, the oldest comes first.
  */
-import { becomePaused } from "../agents/agent-life.ts";
+import { becomePaused, noteRetry } from "../agents/agent-life.ts";
 import { resourcesOf } from "../agents/observing.ts";
 import type { Acquire } from "../contract/commands.ts";
 import { EXCLUSIVE, PROVIDING, SHARED, type Strength } from "../contract/predicates.ts";
@@ -40,10 +40,11 @@ export function endStandby(turn: Turn, request: RequestEntry, agent: AgentEntry)
   const { tenant, now } = turn;
   const obstacles = obstaclesOf(turn, request, agent);
   leaveStandby(turn, request);
-  becomePaused(turn, agent, true, resourcesOf(request.record.intents));
+  becomePaused(turn, agent, "die", resourcesOf(request.record.intents));
   const { attempts: attempt } = agent.record;
   // Nobody draws a number when a deadline passes; the id is as random.
   const retryAfterMs = retryAfter(tenant, attempt, obstacles, now, textHash(request.record.id) >>> 0);
+  noteRetry(turn, agent, retryAfterMs);
   const { intents, id: requestId } = request.record;
   const resources = claimsOf(tenant, intents).map(({ claim }) => claim.name.text);
   moveRequest(turn, request, "die", { attempt, retryAfterMs });

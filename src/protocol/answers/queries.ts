@@ -1,4 +1,5 @@
 /** Questions that change nothing, and their answers, beside the kernel's commands and replies. */
+import type { Activity } from "../../kernel/contract/activities.ts";
 import type { Actor } from "../../kernel/contract/commands.ts";
 import type { Values } from "../../kernel/contract/field.ts";
 import type { Policy } from "../../kernel/contract/policy-records.ts";
@@ -15,7 +16,7 @@ import type {
   TaskType,
   Worker,
 } from "../../kernel/contract/task-records.ts";
-import type { HostedResource, OpenRequest, PolicyTest, PolicyVerdict } from "../../kernel/views.ts";
+import type { AgentActivity, HostedResource, OpenRequest, PolicyTest, PolicyVerdict } from "../../kernel/views.ts";
 import type { ShownReceipt } from "../receipts/receipt-json.ts";
 import type { WireObject } from "../schema/convert.ts";
 import type { Fault } from "../schema/explain.ts";
@@ -89,6 +90,18 @@ interface QueryFields {
     readonly action: string | null;
   };
   readonly get_usage: object;
+  readonly get_overview: object;
+  readonly list_activity: Paging & {
+    readonly agentId: string | null;
+    readonly activity: Activity | null;
+    readonly search: string | null;
+  };
+  readonly list_waits: Paging & {
+    readonly agentId: string | null;
+    readonly taskId: string | null;
+    readonly resource: string | null;
+    readonly waiter: "request" | "agent" | "task" | null;
+  };
 }
 
 export type QueryOf<K extends keyof QueryFields> = Caller & { readonly type: K } & QueryFields[K];
@@ -135,6 +148,8 @@ export interface LedgerHead extends Values<typeof ledgerHead> {}
 
 interface Listed {
   readonly nextCursor: string | null;
+  /** The last event that the page is sure to include; absent: it is read from history. */
+  readonly sequence?: number;
 }
 /** One page of a list. Single records are answered with the kernel's own replies. */
 export type Page =
@@ -154,7 +169,18 @@ export type Page =
       readonly workers: readonly { readonly worker: Worker; readonly leases: number }[];
     })
   | (Listed & { readonly type: "receipt_page"; readonly receipts: readonly ShownReceipt[] })
-  | (Listed & { readonly type: "obligation_page"; readonly obligations: readonly TaskObligation[] });
+  | (Listed & { readonly type: "obligation_page"; readonly obligations: readonly TaskObligation[] })
+  | (Listed & { readonly type: "activity_page"; readonly agents: readonly AgentActivity[] })
+  | (Listed & { readonly type: "wait_page"; readonly waits: readonly WireObject[] });
+
+/** What goes on now, in numbers. */
+export interface OverviewAnswer {
+  readonly type: "overview";
+  readonly at: number;
+  readonly sequence: number;
+  /** By subject and name, as the wire has them. */
+  readonly counts: Readonly<Record<string, Readonly<Record<string, number>> | number>>;
+}
 
 /** What history and the ledger tell. */
 export type ReadAnswer =
@@ -199,7 +225,7 @@ export interface PolicyAnswer extends PolicyVerdict {
   readonly type: "policy_verdict";
 }
 
-export type QueryReply = Reply | Page | ReadAnswer | TokenAnswer | UsageAnswer | PolicyAnswer;
+export type QueryReply = Reply | Page | ReadAnswer | TokenAnswer | UsageAnswer | PolicyAnswer | OverviewAnswer;
 
 /** One of many that came together: as it is to be tried, or what is wrong with it. */
 export type BatchItem<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: Fault };

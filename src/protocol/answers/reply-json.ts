@@ -32,6 +32,7 @@ import { isoTime } from "../schema/text.ts";
 import * as views from "../schema/views.ts";
 import { unknownState } from "../schema/vocabulary.ts";
 import { obligationObject, taskReplyAnswer, workerObject } from "../tasks/task-json.ts";
+import { activityObject } from "../watching/fleet-json.ts";
 import {
   type Answer,
   type AnswerContext,
@@ -142,6 +143,16 @@ export function replyAnswer(reply: QueryReply, context: AnswerContext): Answer {
       return answerJson(200, { keys: showAll(views.tokenKey, reply.keys) });
     case "usage":
       return answerJson(200, { tenant_id: reply.tenantId, usage: reply.usage });
+    case "overview":
+      return answerJson(200, { at: isoTime(reply.at), sequence: reply.sequence, ...reply.counts });
+    case "activity_page":
+      return pageAnswer(
+        reply,
+        "agents",
+        reply.agents.map((one) => activityObject(one, context.now)),
+      );
+    case "wait_page":
+      return pageAnswer(reply, "waits", reply.waits);
     // Cells are answered over their own link.
     case "cell_enrolled":
       throw new TypeError("an enrolment is not an answer");
@@ -154,8 +165,8 @@ function showAll(fields: Fields, records: readonly object[]): readonly WireObjec
   return records.map((one) => show(fields, one));
 }
 
-function pageAnswer({ nextCursor }: Page, name: string, items: readonly object[]): Answer {
-  return answerJson(200, { [name]: items, next_cursor: nextCursor });
+function pageAnswer({ nextCursor, sequence }: Page, name: string, items: readonly object[]): Answer {
+  return answerJson(200, { [name]: items, ...(sequence !== undefined && { sequence }), next_cursor: nextCursor });
 }
 
 /** A dry run (W12) leaves no request behind that could be asked for. */

@@ -123,6 +123,8 @@ const agentParts = {
     paused_by_operator: "Whether its operator has paused it (W9).",
     registered_at: "When it was registered.",
     paused_at: "Since when it is PAUSED.",
+    paused_for: "Why it is PAUSED: a verdict (W9), a wound (W7), or the loss of its last lease.",
+    retry_at: "After DIE: when it was told to ask again (W5).",
   }),
   state: choice(wireAgentStates),
   ...registeredBy,
@@ -270,7 +272,16 @@ export const newKey = record(
 );
 
 export function page<const K extends string>(items: K, shape: Parameters<typeof list>[0]) {
-  return record({ [items]: list(shape), next_cursor: nullable(text({ description: "null on the last page." })) });
+  return record({
+    [items]: list(shape),
+    sequence: sometimes(
+      integer({
+        description:
+          "The last event that this is sure to include: follow `/v1/events?since=` from the first page's. Absent where the page is read from history.",
+      }),
+    ),
+    next_cursor: nullable(text({ description: "null on the last page." })),
+  });
 }
 
 export const nothingMore = record({}, { title: "Done" });

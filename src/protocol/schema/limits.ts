@@ -32,6 +32,10 @@ export const limits = {
   chainMax: 1_000,
   /** Receipts that a task is shown with; the list of receipts has the others. */
   taskReceiptsMax: 100,
+  /** What is searched for in names and inputs. */
+  searchLengthMax: 256,
+  /** Leases that an agent is listed with. */
+  leasesListedMax: 16,
   /** Fences, times and durations stay exact as JSON numbers below 2^53 (L11). */
   integerMax: Number.MAX_SAFE_INTEGER,
 } as const;

@@ -153,7 +153,8 @@ const inChain = { hash: text(), previousHash: text() };
 export const storedReceipt = { receipt: flat(record(receipt)), schemaVersion: fixed("1.0"), ...inChain };
 
 const nextCursor = optional(text());
-export const leasePage = { leases: list(record(lease)), nextCursor };
+const sequence = omitted(optional(integer()));
+export const leasePage = { leases: list(record(lease)), sequence, nextCursor };
 export const receiptPage = { receipts: list(record(storedReceipt)), nextCursor };
 
 /** What the sender of many receipts needs to know of each. */

@@ -22,11 +22,13 @@ import { tokenKeys } from "../cells/token-keys.ts";
 import { verifyToken } from "../cells/verify-token.ts";
 import type { Caller, Service } from "../service.ts";
 import { listAudit } from "./audit-queries.ts";
+import { getOverview, listActivity } from "./fleet-queries.ts";
 import { getLease, listLeases, listRequests } from "./lease-queries.ts";
 import { getInbox, getLedgerHead, getReceipt, listObligations, listReceipts } from "./receipt-queries.ts";
 import { answerFrom, listPage, type QueryResult } from "./scan.ts";
 import { explainTask, getTask, listTasks } from "./task-queries.ts";
 import { getUsage } from "./usage.ts";
+import { listWaits } from "./wait-queries.ts";
 
 export async function runQuery(
   service: Service,
@@ -140,6 +142,9 @@ const runs: { readonly [K in Query["type"]]: (service: Service, query: QueryOf<K
   get_inbox: getInbox,
   get_ledger_head: getLedgerHead,
   get_usage: getUsage,
+  get_overview: getOverview,
+  list_activity: listActivity,
+  list_waits: listWaits,
 };
 
 /** Operators see what concerns any tenant. */

@@ -82,12 +82,16 @@ export async function listPage<T>(engine: Engine, query: Paging, listing: Listin
   const after = readCursor(name, cursor);
   const nameAt = (key: string): string =>
     JSON.stringify({ ...query, limit: null, actor: null, list: name, cursor: key });
+  // Of the beginning: whoever follows events from there misses nothing of what was changed while it was read.
+  let sequence = 0;
   const answer = async (listed: readonly T[], lastKey: string | null, ahead: Ahead, of: State, now: Millis) => {
     if (lastKey !== null && find !== undefined) lists.lookahead.remember(nameAt(lastKey), ahead, of);
-    return { reply: await reply(listed, lastKey === null ? null : cursorFor(name, lastKey)), now };
+    const page = await reply(listed, lastKey === null ? null : cursorFor(name, lastKey));
+    return { reply: "nextCursor" in page ? { ...page, sequence } : page, now };
   };
   if (after !== null && find !== undefined) {
     const { next, of, now } = await engine.ask((state, at) => {
+      sequence = engine.sequence;
       const known = lists.lookahead.find(nameAt(after), state);
       const isAllowed = reader === null || whyNotRead(state, reader) === null;
       const next = known === null || !isAllowed ? null : pageFrom(known, limit, (key) => wanted(find(state, key)));
@@ -99,6 +103,7 @@ export async function listPage<T>(engine: Engine, query: Paging, listing: Listin
   let scanned: State | null = null;
   const begin = (state: State) => {
     scanned = state;
+    sequence = engine.sequence;
     page = new PageBuilder<T>(limit, after, find === undefined ? 0 : aheadMax);
     return (reader === null ? null : whyNotRead(state, reader)) ?? items(state);
   };
