@@ -112,6 +112,9 @@ test("who waits for whom is one call: requests, standbys, agents that come back 
   const server = await serve(t);
   const { get, post } = server;
   await fleetOf(server);
+  const isGone = async () =>
+    (await get<Activities>("/v1/activity?activity=lost")).body.agents.length === 1 ? true : null;
+  await until(isGone, "the short lease has expired");
   const task = { task_type: "build", principal_ai: "planner", intents: mutates("FILE:/a") };
   const { body: created } = await post<{ task_id: string }>("/v1/tasks", task);
   const after = { task_type: "build", principal_ai: "planner", depends_on: [created.task_id] };
