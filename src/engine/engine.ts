@@ -68,7 +68,6 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
   private readonly headsDue: Alarm;
   /** Stores the time while nothing else is stored. */
   private readonly storedTime: StoredTime;
-  private nextSeq = 1;
   private readonly rows = { next: 1 };
   /** Raised with each recovery: a commit that was under way before it is ignored. */
   private incarnation = 0;
@@ -95,11 +94,6 @@ export class Engine extends Listeners implements QueueOwner, WorkOwner {
   }
 
   readonly now = (): Millis => this.clock.now();
-
-  /** The last event that memory includes, durable or not: for a read, which is answered when it is (S1). */
-  get sequence(): number {
-    return this.nextSeq - 1;
-  }
 
   /** Answers in the batch that fills while a commit is under way. */
   get waitingCount(): number {

@@ -9,6 +9,12 @@ export class Listeners {
   protected readonly ready = new ReadyTasks();
   /** The last event that is durable. */
   lastSeq = 0;
+  protected nextSeq = 1;
+
+  /** The last event that memory includes, durable or not: for a read, which is answered when it is (S1). */
+  get sequence(): number {
+    return this.nextSeq - 1;
+  }
 
   /** Calls back with the events of each batch, in order, once they are durable and after its replies have left. */
   subscribe(listener: EventListener): () => void {
